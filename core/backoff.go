@@ -1,0 +1,38 @@
+package core
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Backoff is the wait before retry number retryCount, which is 0 after the first
+// failure. The jitter is a whole number within 0 … BackoffJitter-1, drawn by the
+// caller. It must be pure and safe for concurrent use; a negative wait counts
+// as 0.
+type Backoff func(retryCount, jitter int) time.Duration
+
+// BackoffJitter is how many values a jitter has.
+const BackoffJitter = 30
+
+// DefaultBackoff waits n^4 + 15 + r*(n+1) seconds for retry n and jitter r (RULES
+// 3): seconds at first, about 20 days in all for 25 retries.
+func DefaultBackoff(retryCount, jitter int) time.Duration {
+	n := float64(max(retryCount, 0))
+	seconds := n*n*n*n + 15 + float64(jitter)*(n+1)
+	if seconds >= math.MaxInt64/float64(time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func (p RetryPolicy) backoff(retryCount, jitter int) time.Duration {
+	if p.Backoff == nil {
+		return DefaultBackoff(retryCount, jitter)
+	}
+	return max(0, p.Backoff(retryCount, jitter))
+}
+
+func recoveredTooOften(recoveries int) string {
+	return fmt.Sprintf("its owner was lost %d times while it ran: the job may be killing its process", recoveries)
+}

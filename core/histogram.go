@@ -1,0 +1,105 @@
+package core
+
+import (
+	"math/bits"
+	"time"
+)
+
+// HistogramBuckets is how many buckets a Histogram has.
+const HistogramBuckets = 64
+
+// Histogram counts durations in logarithmic buckets, two an octave, from under
+// 16 µs to over 9 hours: a quantile read from it is off by a quarter at most.
+// The zero value is empty.
+type Histogram [HistogramBuckets]uint32
+
+// smallest is the exponent of the first bucket's bound: 2^4 µs.
+const smallest = 4
+
+// BucketOf is the index of the bucket that a duration falls into.
+func BucketOf(d time.Duration) int {
+	us := uint64(max(0, d.Microseconds()))
+	if us < 1<<smallest {
+		return 0
+	}
+	octave := bits.Len64(us) - 1
+	half := int(us >> (octave - 1) & 1)
+	return min(1+2*(octave-smallest)+half, HistogramBuckets-1)
+}
+
+// BucketBounds are the durations a bucket counts: from inclusive, to exclusive.
+// The last bucket has no end; its to is the largest duration.
+func BucketBounds(bucket int) (from, to time.Duration) {
+	if bucket >= HistogramBuckets-1 {
+		return bucketStart(HistogramBuckets - 1), 1<<63 - 1
+	}
+	return bucketStart(max(bucket, 0)), bucketStart(max(bucket, 0) + 1)
+}
+
+func bucketStart(bucket int) time.Duration {
+	if bucket == 0 {
+		return 0
+	}
+	octave, half := smallest+(bucket-1)/2, (bucket-1)%2
+	return time.Duration(1<<octave+half<<(octave-1)) * time.Microsecond
+}
+
+// Observe counts one duration.
+func (h *Histogram) Observe(d time.Duration) { h[BucketOf(d)]++ }
+
+// Add counts all that another histogram counted.
+func (h *Histogram) Add(other *Histogram) {
+	for i, n := range other {
+		h[i] += n
+	}
+}
+
+// Count is how many durations were counted.
+func (h *Histogram) Count() uint64 {
+	var n uint64
+	for _, c := range h {
+		n += uint64(c)
+	}
+	return n
+}
+
+// Quantile is the duration that a share q of the counted ones, within 0 … 1, does
+// not exceed: the end of the bucket it falls into, or the start of the last. An
+// empty histogram has 0.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	total := h.Count()
+	if total == 0 {
+		return 0
+	}
+	want := max(1, uint64(q*float64(total)+0.5))
+	var seen uint64
+	for i, c := range h {
+		seen += uint64(c)
+		if seen >= want {
+			from, to := BucketBounds(i)
+			if i == HistogramBuckets-1 {
+				return from
+			}
+			return to
+		}
+	}
+	return bucketStart(HistogramBuckets - 1)
+}
+
+// Stats is what was measured since the last were sent (RULES 7).
+type Stats struct {
+	// Processed and Failed count jobs, as settlements do.
+	Processed uint64
+	Failed    uint64
+	// Wait is from PerformAt to start, Run from start to end.
+	Wait Histogram
+	Run  Histogram
+}
+
+// Add counts what another counted.
+func (s *Stats) Add(other *Stats) {
+	s.Processed += other.Processed
+	s.Failed += other.Failed
+	s.Wait.Add(&other.Wait)
+	s.Run.Add(&other.Run)
+}

@@ -1,0 +1,70 @@
+package core
+
+import "time"
+
+// Instant is a point in time in whole microseconds since the Unix epoch, within
+// 0 … MaxInstant (RULES, opening). The zero value is the epoch itself.
+type Instant int64
+
+// MaxInstant is the latest instant a store can hold: 2^53 µs, the year 2255.
+// Up to it a float64, and so a Redis score, is exact.
+const MaxInstant Instant = 1 << 53
+
+// InstantOf is t in whole microseconds, cut to the range of an Instant.
+func InstantOf(t time.Time) Instant {
+	return clamp(t.UnixMicro())
+}
+
+// Add is the instant d later, cut to the range of an Instant. What d has below
+// a microsecond is dropped.
+func (t Instant) Add(d time.Duration) Instant {
+	return clamp(int64(t) + d.Microseconds())
+}
+
+// Sub is the time from u to t. It can't overflow within the range.
+func (t Instant) Sub(u Instant) time.Duration {
+	return time.Duration(t-u) * time.Microsecond
+}
+
+// Time is t as a time.Time in UTC.
+func (t Instant) Time() time.Time {
+	return time.UnixMicro(int64(t)).UTC()
+}
+
+// Minute is the start of the minute that t is in.
+func (t Instant) Minute() Instant {
+	const minute = Instant(time.Minute / time.Microsecond)
+	return t - t%minute
+}
+
+func clamp(us int64) Instant {
+	return max(0, min(Instant(us), MaxInstant))
+}
+
+// When says at which instant a pushed job may run: At an instant, or In a while
+// from the store's now. The zero value is the store's now (RULES 1, PerformAt).
+type When struct {
+	at    Instant
+	in    time.Duration
+	fixed bool
+}
+
+// At is the given instant. Validation refuses one outside 0 … MaxInstant.
+func At(t Instant) When { return When{at: t, fixed: true} }
+
+// In is d after the store's now, by the store's clock. A negative d is before it.
+func In(d time.Duration) When { return When{in: d} }
+
+// Fixed is the instant w names, and whether it names one.
+func (w When) Fixed() (Instant, bool) { return w.at, w.fixed }
+
+// Delay is how long after the store's now w is, if it is not Fixed.
+func (w When) Delay() time.Duration { return w.in }
+
+// Resolve is the instant that w means when the store's clock says now.
+func (w When) Resolve(now Instant) Instant {
+	if w.fixed {
+		return w.at
+	}
+	return now.Add(w.in)
+}

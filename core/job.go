@@ -1,0 +1,71 @@
+package core
+
+// FreshRetryCount is the RetryCount of a job that has not failed (RULES 1).
+const FreshRetryCount = -1
+
+// State is all of a job but its id and payloads: what the merge rules decide.
+type State struct {
+	// PerformAt is when the job may run, by the store's clock.
+	PerformAt Instant
+	// RetryCount is FreshRetryCount for a fresh job and 0 after the first
+	// failure: it counts the retries that are planned, not those made.
+	RetryCount int
+	// Recoveries is how often the job was recovered from a dead owner since it
+	// last settled.
+	Recoveries int
+	// FirstPush is when the oldest push that merged into the job came.
+	FirstPush Instant
+	// Error is the text of the last failure, at most MaxErrorBytes, kept until
+	// the job succeeds.
+	Error string
+}
+
+// Fresh reports whether the job has not failed since it was last fresh.
+func (s State) Fresh() bool { return s.RetryCount < 0 }
+
+// Job is an entity's work: an id and what was pushed for it (RULES 1).
+type Job struct {
+	// ID is the entity the job is about.
+	ID string
+	// Payloads are in order of Payload.Compare, each Data once.
+	Payloads []Payload
+	State
+}
+
+// Mark says which turn of which lease claimed a job: a settlement names the
+// mark, so that one from the past can't touch a later claim.
+type Mark struct {
+	// Token is the fencing token of the lease.
+	Token int64
+	// Number is the number of the turn within the lease.
+	Number int64
+}
+
+// Claim is a job that a lease holder has taken, with its mark.
+type Claim struct {
+	Job
+	Mark Mark
+}
+
+// Dead is a morgue entry (RULES 5).
+type Dead struct {
+	// ID is the entity.
+	ID string
+	// Payloads are in order of Payload.Compare, each Data once.
+	Payloads []Payload
+	// ChangedAt is when a payload last came in or was edited.
+	ChangedAt Instant
+	// Error is why the newest payload was buried.
+	Error string
+}
+
+// BuriedByHand is the error of a morgue entry that an operator made of a job
+// which had none.
+const BuriedByHand = "buried by hand"
+
+// MergeDead unites a morgue entry with one that comes for the same id (RULES 2,
+// last line): payloads merge, the coming time and error stay.
+func MergeDead(there, coming Dead) Dead {
+	coming.Payloads = MergePayloads(there.Payloads, coming.Payloads)
+	return coming
+}

@@ -1,0 +1,95 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// RuleKind is how a push meets a queued job that is fresh (RULES 2).
+type RuleKind uint8
+
+const (
+	// Keep leaves the queued job its time.
+	Keep RuleKind = iota
+	// Earliest takes the sooner of both times.
+	Earliest
+	// Debounce moves the time to the push's, at most Limit after FirstPush and
+	// never earlier than it was.
+	Debounce
+)
+
+// DefaultDebounceLimit is the limit of a Debounce rule that gives none.
+const DefaultDebounceLimit = time.Minute
+
+// PushRule is the rule that travels with a push. The zero value is Keep.
+type PushRule struct {
+	Kind RuleKind
+	// Limit is how long Debounce may put a job off after its first push. 0 is
+	// DefaultDebounceLimit. Other kinds ignore it.
+	Limit time.Duration
+}
+
+// Validate returns ErrInvalidRule if the kind is unknown or the limit negative.
+func (r PushRule) Validate() error {
+	if r.Kind > Debounce {
+		return fmt.Errorf("%w: kind %d; use Keep, Earliest or Debounce", ErrInvalidRule, r.Kind)
+	}
+	if r.Limit < 0 {
+		return fmt.Errorf("%w: limit %v is negative", ErrInvalidRule, r.Limit)
+	}
+	return nil
+}
+
+// MaxDelay is Limit with its default.
+func (r PushRule) MaxDelay() time.Duration {
+	if r.Limit == 0 {
+		return DefaultDebounceLimit
+	}
+	return r.Limit
+}
+
+// Pushed is the state of a job that a push makes where none is queued.
+func Pushed(w When, now Instant) State {
+	return State{PerformAt: w.Resolve(now), RetryCount: FreshRetryCount, FirstPush: now}
+}
+
+// MergePush is the state of a queued job after a push has met it (RULES 2, row 1
+// and the push rules).
+func MergePush(queued, coming State, rule PushRule) State {
+	merged := united(queued, queued, coming)
+	if !queued.Fresh() {
+		return merged
+	}
+	switch rule.Kind {
+	case Earliest:
+		merged.PerformAt = min(queued.PerformAt, coming.PerformAt)
+	case Debounce:
+		latest := merged.FirstPush.Add(rule.MaxDelay())
+		merged.PerformAt = max(queued.PerformAt, min(coming.PerformAt, latest))
+	}
+	return merged
+}
+
+// MergeReturn is the state of a queued job after a claimed one was put back into
+// it: failed, untouched, snoozed or recovered (RULES 2, rows 2 and 3).
+func MergeReturn(queued, coming State) State {
+	return united(coming, queued, coming)
+}
+
+// Revived is the state of a job that leaves the morgue where none is queued.
+func Revived(now Instant) State {
+	return State{PerformAt: now, RetryCount: FreshRetryCount, FirstPush: now}
+}
+
+// MergeRevive is the state of a queued job after one from the morgue has met it
+// (RULES 2, row 4).
+func MergeRevive(queued State, now Instant) State {
+	return united(Revived(now), queued, Revived(now))
+}
+
+// united is base with what is the same in every merge.
+func united(base, a, b State) State {
+	base.Recoveries = max(a.Recoveries, b.Recoveries)
+	base.FirstPush = min(a.FirstPush, b.FirstPush)
+	return base
+}

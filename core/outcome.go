@@ -1,0 +1,136 @@
+package core
+
+import "time"
+
+// OutcomeKind is how a claimed job ended (RULES 3).
+type OutcomeKind uint8
+
+const (
+	// Undecided is no outcome yet; settled, it puts the job back untouched.
+	Undecided OutcomeKind = iota
+	// Done is success.
+	Done
+	// Failed is a failure: a retry, or the morgue for the first payload.
+	Failed
+	// Buried sends every open payload to the morgue.
+	Buried
+	// Snoozed puts the job back for later and counts nothing.
+	Snoozed
+	// Untouched puts the job back as it was claimed and counts nothing.
+	Untouched
+	// Dropped removes a cancelled job and counts nothing.
+	Dropped
+)
+
+// PayloadOutcome is a mark on one payload: done, or buried for a reason.
+type PayloadOutcome struct {
+	// Position is the payload's place in the claimed job.
+	Position int
+	// Bury is false for done.
+	Bury bool
+	// Error is why it is buried.
+	Error string
+}
+
+// Outcome is what a handler made of a claimed job. The zero value is Undecided.
+type Outcome struct {
+	Kind OutcomeKind
+	// Error is the text of a failure or bury; see ErrorText.
+	Error string
+	// Delay is how long to snooze, or the failure's own delay if OwnDelay.
+	Delay time.Duration
+	// OwnDelay makes a failure wait for Delay instead of its backoff.
+	OwnDelay bool
+	// Payloads are the payloads marked by themselves, in ascending order of
+	// position; the outcome applies to the others. Untouched and Dropped heed
+	// them too: what is done stays done.
+	Payloads []PayloadOutcome
+}
+
+// RetryPolicy is how a queue retries. Unlike in options, 0 means none.
+type RetryPolicy struct {
+	// MaxRetries is how often a job is retried before its first payload goes to
+	// the morgue. 0 is one execution.
+	MaxRetries int
+	// MaxRecoveries is how often a job may lose its owner before its first
+	// payload goes to the morgue.
+	MaxRecoveries int
+	// Backoff is the wait before a retry. nil is DefaultBackoff.
+	Backoff Backoff
+}
+
+// Settle is the settlement of a claim that ended so (RULES 3). The jitter goes to
+// the policy's Backoff: a whole number within 0 … BackoffJitter-1.
+func (p RetryPolicy) Settle(c *Claim, o *Outcome, jitter int) Settlement {
+	s := Settlement{ID: c.ID, Mark: c.Mark}
+	for _, m := range o.Payloads {
+		d := PayloadDisposition{Position: m.Position}
+		if m.Bury {
+			d.Disposition, s.BuryError, s.Failed = Bury, m.Error, true
+		}
+		s.Except = append(s.Except, d)
+	}
+	switch o.Kind {
+	case Done:
+		s.Processed = true
+	case Failed:
+		p.fail(&s, c, o, jitter)
+	case Buried:
+		s.Rest, s.BuryError, s.Failed = Bury, o.Error, true
+	case Snoozed:
+		s.Rest = Requeue
+		s.PutBack = PutBack{Delay: o.Delay, RetryCount: c.RetryCount, Error: c.Error}
+	case Dropped:
+	default:
+		s.Rest = Requeue
+		s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: c.Recoveries, Error: c.Error}
+	}
+	return s
+}
+
+func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
+	s.Failed = true
+	s.Rest = Requeue
+	retry := c.RetryCount + 1
+	if retry >= p.MaxRetries {
+		buryFirst(s, c, o.Error)
+		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: o.Error}
+		return
+	}
+	delay := o.Delay
+	if !o.OwnDelay {
+		delay = p.backoff(retry, jitter)
+	}
+	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
+}
+
+// Recover is the settlement of a claim whose owner is gone (RULES 4).
+func (p RetryPolicy) Recover(c *Claim) Settlement {
+	s := Settlement{ID: c.ID, Mark: c.Mark, Rest: Requeue}
+	recoveries := c.Recoveries + 1
+	if recoveries > p.MaxRecoveries {
+		buryFirst(&s, c, recoveredTooOften(recoveries))
+		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: c.Error}
+		s.Failed = true
+		return s
+	}
+	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Error: c.Error}
+	return s
+}
+
+// buryFirst adds to the settlement that the first payload without a mark of its
+// own goes to the morgue.
+func buryFirst(s *Settlement, c *Claim, reason string) {
+	at := 0
+	for at < len(s.Except) && s.Except[at].Position == at {
+		at++
+	}
+	if at >= len(c.Payloads) {
+		return
+	}
+	first := PayloadDisposition{Position: at, Disposition: Bury}
+	s.Except = append(s.Except, PayloadDisposition{})
+	copy(s.Except[at+1:], s.Except[at:])
+	s.Except[at] = first
+	s.BuryError = reason
+}

@@ -1,0 +1,123 @@
+package core
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// Payload is one thing pushed for an id (RULES 1). Its Data is its identity:
+// equal bytes are the same payload. Data and Meta are shared between the store
+// and its callers, and nobody writes to them.
+type Payload struct {
+	// Data is what was pushed. Empty is a payload too.
+	Data []byte
+	// Score orders the payloads of a job, lowest first; ties by Data.
+	Score float64
+	// Meta travels with the copy that stays when payloads merge, such as a trace
+	// context. At most MaxMetaBytes; nil is none.
+	Meta []byte
+}
+
+// Compare orders payloads by (Score, Data), as jobs hold them.
+func (p Payload) Compare(q Payload) int {
+	if c := cmp.Compare(p.Score, q.Score); c != 0 {
+		return c
+	}
+	return bytes.Compare(p.Data, q.Data)
+}
+
+// indexAbove is the size from which a set looks payloads up in a map: below it
+// a walk over the list is quicker than hashing.
+const indexAbove = 8
+
+// PayloadSet is the payloads of one job: a set by Data, in order of Compare.
+// The zero value is an empty set.
+type PayloadSet struct {
+	list  []Payload
+	score map[string]float64
+}
+
+// NewPayloadSet is the set of the given payloads, merged in order. It keeps no
+// reference to the slice.
+func NewPayloadSet(payloads []Payload) PayloadSet {
+	s := PayloadSet{list: make([]Payload, 0, len(payloads))}
+	for _, p := range payloads {
+		s.Add(p)
+	}
+	return s
+}
+
+// MergePayloads is the union of two ordered lists (RULES 2): for equal bytes the
+// smaller score stays, and on a tie the copy that was there, each with its Meta.
+// The arguments are not changed.
+func MergePayloads(there, coming []Payload) []Payload {
+	s := NewPayloadSet(there)
+	for _, p := range coming {
+		s.Add(p)
+	}
+	return s.list
+}
+
+// Len is the number of payloads.
+func (s *PayloadSet) Len() int { return len(s.list) }
+
+// List is the payloads in order. It is the set's own: read it only until the
+// set changes.
+func (s *PayloadSet) List() []Payload { return s.list }
+
+// Add merges one payload into the set, as MergePayloads does.
+func (s *PayloadSet) Add(p Payload) {
+	if old, ok := s.find(p.Data); ok {
+		if old <= p.Score {
+			return
+		}
+		at, _ := slices.BinarySearchFunc(s.list, Payload{Data: p.Data, Score: old}, Payload.Compare)
+		s.list = slices.Delete(s.list, at, at+1)
+	}
+	at := len(s.list)
+	if at > 0 && p.Compare(s.list[at-1]) < 0 {
+		at, _ = slices.BinarySearchFunc(s.list, p, Payload.Compare)
+	}
+	s.list = slices.Insert(s.list, at, p)
+	s.remember(p)
+}
+
+// TakeFirst removes the n lowest payloads and returns them as a list of the
+// caller's.
+func (s *PayloadSet) TakeFirst(n int) []Payload {
+	taken := s.list[:n:n]
+	s.list = s.list[n:]
+	if s.score != nil {
+		for _, p := range taken {
+			delete(s.score, string(p.Data))
+		}
+	}
+	return taken
+}
+
+func (s *PayloadSet) find(data []byte) (float64, bool) {
+	if s.score != nil {
+		score, ok := s.score[string(data)]
+		return score, ok
+	}
+	for i := range s.list {
+		if bytes.Equal(s.list[i].Data, data) {
+			return s.list[i].Score, true
+		}
+	}
+	return 0, false
+}
+
+func (s *PayloadSet) remember(p Payload) {
+	if s.score != nil {
+		s.score[string(p.Data)] = p.Score
+		return
+	}
+	if len(s.list) > indexAbove {
+		s.score = make(map[string]float64, 2*len(s.list))
+		for _, q := range s.list {
+			s.score[string(q.Data)] = q.Score
+		}
+	}
+}

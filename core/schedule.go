@@ -1,0 +1,199 @@
+package core
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Head is when a shard could next give a job, if nothing were pushed or settled.
+type Head struct {
+	// Due is the PerformAt of the next job.
+	Due Instant
+	// OK is false if there is none.
+	OK bool
+}
+
+// DueBy reports whether there is a job and it may run at now.
+func (h Head) DueBy(now Instant) bool { return h.OK && h.Due <= now }
+
+// Lag is how long the shard's next job has been due (RULES 6); 0 if none is.
+func (h Head) Lag(now Instant) time.Duration {
+	if !h.DueBy(now) {
+		return 0
+	}
+	return now.Sub(h.Due)
+}
+
+// Choice is what a lane does next.
+type Choice struct {
+	// Index is the shard to run a batch of, or -1 to wait.
+	Index int
+	// Wait is how long to wait at most; 0 is until a head changes or is due.
+	// With Sleep set nothing but the time ends the wait.
+	Wait  time.Duration
+	Sleep bool
+}
+
+// idle waits for work.
+var idle = Choice{Index: -1}
+
+// Scheduler chooses which shard a lane works next (RULES 6). A lane has one of
+// its own and calls it from one goroutine; heads[i] is always the same shard.
+type Scheduler interface {
+	// Next chooses by the heads as they are at now.
+	Next(now Instant, heads []Head) Choice
+	// Ran says how the batch of the chosen shard went: ok if a job of it
+	// succeeded. A shard that had nothing to give after all is not ok.
+	Ran(index int, ok bool)
+}
+
+// SchedulerConfig is what a scheduler is built from.
+type SchedulerConfig struct {
+	// Shards are the lane's, in the order of the heads.
+	Shards []Shard
+	// PollInterval is the server's.
+	PollInterval time.Duration
+}
+
+// NewScheduler builds the scheduler of one lane. NewLag and NewSeq are such, and
+// what StrictBy and WeightedBy return.
+type NewScheduler func(SchedulerConfig) Scheduler
+
+type lag struct{}
+
+// NewLag takes the shard whose next due job is the oldest; if none is due, it
+// waits. It is the default.
+func NewLag(SchedulerConfig) Scheduler { return lag{} }
+
+func (lag) Next(now Instant, heads []Head) Choice {
+	best := -1
+	for i, h := range heads {
+		if h.DueBy(now) && (best < 0 || h.Due < heads[best].Due) {
+			best = i
+		}
+	}
+	return Choice{Index: best}
+}
+
+func (lag) Ran(int, bool) {}
+
+type seq struct {
+	poll   time.Duration
+	next   int
+	misses int
+}
+
+// NewSeq visits its shards in turn; if a whole round had no batch that
+// succeeded, it waits one poll interval.
+func NewSeq(c SchedulerConfig) Scheduler { return &seq{poll: c.PollInterval} }
+
+func (s *seq) Next(now Instant, heads []Head) Choice {
+	for range heads {
+		if s.misses >= len(heads) {
+			s.misses = 0
+			return Choice{Index: -1, Wait: s.poll, Sleep: true}
+		}
+		i := s.next % len(heads)
+		if heads[i].DueBy(now) {
+			return Choice{Index: i}
+		}
+		s.next, s.misses = i+1, s.misses+1
+	}
+	return Choice{Index: -1, Wait: s.poll, Sleep: true}
+}
+
+func (s *seq) Ran(index int, ok bool) {
+	s.next = index + 1
+	s.misses++
+	if ok {
+		s.misses = 0
+	}
+}
+
+type strict struct{ order []int }
+
+// StrictBy takes the first shard that has work, in the order of the named
+// queues; shards of queues that are not named come last, in their own order.
+func StrictBy(queues ...string) NewScheduler {
+	rank := make(map[string]int, len(queues))
+	for i, q := range queues {
+		if _, named := rank[q]; !named {
+			rank[q] = i
+		}
+	}
+	return func(c SchedulerConfig) Scheduler {
+		return &strict{order: byRank(c.Shards, func(q string) int {
+			if r, named := rank[q]; named {
+				return r
+			}
+			return len(queues)
+		})}
+	}
+}
+
+func (s *strict) Next(now Instant, heads []Head) Choice {
+	for _, i := range s.order {
+		if heads[i].DueBy(now) {
+			return Choice{Index: i}
+		}
+	}
+	return idle
+}
+
+func (*strict) Ran(int, bool) {}
+
+// byRank lists the positions of the shards by rank of their queue, stable.
+func byRank(shards []Shard, rank func(queue string) int) []int {
+	order := make([]int, len(shards))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(rank(shards[a].Queue), rank(shards[b].Queue))
+	})
+	return order
+}
+
+type weighted struct {
+	weight []int
+	credit []int
+}
+
+// WeightedBy shares turns among the shards that have work in proportion to the
+// weights of their queues. A queue that is not named, or whose weight is below
+// 1, weighs 1. Turns are spread smoothly: 3 to 1 gives A A B A, not A A A B.
+func WeightedBy(weights map[string]int) NewScheduler {
+	weights = maps.Clone(weights)
+	return func(c SchedulerConfig) Scheduler {
+		w := &weighted{weight: make([]int, len(c.Shards)), credit: make([]int, len(c.Shards))}
+		for i, s := range c.Shards {
+			w.weight[i] = max(1, weights[s.Queue])
+		}
+		return w
+	}
+}
+
+// Next gives every shard with work its weight in credit and takes the one with
+// the most, which pays what was given out.
+func (w *weighted) Next(now Instant, heads []Head) Choice {
+	best, total := -1, 0
+	for i, h := range heads {
+		if !h.DueBy(now) {
+			w.credit[i] = 0
+			continue
+		}
+		w.credit[i] += w.weight[i]
+		total += w.weight[i]
+		if best < 0 || w.credit[i] > w.credit[best] {
+			best = i
+		}
+	}
+	if best >= 0 {
+		w.credit[best] -= total
+	}
+	return Choice{Index: best}
+}
+
+func (*weighted) Ran(int, bool) {}

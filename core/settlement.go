@@ -1,0 +1,113 @@
+package core
+
+import "time"
+
+// Disposition is what becomes of one claimed payload.
+type Disposition uint8
+
+const (
+	// Discard removes the payload: it is done, or its job was dropped.
+	Discard Disposition = iota
+	// Requeue puts it back into the queue.
+	Requeue
+	// Bury puts it into the morgue.
+	Bury
+)
+
+// PayloadDisposition is what becomes of the payload at a position of the claimed
+// job.
+type PayloadDisposition struct {
+	Position    int
+	Disposition Disposition
+}
+
+// PutBack is how the requeued payloads of a settlement return.
+type PutBack struct {
+	// SameTime keeps the PerformAt the job was claimed with; Delay is ignored.
+	SameTime bool
+	// Delay is from the store's now to the new PerformAt.
+	Delay time.Duration
+	// RetryCount, Recoveries and Error are those of the returning job.
+	RetryCount int
+	Recoveries int
+	Error      string
+}
+
+// Settlement says what became of one claimed job. Core computes it, a store
+// commits it: it names payloads by position, so that bytes never travel back,
+// and carries delays, so that only the store's clock counts.
+type Settlement struct {
+	ID   string
+	Mark Mark
+	// Rest becomes of every payload that Except does not list.
+	Rest Disposition
+	// Except is in ascending order of position, each position once.
+	Except []PayloadDisposition
+	// PutBack applies to the payloads that are requeued.
+	PutBack PutBack
+	// BuryError is the error of the morgue entry, if something is buried.
+	BuryError string
+	// Processed and Failed say whether the queue's counters rise (RULES 7).
+	Processed bool
+	Failed    bool
+}
+
+// Plain reports whether the job is gone whole, which stores can do cheaply.
+func (s *Settlement) Plain() bool { return s.Rest == Discard && len(s.Except) == 0 }
+
+// Requeued reports whether the settlement may put something back.
+func (s *Settlement) Requeued() bool { return s.has(Requeue) }
+
+// Buried reports whether the settlement may bury something.
+func (s *Settlement) Buried() bool { return s.has(Bury) }
+
+func (s *Settlement) has(d Disposition) bool {
+	if s.Rest == d {
+		return true
+	}
+	for _, e := range s.Except {
+		if e.Disposition == d {
+			return true
+		}
+	}
+	return false
+}
+
+// Apply is what the settlement makes of the claimed job at the store's now: the
+// job to put back and the entry for the morgue. One without payloads is none.
+// Positions that the job does not have are ignored.
+func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead Dead) {
+	if s.Plain() {
+		return Job{}, Dead{}
+	}
+	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
+	dead = Dead{ID: claimed.ID, ChangedAt: now, Error: s.BuryError}
+	except := s.Except
+	for i, p := range claimed.Payloads {
+		d := s.Rest
+		if len(except) > 0 && except[0].Position == i {
+			d, except = except[0].Disposition, except[1:]
+		}
+		switch d {
+		case Requeue:
+			back.Payloads = append(back.Payloads, p)
+		case Bury:
+			dead.Payloads = append(dead.Payloads, p)
+		}
+	}
+	return back, dead
+}
+
+func (b PutBack) state(claimed State, now Instant) State {
+	s := State{
+		PerformAt:  claimed.PerformAt,
+		RetryCount: b.RetryCount,
+		Recoveries: b.Recoveries,
+		FirstPush:  claimed.FirstPush,
+		Error:      b.Error,
+	}
+	if !b.SameTime {
+		s.PerformAt = now.Add(b.Delay)
+	}
+	return s
+}

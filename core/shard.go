@@ -1,0 +1,51 @@
+package core
+
+import (
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+)
+
+// Shard is one partition of a queue.
+type Shard struct {
+	Queue string
+	Index int
+}
+
+// String is the shard as people write it: orders/3.
+func (s Shard) String() string {
+	return s.Queue + "/" + strconv.Itoa(s.Index)
+}
+
+// ParseShard reads what String writes. It returns ErrInvalidQueue for anything
+// else.
+func ParseShard(text string) (Shard, error) {
+	queue, number, ok := strings.Cut(text, "/")
+	index, err := strconv.Atoi(number)
+	if !ok || err != nil || index < 0 || strconv.Itoa(index) != number {
+		return Shard{}, fmt.Errorf("%w: shard %q; write it as queue/3", ErrInvalidQueue, text)
+	}
+	if err := ValidateQueue(queue, index+1); err != nil {
+		return Shard{}, err
+	}
+	return Shard{Queue: queue, Index: index}, nil
+}
+
+// ShardOf is the index of the shard that an id lives in, for a queue of so many
+// shards (RULES 6). A count below 1 counts as 1.
+func ShardOf(id string, shards int) int {
+	if shards <= 1 {
+		return 0
+	}
+	return int(crc32.ChecksumIEEE([]byte(id)) % uint32(shards))
+}
+
+// Shards lists the shards of a queue in order.
+func Shards(queue string, count int) []Shard {
+	shards := make([]Shard, count)
+	for i := range shards {
+		shards[i] = Shard{Queue: queue, Index: i}
+	}
+	return shards
+}

@@ -1,0 +1,133 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of RULES 1.
+const (
+	// MaxIDBytes is the longest id.
+	MaxIDBytes = 512
+	// MaxMetaBytes is the longest Meta of a payload.
+	MaxMetaBytes = 256
+	// MaxErrorBytes is the longest error text that is kept.
+	MaxErrorBytes = 4 << 10
+	// DefaultMaxPayloadBytes is the longest payload unless a queue says otherwise.
+	DefaultMaxPayloadBytes = 512 << 10
+	// MaxQueueNameBytes is the longest name of a queue.
+	MaxQueueNameBytes = 128
+	// MaxShards is the most shards a queue can have: one for each slot of a
+	// Redis Cluster.
+	MaxShards = 16384
+)
+
+// What validation refuses. Each comes wrapped with what is wrong and how to
+// mend it.
+var (
+	ErrInvalidID      = errors.New("invalid id")
+	ErrInvalidPayload = errors.New("invalid payload")
+	ErrInvalidScore   = errors.New("invalid score")
+	ErrInvalidTime    = errors.New("invalid time")
+	ErrInvalidRule    = errors.New("invalid push rule")
+	ErrInvalidQueue   = errors.New("invalid queue")
+)
+
+// Entry is one payload to push for an id.
+type Entry struct {
+	ID string
+	Payload
+	// When is when the job may run if the push makes a new one. The zero value
+	// is the store's now.
+	When When
+}
+
+// Validate returns ErrInvalidID, ErrInvalidPayload, ErrInvalidScore or
+// ErrInvalidTime for what RULES 1 refuses. The length of Data is not checked:
+// it is an option of the client.
+func (e *Entry) Validate() error {
+	if err := ValidateID(e.ID); err != nil {
+		return err
+	}
+	if err := ValidateScore(e.Score); err != nil {
+		return err
+	}
+	if len(e.Meta) > MaxMetaBytes {
+		return fmt.Errorf("%w: Meta has %d bytes, at most %d are kept", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
+	}
+	if at, fixed := e.When.Fixed(); fixed && (at < 0 || at > MaxInstant) {
+		return fmt.Errorf("%w: %d µs is outside 0 … %d", ErrInvalidTime, int64(at), int64(MaxInstant))
+	}
+	return nil
+}
+
+// ValidateID returns ErrInvalidID unless id is non-empty UTF-8 of at most
+// MaxIDBytes without control characters.
+func ValidateID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: it is empty; a job belongs to an entity", ErrInvalidID)
+	case len(id) > MaxIDBytes:
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; use a hash of it", ErrInvalidID, len(id), MaxIDBytes)
+	case !utf8.ValidString(id):
+		return fmt.Errorf("%w: %q is not UTF-8; encode it", ErrInvalidID, id)
+	case strings.ContainsFunc(id, unicode.IsControl):
+		return fmt.Errorf("%w: %q has a control character; encode it", ErrInvalidID, id)
+	}
+	return nil
+}
+
+// ValidateScore returns ErrInvalidScore for NaN and the infinities.
+func ValidateScore(score float64) error {
+	if math.IsNaN(score) || math.IsInf(score, 0) {
+		return fmt.Errorf("%w: %v; a score is a finite number", ErrInvalidScore, score)
+	}
+	return nil
+}
+
+// NormalScore is the score as it is stored: -0 is 0.
+func NormalScore(score float64) float64 {
+	return score + 0
+}
+
+// ValidateQueue returns ErrInvalidQueue unless name is 1 to MaxQueueNameBytes of
+// ASCII letters, digits and "_-.:", and shards is within 1 … MaxShards.
+func ValidateQueue(name string, shards int) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: the name is empty", ErrInvalidQueue)
+	case len(name) > MaxQueueNameBytes:
+		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed", ErrInvalidQueue, len(name), MaxQueueNameBytes)
+	case strings.ContainsFunc(name, notInQueueName):
+		return fmt.Errorf("%w: name %q; use letters, digits and _ - . : only", ErrInvalidQueue, name)
+	case shards < 1 || shards > MaxShards:
+		return fmt.Errorf("%w: %q with %d shards; 1 to %d are possible", ErrInvalidQueue, name, shards, MaxShards)
+	}
+	return nil
+}
+
+func notInQueueName(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("_-.:", r)
+}
+
+// ErrorText is an error's text as a job keeps it: UTF-8 without NUL, which some
+// stores refuse, cut to MaxErrorBytes between characters.
+func ErrorText(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= MaxErrorBytes {
+		return text
+	}
+	end := MaxErrorBytes
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

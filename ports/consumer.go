@@ -1,0 +1,252 @@
+package ports
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Consumer is how work is taken and settled. The engine uses it.
+//
+// A shard has at most one owner by its lease. Each Acquire that starts a lease
+// gives a new fencing token, larger than any the shard gave before:
+// max(last token + 1, the store's clock in µs). Owner and token decide who may
+// turn, renew or release, not expiry: until somebody else acquires, a late call
+// counts.
+type Consumer interface {
+	// Acquire gives a shard to an owner if it is free, if its lease has run out,
+	// or if the owner has it. It is atomic.
+	//
+	// Attempt tells repeats apart. The owner's last attempt again, while that
+	// lease lasts, gives the same token and claims again, renews the lease and
+	// resets nothing, also after turns. After the lease ran out it starts a new
+	// one. A larger attempt always starts a new lease, also over the owner's own.
+	// The owner's attempts are forgotten when somebody else acquires.
+	//
+	// Jobs that an earlier lease left claimed stay claimed, with their marks, and
+	// pass to the new lease, which settles them as core.RetryPolicy.Recover
+	// says. They come in the reply in order of id, or, what the store could not
+	// reach now, as TurnReply.Orphans of later turns. Acquiring counts nothing
+	// against them.
+	//
+	// A lease whose expiry is further away than its own TTL, since the clock
+	// stepped back, is taken to expire after that TTL from now; a refused
+	// Acquire stores that.
+	//
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrShardCountMismatch;
+	// ErrStaleAttempt for an attempt below the owner's last, or for the last
+	// after its Release; a *HeldError.
+	Acquire(ctx context.Context, r AcquireRequest) (AcquireReply, error)
+
+	// Turn settles what is finished, renews the lease and claims the next jobs,
+	// in this order, atomically. The holder numbers its turns 1, 2, 3 …, with
+	// one in flight. The store compares Number with the last that it carried out
+	// under this lease (0 after Acquire):
+	//
+	//   last+1  settle, renew, claim; the number is used up
+	//   last    a repeat: apply, count and claim nothing, ignore the request's
+	//           other fields but TTL, renew, and give in their first order the
+	//           jobs that still carry this mark, with the same orphans as far
+	//           as they are still claimed, and no Skipped or Held
+	//   less    ErrStaleTurn, nothing is written
+	//   more    ErrLeaseLost, nothing is written: the store has lost turns
+	//
+	// A turn with number last+1 that has nothing to settle, no statistics, finds
+	// nothing to claim and hands over no orphan writes nothing, does not renew
+	// and does not use up its number; TurnReply.Last tells.
+	//
+	// Settling. A settlement whose (ID, Mark) is not claimed is skipped, counted
+	// nowhere and reported; so is the second of one id in a turn. What one does to
+	// its job is core.Settlement.Apply, and the merge rules of RULES 2 for what
+	// comes back and what is buried. One whose job the store can't reach now, a
+	// caller's transaction holding it, is reported as held, changes nothing, and
+	// is to be sent again with a later turn. A paused shard settles.
+	//
+	// Claiming. Due jobs (PerformAt <= now) in order of (PerformAt, id), put-backs
+	// of this turn included, as core.Budget allows. Ids that are claimed after
+	// this turn's settlements are passed over. A job with Recoveries > 0 is
+	// claimed only when nothing else of its shard is, and alone; claiming stops
+	// in front of it, so it is never overtaken, and while it is claimed nothing
+	// else is. What a cut job leaves stays queued with its State. A claimed job
+	// keeps the mark (token, number). A paused shard gives nothing, whatever is
+	// asked.
+	//
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or
+	// the token is not the shard's; ErrStaleTurn. A turn of unknown outcome is
+	// repeated as it was.
+	Turn(ctx context.Context, r TurnRequest) (TurnReply, error)
+
+	// Renew makes the lease last for the TTL from now. Repeating it renews again.
+	//
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost.
+	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
+
+	// Release ends the lease and its token at once: the shard is free. Jobs still
+	// claimed stay so for the next owner.
+	//
+	// Errors: ErrUnknownQueue; ErrLeaseLost, also when it is repeated.
+	Release(ctx context.Context, l Lease) error
+
+	// Heads tells when each shard could next give a job, in the order asked. It
+	// writes nothing; each head is exact for its own instant. It needs no lease.
+	//
+	// Errors: ErrUnknownQueue.
+	Heads(ctx context.Context, shards []core.Shard) (HeadsReply, error)
+}
+
+// Lease is what a holder shows: all of it must match the shard's.
+type Lease struct {
+	Shard core.Shard
+	// Owner is unique to a process run: an id drawn at its start.
+	Owner string
+	// Token is the fencing token that Acquire gave.
+	Token int64
+}
+
+// AcquireRequest asks for a shard.
+type AcquireRequest struct {
+	Shard      core.Shard
+	Shards     int
+	Generation int64
+	// Owner is non-empty and unique to a process run.
+	Owner string
+	// Attempt is above 0 and rises with each new attempt of the owner at the
+	// shard.
+	Attempt int64
+	// TTL is how long the lease lasts unless renewed, at least 1 ms.
+	TTL time.Duration
+}
+
+// Validate returns ErrInvalidRequest for an empty owner, an attempt below 1 or a
+// TTL below 1 ms.
+func (r *AcquireRequest) Validate() error {
+	if r.Owner == "" {
+		return fmt.Errorf("%w: acquire %v without an owner", ErrInvalidRequest, r.Shard)
+	}
+	if r.Attempt < 1 {
+		return fmt.Errorf("%w: attempt %d; attempts count from 1", ErrInvalidRequest, r.Attempt)
+	}
+	return validateTTL(r.TTL)
+}
+
+// AcquireReply is the answer to Acquire.
+type AcquireReply struct {
+	Token int64
+	// Now is the store's clock.
+	Now core.Instant
+	// Remaining is how long the lease lasts from Now.
+	Remaining time.Duration
+	// Claims are the jobs that earlier leases left, in order of id, as far as the
+	// store could reach them.
+	Claims []core.Claim
+	// Cancels are as in TurnReply.
+	Cancels []Cancel
+}
+
+// TurnRequest is one exchange between a lease's holder and the store.
+type TurnRequest struct {
+	Lease  Lease
+	Number int64
+	// TTL is how long the lease is to last from now, at least 1 ms.
+	TTL time.Duration
+	// Settle is applied in order, at most core.MaxTurnJobs.
+	Settle []core.Settlement
+	// Want is how many jobs to claim, 0 for none, taken as core.MaxTurnJobs at
+	// the most.
+	Want int
+	// PerJob is how many payloads of one job to claim. 0 is
+	// core.MaxTurnPayloads.
+	PerJob int
+	// Bytes is how many bytes of payload to claim. 0 is core.DefaultTurnBytes.
+	Bytes int
+	// Node and Lane are shown with the claims.
+	Node string
+	Lane int
+	// Stats are added to the queue's current minute; nil is none. They may lag
+	// and need not be atomic with the rest.
+	Stats *core.Stats
+}
+
+// Validate returns ErrInvalidRequest for a number below 1, a TTL below 1 ms, or
+// too many settlements.
+func (r *TurnRequest) Validate() error {
+	if r.Number < 1 {
+		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
+	}
+	if len(r.Settle) > core.MaxTurnJobs {
+		return fmt.Errorf("%w: %d settlements in a turn, at most %d", ErrInvalidRequest, len(r.Settle), core.MaxTurnJobs)
+	}
+	return validateTTL(r.TTL)
+}
+
+// Budget is what the request allows to claim.
+func (r *TurnRequest) Budget() core.Budget {
+	return core.Budget{Jobs: r.Want, PerJob: r.PerJob, Bytes: r.Bytes}
+}
+
+// TurnReply is the answer to Turn.
+type TurnReply struct {
+	// Last is the number of the lease's last turn that was carried out: the
+	// request's, unless that turn wrote nothing.
+	Last int64
+	// Now is the store's clock, and Remaining how long the lease lasts from it.
+	Now       core.Instant
+	Remaining time.Duration
+	// Claims are the jobs this turn claimed, in order of (PerformAt, id).
+	Claims []core.Claim
+	// Orphans are jobs that earlier leases left and that Acquire could not
+	// reach; they are settled like its Claims.
+	Orphans []core.Claim
+	// Skipped are the positions in Settle that were not claimed, ascending.
+	Skipped []int
+	// Held are the positions in Settle to send again later, ascending.
+	Held []int
+	// Head is when the shard could next give a job, if nothing were pushed or
+	// settled; none while it is paused.
+	Head core.Head
+	// Paused reports that the queue is paused.
+	Paused bool
+	// Cancels are the claimed jobs of the shard that an operator has cancelled,
+	// in order of id, in each reply until they are settled.
+	Cancels []Cancel
+}
+
+// Cancel is a claimed job that is to end.
+type Cancel struct {
+	ID   string
+	Mark core.Mark
+	// Drop removes the job when it ends; otherwise it is put back.
+	Drop bool
+}
+
+// RenewRequest asks for more time.
+type RenewRequest struct {
+	Lease Lease
+	// TTL is at least 1 ms.
+	TTL time.Duration
+}
+
+// Validate returns ErrInvalidRequest for a TTL below 1 ms.
+func (r *RenewRequest) Validate() error { return validateTTL(r.TTL) }
+
+// RenewReply is the answer to Renew.
+type RenewReply struct {
+	Now       core.Instant
+	Remaining time.Duration
+}
+
+// HeadsReply is the answer to Heads.
+type HeadsReply struct {
+	Now core.Instant
+	// Heads are in the order of the shards asked for.
+	Heads []core.Head
+}
+
+func validateTTL(ttl time.Duration) error {
+	if ttl < time.Millisecond {
+		return fmt.Errorf("%w: TTL %v; at least 1ms", ErrInvalidRequest, ttl)
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+// Package ports is what Skein asks of the world: ShardStore, the contract that
+// every backend keeps, and Observer, which watches.
+//
+// The doc comments are the contract; other pages link here. What a store is
+// held against is package conformance.
+//
+// # For all methods
+//
+// Every method may be called from any number of goroutines, processes and
+// nodes at once, and is linearizable for each shard: it takes effect at one
+// instant between call and return. Where a call spans shards it is atomic for
+// each, never across them.
+//
+// A store's time is its own, in whole microseconds; requests carry delays, and
+// an instant only where the caller had it from the store or chose it for a
+// push. A clock that steps back delays what is due but breaks no promise.
+//
+// Requests are read only during the call, but for the bytes in them: Data and
+// Meta are shared from then on and nobody changes them. Slices of a reply belong
+// to the caller; the payloads in them, their Data and Meta are read-only.
+//
+// An error that is none of this package's sentinels, or of core's, means that
+// the outcome is unknown: the call may have taken effect, and may still do so
+// until its connection is gone. Each method says what a repeated call does.
+// Adapters translate their driver's errors once and let no driver type cross
+// the port. A context that ends makes a call return soon with the context's
+// error wrapped; its outcome is then unknown too.
+package ports

@@ -1,0 +1,75 @@
+package ports
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Sentinels of the port. Adapters wrap them with %w and say what to do.
+var (
+	// ErrUnknownQueue is a queue that was never declared, or a store that lost
+	// it: declare it, then repeat.
+	ErrUnknownQueue = errors.New("unknown queue")
+	// ErrShardCountMismatch is a shard count or generation that is not that of
+	// the queue's record. Nothing was written.
+	ErrShardCountMismatch = errors.New("shard count mismatch")
+	// ErrQueueMismatch is a declaration whose other permanent options differ
+	// from the queue's record. Nothing was written.
+	ErrQueueMismatch = errors.New("queue declared with other options")
+	// ErrLeaseHeld is a shard that another owner works; see HeldError.
+	ErrLeaseHeld = errors.New("lease is held by another owner")
+	// ErrLeaseLost is a lease that is no longer the caller's. Nothing was
+	// written, and nothing will be under that token.
+	ErrLeaseLost = errors.New("lease lost")
+	// ErrStaleTurn is a turn older than the lease's last. Nothing was written.
+	ErrStaleTurn = errors.New("stale turn")
+	// ErrStaleAttempt is an acquire older than the owner's last, or of an
+	// attempt that was released. Nothing was written.
+	ErrStaleAttempt = errors.New("stale attempt to acquire")
+	// ErrInvalidRequest is a request that breaks this package's rules, such as a
+	// negative TTL. Nothing was written; it is a bug of the caller.
+	ErrInvalidRequest = errors.New("invalid request")
+	// ErrFull is a store without room for what a push brings. Nothing of the
+	// shards it names was written; handling goes on and makes room.
+	ErrFull = errors.New("store is full")
+)
+
+// HeldError is the ErrLeaseHeld of an Acquire. It matches it by errors.Is.
+type HeldError struct {
+	Shard core.Shard
+	// Owner holds the lease, for people to read.
+	Owner string
+	// Remaining is how long it lasts unless it is renewed.
+	Remaining time.Duration
+}
+
+// Error implements error.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("shard %v: %v: %s, for another %v", e.Shard, ErrLeaseHeld, e.Owner, e.Remaining)
+}
+
+// Unwrap is ErrLeaseHeld.
+func (e *HeldError) Unwrap() error { return ErrLeaseHeld }
+
+// PushError is a push that stored some of its entries, or that does not know.
+type PushError struct {
+	// Entries are the positions of the entries that are not known to be stored,
+	// ascending.
+	Entries []int
+	// Err is why. If it is no sentinel, these entries may be stored after all;
+	// pushing them again merges.
+	Err error
+}
+
+// Error implements error.
+func (e *PushError) Error() string {
+	return fmt.Sprintf("%d pushed entries are not known to be stored: %v", len(e.Entries), e.Err)
+}
+
+// Unwrap is Err.
+func (e *PushError) Unwrap() error { return e.Err }
+
+var errNoOwner = fmt.Errorf("%w: a node without an owner", ErrInvalidRequest)

@@ -1,0 +1,211 @@
+package ports
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Inspector is what can be seen (RULES 7). Nothing here writes or needs a lease.
+//
+// Lists are merged from the shards. They are no snapshot: an entry that stays
+// as it is throughout appears exactly once, one that moves may appear at both
+// places or at none. Every method returns ErrUnknownQueue for a queue that was
+// not declared.
+type Inspector interface {
+	// Stats sums up queues, in the order of the names given.
+	Stats(ctx context.Context, queues []string) ([]QueueStats, error)
+
+	// History lists the minutes of a queue in which something was counted, from
+	// inclusive to exclusive, oldest first. A store keeps at least 24 hours.
+	History(ctx context.Context, r HistoryRequest) ([]Minute, error)
+
+	// Jobs pages through queued jobs. It returns ErrQueueMismatch for ByID if
+	// the queue was not declared with IndexIDs.
+	Jobs(ctx context.Context, r JobsRequest) (JobsPage, error)
+
+	// Claimed pages through the claimed jobs, in order of (Since, id).
+	Claimed(ctx context.Context, r PageRequest) (ClaimedPage, error)
+
+	// Morgue pages through the dead letters.
+	Morgue(ctx context.Context, r MorgueRequest) (MorguePage, error)
+
+	// Find looks one id up everywhere, exactly, with all its payloads. It
+	// returns core.ErrInvalidID for what is no id.
+	Find(ctx context.Context, queue, id string) (Found, error)
+}
+
+// Counts are the sizes of a queue or of a shard.
+type Counts struct {
+	// Fresh and Retries are the queued jobs without and with a failure; their
+	// sum is the length.
+	Fresh   int64
+	Retries int64
+	Claimed int64
+	// Dead is how many ids are in the morgue.
+	Dead int64
+	// Processed and Failed count jobs since the queue began.
+	Processed int64
+	Failed    int64
+	// Oldest is the smallest PerformAt of the queued jobs; not OK if there is
+	// none. Unlike a claim's head it heeds neither pause nor claims.
+	Oldest core.Head
+}
+
+// QueueStats is the state of a queue.
+type QueueStats struct {
+	Queue Queue
+	// Now is the store's clock; Oldest.Lag(Now) is the queue's lag.
+	Now core.Instant
+	Counts
+	// Shards are in order of index.
+	Shards []ShardStats
+}
+
+// ShardStats is the state of one shard.
+type ShardStats struct {
+	Shard core.Shard
+	Counts
+	// Owner and Token are those of the current lease, which ExpiresAt ends; an
+	// empty Owner is none.
+	Owner     string
+	Token     int64
+	ExpiresAt core.Instant
+}
+
+// HistoryRequest asks for the minutes of a queue.
+type HistoryRequest struct {
+	Queue string
+	// From and To bound the starts of the minutes. A To of 0 has no end.
+	From, To core.Instant
+}
+
+// Minute is what was counted in one minute.
+type Minute struct {
+	// At is its start.
+	At core.Instant
+	core.Stats
+}
+
+// Order is how jobs are listed.
+type Order uint8
+
+const (
+	// ByTime lists all queued jobs by (PerformAt, id).
+	ByTime Order = iota
+	// ByID lists all queued jobs by id, where the queue keeps that index.
+	ByID
+	// RetriesByTime lists those with a failure by (PerformAt, id).
+	RetriesByTime
+	// RetriesByID lists those with a failure by id.
+	RetriesByID
+	// RetriesByCount lists those with a failure by (RetryCount, id).
+	RetriesByCount
+)
+
+// Cursor is a place in a list: the sort key and the id of the last entry seen.
+// The zero value is the start. Lists by id ignore Key.
+type Cursor struct {
+	Key int64
+	ID  string
+}
+
+// Default and largest sizes of a page.
+const (
+	DefaultPage = 100
+	MaxPage     = 1000
+)
+
+// PageRequest asks for a page of a list.
+type PageRequest struct {
+	Queue string
+	// After is the last entry of the page before, in the list's direction.
+	After Cursor
+	// Descending turns the list around.
+	Descending bool
+	// Limit is how many entries to give: 0 is DefaultPage, above MaxPage is
+	// MaxPage.
+	Limit int
+	// Payloads is how many payloads of each entry to give, lowest first. 0 is
+	// none; a view's Count tells how many there are.
+	Payloads int
+}
+
+// Size is Limit with its default and bound.
+func (r PageRequest) Size() int {
+	if r.Limit <= 0 {
+		return DefaultPage
+	}
+	return min(r.Limit, MaxPage)
+}
+
+// JobsRequest asks for a page of queued jobs.
+type JobsRequest struct {
+	PageRequest
+	// Order is ByTime unless given.
+	Order Order
+}
+
+// JobView is a queued job with the first of its payloads.
+type JobView struct {
+	core.Job
+	// Count is how many payloads the job has.
+	Count int
+}
+
+// JobsPage is a page of queued jobs.
+type JobsPage struct {
+	Jobs []JobView
+	// Next is the cursor of the page that follows; zero if this is the last.
+	Next Cursor
+}
+
+// ClaimView is a claimed job with the first of its payloads.
+type ClaimView struct {
+	core.Claim
+	// Count is how many payloads the claim has.
+	Count int
+	Shard core.Shard
+	// Owner, Node and Lane are those of the lease and the turn that claimed it.
+	Owner string
+	Node  string
+	Lane  int
+	// Since is when it was claimed.
+	Since core.Instant
+	// Cancelled reports that an operator has cancelled it.
+	Cancelled bool
+}
+
+// ClaimedPage is a page of claimed jobs.
+type ClaimedPage struct {
+	Claims []ClaimView
+	Next   Cursor
+}
+
+// MorgueRequest asks for a page of dead letters.
+type MorgueRequest struct {
+	PageRequest
+	// ByID lists by id instead of by (ChangedAt, id).
+	ByID bool
+}
+
+// DeadView is a dead letter with the first of its payloads.
+type DeadView struct {
+	core.Dead
+	// Count is how many payloads the entry has.
+	Count int
+}
+
+// MorguePage is a page of dead letters.
+type MorguePage struct {
+	Dead []DeadView
+	Next Cursor
+}
+
+// Found is all that a queue holds for an id. What is nil is not there.
+type Found struct {
+	Shard  core.Shard
+	Queued *core.Job
+	Claim  *ClaimView
+	Dead   *core.Dead
+}

@@ -1,0 +1,96 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Observer watches clients and servers: metrics and traces. Every method is
+// called on the path of the work, from many goroutines at once, and must be
+// quick; it must not panic. Without an observer nothing is measured for it.
+// Embed NopObserver to keep compiling when methods are added.
+type Observer interface {
+	// Pushed follows each push of a client.
+	Pushed(ctx context.Context, e PushEvent)
+	// BatchStart precedes a handler; what it returns becomes the handler's
+	// context and must derive from ctx.
+	BatchStart(ctx context.Context, e BatchEvent) context.Context
+	// BatchEnd follows it, with the context that BatchStart gave.
+	BatchEnd(ctx context.Context, e BatchEvent)
+	// TurnEnd follows each turn, failed ones too.
+	TurnEnd(e TurnEvent)
+	// LeaseChanged follows a lease's start and end.
+	LeaseChanged(e LeaseEvent)
+}
+
+// PushEvent is one push.
+type PushEvent struct {
+	Queue   string
+	Entries int
+	Took    time.Duration
+	Err     error
+}
+
+// BatchEvent is a batch at its start or end.
+type BatchEvent struct {
+	Shard core.Shard
+	Lane  int
+	// Claims are the jobs, read-only.
+	Claims []core.Claim
+	// Outcomes are those of the Claims, at the end; nil at the start.
+	Outcomes []core.Outcome
+	// Took is how long the handler ran, at the end.
+	Took time.Duration
+}
+
+// TurnEvent is one turn.
+type TurnEvent struct {
+	Shard   core.Shard
+	Settled int
+	Claimed int
+	Took    time.Duration
+	Err     error
+}
+
+// LeaseChange is what happened to a lease.
+type LeaseChange uint8
+
+const (
+	// LeaseAcquired starts one.
+	LeaseAcquired LeaseChange = iota
+	// LeaseReleased ends one on purpose.
+	LeaseReleased
+	// LeaseDropped ends one that ran out or passed to another owner.
+	LeaseDropped
+)
+
+// LeaseEvent is the start or the end of a lease.
+type LeaseEvent struct {
+	Shard  core.Shard
+	Change LeaseChange
+	Token  int64
+	// Orphans is how many claimed jobs an acquired lease took over.
+	Orphans int
+	// Err is why a lease was dropped.
+	Err error
+}
+
+// NopObserver does nothing, for embedding.
+type NopObserver struct{}
+
+// Pushed implements Observer.
+func (NopObserver) Pushed(context.Context, PushEvent) {}
+
+// BatchStart implements Observer.
+func (NopObserver) BatchStart(ctx context.Context, _ BatchEvent) context.Context { return ctx }
+
+// BatchEnd implements Observer.
+func (NopObserver) BatchEnd(context.Context, BatchEvent) {}
+
+// TurnEnd implements Observer.
+func (NopObserver) TurnEnd(TurnEvent) {}
+
+// LeaseChanged implements Observer.
+func (NopObserver) LeaseChanged(LeaseEvent) {}

@@ -1,0 +1,88 @@
+package ports
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Producer is how work comes in. It needs no worker alive and waits for none.
+type Producer interface {
+	// Declare makes sure that a queue exists with the given permanent options,
+	// and tells its generation, which a push and an acquire carry. It is atomic
+	// for the queue. Repeating it changes nothing.
+	//
+	// Errors: core.ErrInvalidQueue; ErrShardCountMismatch if the queue exists
+	// with another count, ErrQueueMismatch with another index.
+	Declare(ctx context.Context, r DeclareRequest) (DeclareReply, error)
+
+	// Push stores entries: each makes a new job for its id or merges into the
+	// queued one by RULES 2, in the order given, so that an id given twice
+	// merges twice. A claimed job is never touched, nor waited for. A new job's
+	// FirstPush is the store's now.
+	//
+	// It is atomic for each shard. Repeating it is safe: what is still queued
+	// merges, and what was handled in between runs again.
+	//
+	// Errors: what PushRequest.Validate gives, with nothing stored; a *PushError
+	// around any other, naming the entries that are not known to be stored.
+	// Those are ErrUnknownQueue, ErrShardCountMismatch and ErrFull for shards
+	// that stored nothing, or an error of unknown outcome.
+	Push(ctx context.Context, r PushRequest) (PushReply, error)
+}
+
+// DeclareRequest names a queue and what is permanent about it.
+type DeclareRequest struct {
+	Queue string
+	// Shards is the shard count, within 1 … core.MaxShards.
+	Shards int
+	// IndexIDs keeps every queued job listed by id (ByID), at a cost in memory.
+	IndexIDs bool
+}
+
+// Validate returns core.ErrInvalidQueue for a name or a count that RULES refuse.
+func (r *DeclareRequest) Validate() error {
+	return core.ValidateQueue(r.Queue, r.Shards)
+}
+
+// DeclareReply is the answer to Declare.
+type DeclareReply struct {
+	// Generation counts the queue's layouts, from 1: resharding raises it.
+	Generation int64
+}
+
+// PushRequest is what to push. The caller's knowledge of the queue goes along,
+// so that a client that missed a resharding can't scatter an id.
+type PushRequest struct {
+	Queue      string
+	Shards     int
+	Generation int64
+	// Rule is how entries meet fresh queued jobs. The zero value is core.Keep.
+	Rule core.PushRule
+	// Entries are stored in order.
+	Entries []core.Entry
+}
+
+// Validate returns core's error for the first entry, rule or queue that RULES
+// refuse, naming the entry's position.
+func (r *PushRequest) Validate() error {
+	if err := core.ValidateQueue(r.Queue, r.Shards); err != nil {
+		return err
+	}
+	if err := r.Rule.Validate(); err != nil {
+		return err
+	}
+	for i := range r.Entries {
+		if err := r.Entries[i].Validate(); err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// PushReply is the answer to Push.
+type PushReply struct {
+	// Now is the store's clock at the push.
+	Now core.Instant
+}
