@@ -83,9 +83,10 @@ func (s *PayloadSet) Add(p Payload) {
 	s.remember(p)
 }
 
-// TakeFirst removes the n lowest payloads and returns them as a list of the
-// caller's.
+// TakeFirst removes the n lowest payloads, or all if there are fewer, and returns
+// them as a list of the caller's.
 func (s *PayloadSet) TakeFirst(n int) []Payload {
+	n = max(0, min(n, len(s.list)))
 	taken := s.list[:n:n]
 	s.list = s.list[n:]
 	if s.score != nil {

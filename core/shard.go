@@ -38,12 +38,12 @@ func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
 	}
-	return int(crc32.ChecksumIEEE([]byte(id)) % uint32(shards))
+	return int(uint64(crc32.ChecksumIEEE([]byte(id))) % uint64(shards))
 }
 
-// Shards lists the shards of a queue in order.
+// Shards lists the shards of a queue in order. A count below 1 has none.
 func Shards(queue string, count int) []Shard {
-	shards := make([]Shard, count)
+	shards := make([]Shard, max(0, count))
 	for i := range shards {
 		shards[i] = Shard{Queue: queue, Index: i}
 	}

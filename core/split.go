@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrSplit is a splitter with impossible settings, or one that dealt a shard
@@ -73,13 +74,9 @@ func (n NodeSplitter) Split(shards []Shard, lanes int) (Split, error) {
 // Check returns ErrSplit, naming the shards, unless each of the given shards is
 // dealt exactly once and nothing else is.
 func (s Split) Check(shards []Shard) error {
-	count := make(map[Shard]int, len(shards))
-	for _, lane := range s.Lanes {
-		for _, shard := range lane {
-			count[shard]++
-		}
-	}
-	for _, shard := range s.Elsewhere {
+	dealt := append(slices.Concat(s.Lanes...), s.Elsewhere...)
+	count := make(map[Shard]int, len(dealt))
+	for _, shard := range dealt {
 		count[shard]++
 	}
 	var errs []error
@@ -92,8 +89,11 @@ func (s Split) Check(shards []Shard) error {
 		}
 		delete(count, shard)
 	}
-	for shard := range count {
-		errs = append(errs, fmt.Errorf("%w: shard %v does not exist", ErrSplit, shard))
+	for _, shard := range dealt {
+		if _, stray := count[shard]; stray {
+			errs = append(errs, fmt.Errorf("%w: shard %v does not exist", ErrSplit, shard))
+			delete(count, shard)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,165 @@
+package core_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+)
+
+type mergeVector struct {
+	Kind      string
+	Policy    string
+	Now       core.Instant `json:"now_us"`
+	FirstPush core.Instant `json:"first_push_us"`
+	LimitUS   int64        `json:"limit_us"`
+	Queued    vectorJob
+	Coming    vectorJob
+	Merged    vectorJob
+}
+
+func (v *mergeVector) rule(t *testing.T) core.PushRule {
+	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
+	kind, known := kinds[v.Policy]
+	if !known {
+		t.Fatalf("unknown policy %q", v.Policy)
+	}
+	return core.PushRule{Kind: kind, Limit: time.Duration(v.LimitUS) * time.Microsecond}
+}
+
+func (v *mergeVector) merge(t *testing.T) core.State {
+	queued, coming := v.Queued.state(), v.Coming.state()
+	queued.FirstPush, coming.FirstPush = v.FirstPush, v.Now
+	switch v.Kind {
+	case "push":
+		return core.MergePush(queued, coming, v.rule(t))
+	case "failed", "returned", "recovered":
+		return core.MergeReturn(queued, coming)
+	case "revived":
+		return core.MergeRevive(queued, v.Now)
+	}
+	t.Fatalf("unknown kind %q", v.Kind)
+	return core.State{}
+}
+
+func TestMergeVectors(t *testing.T) {
+	for i, v := range vectors[mergeVector](t, "merge.json") {
+		t.Run(fmt.Sprintf("%d_%s_%s", i, v.Kind, v.Policy), func(t *testing.T) {
+			payloads := core.MergePayloads(v.Queued.Payloads.payloads(), v.Coming.Payloads.payloads())
+			equal(t, "payloads", v.Merged.Payloads.payloads(), payloads)
+			got := v.merge(t)
+			if diff := cmp.Diff(v.Merged.state(), got, cmpopts.IgnoreFields(core.State{}, "FirstPush")); diff != "" {
+				t.Errorf("state (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// mergeKinds are all ways in which a coming job meets a queued one.
+var mergeKinds = map[string]func(queued, coming core.State) core.State{
+	"keep": func(q, c core.State) core.State { return core.MergePush(q, c, core.PushRule{}) },
+	"earliest": func(q, c core.State) core.State {
+		return core.MergePush(q, c, core.PushRule{Kind: core.Earliest})
+	},
+	"debounce": func(q, c core.State) core.State {
+		return core.MergePush(q, c, core.PushRule{Kind: core.Debounce})
+	},
+	"returned": core.MergeReturn,
+}
+
+func TestEveryMergeKeepsTheSmallerFirstPushAndTheLargerRecoveries(t *testing.T) {
+	old := core.State{RetryCount: -1, FirstPush: 3, Recoveries: 1}
+	young := core.State{RetryCount: -1, FirstPush: 8, Recoveries: 2}
+	for name, merge := range mergeKinds {
+		for _, merged := range []core.State{merge(old, young), merge(young, old)} {
+			if merged.FirstPush != 3 || merged.Recoveries != 2 {
+				t.Errorf("%s: FirstPush %d, Recoveries %d; want 3 and 2", name, merged.FirstPush, merged.Recoveries)
+			}
+		}
+	}
+	revived := core.MergeRevive(young, 5)
+	equal(t, "revived onto a younger push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 5, Recoveries: 2}, revived)
+	revived = core.MergeRevive(old, 5)
+	equal(t, "revived onto an older push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 3, Recoveries: 1}, revived)
+}
+
+func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
+	const minute = core.Instant(60_000_000)
+	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Error: "kept"}
+	tests := []struct {
+		name   string
+		rule   core.PushRule
+		coming core.Instant
+		want   core.Instant
+	}{
+		{"keep leaves the time", core.PushRule{}, 1 * minute, 10 * minute},
+		{"earliest takes the sooner", core.PushRule{Kind: core.Earliest}, 1 * minute, 1 * minute},
+		{"earliest keeps the sooner", core.PushRule{Kind: core.Earliest}, 12 * minute, 10 * minute},
+		{"debounce never moves it earlier", core.PushRule{Kind: core.Debounce}, 1 * minute, 10 * minute},
+		{"debounce stops a minute after the first push", core.PushRule{Kind: core.Debounce}, 30 * minute, 10 * minute},
+		{"debounce moves it within its limit", core.PushRule{Kind: core.Debounce, Limit: time.Hour}, 30 * minute, 30 * minute},
+		{"debounce stops at its limit", core.PushRule{Kind: core.Debounce, Limit: 5 * time.Minute}, 30 * minute, 14 * minute},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			coming := core.State{PerformAt: tt.coming, RetryCount: -1, FirstPush: 11 * minute}
+			want := queued
+			want.PerformAt = tt.want
+			equal(t, "fresh", want, core.MergePush(queued, coming, tt.rule))
+
+			backingOff := queued
+			backingOff.RetryCount = 0
+			equal(t, "in backoff", backingOff, core.MergePush(backingOff, coming, tt.rule))
+		})
+	}
+}
+
+func TestPushAndReviveMakeFreshJobs(t *testing.T) {
+	equal(t, "pushed now", core.State{PerformAt: 7, RetryCount: -1, FirstPush: 7}, core.Pushed(core.When{}, 7))
+	equal(t, "pushed for later", core.State{PerformAt: 90, RetryCount: -1, FirstPush: 7}, core.Pushed(core.At(90), 7))
+	equal(t, "revived", core.State{PerformAt: 7, RetryCount: -1, FirstPush: 7}, core.Revived(7))
+	if !core.Pushed(core.When{}, 7).Fresh() || (core.State{RetryCount: 0}).Fresh() {
+		t.Error("a pushed job is fresh, one that failed once is not")
+	}
+}
+
+func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
+	there := core.Dead{ID: "id", Payloads: []core.Payload{payload("a", 1), payload("b", 2)}, ChangedAt: 5, Error: "old"}
+	coming := core.Dead{ID: "id", Payloads: []core.Payload{payload("b", 1), payload("c", 3)}, ChangedAt: 9, Error: "new"}
+	want := core.Dead{
+		ID:        "id",
+		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), payload("c", 3)},
+		ChangedAt: 9,
+		Error:     "new",
+	}
+	equal(t, "entry", want, core.MergeDead(there, coming))
+}
+
+func TestPushRuleValidate(t *testing.T) {
+	tests := []struct {
+		name  string
+		rule  core.PushRule
+		valid bool
+	}{
+		{"the zero value", core.PushRule{}, true},
+		{"earliest", core.PushRule{Kind: core.Earliest}, true},
+		{"debounce with a limit", core.PushRule{Kind: core.Debounce, Limit: time.Second}, true},
+		{"an unknown kind", core.PushRule{Kind: core.Debounce + 1}, false},
+		{"a negative limit", core.PushRule{Kind: core.Debounce, Limit: -1}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.rule.Validate(); errors.Is(err, core.ErrInvalidRule) == tt.valid || (err == nil) != tt.valid {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	if got := (core.PushRule{Kind: core.Debounce}).MaxDelay(); got != core.DefaultDebounceLimit {
+		t.Errorf("the limit of a rule that gives none is %v", got)
+	}
+}

@@ -1,0 +1,129 @@
+package core_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+)
+
+type splitVector struct {
+	Queues [][2]any
+	Lanes  int
+	Nodes  int
+	Node   int
+	Split  [][]string
+}
+
+func (v *splitVector) shards() []core.Shard {
+	var shards []core.Shard
+	for _, q := range v.Queues {
+		shards = append(shards, core.Shards(q[0].(string), int(q[1].(float64)))...)
+	}
+	return shards
+}
+
+func (v *splitVector) splitter() core.Splitter {
+	if v.Nodes > 0 {
+		return core.NodeSplitter{Nodes: v.Nodes, Node: v.Node}
+	}
+	return core.LaneSplitter{}
+}
+
+func TestSplitterVectors(t *testing.T) {
+	for i, v := range vectors[splitVector](t, "splitters.json") {
+		t.Run(fmt.Sprintf("%d_node_%d_of_%d_%d_lanes", i, v.Node, v.Nodes, v.Lanes), func(t *testing.T) {
+			split, err := v.splitter().Split(v.shards(), v.Lanes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got [][]string
+			for _, lane := range split.Lanes {
+				var names []string
+				for _, s := range lane {
+					names = append(names, fmt.Sprint(s.Queue, s.Index))
+				}
+				got = append(got, names)
+			}
+			if len(v.Split) == 0 {
+				v.Split = nil
+			}
+			equal(t, "lanes", v.Split, got)
+			if err := split.Check(v.shards()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestNodesShareTheShardsWithoutOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shards := core.Shards("orders", rapid.IntRange(0, 40).Draw(t, "shards"))
+		nodes := rapid.IntRange(1, 8).Draw(t, "nodes")
+		all := core.Split{}
+		for node := range nodes {
+			split, err := core.NodeSplitter{Nodes: nodes, Node: node}.Split(shards, rapid.IntRange(1, 8).Draw(t, "lanes"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := split.Check(shards); err != nil {
+				t.Fatalf("node %d: %v", node, err)
+			}
+			for _, lane := range split.Lanes {
+				if len(lane) == 0 {
+					t.Fatalf("node %d has a lane without shards", node)
+				}
+			}
+			all.Lanes = append(all.Lanes, split.Lanes...)
+		}
+		if err := all.Check(shards); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestSplittersRefuseImpossibleSettings(t *testing.T) {
+	tests := []struct {
+		name     string
+		splitter core.Splitter
+		lanes    int
+	}{
+		{"no lanes", core.LaneSplitter{}, 0},
+		{"negative lanes", core.LaneSplitter{}, -1},
+		{"no lanes of a node", core.NodeSplitter{Nodes: 2, Node: 1}, 0},
+		{"no nodes", core.NodeSplitter{}, 1},
+		{"a node below 0", core.NodeSplitter{Nodes: 2, Node: -1}, 1},
+		{"a node past the last", core.NodeSplitter{Nodes: 2, Node: 2}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := tt.splitter.Split(core.Shards("orders", 3), tt.lanes); !errors.Is(err, core.ErrSplit) {
+				t.Errorf("got %v, want ErrSplit", err)
+			}
+		})
+	}
+}
+
+func TestSplitCheckNamesEveryShardThatIsDealtWrongly(t *testing.T) {
+	shards := core.Shards("orders", 4)
+	stray := core.Shards("strays", 2)
+	split := core.Split{
+		Lanes:     [][]core.Shard{{shards[0], shards[1], stray[1]}, {shards[1], stray[0]}},
+		Elsewhere: []core.Shard{shards[3], shards[1]},
+	}
+	err := split.Check(shards)
+	if !errors.Is(err, core.ErrSplit) {
+		t.Fatalf("got %v, want ErrSplit", err)
+	}
+	want := []string{
+		"bad split: shard orders/1 is dealt 3 times",
+		"bad split: shard orders/2 is dealt to nobody",
+		"bad split: shard strays/1 does not exist",
+		"bad split: shard strays/0 does not exist",
+	}
+	equal(t, "report", want, strings.Split(err.Error(), "\n"))
+}

@@ -1,0 +1,88 @@
+package core_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+)
+
+// vectors reads the cases of one file of testdata: the rules as data.
+func vectors[T any](t *testing.T, name string) []T {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		About string
+		Cases []T
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Cases) == 0 {
+		t.Fatalf("%s holds no cases", name)
+	}
+	return file.Cases
+}
+
+// vectorPayload is written as [text, score].
+type vectorPayload core.Payload
+
+func (p *vectorPayload) UnmarshalJSON(text []byte) error {
+	var data string
+	pair := []any{&data, &p.Score}
+	err := json.Unmarshal(text, &pair)
+	p.Data = []byte(data)
+	return err
+}
+
+type vectorPayloads []vectorPayload
+
+func (list vectorPayloads) payloads() []core.Payload {
+	var out []core.Payload
+	for _, p := range list {
+		out = append(out, core.Payload(p))
+	}
+	return out
+}
+
+type vectorJob struct {
+	Payloads   vectorPayloads
+	PerformAt  core.Instant `json:"perform_at_us"`
+	RetryCount int          `json:"retry_count"`
+	Recoveries int
+	Error      string
+}
+
+func (v *vectorJob) state() core.State {
+	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Error: v.Error}
+}
+
+func (v *vectorJob) job() core.Job {
+	return core.Job{ID: "id", Payloads: v.Payloads.payloads(), State: v.state()}
+}
+
+// back is the job that a vector expects to be put back; none where it says null.
+func (v *vectorJob) back() core.Job {
+	if v == nil {
+		return core.Job{}
+	}
+	return v.job()
+}
+
+func payload(data string, score float64) core.Payload {
+	return core.Payload{Data: []byte(data), Score: score}
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
