@@ -1,0 +1,80 @@
+// Package command is what Skein's commands share: how they meet signals. The
+// library itself traps none.
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"sync"
+	"syscall"
+)
+
+// Context returns a context for a command's work, made from parent, and traps
+// signals until stop is called:
+//
+//   - the first INT or TERM cancels the context, so that the command drains; its
+//     cause, by context.Cause, names the signal
+//   - the second ends the process at once, with status 128 + the signal's number
+//   - each QUIT or TTIN, where the system has them, writes the stacks of all
+//     goroutines to standard error, and the process goes on
+//
+// Call stop when the command is done; it also cancels the context. It may be
+// called again. One Context at a time is enough for a process.
+func Context(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	ends := notify(os.Interrupt, syscall.SIGTERM)
+	dumps := notify(dumpSignals()...)
+	done := make(chan struct{})
+	go func() {
+		for drained := false; ; {
+			select {
+			case s := <-ends:
+				if drained {
+					os.Exit(exitStatus(s))
+				}
+				drained = true
+				fmt.Fprintf(os.Stderr, "received %v: finishing what runs; once more ends at once\n", s)
+				cancel(fmt.Errorf("received %v", s))
+			case <-dumps:
+				dumpGoroutines(os.Stderr)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(ends)
+		signal.Stop(dumps)
+		close(done)
+		cancel(nil)
+	})
+}
+
+// notify asks for nothing if there are no signals, where signal.Notify would
+// ask for all.
+func notify(signals ...os.Signal) chan os.Signal {
+	c := make(chan os.Signal, 2)
+	if len(signals) > 0 {
+		signal.Notify(c, signals...)
+	}
+	return c
+}
+
+func exitStatus(s os.Signal) int {
+	if number, ok := s.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return 1
+}
+
+// dumpGoroutines writes what a crash would show, in the form of a panic.
+func dumpGoroutines(w io.Writer) {
+	const asPanic = 2
+	if err := pprof.Lookup("goroutine").WriteTo(w, asPanic); err != nil {
+		fmt.Fprintf(os.Stderr, "dump goroutines: %v\n", err)
+	}
+}
