@@ -76,7 +76,10 @@ func (p RetryPolicy) Settle(c *Claim, o *Outcome, jitter int) Settlement {
 	case Failed:
 		p.fail(&s, c, o, jitter)
 	case Buried:
-		s.Rest, s.BuryError, s.Failed = Bury, o.Error, true
+		s.Rest, s.Failed = Bury, true
+		if len(o.Payloads) < len(c.Payloads) {
+			s.BuryError = o.Error
+		}
 	case Snoozed:
 		s.Rest = Requeue
 		s.PutBack = PutBack{Delay: o.Delay, RetryCount: c.RetryCount, Error: c.Error}

@@ -52,8 +52,9 @@ type Settlement struct {
 	Failed    bool
 }
 
-// Plain reports whether the job is gone whole, which stores can do cheaply.
-func (s *Settlement) Plain() bool { return s.Rest == Discard && len(s.Except) == 0 }
+// Plain reports whether the job is gone whole, whatever its payloads are, which
+// stores can do cheaply.
+func (s *Settlement) Plain() bool { return !s.Requeued() && !s.Buried() }
 
 // Requeued reports whether the settlement may put something back.
 func (s *Settlement) Requeued() bool { return s.has(Requeue) }
@@ -85,8 +86,11 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead Dead) {
 	except := s.Except
 	for i, p := range claimed.Payloads {
 		d := s.Rest
+		for len(except) > 0 && except[0].Position < i {
+			except = except[1:]
+		}
 		if len(except) > 0 && except[0].Position == i {
-			d, except = except[0].Disposition, except[1:]
+			d = except[0].Disposition
 		}
 		switch d {
 		case Requeue:

@@ -1,0 +1,252 @@
+package core_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+)
+
+const (
+	now       core.Instant = 1_800_000_000_000_000
+	claimedAt              = now - 5_000_000
+)
+
+// claimOf is a claim with payloads a, b, c … at scores 0, 1, 2 ….
+func claimOf(payloads int, retryCount, recoveries int) *core.Claim {
+	c := &core.Claim{Mark: core.Mark{Token: 7, Number: 3}}
+	c.ID = "id"
+	for i := range payloads {
+		c.Payloads = append(c.Payloads, payload(string(rune('a'+i)), float64(i)))
+	}
+	c.State = core.State{PerformAt: claimedAt, RetryCount: retryCount, Recoveries: recoveries, FirstPush: claimedAt, Error: "before"}
+	return c
+}
+
+func equalJobs(t *testing.T, what string, want, got core.Job) {
+	t.Helper()
+	if len(want.Payloads) == 0 && len(got.Payloads) == 0 {
+		return
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(core.State{}, "FirstPush")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestFailureVectors(t *testing.T) {
+	type vector struct {
+		Job        vectorJob
+		Now        core.Instant `json:"now_us"`
+		Error      string
+		MaxRetries int `json:"max_retries"`
+		Jitter     int
+		Outcome    struct {
+			Requeue *vectorJob
+			Bury    struct {
+				Payloads vectorPayloads
+				Error    string
+			}
+		}
+	}
+	for i, v := range vectors[vector](t, "failure.json") {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
+			claim := &core.Claim{Job: v.Job.job()}
+			s := policy.Settle(claim, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter)
+			back, dead := s.Apply(claim.Job, v.Now)
+			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
+			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
+			equal(t, "error of what is buried", v.Outcome.Bury.Error, s.BuryError)
+			if !s.Failed || s.Processed {
+				t.Errorf("a failure counts as failed, not as processed: %+v", s)
+			}
+		})
+	}
+}
+
+func TestRecoveryVectors(t *testing.T) {
+	type vector struct {
+		Job           vectorJob
+		Now           core.Instant `json:"now_us"`
+		MaxRecoveries int          `json:"max_recoveries"`
+		Outcome       struct {
+			Requeue   *vectorJob
+			BuryFirst bool `json:"bury_first"`
+			Buried    vectorPayloads
+		}
+	}
+	for i, v := range vectors[vector](t, "recovery.json") {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries}
+			claim := &core.Claim{Job: v.Job.job()}
+			s := policy.Recover(claim)
+			back, dead := s.Apply(claim.Job, v.Now)
+			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
+			equal(t, "buried", v.Outcome.Buried.payloads(), dead.Payloads)
+			if s.Buried() != v.Outcome.BuryFirst {
+				t.Errorf("Buried = %v, want %v", s.Buried(), v.Outcome.BuryFirst)
+			}
+			if v.Outcome.BuryFirst && !strings.Contains(s.BuryError, fmt.Sprint(v.Job.Recoveries+1)) {
+				t.Errorf("the error %q does not say how often the owner was lost", s.BuryError)
+			}
+		})
+	}
+}
+
+// end is what an outcome comes to: which payloads go where, and how they return.
+type end struct {
+	back, dead string
+	state      core.State
+	buryError  string
+	processed  bool
+	failed     bool
+}
+
+func endOf(c *core.Claim, s core.Settlement) end {
+	back, dead := s.Apply(c.Job, now)
+	e := end{back: names(back.Payloads), dead: names(dead.Payloads), processed: s.Processed, failed: s.Failed}
+	if e.back != "" {
+		e.state = back.State
+	}
+	if e.dead != "" {
+		e.buryError = dead.Error
+	}
+	return e
+}
+
+func names(payloads []core.Payload) string {
+	var b strings.Builder
+	for _, p := range payloads {
+		b.Write(p.Data)
+	}
+	return b.String()
+}
+
+// as is the state in which a job returns; it keeps its FirstPush.
+func as(performAt core.Instant, retryCount, recoveries int, text string) core.State {
+	return core.State{PerformAt: performAt, RetryCount: retryCount, Recoveries: recoveries, FirstPush: claimedAt, Error: text}
+}
+
+func TestSettle(t *testing.T) {
+	done := func(at int) core.PayloadOutcome { return core.PayloadOutcome{Position: at} }
+	bury := func(at int) core.PayloadOutcome {
+		return core.PayloadOutcome{Position: at, Bury: true, Error: "bad payload"}
+	}
+	marks := func(m ...core.PayloadOutcome) []core.PayloadOutcome { return m }
+	const backoff0 = 15_000_000
+	tests := []struct {
+		name    string
+		retries int // of the claim; MaxRetries is 2
+		outcome core.Outcome
+		want    end
+	}{
+		{"done", -1, core.Outcome{Kind: core.Done}, end{processed: true}},
+		{"done but for a buried payload", -1, core.Outcome{Kind: core.Done, Payloads: marks(bury(1))},
+			end{dead: "b", buryError: "bad payload", processed: true, failed: true}},
+		{"done, a payload by itself as well", -1, core.Outcome{Kind: core.Done, Payloads: marks(done(1))}, end{processed: true}},
+
+		{"the first failure", -1, core.Outcome{Kind: core.Failed, Error: "boom"},
+			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
+		{"a failure with its own delay", -1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Second},
+			end{back: "abc", state: as(now+1_000_000, 0, 0, "boom"), failed: true}},
+		{"a failure with its own delay of nothing", -1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true},
+			end{back: "abc", state: as(now, 0, 0, "boom"), failed: true}},
+		{"a delay that is not the failure's own is ignored", -1, core.Outcome{Kind: core.Failed, Error: "boom", Delay: time.Second},
+			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
+		{"a failure of what is not marked", -1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(2))},
+			end{back: "b", dead: "c", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
+		{"a failure where all are marked", -1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), bury(2))},
+			end{dead: "c", buryError: "bad payload", failed: true}},
+
+		{"the last failure buries the first", 1, core.Outcome{Kind: core.Failed, Error: "boom"},
+			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+		{"its own delay does not save it", 1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour},
+			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+		{"the last failure buries the first that is not done", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0))},
+			end{back: "c", dead: "b", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+		{"a done payload further on changes nothing for the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(1))},
+			end{back: "c", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+		{"the last failure beside a buried payload", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(0))},
+			end{back: "c", dead: "ab", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
+		{"the last failure where all are done", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), done(2))},
+			end{failed: true}},
+
+		{"buried", -1, core.Outcome{Kind: core.Buried, Error: "hopeless"}, end{dead: "abc", buryError: "hopeless", failed: true}},
+		{"buried but for what is done", -1, core.Outcome{Kind: core.Buried, Error: "hopeless", Payloads: marks(done(1))},
+			end{dead: "ac", buryError: "hopeless", failed: true}},
+		{"buried where each payload has a reason of its own", -1,
+			core.Outcome{Kind: core.Buried, Error: "hopeless", Payloads: marks(done(0), bury(1), bury(2))},
+			end{dead: "bc", buryError: "bad payload", failed: true}},
+
+		{"snoozed", 1, core.Outcome{Kind: core.Snoozed, Delay: time.Minute}, end{back: "abc", state: as(now+60_000_000, 1, 0, "before")}},
+		{"snoozed but for what is done", -1, core.Outcome{Kind: core.Snoozed, Payloads: marks(done(2))},
+			end{back: "ab", state: as(now, -1, 0, "before")}},
+
+		{"untouched", 1, core.Outcome{Kind: core.Untouched}, end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
+		{"untouched but for what is done", 1, core.Outcome{Kind: core.Untouched, Payloads: marks(done(0))},
+			end{back: "bc", state: as(claimedAt, 1, 2, "before")}},
+		{"undecided is untouched", -1, core.Outcome{}, end{back: "abc", state: as(claimedAt, -1, 2, "before")}},
+
+		{"dropped", 1, core.Outcome{Kind: core.Dropped}, end{}},
+		{"dropped but for a buried payload", 1, core.Outcome{Kind: core.Dropped, Payloads: marks(bury(0))},
+			end{dead: "a", buryError: "bad payload", failed: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			claim := claimOf(3, tt.retries, 2)
+			s := core.RetryPolicy{MaxRetries: 2}.Settle(claim, &tt.outcome, 0)
+			if s.ID != claim.ID || s.Mark != claim.Mark {
+				t.Errorf("it settles %q %v, not the claim", s.ID, s.Mark)
+			}
+			if diff := cmp.Diff(tt.want, endOf(claim, s), cmp.AllowUnexported(end{})); diff != "" {
+				t.Errorf("end (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSettleDrawsTheWaitFromThePolicy(t *testing.T) {
+	asked := ""
+	policy := core.RetryPolicy{MaxRetries: 9, Backoff: func(retryCount, jitter int) time.Duration {
+		asked += fmt.Sprintf("retry %d, jitter %d", retryCount, jitter)
+		return time.Duration(jitter) * time.Second
+	}}
+	fail := &core.Outcome{Kind: core.Failed}
+	s := policy.Settle(claimOf(1, 3, 0), fail, 6)
+	if asked != "retry 4, jitter 6" || s.PutBack.Delay != 6*time.Second {
+		t.Errorf("asked for %s, waits %v", asked, s.PutBack.Delay)
+	}
+	if s := policy.Settle(claimOf(1, 3, 0), fail, -6); s.PutBack.Delay != 0 {
+		t.Errorf("a negative backoff waits %v", s.PutBack.Delay)
+	}
+}
+
+func TestRecover(t *testing.T) {
+	policy := core.RetryPolicy{MaxRetries: 2, MaxRecoveries: 3}
+	tests := []struct {
+		name  string
+		claim *core.Claim
+		want  end
+	}{
+		{"a lost owner", claimOf(3, -1, 0), end{back: "abc", state: as(claimedAt, -1, 1, "before")}},
+		{"the third in a row, with retries", claimOf(3, 1, 2), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
+		{"the fourth", claimOf(3, 1, 3), end{back: "bc", dead: "a", state: as(now, -1, 0, "before"),
+			buryError: "its owner was lost 4 times while it ran: the job may be killing its process", failed: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := policy.Recover(tt.claim)
+			if s.ID != tt.claim.ID || s.Mark != tt.claim.Mark {
+				t.Errorf("it settles %q %v, not the claim", s.ID, s.Mark)
+			}
+			if diff := cmp.Diff(tt.want, endOf(tt.claim, s), cmp.AllowUnexported(end{})); diff != "" {
+				t.Errorf("end (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

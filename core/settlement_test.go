@@ -1,0 +1,185 @@
+package core_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+)
+
+var dispositions = []core.Disposition{core.Discard, core.Requeue, core.Bury}
+
+// drawSettlement makes settlements that core would not compute too: a store may
+// be handed any. Positions ascend, as they must.
+func drawSettlement(t *rapid.T, payloads int) core.Settlement {
+	s := core.Settlement{
+		ID:        "id",
+		Rest:      rapid.SampledFrom(dispositions).Draw(t, "rest"),
+		BuryError: "why",
+		PutBack: core.PutBack{
+			SameTime:   rapid.Bool().Draw(t, "same time"),
+			Delay:      time.Duration(rapid.Int64().Draw(t, "delay")),
+			RetryCount: rapid.IntRange(-1, 3).Draw(t, "retry count"),
+			Recoveries: rapid.IntRange(0, 3).Draw(t, "recoveries"),
+			Error:      "returned",
+		},
+	}
+	for at := -2; at < payloads+2; at++ {
+		if rapid.Bool().Draw(t, "excepted") {
+			d := rapid.SampledFrom(dispositions).Draw(t, "disposition")
+			s.Except = append(s.Except, core.PayloadDisposition{Position: at, Disposition: d})
+		}
+	}
+	return s
+}
+
+// applyConservesPayloads says where each payload must be, one by one.
+func applyConservesPayloads(t *rapid.T) {
+	claim := claimOf(rapid.IntRange(0, 12).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
+	s := drawSettlement(t, len(claim.Payloads))
+
+	ends := map[core.Disposition][]core.Payload{}
+	for i, p := range claim.Payloads {
+		d := s.Rest
+		for _, e := range s.Except {
+			if e.Position == i {
+				d = e.Disposition
+			}
+		}
+		ends[d] = append(ends[d], p)
+	}
+	back, dead := s.Apply(claim.Job, now)
+	if diff := cmp.Diff(ends[core.Requeue], back.Payloads); diff != "" {
+		t.Fatalf("put back (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ends[core.Bury], dead.Payloads); diff != "" {
+		t.Fatalf("buried (-want +got):\n%s", diff)
+	}
+	if len(back.Payloads) > 0 && !s.Requeued() || len(dead.Payloads) > 0 && !s.Buried() || s.Plain() == (s.Requeued() || s.Buried()) {
+		t.Fatalf("Plain %v, Requeued %v, Buried %v, with %d put back and %d buried",
+			s.Plain(), s.Requeued(), s.Buried(), len(back.Payloads), len(dead.Payloads))
+	}
+	if len(back.Payloads) > 0 && (back.PerformAt < 0 || back.PerformAt > core.MaxInstant) {
+		t.Fatalf("put back to %d", back.PerformAt)
+	}
+}
+
+func TestApplyConservesPayloads(t *testing.T) { rapid.Check(t, applyConservesPayloads) }
+
+func FuzzSettlementApply(f *testing.F) { f.Fuzz(rapid.MakeFuzz(applyConservesPayloads)) }
+
+// drawOutcome marks some payloads, as a handler would.
+func drawOutcome(t *rapid.T, payloads int) core.Outcome {
+	o := core.Outcome{
+		Kind:     rapid.SampledFrom([]core.OutcomeKind{core.Undecided, core.Done, core.Failed, core.Buried, core.Snoozed, core.Untouched, core.Dropped}).Draw(t, "kind"),
+		Delay:    time.Duration(rapid.Int64().Draw(t, "delay")),
+		OwnDelay: rapid.Bool().Draw(t, "own delay"),
+	}
+	for at := range payloads {
+		if rapid.Bool().Draw(t, "marked") {
+			o.Payloads = append(o.Payloads, core.PayloadOutcome{Position: at, Bury: rapid.Bool().Draw(t, "bury")})
+		}
+	}
+	return o
+}
+
+// TestSettleHeedsEveryMark: whatever becomes of the job, a payload marked done is
+// gone and one marked buried is in the morgue, and of the open ones at most the
+// first is buried by a failure.
+func TestSettleHeedsEveryMark(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claim := claimOf(rapid.IntRange(1, 10).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
+		outcome := drawOutcome(t, len(claim.Payloads))
+		s := core.RetryPolicy{MaxRetries: 2}.Settle(claim, &outcome, 0)
+
+		open, buried := "", ""
+		marked := map[int]core.PayloadOutcome{}
+		for _, m := range outcome.Payloads {
+			marked[m.Position] = m
+		}
+		for i, p := range claim.Payloads {
+			switch m, ok := marked[i]; {
+			case !ok:
+				open += string(p.Data)
+			case m.Bury:
+				buried += string(p.Data)
+			}
+		}
+		wantBack, wantDead := open, buried
+		switch {
+		case outcome.Kind == core.Done || outcome.Kind == core.Dropped:
+			wantBack = ""
+		case outcome.Kind == core.Buried:
+			wantBack, wantDead = "", buried+open
+		case outcome.Kind == core.Failed && claim.RetryCount+1 >= 2 && open != "":
+			wantBack, wantDead = open[1:], buried+open[:1]
+		}
+		back, dead := s.Apply(claim.Job, now)
+		if got := names(back.Payloads); got != wantBack {
+			t.Fatalf("put back %q, want %q", got, wantBack)
+		}
+		if got := names(dead.Payloads); got != sorted(wantDead) {
+			t.Fatalf("buried %q, want %q", got, sorted(wantDead))
+		}
+	})
+}
+
+func sorted(text string) string {
+	b := []byte(text)
+	slices.Sort(b)
+	return string(b)
+}
+
+func TestSettlementSaysWhatItMayDo(t *testing.T) {
+	except := func(d core.Disposition) []core.PayloadDisposition {
+		return []core.PayloadDisposition{{Position: 1, Disposition: d}}
+	}
+	tests := []struct {
+		name                    string
+		settlement              core.Settlement
+		plain, requeued, buried bool
+	}{
+		{"the zero value", core.Settlement{}, true, false, false},
+		{"all discarded, one by itself", core.Settlement{Except: except(core.Discard)}, true, false, false},
+		{"put back", core.Settlement{Rest: core.Requeue}, false, true, false},
+		{"put back but for a buried one", core.Settlement{Rest: core.Requeue, Except: except(core.Bury)}, false, true, true},
+		{"one buried", core.Settlement{Except: except(core.Bury)}, false, false, true},
+		{"one put back", core.Settlement{Except: except(core.Requeue)}, false, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tt.settlement
+			if s.Plain() != tt.plain || s.Requeued() != tt.requeued || s.Buried() != tt.buried {
+				t.Errorf("Plain %v, Requeued %v, Buried %v", s.Plain(), s.Requeued(), s.Buried())
+			}
+		})
+	}
+}
+
+func TestPutBackKeepsFirstPushAndBoundsItsTime(t *testing.T) {
+	job := claimOf(1, -1, 0).Job
+	tests := []struct {
+		name string
+		put  core.PutBack
+		want core.Instant
+	}{
+		{"at the same time, whatever the delay", core.PutBack{SameTime: true, Delay: time.Hour}, claimedAt},
+		{"at once", core.PutBack{}, now},
+		{"after a delay", core.PutBack{Delay: 3 * time.Microsecond}, now + 3},
+		{"never before the epoch", core.PutBack{Delay: -1 << 63}, 0},
+		{"never after the last instant", core.PutBack{Delay: 1<<63 - 1}, core.MaxInstant},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := core.Settlement{Rest: core.Requeue, PutBack: tt.put}
+			back, _ := s.Apply(job, now)
+			if back.PerformAt != tt.want || back.FirstPush != job.FirstPush {
+				t.Errorf("PerformAt %d, FirstPush %d; want %d and %d", back.PerformAt, back.FirstPush, tt.want, job.FirstPush)
+			}
+		})
+	}
+}
