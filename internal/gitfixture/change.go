@@ -1,0 +1,192 @@
+package gitfixture
+
+import (
+	"fmt"
+	"io"
+)
+
+// change is what a commit does to the files of its branch.
+type change struct {
+	files *tree
+	// before holds each touched path as it was; the zero file is none.
+	before map[string]file
+	// paths are the touched paths, in order.
+	paths []string
+}
+
+func newChange(t *tree) *change {
+	return &change{files: t, before: map[string]file{}}
+}
+
+func (c *change) put(path string, f file) {
+	c.remember(path)
+	c.files.set(path, f)
+}
+
+func (c *change) drop(path string) {
+	c.remember(path)
+	c.files.remove(path)
+}
+
+func (c *change) remember(path string) {
+	if _, ok := c.before[path]; !ok {
+		c.before[path] = c.files.files[path]
+		c.paths = append(c.paths, path)
+	}
+}
+
+// adopt takes paths as another tree has them, but for those that have no place
+// here.
+func (c *change) adopt(from *tree, paths []string) {
+	for _, path := range paths {
+		f, there := from.files[path]
+		_, here := c.files.files[path]
+		switch {
+		case !there:
+			c.drop(path)
+		case here || c.files.free(path):
+			c.put(path, f)
+		}
+	}
+}
+
+// write gives fast-import the deletes first, so that what was a file can be a
+// directory.
+func (c *change) write(w io.Writer) {
+	for _, path := range c.paths {
+		if _, ok := c.files.files[path]; !ok && c.before[path] != (file{}) {
+			fmt.Fprintf(w, "D %s\n", quote(path))
+		}
+	}
+	for _, path := range c.paths {
+		if f, ok := c.files.files[path]; ok && c.before[path] != f {
+			fmt.Fprintf(w, "M %s %s %s\n", f.mode, f.ref, quote(path))
+		}
+	}
+}
+
+// touch does one thing to one file.
+func (h *history) touch(c *change) {
+	n := h.r.IntN(100)
+	if len(c.files.paths) < 20 || n < 25 {
+		h.add(c)
+		return
+	}
+	path := c.files.pick(h.r)
+	f := c.files.files[path]
+	switch {
+	case n < 60:
+		h.put(c, path, file{content(f.mode), h.text()})
+	case n < 68:
+		h.put(c, path, h.previous[path])
+	case n < 74:
+		h.put(c, path, file{toggled(f.mode), f.ref})
+	case n < 78:
+		h.retype(c, path)
+	case n < 84:
+		h.move(c, path, newPath(h.r, h.number()))
+	case n < 86:
+		h.move(c, path, path+"/inside")
+	case n < 92:
+		h.readd(c)
+	default:
+		h.drop(c, path)
+	}
+}
+
+// put keeps what the path held, so that a file can go back to it.
+func (h *history) put(c *change, path string, f file) {
+	if f == (file{}) {
+		return
+	}
+	if old, ok := c.files.files[path]; ok {
+		h.previous[path] = old
+	}
+	c.put(path, f)
+}
+
+func (h *history) drop(c *change, path string) {
+	h.previous[path] = c.files.files[path]
+	h.deleted = append(h.deleted, path)
+	c.drop(path)
+}
+
+func (h *history) add(c *change) {
+	path := newPath(h.r, h.number())
+	if c.files.free(path) {
+		h.put(c, path, h.newFile())
+	}
+}
+
+func (h *history) newFile() file {
+	switch n := h.r.IntN(40); {
+	case n == 0:
+		return file{submodule, h.submodule()}
+	case n < 3:
+		return file{symlink, h.text()}
+	case n < 6:
+		return file{executable, h.text()}
+	}
+	return file{regular, h.text()}
+}
+
+// retype makes a link or a submodule of a file, or back.
+func (h *history) retype(c *change, path string) {
+	modes := []string{regular, symlink, submodule}
+	f := file{mode: modes[h.r.IntN(len(modes))]}
+	if f.mode == submodule {
+		f.ref = h.submodule()
+	} else {
+		f.ref = h.text()
+	}
+	h.put(c, path, f)
+}
+
+// move is a rename; it can make a directory of the file.
+func (h *history) move(c *change, from, to string) {
+	f := c.files.files[from]
+	h.drop(c, from)
+	if c.files.free(to) {
+		h.put(c, to, f)
+	}
+}
+
+// readd brings back a path that was deleted at some time.
+func (h *history) readd(c *change) {
+	if len(h.deleted) == 0 {
+		return
+	}
+	path := h.deleted[h.r.IntN(len(h.deleted))]
+	if c.files.free(path) {
+		h.put(c, path, h.newFile())
+	}
+}
+
+func (h *history) number() int {
+	h.named++
+	return h.named
+}
+
+// text is a new blob; a few are equal to one another.
+func (h *history) text() string {
+	return h.blob(fmt.Sprintf("content %d\n", h.r.IntN(1<<20)))
+}
+
+// content is the mode of a file that gets a new text.
+func content(mode string) string {
+	if mode == submodule {
+		return regular
+	}
+	return mode
+}
+
+// toggled turns a regular file's executable bit and leaves other modes.
+func toggled(mode string) string {
+	switch mode {
+	case regular:
+		return executable
+	case executable:
+		return regular
+	}
+	return mode
+}

@@ -1,0 +1,160 @@
+package gitfixture
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// changesPerCommit is how many files a commit changes at most. The mean is half
+// of it.
+const changesPerCommit = 18
+
+// history writes a stream for git fast-import. Its writer keeps the first error
+// for Flush, so that none of the writes is checked.
+type history struct {
+	w       *bufio.Writer
+	r       *rand.Rand
+	options Options
+	// mark is the last one used: fast-import's names for blobs and commits.
+	mark int
+	// named is how many new paths there were, dated how many commits.
+	named, dated int
+	// deleted are paths that may come back.
+	deleted []string
+	// previous is what each path held before its last change.
+	previous map[string]file
+}
+
+func newHistory(w *bufio.Writer, o Options) *history {
+	if o.Commits <= 0 {
+		o.Commits = DefaultCommits
+	}
+	return &history{w: w, r: rand.New(rand.NewPCG(o.Seed, 1)), options: o, previous: map[string]file{}}
+}
+
+// branch is a line of commits and the files at its tip.
+type branch struct {
+	ref string
+	// tip is the mark of its last commit, 0 for none.
+	tip   int
+	files *tree
+}
+
+// write is the whole history: main, with side branches that it merges.
+func (h *history) write() {
+	main := &branch{ref: "refs/heads/main", files: newTree()}
+	for written := 0; written < h.options.Commits; written++ {
+		switch n := h.r.IntN(40); {
+		case n == 0:
+			h.commit(main, newChange(main.files))
+		case n < 4 && main.tip != 0:
+			written += h.mergeSides(main, h.options.Commits-written-1)
+		default:
+			h.edit(main)
+		}
+	}
+	fmt.Fprintln(h.w, "done")
+}
+
+// edit commits changes of some files.
+func (h *history) edit(b *branch) *change {
+	c := newChange(b.files)
+	for range 1 + h.r.IntN(changesPerCommit) {
+		h.touch(c)
+	}
+	h.commit(b, c)
+	return c
+}
+
+// mergeSides forks one or two side branches, goes on with main for at most so
+// many commits, and merges. It returns how many commits main had before the
+// merge.
+func (h *history) mergeSides(main *branch, atMost int) int {
+	sides := []*branch{h.fork(main)}
+	if h.r.IntN(8) == 0 {
+		sides = append(sides, h.fork(main))
+	}
+	changes := make([]*change, 0, len(sides))
+	for _, side := range sides {
+		changes = append(changes, h.edit(side))
+	}
+	between := min(h.r.IntN(4), atMost)
+	for range between {
+		h.edit(main)
+	}
+	h.merge(main, sides, changes)
+	return between
+}
+
+// fork starts a side branch at main's tip; now and then it is of an unrelated
+// history.
+func (h *history) fork(main *branch) *branch {
+	side := &branch{ref: fmt.Sprintf("refs/heads/side-%d", h.dated), tip: main.tip, files: main.files.clone()}
+	if h.r.IntN(10) == 0 {
+		side.tip, side.files = 0, newTree()
+	}
+	return side
+}
+
+// merge commits what the sides changed, and sometimes something of its own; some
+// merges take nothing.
+func (h *history) merge(main *branch, sides []*branch, changes []*change) {
+	c := newChange(main.files)
+	parents := make([]int, 0, len(sides))
+	ours := h.r.IntN(8) == 0
+	for i, side := range sides {
+		parents = append(parents, side.tip)
+		if !ours {
+			c.adopt(side.files, changes[i].paths)
+		}
+	}
+	if !ours && h.r.IntN(2) == 0 {
+		for range 1 + h.r.IntN(3) {
+			h.touch(c)
+		}
+	}
+	h.commit(main, c, parents...)
+}
+
+// commit writes a commit on a branch, which may have none yet.
+func (h *history) commit(b *branch, c *change, merged ...int) {
+	h.mark++
+	h.dated++
+	if b.tip == 0 {
+		fmt.Fprintf(h.w, "reset %s\n", b.ref)
+	}
+	fmt.Fprintf(h.w, "commit %s\nmark :%d\ncommitter C <c@example.com> %d +0000\n", b.ref, h.mark, 1_700_000_000+h.dated)
+	h.data(fmt.Sprintf("commit %d\n", h.dated))
+	if b.tip != 0 {
+		fmt.Fprintf(h.w, "from :%d\n", b.tip)
+	}
+	for _, m := range merged {
+		fmt.Fprintf(h.w, "merge :%d\n", m)
+	}
+	c.write(h.w)
+	fmt.Fprintln(h.w)
+	b.tip = h.mark
+}
+
+// blob writes a blob and returns its mark.
+func (h *history) blob(text string) string {
+	h.mark++
+	fmt.Fprintf(h.w, "blob\nmark :%d\n", h.mark)
+	h.data(text)
+	return fmt.Sprintf(":%d", h.mark)
+}
+
+func (h *history) data(text string) {
+	fmt.Fprintf(h.w, "data %d\n%s\n", len(text), text)
+}
+
+// submodule is a commit of another repository.
+func (h *history) submodule() string {
+	digits := 40
+	if h.options.SHA256 {
+		digits = 64
+	}
+	return strings.Repeat(fmt.Sprintf("%08x", h.r.Uint32()|1), digits/8)
+}
