@@ -34,8 +34,11 @@ func (b *Budget) Open() bool {
 
 // Take says how many of the next job's ordered payloads are claimed, the lowest
 // first. 0 leaves the job where it is; fewer than all cut it, and nothing more
-// fits after either.
+// fits after either. If the budget is not Open it is 0.
 func (b *Budget) Take(payloads []Payload) int {
+	if !b.Open() {
+		return 0
+	}
 	n := 0
 	for n < len(payloads) && b.fits(n, len(payloads[n].Data)) {
 		b.payloads++

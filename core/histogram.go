@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -9,8 +10,8 @@ import (
 const HistogramBuckets = 64
 
 // Histogram counts durations in logarithmic buckets, two an octave, from under
-// 16 µs to over 9 hours: a quantile read from it is off by a quarter at most.
-// The zero value is empty.
+// 16 µs to over 9 hours. A quantile read from it is never too small within that
+// range, and too large by half at most above 16 µs. The zero value is empty.
 type Histogram [HistogramBuckets]uint32
 
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
@@ -63,15 +64,16 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile is the duration that a share q of the counted ones, within 0 … 1, does
-// not exceed: the end of the bucket it falls into, or the start of the last. An
-// empty histogram has 0.
+// Quantile is the duration that at least a share q of the counted ones does not
+// exceed: the end of the bucket it falls into, or the start of the last. A q is
+// cut to 0 … 1, where 0 is the smallest. An empty histogram has 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	total := h.Count()
 	if total == 0 {
 		return 0
 	}
-	want := max(1, uint64(q*float64(total)+0.5))
+	q = max(0, min(q, 1))
+	want := max(1, uint64(math.Ceil(q*float64(total))))
 	var seen uint64
 	for i, c := range h {
 		seen += uint64(c)

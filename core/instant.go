@@ -12,6 +12,12 @@ const MaxInstant Instant = 1 << 53
 
 // InstantOf is t in whole microseconds, cut to the range of an Instant.
 func InstantOf(t time.Time) Instant {
+	switch seconds := t.Unix(); { // far outside the range, UnixMicro overflows
+	case seconds < 0:
+		return 0
+	case seconds > int64(MaxInstant/1_000_000):
+		return MaxInstant
+	}
 	return clamp(t.UnixMicro())
 }
 

@@ -90,17 +90,14 @@ type seq struct {
 func NewSeq(c SchedulerConfig) Scheduler { return &seq{poll: c.PollInterval} }
 
 func (s *seq) Next(now Instant, heads []Head) Choice {
-	for range heads {
-		if s.misses >= len(heads) {
-			s.misses = 0
-			return Choice{Index: -1, Wait: s.poll, Sleep: true}
-		}
+	for s.misses < len(heads) {
 		i := s.next % len(heads)
 		if heads[i].DueBy(now) {
 			return Choice{Index: i}
 		}
 		s.next, s.misses = i+1, s.misses+1
 	}
+	s.misses = 0
 	return Choice{Index: -1, Wait: s.poll, Sleep: true}
 }
 

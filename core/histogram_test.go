@@ -1,0 +1,145 @@
+package core_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+)
+
+const last = core.HistogramBuckets - 1
+
+func TestBucketsFollowOneAnother(t *testing.T) {
+	end := time.Duration(0)
+	for bucket := range core.HistogramBuckets {
+		from, to := core.BucketBounds(bucket)
+		if from != end || to <= from {
+			t.Fatalf("bucket %d is %v … %v, after one that ends at %v", bucket, from, to, end)
+		}
+		if core.BucketOf(from) != bucket || core.BucketOf(to-1) != bucket {
+			t.Fatalf("bucket %d is %v … %v, but these fall into %d and %d", bucket, from, to, core.BucketOf(from), core.BucketOf(to-1))
+		}
+		end = to
+	}
+	if end != math.MaxInt64 {
+		t.Errorf("the last bucket ends at %v", end)
+	}
+}
+
+func TestBucketsReachFromMicrosecondsToHours(t *testing.T) {
+	tests := []struct {
+		duration time.Duration
+		from, to time.Duration
+	}{
+		{math.MinInt64, 0, 16 * time.Microsecond},
+		{0, 0, 16 * time.Microsecond},
+		{16 * time.Microsecond, 16 * time.Microsecond, 24 * time.Microsecond},
+		{time.Millisecond, 768 * time.Microsecond, 1024 * time.Microsecond},
+		{time.Second, 786_432 * time.Microsecond, 1_048_576 * time.Microsecond},
+		{9 * time.Hour, 3 << 33 * time.Microsecond, 1 << 35 * time.Microsecond},
+		{10 * time.Hour, 1 << 35 * time.Microsecond, math.MaxInt64},
+		{math.MaxInt64, 1 << 35 * time.Microsecond, math.MaxInt64},
+	}
+	for _, tt := range tests {
+		if from, to := core.BucketBounds(core.BucketOf(tt.duration)); from != tt.from || to != tt.to {
+			t.Errorf("%v is counted in %v … %v, want %v … %v", tt.duration, from, to, tt.from, tt.to)
+		}
+	}
+	for _, outside := range []int{math.MinInt, -1} {
+		if from, _ := core.BucketBounds(outside); from != 0 {
+			t.Errorf("bucket %d starts at %v", outside, from)
+		}
+	}
+	if from, to := core.BucketBounds(math.MaxInt); from != 1<<35*time.Microsecond || to != math.MaxInt64 {
+		t.Errorf("a bucket past the last is %v … %v", from, to)
+	}
+}
+
+// drawDuration is even over the octaves.
+func drawDuration(t *rapid.T) time.Duration {
+	return time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "nanoseconds") >> rapid.IntRange(0, 62).Draw(t, "octaves"))
+}
+
+func TestQuantileIsTheEndOfTheBucketThatHoldsIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		durations := rapid.SliceOfN(rapid.Custom(drawDuration), 1, 50).Draw(t, "durations")
+		q := rapid.Float64Range(0, 1).Draw(t, "q")
+		var h core.Histogram
+		for _, d := range durations {
+			h.Observe(d)
+		}
+		slices.Sort(durations)
+		exact := durations[max(0, int(math.Ceil(q*float64(len(durations))))-1)]
+		got := h.Quantile(q)
+		from, to := core.BucketBounds(core.BucketOf(exact))
+		switch {
+		case core.BucketOf(exact) == last:
+			if got != from {
+				t.Fatalf("past the last bucket's start: %v, want %v", got, from)
+			}
+		case got != to:
+			t.Fatalf("the %v quantile of %v is %v: got %v", q, durations, exact, got)
+		case exact >= 16*time.Microsecond && float64(got) > 1.5*float64(exact):
+			t.Fatalf("%v instead of %v is off by more than a half", got, exact)
+		}
+	})
+}
+
+func TestQuantileEdges(t *testing.T) {
+	var empty, h core.Histogram
+	for range 99 {
+		h.Observe(time.Millisecond)
+	}
+	h.Observe(time.Minute)
+	_, ms := core.BucketBounds(core.BucketOf(time.Millisecond))
+	_, minute := core.BucketBounds(core.BucketOf(time.Minute))
+	tests := []struct {
+		name string
+		of   *core.Histogram
+		q    float64
+		want time.Duration
+	}{
+		{"empty", &empty, 0.5, 0},
+		{"the smallest", &h, 0, ms},
+		{"99 %", &h, 0.99, ms},
+		{"above 99 %", &h, 0.991, minute},
+		{"the largest", &h, 1, minute},
+		{"below 0 is the smallest", &h, -3, ms},
+		{"above 1 is the largest", &h, 3, minute},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.of.Quantile(tt.q); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStatsAddUp(t *testing.T) {
+	stats := func(processed, failed uint64, wait, run time.Duration) *core.Stats {
+		s := &core.Stats{Processed: processed, Failed: failed}
+		s.Wait.Observe(wait)
+		s.Run.Observe(run)
+		return s
+	}
+	sum := core.Stats{}
+	sum.Add(stats(3, 1, time.Second, time.Minute))
+	sum.Add(stats(2, 4, time.Second, time.Hour))
+
+	want := core.Stats{Processed: 5, Failed: 5}
+	want.Wait[core.BucketOf(time.Second)] = 2
+	want.Run[core.BucketOf(time.Minute)] = 1
+	want.Run[core.BucketOf(time.Hour)] = 1
+	if diff := cmp.Diff(want, sum); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if sum.Wait.Count() != 2 || sum.Run.Count() != 2 {
+		t.Errorf("counted %d and %d, want 2 each", sum.Wait.Count(), sum.Run.Count())
+	}
+}
