@@ -1,0 +1,40 @@
+package skein
+
+import "encoding/json"
+
+// Codec turns payloads into bytes and back. It must be safe for concurrent use.
+//
+// Encode must be deterministic: a payload's bytes are its identity, so equal
+// payloads that encode differently don't merge and run twice. Beware of maps in
+// random order, of times with a monotonic clock, and of encoders that add ids.
+//
+// Decode may keep the bytes, and must not change them. A payload that it refuses
+// goes to the morgue with the reason; the others of its job run.
+type Codec[T any] interface {
+	Encode(payload T) ([]byte, error)
+	Decode(data []byte) (T, error)
+}
+
+// JSON is the default Codec: encoding/json, which sorts the keys of maps. Its
+// zero value is ready.
+type JSON[T any] struct{}
+
+// Encode implements Codec.
+func (JSON[T]) Encode(payload T) ([]byte, error) { return json.Marshal(payload) }
+
+// Decode implements Codec.
+func (JSON[T]) Decode(data []byte) (payload T, err error) {
+	err = json.Unmarshal(data, &payload)
+	return payload, err
+}
+
+// Raw is the Codec of queues of []byte: payloads are stored as they are. Neither
+// the pusher nor a handler may change the bytes afterwards. Its zero value is
+// ready.
+type Raw struct{}
+
+// Encode implements Codec.
+func (Raw) Encode(payload []byte) ([]byte, error) { return payload, nil }
+
+// Decode implements Codec.
+func (Raw) Decode(data []byte) ([]byte, error) { return data, nil }

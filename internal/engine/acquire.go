@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// run is the life of a shard on this node: acquire, turn, and again, until the
+// node stops.
+func (s *shard) run() {
+	for s.awaitHandler() && s.acquire() {
+		s.work()
+	}
+}
+
+// awaitHandler waits until no handler of a lost lease runs any more: the shard
+// is not acquired again before. False if the node stops.
+func (s *shard) awaitHandler() bool {
+	for {
+		s.mu.Lock()
+		busy := s.running != nil
+		s.mu.Unlock()
+		if s.node.stopping() {
+			return false
+		}
+		if !busy {
+			return true
+		}
+		<-s.kick
+	}
+}
+
+// acquire tries until the shard is this node's. False if the node stops.
+func (s *shard) acquire() bool {
+	retry := backoff{}
+	refused := backoff{wait: s.node.cfg.PollInterval, longest: s.node.cfg.TTL}
+	s.attempt++
+	for !s.node.stopping() {
+		sent := time.Now()
+		reply, err := s.tryAcquire()
+		wait := retry.next()
+		switch held := (*ports.HeldError)(nil); {
+		case err == nil:
+			s.probe.ok()
+			s.acquired(reply, sent)
+			return true
+		case errors.As(err, &held):
+			// The holder may release early, so look before its expiry too.
+			s.probe.ok()
+			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
+			s.attempt++
+		case errors.Is(err, ports.ErrStaleAttempt):
+			s.attempt++
+		case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
+			s.redeclare(err)
+		default:
+			s.probe.failed("acquire", err)
+		}
+		if !pause(wait, s.node.stop) {
+			return false
+		}
+	}
+	return false
+}
+
+func (s *shard) tryAcquire() (ports.AcquireReply, error) {
+	cfg := &s.node.cfg
+	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.TTL/3)
+	defer cancel()
+	return s.node.store.Acquire(ctx, ports.AcquireRequest{
+		Shard:      s.id,
+		Shards:     s.queue.Shards,
+		Generation: s.queue.generation.Load(),
+		Owner:      cfg.Owner,
+		Attempt:    s.attempt,
+		TTL:        cfg.TTL,
+	})
+}
+
+// redeclare is for a store that has lost the queue's record, or whose queue was
+// resharded; the latter needs somebody to restart this node with the new count.
+func (s *shard) redeclare(cause error) {
+	if err := s.node.declare(s.queue); err != nil {
+		s.probe.failed("declare "+s.queue.Name, errors.Join(cause, err))
+	}
+}
+
+// acquired starts a lease, and settles in its first turn what earlier ones left.
+func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
+	s.node.clock.sync(r.Now)
+	s.mu.Lock()
+	s.lease = lease{held: true, token: r.Token}
+	s.lease.allowCalls(s.node.storeCtx)
+	s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
+	s.recover(r.Claims, r.Cancels)
+	s.sawHead(s.node.dueNow())
+	s.mu.Unlock()
+	signal(s.lane.wake)
+	s.node.log.Debug("skein: lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
+	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
+}
+
+// extend moves the lease's end: remaining after the call was sent, less a fifth
+// of the TTL for what clocks and schedulers do.
+func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
+	if until := sent.Add(remaining - ttl/5); until.After(l.until) {
+		l.until = until
+	}
+	l.renewAt = sent.Add(ttl / 3)
+}
+
+// allowCalls gives the lease's calls a context that has not ended.
+func (l *lease) allowCalls(parent context.Context) {
+	if l.ctx == nil || l.ctx.Err() != nil {
+		l.ctx, l.callOff = context.WithCancelCause(parent)
+	}
+}
+
+// release ends a lease in which nothing is left to do.
+func (s *shard) release(ctx context.Context) {
+	s.mu.Lock()
+	held := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.TTL/3)
+	defer cancel()
+	if err := s.node.store.Release(ctx, held); err != nil {
+		s.drop(held.Token, err)
+		return
+	}
+	s.mu.Lock()
+	s.forget(context.Canceled)
+	s.mu.Unlock()
+	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: held.Token})
+}

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// announce tells the store that the node runs, until stop is closed.
+func (e *Engine) announce(stop <-chan struct{}) {
+	node := ports.Node{
+		Owner: e.cfg.Owner, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Lanes: e.cfg.Lanes,
+	}
+	for _, q := range e.cfg.Queues {
+		node.Queues = append(node.Queues, q.Name)
+	}
+	p := probe{health: &e.health}
+	every(e.cfg.TTL/3, stop, func() {
+		ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
+		defer cancel()
+		if _, err := e.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: e.cfg.TTL}); err != nil {
+			p.failed("announce", err)
+			return
+		}
+		p.ok()
+	})
+}
+
+// retire takes the announcement back; if that fails, it runs out by itself.
+func (e *Engine) retire() {
+	ctx, cancel := context.WithTimeout(e.handlerCtx, min(e.cfg.TTL/3, 2*time.Second))
+	defer cancel()
+	if err := e.store.Retire(ctx, e.cfg.Owner); err != nil {
+		e.log.Debug("skein: retire failed", "error", err)
+	}
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Causes of a handler's context, beside ports.ErrLeaseLost and the context's
+// normal end.
+var (
+	// ErrShutdown is a server that stops and whose ShutdownTimeout is over.
+	ErrShutdown = errors.New("server is shutting down")
+	// ErrCancelled is a job that an operator has cancelled.
+	ErrCancelled = errors.New("job was cancelled")
+)
+
+// Batch is the jobs that a lane runs at once, with their outcomes. The handler's
+// goroutines may settle different jobs concurrently.
+type Batch struct {
+	// Claims are read-only.
+	Claims []core.Claim
+	// Shard and Lane say where the batch runs.
+	Shard core.Shard
+	Lane  int
+
+	queue   *Queue
+	token   int64
+	started time.Time
+
+	mu       sync.Mutex
+	ctx      *runContext
+	handed   context.Context // what handlers get: ctx, or what an observer made of it
+	current  int
+	outcomes []core.Outcome
+	closed   bool
+	dropped  map[int]bool // the cancelled jobs, and whether to drop them
+
+	firstCtx     runContext
+	firstOutcome [1]core.Outcome
+}
+
+// wholeBatch is the current job of a handler that takes all at once.
+const wholeBatch = -1
+
+func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
+	b := &Batch{
+		Claims: claims, Shard: s.id, Lane: s.lane.number,
+		queue: s.queue, token: s.lease.token, started: now, current: wholeBatch,
+	}
+	b.firstCtx.parent, b.firstCtx.batch = s.node.handlerCtx, b
+	b.ctx, b.handed = &b.firstCtx, &b.firstCtx
+	b.outcomes = b.firstOutcome[:]
+	if len(claims) > 1 {
+		b.outcomes = make([]core.Outcome, len(claims))
+	}
+	return b
+}
+
+// Token is the fencing token of the lease that the batch runs under.
+func (b *Batch) Token() int64 { return b.token }
+
+// Begin gives the context of job i, for handlers that run one job after another:
+// from now on cancelling job i, and no other, ends it. It is not ok if job i must
+// not start, since it was cancelled or the batch is; it goes back untouched.
+func (b *Batch) Begin(i int) (ctx context.Context, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.current = i
+	cause := b.ctx.ended()
+	if _, cancelled := b.dropped[i]; cancelled || cause != nil && !errors.Is(cause, ErrCancelled) {
+		b.outcomes[i].Kind = core.Untouched
+		return nil, false
+	}
+	if cause != nil { // it ended with an earlier job of the batch
+		b.ctx = &runContext{parent: context.WithoutCancel(b.handed), batch: b}
+		b.handed = b.ctx
+	}
+	return b.handed, true
+}
+
+// Settle gives job i the outcome that an error means, nil being done. An error
+// that only says that the engine interrupted the handler puts it back untouched.
+func (b *Batch) Settle(i int, err error) {
+	o := b.outcomeOf(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set(i, o)
+}
+
+// MarkDone marks one payload of job i as done by itself.
+func (b *Batch) MarkDone(i, position int) {
+	b.mark(i, core.PayloadOutcome{Position: position})
+}
+
+// MarkBuried sends one payload of job i to the morgue by itself.
+func (b *Batch) MarkBuried(i, position int, reason error) {
+	b.mark(i, core.PayloadOutcome{Position: position, Bury: true, Error: core.ErrorText(reason.Error())})
+}
+
+func (b *Batch) mark(i int, m core.PayloadOutcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	marks := b.outcomes[i].Payloads
+	at, found := slices.BinarySearchFunc(marks, m.Position, func(o core.PayloadOutcome, p int) int {
+		return o.Position - p
+	})
+	if found {
+		marks[at] = m
+		return
+	}
+	b.outcomes[i].Payloads = slices.Insert(marks, at, m)
+}
+
+func (b *Batch) set(i int, o core.Outcome) {
+	if b.closed { // a goroutine that the handler left behind
+		return
+	}
+	o.Payloads = b.outcomes[i].Payloads
+	b.outcomes[i] = o
+}
+
+// settleRest gives the outcome to every job that has none.
+func (b *Batch) settleRest(err error) {
+	o := b.outcomeOf(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.outcomes {
+		if b.outcomes[i].Kind == core.Undecided {
+			b.set(i, o)
+		}
+	}
+}
+
+func (b *Batch) outcomeOf(err error) core.Outcome {
+	switch {
+	case err == nil:
+		return core.Outcome{Kind: core.Done}
+	case b.interrupted(err):
+		return core.Outcome{Kind: core.Untouched}
+	}
+	return b.queue.Outcome(err)
+}
+
+// interrupted reports whether err is no fault of the job: its context was ended
+// by the engine, and err says so.
+func (b *Batch) interrupted(err error) bool {
+	b.mu.Lock()
+	cause := b.ctx.ended()
+	b.mu.Unlock()
+	return cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause))
+}
+
+// cancel ends the job that an operator has cancelled, once.
+func (b *Batch) cancel(i int, drop bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, known := b.dropped[i]
+	if b.dropped == nil {
+		b.dropped = make(map[int]bool)
+	}
+	b.dropped[i] = drop
+	if !known && (b.current == i || b.current == wholeBatch) {
+		b.ctx.end(ErrCancelled)
+	}
+}
+
+// interrupt ends the handler's context.
+func (b *Batch) interrupt(cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ctx.end(cause)
+}
+
+// close ends the batch after its handler returned: what an operator has cancelled
+// ends as the operator chose. From then on the outcomes don't change.
+func (b *Batch) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ctx.end(context.Canceled)
+	for i, drop := range b.dropped {
+		o := core.Outcome{Kind: core.Untouched}
+		if drop {
+			o.Kind = core.Dropped
+		}
+		b.set(i, o)
+	}
+	b.closed = true
+}
+
+// settlements appends what the outcomes mean for the store.
+func (b *Batch) settlements(to []core.Settlement, jitter func() int) []core.Settlement {
+	for i := range b.Claims {
+		draw := 0
+		if b.outcomes[i].Kind == core.Failed {
+			draw = jitter()
+		}
+		to = append(to, b.queue.Policy.Settle(&b.Claims[i], &b.outcomes[i], draw))
+	}
+	return to
+}
+
+// succeeded reports whether a job of the batch is done.
+func (b *Batch) succeeded() bool {
+	for i := range b.outcomes {
+		if b.outcomes[i].Kind == core.Done {
+			return true
+		}
+	}
+	return false
+}

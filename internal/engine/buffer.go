@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// buffer holds the claimed jobs of a shard that have not started, in the order
+// of their claims. It never writes to the slices that a store gave.
+type buffer struct {
+	chunks []chunk
+	first  int
+	jobs   int
+}
+
+// chunk is what is left of one turn's claims.
+type chunk struct {
+	claims []core.Claim
+	since  time.Time
+}
+
+func (b *buffer) push(claims []core.Claim, now time.Time) {
+	if len(claims) == 0 {
+		return
+	}
+	if b.first > len(b.chunks)/2 {
+		n := copy(b.chunks, b.chunks[b.first:])
+		clear(b.chunks[n:])
+		b.chunks, b.first = b.chunks[:n], 0
+	}
+	b.chunks = append(b.chunks, chunk{claims, now})
+	b.jobs += len(claims)
+}
+
+// head is the first job, or nil.
+func (b *buffer) head() *core.Claim {
+	if b.jobs == 0 {
+		return nil
+	}
+	return &b.chunks[b.first].claims[0]
+}
+
+// oldest is when the first job was claimed.
+func (b *buffer) oldest() (time.Time, bool) {
+	if b.jobs == 0 {
+		return time.Time{}, false
+	}
+	return b.chunks[b.first].since, true
+}
+
+// take removes up to n of the first jobs.
+func (b *buffer) take(n int) []core.Claim {
+	n = min(n, b.jobs)
+	if n == 0 {
+		return nil
+	}
+	if len(b.chunks[b.first].claims) >= n {
+		return b.takeFromFirst(n)
+	}
+	taken := make([]core.Claim, 0, n)
+	for len(taken) < n {
+		taken = append(taken, b.takeFromFirst(n-len(taken))...)
+	}
+	return taken
+}
+
+func (b *buffer) takeFromFirst(n int) []core.Claim {
+	c := &b.chunks[b.first]
+	n = min(n, len(c.claims))
+	taken := c.claims[:n:n]
+	c.claims = c.claims[n:]
+	b.jobs -= n
+	if len(c.claims) == 0 {
+		*c = chunk{}
+		b.first++
+	}
+	return taken
+}
+
+// remove takes one claim out, wherever it is.
+func (b *buffer) remove(id string, mark core.Mark) (core.Claim, bool) {
+	for at := b.first; at < len(b.chunks); at++ {
+		c := &b.chunks[at]
+		i := slices.IndexFunc(c.claims, func(c core.Claim) bool { return c.ID == id && c.Mark == mark })
+		if i < 0 {
+			continue
+		}
+		found := c.claims[i]
+		c.claims = slices.Concat(c.claims[:i], c.claims[i+1:])
+		b.jobs--
+		if len(c.claims) == 0 {
+			b.chunks = slices.Delete(b.chunks, at, at+1)
+		}
+		return found, true
+	}
+	return core.Claim{}, false
+}
+
+func (b *buffer) reset() { *b = buffer{} }

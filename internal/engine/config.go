@@ -1,0 +1,80 @@
+// Package engine runs the jobs of a node: its lanes, the turn loops of its
+// shards, and the loops that keep its leases, poll and announce it. Every
+// goroutine of Skein starts here.
+//
+// Three things are separate: which shards are this node's (core.Splitter), which
+// of a lane's shards is next (core.Scheduler), and how a shard turns (turn.go).
+//
+// Locks: shard.mu guards a shard's state; the Batch has one of its own, taken
+// inside it. Nothing calls a store, a handler, a logger or an observer with a
+// lock held.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Store is what the engine asks of a store.
+type Store interface {
+	Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error)
+	ports.Consumer
+	ports.Registry
+}
+
+// Queue is a queue that the node serves. All fields are set; the root package
+// fills in defaults.
+type Queue struct {
+	Name     string
+	Shards   int
+	IndexIDs bool
+	// BatchSize is how many ids a handler gets at once, at most
+	// core.MaxTurnJobs.
+	BatchSize int
+	// PerJob is how many payloads of an id it gets at once, and Bytes how many
+	// bytes of payload a turn claims.
+	PerJob int
+	Bytes  int
+	Policy core.RetryPolicy
+	// Run handles a batch. Jobs that it gave no outcome get that of its error or
+	// panic.
+	Run func(ctx context.Context, b *Batch) error
+	// Outcome is what an error other than nil means for a job.
+	Outcome func(err error) core.Outcome
+
+	generation atomic.Int64
+}
+
+// Config is how a node runs. All fields but Observer are set.
+type Config struct {
+	Queues []*Queue
+	// Owner is drawn anew for each engine: it owns the leases.
+	Owner string
+	Node  string
+	Host  string
+	PID   int
+	Lanes int
+	// PollInterval is how often idle shards are looked at, and how long a
+	// claimed job may wait to start before it goes back.
+	PollInterval time.Duration
+	// TTL is how long a lease lasts.
+	TTL time.Duration
+	// ShutdownTimeout is how long handlers may go on after a stop before their
+	// contexts are cancelled.
+	ShutdownTimeout time.Duration
+	// Prefetch bounds how many jobs of a shard are claimed ahead of the lane.
+	// 0 claims one batch at a time.
+	Prefetch     int
+	Splitter     core.Splitter
+	NewScheduler core.NewScheduler
+	Logger       *slog.Logger
+	Observer     ports.Observer
+	// Jitter draws a whole number within 0 … core.BackoffJitter-1. It is safe
+	// for concurrent use.
+	Jitter func() int
+}

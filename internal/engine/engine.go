@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Engine is one node. Make it with New and Run it once.
+type Engine struct {
+	store    Store
+	cfg      Config
+	log      *slog.Logger
+	observer ports.Observer
+	clock    *storeClock
+	health   health
+
+	shards []*shard
+	lanes  []*lane
+
+	// handlerCtx carries the values of Run's context but not its end.
+	handlerCtx context.Context
+	// storeCtx is that of all calls until the node has drained.
+	storeCtx context.Context
+	// stop is closed when the node is to stop.
+	stop    chan struct{}
+	pollNow chan struct{}
+
+	lanesRunning sync.WaitGroup
+	renewals     sync.WaitGroup
+}
+
+// New makes an engine of a checked Config.
+func New(store Store, cfg Config) *Engine {
+	return &Engine{
+		store:    store,
+		cfg:      cfg,
+		log:      cfg.Logger,
+		observer: cfg.Observer,
+		clock:    newStoreClock(),
+		health:   health{log: cfg.Logger},
+		stop:     make(chan struct{}),
+		pollNow:  make(chan struct{}, 1),
+	}
+}
+
+// Run works until ctx ends, then drains: it claims nothing more, lets handlers
+// finish, settles what finished, puts back what never started, and releases its
+// leases. It returns once every handler has returned.
+//
+// A store that can't be reached does not end it. It returns an error, having
+// done nothing, if the queues can't be declared as they are or the splitter
+// deals badly.
+func (e *Engine) Run(ctx context.Context) error {
+	e.handlerCtx = context.WithoutCancel(ctx)
+	var endCalls context.CancelFunc
+	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
+	defer endCalls()
+	if err := e.deal(); err != nil {
+		return err
+	}
+	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	e.serve(ctx, endCalls)
+	e.retire()
+	return nil
+}
+
+// deal splits the shards over the lanes.
+func (e *Engine) deal() error {
+	queues := make(map[string]*Queue, len(e.cfg.Queues))
+	var all []core.Shard
+	for _, q := range e.cfg.Queues {
+		queues[q.Name] = q
+		all = append(all, core.Shards(q.Name, q.Shards)...)
+	}
+	split, err := e.cfg.Splitter.Split(all, e.cfg.Lanes)
+	if err != nil {
+		return err
+	}
+	if err := split.Check(all); err != nil {
+		return err
+	}
+	for number, ids := range split.Lanes {
+		l := newLane(e, number)
+		for _, id := range ids {
+			l.shards = append(l.shards, newShard(e, id, queues[id.Queue], l))
+		}
+		l.heads = make([]core.Head, len(l.shards))
+		l.scheduler = e.cfg.NewScheduler(core.SchedulerConfig{Shards: ids, PollInterval: e.cfg.PollInterval})
+		e.lanes = append(e.lanes, l)
+		e.shards = append(e.shards, l.shards...)
+	}
+	return nil
+}
+
+// declareAll declares the queues, however long the store takes to be there.
+func (e *Engine) declareAll(ctx context.Context) error {
+	p := probe{health: &e.health}
+	var retry backoff
+	for _, q := range e.cfg.Queues {
+		for {
+			err := e.declare(q)
+			if err == nil {
+				break
+			}
+			if permanent(err) {
+				return fmt.Errorf("declare queue %q: %w", q.Name, err)
+			}
+			p.failed("declare", err)
+			if !pause(retry.next(), ctx.Done()) {
+				return nil
+			}
+		}
+		p.ok()
+	}
+	return nil
+}
+
+func permanent(err error) bool {
+	return errors.Is(err, ports.ErrShardCountMismatch) || errors.Is(err, ports.ErrQueueMismatch) ||
+		errors.Is(err, core.ErrInvalidQueue)
+}
+
+func (e *Engine) declare(q *Queue) error {
+	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
+	defer cancel()
+	r, err := e.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
+	if err != nil {
+		return err
+	}
+	q.generation.Store(r.Generation)
+	return nil
+}
+
+// serve runs all loops until ctx ends and the node has drained.
+func (e *Engine) serve(ctx context.Context, endCalls func()) {
+	helpers := make(chan struct{})
+	var helping, turning sync.WaitGroup
+	helping.Go(func() { e.keep(helpers) })
+	helping.Go(func() { e.announce(helpers) })
+	helping.Go(func() { every(e.cfg.PollInterval/2, helpers, e.tick) })
+	helping.Go(func() { e.pollAll(e.stop) })
+	if n, ok := e.store.(ports.Notifier); ok {
+		helping.Go(func() { e.listen(ctx, n) })
+	}
+	for _, s := range e.shards {
+		turning.Go(s.run)
+	}
+	for _, l := range e.lanes {
+		e.lanesRunning.Add(1)
+		go l.run()
+	}
+	<-ctx.Done()
+	e.drain(&turning)
+	close(helpers)
+	endCalls()
+	helping.Wait()
+	e.renewals.Wait()
+}
+
+// drain ends the lanes, then the shards.
+func (e *Engine) drain(turning *sync.WaitGroup) {
+	close(e.stop)
+	e.kickAll()
+	patience := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })
+	e.lanesRunning.Wait()
+	patience.Stop()
+	e.kickAll()
+	turning.Wait()
+}
+
+func (e *Engine) stopping() bool {
+	select {
+	case <-e.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *Engine) kickAll() {
+	for _, s := range e.shards {
+		signal(s.kick)
+	}
+	for _, l := range e.lanes {
+		signal(l.wake)
+	}
+}
+
+func (e *Engine) interruptAll() {
+	for _, s := range e.shards {
+		s.mu.Lock()
+		running := s.running
+		s.mu.Unlock()
+		if running != nil {
+			e.log.Warn("skein: cancelling a batch that outlasts the shutdown timeout", "shard", s.id.String())
+			running.interrupt(ErrShutdown)
+		}
+	}
+}
+
+func (e *Engine) leaseChanged(event ports.LeaseEvent) {
+	if e.observer != nil {
+		e.observer.LeaseChanged(event)
+	}
+}
+
+// dueNow is a head that makes a lane look.
+func (e *Engine) dueNow() core.Head {
+	return core.Head{Due: e.clock.now(), OK: true}
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// lane runs one batch at a time, of the shard that its scheduler chooses.
+type lane struct {
+	node      *Engine
+	number    int
+	shards    []*shard
+	scheduler core.Scheduler
+	wake      chan struct{}
+	// at is the shard that the lane works or waits for.
+	at atomic.Pointer[shard]
+
+	heads   []core.Head
+	settled []core.Settlement
+}
+
+func newLane(node *Engine, number int) *lane {
+	return &lane{node: node, number: number, wake: make(chan struct{}, 1)}
+}
+
+// run works until the node stops. A handler that ends its goroutine does not end
+// the lane: it goes on in a new one.
+func (l *lane) run() {
+	stopped := false
+	defer func() {
+		if stopped {
+			l.node.lanesRunning.Done()
+			return
+		}
+		go l.run()
+	}()
+	for !l.node.stopping() {
+		l.round()
+	}
+	stopped = true
+}
+
+// round makes one choice and carries it out.
+func (l *lane) round() {
+	now := l.node.clock.now()
+	for i, s := range l.shards {
+		l.heads[i] = s.headNow()
+	}
+	choice := l.scheduler.Next(now, l.heads)
+	if choice.Index < 0 || choice.Index >= len(l.shards) {
+		l.wait(choice, now)
+		return
+	}
+	s := l.shards[choice.Index]
+	l.at.Store(s)
+	b := s.take()
+	if b == nil && l.fetch(s) {
+		b = s.take()
+	}
+	ok := b != nil && l.execute(s, b)
+	l.scheduler.Ran(choice.Index, ok)
+}
+
+// fetch waits until the shard's next turn has answered; false if there is none.
+func (l *lane) fetch(s *shard) bool {
+	if !s.ask() {
+		return false
+	}
+	for !s.answered() {
+		<-l.wake
+	}
+	return true
+}
+
+// wait sleeps until something changes, a head is due, or as the scheduler said.
+func (l *lane) wait(choice core.Choice, now core.Instant) {
+	if choice.Sleep {
+		pause(choice.Wait, l.node.stop)
+		return
+	}
+	until := choice.Wait
+	for _, h := range l.heads {
+		if d := h.Due.Sub(now); h.OK && d > 0 && (until == 0 || d < until) {
+			until = d
+		}
+	}
+	if until == 0 {
+		<-l.wake
+		return
+	}
+	timer := time.NewTimer(until)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.wake:
+	}
+}
+
+// execute runs a batch and hands its outcomes to the shard; it reports whether a
+// job succeeded.
+func (l *lane) execute(s *shard, b *Batch) bool {
+	observer := l.node.observer
+	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Claims: b.Claims}
+	if observer != nil {
+		b.handed = observer.BatchStart(b.ctx, event)
+	}
+	err := errGoexit
+	defer func() { // also when the handler ends the goroutine
+		took := time.Since(b.started)
+		b.settleRest(err)
+		b.close()
+		if observer != nil {
+			event.Outcomes, event.Took = b.outcomes, took
+			observer.BatchEnd(b.handed, event)
+		}
+		l.settled = b.settlements(l.settled[:0], l.node.cfg.Jitter)
+		s.finish(b, l.settled, took)
+	}()
+	err = l.call(b)
+	return b.succeeded()
+}
+
+// call runs the handler.
+func (l *lane) call(b *Batch) error {
+	ctx := b.handed
+	return Guard(func() error { return b.queue.Run(ctx, b) })
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// ahead is how far a claim looks: what will start within it is claimed early.
+const ahead = 50 * time.Millisecond
+
+// pace is the moving average of what a job takes.
+type pace struct {
+	known   bool
+	average time.Duration
+}
+
+// weight is the share of the newest batch in the average: 1/weight.
+const weight = 8
+
+func (p *pace) observe(took time.Duration, jobs int) {
+	each := took / time.Duration(jobs)
+	if !p.known {
+		p.known, p.average = true, each
+		return
+	}
+	p.average += (each - p.average) / weight
+}
+
+// want is how many jobs the buffer should hold. A lane that waits gets at least
+// a batch. One that runs for so long gets more only if it will start on them
+// within the time ahead.
+func (p *pace) want(batch, prefetch int, running bool, since time.Duration) int {
+	soon := min(p.jobsWithin(ahead, since/time.Duration(batch)), prefetch)
+	if running && soon < batch {
+		return 0
+	}
+	return min(max(batch, soon), core.MaxTurnJobs)
+}
+
+// jobsWithin is how many jobs of the average, or of the one that has taken longer
+// already, fit into a time.
+func (p *pace) jobsWithin(d, already time.Duration) int {
+	if !p.known {
+		return 0
+	}
+	each := max(p.average, already, 1)
+	return int(d / each)
+}
+
+// statsEvery is how often a shard sends its statistics.
+const statsEvery = time.Second
+
+// statsBuffer collects a shard's statistics until a turn takes them along.
+type statsBuffer struct {
+	pending core.Stats
+	any     bool
+	sent    time.Time
+}
+
+func (b *statsBuffer) observe(batch *Batch, started core.Instant, took time.Duration, settled []core.Settlement) {
+	b.any = true
+	for i := range batch.Claims {
+		b.pending.Wait.Observe(max(0, started.Sub(batch.Claims[i].PerformAt)))
+		b.pending.Run.Observe(took)
+		if settled[i].Processed {
+			b.pending.Processed++
+		}
+		if settled[i].Failed {
+			b.pending.Failed++
+		}
+	}
+}
+
+// due reports whether statistics may go with a turn now.
+func (b *statsBuffer) due(now time.Time) bool {
+	return b.any && now.Sub(b.sent) >= statsEvery
+}
+
+// take hands the statistics over.
+func (b *statsBuffer) take(now time.Time) *core.Stats {
+	stats := b.pending
+	*b = statsBuffer{sent: now}
+	return &stats
+}

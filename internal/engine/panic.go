@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// PanicError is a handler's panic, with the stack of the goroutine at that
+// place.
+type PanicError struct {
+	// Value is what was passed to panic.
+	Value any
+	// Stack is the trace, as runtime/debug.Stack formats it.
+	Stack []byte
+}
+
+// Error is the value and the stack.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack)
+}
+
+// Unwrap is the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// errGoexit is the failure of a handler that ended its goroutine.
+var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
+
+// Guard calls f and turns a panic into a *PanicError.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// pollAll polls each interval, and when asked to, until stop is closed.
+func (e *Engine) pollAll(stop <-chan struct{}) {
+	p := probe{health: &e.health}
+	ticker := time.NewTicker(e.cfg.PollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-e.pollNow:
+		case <-stop:
+			return
+		}
+		e.poll(&p)
+	}
+}
+
+// poll asks for the heads of the shards of this node that have not turned
+// lately, in one call.
+func (e *Engine) poll(p *probe) {
+	asked := make([]*shard, 0, len(e.shards))
+	ids := make([]core.Shard, 0, len(e.shards))
+	since := time.Now()
+	for _, s := range e.shards {
+		if s.quiet(since) {
+			asked = append(asked, s)
+			ids = append(ids, s.id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
+	defer cancel()
+	reply, err := e.store.Heads(ctx, ids)
+	if err != nil {
+		p.failed("poll", err)
+		return
+	}
+	p.ok()
+	e.clock.sync(reply.Now)
+	for i, s := range asked {
+		s.polled(reply.Heads[i], since)
+	}
+}
+
+// quiet reports whether a lease is held under which nothing has happened for
+// half a poll interval.
+func (s *shard) quiet(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.held && !s.turns.inFlight && !s.blind &&
+		now.Sub(s.turns.ended) >= s.node.cfg.PollInterval/2
+}
+
+// polled takes a head asked for at a time, unless a turn has told more since.
+func (s *shard) polled(h core.Head, asked time.Time) {
+	s.mu.Lock()
+	if s.lease.held && !s.turns.inFlight && !s.turns.ended.After(asked) {
+		s.store = h
+		s.publish()
+	}
+	s.mu.Unlock()
+	signal(s.lane.wake)
+}
+
+// tick gives each shard a turn that has something waiting: jobs that should go
+// back, statistics, or a running batch whose cancels are to be learnt.
+func (e *Engine) tick() {
+	now := time.Now()
+	for _, s := range e.shards {
+		s.tick(now)
+	}
+}
+
+func (s *shard) tick(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lease.held {
+		return
+	}
+	poll := s.node.cfg.PollInterval
+	if s.running != nil && now.Sub(s.turns.ended) >= poll {
+		s.turns.due = true
+	}
+	since, waiting := s.buffer.oldest()
+	if s.turns.due || s.stats.due(now) || waiting && now.Sub(since) >= poll {
+		signal(s.kick)
+	}
+}
+
+// listen hands the store's wake-ups to the shards, and after each start lets the
+// poll see what it missed.
+func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
+	ids := make([]core.Shard, len(e.shards))
+	byID := make(map[core.Shard]*shard, len(e.shards))
+	for i, s := range e.shards {
+		ids[i], byID[s.id] = s.id, s
+	}
+	var retry backoff
+	for ctx.Err() == nil {
+		wakeups, err := n.Wakeups(ctx, ids)
+		if err == nil {
+			retry.reset()
+			signal(e.pollNow)
+			for id := range wakeups {
+				if s := byID[id]; s != nil {
+					s.wakeUp()
+				}
+			}
+		}
+		pause(retry.next(), ctx.Done())
+	}
+}

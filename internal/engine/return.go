@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// putBack returns what waits to start: all when paused or stopping, else what
+// has waited for a poll interval.
+func (s *shard) putBack(now time.Time, stopping bool) {
+	for {
+		since, ok := s.buffer.oldest()
+		if !ok || !stopping && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
+			break
+		}
+		s.returnUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
+	}
+	s.publish()
+}
+
+func (s *shard) returnUnstarted(claims []core.Claim, kind core.OutcomeKind) {
+	for i := range claims {
+		s.finished = append(s.finished, s.queue.Policy.Settle(&claims[i], &core.Outcome{Kind: kind}, 0))
+	}
+}
+
+// recover settles jobs that earlier leases left, as an operator has chosen for
+// those that he cancelled, else by RULES 4.
+func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
+	for i := range orphans {
+		c := &orphans[i]
+		at := slices.IndexFunc(cancels, func(k ports.Cancel) bool { return k.ID == c.ID && k.Mark == c.Mark })
+		switch {
+		case at >= 0 && cancels[at].Drop:
+			s.returnUnstarted(orphans[i:i+1], core.Dropped)
+		case at >= 0:
+			s.returnUnstarted(orphans[i:i+1], core.Untouched)
+		default:
+			s.finished = append(s.finished, s.queue.Policy.Recover(c))
+		}
+	}
+}
+
+// cancelJobs ends the jobs that an operator has cancelled: one that runs is told,
+// one that waits goes back or away at once.
+func (s *shard) cancelJobs(cancels []ports.Cancel) {
+	for _, k := range cancels {
+		kind := core.Untouched
+		if k.Drop {
+			kind = core.Dropped
+		}
+		if c, ok := s.buffer.remove(k.ID, k.Mark); ok {
+			s.returnUnstarted([]core.Claim{c}, kind)
+			continue
+		}
+		if s.running == nil {
+			continue
+		}
+		for i := range s.running.Claims {
+			if c := &s.running.Claims[i]; c.ID == k.ID && c.Mark == k.Mark {
+				s.running.cancel(i, k.Drop)
+			}
+		}
+	}
+}

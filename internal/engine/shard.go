@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// shard is this node's side of one shard: its lease, the jobs claimed and not
+// started, the batch that runs, and what is finished and not sent. Its lane and
+// its turn loop work on it together.
+type shard struct {
+	node  *Engine
+	id    core.Shard
+	queue *Queue
+	lane  *lane
+	// kick tells the turn loop that there may be something to do.
+	kick chan struct{}
+	// head is when the next job is due as the lane sees it, or noHead.
+	head atomic.Int64
+
+	// attempt belongs to the turn loop alone.
+	attempt int64
+	probe   probe
+
+	mu      sync.Mutex
+	lease   lease
+	turns   turns
+	buffer  buffer
+	running *Batch
+	// finished waits for the next turn.
+	finished []core.Settlement
+	// store is the store's head as last heard; blind hides it while turns fail.
+	store core.Head
+	blind bool
+	// asked says that the lane waits for jobs.
+	asked  bool
+	paused bool
+	pace   pace
+	stats  statsBuffer
+}
+
+// lease is what this node believes of its lease. Until is when it acts as if the
+// lease had ended.
+type lease struct {
+	held    bool
+	token   int64
+	until   time.Time
+	renewAt time.Time
+	// ctx is that of the calls made under the lease; callOff ends them.
+	ctx     context.Context
+	callOff context.CancelCauseFunc
+}
+
+const noHead = math.MaxInt64
+
+func newShard(node *Engine, id core.Shard, queue *Queue, l *lane) *shard {
+	s := &shard{node: node, id: id, queue: queue, lane: l, kick: make(chan struct{}, 1)}
+	s.probe.health = &node.health
+	s.head.Store(noHead)
+	return s
+}
+
+// headNow is the head for the lane's scheduler.
+func (s *shard) headNow() core.Head {
+	due := s.head.Load()
+	return core.Head{Due: core.Instant(due), OK: due != noHead}
+}
+
+// publish computes the head: the buffer's first job, else the store's.
+func (s *shard) publish() {
+	due := int64(noHead)
+	switch first := s.buffer.head(); {
+	case !s.lease.held:
+	case first != nil && !s.paused:
+		due = int64(first.PerformAt)
+	case s.store.OK && !s.blind:
+		due = int64(s.store.Due)
+	}
+	s.head.Store(due)
+}
+
+// ask makes the next turn claim for the lane; false if the lease is not held.
+func (s *shard) ask() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lease.held || s.blind {
+		return false
+	}
+	s.asked = true
+	signal(s.kick)
+	return true
+}
+
+// answered reports whether the lane's question has an answer.
+func (s *shard) answered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.asked
+}
+
+// take starts a batch from the buffer, or gives nil.
+func (s *shard) take() *Batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if !s.lease.held || s.paused || s.buffer.jobs == 0 || !now.Before(s.lease.until) {
+		return nil
+	}
+	s.running = newBatch(s, s.buffer.take(s.queue.BatchSize), now)
+	s.publish()
+	return s.running
+}
+
+// finish takes over a batch whose handler has returned. What ran under a lease
+// that is gone is not sent: the next owner recovers it.
+func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
+	wait := s.node.clock.at(b.started)
+	s.mu.Lock()
+	s.running = nil
+	current := s.lease.held && s.lease.token == b.token
+	if current {
+		s.finished = append(s.finished, settled...)
+		s.pace.observe(took, len(b.Claims))
+		s.stats.observe(b, wait, took, settled)
+	}
+	s.publish()
+	s.mu.Unlock()
+	signal(s.kick)
+	if !current {
+		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again",
+			"shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
+	}
+}
+
+// drop forgets a lease that ran out or is another's. The handler that may still
+// run is cancelled; nothing of it is sent.
+func (s *shard) drop(token int64, cause error) {
+	s.mu.Lock()
+	if !s.lease.held || s.lease.token != token {
+		s.mu.Unlock()
+		return
+	}
+	s.forget(cause)
+	running := s.running
+	s.mu.Unlock()
+	if running != nil {
+		running.interrupt(ports.ErrLeaseLost)
+	}
+	signal(s.kick)
+	s.node.log.Warn("skein: lease lost", "shard", s.id.String(), "token", token, "error", cause)
+	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
+}
+
+// forget clears all that belongs to the lease.
+func (s *shard) forget(cause error) {
+	s.lease.callOff(cause)
+	s.lease = lease{}
+	s.turns = turns{}
+	s.buffer.reset()
+	s.finished = nil
+	s.store = core.Head{}
+	s.asked, s.paused, s.blind = false, false, false
+	s.publish()
+	signal(s.lane.wake)
+}
+
+// wakeUp is a hint that there may be a job now. It stays valid after the turn in
+// flight.
+func (s *shard) wakeUp() {
+	s.mu.Lock()
+	s.turns.woken = s.turns.inFlight
+	s.sawHead(core.Head{Due: s.node.clock.now(), OK: true})
+	if s.running != nil { // it may be a cancel
+		s.turns.due = true
+		signal(s.kick)
+	}
+	s.mu.Unlock()
+	signal(s.lane.wake)
+}
+
+// sawHead takes a head that is news, unless the one known is earlier.
+func (s *shard) sawHead(h core.Head) {
+	if s.lease.held && h.OK && (!s.store.OK || h.Due < s.store.Due) {
+		s.store = h
+		s.publish()
+	}
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// turns is the state of a lease's turns, of which one at most is in flight.
+type turns struct {
+	last int64
+	// request is the turn in flight or, if unknown is set, the one to repeat.
+	request ports.TurnRequest
+	unknown bool
+	// inFlight and since say that a call is under way.
+	inFlight bool
+	since    time.Time
+	// woken remembers a wake-up that came during it.
+	woken bool
+	// due asks for a turn although nothing is finished.
+	due bool
+	// ended is when the last one returned.
+	ended time.Time
+	// sending are the settlements in flight.
+	sending []core.Settlement
+}
+
+// step is what a shard does next.
+type step uint8
+
+const (
+	stepIdle    step = iota // nothing to do until a kick
+	stepTurn                // carry out turns.request
+	stepLost                // the lease is gone
+	stepDrained             // stopping, and all is settled
+)
+
+// work turns while the lease lasts. It returns after the lease was lost, or
+// released on shutdown.
+func (s *shard) work() {
+	var retry backoff
+	for {
+		next, request, ctx := s.prepare(time.Now())
+		switch next {
+		case stepIdle:
+			<-s.kick
+		case stepLost:
+			return
+		case stepDrained:
+			s.release(ctx)
+			return
+		case stepTurn:
+			if s.turn(ctx, request) {
+				retry.reset()
+				continue
+			}
+			pause(retry.next(), ctx.Done())
+		}
+	}
+}
+
+// turn makes the prepared call; false if its fate is unknown, and it is to be
+// repeated.
+func (s *shard) turn(ctx context.Context, request ports.TurnRequest) bool {
+	sent := time.Now()
+	reply, err := s.node.store.Turn(ctx, request)
+	received := time.Now()
+	if o := s.node.observer; o != nil {
+		o.TurnEnd(ports.TurnEvent{
+			Shard: s.id, Settled: len(request.Settle), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
+		})
+	}
+	switch {
+	case err == nil:
+		s.probe.ok()
+		s.node.clock.sync(reply.Now)
+		s.apply(&request, &reply, sent, received)
+		return true
+	case final(err):
+		s.drop(request.Lease.Token, err)
+		return true
+	}
+	s.probe.failed("turn", err)
+	s.turnFailed(request.Lease.Token)
+	return false
+}
+
+// final reports whether an error of the store ends the lease: repeating can't
+// help.
+func final(err error) bool {
+	return errors.Is(err, ports.ErrLeaseLost) || errors.Is(err, ports.ErrStaleTurn) ||
+		errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest)
+}
+
+// turnFailed keeps the turn for a repeat and sends the lane elsewhere.
+func (s *shard) turnFailed(token int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lease.held || s.lease.token != token {
+		return
+	}
+	s.turns.unknown, s.turns.inFlight = true, false
+	s.asked, s.blind = false, true
+	s.lease.allowCalls(s.node.storeCtx)
+	s.publish()
+	signal(s.lane.wake)
+}
+
+// prepare decides the next step, and makes the request of a turn.
+func (s *shard) prepare(now time.Time) (step, ports.TurnRequest, context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lease.held {
+		return stepLost, ports.TurnRequest{}, nil
+	}
+	stopping := s.node.stopping()
+	if !s.turns.unknown {
+		s.putBack(now, stopping)
+		if !s.request(now, stopping) {
+			if stopping && s.running == nil {
+				return stepDrained, ports.TurnRequest{}, s.lease.ctx
+			}
+			return stepIdle, ports.TurnRequest{}, nil
+		}
+	}
+	s.turns.inFlight, s.turns.since = true, now
+	return stepTurn, s.turns.request, s.lease.ctx
+}
+
+// request fills in the next turn; false if there is no need for one.
+func (s *shard) request(now time.Time, stopping bool) bool {
+	t := &s.turns
+	sendStats := s.stats.due(now) || stopping && s.stats.any
+	if len(s.finished) == 0 && !s.asked && !t.due && !sendStats {
+		return false
+	}
+	t.due = false
+	cfg := &s.node.cfg
+	t.request = ports.TurnRequest{
+		Lease:  ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
+		Number: t.last + 1,
+		TTL:    cfg.TTL,
+		Settle: s.nextSettlements(),
+		Want:   s.want(now, stopping),
+		PerJob: s.queue.PerJob,
+		Bytes:  s.queue.Bytes,
+		Node:   cfg.Node,
+		Lane:   s.lane.number,
+	}
+	if sendStats {
+		t.request.Stats = s.stats.take(now)
+	}
+	return true
+}
+
+// nextSettlements moves what is finished to the turn, as far as it fits.
+func (s *shard) nextSettlements() []core.Settlement {
+	t := &s.turns
+	n := min(len(s.finished), core.MaxTurnJobs)
+	spare := t.sending[:0]
+	t.sending = s.finished[:n]
+	s.finished = append(spare, s.finished[n:]...)
+	return t.sending
+}
+
+// want is how many jobs the turn claims: for the shard that the lane is at, what
+// its pace asks for beyond the buffer.
+func (s *shard) want(now time.Time, stopping bool) int {
+	if stopping || s.lane.at.Load() != s {
+		return 0
+	}
+	var since time.Duration
+	if s.running != nil {
+		since = now.Sub(s.running.started)
+	}
+	want := s.pace.want(s.queue.BatchSize, s.node.cfg.Prefetch, s.running != nil, since)
+	return max(0, want-s.buffer.jobs)
+}
+
+// apply takes a turn's reply, unless the lease was lost meanwhile.
+func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
+	s.mu.Lock()
+	t := &s.turns
+	if !s.lease.held || s.lease.token != request.Lease.Token {
+		s.mu.Unlock()
+		return
+	}
+	if r.Last == request.Number {
+		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
+	}
+	for _, i := range r.Held {
+		s.finished = append(s.finished, request.Settle[i])
+	}
+	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
+	s.buffer.push(r.Claims, received)
+	s.recover(r.Orphans, r.Cancels)
+	s.cancelJobs(r.Cancels)
+	s.asked, s.blind, s.paused = false, false, r.Paused
+	s.store = r.Head
+	if t.woken && !r.Paused {
+		t.woken = false
+		s.sawHead(core.Head{Due: r.Now, OK: true})
+	}
+	s.publish()
+	s.mu.Unlock()
+	signal(s.lane.wake)
+}

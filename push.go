@@ -1,0 +1,95 @@
+package skein
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// PushOption changes one push.
+type PushOption func(*core.Entry)
+
+// Score places the payload among those of its job: they are handled lowest
+// first. Default: the client's time in seconds, so payloads are in order of
+// pushing. Integers are exact up to 2^53.
+func Score(score float64) PushOption {
+	return func(e *core.Entry) { e.Score = score }
+}
+
+// At is when the job may run, if the push makes a new one: merged into a queued
+// job, a payload waits for that job's time. The zero time is now.
+func At(t time.Time) PushOption {
+	return func(e *core.Entry) {
+		e.When = core.When{}
+		if !t.IsZero() {
+			e.When = core.At(core.Instant(t.UnixMicro()))
+		}
+	}
+}
+
+// In is At a while from now, by the store's clock.
+func In(d time.Duration) PushOption {
+	return func(e *core.Entry) { e.When = core.In(d) }
+}
+
+// Entry is one payload of PushMany.
+type Entry[T any] struct {
+	// ID is the entity: 1 to 512 bytes of UTF-8 without control characters.
+	ID      string
+	Payload T
+	// Options change the push of this entry.
+	Options []PushOption
+}
+
+// Push stores a payload for an id: in a new job, or merged into the one that is
+// queued. Equal payloads of a job are one. If the id's job runs at the moment,
+// the payload waits for the next execution.
+//
+// An error that is none of this package's means that the outcome is unknown;
+// pushing again is safe, and a payload that was handled in between runs again.
+func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
+	return q.PushMany(ctx, c, []Entry[T]{{ID: id, Payload: payload, Options: options}})
+}
+
+// PushMany stores entries in order, in one exchange with the store. It is atomic
+// for each shard of the queue: bad input stores nothing, and where only some
+// shards took theirs the error is a *PushError.
+func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) error {
+	if q.err != nil {
+		return q.err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	now := time.Now()
+	encoded := make([]core.Entry, len(entries))
+	for i := range entries {
+		e := &encoded[i]
+		if err := q.encode(e, &entries[i], c.scores.next(now)); err != nil {
+			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
+		}
+	}
+	t := target{name: q.name, shards: q.options.Shards, indexIDs: q.options.IndexIDs}
+	return c.push(ctx, t, core.PushRule{}, encoded)
+}
+
+func (q *Queue[T]) encode(to *core.Entry, from *Entry[T], score float64) error {
+	data, err := q.options.Codec.Encode(from.Payload)
+	if err != nil {
+		return fmt.Errorf("%w: encode: %w", ErrInvalidPayload, err)
+	}
+	if len(data) > q.options.MaxPayloadBytes {
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; push a reference to it, or raise MaxPayloadBytes",
+			ErrInvalidPayload, len(data), q.options.MaxPayloadBytes)
+	}
+	to.ID = from.ID
+	to.Data = data
+	to.Score = score
+	for _, option := range from.Options {
+		option(to)
+	}
+	to.Score = core.NormalScore(to.Score)
+	return to.Validate()
+}

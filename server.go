@@ -1,0 +1,174 @@
+package skein
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// Defaults of a server (RULES 3).
+const (
+	DefaultLanes           = 5
+	DefaultPollInterval    = time.Second
+	DefaultTTL             = 30 * time.Second
+	DefaultShutdownTimeout = 30 * time.Second
+	DefaultPrefetch        = core.MaxTurnJobs
+)
+
+// NoPrefetch is the Prefetch of a server that claims jobs only when a lane is
+// free for them.
+const NoPrefetch = -1
+
+// minTTL leaves the engine time between its renewals.
+const minTTL = 50 * time.Millisecond
+
+// ServerOptions are the options of a server. 0 is the default everywhere.
+type ServerOptions struct {
+	// Lanes is how many batches run at once. Default 5.
+	Lanes int
+	// PollInterval is how often idle shards are looked at, which finds work whose
+	// wake-up was lost, and how long a job that was claimed ahead may wait to
+	// start before it goes back. Default 1 s.
+	PollInterval time.Duration
+	// TTL is how long a lease lasts unless it is renewed, and so about how long
+	// the jobs of a node that died wait. At least 50 ms. Default 30 s.
+	TTL time.Duration
+	// Prefetch bounds how many jobs of a shard are claimed before a lane is free
+	// for them; fewer are, unless jobs are short. Default 256.
+	Prefetch int
+	// ShutdownTimeout is how long handlers may go on after Run's context has
+	// ended before theirs ends too. Default 30 s.
+	ShutdownTimeout time.Duration
+	// Splitter deals shards to lanes. Default core.LaneSplitter. Nodes that share
+	// a store each need core.NodeSplitter with a number of their own.
+	Splitter core.Splitter
+	// Scheduler builds each lane's scheduler. Default core.NewLag.
+	Scheduler core.NewScheduler
+	// Logger gets what an operator should know. Default slog.Default.
+	Logger *slog.Logger
+	// Observer watches. nil is none.
+	Observer ports.Observer
+	// Name is the node's name for people. Default the host's.
+	Name string
+}
+
+// Server works queues. Make it with NewServer and Run it.
+type Server struct {
+	store    ports.ShardStore
+	options  ServerOptions
+	handlers []Handler
+	started  atomic.Bool
+}
+
+// NewServer makes a server that works the handlers' queues on a store. It does
+// not reach for the store, and never fails: mistakes come from Run. Shards are
+// dealt in the order of the handlers.
+func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handler) *Server {
+	o := options
+	orDefault(&o.Lanes, DefaultLanes)
+	orDefault(&o.PollInterval, DefaultPollInterval)
+	orDefault(&o.TTL, DefaultTTL)
+	orDefault(&o.Prefetch, DefaultPrefetch)
+	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
+	if o.Splitter == nil {
+		o.Splitter = core.LaneSplitter{}
+	}
+	if o.Scheduler == nil {
+		o.Scheduler = core.NewLag
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Server{store: store, options: o, handlers: handlers}
+}
+
+// Run works until ctx ends, then drains: it claims nothing more, lets handlers
+// finish for ShutdownTimeout before it cancels their contexts, settles what has
+// finished, puts back what has not started and releases its shards. It returns
+// once every handler has returned.
+//
+// It returns at once, with all mistakes in one error, for options that can't be:
+// ErrInvalidOptions, ErrInvalidQueue, core.ErrSplit. It returns
+// ErrShardCountMismatch or ErrQueueMismatch where the store has a queue
+// otherwise. A store that can't be reached does not end it: it waits, says so in
+// the log, and goes on. After a drain it returns nil. A server runs once.
+//
+// Run traps no signal; use signal.NotifyContext or the like.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.started.Swap(true) {
+		return fmt.Errorf("%w: a server runs once; make another", ErrInvalidOptions)
+	}
+	return engine.New(s.store, s.config()).Run(ctx)
+}
+
+// check finds all mistakes at once.
+func (s *Server) check() error {
+	o := &s.options
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalidOptions}, args...)...))
+		}
+	}
+	refuse(s.store == nil, "no store")
+	refuse(o.Lanes < 1, "%d Lanes; a server has at least one", o.Lanes)
+	refuse(o.PollInterval < time.Millisecond, "PollInterval %v; at least 1ms", o.PollInterval)
+	refuse(o.TTL < minTTL, "TTL %v; at least %v", o.TTL, minTTL)
+	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; for none use NoPrefetch", o.Prefetch)
+	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
+	refuse(len(s.handlers) == 0, "no handlers")
+	seen := make(map[string]bool)
+	for i, h := range s.handlers {
+		if h.queue == nil {
+			refuse(true, "handler %d is empty; make it with Queue.Handler", i)
+			continue
+		}
+		errs = append(errs, h.err)
+		refuse(seen[h.queue.Name], "queue %q has two handlers", h.queue.Name)
+		seen[h.queue.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// config is what the engine gets.
+func (s *Server) config() engine.Config {
+	o := &s.options
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	c := engine.Config{
+		Owner:           rand.Text(),
+		Node:            cmp.Or(o.Name, host),
+		Host:            host,
+		PID:             os.Getpid(),
+		Lanes:           o.Lanes,
+		PollInterval:    o.PollInterval,
+		TTL:             o.TTL,
+		ShutdownTimeout: o.ShutdownTimeout,
+		Prefetch:        max(0, o.Prefetch),
+		Splitter:        o.Splitter,
+		NewScheduler:    o.Scheduler,
+		Logger:          o.Logger,
+		Observer:        o.Observer,
+		Jitter:          func() int { return mathrand.IntN(core.BackoffJitter) },
+	}
+	for _, h := range s.handlers {
+		c.Queues = append(c.Queues, h.queue)
+	}
+	return c
+}
