@@ -1,0 +1,165 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// modelLease is the shard's last lease: it is kept after its end, since its
+// token and its owner's attempts still count.
+type modelLease struct {
+	owner   string
+	token   int64
+	attempt int64
+	// released is set where the lease did not run out but was given up.
+	released bool
+	expires  core.Instant
+	ttl      time.Duration
+	// last is the number of the last turn, given the ids of its orphans.
+	last  int64
+	given []string
+	// handed are the ids of all orphans that the holder has been told of.
+	handed map[string]bool
+}
+
+func (l *modelLease) lasts(now core.Instant) bool { return !l.released && now < l.expires }
+
+func (l *modelLease) renew(now core.Instant, ttl time.Duration) {
+	l.expires, l.ttl = now.Add(ttl), ttl
+}
+
+// remaining is never more than the TTL, however far the clock stepped back.
+func (l *modelLease) remaining(now core.Instant) time.Duration {
+	return max(0, min(l.expires.Sub(now), l.ttl))
+}
+
+// check returns ErrLeaseLost unless the lease that a caller shows is this one.
+func (l *modelLease) check(shown ports.Lease) error {
+	if l.released || l.owner != shown.Owner || l.token != shown.Token {
+		return fmt.Errorf("%w: token %d of %v", ports.ErrLeaseLost, shown.Token, shown.Shard)
+	}
+	return nil
+}
+
+// Acquire implements ports.Consumer.
+func (m *model) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.AcquireReply{}, err
+	}
+	q, s, err := m.shard(ctx, r.Shard)
+	if err != nil {
+		return ports.AcquireReply{}, err
+	}
+	if err := q.agrees(r.Shards, r.Generation); err != nil {
+		return ports.AcquireReply{}, err
+	}
+	now, l := m.now(), &s.lease
+	mine := l.owner == r.Owner
+	switch {
+	case mine && (r.Attempt < l.attempt || r.Attempt == l.attempt && l.released):
+		return ports.AcquireReply{}, fmt.Errorf("%w: %d, after %d", ports.ErrStaleAttempt, r.Attempt, l.attempt)
+	case !mine && l.lasts(now):
+		l.expires = now.Add(l.remaining(now))
+		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}
+	case mine && r.Attempt == l.attempt && l.lasts(now):
+	default:
+		*l = modelLease{owner: r.Owner, token: max(l.token+1, int64(now)), attempt: r.Attempt, handed: map[string]bool{}}
+	}
+	l.renew(now, r.TTL)
+	return ports.AcquireReply{
+		Token:     l.token,
+		Now:       now,
+		Remaining: l.remaining(now),
+		Claims:    m.inherited(s),
+		Cancels:   s.cancels(),
+	}, nil
+}
+
+// inherited is what Acquire hands over: also, again, what the lease was told of
+// before.
+func (m *model) inherited(s *modelShard) []core.Claim {
+	var claims []core.Claim
+	for _, c := range s.orphans() {
+		if s.lease.handed[c.ID] || m.reach == nil || m.reach(c.ID) {
+			s.lease.handed[c.ID] = true
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+// orphans are the claimed jobs of earlier leases, in order of id.
+func (s *modelShard) orphans() []core.Claim {
+	var claims []core.Claim
+	for _, c := range sorted(s.claimed, byClaimID) {
+		if c.Mark.Token != s.lease.token {
+			claims = append(claims, copyClaim(c.Claim))
+		}
+	}
+	return claims
+}
+
+func (s *modelShard) cancels() []ports.Cancel {
+	var cancels []ports.Cancel
+	for _, c := range sorted(s.claimed, byClaimID) {
+		if c.Cancelled {
+			cancels = append(cancels, ports.Cancel{ID: c.ID, Mark: c.Mark, Drop: c.drop})
+		}
+	}
+	return cancels
+}
+
+// Renew implements ports.Consumer.
+func (m *model) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.RenewReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Lease.Shard)
+	if err != nil {
+		return ports.RenewReply{}, err
+	}
+	if err := s.lease.check(r.Lease); err != nil {
+		return ports.RenewReply{}, err
+	}
+	now := m.now()
+	s.lease.renew(now, r.TTL)
+	return ports.RenewReply{Now: now, Remaining: s.lease.remaining(now)}, nil
+}
+
+// Release implements ports.Consumer.
+func (m *model) Release(ctx context.Context, l ports.Lease) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, s, err := m.shard(ctx, l.Shard)
+	if err != nil {
+		return err
+	}
+	if err := s.lease.check(l); err != nil {
+		return err
+	}
+	s.lease.released = true
+	return nil
+}
+
+// Heads implements ports.Consumer.
+func (m *model) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reply := ports.HeadsReply{Now: m.now()}
+	for _, at := range shards {
+		q, s, err := m.shard(ctx, at)
+		if err != nil {
+			return ports.HeadsReply{}, err
+		}
+		reply.Heads = append(reply.Heads, s.head(q.record.Paused))
+	}
+	return reply, nil
+}

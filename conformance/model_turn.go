@@ -1,0 +1,170 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Turn implements ports.Consumer.
+func (m *model) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.TurnReply{}, err
+	}
+	q, s, err := m.shard(ctx, r.Lease.Shard)
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
+	if err := s.lease.check(r.Lease); err != nil {
+		return ports.TurnReply{}, err
+	}
+	now := m.now()
+	var reply ports.TurnReply
+	switch last := s.lease.last; {
+	case r.Number < last:
+		return ports.TurnReply{}, fmt.Errorf("%w: %d, after %d", ports.ErrStaleTurn, r.Number, last)
+	case r.Number > last+1:
+		return ports.TurnReply{}, fmt.Errorf("%w: turn %d, after %d", ports.ErrLeaseLost, r.Number, last)
+	case r.Number == last:
+		reply = s.repeat(r, now)
+	default:
+		reply = m.carryOut(q, s, r, now)
+	}
+	reply.Last = s.lease.last
+	reply.Now, reply.Remaining = now, s.lease.remaining(now)
+	reply.Head, reply.Paused = s.head(q.record.Paused), q.record.Paused
+	reply.Cancels = s.cancels()
+	return reply, nil
+}
+
+// repeat gives again what the lease's last turn gave.
+func (s *modelShard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
+	s.lease.renew(now, r.TTL)
+	var reply ports.TurnReply
+	for _, c := range s.claimed {
+		if c.Mark == (core.Mark{Token: r.Lease.Token, Number: r.Number}) {
+			reply.Claims = append(reply.Claims, copyClaim(c.Claim))
+		}
+	}
+	slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return byTime(a.Job, b.Job) })
+	for _, id := range s.lease.given {
+		if c, ok := s.claimed[id]; ok {
+			reply.Orphans = append(reply.Orphans, copyClaim(c.Claim))
+		}
+	}
+	return reply
+}
+
+// carryOut does a turn of the next number, unless there is nothing to do.
+func (m *model) carryOut(q *modelQueue, s *modelShard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
+	reply := ports.TurnReply{Skipped: s.settle(r.Settle, now)}
+	given := m.handOver(s)
+	reply.Orphans = given
+	if !q.record.Paused {
+		reply.Claims = s.claim(r, now)
+	}
+	if len(r.Settle) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(given) == 0 {
+		return reply
+	}
+	s.lease.last = r.Number
+	s.lease.given = nil
+	for _, c := range given {
+		s.lease.given = append(s.lease.given, c.ID)
+	}
+	s.lease.renew(now, r.TTL)
+	if r.Stats != nil {
+		q.count(r.Stats, now)
+	}
+	return reply
+}
+
+// settle returns the positions of what is not claimed.
+func (s *modelShard) settle(settlements []core.Settlement, now core.Instant) (skipped []int) {
+	for i, settlement := range settlements {
+		c, ok := s.claimed[settlement.ID]
+		if !ok || c.Mark != settlement.Mark {
+			skipped = append(skipped, i)
+			continue
+		}
+		delete(s.claimed, settlement.ID)
+		back, dead := settlement.Apply(c.Job, now)
+		s.putBack(back)
+		s.bury(dead)
+		if settlement.Processed {
+			s.processed++
+		}
+		if settlement.Failed {
+			s.failed++
+		}
+	}
+	return skipped
+}
+
+// handOver gives the orphans that the lease was not told of yet.
+func (m *model) handOver(s *modelShard) []core.Claim {
+	var claims []core.Claim
+	for _, c := range s.orphans() {
+		if !s.lease.handed[c.ID] && (m.reach == nil || m.reach(c.ID)) {
+			s.lease.handed[c.ID] = true
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+func (s *modelShard) claim(r ports.TurnRequest, now core.Instant) []core.Claim {
+	var claims []core.Claim
+	budget := r.Budget()
+	for _, job := range s.waiting() {
+		if job.PerformAt > now || !budget.Open() || !s.mayClaim(job) {
+			break
+		}
+		n := budget.Take(job.Payloads)
+		if n == 0 {
+			break
+		}
+		claims = append(claims, s.take(job, n, r, now))
+	}
+	return claims
+}
+
+// take claims the first n payloads of a queued job; the others stay queued.
+func (s *modelShard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant) core.Claim {
+	taken, rest := job, job
+	taken.Payloads, rest.Payloads = job.Payloads[:n], job.Payloads[n:]
+	delete(s.queued, job.ID)
+	if len(rest.Payloads) > 0 {
+		s.queued[job.ID] = rest
+	}
+	claim := core.Claim{Job: taken, Mark: core.Mark{Token: r.Lease.Token, Number: r.Number}}
+	s.claimed[job.ID] = modelClaim{ClaimView: ports.ClaimView{
+		Claim: claim,
+		Count: n,
+		Shard: s.shard,
+		Owner: r.Lease.Owner,
+		Node:  r.Node,
+		Lane:  r.Lane,
+		Since: now,
+	}}
+	return copyClaim(claim)
+}
+
+func (q *modelQueue) count(stats *core.Stats, now core.Instant) {
+	minute, ok := q.minutes[now.Minute()]
+	if !ok {
+		minute = &core.Stats{}
+		q.minutes[now.Minute()] = minute
+	}
+	minute.Add(stats)
+}
+
+// copyClaim gives the caller a list of payloads of his own.
+func copyClaim(c core.Claim) core.Claim {
+	c.Payloads = slices.Clone(c.Payloads)
+	return c
+}
