@@ -1,0 +1,67 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// kept is how long minutes are kept.
+const kept = 24 * time.Hour
+
+// history is what a queue's turns counted, by minute.
+type history struct {
+	mu      sync.Mutex
+	minutes []ports.Minute // ascending
+}
+
+// add counts into the minute of now and drops those that have grown too old.
+func (h *history) add(now core.Instant, s *core.Stats) {
+	if *s == (core.Stats{}) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, found := h.find(now.Minute())
+	if !found {
+		h.minutes = slices.Insert(h.minutes, at, ports.Minute{At: now.Minute()})
+	}
+	h.minutes[at].Add(s)
+	old, _ := h.find(now.Add(-kept).Minute())
+	h.minutes = slices.Delete(h.minutes, 0, old)
+}
+
+func (h *history) find(at core.Instant) (int, bool) {
+	return slices.BinarySearchFunc(h.minutes, at, func(m ports.Minute, at core.Instant) int {
+		return cmp.Compare(m.At, at)
+	})
+}
+
+// between copies the minutes from inclusive to exclusive.
+func (h *history) between(from, to core.Instant) []ports.Minute {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	start, _ := h.find(from)
+	end := len(h.minutes)
+	if to != 0 {
+		end, _ = h.find(to)
+	}
+	if start >= end {
+		return nil
+	}
+	return slices.Clone(h.minutes[start:end])
+}
+
+// History implements ports.Inspector.
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
+	q, err := s.b.queue(ctx, r.Queue)
+	if err != nil {
+		return nil, err
+	}
+	return q.history.between(r.From, r.To), nil
+}

@@ -1,0 +1,137 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// step runs one bounded step of an operator on a shard, and wakes those who wait
+// for the work it made.
+func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.Instant) ports.StepReply) (ports.StepReply, error) {
+	sh, err := b.shard(ctx, id)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	now, before := b.now(), sh.head()
+	reply := do(sh, now)
+	reply.Now = now
+	sh.wakeIfEarlier(before)
+	return reply, nil
+}
+
+// jobs runs a step on queued jobs: those named, or what next gives until it has
+// none. handle reports whether it changed the job, and must change those that
+// next gives so that it gives others.
+func (s *shard) jobs(r *ports.JobStep, next func() *entity, handle func(*entity) bool) ports.StepReply {
+	var reply ports.StepReply
+	if r.IDs != nil {
+		for _, id := range r.IDs {
+			if e := s.queued(id); e != nil && handle(e) {
+				reply.Handled++
+			}
+		}
+		return reply
+	}
+	for e := next(); e != nil; e = next() {
+		if reply.Handled == r.Size() {
+			reply.More = true
+			return reply
+		}
+		handle(e)
+		reply.Handled++
+	}
+	return reply
+}
+
+// Expedite implements ports.Operator.
+func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
+		next := func() *entity { return sh.latestAfter(now) }
+		return sh.jobs(&r, next, func(e *entity) bool {
+			if e.PerformAt <= now {
+				return false
+			}
+			due := e.State
+			due.PerformAt = now
+			sh.restate(e, due)
+			return true
+		})
+	})
+}
+
+// latestAfter is the last queued job by time, nil if that is not after now.
+func (s *shard) latestAfter(now core.Instant) *entity {
+	latest, ok := s.ready.Last()
+	if parked, also := s.parked.Last(); also && (!ok || cmp.Compare(parked.PerformAt, latest.PerformAt) > 0) {
+		latest = parked
+	}
+	if latest == nil || latest.PerformAt <= now {
+		return nil
+	}
+	return latest
+}
+
+// Bury implements ports.Operator.
+func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
+		return sh.jobs(&r, sh.firstRetry, func(e *entity) bool {
+			sh.morgue.bury(core.Dead{
+				ID:        e.id,
+				Payloads:  e.payloads.List(),
+				ChangedAt: now,
+				Error:     cmp.Or(e.Error, core.BuriedByHand),
+			})
+			sh.drop(e)
+			return true
+		})
+	})
+}
+
+// Delete implements ports.Operator.
+func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+		return sh.jobs(&r, sh.firstRetry, func(e *entity) bool {
+			sh.drop(e)
+			return true
+		})
+	})
+}
+
+// firstRetry is the earliest queued job with a failure, nil if there is none.
+func (s *shard) firstRetry() *entity {
+	e, _ := s.retries.byTime.First()
+	return e
+}
+
+// Cancel implements ports.Operator.
+func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+		var reply ports.StepReply
+		for _, id := range r.IDs {
+			if e := sh.ids[id]; e != nil && e.claim != nil && sh.claimed.cancel(e.claim, r.Drop) {
+				reply.Handled++
+			}
+		}
+		if reply.Handled > 0 {
+			sh.wake()
+		}
+		return reply
+	})
+}

@@ -1,0 +1,193 @@
+package memory
+
+import (
+	"sync"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// shard is all that is kept for one partition of a queue.
+//
+// Queued jobs are listed by time in two parts: ready, whose ids are free, and
+// parked, whose ids are claimed. So a claim only ever looks at the front of
+// ready, and parked is never longer than what is claimed.
+type shard struct {
+	queue *queue
+	id    core.Shard
+
+	mu  sync.Mutex
+	ids map[string]*entity
+
+	ready   sorted[*entity]
+	parked  sorted[*entity]
+	retries retries
+	byID    sorted[*entity] // kept if the queue asks for it
+
+	claimed claimList
+	lease   lease
+	morgue  morgue
+
+	processed, failed int64
+
+	subscribers []*subscriber
+}
+
+func newShard(q *queue, id core.Shard) *shard {
+	return &shard{queue: q, id: id, ids: make(map[string]*entity)}
+}
+
+// entity is what a shard holds of an id besides its dead letters: a queued job,
+// a claimed one, or both.
+type entity struct {
+	id string
+	// State and payloads are those of the queued job, if there is one.
+	core.State
+	payloads core.PayloadSet
+	queued   bool
+	claim    *claim
+}
+
+func (e *entity) byTime() place  { return place{int64(e.PerformAt), e.id} }
+func (e *entity) byCount() place { return place{int64(e.RetryCount), e.id} }
+func (e *entity) byID() place    { return place{0, e.id} }
+
+// retries lists the queued jobs with a failure; fresh ones cost nothing here.
+type retries struct {
+	byTime, byID, byCount sorted[*entity]
+}
+
+// entity finds or makes what is held of an id.
+func (s *shard) entity(id string) *entity {
+	e := s.ids[id]
+	if e == nil {
+		e = &entity{id: id}
+		s.ids[id] = e
+	}
+	return e
+}
+
+// queued is the id's entity if it has a queued job, else nil.
+func (s *shard) queued(id string) *entity {
+	if e := s.ids[id]; e != nil && e.queued {
+		return e
+	}
+	return nil
+}
+
+// forget drops an entity that holds nothing.
+func (s *shard) forget(e *entity) {
+	if !e.queued && e.claim == nil {
+		delete(s.ids, e.id)
+	}
+}
+
+// enqueue makes the entity's payloads a queued job.
+func (s *shard) enqueue(e *entity, state core.State) {
+	e.State, e.queued = state, true
+	s.list(e)
+}
+
+// dequeue takes the queued job out of the queue; its State and payloads stay for
+// the caller to use or to clear.
+func (s *shard) dequeue(e *entity) {
+	s.unlist(e)
+	e.queued = false
+}
+
+// drop removes the queued job.
+func (s *shard) drop(e *entity) {
+	s.dequeue(e)
+	e.State, e.payloads = core.State{}, core.PayloadSet{}
+	s.forget(e)
+}
+
+// restate gives the queued job a new state, and new places if they depend on it.
+func (s *shard) restate(e *entity, state core.State) {
+	if e.PerformAt == state.PerformAt && e.RetryCount == state.RetryCount {
+		e.State = state
+		return
+	}
+	s.unlist(e)
+	e.State = state
+	s.list(e)
+}
+
+func (s *shard) list(e *entity) {
+	s.timeline(e).Insert(e.byTime(), e)
+	if s.queue.record.IndexIDs {
+		s.byID.Insert(e.byID(), e)
+	}
+	if !e.Fresh() {
+		s.retries.byTime.Insert(e.byTime(), e)
+		s.retries.byID.Insert(e.byID(), e)
+		s.retries.byCount.Insert(e.byCount(), e)
+	}
+}
+
+func (s *shard) unlist(e *entity) {
+	s.timeline(e).Delete(e.byTime())
+	if s.queue.record.IndexIDs {
+		s.byID.Delete(e.byID())
+	}
+	if !e.Fresh() {
+		s.retries.byTime.Delete(e.byTime())
+		s.retries.byID.Delete(e.byID())
+		s.retries.byCount.Delete(e.byCount())
+	}
+}
+
+// timeline is the list by time that a queued job belongs to.
+func (s *shard) timeline(e *entity) *sorted[*entity] {
+	if e.claim != nil {
+		return &s.parked
+	}
+	return &s.ready
+}
+
+// head is when the shard could next give a job if nothing were pushed or settled.
+func (s *shard) head() core.Head {
+	if s.queue.paused.Load() {
+		return core.Head{}
+	}
+	return s.unpausedHead()
+}
+
+func (s *shard) unpausedHead() core.Head {
+	e, ok := s.ready.First()
+	if !ok || !s.claimed.admits(e) {
+		return core.Head{}
+	}
+	return core.Head{Due: e.PerformAt, OK: true}
+}
+
+// oldest is the smallest PerformAt of all queued jobs.
+func (s *shard) oldest() core.Head {
+	var head core.Head
+	for _, l := range []*sorted[*entity]{&s.ready, &s.parked} {
+		if e, ok := l.First(); ok {
+			head = earlier(head, core.Head{Due: e.PerformAt, OK: true})
+		}
+	}
+	return head
+}
+
+func earlier(a, b core.Head) core.Head {
+	if !a.OK || b.OK && b.Due < a.Due {
+		return b
+	}
+	return a
+}
+
+func (s *shard) counts() ports.Counts {
+	retries := int64(s.retries.byID.Len())
+	return ports.Counts{
+		Fresh:     int64(s.ready.Len()+s.parked.Len()) - retries,
+		Retries:   retries,
+		Claimed:   int64(s.claimed.size),
+		Dead:      int64(len(s.morgue.entries)),
+		Processed: s.processed,
+		Failed:    s.failed,
+		Oldest:    s.oldest(),
+	}
+}

@@ -1,0 +1,207 @@
+package memory
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// place is where a value stands in a list: by key, then by id.
+type place struct {
+	key int64
+	id  string
+}
+
+func (p place) compare(q place) int {
+	if c := cmp.Compare(p.key, q.key); c != 0 {
+		return c
+	}
+	return strings.Compare(p.id, q.id)
+}
+
+type item[V any] struct {
+	place
+	value V
+}
+
+// sorted is a list of values in order of their places, each place once. The
+// zero value is empty. What it does at its ends takes constant time and, once it
+// has grown, no memory; elsewhere two binary searches and a short move.
+//
+// It is a list of chunks: beside a tree or a skip list it needs no node for each
+// value and reads memory in order, which claims do most.
+type sorted[V any] struct {
+	chunks []*chunk[V]
+	size   int
+	spare  *chunk[V]
+}
+
+// Len is the number of values.
+func (l *sorted[V]) Len() int { return l.size }
+
+// First is the first value; none from an empty list.
+func (l *sorted[V]) First() (v V, ok bool) {
+	if l.size == 0 {
+		return v, false
+	}
+	return l.chunks[0].live()[0].value, true
+}
+
+// Last is the last value; none from an empty list.
+func (l *sorted[V]) Last() (v V, ok bool) {
+	if l.size == 0 {
+		return v, false
+	}
+	last := l.chunks[len(l.chunks)-1].live()
+	return last[len(last)-1].value, true
+}
+
+// Insert adds a value at a place that is free.
+func (l *sorted[V]) Insert(at place, v V) {
+	if len(l.chunks) == 0 {
+		l.chunks = append(l.chunks, l.newChunk())
+	}
+	i := l.chunkOf(at)
+	c := l.chunks[i]
+	n, _ := c.find(at)
+	tail := i == len(l.chunks)-1 && n == c.len()
+	switch {
+	case tail && c.to == chunkLen:
+		c, n = l.newChunk(), 0
+		l.chunks = append(l.chunks, c)
+	case c.len() == chunkLen:
+		upper := l.newChunk()
+		c.split(upper)
+		l.chunks = slices.Insert(l.chunks, i+1, upper)
+		if n > c.len() {
+			c, n = upper, n-c.len()
+		}
+	}
+	c.insert(n, item[V]{at, v})
+	l.size++
+}
+
+// Delete removes the value at a place and reports whether there was one.
+func (l *sorted[V]) Delete(at place) bool {
+	if l.size == 0 {
+		return false
+	}
+	i := l.chunkOf(at)
+	n, found := l.chunks[i].find(at)
+	if !found {
+		return false
+	}
+	l.chunks[i].remove(n)
+	l.size--
+	l.tidy(i)
+	return true
+}
+
+// Scan yields the items that follow a place, in either direction. The zero place
+// is before the first item in both. The list must not change meanwhile.
+func (l *sorted[V]) Scan(after place, descending bool) iter.Seq[item[V]] {
+	if descending {
+		return l.descend(after)
+	}
+	return l.ascend(after)
+}
+
+func (l *sorted[V]) ascend(after place) iter.Seq[item[V]] {
+	return func(yield func(item[V]) bool) {
+		if l.size == 0 {
+			return
+		}
+		i := l.chunkOf(after)
+		n, found := l.chunks[i].find(after)
+		if found {
+			n++
+		}
+		for ; i < len(l.chunks); i, n = i+1, 0 {
+			for _, it := range l.chunks[i].live()[n:] {
+				if !yield(it) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *sorted[V]) descend(before place) iter.Seq[item[V]] {
+	return func(yield func(item[V]) bool) {
+		if l.size == 0 {
+			return
+		}
+		i := len(l.chunks) - 1
+		n := l.chunks[i].len()
+		if before != (place{}) {
+			i = l.chunkOf(before)
+			n, _ = l.chunks[i].find(before)
+		}
+		for {
+			for _, it := range slices.Backward(l.chunks[i].live()[:n]) {
+				if !yield(it) {
+					return
+				}
+			}
+			if i--; i < 0 {
+				return
+			}
+			n = l.chunks[i].len()
+		}
+	}
+}
+
+// chunkOf is the position of the chunk where a place belongs: the last that does
+// not start after it, or the first. The ends are tried before the search.
+func (l *sorted[V]) chunkOf(at place) int {
+	last := len(l.chunks) - 1
+	if last == 0 || at.compare(l.chunks[1].first()) < 0 {
+		return 0
+	}
+	if at.compare(l.chunks[last].first()) >= 0 {
+		return last
+	}
+	i, found := slices.BinarySearchFunc(l.chunks, at, func(c *chunk[V], at place) int {
+		return c.first().compare(at)
+	})
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// tidy drops a chunk that became empty, unless it is the only one, and joins it
+// with the next where both are nearly empty, so that many removals leave no trail.
+func (l *sorted[V]) tidy(i int) {
+	c := l.chunks[i]
+	switch {
+	case c.len() == 0 && len(l.chunks) == 1:
+		c.from, c.to = 0, 0
+	case c.len() == 0:
+		l.drop(i)
+	case i+1 < len(l.chunks) && c.len()+l.chunks[i+1].len() <= chunkLen/2:
+		l.chunks[i+1].prepend(c)
+		l.drop(i)
+	}
+}
+
+func (l *sorted[V]) drop(i int) {
+	c := l.chunks[i]
+	c.from, c.to = 0, 0
+	l.spare = c
+	if i == 0 {
+		l.chunks[0] = nil
+		l.chunks = l.chunks[1:]
+		return
+	}
+	l.chunks = slices.Delete(l.chunks, i, i+1)
+}
+
+func (l *sorted[V]) newChunk() *chunk[V] {
+	if c := l.spare; c != nil {
+		l.spare = nil
+		return c
+	}
+	return new(chunk[V])
+}

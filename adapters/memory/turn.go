@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Turn implements ports.Consumer.
+func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.TurnReply{}, err
+	}
+	sh, err := s.b.shard(ctx, r.Lease.Shard)
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.lease.check(r.Lease); err != nil {
+		return ports.TurnReply{}, err
+	}
+	reply := ports.TurnReply{Now: s.b.now(), Paused: sh.queue.paused.Load()}
+	switch last := sh.lease.last; {
+	case r.Number == last+1:
+		sh.turn(&r, &reply)
+	case r.Number == last:
+		sh.repeat(&r, &reply)
+	case r.Number < last:
+		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v after turn %d; drop it",
+			ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
+	default:
+		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
+			ports.ErrLeaseLost, r.Number, r.Lease.Shard, last)
+	}
+	reply.Last = sh.lease.last
+	reply.Remaining = sh.lease.remaining(reply.Now)
+	reply.Cancels = sh.claimed.cancels()
+	if !reply.Paused {
+		reply.Head = sh.unpausedHead()
+	}
+	return reply, nil
+}
+
+// turn settles, renews and claims. One that comes to nothing writes nothing.
+func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
+	for i := range r.Settle {
+		if !s.settle(&r.Settle[i], reply.Now) {
+			reply.Skipped = append(reply.Skipped, i)
+		}
+	}
+	if !reply.Paused {
+		reply.Claims = s.claim(r, reply.Now)
+	}
+	if len(r.Settle) == 0 && r.Stats == nil && len(reply.Claims) == 0 {
+		return
+	}
+	if r.Stats != nil {
+		s.queue.history.add(reply.Now, r.Stats)
+	}
+	s.lease.last = r.Number
+	s.lease.renew(r.TTL, reply.Now)
+}
+
+// repeat renews and gives again what the turn has claimed and still holds.
+func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
+	mark := core.Mark{Token: r.Lease.Token, Number: r.Number}
+	reply.Claims = s.claimed.pick(func(m core.Mark) bool { return m == mark })
+	s.lease.renew(r.TTL, reply.Now)
+}
+
+// claim takes due jobs as the request's budget allows.
+func (s *shard) claim(r *ports.TurnRequest, now core.Instant) []core.Claim {
+	var (
+		claims []core.Claim
+		by     *claimer
+		budget = r.Budget()
+		mark   = core.Mark{Token: r.Lease.Token, Number: r.Number}
+	)
+	for budget.Open() {
+		e, ok := s.ready.First()
+		if !ok || e.PerformAt > now || !s.claimed.admits(e) {
+			break
+		}
+		n := budget.Take(e.payloads.List())
+		if n == 0 {
+			break
+		}
+		if claims == nil {
+			claims = make([]core.Claim, 0, s.dueAtMost(now, min(r.Want, core.MaxTurnJobs)))
+			by = &claimer{owner: r.Lease.Owner, node: r.Node, lane: r.Lane, since: now}
+		}
+		claims = append(claims, s.take(e, n, mark, by))
+	}
+	return claims
+}
+
+// dueAtMost counts the ready jobs that are due, up to a limit.
+func (s *shard) dueAtMost(now core.Instant, limit int) int {
+	due := 0
+	for it := range s.ready.Scan(place{}, false) {
+		if due == limit || it.key > int64(now) {
+			break
+		}
+		due++
+	}
+	return due
+}
+
+// take claims the first n payloads of a ready job. What is left stays queued
+// with its state.
+func (s *shard) take(e *entity, n int, mark core.Mark, by *claimer) core.Claim {
+	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Mark: mark}
+	s.dequeue(e)
+	if n == e.payloads.Len() {
+		c.Payloads = e.payloads.List()[:n:n]
+		e.State, e.payloads = core.State{}, core.PayloadSet{}
+		e.claim = s.claimed.add(c, by)
+		return c
+	}
+	c.Payloads = e.payloads.TakeFirst(n)
+	e.claim = s.claimed.add(c, by)
+	s.enqueue(e, c.State)
+	return c
+}
