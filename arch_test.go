@@ -1,0 +1,230 @@
+package skein_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/skeinq/skein"
+
+// room is what a package may import: paths are the house's own unless they start
+// with a host, "x/..." is x and all below it, and "..." is anything at all.
+type room struct {
+	path    string
+	imports []string
+}
+
+// house is docs/architecture.md as data. The root is ".". The longest path that
+// matches a package rules it, and a package without one fails the test: give
+// it a room here and there.
+var house = []room{
+	{"core", nil},
+	{"ports", []string{"core"}},
+	{"adapters/memory", []string{"core", "ports"}},
+	{"adapters/redis", []string{"core", "ports"}},
+	{"adapters/postgres", []string{"core", "ports"}},
+	{"adapters/prometheus", []string{"core", "ports"}},
+	{"adapters/otel", []string{"core", "ports"}},
+	{"conformance/...", []string{"core", "ports", "conformance", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
+	{"internal/engine", []string{"core", "ports"}},
+	{".", []string{"core", "ports", "internal/engine"}},
+	{"skeintest", []string{".", "adapters/memory"}},
+	{"adapters/httpapi", []string{"."}},
+	{"adapters/dashboard", []string{"."}},
+	{"internal/command", nil},
+	{"internal/gitfixture", nil},
+	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
+	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres"}},
+	{"internal/testservers/...", []string{"..."}},
+	{"internal/integration/...", []string{"..."}},
+	{"cmd/...", []string{"..."}},
+	{"examples/...", []string{"..."}},
+}
+
+// impure is what core does without: I/O, randomness, and what carries either.
+var impure = []string{
+	"context", "crypto/rand", "io/...", "log/...", "math/rand/...", "net/...", "os/...", "runtime/...", "sync/...", "syscall", "testing/...",
+}
+
+// clocks are the parts of package time that core does without.
+var clocks = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
+
+type pkg struct {
+	ImportPath     string
+	Dir            string
+	Name           string
+	Imports        []string
+	GoFiles        []string
+	IgnoredGoFiles []string
+	Standard       bool
+}
+
+// path is the import path below the module, "." for the root.
+func (p *pkg) path() string { return within(p.ImportPath) }
+
+// library reports whether users can import the package.
+func (p *pkg) library() bool {
+	return p.Name != "main" && !strings.Contains("/"+p.path()+"/", "/internal/")
+}
+
+// program reports whether the package is, or is only part of, a program.
+func (p *pkg) program() bool {
+	return p.Name == "main" || matches("cmd/...", p.path()) || matches("examples/...", p.path())
+}
+
+// within turns an import path of the module into the house's own notation.
+func within(path string) string {
+	if path == module {
+		return "."
+	}
+	return strings.TrimPrefix(path, module+"/")
+}
+
+func matches(pattern, path string) bool {
+	base, below := strings.CutSuffix(pattern, "...")
+	if !below {
+		return pattern == path
+	}
+	return base == "" || path+"/" == base || strings.HasPrefix(path, base)
+}
+
+func anyMatches(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, path) })
+}
+
+func goList(t *testing.T, args ...string) []*pkg {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Name,Imports,GoFiles,IgnoredGoFiles,Standard"}, args...)...)
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, problems.String())
+	}
+	var list []*pkg
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		p := new(pkg)
+		if err := decoder.Decode(p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+func roomOf(path string) *room {
+	var best *room
+	for i := range house {
+		if matches(house[i].path, path) && (best == nil || len(house[i].path) > len(best.path)) {
+			best = &house[i]
+		}
+	}
+	return best
+}
+
+func TestImportsGoOnlyAsTheHouseAllows(t *testing.T) {
+	standard := map[string]bool{}
+	for _, p := range goList(t, "std") {
+		standard[p.ImportPath] = true
+	}
+	for _, p := range goList(t, "./...") {
+		room := roomOf(p.path())
+		if room == nil {
+			t.Errorf("%s has no room in the house: add it to the table of this test and to docs/architecture.md", p.path())
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !standard[imported] && !anyMatches(room.imports, within(imported)) {
+				t.Errorf("%s imports %s; it may import %v and the standard library", p.path(), within(imported), room.imports)
+			}
+		}
+	}
+}
+
+func TestCoreIsPure(t *testing.T) {
+	for _, p := range goList(t, "./core/...") {
+		for _, imported := range p.Imports {
+			if anyMatches(impure, imported) {
+				t.Errorf("%s imports %s", p.path(), imported)
+			}
+		}
+		eachFile(t, p, func(fset *token.FileSet, file *ast.File) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%v: core starts a goroutine", fset.Position(n.Pos()))
+				case *ast.SelectorExpr:
+					if of, ok := n.X.(*ast.Ident); ok && of.Name == importedAs(file, "time") && slices.Contains(clocks, n.Sel.Name) {
+						t.Errorf("%v: core uses time.%s; time is an argument", fset.Position(n.Pos()), n.Sel.Name)
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+func TestLibraryNeverPanicsAndHasNoInit(t *testing.T) {
+	for _, p := range goList(t, "./...") {
+		if p.program() {
+			continue
+		}
+		eachFile(t, p, func(fset *token.FileSet, file *ast.File) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					if n.Recv == nil && n.Name.Name == "init" {
+						t.Errorf("%v: func init", fset.Position(n.Pos()))
+					}
+				case *ast.CallExpr:
+					if called, ok := n.Fun.(*ast.Ident); ok && called.Name == "panic" {
+						t.Errorf("%v: panic; return an error", fset.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		})
+	}
+}
+
+// eachFile parses the package's files, those of other systems too.
+func eachFile(t *testing.T, p *pkg, visit func(*token.FileSet, *ast.File)) {
+	t.Helper()
+	fset := token.NewFileSet()
+	for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredGoFiles...) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(fset, file)
+	}
+}
+
+// importedAs is the name a file gives to an import whose last element is its
+// package's name; empty if the file doesn't import it.
+func importedAs(file *ast.File, path string) string {
+	for _, spec := range file.Imports {
+		if imported, err := strconv.Unquote(spec.Path.Value); err != nil || imported != path {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return path[strings.LastIndexByte(path, '/')+1:]
+	}
+	return ""
+}
