@@ -1,0 +1,116 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// namedCase holds a fresh backend to one rule.
+type namedCase struct {
+	// Name says the rule, so that the list of failures is a list of rules.
+	Name string
+	// Rule is what a store that fails breaks, with where it stands.
+	Rule string
+	// Check drives the store and reports to the env.
+	Check func(e *env)
+}
+
+// group is the cases of one subject; its name is the first part of theirs.
+type group struct {
+	Name  string
+	Cases []namedCase
+}
+
+// patience is how long a case may take in all. It only ends a store that hangs.
+const patience = time.Minute
+
+// run gives the case a fresh backend in which the queue orders has one shard.
+func (c namedCase) run(tb testing.TB, f Factory) {
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	c.Check(newEnv(ctx, tb, f, c.Rule))
+}
+
+// env is what a case works with: a backend, its clock, and one handle.
+type env struct {
+	tb    testing.TB
+	ctx   context.Context
+	rule  string
+	clock *clock
+	open  func() ports.ShardStore
+	store ports.ShardStore
+
+	// shard is the one shard of the queue orders, which most cases work on.
+	shard    core.Shard
+	declared map[string]ports.Queue
+	attempts int64
+}
+
+const orders = "orders"
+
+func newEnv(ctx context.Context, tb testing.TB, f Factory, rule string) *env {
+	tb.Helper()
+	c := newClock()
+	open := f(tb, c.Now)
+	e := &env{
+		tb: tb, ctx: ctx, rule: rule, clock: c, open: open, store: open(),
+		shard:    core.Shard{Queue: orders},
+		declared: map[string]ports.Queue{},
+	}
+	e.declare(orders, 1)
+	return e
+}
+
+// now is the store's clock.
+func (e *env) now() core.Instant { return core.InstantOf(e.clock.Now()) }
+
+// errorf reports a failure with the rule that it breaks.
+func (e *env) errorf(format string, args ...any) {
+	e.tb.Helper()
+	e.tb.Errorf(format+"\nthe rule: %s", append(args, e.rule)...)
+}
+
+// must ends the case if a call fails that the rule needs to succeed.
+func (e *env) must(err error, call string) {
+	e.tb.Helper()
+	if err != nil {
+		e.tb.Fatalf("%s: %v\nthe rule: %s", call, err, e.rule)
+	}
+}
+
+// same reports how got differs from want. Nil and empty slices are equal, and so
+// are nil and empty Data; a want of nil is an empty slice.
+func (e *env) same(what string, got, want any) {
+	e.tb.Helper()
+	if want == nil {
+		want = reflect.Zero(reflect.TypeOf(got)).Interface()
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		e.errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// refused reports an error that is not the sentinel.
+func (e *env) refused(call string, err, sentinel error) {
+	e.tb.Helper()
+	if !errors.Is(err, sentinel) {
+		e.errorf("%s gave error %v, want %q", call, err, sentinel)
+	}
+}
+
+// unchanged reports what a call that must write nothing has changed of orders.
+func (e *env) unchanged(call string, do func()) {
+	e.tb.Helper()
+	before := e.snapshot(orders)
+	do()
+	e.same("what "+call+" changed", e.snapshot(orders), before)
+}

@@ -1,0 +1,201 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleClaim  = "Turn: due jobs (PerformAt <= now) in order of (PerformAt, id), as core.Budget allows"
+	ruleBudget = "RULES 1: a claim takes lowest scores first, within a byte budget over all payloads, at least one; it takes no job after one it cut"
+)
+
+func claimCases() []namedCase {
+	return []namedCase{
+		{"takes the oldest first", ruleClaim, claimOldestFirst},
+		{"takes due jobs only", ruleClaim, claimDueOnly},
+		{"takes what comes due while the lease lasts", ruleClaim, claimComesDue},
+		{"takes as many as wanted", ruleClaim, claimWanted},
+		{"takes 256 jobs at most", "TurnRequest: Want is taken as core.MaxTurnJobs at the most", claimAtMost},
+		{"takes 1,000 payloads at most", "core.MaxTurnPayloads is the most payloads that one turn claims", claimPayloads},
+		{"cuts a job at its payloads", ruleBudget, claimPerJob},
+		{"cuts a job at the bytes", ruleBudget, claimBytes},
+		{"leaves a job that does not fit", ruleBudget, claimBytesBetween},
+		{"takes the first payload whatever its size", "core.Budget: the very first payload is always taken", claimFirstExempt},
+		{"takes 4 MiB unless told", "core.DefaultTurnBytes is how many bytes of payload a turn claims unless told", claimDefaultBytes},
+		{"leaves a cut job's state to the rest", "Turn: what a cut job leaves stays queued with its State", claimLeavesState},
+		{"passes over claimed ids", "Turn: ids that are claimed after this turn's settlements are passed over", claimPassesOver},
+		{"passes over the rest of a cut job", "Turn: ids that are claimed are passed over", claimPassesOverRest},
+		{"moves a job out of the queue", "DESIGN 3: each accepted copy of a payload is in exactly one place", claimMoves},
+	}
+}
+
+func claimOldestFirst(e *env) {
+	e.push(entryAt("b", "p", 1, 20), entryAt("é", "p", 1, 10), entryAt("B", "p", 1, 20), entryAt("z", "p", 1, 10),
+		entryAt("a", "p", 1, 30), entryAt("10", "p", 1, 20), entryAt("9", "p", 1, 20))
+	e.same("the claims", ids(e.acquire("n1").claim(10)), []string{"z", "é", "10", "9", "B", "b", "a"})
+}
+
+func claimDueOnly(e *env) {
+	e.push(entryAt("now", "p", 1, start), entryAt("soon", "p", 1, start+1))
+	e.same("the claims", ids(e.acquire("n1").claim(10)), []string{"now"})
+}
+
+func claimComesDue(e *env) {
+	e.push(entryAt("a", "p", 1, start+1))
+	h := e.acquire("n1")
+	e.same("the claims before", h.claim(1), nil)
+	e.clock.Advance(time.Microsecond)
+	e.same("the claims after", ids(h.claim(1)), []string{"a"})
+}
+
+func claimWanted(e *env) {
+	e.pushIDs("a", "b", "c", "d")
+	h := e.acquire("n1")
+	e.same("none wanted", h.claim(0), nil)
+	e.same("two wanted", ids(h.claim(2)), []string{"a", "b"})
+	e.same("the rest", ids(h.claim(10)), []string{"c", "d"})
+}
+
+// pushMany pushes n jobs of one payload, all due, named in order.
+func pushMany(e *env, n int) {
+	e.tb.Helper()
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		entries[i] = entryAt(fmt.Sprintf("%04d", i), "p", 1, core.Instant(i))
+	}
+	e.push(entries...)
+}
+
+func claimAtMost(e *env) {
+	pushMany(e, core.MaxTurnJobs+4)
+	h := e.acquire("n1")
+	e.same("how many it claims", len(h.claim(10*core.MaxTurnJobs)), core.MaxTurnJobs)
+	e.same("the next turn", ids(h.claim(10*core.MaxTurnJobs)), []string{"0256", "0257", "0258", "0259"})
+}
+
+// pushPayloads pushes n payloads for each id, whose scores rise from 0.
+func pushPayloads(e *env, n int, ids ...string) {
+	e.tb.Helper()
+	var entries []core.Entry
+	for at, id := range ids {
+		for i := range n {
+			entries = append(entries, entryAt(id, fmt.Sprintf("%04d", i), float64(i), core.Instant(at)))
+		}
+	}
+	e.push(entries...)
+}
+
+func claimPayloads(e *env) {
+	pushPayloads(e, 600, "a", "b", "c")
+	claims := e.acquire("n1").claim(10)
+	e.same("the claims", ids(claims), []string{"a", "b"})
+	e.same("the payloads of the first", len(claims[0].Payloads), 600)
+	e.same("the payloads of the second", len(claims[1].Payloads), core.MaxTurnPayloads-600)
+	e.same("what is left of the second", len(e.queued("b").Payloads), 1200-core.MaxTurnPayloads)
+}
+
+func claimPerJob(e *env) {
+	pushPayloads(e, 2, "a")
+	pushPayloads(e, 3, "b", "c")
+	h := e.acquire("n1")
+	r := h.request(10)
+	r.PerJob = 2
+	claims := h.send(r).Claims
+	e.same("the claims", ids(claims), []string{"a", "b"})
+	e.same("the cut job's payloads", claims[1].Payloads, []core.Payload{pay("0000", 0), pay("0001", 1)})
+	e.same("what is left of it", e.queued("b").Payloads, []core.Payload{pay("0002", 2)})
+	e.same("the job after it", len(e.queued("c").Payloads), 3)
+}
+
+// sized is a payload of so many bytes.
+func sized(size int, score float64) core.Payload {
+	return pay(strings.Repeat(fmt.Sprint(int(score)%10), size), score)
+}
+
+func bytesTurn(h *holder, size int) ports.TurnReply {
+	h.e.tb.Helper()
+	r := h.request(10)
+	r.Bytes = size
+	return h.send(r)
+}
+
+func claimBytes(e *env) {
+	e.push(core.Entry{ID: "a", Payload: sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: sized(40, 1), When: core.At(2)},
+		core.Entry{ID: "b", Payload: sized(1, 2), When: core.At(2)}, core.Entry{ID: "c", Payload: pay("", 1), When: core.At(3)})
+	claims := bytesTurn(e.acquire("n1"), 100).Claims
+	e.same("the claims", ids(claims), []string{"a", "b"})
+	e.same("the cut job's payloads", claims[1].Payloads, []core.Payload{sized(40, 1)})
+	e.same("what is left of it", e.queued("b").Payloads, []core.Payload{sized(1, 2)})
+}
+
+func claimBytesBetween(e *env) {
+	e.push(core.Entry{ID: "a", Payload: sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: sized(41, 1), When: core.At(2)},
+		core.Entry{ID: "c", Payload: sized(1, 1), When: core.At(3)})
+	h := e.acquire("n1")
+	e.same("the claims", ids(bytesTurn(h, 100).Claims), []string{"a"})
+	e.same("the queued jobs", e.queuedIDs(), []string{"b", "c"})
+	e.same("the next turn", ids(bytesTurn(h, 100).Claims), []string{"b", "c"})
+}
+
+func claimFirstExempt(e *env) {
+	e.push(core.Entry{ID: "a", Payload: sized(200, 1)}, core.Entry{ID: "a", Payload: sized(1, 2)}, entry("b", "", 1))
+	h := e.acquire("n1")
+	claims := bytesTurn(h, 100).Claims
+	e.same("the claims", ids(claims), []string{"a"})
+	e.same("the payloads", claims[0].Payloads, []core.Payload{sized(200, 1)})
+}
+
+func claimDefaultBytes(e *env) {
+	const size = core.DefaultTurnBytes/4 + 1
+	for i := range 5 {
+		e.push(core.Entry{ID: "a", Payload: sized(size, float64(i))})
+	}
+	if got := len(e.acquire("n1").one().Payloads); got != 3 {
+		e.errorf("a turn claimed %d payloads of %d bytes, want 3", got, size)
+	}
+}
+
+func claimLeavesState(e *env) {
+	state := core.State{PerformAt: start - 5, RetryCount: 4, Recoveries: 2, FirstPush: start, Error: "boom"}
+	e.place("a", state, pay("p", 1), pay("q", 2))
+	h := e.acquire("n1")
+	r := h.request(1)
+	r.PerJob = 1
+	c := h.send(r).Claims[0]
+	e.same("the claimed job", c.Job, job("a", state, pay("p", 1)))
+	e.same("the rest", e.queued("a"), job("a", state, pay("q", 2)))
+}
+
+func claimPassesOver(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	a := h.one()
+	e.push(entryAt("a", "q", 2, 1))
+	claims := h.claim(10)
+	e.same("the claims", ids(claims), []string{"b"})
+	e.same("once it is settled", ids(h.turn(10, done(a)).Claims), []string{"a"})
+}
+
+func claimPassesOverRest(e *env) {
+	e.push(entry("a", "p", 1), entry("a", "q", 2))
+	h := e.acquire("n1")
+	r := h.request(1)
+	r.PerJob = 1
+	c := h.send(r).Claims[0]
+	e.same("the next turn", h.claim(10), nil)
+	e.same("the rest once it is settled", h.turn(1, done(c)).Claims[0].Payloads, []core.Payload{pay("q", 2)})
+}
+
+func claimMoves(e *env) {
+	e.pushIDs("a")
+	c := e.acquire("n1").one()
+	e.same("the queued jobs", e.jobs(), nil)
+	e.same("the claimed job", e.claimed("a"), c)
+	counts := e.counts()
+	e.same("fresh and claimed", [2]int64{counts.Fresh, counts.Claimed}, [2]int64{0, 1})
+}

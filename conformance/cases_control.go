@@ -1,0 +1,237 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const rulePause = "Pause stops claims on all shards of a queue; what is claimed goes on and settles"
+
+func pauseCases() []namedCase {
+	return []namedCase{
+		{"stops claims", "Turn: a paused shard gives nothing, whatever is asked", pauseStopsClaims},
+		{"lets claimed jobs settle", rulePause, pauseSettles},
+		{"lets pushes in", rulePause, pausePushes},
+		{"reaches all shards of its queue and no other", rulePause, pauseReaches},
+		{"uses no number for a turn that only wants", ruleEmpty, pauseUsesNoNumber},
+		{"ends with resume", "Resume ends a pause", pauseEnds},
+		{"changes nothing when it is repeated", "Pause, Resume: repeating it changes nothing", pauseRepeats},
+	}
+}
+
+func (e *env) pause(queue string) {
+	e.tb.Helper()
+	e.must(e.store.Pause(e.ctx, queue), "Pause")
+}
+
+func (e *env) resume(queue string) {
+	e.tb.Helper()
+	e.must(e.store.Resume(e.ctx, queue), "Resume")
+}
+
+func pauseStopsClaims(e *env) {
+	e.pushIDs("a")
+	e.pause(orders)
+	h := e.acquire("n1")
+	reply := h.turn(10)
+	e.same("the claims", reply.Claims, nil)
+	e.same("whether the reply says so", reply.Paused, true)
+	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
+}
+
+func pauseSettles(e *env) {
+	e.pushIDs("a", "b", "c")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	e.pause(orders)
+	reply := h.turn(10, done(claims[0]), failed(claims[1], "boom", 0))
+	e.same("the skipped", reply.Skipped, nil)
+	e.same("the claims", reply.Claims, nil)
+	e.same("the queued jobs", e.queuedIDs(), []string{"b", "c"})
+	e.same("the claimed", e.counts().Claimed, int64(0))
+}
+
+func pausePushes(e *env) {
+	e.pause(orders)
+	e.pushIDs("a")
+	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
+}
+
+func pauseReaches(e *env) {
+	e.declare("wide", 3)
+	e.pause("wide")
+	e.pushIDs("a")
+	for _, s := range core.Shards("wide", 3) {
+		e.pushTo("wide", entry(idsOf(s, 3, 1)[0], "p", 1))
+		reply := e.acquireBy(e.acquireRequest(s, "n1")).turn(1)
+		e.same("the claims of "+s.String(), reply.Claims, nil)
+	}
+	reply := e.acquire("n1").turn(1)
+	e.same("the claims of another queue", ids(reply.Claims), []string{"a"})
+	e.same("whether it says that it is paused", reply.Paused, false)
+}
+
+func pauseUsesNoNumber(e *env) {
+	e.pushIDs("a")
+	e.pause(orders)
+	h := e.acquire("n1")
+	e.unchanged("a turn while paused", func() { e.same("the number", h.turn(1).Last, int64(0)) })
+}
+
+func pauseEnds(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	e.pause(orders)
+	h.turn(1)
+	e.resume(orders)
+	reply := h.turn(1)
+	e.same("the claims", ids(reply.Claims), []string{"a"})
+	e.same("whether it says that it is paused", reply.Paused, false)
+}
+
+func pauseRepeats(e *env) {
+	paused := func(want bool) {
+		queues, err := e.store.Queues(e.ctx)
+		e.must(err, "Queues")
+		e.same("whether Queues says so", queues[0].Paused, want)
+		e.same("whether Stats says so", e.stats(orders).Queue.Paused, want)
+	}
+	e.resume(orders)
+	paused(false)
+	e.pause(orders)
+	e.pause(orders)
+	paused(true)
+	e.resume(orders)
+	paused(false)
+	e.declare(orders, 1)
+	e.pause(orders)
+	e.declare(orders, 1)
+	paused(true)
+}
+
+const ruleCancel = "TurnReply: Cancels are the claimed jobs that an operator has cancelled, in order of id, in each reply until they are settled"
+
+func cancelCases() []namedCase {
+	return []namedCase{
+		{"is reported in each reply until it is settled", ruleCancel, cancelReported},
+		{"is reported in order of id", ruleCancel, cancelOrder},
+		{"passes to the next owner", ruleCancel, cancelPasses},
+		{"drops as the last call says", "Cancel: repeated, the last Drop holds", cancelLastDrop},
+		{"ends with its claim", "Cancel marks claimed jobs", cancelNewClaim},
+		{"ignores what is not claimed", "Cancel: ids that are not claimed are ignored and not counted", cancelUnclaimed},
+		{"ignores ids of other shards", "CancelRequest: ids of other shards are ignored", cancelOtherShard},
+		{"is seen with the claim", "ClaimView: Cancelled reports that an operator has cancelled it", cancelSeen},
+		{"refuses a bad request", "CancelRequest.Validate: ErrInvalidRequest", cancelInvalid},
+	}
+}
+
+func (e *env) cancel(drop bool, ids ...string) ports.StepReply {
+	e.tb.Helper()
+	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: e.shard, IDs: ids, Drop: drop})
+	e.must(err, "Cancel")
+	return reply
+}
+
+func cancelReported(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(1)
+	c := h.send(r).Claims[0]
+	e.same("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
+	want := []ports.Cancel{{ID: "a", Mark: c.Mark, Drop: true}}
+	e.same("in the turn repeated", h.send(r).Cancels, want)
+	e.same("in an empty turn", h.turn(0).Cancels, want)
+	e.same("in a turn that claims", h.turn(1).Cancels, want)
+	e.same("once it is settled", h.settle(dropped(c)).Cancels, nil)
+	e.same("after it", h.turn(0).Cancels, nil)
+}
+
+func cancelOrder(e *env) {
+	e.pushIDs("c", "é", "a", "B")
+	h := e.acquire("n1")
+	h.claim(4)
+	e.cancel(false, "é", "a")
+	e.cancel(true, "B", "c")
+	var got []string
+	for _, c := range h.turn(0).Cancels {
+		got = append(got, c.ID)
+	}
+	e.same("the cancelled ids", got, []string{"B", "a", "c", "é"})
+}
+
+func cancelPasses(e *env) {
+	e.pushIDs("a")
+	c := leave(e, "n1")[0]
+	e.cancel(true, "a")
+	want := []ports.Cancel{{ID: "a", Mark: c.Mark, Drop: true}}
+	r := e.acquireRequest(e.shard, "n2")
+	h := e.acquireBy(r)
+	e.same("in the reply of Acquire", h.reply.Cancels, want)
+	e.same("when it is repeated", e.acquireBy(r).reply.Cancels, want)
+	e.same("in a turn", h.turn(0).Cancels, want)
+}
+
+func cancelLastDrop(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	h.one()
+	for _, drop := range []bool{true, false, true} {
+		e.cancel(drop, "a")
+		e.same("whether it is dropped", h.turn(0).Cancels[0].Drop, drop)
+	}
+}
+
+func cancelNewClaim(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	e.cancel(false, "a")
+	reply := h.turn(1, untouched(c))
+	e.same("the claims", ids(reply.Claims), []string{"a"})
+	e.same("the cancels of the new claim", reply.Cancels, nil)
+}
+
+func cancelUnclaimed(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	h.one()
+	e.same("how many were cancelled", e.cancel(true, "b", "a", "never").Handled, 1)
+	e.same("the cancels", len(h.turn(0).Cancels), 1)
+	e.same("the queued jobs", e.queuedIDs(), []string{"b"})
+}
+
+func cancelOtherShard(e *env) {
+	e.declare("wide", 2)
+	s := core.Shards("wide", 2)
+	id := idsOf(s[0], 2, 1)[0]
+	e.pushTo("wide", entry(id, "p", 1))
+	h := e.acquireBy(e.acquireRequest(s[0], "n1"))
+	h.one()
+	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: s[1], IDs: []string{id}})
+	e.must(err, "Cancel")
+	e.same("how many were cancelled", reply.Handled, 0)
+	e.same("the cancels", h.turn(0).Cancels, nil)
+}
+
+func cancelSeen(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	e.same("before it", e.find("a").Claim.Cancelled, false)
+	e.cancel(true, "a")
+	e.same("after it", e.find("a").Claim.Cancelled, true)
+	h.turn(1, failed(c, "boom", -time.Second))
+	e.same("of the next claim", e.find("a").Claim.Cancelled, false)
+}
+
+func cancelInvalid(e *env) {
+	for _, r := range []ports.CancelRequest{
+		{Shard: core.Shard{Queue: orders, Index: -1}, IDs: []string{"a"}},
+		{Shard: e.shard, IDs: make([]string, ports.MaxStep+1)},
+	} {
+		_, err := e.store.Cancel(e.ctx, r)
+		e.refused("a bad Cancel", err, ports.ErrInvalidRequest)
+	}
+}

@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func declareCases() []namedCase {
+	return []namedCase{
+		{"makes a queue of the first generation",
+			"DeclareReply: Generation counts the queue's layouts, from 1",
+			declareMakesAQueue},
+		{"changes nothing when it is repeated",
+			"Declare: repeating it changes nothing",
+			declareRepeats},
+		{"refuses another shard count",
+			"Declare: ErrShardCountMismatch if the queue exists with another count, nothing was written",
+			declareRefusesCount},
+		{"refuses another index",
+			"Declare: ErrQueueMismatch if the queue exists with another index, nothing was written",
+			declareRefusesIndex},
+		{"refuses a bad name or count",
+			"Declare: core.ErrInvalidQueue for a name or a count that RULES refuse",
+			declareRefusesInvalid},
+		{"takes every name that RULES allow",
+			"core.ValidateQueue: 1 to 128 of ASCII letters, digits and _-.:",
+			declareTakesOddNames},
+		{"must come first",
+			"ErrUnknownQueue is a queue that was never declared",
+			declareMustComeFirst},
+	}
+}
+
+func declareMakesAQueue(e *env) {
+	e.declareWith(ports.DeclareRequest{Queue: "mail", Shards: 7, IndexIDs: true})
+	queues, err := e.store.Queues(e.ctx)
+	e.must(err, "Queues")
+	e.same("the declared queues", queues, []ports.Queue{
+		{Name: "mail", Shards: 7, Generation: 1, IndexIDs: true},
+		{Name: orders, Shards: 1, Generation: 1},
+	})
+}
+
+func declareRepeats(e *env) {
+	e.push(entry("a", "p", 1))
+	e.acquire("n1").one()
+	e.push(entry("b", "p", 1))
+	e.unchanged("a second Declare", func() { e.declare(orders, 1) })
+	e.same("the generation", e.declared[orders].Generation, int64(1))
+}
+
+func declareRefusesCount(e *env) {
+	e.unchanged("a refused Declare", func() {
+		_, err := e.store.Declare(e.ctx, ports.DeclareRequest{Queue: orders, Shards: 2})
+		e.refused("Declare with another count", err, ports.ErrShardCountMismatch)
+	})
+}
+
+func declareRefusesIndex(e *env) {
+	e.unchanged("a refused Declare", func() {
+		_, err := e.store.Declare(e.ctx, ports.DeclareRequest{Queue: orders, Shards: 1, IndexIDs: true})
+		e.refused("Declare with another index", err, ports.ErrQueueMismatch)
+	})
+}
+
+func declareRefusesInvalid(e *env) {
+	for _, r := range []ports.DeclareRequest{
+		{Queue: "", Shards: 1},
+		{Queue: "a b", Shards: 1},
+		{Queue: "a/b", Shards: 1},
+		{Queue: "é", Shards: 1},
+		{Queue: strings.Repeat("q", core.MaxQueueNameBytes+1), Shards: 1},
+		{Queue: "none", Shards: 0},
+		{Queue: "many", Shards: core.MaxShards + 1},
+	} {
+		_, err := e.store.Declare(e.ctx, r)
+		e.refused("Declare of "+r.Queue, err, core.ErrInvalidQueue)
+	}
+	queues, err := e.store.Queues(e.ctx)
+	e.must(err, "Queues")
+	e.same("how many queues there are", len(queues), 1)
+}
+
+func declareTakesOddNames(e *env) {
+	names := []string{"0", "A", "_", "-", ".", ":", "a:b.c_d-E9", strings.Repeat("q", core.MaxQueueNameBytes)}
+	for _, name := range names {
+		e.declare(name, 1)
+		e.pushTo(name, entry("a", name, 1))
+	}
+	for _, name := range names {
+		j := e.findIn(name, "a").Queued
+		if j == nil || len(j.Payloads) != 1 || string(j.Payloads[0].Data) != name {
+			e.errorf("queue %q holds %v, want its own payload only", name, j)
+		}
+	}
+}
+
+func declareMustComeFirst(e *env) {
+	for what, err := range undeclaredCalls(e, "nowhere") {
+		e.refused(what+" on a queue that was not declared", err, ports.ErrUnknownQueue)
+	}
+	_, err := e.store.Push(e.ctx, ports.PushRequest{
+		Queue: "nowhere", Shards: 1, Generation: 1,
+		Entries: []core.Entry{entry("a", "p", 1), entry("b", "p", 1)},
+	})
+	e.refused("Push to a queue that was not declared", err, ports.ErrUnknownQueue)
+	var partial *ports.PushError
+	if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
+		e.errorf("Push to a queue that was not declared gave %#v, want a *PushError that names entries 0 and 1", err)
+	}
+}
+
+// undeclaredCalls are the errors of all methods that name a queue, but Push.
+func undeclaredCalls(e *env, queue string) map[string]error {
+	ctx, s := e.ctx, core.Shard{Queue: queue}
+	lease := ports.Lease{Shard: s, Owner: "n1", Token: 1}
+	page := ports.PageRequest{Queue: queue}
+	errs := map[string]error{
+		"Release": e.store.Release(ctx, lease),
+		"Pause":   e.store.Pause(ctx, queue),
+		"Resume":  e.store.Resume(ctx, queue),
+	}
+	_, errs["Acquire"] = e.store.Acquire(ctx, ports.AcquireRequest{
+		Shard: s, Shards: 1, Generation: 1, Owner: "n1", Attempt: 1, TTL: ttl,
+	})
+	_, errs["Turn"] = e.store.Turn(ctx, ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1})
+	_, errs["Renew"] = e.store.Renew(ctx, ports.RenewRequest{Lease: lease, TTL: ttl})
+	_, errs["Heads"] = e.store.Heads(ctx, []core.Shard{s})
+	_, errs["Stats"] = e.store.Stats(ctx, []string{queue})
+	_, errs["History"] = e.store.History(ctx, ports.HistoryRequest{Queue: queue})
+	_, errs["Jobs"] = e.store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
+	_, errs["Claimed"] = e.store.Claimed(ctx, page)
+	_, errs["Morgue"] = e.store.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
+	_, errs["Find"] = e.store.Find(ctx, queue, "a")
+	_, errs["Expedite"] = e.store.Expedite(ctx, ports.JobStep{Shard: s})
+	_, errs["Bury"] = e.store.Bury(ctx, ports.JobStep{Shard: s})
+	_, errs["Delete"] = e.store.Delete(ctx, ports.JobStep{Shard: s})
+	_, errs["Cancel"] = e.store.Cancel(ctx, ports.CancelRequest{Shard: s, IDs: []string{"a"}})
+	_, errs["Revive"] = e.store.Revive(ctx, ports.DeadStep{Shard: s, Before: e.now()})
+	_, errs["Purge"] = e.store.Purge(ctx, ports.DeadStep{Shard: s, Before: e.now()})
+	_, errs["Edit"] = e.store.Edit(ctx, ports.EditRequest{Shard: s, ID: "a", Old: []byte("x"), New: []byte("y")})
+	return errs
+}

@@ -1,0 +1,144 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+const ruleHead = "Head is when a shard could next give a job, if nothing were pushed or settled"
+
+func headCases() []namedCase {
+	return []namedCase{
+		{"is none for an empty shard", ruleHead, headEmpty},
+		{"is the earliest time, due or not", ruleHead, headEarliest},
+		{"passes over claimed ids", ruleHead, headPassesOver},
+		{"is none while the queue is paused", "TurnReply: Head: none while it is paused", headPaused},
+		{"is none while a recovered job is claimed", "DESIGN 3: while it is claimed nothing else is, and Next is none", headRecoveredClaimed},
+		{"is that of a recovered job when nothing is claimed", ruleHead, headRecovered},
+		{"is none behind a recovered job that waits", ruleHead, headParked},
+		{"is that of a job before a recovered one that waits", ruleHead, headBeforeParked},
+		{"needs no lease and writes nothing", "Heads: it writes nothing; it needs no lease", headReads},
+		{"comes in the order asked", "Heads: in the order asked", headOrder},
+		{"counts the put-backs and claims of its turn", "TurnReply: Head is when the shard could next give a job", headOfTurn},
+	}
+}
+
+// sameHead checks what Heads says, and what a turn says that has nothing to do.
+func (e *env) sameHead(what string, h *holder, want core.Head) {
+	e.tb.Helper()
+	e.same(what+": Heads", e.head(), want)
+	e.same(what+": the turn's Head", plain(h.turn(0).Head), want)
+}
+
+func headEmpty(e *env) {
+	h := e.acquire("n1")
+	e.sameHead("without jobs", h, core.Head{})
+	e.pushIDs("a")
+	h.one()
+	e.sameHead("with a claimed job only", h, core.Head{})
+}
+
+func headEarliest(e *env) {
+	h := e.acquire("n1")
+	e.push(entryAt("b", "p", 1, start.Add(time.Hour)))
+	e.sameHead("with a later job", h, due(start.Add(time.Hour)))
+	e.push(entryAt("c", "p", 1, 12345))
+	e.sameHead("with a due job", h, due(12345))
+	e.push(entryAt("a", "p", 1, start.Add(time.Minute)))
+	h.one()
+	e.sameHead("once it is claimed", h, due(start.Add(time.Minute)))
+}
+
+func headPassesOver(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	e.push(entryAt("a", "q", 2, 5))
+	e.sameHead("with the claimed id only", h, core.Head{})
+	e.push(entryAt("b", "p", 1, start.Add(time.Hour)))
+	e.sameHead("with a later job", h, due(start.Add(time.Hour)))
+	h.settle(done(c))
+	e.sameHead("once it is settled", h, due(5))
+}
+
+func headPaused(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	e.must(e.store.Pause(e.ctx, orders), "Pause")
+	e.sameHead("while paused", h, core.Head{})
+	e.must(e.store.Resume(e.ctx, orders), "Resume")
+	e.sameHead("after it", h, due(start))
+}
+
+func headRecoveredClaimed(e *env) {
+	placeRecovered(e, "r", 10)
+	e.push(entryAt("a", "p", 1, 20))
+	h := e.acquire("n1")
+	c := h.one()
+	e.sameHead("while it is claimed", h, core.Head{})
+	h.settle(done(c))
+	e.sameHead("once it is settled", h, due(20))
+}
+
+func headRecovered(e *env) {
+	placeRecovered(e, "r", start.Add(time.Hour))
+	h := e.acquire("n1")
+	e.sameHead("alone", h, due(start.Add(time.Hour)))
+	e.push(entryAt("a", "p", 1, start.Add(2*time.Hour)))
+	e.sameHead("before another", h, due(start.Add(time.Hour)))
+}
+
+func headParked(e *env) {
+	placeRecovered(e, "r", 20)
+	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, 30))
+	h := e.acquire("n1")
+	c := h.one()
+	e.sameHead("while another is claimed", h, core.Head{})
+	h.settle(done(c))
+	e.sameHead("once that is settled", h, due(20))
+}
+
+func headBeforeParked(e *env) {
+	placeRecovered(e, "r", start.Add(time.Hour))
+	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, start.Add(time.Minute)), entryAt("c", "p", 1, start.Add(2*time.Hour)))
+	h := e.acquire("n1")
+	h.one()
+	e.sameHead("with a job before it", h, due(start.Add(time.Minute)))
+	e.clock.Advance(time.Minute)
+	h.one()
+	e.sameHead("with a job behind it only", h, core.Head{})
+}
+
+func headReads(e *env) {
+	e.pushIDs("a")
+	e.unchanged("Heads", func() { e.same("the head", e.head(), due(start)) })
+	reply, err := e.store.Heads(e.ctx, []core.Shard{e.shard})
+	e.must(err, "Heads")
+	e.same("the store's clock", reply.Now, start)
+}
+
+func headOrder(e *env) {
+	e.declare("wide", 3)
+	for i, id := range idsOf(core.Shard{Queue: "wide", Index: 0}, 3, 1) {
+		e.pushTo("wide", entryAt(id, "p", 1, core.Instant(100+i)))
+	}
+	for i, id := range idsOf(core.Shard{Queue: "wide", Index: 2}, 3, 1) {
+		e.pushTo("wide", entryAt(id, "p", 1, core.Instant(300+i)))
+	}
+	e.push(entryAt("a", "p", 1, 400))
+	w := core.Shards("wide", 3)
+	e.same("the heads", e.heads(w[2], e.shard, w[1], w[0]), []core.Head{due(300), due(400), {}, due(100)})
+	e.same("no shards", e.heads(), nil)
+}
+
+func headOfTurn(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	reply := h.turn(1)
+	e.same("after a claim", plain(reply.Head), due(start))
+	reply = h.turn(1, failed(reply.Claims[0], "boom", time.Minute))
+	e.same("after a put-back and a claim", plain(reply.Head), due(start.Add(time.Minute)))
+	reply = h.settle(done(reply.Claims[0]))
+	e.same("after the last", plain(reply.Head), due(start.Add(time.Minute)))
+}

@@ -1,0 +1,208 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// inputCases are about what a push lets in and how exactly it is kept.
+func inputCases() []namedCase {
+	return []namedCase{
+		{"refuses a push whole for one bad entry",
+			"Push: what PushRequest.Validate gives, with nothing stored",
+			inputRefusesWhole},
+		{"refuses a bad rule or queue", "Push: what PushRequest.Validate gives, with nothing stored", inputRefusesRule},
+		{"refuses another shard count or generation",
+			"ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; nothing was written",
+			inputRefusesLayout},
+		{"keeps odd ids apart", "RULES 1: an id is non-empty UTF-8, at most 512 bytes, no control characters", inputOddIDs},
+		{"keeps payloads byte for byte", "RULES 1: payload: bytes; the empty payload is a payload", inputOddPayloads},
+		{"keeps a large payload", "RULES 1: at most 512 KiB by default, an option", inputLargePayload},
+		{"keeps scores exactly", "RULES 1: score: finite float64; integers are exact up to 2^53", inputScores},
+		{"takes -0 as 0", "RULES 1: -0 is 0", inputNegativeZero},
+		{"keeps instants exactly", "RULES 1: PerformAt 0 … 2^53 µs", inputInstants},
+		{"deals ids to their shards", "RULES 6: shard = crc32_ieee(id) mod shards", inputDeals},
+		{"stores a large push whole", "Push: each entry makes a new job for its id or merges into the queued one", inputManyEntries},
+	}
+}
+
+func inputRefusesWhole(e *env) {
+	good := entry("good", "p", 1)
+	bad := map[error]core.Entry{
+		core.ErrInvalidID:      entry("a\x00b", "p", 1),
+		core.ErrInvalidScore:   entry("a", "p", math.NaN()),
+		core.ErrInvalidTime:    entryAt("a", "p", 1, core.MaxInstant+1),
+		core.ErrInvalidPayload: {ID: "a", Payload: core.Payload{Meta: make([]byte, core.MaxMetaBytes+1)}},
+	}
+	e.unchanged("a refused Push", func() {
+		for sentinel, en := range bad {
+			_, err := e.store.Push(e.ctx, e.pushRequest(orders, good, en, good))
+			e.refused(fmt.Sprintf("Push of %+v", en.ID), err, sentinel)
+		}
+		for _, id := range []string{"", "\xff", strings.Repeat("i", core.MaxIDBytes+1)} {
+			_, err := e.store.Push(e.ctx, e.pushRequest(orders, good, entry(id, "p", 1)))
+			e.refused(fmt.Sprintf("Push of the id %.20q", id), err, core.ErrInvalidID)
+		}
+	})
+}
+
+func inputRefusesRule(e *env) {
+	e.unchanged("a refused Push", func() {
+		for _, rule := range []core.PushRule{{Kind: core.Debounce + 1}, {Kind: core.Debounce, Limit: -time.Second}} {
+			r := e.pushRequest(orders, entry("a", "p", 1))
+			r.Rule = rule
+			_, err := e.store.Push(e.ctx, r)
+			e.refused(fmt.Sprintf("Push by %+v", rule), err, core.ErrInvalidRule)
+		}
+		_, err := e.store.Push(e.ctx, ports.PushRequest{Queue: "a b", Shards: 1, Generation: 1})
+		e.refused("Push to a bad name", err, core.ErrInvalidQueue)
+	})
+}
+
+func inputRefusesLayout(e *env) {
+	e.unchanged("a refused Push", func() {
+		for _, change := range []func(*ports.PushRequest){
+			func(r *ports.PushRequest) { r.Shards++ },
+			func(r *ports.PushRequest) { r.Generation++ },
+			func(r *ports.PushRequest) { r.Generation = 0 },
+		} {
+			r := e.pushRequest(orders, entry("a", "p", 1), entry("b", "p", 1))
+			change(&r)
+			_, err := e.store.Push(e.ctx, r)
+			what := fmt.Sprintf("Push for %d shards of generation %d", r.Shards, r.Generation)
+			e.refused(what, err, ports.ErrShardCountMismatch)
+			var partial *ports.PushError
+			if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
+				e.errorf("%s gave %#v, want a *PushError that names entries 0 and 1", what, err)
+			}
+		}
+	})
+}
+
+// oddIDs are ids that differ by what careless stores fold or cut, in order of
+// their bytes.
+func oddIDs() []string {
+	ids := []string{
+		" ", "  ", "%s", "'", "''", "\"", "$1", "*", "-1", "0", "00", "1", "1.0", "10", "2", "9",
+		":", "A", "a", "a ", "a:b", "a/b", "a\\b", "e\u0301", "é", "ß", "ss", "nil", "null", "{a}", "}",
+		"\u00a0", "\u200b", "\u2028", "日本語", "\ufffd", "\U0001F9F6",
+		strings.Repeat("i", core.MaxIDBytes), strings.Repeat("i", core.MaxIDBytes-1), strings.Repeat("é", core.MaxIDBytes/2),
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func inputOddIDs(e *env) {
+	want := oddIDs()
+	for _, id := range want {
+		e.push(entry(id, id, 1))
+	}
+	e.same("the ids in order of their bytes", e.queuedIDs(), want)
+	h := e.acquire("n1")
+	claims := h.claim(len(want))
+	e.same("the claimed ids", ids(claims), want)
+	h.settle(settleAll(claims, func(c core.Claim) core.Settlement { return buried(c, c.ID) })...)
+	for _, id := range want {
+		e.same("the morgue entry", e.dead(id), core.Dead{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
+	}
+}
+
+func inputOddPayloads(e *env) {
+	var all [256]byte
+	for i := range all {
+		all[i] = byte(i)
+	}
+	payloads := []core.Payload{
+		{Score: 1}, pay("\x00", 2), pay("\x00\x00", 3), pay("\xff\xfe", 4), pay(string(all[:]), 5), pay("\r\n", 6), pay("0", 7),
+		{Data: []byte("meta"), Score: 8, Meta: all[:]},
+	}
+	for _, p := range payloads {
+		e.push(core.Entry{ID: "a", Payload: p})
+	}
+	e.push(core.Entry{ID: "a", Payload: core.Payload{Data: []byte{}, Score: 9}})
+	e.same("the queued payloads", e.queued("a").Payloads, payloads)
+	h := e.acquire("n1")
+	c := h.one()
+	e.same("the claimed payloads", c.Payloads, payloads)
+	h.settle(buried(c, "for the morgue"))
+	e.same("the dead payloads", e.dead("a").Payloads, payloads)
+}
+
+func inputLargePayload(e *env) {
+	large := bytes.Repeat([]byte("0123456789abcde\n"), core.DefaultMaxPayloadBytes/16)
+	e.push(core.Entry{ID: "a", Payload: core.Payload{Data: large, Score: 1}})
+	if got := e.acquire("n1").one().Payloads; len(got) != 1 || !bytes.Equal(got[0].Data, large) {
+		e.errorf("a payload of %d bytes came back as %d payloads, or altered", len(large), len(got))
+	}
+}
+
+func inputScores(e *env) {
+	scores := []float64{
+		-math.MaxFloat64, -1 << 53, -1e15, -0.1, math.SmallestNonzeroFloat64, 1e-300, 0.1, 0.1 + 0.2, 0.3 + 0.1, 1,
+		1_800_000_000.123456, 1_800_000_000.123457, 1<<53 - 1, 1 << 53, 1e300, math.MaxFloat64,
+	}
+	var want []core.Payload
+	for i, s := range scores {
+		want = append(want, pay(fmt.Sprintf("%02d", i), s))
+	}
+	for _, p := range slices.Backward(want) {
+		e.push(core.Entry{ID: "a", Payload: p})
+	}
+	e.same("the queued payloads", e.queued("a").Payloads, want)
+	e.same("the claimed payloads", e.acquire("n1").one().Payloads, want)
+}
+
+func inputNegativeZero(e *env) {
+	e.push(entry("a", "b", math.Copysign(0, -1)), entry("a", "a", 0), entry("a", "c", 0))
+	e.same("the payloads", e.queued("a").Payloads, []core.Payload{pay("a", 0), pay("b", 0), pay("c", 0)})
+}
+
+func inputInstants(e *env) {
+	instants := []core.Instant{0, 1, start - 1, start, start + 1, core.MaxInstant - 1, core.MaxInstant}
+	for i, at := range instants {
+		e.push(entryAt(fmt.Sprint(i), "p", 1, at))
+	}
+	for i, j := range e.jobs() {
+		e.same("the job", j, job(fmt.Sprint(i), fresh(instants[i]), pay("p", 1)))
+	}
+	e.same("the claimed", ids(e.acquire("n1").claim(10)), []string{"0", "1", "2", "3"})
+}
+
+func inputDeals(e *env) {
+	const shards = 5
+	e.declare("wide", shards)
+	var count [shards]int64
+	for i := range 40 {
+		id := fmt.Sprintf("order-%d", i)
+		e.pushTo("wide", entry(id, "p", 1))
+		at := core.ShardOf(id, shards)
+		count[at]++
+		e.same("the shard of "+id, e.findIn("wide", id).Shard, core.Shard{Queue: "wide", Index: at})
+	}
+	for i, s := range e.stats("wide").Shards {
+		e.same("the jobs of "+s.Shard.String(), s.Fresh, count[i])
+	}
+}
+
+func inputManyEntries(e *env) {
+	e.declare("wide", 3)
+	const n = 1500
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		entries[i] = entry(fmt.Sprint(i/2), fmt.Sprint(i), float64(i))
+	}
+	e.pushTo("wide", entries...)
+	jobs := e.jobsOf("wide")
+	e.same("how many jobs there are", len(jobs), n/2)
+	for _, j := range jobs {
+		e.same("the payloads of "+j.ID, len(j.Payloads), 2)
+	}
+}

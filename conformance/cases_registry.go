@@ -1,0 +1,115 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/ports"
+)
+
+func registryCases() []namedCase {
+	return []namedCase{
+		{"lists the nodes that run", "Announce records that a node runs, for the TTL from now", registryLists},
+		{"lists nodes in order of name and owner", "Nodes: in order of (Name, Owner)", registryOrder},
+		{"forgets a node that stopped announcing", "Nodes lists the nodes whose announcement lasts", registryForgets},
+		{"renews by announcing again", "Announce: in place of what its Owner announced before; repeating it renews", registryRenews},
+		{"retires a node at once", "Retire forgets a node at once; it is no error if it is not known", registryRetires},
+		{"refuses a bad announcement", "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", registryInvalid},
+		{"lists queues in order of name", "Queues lists the declared queues in order of name", registryQueues},
+	}
+}
+
+func (e *env) announce(n ports.Node) ports.AnnounceReply {
+	e.tb.Helper()
+	reply, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
+	e.must(err, "Announce")
+	return reply
+}
+
+func (e *env) nodes() []ports.Node {
+	e.tb.Helper()
+	nodes, err := e.store.Nodes(e.ctx)
+	e.must(err, "Nodes")
+	return nodes
+}
+
+func registryLists(e *env) {
+	n := ports.Node{
+		Owner: "n1", Name: "web-1", Host: "host.example", PID: 4711, Lanes: 16, Queues: []string{"z", "a"},
+		StartedAt: 5, ExpiresAt: 6,
+	}
+	reply := e.announce(n)
+	n.StartedAt, n.ExpiresAt = start, start.Add(ttl)
+	e.same("the reply", reply, ports.AnnounceReply{Now: start, Nodes: []ports.Node{n}})
+	e.same("the nodes", e.nodes(), []ports.Node{n})
+}
+
+func owners(nodes []ports.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.Owner)
+	}
+	return out
+}
+
+func registryOrder(e *env) {
+	e.announce(ports.Node{Owner: "3", Name: "b"})
+	e.announce(ports.Node{Owner: "9", Name: "a"})
+	e.announce(ports.Node{Owner: "10", Name: "a"})
+	reply := e.announce(ports.Node{Owner: "1", Name: "é"})
+	e.same("the owners", owners(e.nodes()), []string{"10", "9", "3", "1"})
+	e.same("the owners in the reply", owners(reply.Nodes), []string{"10", "9", "3", "1"})
+}
+
+func registryForgets(e *env) {
+	e.announce(ports.Node{Owner: "1"})
+	e.clock.Advance(20 * time.Second)
+	e.announce(ports.Node{Owner: "2"})
+	e.clock.Advance(10*time.Second + time.Microsecond)
+	e.same("the owners", owners(e.nodes()), []string{"2"})
+	e.same("the owners in a reply", owners(e.announce(ports.Node{Owner: "3"}).Nodes), []string{"2", "3"})
+}
+
+func registryRenews(e *env) {
+	e.announce(ports.Node{Owner: "1", Lanes: 1})
+	e.clock.Advance(20 * time.Second)
+	e.announce(ports.Node{Owner: "1", Lanes: 2, Queues: []string{orders}})
+	e.clock.Advance(20 * time.Second)
+	e.same("the nodes", e.nodes(), []ports.Node{{
+		Owner: "1", Lanes: 2, Queues: []string{orders},
+		StartedAt: start, ExpiresAt: start.Add(20*time.Second + ttl),
+	}})
+}
+
+func registryRetires(e *env) {
+	e.announce(ports.Node{Owner: "1"})
+	e.announce(ports.Node{Owner: "2"})
+	e.must(e.store.Retire(e.ctx, "1"), "Retire")
+	e.must(e.store.Retire(e.ctx, "1"), "Retire again")
+	e.must(e.store.Retire(e.ctx, "never"), "Retire of an unknown node")
+	e.same("the owners", owners(e.nodes()), []string{"2"})
+}
+
+func registryInvalid(e *env) {
+	for _, r := range []ports.AnnounceRequest{
+		{TTL: ttl},
+		{Node: ports.Node{Owner: "1"}},
+		{Node: ports.Node{Owner: "1"}, TTL: time.Millisecond - 1},
+	} {
+		_, err := e.store.Announce(e.ctx, r)
+		e.refused("a bad Announce", err, ports.ErrInvalidRequest)
+	}
+	e.same("the nodes", e.nodes(), nil)
+}
+
+func registryQueues(e *env) {
+	for _, name := range []string{"b", "a:b", "a", "Z", "a.b"} {
+		e.declare(name, 1)
+	}
+	queues, err := e.store.Queues(e.ctx)
+	e.must(err, "Queues")
+	var names []string
+	for _, q := range queues {
+		names = append(names, q.Name)
+	}
+	e.same("the names", names, []string{"Z", "a", "a.b", "a:b", "b", orders})
+}

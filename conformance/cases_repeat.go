@@ -1,0 +1,144 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore the request's other fields but TTL, renew, and give in their first order the jobs that still carry this mark"
+
+// repeatCases are about a turn whose reply was lost.
+func repeatCases() []namedCase {
+	return []namedCase{
+		{"gives the same claims in their first order", ruleAgain, repeatGivesClaims},
+		{"gives cut claims as they were", ruleAgain, repeatGivesCut},
+		{"claims nothing more", ruleAgain, repeatClaimsNothing},
+		{"applies nothing twice", ruleAgain, repeatAppliesNothing},
+		{"counts nothing twice", ruleAgain, repeatCountsNothing},
+		{"adds no statistics twice", ruleAgain, repeatAddsNoStats},
+		{"ignores what it is asked", ruleAgain, repeatIgnores},
+		{"renews for its TTL", ruleAgain, repeatRenews},
+		{"reports nothing skipped", "Turn: a repeat gives no Skipped or Held", repeatSkipsNothing},
+		{"gives claims while the queue is paused", ruleAgain, repeatWhilePaused},
+		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", repeatLate},
+	}
+}
+
+func repeatGivesClaims(e *env) {
+	e.push(entryAt("c", "p", 1, 5), entryAt("b", "p", 1, 7), entryAt("a", "p", 1, 6), entryAt("d", "p", 1, 7))
+	h := e.acquire("n1")
+	r := h.request(10)
+	first := h.send(r).Claims
+	e.same("the claims", ids(first), []string{"c", "a", "b", "d"})
+	for range 2 {
+		again := h.send(r)
+		e.same("the claims again", again.Claims, first)
+		e.same("the number", again.Last, r.Number)
+	}
+}
+
+func repeatGivesCut(e *env) {
+	e.push(entry("a", "p", 1), entry("a", "q", 2), entry("a", "r", 3))
+	h := e.acquire("n1")
+	r := h.request(10)
+	r.PerJob = 2
+	first := h.send(r).Claims
+	e.push(entry("a", "p", 0))
+	r.PerJob = 1
+	e.same("the claims again", h.send(r).Claims, first)
+}
+
+func repeatClaimsNothing(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(1)
+	h.send(r)
+	e.pushIDs("0")
+	r.Want = 10
+	e.same("the claims again", ids(h.send(r).Claims), []string{"a"})
+	e.same("the queued jobs", e.queuedIDs(), []string{"0", "b"})
+}
+
+func repeatAppliesNothing(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	r := h.request(1, failed(h.one(), "boom", 0))
+	claims := h.send(r).Claims
+	e.same("the retries", claims[0].RetryCount, 0)
+	e.unchanged("the turn repeated", func() { e.same("the claims again", h.send(r).Claims, claims) })
+	e.same("the retries after the repeat", e.claimed("a").RetryCount, 0)
+}
+
+func repeatCountsNothing(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	r := h.request(0, done(claims[0]), failed(claims[1], "boom", time.Hour))
+	h.send(r)
+	h.send(r)
+	counts := e.counts()
+	e.same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{1, 1})
+}
+
+func repeatAddsNoStats(e *env) {
+	h := e.acquire("n1")
+	r := h.request(0)
+	r.Stats = &core.Stats{Processed: 3}
+	h.send(r)
+	h.send(r)
+	e.history(ports.HistoryRequest{Queue: orders}, ports.Minute{At: start.Minute(), Stats: core.Stats{Processed: 3}})
+}
+
+func repeatIgnores(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(1)
+	claims := h.send(r).Claims
+	e.unchanged("a repeat with other work", func() {
+		r.Settle, r.Want, r.Stats = []core.Settlement{done(claims[0])}, 2, &core.Stats{Processed: 9}
+		e.same("the claims again", h.send(r).Claims, claims)
+	})
+	e.history(ports.HistoryRequest{Queue: orders})
+}
+
+func repeatRenews(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	r := h.request(1)
+	h.send(r)
+	e.clock.Advance(20 * time.Second)
+	r.TTL = time.Minute
+	reply := h.send(r)
+	e.same("how long the lease lasts", reply.Remaining, time.Minute)
+	e.same("the store's clock", reply.Now, e.now())
+	e.same("the lease's expiry", e.stats(orders).Shards[0].ExpiresAt, e.now().Add(time.Minute))
+}
+
+func repeatSkipsNothing(e *env) {
+	h := e.acquire("n1")
+	r := h.request(0, core.Settlement{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	e.same("the skipped", h.send(r).Skipped, []int{0})
+	e.same("the skipped of the repeat", h.send(r).Skipped, nil)
+}
+
+func repeatWhilePaused(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	r := h.request(1)
+	first := h.send(r).Claims
+	e.must(e.store.Pause(e.ctx, orders), "Pause")
+	again := h.send(r)
+	e.same("the claims again", again.Claims, first)
+	e.same("whether it says so", again.Paused, true)
+}
+
+func repeatLate(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	r := h.request(1)
+	first := h.send(r).Claims
+	e.clock.Advance(10 * ttl)
+	e.same("the claims again", h.send(r).Claims, first)
+}

@@ -1,0 +1,223 @@
+package conformance
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+const (
+	ruleApply  = "Turn: what a settlement does to its job is core.Settlement.Apply"
+	ruleReturn = "RULES 2: a failed, untouched or recovered job put back: PerformAt, RetryCount and error are the returning job's; Recoveries: the larger; FirstPush: the smaller"
+	ruleMorgue = "RULES 2: a payload that enters the morgue where its id is already: united the same way, newest error and time"
+)
+
+func settleCases() []namedCase {
+	return []namedCase{
+		{"discards what is done", ruleApply, settleDone},
+		{"puts a failed job back with its delay, count and error", ruleApply, settleFailed},
+		{"puts an untouched job back as it was claimed", ruleApply, settleUntouched},
+		{"puts a snoozed job back for later", ruleApply, settleSnoozed},
+		{"puts a recovered job back with its count", ruleApply, settleRecovered},
+		{"buries with reason and time", ruleApply, settleBuried},
+		{"drops what was cancelled", ruleApply, settleDropped},
+		{"divides a job by position", ruleApply, settleDivides},
+		{"ignores positions that the job does not have", "Settlement.Apply: positions that the job does not have are ignored", settleBeyond},
+		{"keeps scores and Meta", "RULES 1: Meta stays with the copy that stays", settleKeepsMeta},
+		{"keeps the error until the job succeeds", "RULES 1: error: text of the last failure, kept until the job succeeds", settleKeepsError},
+		{"merges a returning job into the queued one", ruleReturn, settleMerges},
+		{"keeps the larger recoveries", ruleReturn, settleMergesRecoveries},
+		{"merges what it buries into the morgue", ruleMorgue, settleMergesDead},
+		{"counts as the settlement says", "Settlement: Processed and Failed say whether the queue's counters rise", settleCounts},
+		{"cuts times to their range", "Instant.Add: cut to the range of an Instant", settleClamps},
+		{"keeps a long error whole", "core.MaxErrorBytes: the longest error text that is kept", settleLongError},
+	}
+}
+
+// claimedJob is a claim of one job with payloads p1, p2 and p3, pushed at the
+// suite's start and claimed a second later.
+func claimedJob(e *env) (*holder, core.Claim) {
+	e.tb.Helper()
+	e.push(entry("a", "p1", 1), entry("a", "p2", 2), entry("a", "p3", 3))
+	e.clock.Advance(time.Second)
+	h := e.acquire("n1")
+	return h, h.one()
+}
+
+func threePayloads() []core.Payload {
+	return []core.Payload{pay("p1", 1), pay("p2", 2), pay("p3", 3)}
+}
+
+func settleDone(e *env) {
+	h, c := claimedJob(e)
+	reply := h.settle(done(c))
+	e.same("the skipped", reply.Skipped, nil)
+	found := e.find("a")
+	if found.Queued != nil || found.Claim != nil || found.Dead != nil {
+		e.errorf("a job that is done is still there: %+v", found)
+	}
+	e.same("the counts", e.counts().Claimed, int64(0))
+}
+
+func settleFailed(e *env) {
+	h, c := claimedJob(e)
+	h.settle(failed(c, "boom", time.Minute))
+	e.same("the job", e.queued("a"), job("a", core.State{
+		PerformAt: e.now().Add(time.Minute), RetryCount: 0, FirstPush: start, Error: "boom",
+	}, threePayloads()...))
+	e.same("the retries", e.counts().Retries, int64(1))
+}
+
+func settleUntouched(e *env) {
+	h, c := claimedJob(e)
+	h.settle(untouched(c))
+	e.same("the job", e.queued("a"), job("a", fresh(start), threePayloads()...))
+	e.same("the job by itself", e.queued("a"), c.Job)
+}
+
+func settleSnoozed(e *env) {
+	h, c := claimedJob(e)
+	h.settle(snoozed(c, time.Hour))
+	e.same("the job", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), threePayloads()...))
+}
+
+func settleRecovered(e *env) {
+	h, c := claimedJob(e)
+	for n := 1; n <= 3; n++ {
+		h.settle(recovered(c))
+		want := fresh(start)
+		want.Recoveries = n
+		e.same("the state", e.queued("a").State, want)
+		c = h.one()
+		e.same("the state when claimed", c.State, want)
+	}
+	h.settle(failed(c, "boom", 0))
+	e.same("the recoveries after it settled", e.queued("a").Recoveries, 0)
+}
+
+func settleBuried(e *env) {
+	h, c := claimedJob(e)
+	h.settle(buried(c, "no use"))
+	e.same("the morgue entry", e.dead("a"), core.Dead{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
+	e.same("the queued job", e.queued("a"), core.Job{})
+	e.same("how many are dead", e.counts().Dead, int64(1))
+}
+
+func settleDropped(e *env) {
+	h, c := claimedJob(e)
+	h.settle(dropped(c))
+	e.same("the jobs", e.jobs(), nil)
+	counts := e.counts()
+	e.same("processed and failed", counts.Processed+counts.Failed, int64(0))
+}
+
+func settleDivides(e *env) {
+	h, c := claimedJob(e)
+	h.settle(outcome(c, core.Outcome{
+		Kind: core.Snoozed, Delay: time.Hour,
+		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third"}},
+	}))
+	e.same("what was put back", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), pay("p2", 2)))
+	e.same("what was buried", e.dead("a"), core.Dead{
+		ID: "a", ChangedAt: e.now(), Error: "third", Payloads: []core.Payload{pay("p3", 3)},
+	})
+}
+
+func settleBeyond(e *env) {
+	h, c := claimedJob(e)
+	s := untouched(c)
+	s.Except = []core.PayloadDisposition{{Position: 3, Disposition: core.Bury}, {Position: 99}}
+	h.settle(s)
+	e.same("the job", e.queued("a"), job("a", fresh(start), threePayloads()...))
+	e.same("the morgue entry", e.dead("a"), core.Dead{})
+}
+
+func settleKeepsMeta(e *env) {
+	p := core.Payload{Data: []byte("p"), Score: 0.1 + 0.2, Meta: []byte("meta")}
+	e.push(core.Entry{ID: "a", Payload: p})
+	h := e.acquire("n1")
+	c := h.turn(1, failed(h.one(), "boom", 0)).Claims[0]
+	e.same("the payload claimed again", c.Payloads, []core.Payload{p})
+	h.settle(buried(c, "no use"))
+	e.same("the dead payload", e.dead("a").Payloads, []core.Payload{p})
+}
+
+func settleKeepsError(e *env) {
+	h, c := claimedJob(e)
+	c = h.turn(1, failed(c, "boom", 0)).Claims[0]
+	e.same("the claimed job's error", c.Error, "boom")
+	c = h.turn(1, snoozed(c, 0)).Claims[0]
+	e.same("the error after a snooze", c.Error, "boom")
+	h.settle(failed(c, "crash", 0))
+	e.same("the newest error", e.queued("a").Error, "crash")
+}
+
+func settleMerges(e *env) {
+	h, c := claimedJob(e)
+	e.push(entryAt("a", "p2", 1, 5), entryAt("a", "p3", 9, 5), entryAt("a", "p4", 4, 5))
+	h.settle(failed(c, "boom", time.Minute))
+	e.same("the merged job", e.queued("a"), job("a", core.State{
+		PerformAt: e.now().Add(time.Minute), FirstPush: start, Error: "boom",
+	}, pay("p1", 1), pay("p2", 1), pay("p3", 3), pay("p4", 4)))
+	counts := e.counts()
+	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retries}, [2]int64{0, 1})
+}
+
+func settleMergesRecoveries(e *env) {
+	e.place("a", core.State{PerformAt: start, RetryCount: 2, Recoveries: 2, FirstPush: start, Error: "boom"},
+		pay("p", 1), pay("q", 2))
+	h := e.acquire("n1")
+	r := h.request(1)
+	r.PerJob = 1
+	c := h.send(r).Claims[0]
+	h.settle(failed(c, "crash", time.Minute))
+	e.same("the merged job", e.queued("a"), job("a", core.State{
+		PerformAt: start.Add(time.Minute), RetryCount: 3, Recoveries: 2, FirstPush: start, Error: "crash",
+	}, pay("p", 1), pay("q", 2)))
+}
+
+func settleMergesDead(e *env) {
+	h, c := claimedJob(e)
+	h.settle(buried(c, "first"))
+	e.push(entry("a", "p1", 2), entry("a", "p2", 1), entry("a", "p0", 0))
+	e.clock.Advance(time.Minute)
+	h.settle(buried(h.one(), "second"))
+	e.same("the morgue entry", e.dead("a"), core.Dead{
+		ID: "a", ChangedAt: e.now(), Error: "second",
+		Payloads: []core.Payload{pay("p0", 0), pay("p1", 1), pay("p2", 1), pay("p3", 3)},
+	})
+	e.same("how many are dead", e.counts().Dead, int64(1))
+}
+
+func settleCounts(e *env) {
+	e.pushIDs("a", "b", "c", "d")
+	h := e.acquire("n1")
+	claims := h.claim(4)
+	s := settleAll(claims, dropped)
+	s[0].Processed = true
+	s[1].Failed = true
+	s[2].Processed, s[2].Failed = true, true
+	h.settle(s...)
+	counts := e.counts()
+	e.same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{2, 2})
+}
+
+func settleClamps(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	h.settle(snoozed(claims[0], math.MaxInt64), snoozed(claims[1], math.MinInt64))
+	e.same("the longest snooze", e.queued("a").PerformAt, core.MaxInstant)
+	e.same("the most negative", e.queued("b").PerformAt, core.Instant(0))
+}
+
+func settleLongError(e *env) {
+	h, c := claimedJob(e)
+	text := core.ErrorText(strings.Repeat("é'\"\\%s\n\t", core.MaxErrorBytes))
+	c = h.turn(1, failed(c, text, 0)).Claims[0]
+	e.same("the job's error", c.Error, text)
+	h.settle(buried(c, text))
+	e.same("the morgue entry's error", e.dead("a").Error, text)
+}

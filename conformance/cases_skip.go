@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"github.com/skeinq/skein/core"
+)
+
+const ruleSkip = "Turn: a settlement whose (ID, Mark) is not claimed is skipped, counted nowhere and reported; so is the second of one id in a turn"
+
+// skipCases are about settlements that come for a claim that is not there.
+func skipCases() []namedCase {
+	return []namedCase{
+		{"what was never claimed", ruleSkip, skipNeverClaimed},
+		{"what is settled already", ruleSkip, skipSettled},
+		{"the second of one id in a turn", ruleSkip, skipTwice},
+		{"another mark", ruleSkip, skipOtherMark},
+		{"the mark of an earlier claim", "Mark: a settlement names the mark, so that one from the past can't touch a later claim", skipEarlierMark},
+		{"and count nothing", ruleSkip, skipCountsNothing},
+		{"and settle the others", "TurnReply: Skipped are the positions in Settle that were not claimed, ascending", skipOthers},
+	}
+}
+
+func skipNeverClaimed(e *env) {
+	e.pushIDs("queued", "due")
+	h := e.acquire("n1")
+	c := h.one()
+	other := c
+	other.ID = "due"
+	e.same("the skipped", h.settle(done(other)).Skipped, []int{0})
+	e.same("the queued jobs", e.queuedIDs(), []string{"due"})
+	e.same("the claimed job", e.claimed("queued"), c)
+}
+
+func skipSettled(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	h.settle(failed(c, "boom", 0))
+	e.same("the skipped", h.settle(buried(c, "late")).Skipped, []int{0})
+	e.same("the retries", e.queued("a").RetryCount, 0)
+	e.same("the morgue entry", e.dead("a"), core.Dead{})
+}
+
+func skipTwice(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	e.same("the skipped", h.settle(done(c), buried(c, "second")).Skipped, []int{1})
+	e.same("the morgue entry", e.dead("a"), core.Dead{})
+	e.same("what failed", e.counts().Failed, int64(0))
+}
+
+func skipOtherMark(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	for _, mark := range []core.Mark{
+		{Token: c.Mark.Token, Number: c.Mark.Number + 1},
+		{Token: c.Mark.Token, Number: 0},
+		{Token: c.Mark.Token - 1, Number: c.Mark.Number},
+		{Token: c.Mark.Token + 1, Number: c.Mark.Number},
+		{},
+	} {
+		other := c
+		other.Mark = mark
+		e.same("the skipped", h.settle(done(other)).Skipped, []int{0})
+		e.same("the claimed job", e.claimed("a"), c)
+	}
+}
+
+func skipEarlierMark(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	first := h.one()
+	second := h.turn(1, untouched(first)).Claims[0]
+	e.same("the skipped", h.settle(done(first)).Skipped, []int{0})
+	e.same("the later claim", e.claimed("a"), second)
+	h = e.acquire("n1")
+	h.orphans()
+	third := h.turn(1, untouched(second)).Claims[0]
+	e.same("the skipped under the next lease", h.settle(done(second), done(first)).Skipped, []int{0, 1})
+	e.same("the latest claim", e.claimed("a"), third)
+}
+
+func skipCountsNothing(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	h.settle(done(claims[0]))
+	reply := h.settle(done(claims[0]), failed(claims[0], "boom", 0), done(claims[1]), done(claims[1]))
+	e.same("the skipped", reply.Skipped, []int{0, 1, 3})
+	counts := e.counts()
+	e.same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{2, 0})
+}
+
+func skipOthers(e *env) {
+	e.pushIDs("a", "b", "c")
+	h := e.acquire("n1")
+	claims := h.claim(3)
+	other := claims[1]
+	other.Mark.Number++
+	e.same("the skipped", h.settle(done(claims[2]), done(other), untouched(claims[0])).Skipped, []int{1})
+	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
+	e.same("the claimed job", e.claimed("b"), claims[1])
+}

@@ -1,0 +1,159 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func statsCases() []namedCase {
+	return []namedCase{
+		{"counts every place", "Counts are the sizes of a queue or of a shard", statsCount},
+		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
+		{"tells the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a claim's head it heeds neither pause nor claims", statsOldest},
+		{"come in the order asked", "Stats sums up queues, in the order of the names given", statsOrder},
+		{"refuse a queue that was not declared", "Inspector: every method returns ErrUnknownQueue", statsUnknown},
+	}
+}
+
+func statsCount(e *env) {
+	e.push(entryAt("f1", "p", 1, 10), entryAt("f2", "p", 1, 10), entryAt("f2", "q", 1, 10), entryAt("d1", "p", 1, 1), entryAt("d2", "p", 1, 2),
+		entryAt("d2", "q", 1, 2), entryAt("r1", "p", 1, 3), entryAt("p1", "p", 1, 4), entryAt("c1", "p", 1, 5), entryAt("c2", "p", 1, 6))
+	h := e.acquire("n1")
+	c := h.claim(6)
+	h.settle(buried(c[0], "no"), buried(c[1], "no"), failed(c[2], "boom", time.Hour), done(c[3]))
+	got := e.stats(orders)
+	want := ports.Counts{
+		Fresh: 2, Retries: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: due(10),
+	}
+	e.same("the counts of the queue", got.Counts, want)
+	e.same("the counts of the shard", got.Shards, []ports.ShardStats{{
+		Shard: e.shard, Counts: want, Owner: "n1", Token: h.lease.Token, ExpiresAt: start.Add(ttl),
+	}})
+	e.same("the record", got.Queue, e.declared[orders])
+	e.same("the store's clock", got.Now, start)
+}
+
+func statsShards(e *env) {
+	e.declare("wide", 3)
+	for i, s := range core.Shards("wide", 3) {
+		for _, id := range idsOf(s, 3, i) {
+			e.pushTo("wide", entryAt(id, "p", 1, core.Instant(100-i)))
+		}
+	}
+	got := e.stats("wide")
+	e.same("the fresh jobs of all", got.Fresh, int64(3))
+	e.same("the oldest of all", got.Oldest, due(98))
+	for i, s := range got.Shards {
+		e.same("the shard", s.Shard, core.Shard{Queue: "wide", Index: i})
+		e.same("its fresh jobs", s.Fresh, int64(i))
+	}
+	e.same("how many shards", len(got.Shards), 3)
+	e.same("the oldest of an empty shard", plain(got.Shards[0].Oldest), core.Head{})
+}
+
+func statsOldest(e *env) {
+	e.same("of an empty queue", plain(e.counts().Oldest), core.Head{})
+	e.pushIDs("a")
+	e.acquire("n1").one()
+	e.push(entryAt("a", "q", 1, 10))
+	e.push(entryAt("b", "q", 1, 20))
+	e.pause(orders)
+	e.same("with a claim and a pause", e.counts().Oldest, due(10))
+}
+
+func statsOrder(e *env) {
+	e.declare("b", 1)
+	e.declare("a", 1)
+	all, err := e.store.Stats(e.ctx, []string{"b", orders, "a"})
+	e.must(err, "Stats")
+	var names []string
+	for _, q := range all {
+		names = append(names, q.Queue.Name)
+	}
+	e.same("the names", names, []string{"b", orders, "a"})
+}
+
+func statsUnknown(e *env) {
+	_, err := e.store.Stats(e.ctx, []string{orders, "nowhere"})
+	e.refused("Stats with an unknown queue among them", err, ports.ErrUnknownQueue)
+	_, err = e.store.Heads(e.ctx, []core.Shard{e.shard, {Queue: "nowhere"}})
+	e.refused("Heads with an unknown queue among them", err, ports.ErrUnknownQueue)
+}
+
+const ruleMinute = "TurnRequest: Stats are added to the queue's current minute"
+
+func historyCases() []namedCase {
+	return []namedCase{
+		{"adds statistics to the minute", ruleMinute, historyAdds},
+		{"adds up all shards", ruleMinute, historyShards},
+		{"lists from inclusive to exclusive, oldest first", "History: from inclusive to exclusive, oldest first", historyBounds},
+		{"keeps 24 hours", "History: a store keeps at least 24 hours", historyKeeps},
+	}
+}
+
+// measured are statistics that fill every kind of field.
+func measured(n uint64) *core.Stats {
+	s := &core.Stats{Processed: n, Failed: n + 1}
+	s.Wait.Observe(time.Duration(n) * time.Millisecond)
+	s.Run.Observe(time.Duration(n) * time.Second)
+	s.Run.Observe(1 << 62)
+	return s
+}
+
+func (h *holder) sendStats(s *core.Stats) {
+	h.e.tb.Helper()
+	r := h.request(0)
+	r.Stats = s
+	h.send(r)
+}
+
+func historyAdds(e *env) {
+	h := e.acquire("n1")
+	want := measured(3)
+	want.Add(measured(5))
+	h.sendStats(measured(3))
+	h.sendStats(measured(5))
+	first := ports.Minute{At: start.Minute(), Stats: *want}
+	e.history(ports.HistoryRequest{Queue: orders}, first)
+	e.clock.Advance(time.Minute)
+	h.sendStats(measured(7))
+	e.history(ports.HistoryRequest{Queue: orders}, first,
+		ports.Minute{At: start.Add(time.Minute).Minute(), Stats: *measured(7)})
+}
+
+func historyShards(e *env) {
+	e.declare("wide", 2)
+	want := &core.Stats{}
+	for i, s := range core.Shards("wide", 2) {
+		e.acquireBy(e.acquireRequest(s, "n1")).sendStats(measured(uint64(i + 1)))
+		want.Add(measured(uint64(i + 1)))
+	}
+	e.acquire("n1").sendStats(measured(9))
+	e.history(ports.HistoryRequest{Queue: "wide"}, ports.Minute{At: start.Minute(), Stats: *want})
+}
+
+func historyBounds(e *env) {
+	h := e.acquire("n1")
+	var all []ports.Minute
+	for n := uint64(1); n <= 4; n++ {
+		h.sendStats(measured(n))
+		all = append(all, ports.Minute{At: e.now().Minute(), Stats: *measured(n)})
+		e.clock.Advance(2 * time.Minute)
+	}
+	e.history(ports.HistoryRequest{Queue: orders}, all...)
+	e.history(ports.HistoryRequest{Queue: orders, From: all[1].At, To: all[3].At}, all[1:3]...)
+	e.history(ports.HistoryRequest{Queue: orders, From: all[1].At + 1}, all[2:]...)
+	e.history(ports.HistoryRequest{Queue: orders, To: all[0].At + 1}, all[:1]...)
+	e.history(ports.HistoryRequest{Queue: orders, From: all[3].At + 1})
+}
+
+func historyKeeps(e *env) {
+	h := e.acquire("n1")
+	h.sendStats(measured(1))
+	first := ports.Minute{At: start.Minute(), Stats: *measured(1)}
+	e.clock.Set(first.At.Add(24 * time.Hour))
+	h.sendStats(measured(2))
+	e.history(ports.HistoryRequest{Queue: orders}, first, ports.Minute{At: e.now().Minute(), Stats: *measured(2)})
+}

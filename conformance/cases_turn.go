@@ -1,0 +1,201 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const ruleEmpty = "Turn: with nothing to settle, no statistics, nothing to claim and no orphan it writes nothing, does not renew and does not use up its number"
+
+func turnCases() []namedCase {
+	return []namedCase{
+		{"uses up its number when it claims", "Turn: last+1: settle, renew, claim; the number is used up", turnNumbers},
+		{"renews the lease", "Turn: settles what is finished, renews the lease and claims, in this order", turnRenews},
+		{"refuses an older number", "Turn: less: ErrStaleTurn, nothing is written", turnStale},
+		{"refuses a number ahead", "Turn: more: ErrLeaseLost, nothing is written: the store has lost turns", turnAhead},
+		{"starts again at 1 with a new lease", "Turn: the last number carried out under this lease, 0 after Acquire", turnNewLease},
+		{"uses no number when there is nothing to do", ruleEmpty, turnEmpty},
+		{"does not renew when there is nothing to do", ruleEmpty, turnEmptyRenewsNot},
+		{"counts when it has statistics only", ruleEmpty, turnStatsOnly},
+		{"counts when all it settles is skipped", ruleEmpty, turnSkippedOnly},
+		{"settles before it claims", "Turn: claiming: put-backs of this turn included", turnSettlesFirst},
+		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", turnLate},
+		{"is refused after a take-over", "Turn: ErrLeaseLost if the owner or the token is not the shard's", turnTakenOver},
+		{"refuses a bad request", "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements", turnInvalid},
+		{"settles 256 jobs", "TurnRequest: Settle is applied in order, at most core.MaxTurnJobs", turnSettlesMany},
+		{"marks what it claims", "Turn: a claimed job keeps the mark (token, number)", turnMarks},
+	}
+}
+
+func turnNumbers(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	for number := int64(1); number <= 2; number++ {
+		reply := h.turn(1)
+		e.same("the number carried out", reply.Last, number)
+		e.same("how many it claimed", len(reply.Claims), 1)
+	}
+}
+
+func turnRenews(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	e.clock.Advance(20 * time.Second)
+	r := h.request(1)
+	r.TTL = time.Minute
+	reply := h.send(r)
+	e.same("the store's clock", reply.Now, e.now())
+	e.same("how long the lease lasts", reply.Remaining, time.Minute)
+	e.clock.Advance(time.Minute - time.Microsecond)
+	_, err := e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n2"))
+	e.refused("Acquire of the renewed lease", err, ports.ErrLeaseHeld)
+}
+
+func turnStale(e *env) {
+	e.pushIDs("a", "b", "c")
+	h := e.acquire("n1")
+	first := h.request(1)
+	claims := h.send(first).Claims
+	h.one()
+	e.clock.Advance(time.Second)
+	e.unchanged("a stale turn", func() {
+		h.refused("an older turn", first, ports.ErrStaleTurn)
+		first.Settle, first.Want = []core.Settlement{done(claims[0])}, 2
+		h.refused("an older turn with other work", first, ports.ErrStaleTurn)
+	})
+}
+
+func turnAhead(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	c := h.one()
+	e.clock.Advance(time.Second)
+	r := h.request(1, done(c))
+	r.Number++
+	e.unchanged("a turn ahead", func() { h.refused("a turn ahead", r, ports.ErrLeaseLost) })
+	e.same("the next turn in order", ids(h.claim(1)), []string{"b"})
+}
+
+func turnNewLease(e *env) {
+	e.pushIDs("a", "b", "c")
+	h := e.acquire("n1")
+	h.one()
+	h.one()
+	next := e.acquire("n1")
+	next.orphans()
+	e.same("the claims of the new lease", ids(next.claim(1)), []string{"c"})
+}
+
+func turnEmpty(e *env) {
+	e.push(entryAt("later", "p", 1, start.Add(time.Hour)))
+	h := e.acquire("n1")
+	for _, want := range []int{0, 1, 100} {
+		reply := h.turn(want)
+		e.same("the number carried out", reply.Last, int64(0))
+	}
+	e.pushIDs("a")
+	e.same("the first turn with work", h.one().Mark.Number, int64(1))
+	e.same("an empty turn after it", h.turn(1).Last, int64(1))
+}
+
+func turnEmptyRenewsNot(e *env) {
+	h := e.acquire("n1")
+	e.clock.Advance(10 * time.Second)
+	e.unchanged("an empty turn", func() {
+		reply := h.turn(1)
+		e.same("how long the lease lasts", reply.Remaining, ttl-10*time.Second)
+		e.same("the store's clock", reply.Now, e.now())
+	})
+	e.clock.Advance(20*time.Second + time.Microsecond)
+	e.acquire("n2")
+}
+
+func turnStatsOnly(e *env) {
+	h := e.acquire("n1")
+	e.clock.Advance(10 * time.Second)
+	r := h.request(0)
+	r.Stats = &core.Stats{Processed: 3}
+	reply := h.send(r)
+	e.same("the number carried out", reply.Last, int64(1))
+	e.same("how long the lease lasts", reply.Remaining, ttl)
+}
+
+func turnSkippedOnly(e *env) {
+	h := e.acquire("n1")
+	reply := h.settle(core.Settlement{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	e.same("the skipped", reply.Skipped, []int{0})
+	e.same("the number carried out", reply.Last, int64(1))
+}
+
+func turnSettlesFirst(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	c := h.one()
+	claims := h.turn(2, untouched(c)).Claims
+	e.same("the claims", ids(claims), []string{"a", "b"})
+	e.same("the new mark", claims[0].Mark, core.Mark{Token: h.lease.Token, Number: 2})
+	e.same("a turn that fails it at once", ids(h.turn(2, failed(claims[0], "boom", 0)).Claims), []string{"a"})
+}
+
+func turnLate(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	c := h.one()
+	e.clock.Advance(10 * ttl)
+	reply := h.turn(1, done(c))
+	e.same("the claims", ids(reply.Claims), []string{"b"})
+	e.same("how long the lease lasts", reply.Remaining, ttl)
+	e.same("what was processed", e.counts().Processed, int64(1))
+}
+
+func turnTakenOver(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	c := h.one()
+	repeat := h.request(1)
+	repeat.Number = h.number
+	e.clock.Advance(2 * ttl)
+	e.acquire("n2")
+	e.unchanged("a turn after the take-over", func() {
+		h.refused("the next turn", h.request(1, done(c)), ports.ErrLeaseLost)
+		h.refused("the last turn again", repeat, ports.ErrLeaseLost)
+		h.lost()
+	})
+}
+
+func turnInvalid(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	for _, change := range []func(*ports.TurnRequest){
+		func(r *ports.TurnRequest) { r.Number = 0 },
+		func(r *ports.TurnRequest) { r.Number = -1 },
+		func(r *ports.TurnRequest) { r.TTL = 0 },
+		func(r *ports.TurnRequest) { r.TTL = time.Millisecond - 1 },
+		func(r *ports.TurnRequest) { r.Settle = make([]core.Settlement, core.MaxTurnJobs+1) },
+	} {
+		r := h.request(1)
+		change(&r)
+		e.unchanged("a refused turn", func() { h.refused("a bad turn", r, ports.ErrInvalidRequest) })
+	}
+}
+
+func turnSettlesMany(e *env) {
+	pushMany(e, core.MaxTurnJobs)
+	h := e.acquire("n1")
+	reply := h.turn(1, settleAll(h.claim(core.MaxTurnJobs), done)...)
+	e.same("the skipped", reply.Skipped, nil)
+	e.same("the claims after it", reply.Claims, nil)
+	e.same("what was processed", e.counts().Processed, int64(core.MaxTurnJobs))
+}
+
+func turnMarks(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	for number := int64(1); number <= 2; number++ {
+		c := h.one()
+		e.same("the mark", c.Mark, core.Mark{Token: h.lease.Token, Number: number})
+		e.same("the claimed job", e.claimed(c.ID), c)
+	}
+}

@@ -1,0 +1,52 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// Run holds a store to the contract of package ports: the named cases, each on
+// a fresh backend, the worked cases of docs/rules.md, random histories beside
+// the model, handles that race, and replies that fail or are lost.
+func Run(t *testing.T, f Factory) {
+	t.Helper()
+	for _, g := range groups(probe(t, f)) {
+		t.Run(g.Name, func(t *testing.T) {
+			for _, c := range g.Cases {
+				t.Run(c.Name, func(t *testing.T) {
+					t.Parallel()
+					c.run(t, f)
+				})
+			}
+		})
+	}
+}
+
+// probe opens a store to see which extras it has.
+func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, newClock().Now)() }
+
+// groups are the named cases for a store with its extras.
+func groups(store ports.ShardStore) []group {
+	all := []group{
+		{"declare", declareCases()},
+		{"push", pushCases()},
+		{"input", inputCases()},
+		{"acquire", acquireCases()},
+		{"orphan", orphanCases()},
+		{"lease", leaseCases()},
+		{"turn", turnCases()},
+		{"repeat", repeatCases()},
+		{"skip", skipCases()},
+		{"settle", settleCases()},
+		{"claim", claimCases()},
+		{"recovered", recoveredCases()},
+		{"head", headCases()},
+		{"pause", pauseCases()},
+		{"cancel", cancelCases()},
+		{"registry", registryCases()},
+		{"stats", statsCases()},
+		{"history", historyCases()},
+	}
+	return all
+}
