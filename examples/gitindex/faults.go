@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// errInjected is the failure that -fail asks for.
+var errInjected = errors.New("injected failure")
+
+// slowness is how long a slow call sleeps.
+const slowness = 20 * time.Millisecond
+
+// faults makes handlers fail, panic and sleep, each in a share of the calls.
+type faults struct {
+	fail, panics, slow float64
+
+	mu     sync.Mutex
+	random *rand.Rand
+	count  faultCount
+}
+
+// faultCount is what was done to handlers.
+type faultCount struct {
+	failed, panicked, slowed int64
+}
+
+// newFaults draws from the seed. The same seed gives the same draws; which call
+// gets which depends on the order of the lanes.
+func newFaults(fail, panics, slow float64, seed uint64) *faults {
+	return &faults{fail: fail, panics: panics, slow: slow, random: rand.New(rand.NewPCG(seed, 2))}
+}
+
+// wrap is next with faults: one that fails or panics does so when next has done
+// none, some or all of the events, as a crash would.
+func (f *faults) wrap(next handler) handler {
+	return func(ctx context.Context, id string, events []Event) error {
+		fate := f.draw(len(events))
+		if fate.slow {
+			time.Sleep(slowness)
+		}
+		if err := next(ctx, id, events[:fate.done]); err != nil {
+			return err
+		}
+		if fate.panics {
+			panic(fmt.Sprintf("injected panic after %d of %d events", fate.done, len(events)))
+		}
+		if fate.fails {
+			return fmt.Errorf("%w after %d of %d events", errInjected, fate.done, len(events))
+		}
+		return nil
+	}
+}
+
+// fate is what becomes of one call.
+type fate struct {
+	slow, panics, fails bool
+	// done is how many events are handled first.
+	done int
+}
+
+func (f *faults) draw(events int) fate {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := fate{done: events}
+	if f.random.Float64() < f.slow {
+		d.slow = true
+		f.count.slowed++
+	}
+	switch n := f.random.Float64(); {
+	case n < f.panics:
+		d.panics = true
+		f.count.panicked++
+	case n < f.panics+f.fail:
+		d.fails = true
+		f.count.failed++
+	default:
+		return d
+	}
+	d.done = f.random.IntN(events + 1)
+	return d
+}
+
+// counted is what was done so far.
+func (f *faults) counted() faultCount {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count
+}

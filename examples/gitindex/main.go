@@ -1,0 +1,140 @@
+// Gitindex replays the history of a git repository through Skein and checks the
+// result, which proves that events of one id are handled in order:
+//
+//	go run ./examples/gitindex -repo DIR -fail 0.05
+//
+// It pushes one event for each file that a commit of the first-parent history
+// changed; the id is the path. Handlers keep an index of what each path holds,
+// while they are made to fail, panic and be slow as the flags say. Each event says
+// what its path held before, which must be what the index holds; at the end
+// the index must equal git ls-tree -r HEAD. It exits with 1 where not.
+//
+// The first TERM or INT finishes what runs and reports, the second ends at once;
+// QUIT and TTIN print the stacks of all goroutines.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/internal/command"
+)
+
+// The exit statuses, besides 0.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// options are the flags.
+type options struct {
+	dir                string
+	lanes              int
+	fail, panics, slow float64
+	seed               uint64
+}
+
+func main() {
+	ctx, stop := command.Context(context.Background())
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// run is the whole command. Progress goes to stderr, the report to stdout.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseFlags(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return exitUsage
+	}
+	repo, err := openRepository(ctx, o.dir)
+	switch {
+	case errors.Is(err, errNoCommits):
+		fmt.Fprintf(stdout, "%s has no commits yet: there is nothing to replay\n", o.dir)
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "gitindex: %v\n", err)
+		return exitFailed
+	}
+	if repo.shallow {
+		fmt.Fprintf(stderr, "gitindex: %s is a shallow clone: its history begins where it was cut off\n", o.dir)
+	}
+	return perform(ctx, newReplay(repo, o), stdout, stderr)
+}
+
+// perform runs a replay and reports on it.
+func perform(ctx context.Context, r *replay, stdout, stderr io.Writer) int {
+	report := execute(ctx, r, stderr)
+	report.print(stdout)
+	if !report.ok() {
+		return exitFailed
+	}
+	return 0
+}
+
+// execute runs a replay, shows its progress and compares its index.
+func execute(ctx context.Context, r *replay, progress io.Writer) *report {
+	done := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() { showProgress(progress, r.repo.commits, r.tally.snapshot, done) })
+	start := time.Now()
+	err := r.run(ctx)
+	out := &report{ended: err, elapsed: time.Since(start), broken: &r.index.broken}
+	close(done)
+	shown.Wait()
+	out.counts, out.faults = r.tally.snapshot(), r.faults.counted()
+	files, applied := r.index.files()
+	out.applied = applied
+	if err == nil {
+		out.compared, out.ended = compare(ctx, r.repo, files)
+	}
+	return out
+}
+
+func parseFlags(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("gitindex", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.dir, "repo", ".", "a directory in a git repository, or a bare one")
+	flags.IntVar(&o.lanes, "lanes", 8, "how many handlers run at once")
+	flags.Float64Var(&o.fail, "fail", 0, "the share of handler calls that fail")
+	flags.Float64Var(&o.panics, "panic", 0, "the share of handler calls that panic")
+	flags.Float64Var(&o.slow, "slow", 0, "the share of handler calls that sleep for "+slowness.String())
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of what fails, panics and sleeps")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	err := o.validate()
+	if flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q: name the repository with -repo", flags.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gitindex: %v\n", err)
+	}
+	return o, err
+}
+
+func (o options) validate() error {
+	if o.lanes < 1 {
+		return fmt.Errorf("-lanes %d: give at least 1", o.lanes)
+	}
+	for _, share := range []float64{o.fail, o.panics, o.slow} {
+		if math.IsNaN(share) || share < 0 || share > 1 {
+			return fmt.Errorf("-fail, -panic or -slow %v: give a share from 0 to 1", share)
+		}
+	}
+	if o.fail+o.panics >= 1 {
+		return fmt.Errorf("-fail %v and -panic %v: together below 1, or nothing is ever done", o.fail, o.panics)
+	}
+	return nil
+}

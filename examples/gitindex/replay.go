@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+)
+
+// changes is the queue: its ids are paths. Retries come soon and never end,
+// since an event in the morgue would break its path's chain.
+var changes = skein.NewQueue[Event]("gitindex", skein.QueueOptions[Event]{
+	Shards:     24,
+	BatchSize:  50,
+	MaxRetries: 1_000_000,
+	Backoff:    func(int) time.Duration { return 5 * time.Millisecond },
+})
+
+// chunk is how many events one push carries.
+const chunk = 500
+
+// maxBacklog is how many events may wait, so that a history of any length fits
+// into memory.
+const maxBacklog = 100_000
+
+// replay pushes a repository's history and handles it, both at once.
+type replay struct {
+	repo   repository
+	lanes  int
+	index  *index
+	faults *faults
+	tally  *tally
+	// handle is what the queue calls: the index, with faults, counted.
+	handle handler
+}
+
+func newReplay(repo repository, o options) *replay {
+	r := &replay{
+		repo:   repo,
+		lanes:  o.lanes,
+		index:  newIndex(),
+		faults: newFaults(o.fail, o.panics, o.slow, o.seed),
+		tally:  newTally(),
+	}
+	r.handle = r.tally.wrap(r.faults.wrap(r.index.handle))
+	return r
+}
+
+// run returns when all events are handled and the server has drained. A context
+// that ends stops the pushing; the error is then its cause.
+func (r *replay) run(ctx context.Context) error {
+	store := memory.New(memory.Options{})
+	server := skein.NewServer(store, skein.ServerOptions{Lanes: r.lanes}, changes.Handler(r.handle))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		defer cancel()
+		served <- server.Run(ctx)
+	}()
+	err := r.push(ctx, skein.NewClient(store, skein.ClientOptions{}))
+	if err == nil {
+		err = r.tally.await(ctx, 0)
+	}
+	cancel()
+	if serveErr := <-served; serveErr != nil {
+		return fmt.Errorf("serve: %w", serveErr)
+	}
+	if errors.Is(err, context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// push streams the history into the queue.
+func (r *replay) push(ctx context.Context, client *skein.Client) error {
+	entries := make([]skein.Entry[Event], 0, chunk)
+	var position, commits int64
+	flush := func() error {
+		if err := r.tally.await(ctx, maxBacklog); err != nil {
+			return err
+		}
+		r.tally.pushing(len(entries), commits)
+		err := changes.PushMany(ctx, client, entries)
+		entries = entries[:0]
+		return err
+	}
+	err := r.repo.log(ctx, func(c change, seen int64) error {
+		position++
+		commits = seen
+		id, event := newEvent(position, c)
+		entries = append(entries, skein.Entry[Event]{
+			ID:      id,
+			Payload: event,
+			Options: []skein.PushOption{skein.Score(float64(position))},
+		})
+		if len(entries) < chunk {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	commits = r.repo.commits
+	return flush()
+}

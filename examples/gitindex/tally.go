@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// tally counts what is pushed and what becomes of it. It may be used by many
+// goroutines at once; one at a time may await.
+type tally struct {
+	// done has room for one: a job was done since it was last looked at.
+	done chan struct{}
+
+	mu     sync.Mutex
+	counts counts
+	ids    map[string]*idState
+}
+
+// counts are the figures of a run.
+type counts struct {
+	commits, pushed int64
+	// handled are the events of the jobs that are done.
+	handled int64
+	// calls are the calls of the handler, jobs those that ended without an
+	// error, retries those whose id's call before had ended with one.
+	calls, jobs, retries int64
+	// overlaps are the calls that began while another for their id ran.
+	overlaps int64
+}
+
+// idState is what the calls for one id have come to.
+type idState struct {
+	running int
+	failed  bool
+	// settled is the last position that a successful call has had.
+	settled int64
+}
+
+func newTally() *tally {
+	return &tally{done: make(chan struct{}, 1), ids: map[string]*idState{}}
+}
+
+// wrap is next with each call counted, one that panics too.
+func (t *tally) wrap(next handler) handler {
+	return func(ctx context.Context, id string, events []Event) error {
+		state := t.begin(id)
+		ok := false
+		defer func() { t.end(state, events, ok) }()
+		err := next(ctx, id, events)
+		ok = err == nil
+		return err
+	}
+}
+
+func (t *tally) begin(id string) *idState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state := t.ids[id]
+	if state == nil {
+		state = &idState{}
+		t.ids[id] = state
+	}
+	t.counts.calls++
+	if state.failed {
+		t.counts.retries++
+	}
+	if state.running > 0 {
+		t.counts.overlaps++
+	}
+	state.running++
+	return state
+}
+
+func (t *tally) end(state *idState, events []Event, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state.running--
+	state.failed = !ok
+	if !ok {
+		return
+	}
+	t.counts.jobs++
+	for _, e := range events {
+		if e.Position > state.settled {
+			state.settled = e.Position
+			t.counts.handled++
+		}
+	}
+	select {
+	case t.done <- struct{}{}:
+	default:
+	}
+}
+
+// pushing counts events that are about to be pushed, of a history that has come
+// to so many commits.
+func (t *tally) pushing(events int, commits int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts.pushed += int64(events)
+	t.counts.commits = commits
+}
+
+// snapshot is the figures at this moment.
+func (t *tally) snapshot() counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts
+}
+
+// stallChecks is for how many seconds no job may be done while some wait.
+const stallChecks = 60
+
+// await waits until at most backlog of the pushed events are not handled. It
+// returns the context's cause if that ends first, and an error if no job
+// was done for stallChecks seconds.
+func (t *tally) await(ctx context.Context, backlog int64) error {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	quiet, last := 0, int64(-1)
+	for {
+		c := t.snapshot()
+		if c.pushed-c.handled <= backlog {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-t.done:
+		case <-second.C:
+			quiet++
+			if c.jobs != last {
+				quiet, last = 0, c.jobs
+			}
+			if quiet >= stallChecks {
+				return fmt.Errorf("stalled: no job was done for %d s, and %d events wait", stallChecks, c.pushed-c.handled)
+			}
+		}
+	}
+}
