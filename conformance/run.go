@@ -47,6 +47,7 @@ func groups(store ports.ShardStore) []group {
 		{"registry", registryCases()},
 		{"stats", statsCases()},
 		{"history", historyCases()},
+		{"list", listCases()},
 	}
 	return all
 }
