@@ -31,6 +31,8 @@ type Engine struct {
 	// stop is closed when the node is to stop.
 	stop    chan struct{}
 	pollNow chan struct{}
+	// tickNow says that a shard waits for time to pass.
+	tickNow chan struct{}
 
 	lanesRunning sync.WaitGroup
 	renewals     sync.WaitGroup
@@ -47,6 +49,7 @@ func New(store Store, cfg Config) *Engine {
 		health:   health{log: cfg.Logger},
 		stop:     make(chan struct{}),
 		pollNow:  make(chan struct{}, 1),
+		tickNow:  make(chan struct{}, 1),
 	}
 }
 
@@ -146,7 +149,7 @@ func (e *Engine) serve(ctx context.Context, endCalls func()) {
 	var helping, turning sync.WaitGroup
 	helping.Go(func() { e.keep(helpers) })
 	helping.Go(func() { e.announce(helpers) })
-	helping.Go(func() { every(e.cfg.PollInterval/2, helpers, e.tick) })
+	helping.Go(func() { e.tickAll(helpers) })
 	helping.Go(func() { e.pollAll(e.stop) })
 	if n, ok := e.store.(ports.Notifier); ok {
 		helping.Go(func() { e.listen(ctx, n) })

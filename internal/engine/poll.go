@@ -65,37 +65,13 @@ func (s *shard) quiet(now time.Time) bool {
 // polled takes a head asked for at a time, unless a turn has told more since.
 func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()
-	if s.lease.held && !s.turns.inFlight && !s.turns.ended.After(asked) {
-		s.store = h
-		s.publish()
-	}
-	s.mu.Unlock()
-	signal(s.lane.wake)
-}
-
-// tick gives each shard a turn that has something waiting: jobs that should go
-// back, statistics, or a running batch whose cancels are to be learnt.
-func (e *Engine) tick() {
-	now := time.Now()
-	for _, s := range e.shards {
-		s.tick(now)
-	}
-}
-
-func (s *shard) tick(now time.Time) {
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.lease.held {
+	if h == s.store || !s.lease.held || s.turns.inFlight || s.turns.ended.After(asked) {
 		return
 	}
-	poll := s.node.cfg.PollInterval
-	if s.running != nil && now.Sub(s.turns.ended) >= poll {
-		s.turns.due = true
-	}
-	since, waiting := s.buffer.oldest()
-	if s.turns.due || s.stats.due(now) || waiting && now.Sub(since) >= poll {
-		signal(s.kick)
-	}
+	s.store = h
+	s.publish()
+	signal(s.lane.wake)
 }
 
 // listen hands the store's wake-ups to the shards, and after each start lets the

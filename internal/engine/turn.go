@@ -207,4 +207,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	s.publish()
 	s.mu.Unlock()
 	signal(s.lane.wake)
+	if len(r.Claims) > 0 {
+		signal(s.node.tickNow)
+	}
 }

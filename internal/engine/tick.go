@@ -1,0 +1,43 @@
+package engine
+
+import "time"
+
+// tickAll looks twice each poll interval at shards that wait for time to pass,
+// while there are any, until stop is closed. Each gets a turn when jobs should go
+// back, statistics are to be sent, or a running batch may have been cancelled.
+func (e *Engine) tickAll(stop <-chan struct{}) {
+	for {
+		select {
+		case <-e.tickNow:
+		case <-stop:
+			return
+		}
+		if !pause(e.cfg.PollInterval/2, stop) {
+			return
+		}
+		now := time.Now()
+		for _, s := range e.shards {
+			if s.tick(now) {
+				signal(e.tickNow)
+			}
+		}
+	}
+}
+
+// tick reports whether to look again.
+func (s *shard) tick(now time.Time) (again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lease.held {
+		return false
+	}
+	poll := s.node.cfg.PollInterval
+	if s.running != nil && now.Sub(s.turns.ended) >= poll {
+		s.turns.due = true
+	}
+	since, waiting := s.buffer.oldest()
+	if s.turns.due || s.stats.due(now) || waiting && now.Sub(since) >= poll {
+		signal(s.kick)
+	}
+	return s.running != nil || waiting || s.stats.any
+}
