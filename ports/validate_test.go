@@ -1,0 +1,115 @@
+package ports_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestValidate(t *testing.T) {
+	type request interface{ Validate() error }
+	var (
+		shard    = core.Shard{Queue: "orders", Index: 3}
+		noShard  = core.Shard{Queue: "orders", Index: -1}
+		tooMany  = make([]string, ports.MaxStep+1)
+		entries  = []core.Entry{{ID: "a"}, {ID: "b"}}
+		deadRefs = make([]ports.DeadRef, ports.MaxStep+1)
+		settle   = make([]core.Settlement, core.MaxTurnJobs+1)
+	)
+	tests := []struct {
+		name string
+		r    request
+		want error
+	}{
+		{"declare", &ports.DeclareRequest{Queue: "orders", Shards: 5}, nil},
+		{"declare without a name", &ports.DeclareRequest{Shards: 5}, core.ErrInvalidQueue},
+		{"declare without shards", &ports.DeclareRequest{Queue: "orders"}, core.ErrInvalidQueue},
+
+		{"push", &ports.PushRequest{Queue: "orders", Shards: 5, Entries: entries}, nil},
+		{"push nothing", &ports.PushRequest{Queue: "orders", Shards: 5}, nil},
+		{"push to no queue", &ports.PushRequest{Shards: 5, Entries: entries}, core.ErrInvalidQueue},
+		{"push by an unknown rule", &ports.PushRequest{Queue: "orders", Shards: 5, Rule: core.PushRule{Kind: 99}}, core.ErrInvalidRule},
+		{"push by a negative limit", &ports.PushRequest{Queue: "orders", Shards: 5, Rule: core.PushRule{Limit: -1}}, core.ErrInvalidRule},
+		{"push for no id", &ports.PushRequest{Queue: "orders", Shards: 5, Entries: []core.Entry{{}}}, core.ErrInvalidID},
+		{"push no number", &ports.PushRequest{Queue: "orders", Shards: 5,
+			Entries: []core.Entry{{ID: "a", Payload: core.Payload{Score: math.NaN()}}}}, core.ErrInvalidScore},
+
+		{"acquire", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1, TTL: time.Millisecond}, nil},
+		{"acquire without an owner", &ports.AcquireRequest{Shard: shard, Attempt: 1, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"acquire before the first attempt", &ports.AcquireRequest{Shard: shard, Owner: "me", TTL: time.Second}, ports.ErrInvalidRequest},
+		{"acquire for no time", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1}, ports.ErrInvalidRequest},
+		{"acquire for less than 1 ms", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1, TTL: time.Millisecond - 1}, ports.ErrInvalidRequest},
+
+		{"turn", &ports.TurnRequest{Number: 1, TTL: time.Second, Settle: settle[:core.MaxTurnJobs]}, nil},
+		{"turn 0", &ports.TurnRequest{TTL: time.Second}, ports.ErrInvalidRequest},
+		{"turn for a negative time", &ports.TurnRequest{Number: 1, TTL: -time.Second}, ports.ErrInvalidRequest},
+		{"turn with too many settlements", &ports.TurnRequest{Number: 1, TTL: time.Second, Settle: settle}, ports.ErrInvalidRequest},
+
+		{"renew", &ports.RenewRequest{TTL: time.Second}, nil},
+		{"renew for no time", &ports.RenewRequest{}, ports.ErrInvalidRequest},
+
+		{"announce", &ports.AnnounceRequest{Node: ports.Node{Owner: "me"}, TTL: time.Second}, nil},
+		{"announce nobody", &ports.AnnounceRequest{TTL: time.Second}, ports.ErrInvalidRequest},
+		{"announce for no time", &ports.AnnounceRequest{Node: ports.Node{Owner: "me"}}, ports.ErrInvalidRequest},
+
+		{"step over jobs", &ports.JobStep{Shard: shard}, nil},
+		{"step over as many jobs as can be", &ports.JobStep{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
+		{"step over too many jobs", &ports.JobStep{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},
+		{"step over the jobs of no shard", &ports.JobStep{Shard: noShard}, ports.ErrInvalidRequest},
+		{"step over the dead", &ports.DeadStep{Shard: shard, Entries: deadRefs[:ports.MaxStep]}, nil},
+		{"step over too many dead", &ports.DeadStep{Shard: shard, Entries: deadRefs}, ports.ErrInvalidRequest},
+		{"step over the dead of no shard", &ports.DeadStep{Shard: noShard}, ports.ErrInvalidRequest},
+		{"cancel", &ports.CancelRequest{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
+		{"cancel too many", &ports.CancelRequest{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},
+		{"cancel in no shard", &ports.CancelRequest{Shard: noShard}, ports.ErrInvalidRequest},
+		{"edit", &ports.EditRequest{Shard: shard, ID: "a"}, nil},
+		{"edit in no shard", &ports.EditRequest{Shard: noShard, ID: "a"}, ports.ErrInvalidRequest},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.r.Validate(); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPushNamesTheEntryThatIsRefused(t *testing.T) {
+	r := ports.PushRequest{Queue: "orders", Shards: 5, Entries: []core.Entry{{ID: "a"}, {ID: "b\n"}, {ID: ""}}}
+	err := r.Validate()
+	if want := `entry 1: invalid id: "b\n" has a control character; encode it`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestSizesHaveDefaultsAndBounds(t *testing.T) {
+	tests := []struct {
+		limit, page, step int
+	}{
+		{math.MinInt, ports.DefaultPage, ports.MaxStep},
+		{0, ports.DefaultPage, ports.MaxStep},
+		{1, 1, 1},
+		{ports.MaxStep, ports.MaxStep, ports.MaxStep},
+		{ports.MaxPage, ports.MaxPage, ports.MaxStep},
+		{math.MaxInt, ports.MaxPage, ports.MaxStep},
+	}
+	for _, tt := range tests {
+		page := ports.PageRequest{Limit: tt.limit}
+		jobs, dead := ports.JobStep{Limit: tt.limit}, ports.DeadStep{Limit: tt.limit}
+		if page.Size() != tt.page || jobs.Size() != tt.step || dead.Size() != tt.step {
+			t.Errorf("a limit of %d: page %d, want %d; steps %d and %d, want %d",
+				tt.limit, page.Size(), tt.page, jobs.Size(), dead.Size(), tt.step)
+		}
+	}
+}
+
+func TestTurnCarriesTheBudget(t *testing.T) {
+	r := ports.TurnRequest{Want: 2, PerJob: 3, Bytes: 4}
+	if got, want := r.Budget(), (core.Budget{Jobs: 2, PerJob: 3, Bytes: 4}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
