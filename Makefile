@@ -1,0 +1,37 @@
+# How much the fuzzing and the large figures do; set them as you like.
+FUZZRUNS ?= 40000
+CHECKS ?= 10000
+REPO ?=
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: test lint fuzz bench long
+
+# Everything that must pass, from a fresh clone.
+test:
+	@scripts/need go git cc
+	@scripts/formatted
+	go vet ./...
+	go test -race -timeout 5m ./...
+
+# What reads the code instead of running it.
+lint:
+	@scripts/need go
+	@scripts/formatted
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+# FUZZRUNS of every fuzz target, some seconds each.
+fuzz:
+	@scripts/need go
+	@scripts/fuzz $(FUZZRUNS)
+
+bench:
+	@scripts/need go
+	go test -run '^$$' -bench . -benchmem ./...
+
+# The large figures, written to docs/evidence. REPO is the git repository to
+# replay; a large one is generated if it isn't given.
+long:
+	@scripts/need go git cc
+	@CHECKS=$(CHECKS) REPO=$(REPO) scripts/long
