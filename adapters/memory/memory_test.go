@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -93,6 +94,13 @@ func ids(claims []core.Claim) []string {
 		list[i] = claims[i].ID
 	}
 	return list
+}
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
+		store := memory.New(memory.Options{Clock: clock})
+		return func() ports.ShardStore { return store.Open() }
+	})
 }
 
 func TestHandlesShareABackend(t *testing.T) {

@@ -172,7 +172,8 @@ func (l *sorted[V]) chunkOf(at place) int {
 }
 
 // tidy drops a chunk that became empty, unless it is the only one, and joins it
-// with the next where both are nearly empty, so that many removals leave no trail.
+// with a neighbour where both are nearly empty, so that many removals leave no
+// trail.
 func (l *sorted[V]) tidy(i int) {
 	c := l.chunks[i]
 	switch {
@@ -180,10 +181,21 @@ func (l *sorted[V]) tidy(i int) {
 		c.from, c.to = 0, 0
 	case c.len() == 0:
 		l.drop(i)
-	case i+1 < len(l.chunks) && c.len()+l.chunks[i+1].len() <= chunkLen/2:
-		l.chunks[i+1].prepend(c)
-		l.drop(i)
+	case i > 0 && l.nearlyEmpty(i-1, i):
+		l.join(i - 1)
+	case i+1 < len(l.chunks) && l.nearlyEmpty(i, i+1):
+		l.join(i)
 	}
+}
+
+func (l *sorted[V]) nearlyEmpty(i, j int) bool {
+	return l.chunks[i].len()+l.chunks[j].len() <= chunkLen/2
+}
+
+// join moves a chunk into the next.
+func (l *sorted[V]) join(i int) {
+	l.chunks[i+1].prepend(l.chunks[i])
+	l.drop(i)
 }
 
 func (l *sorted[V]) drop(i int) {
