@@ -80,4 +80,3 @@ func allPages(r ports.PageRequest, pages pager, entries int) []string {
 	}
 	return append(got, "too many pages")
 }
-

@@ -48,6 +48,8 @@ func groups(store ports.ShardStore) []group {
 		{"stats", statsCases()},
 		{"history", historyCases()},
 		{"list", listCases()},
+		{"step", stepCases()},
+		{"morgue", morgueCases()},
 	}
 	return all
 }

@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// jobStep is Expedite, Bury or Delete.
+type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)
+
+// deadStep is Revive or Purge.
+type deadStep func(context.Context, ports.DeadStep) (ports.StepReply, error)
+
+// byIDs handles the jobs named.
+func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids})
+	e.must(err, "a step by ids")
+	return reply
+}
+
+// byLimit handles as many of all jobs that the method speaks of.
+func (e *env) byLimit(do jobStep, limit int) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, Limit: limit})
+	e.must(err, "a step over all")
+	return reply
+}
+
+// byRefs handles the dead payloads named.
+func (e *env) byRefs(do deadStep, refs ...ports.DeadRef) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Entries: refs})
+	e.must(err, "a step by entries")
+	return reply
+}
+
+// byAge handles as many of the entries that last changed before an instant.
+func (e *env) byAge(do deadStep, before core.Instant, limit int) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Before: before, Limit: limit})
+	e.must(err, "a step over all")
+	return reply
+}
+
+func whole(id string) ports.DeadRef { return ports.DeadRef{ID: id} }
+
+func parts(id string, data ...string) ports.DeadRef {
+	ref := ports.DeadRef{ID: id, Payloads: [][]byte{}}
+	for _, d := range data {
+		ref.Payloads = append(ref.Payloads, []byte(d))
+	}
+	return ref
+}
+
+// failAll pushes a job for each id and fails it: the error is "boom", and they
+// may run a second apart in the order given, the first in a second.
+func failAll(e *env, ids ...string) {
+	e.tb.Helper()
+	e.pushIDs(ids...)
+	h := e.acquire("failer")
+	var s []core.Settlement
+	for i, c := range h.claim(len(ids)) {
+		s = append(s, failed(c, "boom", time.Duration(i+1)*time.Second))
+	}
+	h.settle(s...)
+	h.release()
+}
+
+// buryAll buries a job of two payloads, p and q, for each id, a second apart,
+// and leaves the clock a second after the last.
+func buryAll(e *env, ids ...string) {
+	e.tb.Helper()
+	for _, id := range ids {
+		e.push(entryAt(id, "p", 1, 0), entryAt(id, "q", 2, 0))
+		e.byIDs(e.store.Bury, id)
+		e.clock.Advance(time.Second)
+	}
+}
+
+// deadIDs are the ids in the morgue of orders, by time.
+func (e *env) deadIDs() []string {
+	e.tb.Helper()
+	return e.morguePages(false)(wholePage(orders)).ids
+}

@@ -1,0 +1,211 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleAll     = "JobStep: IDs nil is all that the method speaks of; Limit is how many jobs to handle if no ids are given"
+	ruleClaimed = "Operator: a claimed job is never touched; only Cancel reaches it"
+)
+
+func stepCases() []namedCase {
+	return []namedCase{
+		{"expedite makes later jobs due", "Expedite: PerformAt = min(PerformAt, now)", expediteMakesDue},
+		{"expedite takes all, the latest first", "Expedite: all of the shard, the latest first, unless ids are given", expediteAll},
+		{"bury moves jobs whole and keeps their error", "Bury moves queued jobs whole to the morgue, keeping their error, or core.BuriedByHand where they have none", buryMoves},
+		{"bury merges into the morgue", ruleMorgue, buryMerges},
+		{"bury takes failed jobs, the earliest first", "Bury: those with a failure, the earliest first, unless ids are given", buryAllFailed},
+		{"delete removes jobs", "Delete removes queued jobs", deleteRemoves},
+		{"delete takes failed jobs, the earliest first", "Delete: those with a failure, the earliest first, unless ids are given", deleteAllFailed},
+		{"leaves claimed jobs alone", ruleClaimed, stepLeavesClaimed},
+		{"handles the queued job of a claimed id", ruleClaimed, stepQueuedOfClaimed},
+		{"ignores ids of other shards", "JobStep: ids of other shards are ignored", stepOtherShards},
+		{"handles nothing for no ids", "JobStep: nil is all that the method speaks of; a list without ids is not nil", stepNoIDs},
+		{"handles 500 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
+		{"counts nothing again", "Operator: what it has done already is not done twice, only not counted again", stepRepeats},
+		{"refuses a bad step", "JobStep.Validate, DeadStep.Validate, EditRequest.Validate: ErrInvalidRequest", stepInvalid},
+	}
+}
+
+func expediteMakesDue(e *env) {
+	failAll(e, "failed")
+	e.push(entryAt("later", "p", 1, start.Add(time.Hour)), entryAt("old", "p", 1, 12345), entryAt("other", "p", 1, start.Add(time.Hour)))
+	before := e.queued("failed")
+	reply := e.byIDs(e.store.Expedite, "later", "failed", "old", "never")
+	e.same("the reply", reply, ports.StepReply{Handled: 2, Now: start})
+	e.same("a later job", e.queued("later").State, fresh(start))
+	before.PerformAt = start
+	e.same("a failed job", e.queued("failed"), before)
+	e.same("a due job", e.queued("old").State, fresh(12345))
+	e.same("another job", e.queued("other").State, fresh(start.Add(time.Hour)))
+	e.same("the oldest", e.head(), due(12345))
+}
+
+func expediteAll(e *env) {
+	failAll(e, "r")
+	for i := range 4 {
+		e.push(entryAt(fmt.Sprint(i), "p", 1, start.Add(time.Duration(i)*time.Hour)))
+	}
+	e.same("the first step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, More: true, Now: start})
+	e.same("the latest", []core.Instant{e.queued("3").PerformAt, e.queued("2").PerformAt}, []core.Instant{start, start})
+	e.same("the others", []core.Instant{e.queued("1").PerformAt, e.queued("r").PerformAt},
+		[]core.Instant{start.Add(time.Hour), start.Add(time.Second)})
+	e.same("the second step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, Now: start})
+	e.same("the third step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Now: start})
+}
+
+func buryMoves(e *env) {
+	failAll(e, "failed")
+	e.push(entry("failed", "q", 0), entry("fresh", "p", 1), entry("fresh", "q", 2), entry("other", "p", 1))
+	e.clock.Advance(time.Second)
+	e.same("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Now: e.now()})
+	e.same("a failed job", e.dead("failed"), core.Dead{
+		ID: "failed", ChangedAt: e.now(), Error: "boom", Payloads: []core.Payload{pay("q", 0), pay("p", 1)},
+	})
+	e.same("a fresh job", e.dead("fresh"), core.Dead{
+		ID: "fresh", ChangedAt: e.now(), Error: core.BuriedByHand, Payloads: []core.Payload{pay("p", 1), pay("q", 2)},
+	})
+	e.same("the queued jobs", e.queuedIDs(), []string{"other"})
+}
+
+func buryMerges(e *env) {
+	h, c := claimedJob(e)
+	h.settle(buried(c, "first"))
+	e.push(entry("a", "p3", 1), entry("a", "p4", 4))
+	e.clock.Advance(time.Second)
+	e.byIDs(e.store.Bury, "a")
+	e.same("the morgue entry", e.dead("a"), core.Dead{
+		ID: "a", ChangedAt: e.now(), Error: core.BuriedByHand,
+		Payloads: []core.Payload{pay("p1", 1), pay("p3", 1), pay("p2", 2), pay("p4", 4)},
+	})
+}
+
+func buryAllFailed(e *env) {
+	failAll(e, "z", "y", "x")
+	e.pushIDs("fresh")
+	e.same("the first step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 2, More: true, Now: start})
+	e.same("the queued jobs", e.queuedIDs(), []string{"fresh", "x"})
+	e.same("the second step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 1, Now: start})
+	e.same("the dead", e.deadIDs(), []string{"x", "y", "z"})
+}
+
+func deleteRemoves(e *env) {
+	failAll(e, "failed")
+	e.pushIDs("a", "b")
+	e.same("the reply", e.byIDs(e.store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Now: start})
+	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
+	e.same("the dead", e.deadIDs(), nil)
+	counts := e.counts()
+	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retries}, [2]int64{1, 0})
+}
+
+func deleteAllFailed(e *env) {
+	failAll(e, "z", "y", "x")
+	e.pushIDs("fresh")
+	e.same("the first step", e.byLimit(e.store.Delete, 2), ports.StepReply{Handled: 2, More: true, Now: start})
+	e.same("the queued jobs", e.queuedIDs(), []string{"fresh", "x"})
+	e.same("the second step", e.byLimit(e.store.Delete, 1), ports.StepReply{Handled: 1, Now: start})
+	e.same("the queued jobs after it", e.queuedIDs(), []string{"fresh"})
+}
+
+// jobSteps are the methods that handle queued jobs.
+func (e *env) jobSteps() map[string]jobStep {
+	return map[string]jobStep{"Expedite": e.store.Expedite, "Bury": e.store.Bury, "Delete": e.store.Delete}
+}
+
+func stepLeavesClaimed(e *env) {
+	e.pushIDs("a")
+	e.acquire("n1").one()
+	for name, do := range e.jobSteps() {
+		e.unchanged(name, func() {
+			e.same("how many "+name+" handled", e.byIDs(do, "a").Handled, 0)
+			e.same("how many "+name+" handled of all", e.byLimit(do, 0).Handled, 0)
+		})
+	}
+}
+
+func stepQueuedOfClaimed(e *env) {
+	e.pushIDs("a")
+	c := e.acquire("n1").one()
+	for name, do := range e.jobSteps() {
+		e.push(entryAt("a", "q", 2, start.Add(time.Hour)))
+		e.same("how many "+name+" handled", e.byIDs(do, "a").Handled, 1)
+		e.same("the claimed job after "+name, e.claimed("a"), c)
+		e.byIDs(e.store.Delete, "a")
+	}
+}
+
+func stepOtherShards(e *env) {
+	e.declare("wide", 2)
+	s := core.Shards("wide", 2)
+	mine, other := idsOf(s[0], 2, 1)[0], idsOf(s[1], 2, 1)[0]
+	for name, do := range e.jobSteps() {
+		for _, id := range []string{mine, other} {
+			e.pushTo("wide", entryAt(id, "p", 1, start.Add(time.Hour)))
+		}
+		want := e.findIn("wide", other)
+		reply, err := do(e.ctx, ports.JobStep{Shard: s[0], IDs: []string{mine, other}})
+		e.must(err, name)
+		e.same("how many "+name+" handled", reply.Handled, 1)
+		e.same("the other shard's job", e.findIn("wide", other), want)
+	}
+}
+
+func stepNoIDs(e *env) {
+	failAll(e, "a")
+	e.push(entryAt("b", "p", 1, start.Add(time.Hour)))
+	for name, do := range e.jobSteps() {
+		e.unchanged(name, func() {
+			reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{}})
+			e.must(err, name)
+			e.same("how many "+name+" handled", reply.Handled, 0)
+		})
+	}
+}
+
+func stepLimit(e *env) {
+	entries := make([]core.Entry, ports.MaxStep+2)
+	for i := range entries {
+		entries[i] = entryAt(fmt.Sprint(i), "p", 1, start.Add(time.Hour))
+	}
+	e.push(entries...)
+	e.same("the step without a limit", e.byLimit(e.store.Expedite, 0), ports.StepReply{Handled: ports.MaxStep, More: true, Now: start})
+	e.push(entries...)
+	e.same("the rest", e.byLimit(e.store.Expedite, 0).Handled, 2)
+	e.clock.Advance(-time.Hour)
+	e.same("a step beyond the limit", e.byLimit(e.store.Expedite, 10*ports.MaxStep).Handled, ports.MaxStep)
+}
+
+func stepRepeats(e *env) {
+	for name, do := range e.jobSteps() {
+		failAll(e, name)
+		e.same("how many "+name+" handled", e.byIDs(do, name).Handled, 1)
+		e.unchanged(name+" repeated", func() {
+			e.same("how many it handled again", e.byIDs(do, name).Handled, 0)
+		})
+		e.byIDs(e.store.Delete, name)
+	}
+}
+
+func stepInvalid(e *env) {
+	below := core.Shard{Queue: orders, Index: -1}
+	for name, do := range e.jobSteps() {
+		_, err := do(e.ctx, ports.JobStep{Shard: below})
+		e.refused(name+" of a shard below 0", err, ports.ErrInvalidRequest)
+		_, err = do(e.ctx, ports.JobStep{Shard: e.shard, IDs: make([]string, ports.MaxStep+1)})
+		e.refused(name+" of too many ids", err, ports.ErrInvalidRequest)
+	}
+	for name, do := range e.deadSteps() {
+		_, err := do(e.ctx, ports.DeadStep{Shard: below})
+		e.refused(name+" of a shard below 0", err, ports.ErrInvalidRequest)
+		_, err = do(e.ctx, ports.DeadStep{Shard: e.shard, Entries: make([]ports.DeadRef, ports.MaxStep+1)})
+		e.refused(name+" of too many entries", err, ports.ErrInvalidRequest)
+	}
+	_, err := e.store.Edit(e.ctx, ports.EditRequest{Shard: below, ID: "a"})
+	e.refused("Edit in a shard below 0", err, ports.ErrInvalidRequest)
+}
