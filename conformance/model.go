@@ -18,9 +18,9 @@ import (
 // against it, so it is written to be read, not to be fast.
 type model struct {
 	clock func() time.Time
-	// reach says which of the jobs that earlier leases left can be handed over
-	// now, by id. nil is all of them.
-	reach func(id string) bool
+	// reach says which of the jobs that earlier leases left the turn of a number
+	// can hand over; 0 is Acquire. nil is all of them.
+	reach func(turn int64, id string) bool
 
 	mu     sync.Mutex
 	queues map[string]*modelQueue

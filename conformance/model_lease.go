@@ -29,7 +29,8 @@ type modelLease struct {
 func (l *modelLease) lasts(now core.Instant) bool { return !l.released && now < l.expires }
 
 func (l *modelLease) renew(now core.Instant, ttl time.Duration) {
-	l.expires, l.ttl = now.Add(ttl), ttl
+	l.expires = now.Add(ttl)
+	l.ttl = l.expires.Sub(now)
 }
 
 // remaining is never more than the TTL, however far the clock stepped back.
@@ -86,7 +87,7 @@ func (m *model) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 func (m *model) inherited(s *modelShard) []core.Claim {
 	var claims []core.Claim
 	for _, c := range s.orphans() {
-		if s.lease.handed[c.ID] || m.reach == nil || m.reach(c.ID) {
+		if s.lease.handed[c.ID] || m.reach == nil || m.reach(0, c.ID) {
 			s.lease.handed[c.ID] = true
 			claims = append(claims, c)
 		}

@@ -63,7 +63,7 @@ func (s *modelShard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnRep
 // carryOut does a turn of the next number, unless there is nothing to do.
 func (m *model) carryOut(q *modelQueue, s *modelShard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	reply := ports.TurnReply{Skipped: s.settle(r.Settle, now)}
-	given := m.handOver(s)
+	given := m.handOver(s, r.Number)
 	reply.Orphans = given
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, now)
@@ -106,10 +106,10 @@ func (s *modelShard) settle(settlements []core.Settlement, now core.Instant) (sk
 }
 
 // handOver gives the orphans that the lease was not told of yet.
-func (m *model) handOver(s *modelShard) []core.Claim {
+func (m *model) handOver(s *modelShard, turn int64) []core.Claim {
 	var claims []core.Claim
 	for _, c := range s.orphans() {
-		if !s.lease.handed[c.ID] && (m.reach == nil || m.reach(c.ID)) {
+		if !s.lease.handed[c.ID] && (m.reach == nil || m.reach(turn, c.ID)) {
 			s.lease.handed[c.ID] = true
 			claims = append(claims, c)
 		}

@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ask makes a call on the store and on the model and compares the answers. It
+// returns the model's.
+func ask[Q, A any](d *duel, what string, request Q, call func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
+	d.t.Helper()
+	d.t.Logf("%s %+v", what, request)
+	got, err := call(d.handle(), d.ctx, request)
+	d.model.reach = orphansOf(got)
+	want, wantErr := call(d.model, d.ctx, request)
+	if diff := differ(classOf(wantErr), classOf(err)); diff != "" {
+		d.t.Fatalf("%s failed otherwise than the model: %v, not %v (-want +got):\n%s", what, err, wantErr, diff)
+	}
+	if diff := differ(want, got); diff != "" && wantErr == nil {
+		d.t.Fatalf("%s answered otherwise than the model (-want +got):\n%s", what, diff)
+	}
+	return want, wantErr
+}
+
+// tell is ask for a call that answers nothing but an error.
+func tell[Q any](d *duel, what string, request Q, call func(ports.ShardStore, context.Context, Q) error) error {
+	d.t.Helper()
+	_, err := ask(d, what, request, func(s ports.ShardStore, ctx context.Context, r Q) (struct{}, error) {
+		return struct{}{}, call(s, ctx, r)
+	})
+	return err
+}
+
+// orphansOf makes the model hand over the orphans that the store did: it may be
+// late with them, and gives them with any later turn. That they are orphans, and
+// given once, the comparison shows.
+func orphansOf(answer any) func(turn int64, id string) bool {
+	var given []core.Claim
+	switch a := answer.(type) {
+	case ports.AcquireReply:
+		given = a.Claims
+	case ports.TurnReply:
+		given = a.Orphans
+	}
+	return func(_ int64, id string) bool {
+		return slices.ContainsFunc(given, func(c core.Claim) bool { return c.ID == id })
+	}
+}
+
+// differ says how two answers differ to a caller: empty is nil, and a head that
+// is none has no time.
+func differ(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return "" // nearly always, and much sooner than cmp knows
+	}
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b core.Head) bool { return plain(a) == plain(b) }))
+}
+
+// class is what a caller can learn from an error.
+type class struct {
+	Sentinels []string
+	Held      ports.HeldError
+	Entries   []int
+	Unknown   bool
+}
+
+func classOf(err error) class {
+	var c class
+	for _, sentinel := range []error{
+		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
+		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
+		ports.ErrInvalidRequest, ports.ErrFull,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore,
+		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
+	} {
+		if errors.Is(err, sentinel) {
+			c.Sentinels = append(c.Sentinels, sentinel.Error())
+		}
+	}
+	c.Unknown = err != nil && len(c.Sentinels) == 0
+	if held, ok := errors.AsType[*ports.HeldError](err); ok {
+		c.Held = *held
+	}
+	if push, ok := errors.AsType[*ports.PushError](err); ok {
+		c.Entries = push.Entries
+	}
+	return c
+}
