@@ -24,11 +24,8 @@ var (
 type Batch struct {
 	// Claims are read-only.
 	Claims []core.Claim
-	// Shard and Lane say where the batch runs.
-	Shard core.Shard
-	Lane  int
 
-	queue   *Queue
+	shard   *shard
 	token   int64
 	started time.Time
 
@@ -48,10 +45,7 @@ type Batch struct {
 const wholeBatch = -1
 
 func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
-	b := &Batch{
-		Claims: claims, Shard: s.id, Lane: s.lane.number,
-		queue: s.queue, token: s.lease.token, started: now, current: wholeBatch,
-	}
+	b := &Batch{Claims: claims, shard: s, token: s.lease.token, started: now, current: wholeBatch}
 	b.firstCtx.parent, b.firstCtx.batch = s.node.handlerCtx, b
 	b.ctx, b.handed = &b.firstCtx, &b.firstCtx
 	b.outcomes = b.firstOutcome[:]
@@ -60,6 +54,9 @@ func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
 	}
 	return b
 }
+
+// Shard is where the batch's jobs live.
+func (b *Batch) Shard() core.Shard { return b.shard.id }
 
 // Token is the fencing token of the lease that the batch runs under.
 func (b *Batch) Token() int64 { return b.token }
@@ -127,18 +124,6 @@ func (b *Batch) set(i int, o core.Outcome) {
 	b.outcomes[i] = o
 }
 
-// settleRest gives the outcome to every job that has none.
-func (b *Batch) settleRest(err error) {
-	o := b.outcomeOf(err)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.outcomes {
-		if b.outcomes[i].Kind == core.Undecided {
-			b.set(i, o)
-		}
-	}
-}
-
 func (b *Batch) outcomeOf(err error) core.Outcome {
 	switch {
 	case err == nil:
@@ -146,7 +131,7 @@ func (b *Batch) outcomeOf(err error) core.Outcome {
 	case b.interrupted(err):
 		return core.Outcome{Kind: core.Untouched}
 	}
-	return b.queue.Outcome(err)
+	return b.shard.queue.Outcome(err)
 }
 
 // interrupted reports whether err is no fault of the job: its context was ended
@@ -179,12 +164,19 @@ func (b *Batch) interrupt(cause error) {
 	b.ctx.end(cause)
 }
 
-// close ends the batch after its handler returned: what an operator has cancelled
-// ends as the operator chose. From then on the outcomes don't change.
-func (b *Batch) close() {
+// close ends the batch after its handler returned: jobs without an outcome get
+// that of the handler's error, and what an operator has cancelled ends as the
+// operator chose. From then on the outcomes don't change.
+func (b *Batch) close(err error) {
+	o := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ctx.end(context.Canceled)
+	for i := range b.outcomes {
+		if b.outcomes[i].Kind == core.Undecided {
+			b.set(i, o)
+		}
+	}
 	for i, drop := range b.dropped {
 		o := core.Outcome{Kind: core.Untouched}
 		if drop {
@@ -202,7 +194,7 @@ func (b *Batch) settlements(to []core.Settlement, jitter func() int) []core.Sett
 		if b.outcomes[i].Kind == core.Failed {
 			draw = jitter()
 		}
-		to = append(to, b.queue.Policy.Settle(&b.Claims[i], &b.outcomes[i], draw))
+		to = append(to, b.shard.queue.Policy.Settle(&b.Claims[i], &b.outcomes[i], draw))
 	}
 	return to
 }

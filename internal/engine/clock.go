@@ -26,8 +26,11 @@ func (c *storeClock) sync(now core.Instant) {
 	c.offset.Store(int64(now) - time.Since(c.start).Microseconds())
 }
 
+// time is this process's clock, monotonic and cheaper than time.Now.
+func (c *storeClock) time() time.Time { return c.start.Add(time.Since(c.start)) }
+
 // now is the estimate.
-func (c *storeClock) now() core.Instant { return c.at(time.Now()) }
+func (c *storeClock) now() core.Instant { return c.at(c.time()) }
 
 // at is the estimate for a time of this process.
 func (c *storeClock) at(t time.Time) core.Instant {

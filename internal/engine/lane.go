@@ -20,6 +20,9 @@ type lane struct {
 
 	heads   []core.Head
 	settled []core.Settlement
+	// now is when the last batch ended, if the lane has not waited since: the
+	// next one starts then.
+	now time.Time
 }
 
 func newLane(node *Engine, number int) *lane {
@@ -45,21 +48,26 @@ func (l *lane) run() {
 
 // round makes one choice and carries it out.
 func (l *lane) round() {
-	now := l.node.clock.now()
+	if l.now.IsZero() {
+		l.now = l.node.clock.time()
+	}
+	now := l.node.clock.at(l.now)
 	for i, s := range l.shards {
 		l.heads[i] = s.headNow()
 	}
 	choice := l.scheduler.Next(now, l.heads)
 	if choice.Index < 0 || choice.Index >= len(l.shards) {
 		l.wait(choice, now)
+		l.now = time.Time{}
 		return
 	}
 	s := l.shards[choice.Index]
 	l.at.Store(s)
-	b := s.take()
+	b := s.take(l.now)
 	if b == nil && l.fetch(s) {
-		b = s.take()
+		b = s.take(l.node.clock.time())
 	}
+	l.now = time.Time{}
 	ok := b != nil && l.execute(s, b)
 	l.scheduler.Ran(choice.Index, ok)
 }
@@ -109,9 +117,9 @@ func (l *lane) execute(s *shard, b *Batch) bool {
 	}
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
-		took := time.Since(b.started)
-		b.settleRest(err)
-		b.close()
+		l.now = l.node.clock.time()
+		took := l.now.Sub(b.started)
+		b.close(err)
 		if observer != nil {
 			event.Outcomes, event.Took = b.outcomes, took
 			observer.BatchEnd(b.handed, event)
@@ -126,5 +134,5 @@ func (l *lane) execute(s *shard, b *Batch) bool {
 // call runs the handler.
 func (l *lane) call(b *Batch) error {
 	ctx := b.handed
-	return Guard(func() error { return b.queue.Run(ctx, b) })
+	return Guard(func() error { return b.shard.queue.Run(ctx, b) })
 }

@@ -105,10 +105,9 @@ func (s *shard) answered() bool {
 }
 
 // take starts a batch from the buffer, or gives nil.
-func (s *shard) take() *Batch {
+func (s *shard) take(now time.Time) *Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	if !s.lease.held || s.paused || s.buffer.jobs == 0 || !now.Before(s.lease.until) {
 		return nil
 	}

@@ -1,0 +1,141 @@
+package skein_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// blank is a queue at default options whose jobs do nothing.
+var blank = skein.NewQueue("blank", skein.QueueOptions[[]byte]{Codec: skein.Raw{}})
+
+// countTo is a handler that stops the server after n jobs.
+func countTo(n int, stop func()) skein.Handler {
+	var done atomic.Int64
+	return blank.Handler(func(context.Context, string, [][]byte) error {
+		if done.Add(1) == int64(n) {
+			stop()
+		}
+		return nil
+	})
+}
+
+func serve(b *testing.B, store ports.ShardStore) {
+	ctx, stop := context.WithCancel(b.Context())
+	server := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, countTo(b.N, stop))
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := server.Run(ctx); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// BenchmarkEngine is the engine alone: one id a batch, on a store that always
+// has jobs and allocates nothing.
+func BenchmarkEngine(b *testing.B) {
+	serve(b, newEndless(blank.Name(), skein.DefaultShards))
+}
+
+// BenchmarkMemory handles a backlog of blank jobs, each with an id and a payload
+// of its own, on the memory store.
+func BenchmarkMemory(b *testing.B) {
+	store := memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	const chunk = 500
+	entries := make([]skein.Entry[[]byte], 0, chunk)
+	for i := range b.N {
+		entries = append(entries, skein.Entry[[]byte]{ID: "order-" + strconv.Itoa(i)})
+		if len(entries) < chunk && i < b.N-1 {
+			continue
+		}
+		if err := blank.PushMany(b.Context(), client, entries); err != nil {
+			b.Fatal(err)
+		}
+		entries = entries[:0]
+	}
+	serve(b, store)
+}
+
+// BenchmarkChannel is the measure for the others: what it costs to hand a job
+// from one goroutine to another and do nothing else.
+func BenchmarkChannel(b *testing.B) {
+	jobs := make(chan core.Claim)
+	go func() {
+		defer close(jobs)
+		for range b.N {
+			jobs <- core.Claim{}
+		}
+	}()
+	b.ResetTimer()
+	for range jobs {
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// endless is a store whose shards never run out of due jobs. Its replies share
+// their slices, so that it allocates nothing.
+type endless struct {
+	ports.ShardStore
+	now    core.Instant
+	claims [][]core.Claim
+}
+
+func newEndless(queue string, shards int) *endless {
+	s := &endless{now: core.InstantOf(time.Now()), claims: make([][]core.Claim, shards)}
+	for i := range 10_000 {
+		id := "order-" + strconv.Itoa(i)
+		shard := core.ShardOf(id, shards)
+		if len(s.claims[shard]) == core.MaxTurnJobs {
+			continue
+		}
+		s.claims[shard] = append(s.claims[shard], core.Claim{Job: core.Job{
+			ID: id, Payloads: []core.Payload{{}}, State: core.Pushed(core.When{}, s.now),
+		}})
+	}
+	return s
+}
+
+func (s *endless) Declare(context.Context, ports.DeclareRequest) (ports.DeclareReply, error) {
+	return ports.DeclareReply{Generation: 1}, nil
+}
+
+func (s *endless) Acquire(_ context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	return ports.AcquireReply{Token: 1, Now: s.now, Remaining: r.TTL}, nil
+}
+
+func (s *endless) Turn(_ context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return ports.TurnReply{
+		Last: r.Number, Now: s.now, Remaining: r.TTL,
+		Claims: s.claims[r.Lease.Shard.Index][:r.Want],
+		Head:   core.Head{Due: s.now, OK: true},
+	}, nil
+}
+
+func (s *endless) Renew(_ context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	return ports.RenewReply{Now: s.now, Remaining: r.TTL}, nil
+}
+
+func (s *endless) Release(context.Context, ports.Lease) error { return nil }
+
+func (s *endless) Heads(_ context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	heads := make([]core.Head, len(shards))
+	for i := range heads {
+		heads[i] = core.Head{Due: s.now, OK: true}
+	}
+	return ports.HeadsReply{Now: s.now, Heads: heads}, nil
+}
+
+func (s *endless) Announce(context.Context, ports.AnnounceRequest) (ports.AnnounceReply, error) {
+	return ports.AnnounceReply{Now: s.now}, nil
+}
+
+func (s *endless) Retire(context.Context, string) error { return nil }
