@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"iter"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -102,21 +100,10 @@ func (l *claimList) cancel(c *claim, drop bool) bool {
 	return true
 }
 
-// all yields the claims in the order they were claimed.
-func (l *claimList) all() iter.Seq[*claim] {
-	return func(yield func(*claim) bool) {
-		for c := l.first; c != nil; c = c.next {
-			if !yield(c) {
-				return
-			}
-		}
-	}
-}
-
 // pick lists the claims whose marks match, in the order they were claimed.
 func (l *claimList) pick(match func(core.Mark) bool) []core.Claim {
 	var picked []core.Claim
-	for c := range l.all() {
+	for c := l.first; c != nil; c = c.next {
 		if match(c.Mark) {
 			picked = append(picked, c.Claim)
 		}
@@ -130,7 +117,7 @@ func (l *claimList) cancels() []ports.Cancel {
 		return nil
 	}
 	list := make([]ports.Cancel, 0, l.cancelled)
-	for c := range l.all() {
+	for c := l.first; c != nil; c = c.next {
 		if c.cancelled {
 			list = append(list, ports.Cancel{ID: c.ID, Mark: c.Mark, Drop: c.drop})
 		}

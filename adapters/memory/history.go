@@ -33,7 +33,7 @@ func (h *history) add(now core.Instant, s *core.Stats) {
 	}
 	h.minutes[at].Add(s)
 	old, _ := h.find(now.Add(-kept).Minute())
-	h.minutes = slices.Delete(h.minutes, 0, old)
+	h.minutes = h.minutes[old:]
 }
 
 func (h *history) find(at core.Instant) (int, bool) {

@@ -68,14 +68,6 @@ func (l *lane) turn(want int, settle ...core.Settlement) ports.TurnReply {
 	return reply
 }
 
-func done(claims []core.Claim) []core.Settlement {
-	settle := make([]core.Settlement, len(claims))
-	for i := range claims {
-		settle[i] = core.Settlement{ID: claims[i].ID, Mark: claims[i].Mark, Processed: true}
-	}
-	return settle
-}
-
 // entries are n payloads for as many ids, with rising scores.
 func entries(n int) []core.Entry {
 	list := make([]core.Entry, n)
@@ -165,6 +157,39 @@ func BenchmarkTurn(b *testing.B) {
 			reportRate(b)
 		})
 	}
+}
+
+// BenchmarkHotID works one id with many payloads: the time is that of a payload.
+func BenchmarkHotID(b *testing.B) {
+	const waiting = 50_000
+	payloads := func(n int) []core.Entry {
+		list := entries(n)
+		for i := range list {
+			list[i].Data, list[i].ID = []byte(list[i].ID), "hot"
+		}
+		return list
+	}
+	b.Run("push", func(b *testing.B) {
+		l := work(b, memory.New(memory.Options{}), "orders", 1)
+		all := payloads(waiting + b.N)
+		l.push(all[:waiting]...)
+		b.ReportAllocs()
+		b.ResetTimer()
+		for n := range b.N {
+			l.push(all[waiting+n])
+		}
+	})
+	b.Run("claim and put back", func(b *testing.B) {
+		l := work(b, memory.New(memory.Options{}), "orders", 1)
+		l.push(payloads(waiting)...)
+		var back []core.Settlement
+		b.ReportAllocs()
+		b.ResetTimer()
+		for n := 0; n < b.N; n += core.MaxTurnPayloads {
+			c := l.turn(1, back...).Claims[0]
+			back = []core.Settlement{{ID: c.ID, Mark: c.Mark, Rest: core.Requeue}}
+		}
+	})
 }
 
 func reportRate(b *testing.B) {
