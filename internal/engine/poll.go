@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
 )
 
 // pollAll polls each interval, and when asked to, until stop is closed.
@@ -72,28 +71,4 @@ func (s *shard) polled(h core.Head, asked time.Time) {
 	s.store = h
 	s.publish()
 	signal(s.lane.wake)
-}
-
-// listen hands the store's wake-ups to the shards, and after each start lets the
-// poll see what it missed.
-func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
-	ids := make([]core.Shard, len(e.shards))
-	byID := make(map[core.Shard]*shard, len(e.shards))
-	for i, s := range e.shards {
-		ids[i], byID[s.id] = s.id, s
-	}
-	var retry backoff
-	for ctx.Err() == nil {
-		wakeups, err := n.Wakeups(ctx, ids)
-		if err == nil {
-			retry.reset()
-			signal(e.pollNow)
-			for id := range wakeups {
-				if s := byID[id]; s != nil {
-					s.wakeUp()
-				}
-			}
-		}
-		pause(retry.next(), ctx.Done())
-	}
 }
