@@ -48,6 +48,8 @@ type env struct {
 	clock *clock
 	open  func() ports.ShardStore
 	store ports.ShardStore
+	// another makes a second backend and opens it.
+	another func() ports.ShardStore
 
 	// shard is the one shard of the queue orders, which most cases work on.
 	shard    core.Shard
@@ -63,6 +65,7 @@ func newEnv(ctx context.Context, tb testing.TB, f Factory, rule string) *env {
 	open := f(tb, c.Now)
 	e := &env{
 		tb: tb, ctx: ctx, rule: rule, clock: c, open: open, store: open(),
+		another:  func() ports.ShardStore { return f(tb, c.Now)() },
 		shard:    core.Shard{Queue: orders},
 		declared: map[string]ports.Queue{},
 	}

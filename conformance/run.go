@@ -50,6 +50,14 @@ func groups(store ports.ShardStore) []group {
 		{"list", listCases()},
 		{"step", stepCases()},
 		{"morgue", morgueCases()},
+		{"store", storeCases()},
+		{"vectors", vectorCases()},
+	}
+	if _, ok := store.(ports.Notifier); ok {
+		all = append(all, group{"wakeups", wakeupCases()})
+	}
+	if _, ok := store.(ports.Settler); ok {
+		all = append(all, group{"settler", settlerCases()})
 	}
 	return all
 }

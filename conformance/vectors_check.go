@@ -1,0 +1,143 @@
+package conformance
+
+import (
+	"math"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+type mergeVectorCase struct {
+	Kind, Policy           string
+	Now                    core.Instant `json:"now_us"`
+	FirstPush              core.Instant `json:"first_push_us"`
+	Limit                  int64        `json:"limit_us"`
+	Queued, Coming, Merged jobVector
+}
+
+func mergeVector(e *env, id string, v *mergeVectorCase) {
+	e.tb.Helper()
+	switch v.Kind {
+	case "push":
+		mergePush(e, id, v)
+	case "revived":
+		mergeRevived(e, id, v)
+	case "failed", "returned", "recovered":
+		mergeReturned(e, id, v)
+	default:
+		e.tb.Fatalf("no such kind of merge: %q", v.Kind)
+	}
+	e.sameJob("the merged job", e.queued(id), id, &v.Merged)
+}
+
+func mergePush(e *env, id string, v *mergeVectorCase) {
+	e.tb.Helper()
+	if v.FirstPush != 0 {
+		e.clock.Set(v.FirstPush)
+	}
+	e.place(id, v.Queued.state(), v.Queued.payloads()...)
+	e.clock.Set(v.Now)
+	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
+	rule := core.PushRule{Kind: kinds[v.Policy], Limit: time.Duration(v.Limit) * time.Microsecond}
+	// One push may carry several payloads for the id; each merges by itself, to
+	// the same end.
+	e.pushBy(rule, v.Coming.entries(id)...)
+}
+
+func mergeRevived(e *env, id string, v *mergeVectorCase) {
+	e.tb.Helper()
+	e.clock.Set(v.Now)
+	e.push(v.Coming.entries(id)...)
+	e.byIDs(e.store.Bury, id)
+	e.place(id, v.Queued.state(), v.Queued.payloads()...)
+	e.byRefs(e.store.Revive, whole(id))
+}
+
+// mergeReturned needs a queued job with retries and an error while its id is
+// claimed. Such a job is what a cut claim leaves: a last payload is added to the
+// coming ones, the claim is cut in front of it, and the queued payloads are
+// pushed onto the rest. The merged job has the added payload too.
+//
+// The port gives the claimed job and the rest one PerformAt, so the returning
+// job gets its own by a delay, which is how a failure and a snooze do it. That
+// an untouched job keeps the time it was claimed with is a named case.
+func mergeReturned(e *env, id string, v *mergeVectorCase) {
+	e.tb.Helper()
+	added := pay("added", math.MaxFloat64)
+	e.clock.Set(max(v.Now, v.Queued.PerformAt))
+	e.place(id, v.Queued.state(), append(v.Coming.payloads(), added)...)
+	h := e.acquire("merger")
+	r := h.request(1)
+	r.PerJob = len(v.Coming.Payloads)
+	claims := h.send(r).Claims
+	if len(claims) != 1 {
+		e.tb.Fatalf("claimed %d jobs, want 1\nthe rule: %s", len(claims), e.rule)
+	}
+	e.push(v.Queued.entries(id)...)
+	e.clock.Set(v.Now)
+	h.settle(core.Settlement{ID: id, Mark: claims[0].Mark, Rest: core.Requeue, PutBack: core.PutBack{
+		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
+	}})
+	h.release()
+	v.Merged.Payloads = append(v.Merged.Payloads, payloadVector(added))
+}
+
+type failureVectorCase struct {
+	Job        jobVector
+	Now        core.Instant `json:"now_us"`
+	Error      string
+	MaxRetries int `json:"max_retries"`
+	Jitter     int
+	Outcome    struct {
+		Requeue *jobVector
+		Bury    *jobVector
+	}
+}
+
+func failureVector(e *env, id string, v *failureVectorCase) {
+	e.tb.Helper()
+	e.clock.Set(v.Now)
+	e.place(id, v.Job.state(), v.Job.payloads()...)
+	h := e.acquire("n1")
+	c := h.one()
+	e.sameJob("the claimed job", c.Job, id, &v.Job)
+	policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
+	h.settle(policy.Settle(&c, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter))
+	h.release()
+	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
+	want := core.Dead{}
+	if b := v.Outcome.Bury; b != nil {
+		want = core.Dead{ID: id, ChangedAt: v.Now, Error: b.Error, Payloads: b.payloads()}
+	}
+	e.same("what was buried", e.dead(id), want)
+}
+
+type recoveryVectorCase struct {
+	Job           jobVector
+	Now           core.Instant `json:"now_us"`
+	MaxRecoveries int          `json:"max_recoveries"`
+	Outcome       struct {
+		Requeue *jobVector
+		Buried  []payloadVector
+	}
+}
+
+func recoveryVector(e *env, id string, v *recoveryVectorCase) {
+	e.tb.Helper()
+	e.clock.Set(v.Now)
+	e.place(id, v.Job.state(), v.Job.payloads()...)
+	lost := e.acquire("n1").one()
+	e.sameJob("the claimed job", lost.Job, id, &v.Job)
+	h := e.acquire("n1")
+	left := h.orphans()
+	e.same("the job left", left, []core.Claim{lost})
+	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries}.Recover(&lost)
+	h.settle(s)
+	h.release()
+	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
+	want := core.Dead{}
+	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
+		want = core.Dead{ID: id, ChangedAt: v.Now, Error: s.BuryError, Payloads: b}
+	}
+	e.same("what was buried", e.dead(id), want)
+}
