@@ -10,65 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/skeinq/skein/internal/gitfixture"
 )
-
-// worktree is a git repository with files.
-type worktree struct {
-	t   *testing.T
-	dir string
-}
-
-// newWorktree makes one without commits, untouched by the settings and the
-// environment of whoever runs the tests.
-func newWorktree(t *testing.T, initArgs ...string) *worktree {
-	t.Helper()
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	w := &worktree{t: t, dir: t.TempDir()}
-	w.git(append([]string{"init", "--quiet"}, initArgs...)...)
-	w.git("symbolic-ref", "HEAD", "refs/heads/main")
-	return w
-}
-
-func (w *worktree) git(args ...string) string {
-	w.t.Helper()
-	cmd := gitfixture.Git(w.t.Context(), w.dir, args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		w.t.Fatalf("git %v: %v: %s", args, err, &stderr)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func (w *worktree) write(path, text string) {
-	w.t.Helper()
-	path = filepath.Join(w.dir, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// commit commits all files as they are, also if nothing changed.
-func (w *worktree) commit() string {
-	w.t.Helper()
-	w.git("add", "--all")
-	w.git("commit", "--quiet", "--allow-empty", "--message=x")
-	return w.git("rev-parse", "HEAD")
-}
-
-// submodule records a commit at a path that has no files.
-func (w *worktree) submodule(path, commit string) {
-	w.t.Helper()
-	w.git("update-index", "--add", "--cacheinfo", "160000,"+commit+","+path)
-	w.git("commit", "--quiet", "--message=x")
-}
 
 // told is a change in few words: its kind, path and modes.
 func told(changes []change) []string {
@@ -178,7 +120,7 @@ func runCommand(ctx context.Context, args ...string) (stdout, stderr string, sta
 }
 
 // TestUserSettings replays where a user's configuration and environment would
-// change what git log tells.
+// change what git tells. Each setting stays for those after it.
 func TestUserSettings(t *testing.T) {
 	w := newWorktree(t)
 	w.write("a", "1")
@@ -189,6 +131,7 @@ func TestUserSettings(t *testing.T) {
 	w.commit()
 	w.git("checkout", "--quiet", "main")
 	w.git("merge", "--quiet", "--no-ff", "--message=x", "side")
+	w.sign()
 	for _, setting := range []string{
 		"log.showSignature=true", "log.diffMerges=combined", "log.diffMerges=off", "diff.relative=true",
 		"diff.ignoreSubmodules=all", "diff.renames=copies", "color.ui=always", "log.showRoot=false", "core.abbrev=4",
