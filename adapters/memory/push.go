@@ -25,7 +25,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		return ports.PushReply{Now: s.b.now()}, nil
 	}
 	var reply ports.PushReply
-	for rest := byShard(r.Entries, r.Shards); len(rest) > 0; {
+	var few [16]routed // spares small pushes the memory
+	for rest := byShard(few[:0], r.Entries, r.Shards); len(rest) > 0; {
 		index, n := rest[0].shard, 1
 		for n < len(rest) && rest[n].shard == index {
 			n++
@@ -39,11 +40,12 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 // routed is an entry's shard and its position in the request.
 type routed struct{ shard, entry int }
 
-// byShard groups entries by shard, each group in the order of the request.
-func byShard(entries []core.Entry, shards int) []routed {
-	list := make([]routed, len(entries))
+// byShard groups entries by shard, each group in the order of the request, and
+// appends them to a list.
+func byShard(list []routed, entries []core.Entry, shards int) []routed {
+	list = slices.Grow(list, len(entries))
 	for i := range entries {
-		list[i] = routed{core.ShardOf(entries[i].ID, shards), i}
+		list = append(list, routed{core.ShardOf(entries[i].ID, shards), i})
 	}
 	slices.SortFunc(list, func(a, b routed) int {
 		if a.shard != b.shard {

@@ -57,6 +57,21 @@ func (l *sorted[V]) Last() (v V, ok bool) {
 	return last[len(last)-1].value, true
 }
 
+// CountTo counts the values whose key is at most the given one, up to a limit.
+func (l *sorted[V]) CountTo(key int64, limit int) int {
+	n := 0
+	for _, c := range l.chunks {
+		live := c.live()
+		for i := range live {
+			if n == limit || live[i].key > key {
+				return n
+			}
+			n++
+		}
+	}
+	return n
+}
+
 // Insert adds a value at a place that is free.
 func (l *sorted[V]) Insert(at place, v V) {
 	if len(l.chunks) == 0 {

@@ -89,24 +89,12 @@ func (s *shard) claim(r *ports.TurnRequest, now core.Instant) []core.Claim {
 			break
 		}
 		if claims == nil {
-			claims = make([]core.Claim, 0, s.dueAtMost(now, min(r.Want, core.MaxTurnJobs)))
+			claims = make([]core.Claim, 0, s.ready.CountTo(int64(now), min(r.Want, core.MaxTurnJobs)))
 			by = &claimer{owner: r.Lease.Owner, node: r.Node, lane: r.Lane, since: now}
 		}
 		claims = append(claims, s.take(e, n, mark, by))
 	}
 	return claims
-}
-
-// dueAtMost counts the ready jobs that are due, up to a limit.
-func (s *shard) dueAtMost(now core.Instant, limit int) int {
-	due := 0
-	for it := range s.ready.Scan(place{}, false) {
-		if due == limit || it.key > int64(now) {
-			break
-		}
-		due++
-	}
-	return due
 }
 
 // take claims the first n payloads of a ready job. What is left stays queued
