@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -37,7 +38,9 @@ const patience = time.Minute
 func (c namedCase) run(tb testing.TB, f Factory) {
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	c.Check(newEnv(ctx, tb, f, c.Rule))
+	e := newEnv(ctx, tb, f, c.Rule)
+	defer e.reportPanic()
+	c.Check(e)
 }
 
 // env is what a case works with: a backend, its clock, and one handle.
@@ -80,6 +83,15 @@ func (e *env) now() core.Instant { return core.InstantOf(e.clock.Now()) }
 func (e *env) errorf(format string, args ...any) {
 	e.tb.Helper()
 	e.tb.Errorf(format+"\nthe rule: %s", append(args, e.rule)...)
+}
+
+// reportPanic turns a panic into a failure: of a store, or of a case that was
+// given less than the contract promises.
+func (e *env) reportPanic() {
+	e.tb.Helper()
+	if p := recover(); p != nil {
+		e.errorf("the case can't go on: %v\n%s", p, debug.Stack())
+	}
 }
 
 // must ends the case if a call fails that the rule needs to succeed.

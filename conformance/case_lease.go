@@ -95,10 +95,23 @@ func (h *holder) claim(want int) []core.Claim {
 	return h.turn(want).Claims
 }
 
-// one claims one job, which must be there.
-func (h *holder) one() core.Claim {
+// one is the single job of a turn that wants one, which must be there.
+func (h *holder) one(settle ...core.Settlement) core.Claim {
 	h.e.tb.Helper()
-	claims := h.claim(1)
+	return h.only(h.request(1, settle...))
+}
+
+// cut claims one job but no more than so many of its payloads.
+func (h *holder) cut(payloads int) core.Claim {
+	h.e.tb.Helper()
+	r := h.request(1)
+	r.PerJob = payloads
+	return h.only(r)
+}
+
+func (h *holder) only(r ports.TurnRequest) core.Claim {
+	h.e.tb.Helper()
+	claims := h.send(r).Claims
 	if len(claims) != 1 {
 		h.e.tb.Fatalf("a turn that wants a job claimed %d, want 1\nthe rule: %s", len(claims), h.e.rule)
 	}

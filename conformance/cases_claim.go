@@ -164,9 +164,7 @@ func claimLeavesState(e *env) {
 	state := core.State{PerformAt: start - 5, RetryCount: 4, Recoveries: 2, FirstPush: start, Error: "boom"}
 	e.place("a", state, pay("p", 1), pay("q", 2))
 	h := e.acquire("n1")
-	r := h.request(1)
-	r.PerJob = 1
-	c := h.send(r).Claims[0]
+	c := h.cut(1)
 	e.same("the claimed job", c.Job, job("a", state, pay("p", 1)))
 	e.same("the rest", e.queued("a"), job("a", state, pay("q", 2)))
 }
@@ -184,11 +182,9 @@ func claimPassesOver(e *env) {
 func claimPassesOverRest(e *env) {
 	e.push(entry("a", "p", 1), entry("a", "q", 2))
 	h := e.acquire("n1")
-	r := h.request(1)
-	r.PerJob = 1
-	c := h.send(r).Claims[0]
+	c := h.cut(1)
 	e.same("the next turn", h.claim(10), nil)
-	e.same("the rest once it is settled", h.turn(1, done(c)).Claims[0].Payloads, []core.Payload{pay("q", 2)})
+	e.same("the rest once it is settled", h.one(done(c)).Payloads, []core.Payload{pay("q", 2)})
 }
 
 func claimMoves(e *env) {

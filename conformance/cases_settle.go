@@ -138,7 +138,7 @@ func settleKeepsMeta(e *env) {
 	p := core.Payload{Data: []byte("p"), Score: 0.1 + 0.2, Meta: []byte("meta")}
 	e.push(core.Entry{ID: "a", Payload: p})
 	h := e.acquire("n1")
-	c := h.turn(1, failed(h.one(), "boom", 0)).Claims[0]
+	c := h.one(failed(h.one(), "boom", 0))
 	e.same("the payload claimed again", c.Payloads, []core.Payload{p})
 	h.settle(buried(c, "no use"))
 	e.same("the dead payload", e.dead("a").Payloads, []core.Payload{p})
@@ -146,9 +146,9 @@ func settleKeepsMeta(e *env) {
 
 func settleKeepsError(e *env) {
 	h, c := claimedJob(e)
-	c = h.turn(1, failed(c, "boom", 0)).Claims[0]
+	c = h.one(failed(c, "boom", 0))
 	e.same("the claimed job's error", c.Error, "boom")
-	c = h.turn(1, snoozed(c, 0)).Claims[0]
+	c = h.one(snoozed(c, 0))
 	e.same("the error after a snooze", c.Error, "boom")
 	h.settle(failed(c, "crash", 0))
 	e.same("the newest error", e.queued("a").Error, "crash")
@@ -169,9 +169,7 @@ func settleMergesRecoveries(e *env) {
 	e.place("a", core.State{PerformAt: start, RetryCount: 2, Recoveries: 2, FirstPush: start, Error: "boom"},
 		pay("p", 1), pay("q", 2))
 	h := e.acquire("n1")
-	r := h.request(1)
-	r.PerJob = 1
-	c := h.send(r).Claims[0]
+	c := h.cut(1)
 	h.settle(failed(c, "crash", time.Minute))
 	e.same("the merged job", e.queued("a"), job("a", core.State{
 		PerformAt: start.Add(time.Minute), RetryCount: 3, Recoveries: 2, FirstPush: start, Error: "crash",
@@ -216,7 +214,7 @@ func settleClamps(e *env) {
 func settleLongError(e *env) {
 	h, c := claimedJob(e)
 	text := core.ErrorText(strings.Repeat("é'\"\\%s\n\t", core.MaxErrorBytes))
-	c = h.turn(1, failed(c, text, 0)).Claims[0]
+	c = h.one(failed(c, text, 0))
 	e.same("the job's error", c.Error, text)
 	h.settle(buried(c, text))
 	e.same("the morgue entry's error", e.dead("a").Error, text)

@@ -71,12 +71,12 @@ func skipEarlierMark(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	first := h.one()
-	second := h.turn(1, untouched(first)).Claims[0]
+	second := h.one(untouched(first))
 	e.same("the skipped", h.settle(done(first)).Skipped, []int{0})
 	e.same("the later claim", e.claimed("a"), second)
 	h = e.acquire("n1")
 	h.orphans()
-	third := h.turn(1, untouched(second)).Claims[0]
+	third := h.one(untouched(second))
 	e.same("the skipped under the next lease", h.settle(done(second), done(first)).Skipped, []int{0, 1})
 	e.same("the latest claim", e.claimed("a"), third)
 }

@@ -67,15 +67,10 @@ func mergeReturned(e *env, id string, v *mergeVectorCase) {
 	e.clock.Set(max(v.Now, v.Queued.PerformAt))
 	e.place(id, v.Queued.state(), append(v.Coming.payloads(), added)...)
 	h := e.acquire("merger")
-	r := h.request(1)
-	r.PerJob = len(v.Coming.Payloads)
-	claims := h.send(r).Claims
-	if len(claims) != 1 {
-		e.tb.Fatalf("claimed %d jobs, want 1\nthe rule: %s", len(claims), e.rule)
-	}
+	c := h.cut(len(v.Coming.Payloads))
 	e.push(v.Queued.entries(id)...)
 	e.clock.Set(v.Now)
-	h.settle(core.Settlement{ID: id, Mark: claims[0].Mark, Rest: core.Requeue, PutBack: core.PutBack{
+	h.settle(core.Settlement{ID: id, Mark: c.Mark, Rest: core.Requeue, PutBack: core.PutBack{
 		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
 	}})
 	h.release()

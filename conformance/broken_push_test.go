@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func losesPayload(s full) full {
+	h := hooked(s)
+	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		var kept []core.Entry
+		for _, en := range r.Entries {
+			if found, err := s.Find(ctx, r.Queue, en.ID); err == nil && found.Queued == nil {
+				kept = append(kept, en)
+			}
+		}
+		r.Entries = kept
+		return s.Push(ctx, r)
+	}
+	return h
+}
+
+func keepsLargerScore(s full) full {
+	h := hooked(s)
+	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		for i, en := range r.Entries {
+			found, err := s.Find(ctx, r.Queue, en.ID)
+			if err != nil || found.Queued == nil {
+				continue
+			}
+			for _, p := range found.Queued.Payloads {
+				if bytes.Equal(p.Data, en.Data) {
+					r.Entries[i].Score = math.Max(p.Score, en.Score)
+				}
+			}
+			if _, err := s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{en.ID}}); err != nil {
+				return ports.PushReply{}, err
+			}
+		}
+		return s.Push(ctx, r)
+	}
+	return h
+}
+
+func losesMeta(s full) full {
+	h := hooked(s)
+	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		for i := range r.Entries {
+			r.Entries[i].Meta = nil
+		}
+		return s.Push(ctx, r)
+	}
+	return h
+}
+
+func storesBeforeBad(s full) full {
+	h := hooked(s)
+	h.push = func(ctx context.Context, r ports.PushRequest) (reply ports.PushReply, err error) {
+		for _, en := range r.Entries {
+			r.Entries = []core.Entry{en}
+			if reply, err = s.Push(ctx, r); err != nil {
+				return reply, err
+			}
+		}
+		return reply, nil
+	}
+	return h
+}
+
+func ignoresGeneration(s full) full {
+	h := hooked(s)
+	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		r.Generation = 1
+		return s.Push(ctx, r)
+	}
+	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		r.Generation = 1
+		return s.Acquire(ctx, r)
+	}
+	return h
+}
+
+func roundsTime(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
+	rounded := func() time.Time { return clock().Truncate(time.Millisecond) }
+	backend := memory.New(memory.Options{Clock: rounded})
+	return func() ports.ShardStore { return backend.Open() }
+}
+
+func keepsToItself(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
+	return func() ports.ShardStore { return memory.New(memory.Options{Clock: clock}) }
+}

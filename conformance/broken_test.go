@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// brokenStore is a store that breaks one promise.
+type brokenStore struct {
+	name string
+	// caught is the case that must fail, named by the rule that the store breaks.
+	caught  string
+	factory Factory
+}
+
+func brokenStores() []brokenStore {
+	return []brokenStore{
+		{"loses a payload on merge", "push/unites payloads", wrapped(losesPayload)},
+		{"keeps the larger score", "push/keeps the smaller score", wrapped(keepsLargerScore)},
+		{"loses Meta", "push/keeps the Meta of the copy that stays", wrapped(losesMeta)},
+		{"rounds the time", "push/makes a fresh job at the store's now", roundsTime},
+		{"stores what comes before a bad entry", "input/refuses a push whole for one bad entry", wrapped(storesBeforeBad)},
+		{"ignores the generation", "input/refuses another shard count or generation", wrapped(ignoresGeneration)},
+		{"ignores the generation of an acquire", "acquire/refuses another shard count or generation", wrapped(ignoresGeneration)},
+		{"gives a held shard away", "acquire/refuses a held shard", wrapped(givesAway)},
+		{"gives tokens that go back with the clock", "acquire/gives larger tokens though the clock stepped back", tokensGoBack},
+		{"recovers twice on a late acquire", "acquire/resets nothing when it is repeated after turns", wrapped(resetsOnRepeat)},
+		{"strands the jobs of a dead owner", "orphan/pass to the next lease with their marks", wrapped(strandsOrphans)},
+		{"forgets the token", "lease/is shown by its shape", wrapped(forgetsToken)},
+		{"refuses a late turn", "turn/counts after the expiry", wrapped(refusesLate)},
+		{"renews by an empty turn", "turn/does not renew when there is nothing to do", wrapped(renewsWhenEmpty)},
+		{"applies a repeated turn twice", "repeat/counts nothing twice", wrapped(countsRepeats)},
+		{"claims more when a turn is repeated", "repeat/claims nothing more", wrapped(claimsOnRepeat)},
+		{"strands claims on a lost reply", "repeat/gives the same claims in their first order", wrapped(strandsClaims)},
+		{"lets a stale settlement touch a later claim", "skip/the mark of an earlier claim", wrapped(ignoresMarks)},
+		{"counts a skipped settlement", "skip/and count nothing", wrapped(countsSkipped)},
+		{"claims in order of id", "claim/takes the oldest first", wrapped(claimsByID)},
+		{"claims a claimed id", "claim/passes over claimed ids", wrapped(claimsClaimed)},
+		{"ignores the bytes", "claim/cuts a job at the bytes", wrapped(ignoresBytes)},
+		{"overtakes a recovered job", "recovered/is never overtaken", wrapped(forgetsRecoveries)},
+		{"claims when paused", "pause/stops claims", wrapped(ignoresPause)},
+		{"tells of a cancel once", "cancel/is reported in each reply until it is settled", wrapped(cancelsOnce)},
+		{"revives twice", "morgue/revive doubles nothing when it is repeated", wrapped(revivesTwice)},
+		{"gives an entry on two pages", "list/jobs come in every order, both ways", wrapped(pagesOverlap)},
+		{"keeps a handle's data to itself", "store/shares its data between handles", keepsToItself},
+		{"wakes nobody", "wakeups/tells of a push", wrapped(wakesNobody)},
+		{"settles one by one", "settler/settles all or none", wrapped(settlesOneByOne)},
+	}
+}
+
+// TestBrokenStoresFail holds the suite to its purpose: each broken store is
+// caught by the case that names its fault, and by that rule. Time is virtual, so
+// that a case which waits in vain for a store costs none.
+func TestBrokenStoresFail(t *testing.T) {
+	for _, b := range brokenStores() {
+		t.Run(b.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := caseNamed(t, b.caught)
+				reports := strings.Join(record(t, c, b.factory), "\n")
+				if reports == "" {
+					t.Fatalf("a store that %s passes %q", b.name, b.caught)
+				}
+				if !strings.Contains(reports, c.Rule) {
+					t.Errorf("the failure does not say the rule %q:\n%s", c.Rule, reports)
+				}
+			})
+		})
+	}
+}
+
+// The cases that catch broken stores pass on the store that these are made of,
+// also where the recorder looks.
+func TestHealthyStorePasses(t *testing.T) {
+	for _, b := range brokenStores() {
+		reports := record(t, caseNamed(t, b.caught), wrapped(func(s full) full { return s }))
+		if len(reports) > 0 {
+			t.Errorf("a healthy store fails %q:\n%s", b.caught, strings.Join(reports, "\n"))
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// afterTurn changes what a turn answers; again says that the turn was a repeat.
+func afterTurn(s full, change func(r ports.TurnRequest, reply *ports.TurnReply, again bool)) *hooks {
+	h := hooked(s)
+	last := map[ports.Lease]int64{}
+	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		if err == nil {
+			again := last[r.Lease] == r.Number
+			last[r.Lease] = reply.Last
+			change(r, &reply, again)
+		}
+		return reply, err
+	}
+	return h
+}
+
+// beforeTurn changes what a turn asks.
+func beforeTurn(s full, change func(ctx context.Context, r *ports.TurnRequest)) *hooks {
+	h := hooked(s)
+	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		change(ctx, &r)
+		return s.Turn(ctx, r)
+	}
+	return h
+}
+
+// addProcessed makes the counts of all queues larger by what is counted on top.
+func addProcessed(h *hooks, onTop *int64) full {
+	stats := h.stats
+	h.stats = func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+		all, err := stats(ctx, queues)
+		for i := range all {
+			all[i].Processed += *onTop
+		}
+		return all, err
+	}
+	return h
+}
+
+func countsRepeats(s full) full {
+	var onTop int64
+	h := afterTurn(s, func(r ports.TurnRequest, _ *ports.TurnReply, again bool) {
+		if again {
+			onTop += int64(len(r.Settle))
+		}
+	})
+	return addProcessed(h, &onTop)
+}
+
+func countsSkipped(s full) full {
+	var onTop int64
+	h := afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) {
+		onTop += int64(len(reply.Skipped))
+	})
+	return addProcessed(h, &onTop)
+}
+
+// claimsOnRepeat carries a repeated turn out as the next.
+func claimsOnRepeat(s full) full {
+	h := hooked(s)
+	ahead, last := int64(0), int64(0)
+	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		if r.Number == last {
+			ahead++
+		}
+		r.Number += ahead
+		reply, err := s.Turn(ctx, r)
+		reply.Last -= ahead
+		last = reply.Last
+		return reply, err
+	}
+	return h
+}
+
+func strandsClaims(s full) full {
+	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, again bool) {
+		if again {
+			reply.Claims = nil
+		}
+	})
+}
+
+// ignoresMarks settles whatever is claimed for an id.
+func ignoresMarks(s full) full {
+	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
+		for i, settled := range r.Settle {
+			found, err := s.Find(ctx, r.Lease.Shard.Queue, settled.ID)
+			if err == nil && found.Claim != nil {
+				r.Settle[i].Mark = found.Claim.Mark
+			}
+		}
+	})
+}
+
+func claimsByID(s full) full {
+	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) {
+		slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return cmp.Compare(a.ID, b.ID) })
+	})
+}
+
+// claimsClaimed gives the queued job of a claimed id beside the claims.
+func claimsClaimed(s full) full {
+	return afterTurn(s, func(r ports.TurnRequest, reply *ports.TurnReply, _ bool) {
+		queue := r.Lease.Shard.Queue
+		page, err := s.Jobs(context.Background(), ports.JobsRequest{PageRequest: wholePage(queue)})
+		if err != nil {
+			return
+		}
+		for _, j := range page.Jobs {
+			found, err := s.Find(context.Background(), queue, j.ID)
+			if err == nil && found.Claim != nil && len(reply.Claims) < r.Want {
+				reply.Claims = append(reply.Claims, core.Claim{Job: j.Job, Mark: found.Claim.Mark})
+			}
+		}
+	})
+}
+
+func ignoresBytes(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) { r.Bytes = 1 << 40 })
+}
+
+// forgetsRecoveries takes a recovered job for any other.
+func forgetsRecoveries(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
+		for i := range r.Settle {
+			r.Settle[i].PutBack.Recoveries = 0
+		}
+	})
+}
+
+func cancelsOnce(s full) full {
+	told := map[core.Mark]bool{}
+	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) {
+		reply.Cancels = slices.DeleteFunc(reply.Cancels, func(c ports.Cancel) bool {
+			before := told[c.Mark]
+			told[c.Mark] = true
+			return before
+		})
+	})
+}

@@ -1,0 +1,59 @@
+package conformance
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// recorder is the testing.TB of a case that is expected to fail: it keeps what
+// the case reports from the test around it.
+type recorder struct {
+	testing.TB
+	mu      sync.Mutex
+	reports []string
+}
+
+// record runs a case against a store and gives what it reports.
+func record(t testing.TB, c namedCase, f Factory) []string {
+	r := &recorder{TB: t}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.run(r, f)
+	}()
+	<-ended
+	return r.reports
+}
+
+func (r *recorder) report(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reports = append(r.reports, text)
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Errorf(format string, args ...any) { r.report(fmt.Sprintf(format, args...)) }
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.report(fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+// caseNamed finds a case of the suite by group/name.
+func caseNamed(t *testing.T, name string) namedCase {
+	t.Helper()
+	subject, rest, _ := strings.Cut(name, "/")
+	for _, g := range groups(probe(t, memoryStore)) {
+		for _, c := range g.Cases {
+			if g.Name == subject && c.Name == rest {
+				return c
+			}
+		}
+	}
+	t.Fatalf("the suite has no case %q", name)
+	return namedCase{}
+}
