@@ -25,6 +25,7 @@ func TestInstantOfCutsToItsRange(t *testing.T) {
 		{"just after the last instant", time.UnixMicro(1<<53 + 1), core.MaxInstant},
 		{"later than microseconds can count", time.Unix(1<<62, 0), core.MaxInstant},
 		{"earlier than microseconds can count", time.Unix(-1<<62, 0), 0},
+		{"where microseconds would wrap around", time.Unix(-9_223_372_036_855, 0), 0},
 		{"the latest time", time.Unix(math.MaxInt64, 999_999_999), core.MaxInstant},
 		{"the earliest time", time.Unix(math.MinInt64, 0), 0},
 	}

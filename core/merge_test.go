@@ -129,11 +129,14 @@ func TestPushAndReviveMakeFreshJobs(t *testing.T) {
 }
 
 func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
-	there := core.Dead{ID: "id", Payloads: []core.Payload{payload("a", 1), payload("b", 2)}, ChangedAt: 5, Error: "old"}
-	coming := core.Dead{ID: "id", Payloads: []core.Payload{payload("b", 1), payload("c", 3)}, ChangedAt: 9, Error: "new"}
+	tie := func(meta string) core.Payload {
+		return core.Payload{Data: []byte("tie"), Score: 3, Meta: []byte(meta)}
+	}
+	there := core.Dead{ID: "id", Payloads: []core.Payload{payload("a", 1), payload("b", 2), tie("there")}, ChangedAt: 5, Error: "old"}
+	coming := core.Dead{ID: "id", Payloads: []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)}, ChangedAt: 9, Error: "new"}
 	want := core.Dead{
 		ID:        "id",
-		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), payload("c", 3)},
+		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), tie("there"), payload("c", 4)},
 		ChangedAt: 9,
 		Error:     "new",
 	}

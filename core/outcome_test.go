@@ -175,6 +175,8 @@ func TestSettle(t *testing.T) {
 			end{back: "c", dead: "ab", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
 		{"the last failure where all are done", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), done(2))},
 			end{failed: true}},
+		{"the last failure where all are marked", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(1), bury(2))},
+			end{dead: "bc", buryError: "bad payload", failed: true}},
 
 		{"buried", -1, core.Outcome{Kind: core.Buried, Error: "hopeless"}, end{dead: "abc", buryError: "hopeless", failed: true}},
 		{"buried but for what is done", -1, core.Outcome{Kind: core.Buried, Error: "hopeless", Payloads: marks(done(1))},

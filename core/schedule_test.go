@@ -176,6 +176,12 @@ func TestSchedulers(t *testing.T) {
 			1 1 > A
 			1 1 > B
 			1 1 > A`},
+		{"Weighted saves no turns up for an idle shard", core.WeightedBy(map[string]int{"A": 3}), `
+			1 1 > A
+			1 1 > A
+			1 - > A
+			1 1 > A
+			1 1 > B`},
 		{"Weighted waits if none is due", core.WeightedBy(map[string]int{"A": 3}), `
 			11 - > wait
 			10 - > A`},
