@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"os"
 	"testing"
 	"time"
 
@@ -14,3 +16,35 @@ func memoryStore(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 }
 
 func TestMemory(t *testing.T) { Run(t, memoryStore) }
+
+// The suite's copies of the worked cases are those that core is held to.
+func TestVectorsAreThoseOfCore(t *testing.T) {
+	for _, name := range []string{"merge.json", "failure.json", "recovery.json"} {
+		ours, err := vectors.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := os.ReadFile("../core/testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(ours, theirs) {
+			t.Errorf("testdata/%s differs from core's; copy it", name)
+		}
+	}
+}
+
+// Names of cases are how failures are read: each is one of a kind, and each
+// case says its rule.
+func TestCasesAreNamed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, g := range groups(probe(t, memoryStore)) {
+		for _, c := range g.Cases {
+			name := g.Name + "/" + c.Name
+			if seen[name] || c.Name == "" || c.Rule == "" {
+				t.Errorf("case %q is nameless, there twice or without a rule", name)
+			}
+			seen[name] = true
+		}
+	}
+}
