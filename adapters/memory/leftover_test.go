@@ -151,6 +151,22 @@ func TestASettledJobLeavesNothing(t *testing.T) {
 	}
 }
 
+// A map that was large does not stay so when its shard has emptied.
+func TestAnEmptiedShardGivesItsMapUp(t *testing.T) {
+	for _, jobs := range []int{1, keptIDs, keptIDs + 1} {
+		t.Run(fmt.Sprintf("after %d jobs", jobs), func(t *testing.T) {
+			c := newCrew(t)
+			for i := range jobs {
+				c.shard.push(&core.Entry{ID: fmt.Sprint(i)}, core.PushRule{}, 0)
+			}
+			c.work(core.Settlement{})
+			if kept, want := c.shard.most > 0, jobs <= keptIDs; kept != want || len(c.shard.ids) != 0 {
+				t.Errorf("the map is kept: %t with %d ids, want %t with none", kept, len(c.shard.ids), want)
+			}
+		})
+	}
+}
+
 func TestHistoryKeepsADay(t *testing.T) {
 	minute := core.Instant(time.Minute / time.Microsecond)
 	const start core.Instant = 1_800_000_000_000_000

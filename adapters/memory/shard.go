@@ -16,8 +16,9 @@ type shard struct {
 	queue *queue
 	id    core.Shard
 
-	mu  sync.Mutex
-	ids map[string]*entity
+	mu   sync.Mutex
+	ids  map[string]*entity
+	most int // the most that ids has held
 
 	ready   sorted[*entity]
 	parked  sorted[*entity]
@@ -63,6 +64,7 @@ func (s *shard) entity(id string) *entity {
 	if e == nil {
 		e = &entity{id: id}
 		s.ids[id] = e
+		s.most = max(s.most, len(s.ids))
 	}
 	return e
 }
@@ -75,10 +77,18 @@ func (s *shard) queued(id string) *entity {
 	return nil
 }
 
-// forget drops an entity that holds nothing.
+// keptIDs is how many ids a shard may have held for its map to be used again.
+const keptIDs = 1 << 14
+
+// forget drops an entity that holds nothing. Maps don't shrink, so one that was
+// large is given up with its last entry.
 func (s *shard) forget(e *entity) {
-	if !e.queued && e.claim == nil {
-		delete(s.ids, e.id)
+	if e.queued || e.claim != nil {
+		return
+	}
+	delete(s.ids, e.id)
+	if len(s.ids) == 0 && s.most > keptIDs {
+		s.ids, s.most = make(map[string]*entity), 0
 	}
 }
 

@@ -20,7 +20,8 @@ func TestUniteIsMergePayloads(t *testing.T) {
 		}
 	})
 	payloads := rapid.Custom(func(t *rapid.T) []core.Payload {
-		set := core.NewPayloadSet(rapid.SliceOfN(payload, 0, 4*uniteAt).Draw(t, "payloads"))
+		least := rapid.SampledFrom([]int{0, 2 * uniteAt}).Draw(t, "least")
+		set := core.NewPayloadSet(rapid.SliceOfN(payload, least, 4*uniteAt).Draw(t, "payloads"))
 		return set.List()
 	})
 	rapid.Check(t, func(t *rapid.T) {
