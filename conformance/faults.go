@@ -115,6 +115,7 @@ func live(t *testing.T, f Factory, disturbed *fault) legacy {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e := newEnv(ctx, t, f, "the contract of each method says what a repeated call does")
+	defer e.reportPanic()
 	store := e.store
 	faulty := &relay{ShardStore: store, around: func(method string, call func() error) error {
 		return disturbed.around(e.clock, method, call)

@@ -100,10 +100,15 @@ func (e *env) liveOperate(*legacy) {
 	e.byAge(e.store.Revive, e.now(), 0)
 }
 
-// liveEnd works off what is left but one job, which stays claimed.
+// liveEnd leaves something everywhere: queued fresh, failed and recovered,
+// claimed by a lease that is over, and dead.
 func (e *env) liveEnd(l *legacy) {
 	e.tb.Helper()
+	e.push(entry("s", "p", 1), entry("t", "p", 1))
 	h := e.acquire("n1")
-	claims := h.claim(core.MaxTurnJobs)
-	h.settle(settleAll(claims[1:], l.finish)...)
+	c := h.claim(core.MaxTurnJobs)
+	h.settle(l.finish(c[0]), failed(c[1], "boom", time.Hour), buried(c[2], "bad"), snoozed(c[3], time.Hour))
+	e.clock.Advance(2 * ttl)
+	heir := e.acquire("n2")
+	heir.settle(recovered(heir.orphans()[0]))
 }
