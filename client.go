@@ -14,6 +14,9 @@ import (
 
 // ClientOptions are the options of a client. The zero value is ready.
 type ClientOptions struct {
+	// Middleware wraps each push, the first outermost: it may look at the encoded
+	// entries, change them, or refuse them with an error.
+	Middleware []func(PushFunc) PushFunc
 	// Observer watches pushes. nil is none.
 	Observer ports.Observer
 }
@@ -21,29 +24,44 @@ type ClientOptions struct {
 // Client pushes jobs. It needs no server, and waits for none. It is safe for
 // concurrent use; a process needs one for each store.
 type Client struct {
-	store    ports.Producer
-	observer ports.Observer
-	scores   scores
+	store   ports.Producer
+	options ClientOptions
+	// What follows is shared with the clients that Via makes.
+	scores *scores
 	// generations are those of the queues declared so far, by name.
-	generations sync.Map
+	generations *sync.Map
 }
 
 // NewClient makes a client that pushes to a store. It does not reach for it.
 func NewClient(store ports.Producer, options ClientOptions) *Client {
-	return &Client{store: store, observer: options.Observer}
+	return &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
+}
+
+// Via is the client pushing through another producer, such as a transaction on
+// the same store, with the same middleware and observer.
+func (c *Client) Via(producer ports.Producer) *Client {
+	via := *c
+	via.store = producer
+	return &via
 }
 
 // scores gives default scores: the time in seconds, each at least 1 µs above the
 // one before (RULES 1).
 type scores struct{ last atomic.Int64 }
 
-func (s *scores) next(now time.Time) float64 {
+// fill gives the entries their default scores, rising in their order.
+func (s *scores) fill(entries []RawEntry, now time.Time) {
+	n := int64(len(entries))
 	for {
 		last := s.last.Load()
-		us := max(now.UnixMicro(), last+1)
-		if s.last.CompareAndSwap(last, us) {
-			return float64(us) / 1e6
+		first := max(now.UnixMicro(), last+1)
+		if !s.last.CompareAndSwap(last, first+n-1) {
+			continue
 		}
+		for i := range entries {
+			entries[i].Score = float64(first+int64(i)) / 1e6
+		}
+		return
 	}
 }
 
@@ -52,17 +70,28 @@ type target struct {
 	name     string
 	shards   int
 	indexIDs bool
+	rule     PushRule
 }
 
-// push stores entries, and declares the queue where the store does not know it.
-func (c *Client) push(ctx context.Context, t target, rule core.PushRule, entries []core.Entry) (err error) {
-	if c.observer != nil {
+// push stores entries through the middleware.
+func (c *Client) push(ctx context.Context, t target, entries []RawEntry) error {
+	next := PushFunc(func(ctx context.Context, p *RawPush) error { return c.send(ctx, t, p.Entries) })
+	for i := len(c.options.Middleware) - 1; i >= 0; i-- {
+		next = c.options.Middleware[i](next)
+	}
+	return next(ctx, &RawPush{Queue: t.name, Entries: entries})
+}
+
+// send stores entries, and declares the queue where the store does not know it.
+func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err error) {
+	if o := c.options.Observer; o != nil {
 		start := time.Now()
 		defer func() {
-			c.observer.Pushed(ctx, ports.PushEvent{
-				Queue: t.name, Entries: len(entries), Took: time.Since(start), Err: err,
-			})
+			o.Pushed(ctx, ports.PushEvent{Queue: t.name, Entries: len(entries), Took: time.Since(start), Err: err})
 		}()
+	}
+	if len(entries) == 0 {
+		return nil
 	}
 	generation, known := c.generations.Load(t.name)
 	if !known {
@@ -71,10 +100,10 @@ func (c *Client) push(ctx context.Context, t target, rule core.PushRule, entries
 		}
 	}
 	request := ports.PushRequest{
-		Queue: t.name, Shards: t.shards, Generation: generation.(int64), Rule: rule, Entries: entries,
+		Queue: t.name, Shards: t.shards, Generation: generation.(int64), Rule: t.rule, Entries: entries,
 	}
 	if _, err = c.store.Push(ctx, request); known && outdated(err) {
-		return c.pushAgain(ctx, t, request, err)
+		return c.sendAgain(ctx, t, request, err)
 	}
 	return err
 }
@@ -85,15 +114,15 @@ func outdated(err error) bool {
 	return errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrShardCountMismatch)
 }
 
-// pushAgain declares the queue anew and repeats what was not stored.
-func (c *Client) pushAgain(ctx context.Context, t target, r ports.PushRequest, cause error) error {
+// sendAgain declares the queue anew and repeats what was not stored.
+func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, cause error) error {
 	generation, err := c.declare(ctx, t)
 	if err != nil {
 		return err
 	}
 	r.Generation = generation.(int64)
-	var partly *ports.PushError
-	if !errors.As(cause, &partly) || len(partly.Entries) == len(r.Entries) {
+	var partly *PushError
+	if !errors.As(cause, &partly) {
 		_, err = c.store.Push(ctx, r)
 		return err
 	}
@@ -108,11 +137,11 @@ func (c *Client) pushAgain(ctx context.Context, t target, r ports.PushRequest, c
 
 // renumber makes a PushError about a part of a push speak of the whole.
 func renumber(err error, part []int) error {
-	var failed *ports.PushError
+	var failed *PushError
 	if !errors.As(err, &failed) {
 		return err
 	}
-	whole := &ports.PushError{Err: failed.Err, Entries: make([]int, len(failed.Entries))}
+	whole := &PushError{Err: failed.Err, Entries: make([]int, len(failed.Entries))}
 	for i, at := range failed.Entries {
 		whole.Entries[i] = part[at]
 	}

@@ -2,66 +2,145 @@ package skein
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 )
 
+// ErrTimeout is the cause of a handler's context that ends for the queue's
+// Timeout.
+var ErrTimeout = errors.New("handler timeout")
+
 // Handler is a queue together with the function that works it: what NewServer
-// takes. Queue.Handler makes one.
+// takes. Queue.Handler, JobHandler and BatchHandler make one.
 type Handler struct {
-	queue *engine.Queue
+	name  string
 	err   error
+	serve func() *engine.Queue
 }
 
 // Handler works each job of the queue by calling f with its id and its payloads
 // in order of score, lowest first. The ids of a batch run one after another.
 //
-// The job is done if f returns nil. An error or a panic fails it alone: it is
-// retried with backoff, and after MaxRetries its first payload goes to the
-// morgue. Payloads pushed meanwhile for the id wait until f has returned. After a
-// crash f may be called again with the same payloads, so it should be able to
-// repeat its effects.
+// The error that f returns is the job's outcome. nil is done. Any other fails it,
+// as a panic does: it is retried with backoff, and after MaxRetries its first
+// payload goes to the morgue. Bury, Snooze and RetryIn make other outcomes.
+// Payloads pushed meanwhile for the id wait until f has returned. After a crash f
+// may be called again with the same payloads, so it should be able to repeat its
+// effects.
 //
-// The context ends when f must stop: its lease was lost, the server's
-// ShutdownTimeout is over, or an operator has cancelled the job; context.Cause
-// says which. f keeps its shard until it returns, so it should heed the context.
-// Fence gives the token for writes that must not come late.
+// The context ends when f should stop, and context.Cause says why: ErrTimeout,
+// ErrLeaseLost, ErrShutdown or ErrCancelled. f keeps its shard until it returns,
+// so it should heed the context. Fence gives the token for writes that must not
+// come late.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
-	served := q.serve()
-	served.Run = func(_ context.Context, b *engine.Batch) error {
-		for i := range b.Claims {
-			if ctx, ok := b.Begin(i); ok {
-				b.Settle(i, q.handle(ctx, b, i, f))
+	return q.handler(func(ctx context.Context, b *engine.Batch) error {
+		return q.each(ctx, b, func(ctx context.Context, i int) error {
+			payloads, err := q.payloads(b, i)
+			if len(payloads) == 0 {
+				return err
 			}
-		}
-		return nil
-	}
-	return Handler{queue: served, err: q.err}
+			return engine.Guard(func() error { return f(ctx, b.Claims[i].ID, payloads) })
+		})
+	})
 }
 
-// handle runs f on one job of a batch. What the codec refuses is buried by
-// itself.
-func (q *Queue[T]) handle(
-	ctx context.Context, b *engine.Batch, i int, f func(context.Context, string, []T) error,
-) error {
-	claim := &b.Claims[i]
-	payloads := make([]T, 0, len(claim.Payloads))
-	var refused error
-	for position, p := range claim.Payloads {
-		payload, err := q.decode(p.Data)
+// JobHandler is Handler for a function that needs to know more of its job, or
+// that settles payloads by themselves.
+func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
+	return q.handler(func(ctx context.Context, b *engine.Batch) error {
+		return q.each(ctx, b, func(ctx context.Context, i int) error {
+			job, err := q.job(b, i)
+			if len(job.Payloads) == 0 {
+				return err
+			}
+			return engine.Guard(func() error { return f(ctx, job) })
+		})
+	})
+}
+
+// BatchHandler works up to BatchSize jobs in one call of f, such as one bulk
+// request for many ids. What f returns, or a panic, is the outcome of each job
+// that f has not settled by itself. The queue's Timeout is for the call, and
+// cancelling one job ends the context of all: those that were not cancelled go
+// back untouched if f returns the context's error.
+func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) error) Handler {
+	return q.handler(func(ctx context.Context, b *engine.Batch) error {
+		batch := &Batch[T]{batch: b, jobs: make([]*Job[T], 0, len(b.Claims))}
+		for i := range b.Claims {
+			job, err := q.job(b, i)
+			if len(job.Payloads) == 0 {
+				b.Settle(i, err)
+				continue
+			}
+			batch.jobs = append(batch.jobs, job)
+		}
+		if len(batch.jobs) == 0 {
+			return nil
+		}
+		return q.timed(ctx, func(ctx context.Context) error {
+			return engine.Guard(func() error { return f(ctx, batch) })
+		})
+	})
+}
+
+func (q *Queue[T]) handler(run func(context.Context, *engine.Batch) error) Handler {
+	return Handler{name: q.name, err: q.err, serve: func() *engine.Queue {
+		served := q.serve()
+		served.Run = run
+		return served
+	}}
+}
+
+// each runs the jobs of a batch one after another. A job that is alone is settled
+// with what is returned, so that middleware can change it; of several each has
+// its own outcome already.
+func (q *Queue[T]) each(ctx context.Context, b *engine.Batch, run func(context.Context, int) error) error {
+	var errs []error
+	for i := range b.Claims {
+		job, ok := b.Begin(ctx, i)
+		if !ok {
+			continue
+		}
+		err := q.timed(job, func(ctx context.Context) error { return run(ctx, i) })
+		if len(b.Claims) == 1 {
+			return err
+		}
+		b.Settle(i, err)
 		if err != nil {
-			refused = fmt.Errorf("decode payload: %w", err)
-			b.MarkBuried(i, position, refused)
+			errs = append(errs, fmt.Errorf("job %q: %w", b.Claims[i].ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// timed calls f under the queue's Timeout.
+func (q *Queue[T]) timed(ctx context.Context, f func(context.Context) error) error {
+	if q.options.Timeout == 0 {
+		return f(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// payloads decodes those of a job. What the codec refuses is buried by itself,
+// and the last refusal returned.
+func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
+	stored := b.Claims[i].Payloads
+	payloads := make([]T, 0, len(stored))
+	var refused error
+	for position := range stored {
+		payload, err := q.decode(stored[position].Data)
+		if err != nil {
+			refused = err
+			b.MarkBuried(i, position, err)
 			continue
 		}
 		payloads = append(payloads, payload)
 	}
-	if len(payloads) == 0 {
-		return refused
-	}
-	return engine.Guard(func() error { return f(ctx, claim.ID, payloads) })
+	return payloads, refused
 }
 
 // decode treats a panic of the codec as a refusal.
@@ -71,23 +150,10 @@ func (q *Queue[T]) decode(data []byte) (payload T, err error) {
 		payload, err = q.options.Codec.Decode(data)
 		return err
 	})
+	if err != nil {
+		err = fmt.Errorf("decode payload: %w", err)
+	}
 	return payload, err
-}
-
-// outcomeOf is what a handler's error means.
-func outcomeOf(err error) core.Outcome {
-	return core.Outcome{Kind: core.Failed, Error: errorText(err)}
-}
-
-// errorText is the text to keep of an error, also of one whose Error panics.
-func errorText(err error) (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			text = fmt.Sprintf("%T, whose Error method panics: %v", err, v)
-		}
-		text = core.ErrorText(text)
-	}()
-	return err.Error()
 }
 
 // Fence is the fencing token of the lease that a handler runs under: a number

@@ -9,19 +9,26 @@ import (
 )
 
 // PushOption changes one push.
-type PushOption func(*core.Entry)
+type PushOption func(*RawEntry)
 
 // Score places the payload among those of its job: they are handled lowest
 // first. Default: the client's time in seconds, so payloads are in order of
 // pushing. Integers are exact up to 2^53.
 func Score(score float64) PushOption {
-	return func(e *core.Entry) { e.Score = score }
+	return func(e *RawEntry) { e.Score = score }
+}
+
+// Meta goes along with the payload, such as a trace context: at most 256 bytes. It
+// is no part of the payload's identity; when equal payloads merge, that of the
+// copy with the smaller score stays.
+func Meta(meta []byte) PushOption {
+	return func(e *RawEntry) { e.Meta = meta }
 }
 
 // At is when the job may run, if the push makes a new one: merged into a queued
 // job, a payload waits for that job's time. The zero time is now.
 func At(t time.Time) PushOption {
-	return func(e *core.Entry) {
+	return func(e *RawEntry) {
 		e.When = core.When{}
 		if !t.IsZero() {
 			e.When = core.At(core.Instant(t.UnixMicro()))
@@ -31,7 +38,7 @@ func At(t time.Time) PushOption {
 
 // In is At a while from now, by the store's clock.
 func In(d time.Duration) PushOption {
-	return func(e *core.Entry) { e.When = core.In(d) }
+	return func(e *RawEntry) { e.When = core.In(d) }
 }
 
 // Entry is one payload of PushMany.
@@ -63,19 +70,20 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 	if len(entries) == 0 {
 		return nil
 	}
-	now := time.Now()
-	encoded := make([]core.Entry, len(entries))
+	encoded := make([]RawEntry, len(entries))
+	c.scores.fill(encoded, time.Now())
 	for i := range entries {
 		e := &encoded[i]
-		if err := q.encode(e, &entries[i], c.scores.next(now)); err != nil {
+		if err := q.encode(e, &entries[i]); err != nil {
 			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
 		}
 	}
-	t := target{name: q.name, shards: q.options.Shards, indexIDs: q.options.IndexIDs}
-	return c.push(ctx, t, core.PushRule{}, encoded)
+	o := &q.options
+	return c.push(ctx, target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule}, encoded)
 }
 
-func (q *Queue[T]) encode(to *core.Entry, from *Entry[T], score float64) error {
+// encode fills in an entry that has its default score.
+func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 	data, err := q.options.Codec.Encode(from.Payload)
 	if err != nil {
 		return fmt.Errorf("%w: encode: %w", ErrInvalidPayload, err)
@@ -86,7 +94,9 @@ func (q *Queue[T]) encode(to *core.Entry, from *Entry[T], score float64) error {
 	}
 	to.ID = from.ID
 	to.Data = data
-	to.Score = score
+	if q.options.Score != nil {
+		to.Score = q.options.Score(from.Payload)
+	}
 	for _, option := range from.Options {
 		option(to)
 	}

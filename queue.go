@@ -49,8 +49,31 @@ type QueueOptions[T any] struct {
 	// IndexIDs lets an inspector list all queued jobs by id, at a cost in memory.
 	// It is permanent.
 	IndexIDs bool
+	// PushRule is how a push meets a queued job that has not failed. Default: the
+	// queued job keeps its time. See Earliest and Debounce.
+	PushRule PushRule
+	// Score takes a payload's score from the payload, for pushes without a Score
+	// of their own. Default: the client's time, so the order of pushing.
+	Score func(payload T) float64
+	// Timeout ends the context of a handler that takes longer, for one id, or for
+	// the whole call of a BatchHandler. Default: none.
+	Timeout time.Duration
 	// Codec encodes payloads. Default JSON.
 	Codec Codec[T]
+}
+
+// PushRule is how a push meets a queued job that has not failed; a job in backoff
+// always keeps its time. The zero value lets the queued job keep its time.
+type PushRule = core.PushRule
+
+// Earliest is the PushRule by which the sooner of both times wins.
+func Earliest() PushRule { return PushRule{Kind: core.Earliest} }
+
+// Debounce is the PushRule by which each push puts the job off to its own time,
+// but never by more than the limit after the first push. With pushes In(5 s) a job
+// runs when its id has been quiet for 5 s. A limit of 0 is a minute.
+func Debounce(limit time.Duration) PushRule {
+	return PushRule{Kind: core.Debounce, Limit: limit}
 }
 
 // Queue is a named stream of jobs whose payloads are of type T. Make it with
@@ -97,6 +120,10 @@ func (o *QueueOptions[T]) check(name string) error {
 	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; for none use NoRetries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
 		"MaxPayloads %d; 1 to %d are possible", o.MaxPayloads, core.MaxTurnPayloads)
+	refuse(o.Timeout < 0, "Timeout %v is negative", o.Timeout)
+	if err := o.PushRule.Validate(); err != nil {
+		refuse(true, "PushRule: %v", err)
+	}
 	refuse(o.MaxPayloadBytes < 0, "MaxPayloadBytes %d is negative", o.MaxPayloadBytes)
 	return errors.Join(errs...)
 }
@@ -111,11 +138,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		BatchSize: o.BatchSize,
 		PerJob:    o.MaxPayloads,
 		Bytes:     core.DefaultTurnBytes,
-		Policy: core.RetryPolicy{
-			MaxRetries:    max(0, o.MaxRetries),
-			MaxRecoveries: max(0, o.MaxRecoveries),
-		},
-		Outcome: outcomeOf,
+		Policy:    core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},
 	}
 	if o.Backoff != nil {
 		served.Policy.Backoff = func(retry, _ int) time.Duration { return o.Backoff(retry) }

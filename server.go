@@ -55,12 +55,41 @@ type ServerOptions struct {
 	Splitter core.Splitter
 	// Scheduler builds each lane's scheduler. Default core.NewLag.
 	Scheduler core.NewScheduler
+	// Middleware wraps each batch, the first outermost.
+	Middleware []func(RunFunc) RunFunc
+	// OnStart is called once when the store has answered and before a job is
+	// claimed. Its error ends Run. nil is none.
+	OnStart func(ctx context.Context) error
+	// OnRetriesExhausted is called after a payload went to the morgue because
+	// its job's retries, or recoveries, were used up. It runs beside the work; its
+	// error or panic is logged and stops nothing. nil is none.
+	OnRetriesExhausted func(ctx context.Context, e Exhausted) error
+	// OnFatal gets the last words: the error that Run is about to return, or,
+	// before it ends the process, a panic that is no handler's. nil is none.
+	OnFatal func(err error)
+	// FormatError makes the text that is kept of a failure, at most 4 KiB of it.
+	// Default: the error's own, which for a panic has the stack.
+	FormatError func(err error) string
+	// ErrorCodec changes how error texts are stored. The zero value stores them
+	// as they are.
+	ErrorCodec ErrorCodec
 	// Logger gets what an operator should know. Default slog.Default.
 	Logger *slog.Logger
 	// Observer watches. nil is none.
 	Observer ports.Observer
 	// Name is the node's name for people. Default the host's.
 	Name string
+}
+
+// Exhausted is a payload that went to the morgue because its job's retries, or
+// recoveries, were used up.
+type Exhausted struct {
+	Queue string
+	ID    string
+	// Payload is as it is stored. Read-only.
+	Payload core.Payload
+	// Error is why the last execution failed.
+	Error string
 }
 
 // Server works queues. Make it with NewServer and Run it.
@@ -87,6 +116,9 @@ func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handle
 	if o.Scheduler == nil {
 		o.Scheduler = core.NewLag
 	}
+	if o.FormatError == nil {
+		o.FormatError = error.Error
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -105,7 +137,12 @@ func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handle
 // the log, and goes on. After a drain it returns nil. A server runs once.
 //
 // Run traps no signal; use signal.NotifyContext or the like.
-func (s *Server) Run(ctx context.Context) error {
+func (s *Server) Run(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && s.options.OnFatal != nil {
+			s.options.OnFatal(err)
+		}
+	}()
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -113,6 +150,20 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("%w: a server runs once; make another", ErrInvalidOptions)
 	}
 	return engine.New(s.store, s.config()).Run(ctx)
+}
+
+// RunDue works what is due, and what becomes due meanwhile, and returns when
+// there is nothing left, or when ctx ends and the current batch has ended with it
+// as in Run. It runs one batch at a time in the caller's goroutine, for programs
+// that are started now and then, and for tests. It returns how many jobs ran.
+//
+// Unlike Run it may be called again and again, and it gives up at the first error
+// of the store, such as a shard that another server works.
+func (s *Server) RunDue(ctx context.Context) (jobs int, err error) {
+	if err := s.check(); err != nil {
+		return 0, err
+	}
+	return engine.New(s.store, s.config()).RunDue(ctx)
 }
 
 // check finds all mistakes at once.
@@ -133,13 +184,13 @@ func (s *Server) check() error {
 	refuse(len(s.handlers) == 0, "no handlers")
 	seen := make(map[string]bool)
 	for i, h := range s.handlers {
-		if h.queue == nil {
+		if h.serve == nil {
 			refuse(true, "handler %d is empty; make it with Queue.Handler", i)
 			continue
 		}
 		errs = append(errs, h.err)
-		refuse(seen[h.queue.Name], "queue %q has two handlers", h.queue.Name)
-		seen[h.queue.Name] = true
+		refuse(seen[h.name], "queue %q has two handlers", h.name)
+		seen[h.name] = true
 	}
 	return errors.Join(errs...)
 }
@@ -165,10 +216,30 @@ func (s *Server) config() engine.Config {
 		NewScheduler:    o.Scheduler,
 		Logger:          o.Logger,
 		Observer:        o.Observer,
+		Started:         o.OnStart,
+		Fatal:           o.OnFatal,
 		Jitter:          func() int { return mathrand.IntN(core.BackoffJitter) },
 	}
+	if o.OnRetriesExhausted != nil {
+		c.Exhausted = func(ctx context.Context, e engine.Exhausted) error {
+			return o.OnRetriesExhausted(ctx, Exhausted{
+				Queue: e.Shard.Queue, ID: e.ID, Payload: e.Payload, Error: o.ErrorCodec.decode(e.Error),
+			})
+		}
+	}
 	for _, h := range s.handlers {
-		c.Queues = append(c.Queues, h.queue)
+		c.Queues = append(c.Queues, s.queue(h))
 	}
 	return c
+}
+
+// queue is a handler's queue with what the server adds to it.
+func (s *Server) queue(h Handler) *engine.Queue {
+	o := &s.options
+	q := h.serve()
+	q.Run = wrapRun(q.Run, o.Middleware)
+	q.Text = func(err error) string { return o.ErrorCodec.encode(errorText(err, o.FormatError)) }
+	q.Outcome = func(err error) core.Outcome { return outcomeOf(err, q.Text) }
+	q.Stored = o.ErrorCodec.decode
+	return q
 }

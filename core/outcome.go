@@ -107,6 +107,18 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
 }
 
+// Exhausts reports whether the settlement of such a claim uses up its retries, and
+// the position of the payload that goes to the morgue for it.
+func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
+	if o.Kind != Failed || c.RetryCount+1 < p.MaxRetries {
+		return 0, false
+	}
+	for position < len(o.Payloads) && o.Payloads[position].Position == position {
+		position++
+	}
+	return position, position < len(c.Payloads)
+}
+
 // Recover is the settlement of a claim whose owner is gone (RULES 4).
 func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Mark: c.Mark, Rest: Requeue}

@@ -30,8 +30,7 @@ type Batch struct {
 	started time.Time
 
 	mu       sync.Mutex
-	ctx      *runContext
-	handed   context.Context // what handlers get: ctx, or what an observer made of it
+	ctx      *runContext // the context that ends, replaced when a cancel ended it
 	current  int
 	outcomes []core.Outcome
 	closed   bool
@@ -47,7 +46,7 @@ const wholeBatch = -1
 func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
 	b := &Batch{Claims: claims, shard: s, token: s.lease.token, started: now, current: wholeBatch}
 	b.firstCtx.parent, b.firstCtx.batch = s.node.handlerCtx, b
-	b.ctx, b.handed = &b.firstCtx, &b.firstCtx
+	b.ctx = &b.firstCtx
 	b.outcomes = b.firstOutcome[:]
 	if len(claims) > 1 {
 		b.outcomes = make([]core.Outcome, len(claims))
@@ -61,10 +60,19 @@ func (b *Batch) Shard() core.Shard { return b.shard.id }
 // Token is the fencing token of the lease that the batch runs under.
 func (b *Batch) Token() int64 { return b.token }
 
+// LastError is the text of job i's last failure.
+func (b *Batch) LastError(i int) string {
+	if text := b.Claims[i].Error; text != "" {
+		return b.shard.queue.Stored(text)
+	}
+	return ""
+}
+
 // Begin gives the context of job i, for handlers that run one job after another:
-// from now on cancelling job i, and no other, ends it. It is not ok if job i must
-// not start, since it was cancelled or the batch is; it goes back untouched.
-func (b *Batch) Begin(i int) (ctx context.Context, ok bool) {
+// from now on cancelling job i, and no other, ends it. The handler passes the
+// context that it was called with. It is not ok if job i must not start, since it
+// was cancelled or the batch is; it goes back untouched.
+func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.current = i
@@ -73,11 +81,13 @@ func (b *Batch) Begin(i int) (ctx context.Context, ok bool) {
 		b.outcomes[i].Kind = core.Untouched
 		return nil, false
 	}
-	if cause != nil { // it ended with an earlier job of the batch
-		b.ctx = &runContext{parent: context.WithoutCancel(b.handed), batch: b}
-		b.handed = b.ctx
+	if cause == nil && b.ctx == &b.firstCtx {
+		return ctx, true
 	}
-	return b.handed, true
+	if cause != nil { // it ended with an earlier job of the batch
+		b.ctx = &runContext{parent: context.WithoutCancel(ctx), batch: b}
+	}
+	return b.ctx, true
 }
 
 // Settle gives job i the outcome that an error means, nil being done. An error
@@ -96,7 +106,7 @@ func (b *Batch) MarkDone(i, position int) {
 
 // MarkBuried sends one payload of job i to the morgue by itself.
 func (b *Batch) MarkBuried(i, position int, reason error) {
-	b.mark(i, core.PayloadOutcome{Position: position, Bury: true, Error: core.ErrorText(reason.Error())})
+	b.mark(i, core.PayloadOutcome{Position: position, Bury: true, Error: b.shard.queue.Text(reason)})
 }
 
 func (b *Batch) mark(i int, m core.PayloadOutcome) {
@@ -189,12 +199,13 @@ func (b *Batch) close(err error) {
 
 // settlements appends what the outcomes mean for the store.
 func (b *Batch) settlements(to []core.Settlement, jitter func() int) []core.Settlement {
+	policy := &b.shard.queue.Policy
 	for i := range b.Claims {
 		draw := 0
 		if b.outcomes[i].Kind == core.Failed {
 			draw = jitter()
 		}
-		to = append(to, b.shard.queue.Policy.Settle(&b.Claims[i], &b.outcomes[i], draw))
+		to = append(to, policy.Settle(&b.Claims[i], &b.outcomes[i], draw))
 	}
 	return to
 }

@@ -44,8 +44,12 @@ type Queue struct {
 	// Run handles a batch. Jobs that it gave no outcome get that of its error or
 	// panic.
 	Run func(ctx context.Context, b *Batch) error
-	// Outcome is what an error other than nil means for a job.
+	// Outcome is what an error other than nil means for a job, and Text what is
+	// kept of one.
 	Outcome func(err error) core.Outcome
+	Text    func(err error) string
+	// Stored is the error that a kept text stands for.
+	Stored func(text string) string
 
 	generation atomic.Int64
 }
@@ -74,6 +78,15 @@ type Config struct {
 	NewScheduler core.NewScheduler
 	Logger       *slog.Logger
 	Observer     ports.Observer
+	// Started is called once, when the queues are declared and nothing is claimed.
+	// Its error ends Run. nil is none.
+	Started func(ctx context.Context) error
+	// Exhausted is called after a payload went to the morgue since its job's
+	// retries or recoveries were used up. nil is none.
+	Exhausted func(ctx context.Context, e Exhausted) error
+	// Fatal is called before a panic outside of handlers ends the process. nil is
+	// none.
+	Fatal func(err error)
 	// Jitter draws a whole number within 0 … core.BackoffJitter-1. It is safe
 	// for concurrent use.
 	Jitter func() int

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Engine is one node. Make it with New and Run it once.
+// Engine is one node. Make it with New, and call Run or RunDue once.
 type Engine struct {
 	store    Store
 	cfg      Config
@@ -36,6 +37,7 @@ type Engine struct {
 
 	lanesRunning sync.WaitGroup
 	renewals     sync.WaitGroup
+	hooks        sync.WaitGroup
 }
 
 // New makes an engine of a checked Config.
@@ -61,9 +63,7 @@ func New(store Store, cfg Config) *Engine {
 // done nothing, if the queues can't be declared as they are or the splitter
 // deals badly.
 func (e *Engine) Run(ctx context.Context) error {
-	e.handlerCtx = context.WithoutCancel(ctx)
-	var endCalls context.CancelFunc
-	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
+	endCalls := e.begin(ctx)
 	defer endCalls()
 	if err := e.deal(); err != nil {
 		return err
@@ -71,9 +71,28 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
+	if err := e.started(ctx); err != nil {
+		return err
+	}
 	e.serve(ctx, endCalls)
+	e.hooks.Wait()
 	e.retire()
 	return nil
+}
+
+// begin makes the contexts of handlers and of calls, and gives the end of the
+// latter.
+func (e *Engine) begin(ctx context.Context) (endCalls context.CancelFunc) {
+	e.handlerCtx = context.WithoutCancel(ctx)
+	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
+	return endCalls
+}
+
+func (e *Engine) started(ctx context.Context) error {
+	if e.cfg.Started == nil {
+		return nil
+	}
+	return Guard(func() error { return e.cfg.Started(ctx) })
 }
 
 // deal splits the shards over the lanes.
@@ -147,15 +166,15 @@ func (e *Engine) declare(q *Queue) error {
 func (e *Engine) serve(ctx context.Context, endCalls func()) {
 	helpers := make(chan struct{})
 	var helping, turning sync.WaitGroup
-	helping.Go(func() { e.keep(helpers) })
-	helping.Go(func() { e.announce(helpers) })
-	helping.Go(func() { e.tickAll(helpers) })
-	helping.Go(func() { e.pollAll(e.stop) })
+	e.start(&helping, func() { e.keep(helpers) })
+	e.start(&helping, func() { e.announce(helpers) })
+	e.start(&helping, func() { e.tickAll(helpers) })
+	e.start(&helping, func() { e.pollAll(e.stop) })
 	if n, ok := e.store.(ports.Notifier); ok {
-		helping.Go(func() { e.listen(ctx, n) })
+		e.start(&helping, func() { e.listen(ctx, n) })
 	}
 	for _, s := range e.shards {
-		turning.Go(s.run)
+		e.start(&turning, s.run)
 	}
 	for _, l := range e.lanes {
 		e.lanesRunning.Add(1)
@@ -167,6 +186,25 @@ func (e *Engine) serve(ctx context.Context, endCalls func()) {
 	endCalls()
 	helping.Wait()
 	e.renewals.Wait()
+}
+
+// start runs a loop in a goroutine of its own.
+func (e *Engine) start(group *sync.WaitGroup, loop func()) {
+	group.Go(func() {
+		defer e.lastWords()
+		loop()
+	})
+}
+
+// lastWords lets Fatal hear of a panic before it ends the process.
+func (e *Engine) lastWords() {
+	if e.cfg.Fatal == nil {
+		return
+	}
+	if v := recover(); v != nil {
+		e.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()})
+		panic(v)
+	}
 }
 
 // drain ends the lanes, then the shards.

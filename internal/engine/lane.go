@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ func newLane(node *Engine, number int) *lane {
 // the lane: it goes on in a new one.
 func (l *lane) run() {
 	stopped := false
+	defer l.node.lastWords()
 	defer func() {
 		if stopped {
 			l.node.lanesRunning.Done()
@@ -112,8 +114,9 @@ func (l *lane) wait(choice core.Choice, now core.Instant) {
 func (l *lane) execute(s *shard, b *Batch) bool {
 	observer := l.node.observer
 	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Claims: b.Claims}
+	var ctx context.Context = &b.firstCtx
 	if observer != nil {
-		b.handed = observer.BatchStart(b.ctx, event)
+		ctx = observer.BatchStart(ctx, event)
 	}
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
@@ -122,17 +125,11 @@ func (l *lane) execute(s *shard, b *Batch) bool {
 		b.close(err)
 		if observer != nil {
 			event.Outcomes, event.Took = b.outcomes, took
-			observer.BatchEnd(b.handed, event)
+			observer.BatchEnd(ctx, event)
 		}
 		l.settled = b.settlements(l.settled[:0], l.node.cfg.Jitter)
 		s.finish(b, l.settled, took)
 	}()
-	err = l.call(b)
+	err = Guard(func() error { return s.queue.Run(ctx, b) })
 	return b.succeeded()
-}
-
-// call runs the handler.
-func (l *lane) call(b *Batch) error {
-	ctx := b.handed
-	return Guard(func() error { return b.shard.queue.Run(ctx, b) })
 }

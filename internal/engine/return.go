@@ -39,7 +39,11 @@ func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
 		case at >= 0:
 			s.returnUnstarted(orphans[i:i+1], core.Untouched)
 		default:
-			s.finished = append(s.finished, s.queue.Policy.Recover(c))
+			settled := s.queue.Policy.Recover(c)
+			if settled.Failed && s.node.cfg.Exhausted != nil {
+				s.farewells = append(s.farewells, newFarewell(s, c, 0, settled.BuryError))
+			}
+			s.finished = append(s.finished, settled)
 		}
 	}
 }

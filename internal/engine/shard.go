@@ -35,6 +35,8 @@ type shard struct {
 	running *Batch
 	// finished waits for the next turn.
 	finished []core.Settlement
+	// farewells wait until the settlement that they belong to is confirmed.
+	farewells []farewell
 	// store is the store's head as last heard; blind hides it while turns fail.
 	store core.Head
 	blind bool
@@ -120,11 +122,13 @@ func (s *shard) take(now time.Time) *Batch {
 // that is gone is not sent: the next owner recovers it.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
 	wait := s.node.clock.at(b.started)
+	farewells := b.farewells(settled)
 	s.mu.Lock()
 	s.running = nil
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
+		s.farewells = append(s.farewells, farewells...)
 		s.pace.observe(took, len(b.Claims))
 		s.stats.observe(b, wait, took, settled)
 	}
@@ -162,7 +166,7 @@ func (s *shard) forget(cause error) {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
-	s.finished = nil
+	s.finished, s.farewells = nil, nil
 	s.store = core.Head{}
 	s.asked, s.paused, s.blind = false, false, false
 	s.publish()

@@ -53,7 +53,7 @@ func (s *shard) work() {
 			s.release(ctx)
 			return
 		case stepTurn:
-			if s.turn(ctx, request) {
+			if s.turn(ctx, request) == nil {
 				retry.reset()
 				continue
 			}
@@ -62,9 +62,9 @@ func (s *shard) work() {
 	}
 }
 
-// turn makes the prepared call; false if its fate is unknown, and it is to be
-// repeated.
-func (s *shard) turn(ctx context.Context, request ports.TurnRequest) bool {
+// turn makes the prepared call. An error means that its fate is unknown, and that
+// it is to be repeated.
+func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
 	received := time.Now()
@@ -78,14 +78,14 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) bool {
 		s.probe.ok()
 		s.node.clock.sync(reply.Now)
 		s.apply(&request, &reply, sent, received)
-		return true
+		return nil
 	case final(err):
 		s.drop(request.Lease.Token, err)
-		return true
+		return nil
 	}
 	s.probe.failed("turn", err)
 	s.turnFailed(request.Lease.Token)
-	return false
+	return err
 }
 
 // final reports whether an error of the store ends the lease: repeating can't
@@ -191,6 +191,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	if r.Last == request.Number {
 		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
 	}
+	farewells := s.confirmed(request.Settle, r)
 	for _, i := range r.Held {
 		s.finished = append(s.finished, request.Settle[i])
 	}
@@ -207,6 +208,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	s.publish()
 	s.mu.Unlock()
 	signal(s.lane.wake)
+	s.node.bid(farewells)
 	if len(r.Claims) > 0 {
 		signal(s.node.tickNow)
 	}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// RunDue works what is due, one batch after another in the caller's goroutine,
+// until no shard gives a job, or ctx ends. It returns how many jobs ran. Unlike
+// Run it gives up at the first error of the store; what is settled stays so, and
+// the rest is recovered by the next owner.
+func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
+	endCalls := e.begin(ctx)
+	defer endCalls()
+	if err := e.deal(); err != nil {
+		return 0, err
+	}
+	for _, q := range e.cfg.Queues {
+		if err := e.declare(q); err != nil {
+			return 0, fmt.Errorf("declare queue %q: %w", q.Name, err)
+		}
+	}
+	if err := e.started(ctx); err != nil {
+		return 0, err
+	}
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.cfg.ShutdownTimeout, e.interruptAll) })()
+	helpers := make(chan struct{})
+	var helping sync.WaitGroup
+	e.start(&helping, func() { e.keep(helpers) })
+	defer func() {
+		close(helpers)
+		endCalls()
+		helping.Wait()
+		e.renewals.Wait()
+		e.hooks.Wait()
+	}()
+	jobs, err = e.rounds(ctx)
+	close(e.stop)
+	for _, s := range e.shards {
+		s.settleUp()
+	}
+	return jobs, err
+}
+
+// rounds visits the shards in turn until a whole round gave nothing.
+func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
+	for _, s := range e.shards {
+		s.attempt++
+		sent := time.Now()
+		reply, err := s.tryAcquire()
+		if err != nil {
+			return 0, fmt.Errorf("acquire shard %v: %w", s.id, err)
+		}
+		s.acquired(reply, sent)
+	}
+	for {
+		before := jobs
+		for _, s := range e.shards {
+			n, err := s.runDue(ctx)
+			jobs += n
+			if err != nil || ctx.Err() != nil {
+				return jobs, err
+			}
+		}
+		if jobs == before {
+			return jobs, nil
+		}
+	}
+}
+
+// runDue works one shard until it gives nothing.
+func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
+	s.lane.at.Store(s)
+	for ctx.Err() == nil {
+		s.ask()
+		if err := s.turnOnce(); err != nil {
+			return jobs, err
+		}
+		b := s.take(s.node.clock.time())
+		if b == nil {
+			return jobs, nil
+		}
+		jobs += len(b.Claims)
+		s.lane.execute(s, b)
+	}
+	return jobs, nil
+}
+
+// turnOnce makes the turn that is due, if one is.
+func (s *shard) turnOnce() error {
+	next, request, ctx := s.prepare(time.Now())
+	switch next {
+	case stepLost:
+		return fmt.Errorf("shard %v: %w", s.id, ports.ErrLeaseLost)
+	case stepTurn:
+		if err := s.turn(ctx, request); err != nil {
+			return fmt.Errorf("turn of shard %v: %w", s.id, err)
+		}
+	}
+	return nil
+}
+
+// settleUp settles what is finished and releases the shard. What the store
+// refuses now, the next owner recovers.
+func (s *shard) settleUp() {
+	for {
+		next, request, ctx := s.prepare(time.Now())
+		switch next {
+		case stepDrained:
+			s.release(ctx)
+			return
+		case stepTurn:
+			if s.turn(ctx, request) == nil {
+				continue
+			}
+		}
+		return
+	}
+}
