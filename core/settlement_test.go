@@ -89,12 +89,13 @@ func drawOutcome(t *rapid.T, payloads int) core.Outcome {
 
 // TestSettleHeedsEveryMark: whatever becomes of the job, a payload marked done is
 // gone and one marked buried is in the morgue, and of the open ones at most the
-// first is buried by a failure.
+// first is buried by a failure: the one that Exhausts names.
 func TestSettleHeedsEveryMark(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claim := claimOf(rapid.IntRange(1, 10).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
 		outcome := drawOutcome(t, len(claim.Payloads))
-		s := core.RetryPolicy{MaxRetries: 2}.Settle(claim, &outcome, 0)
+		policy := core.RetryPolicy{MaxRetries: 2}
+		s := policy.Settle(claim, &outcome, 0)
 
 		open, buried := "", ""
 		marked := map[int]core.PayloadOutcome{}
@@ -109,14 +110,14 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 				buried += string(p.Data)
 			}
 		}
-		wantBack, wantDead := open, buried
+		wantBack, wantDead, exhausted := open, buried, ""
 		switch {
 		case outcome.Kind == core.Done || outcome.Kind == core.Dropped:
 			wantBack = ""
 		case outcome.Kind == core.Buried:
 			wantBack, wantDead = "", buried+open
 		case outcome.Kind == core.Failed && claim.RetryCount+1 >= 2 && open != "":
-			wantBack, wantDead = open[1:], buried+open[:1]
+			wantBack, wantDead, exhausted = open[1:], buried+open[:1], open[:1]
 		}
 		back, dead := s.Apply(claim.Job, now)
 		if got := names(back.Payloads); got != wantBack {
@@ -124,6 +125,9 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 		}
 		if got := names(dead.Payloads); got != sorted(wantDead) {
 			t.Fatalf("buried %q, want %q", got, sorted(wantDead))
+		}
+		if at, ok := policy.Exhausts(claim, &outcome); ok != (exhausted != "") || ok && string(claim.Payloads[at].Data) != exhausted {
+			t.Fatalf("Exhausts says %d, %v; want that of %q", at, ok, exhausted)
 		}
 	})
 }
