@@ -35,97 +35,75 @@ func entry(id string, when core.When) core.Entry {
 	return core.Entry{ID: id, Payload: core.Payload{Data: []byte("changed")}, When: when}
 }
 
+// wakeCase is something that happens to the shard a reader listens to.
+type wakeCase struct {
+	name   string
+	before func(l *lane)
+	do     func(l *lane)
+}
+
+func pushIn(id string, d time.Duration) func(l *lane) {
+	return func(l *lane) { l.push(entry(id, core.In(d))) }
+}
+
+func pushAndClaim(l *lane) { l.push(entry("a", core.When{})); l.turn(1) }
+
+func cancelA(l *lane) { l.cancel("a") }
+
+func pause(l *lane) { l.ok(l.store.Pause(l.t.Context(), "orders")) }
+
+func resume(l *lane) { l.ok(l.store.Resume(l.t.Context(), "orders")) }
+
+func expedite(l *lane) {
+	_, err := l.store.Expedite(l.t.Context(), ports.JobStep{Shard: l.shard})
+	l.ok(err)
+}
+
+func putBack(l *lane) {
+	mark := core.Mark{Token: l.lease.Token, Number: l.number}
+	back := core.Settlement{ID: "a", Mark: mark, Rest: core.Requeue}
+	l.ok(l.store.Settle(l.t.Context(), l.shard, []core.Settlement{back}))
+}
+
 func TestWakeupsTellOfAnEarlierHead(t *testing.T) {
-	shard := core.Shard{Queue: "orders"}
-	step := ports.JobStep{Shard: shard}
-	hour, minute := core.In(time.Hour), core.In(time.Minute)
-	tests := []struct {
-		name   string
-		before func(l *lane)
-		do     func(l *lane)
-		wakes  bool
-	}{
-		{"a push to an empty shard", nil, func(l *lane) { l.push(entry("a", core.When{})) }, true},
-		{"a push for later to an empty shard", nil, func(l *lane) { l.push(entry("a", hour)) }, true},
-		{
-			"a push before the head",
-			func(l *lane) { l.push(entry("a", hour)) },
-			func(l *lane) { l.push(entry("b", minute)) }, true,
-		},
-		{
-			"a push behind the head",
-			func(l *lane) { l.push(entry("a", minute)) },
-			func(l *lane) { l.push(entry("b", hour)) }, false,
-		},
-		{
-			"a push for a claimed id",
-			func(l *lane) { l.push(entry("a", core.When{})); l.turn(1) },
-			func(l *lane) { l.push(entry("a", core.When{})) }, false,
-		},
-		{
-			"a push to a paused queue",
-			func(l *lane) { l.ok(l.store.Pause(l.t.Context(), "orders")) },
-			func(l *lane) { l.push(entry("a", core.When{})) }, false,
-		},
-		{
-			"a resume",
-			func(l *lane) { l.ok(l.store.Pause(l.t.Context(), "orders")); l.push(entry("a", core.When{})) },
-			func(l *lane) { l.ok(l.store.Resume(l.t.Context(), "orders")) }, true,
-		},
-		{
-			"a resume of what was not paused",
-			func(l *lane) { l.push(entry("a", core.When{})) },
-			func(l *lane) { l.ok(l.store.Resume(l.t.Context(), "orders")) }, false,
-		},
-		{
-			"an expedited job",
-			func(l *lane) { l.push(entry("a", hour)) },
-			func(l *lane) { _, err := l.store.Expedite(l.t.Context(), step); l.ok(err) }, true,
-		},
-		{
-			"an expedited job that was due",
-			func(l *lane) { l.push(entry("a", core.When{})) },
-			func(l *lane) { _, err := l.store.Expedite(l.t.Context(), step); l.ok(err) }, false,
-		},
-		{
-			"a cancelled job",
-			func(l *lane) { l.push(entry("a", core.When{})); l.turn(1) },
-			func(l *lane) { l.cancel("a") }, true,
-		},
-		{
-			"a job cancelled again",
-			func(l *lane) { l.push(entry("a", core.When{})); l.turn(1); l.cancel("a") },
-			func(l *lane) { l.cancel("a") }, false,
-		},
-		{
-			"a cancel of what is not claimed",
-			func(l *lane) { l.push(entry("a", core.When{})) },
-			func(l *lane) { l.cancel("a") }, false,
-		},
-		{
-			"a settlement outside a turn that puts back",
-			func(l *lane) { l.push(entry("a", core.When{})); l.turn(1) },
-			func(l *lane) {
-				mark := core.Mark{Token: l.lease.Token, Number: l.number}
-				back := core.Settlement{ID: "a", Mark: mark, Rest: core.Requeue}
-				l.ok(l.store.Settle(l.t.Context(), shard, []core.Settlement{back}))
-			}, true,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	testWakeups(t, true, []wakeCase{
+		{"a push to an empty shard", nil, pushIn("a", 0)},
+		{"a push for later to an empty shard", nil, pushIn("a", time.Hour)},
+		{"a push before the head", pushIn("a", time.Hour), pushIn("b", time.Minute)},
+		{"a resume", func(l *lane) { pause(l); l.push(entry("a", core.When{})) }, resume},
+		{"an expedited job", pushIn("a", time.Hour), expedite},
+		{"a cancelled job", pushAndClaim, cancelA},
+		{"a settlement outside a turn that puts back", pushAndClaim, putBack},
+	})
+}
+
+func TestWakeupsAreSilentWithoutNews(t *testing.T) {
+	testWakeups(t, false, []wakeCase{
+		{"a push behind the head", pushIn("a", time.Minute), pushIn("b", time.Hour)},
+		{"a push for a claimed id", pushAndClaim, pushIn("a", 0)},
+		{"a push to a paused queue", pause, pushIn("a", 0)},
+		{"a resume of what was not paused", pushIn("a", 0), resume},
+		{"an expedited job that was due", pushIn("a", 0), expedite},
+		{"a job cancelled again", func(l *lane) { pushAndClaim(l); cancelA(l) }, cancelA},
+		{"a cancel of what is not claimed", pushIn("a", 0), cancelA},
+	})
+}
+
+func testWakeups(t *testing.T, wakes bool, cases []wakeCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := work(t, memory.New(memory.Options{}), "orders", 1)
-				if tt.before != nil {
-					tt.before(l)
+				if c.before != nil {
+					c.before(l)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				wakeups, err := l.store.Wakeups(ctx, []core.Shard{shard})
+				wakeups, err := l.store.Wakeups(ctx, []core.Shard{l.shard})
 				l.ok(err)
-				tt.do(l)
-				if woken := len(heard(wakeups)) > 0; woken != tt.wakes {
-					t.Errorf("woken: %t, want %t", woken, tt.wakes)
+				c.do(l)
+				if woken := len(heard(wakeups)) > 0; woken != wakes {
+					t.Errorf("woken: %t, want %t", woken, wakes)
 				}
 			})
 		})
