@@ -181,21 +181,49 @@ func TestLibraryNeverPanicsAndHasNoInit(t *testing.T) {
 			continue
 		}
 		eachFile(t, p, func(fset *token.FileSet, file *ast.File) {
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.FuncDecl:
-					if n.Recv == nil && n.Name.Name == "init" {
-						t.Errorf("%v: func init", fset.Position(n.Pos()))
-					}
-				case *ast.CallExpr:
-					if called, ok := n.Fun.(*ast.Ident); ok && called.Name == "panic" {
-						t.Errorf("%v: panic; return an error", fset.Position(n.Pos()))
-					}
+			for _, decl := range file.Decls {
+				if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+					t.Errorf("%v: func init", fset.Position(f.Pos()))
 				}
-				return true
-			})
+				for _, call := range panics(decl) {
+					t.Errorf("%v: panic; return an error", fset.Position(call.Pos()))
+				}
+			}
 		})
 	}
+}
+
+// panics lists the calls of panic in a declaration, but for those that go on with
+// what recover returned.
+func panics(decl ast.Decl) []*ast.CallExpr {
+	var calls []*ast.CallExpr
+	recovered := map[string]bool{}
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if v, ok := n.Lhs[0].(*ast.Ident); ok && isCall(n.Rhs[0], "recover") {
+				recovered[v.Name] = true
+			}
+		case *ast.CallExpr:
+			if isCall(n, "panic") {
+				calls = append(calls, n)
+			}
+		}
+		return true
+	})
+	return slices.DeleteFunc(calls, func(call *ast.CallExpr) bool {
+		v, ok := call.Args[0].(*ast.Ident)
+		return ok && recovered[v.Name]
+	})
+}
+
+func isCall(e ast.Expr, name string) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	called, ok := call.Fun.(*ast.Ident)
+	return ok && called.Name == name
 }
 
 // eachFile parses the package's files, those of other systems too.
