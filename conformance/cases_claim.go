@@ -30,7 +30,7 @@ func claimCases() []namedCase {
 		{"leaves a cut job's state to the rest", "Turn: what a cut job leaves stays queued with its State", claimLeavesState},
 		{"passes over claimed ids", "Turn: ids that are claimed after this turn's settlements are passed over", claimPassesOver},
 		{"passes over the rest of a cut job", "Turn: ids that are claimed are passed over", claimPassesOverRest},
-		{"moves a job out of the queue", "DESIGN 3: each accepted copy of a payload is in exactly one place", claimMoves},
+		{"moves a job out of the queue", "architecture 3: each accepted copy of a payload is in exactly one place", claimMoves},
 	}
 }
 

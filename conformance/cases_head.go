@@ -14,7 +14,7 @@ func headCases() []namedCase {
 		{"is the earliest time, due or not", ruleHead, headEarliest},
 		{"passes over claimed ids", ruleHead, headPassesOver},
 		{"is none while the queue is paused", "TurnReply: Head: none while it is paused", headPaused},
-		{"is none while a recovered job is claimed", "DESIGN 3: while it is claimed nothing else is, and Next is none", headRecoveredClaimed},
+		{"is none while a recovered job is claimed", "architecture 3: while it is claimed nothing else is, and Next is none", headRecoveredClaimed},
 		{"is that of a recovered job when nothing is claimed", ruleHead, headRecovered},
 		{"is none behind a recovered job that waits", ruleHead, headParked},
 		{"is that of a job before a recovered one that waits", ruleHead, headBeforeParked},

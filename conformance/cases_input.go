@@ -162,7 +162,13 @@ func inputScores(e *env) {
 
 func inputNegativeZero(e *env) {
 	e.push(entry("a", "b", math.Copysign(0, -1)), entry("a", "a", 0), entry("a", "c", 0))
-	e.same("the payloads", e.queued("a").Payloads, []core.Payload{pay("a", 0), pay("b", 0), pay("c", 0)})
+	got := e.queued("a").Payloads
+	e.same("the payloads", got, []core.Payload{pay("a", 0), pay("b", 0), pay("c", 0)})
+	for _, p := range got {
+		if math.Signbit(p.Score) {
+			e.errorf("the score of %q came back as -0, want 0", p.Data)
+		}
+	}
 }
 
 func inputInstants(e *env) {

@@ -13,6 +13,7 @@ const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore 
 func repeatCases() []namedCase {
 	return []namedCase{
 		{"gives the same claims in their first order", ruleAgain, repeatGivesClaims},
+		{"gives no claims of other turns", ruleAgain, repeatGivesOwn},
 		{"gives cut claims as they were", ruleAgain, repeatGivesCut},
 		{"claims nothing more", ruleAgain, repeatClaimsNothing},
 		{"applies nothing twice", ruleAgain, repeatAppliesNothing},
@@ -37,6 +38,18 @@ func repeatGivesClaims(e *env) {
 		e.same("the claims again", again.Claims, first)
 		e.same("the number", again.Last, r.Number)
 	}
+}
+
+func repeatGivesOwn(e *env) {
+	e.pushIDs("a", "b", "c")
+	e.acquire("n1").one()
+	h := e.acquire("n1")
+	h.orphans()
+	h.one()
+	r := h.request(1)
+	claims := h.send(r).Claims
+	e.same("the claims", ids(claims), []string{"c"})
+	e.same("the claims again", h.send(r).Claims, claims)
 }
 
 func repeatGivesCut(e *env) {

@@ -138,6 +138,8 @@ func stepQueuedOfClaimed(e *env) {
 		e.same("the claimed job after "+name, e.claimed("a"), c)
 		e.byIDs(e.store.Delete, "a")
 	}
+	e.push(entryAt("a", "q", 2, start.Add(time.Hour)))
+	e.same("how many Expedite handled of all", e.byLimit(e.store.Expedite, 0).Handled, 1)
 }
 
 func stepOtherShards(e *env) {

@@ -15,7 +15,7 @@ func storeCases() []namedCase {
 	return []namedCase{
 		{"shares its data between handles", "Factory: each handle is a store of its own; all share the backend's data", storeHandles},
 		{"keeps backends apart", "Factory makes an empty backend, also while earlier ones are in use", storeBackends},
-		{"keeps queues apart", "DESIGN 1: a queue is a named stream of jobs", storeQueues},
+		{"keeps queues apart", "architecture 1: a queue is a named stream of jobs", storeQueues},
 		{"keeps shards apart", "package ports: atomic for each shard, never across them", storeShards},
 		{"finds an id wherever it is", "Find looks one id up everywhere, exactly, with all its payloads", storeFinds},
 		{"refuses to find what is no id", "Find returns core.ErrInvalidID for what is no id", storeFindInvalid},
