@@ -21,6 +21,8 @@ func Run(t *testing.T, f Factory) {
 			}
 		})
 	}
+	t.Run("random", func(t *testing.T) { testRandom(t, f) })
+	t.Run("faults", func(t *testing.T) { testFaults(t, f) })
 }
 
 // probe opens a store to see which extras it has.
