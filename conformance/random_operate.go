@@ -15,7 +15,7 @@ func (d *duel) operate() {
 	case "resume":
 		tell(d, "Resume", d.queue().Name, ports.ShardStore.Resume)
 	case "expedite":
-		ask(d, "Expedite", d.jobStep(), ports.ShardStore.Expedite)
+		d.expedite()
 	case "bury":
 		ask(d, "Bury", d.jobStep(), ports.ShardStore.Bury)
 	case "delete":
@@ -30,6 +30,14 @@ func (d *duel) operate() {
 	case "edit":
 		d.edit()
 	}
+}
+
+// expedite has no limit: which of several equally late jobs come first is left
+// open.
+func (d *duel) expedite() {
+	s := d.jobStep()
+	s.Limit = 0
+	ask(d, "Expedite", s, ports.ShardStore.Expedite)
 }
 
 func (d *duel) jobStep() ports.JobStep {

@@ -1,0 +1,179 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// testRacing uses handles on one backend at once, from goroutines. What they may
+// find in between is open; what must hold afterwards is not.
+func testRacing(t *testing.T, f Factory) {
+	for _, race := range []namedCase{
+		{"declares agree", "Declare is atomic for the queue", declaresAgree},
+		{"one acquire wins", "a shard has at most one owner by its lease, and tokens only grow", oneAcquireWins},
+		{"pushes lose nothing", "Push is atomic for each shard; payloads that meet are united (RULES 2)", pushesLoseNothing},
+		{"a turn is carried out once", "a turn that was carried out is repeated, not done again", turnsCountOnce},
+		{"revive and purge double nothing", "revived twice, or while a purge runs, nothing is doubled (RULES 5)", revivePurge},
+		{"a working day", "each accepted copy of a payload is in exactly one place; executions for one id never overlap", workingDay},
+	} {
+		t.Run(race.Name, func(t *testing.T) {
+			t.Parallel()
+			race.run(t, f)
+		})
+	}
+}
+
+// racers is how many goroutines race where one thing is raced for.
+const racers = 8
+
+// race runs one goroutine for each racer, with a handle of its own.
+func (e *env) race(run func(racer int, store ports.ShardStore)) {
+	var wg sync.WaitGroup
+	gun := make(chan struct{})
+	for i := range racers {
+		store := e.open()
+		wg.Go(func() {
+			<-gun
+			run(i, store)
+		})
+	}
+	close(gun)
+	wg.Wait()
+}
+
+// fine reports an error from a goroutine, which must not end the case.
+func (e *env) fine(err error, call string) bool {
+	if err != nil {
+		e.errorf("%s: %v", call, err)
+	}
+	return err == nil
+}
+
+func declaresAgree(e *env) {
+	for round := range 10 {
+		name := "queue-" + strconv.Itoa(round)
+		errs := make([]error, racers)
+		e.race(func(i int, store ports.ShardStore) {
+			_, errs[i] = store.Declare(e.ctx, ports.DeclareRequest{Queue: name, Shards: 1 + i%2})
+		})
+		for i, err := range errs {
+			if (err == nil) != (errs[i%2] == nil) || err != nil && !errors.Is(err, ports.ErrShardCountMismatch) {
+				e.errorf("a racing Declare of %d shards: %v", 1+i%2, err)
+			}
+		}
+		if (errs[0] == nil) == (errs[1] == nil) {
+			e.errorf("racing Declares of 1 and 2 shards gave %v and %v", errs[0], errs[1])
+		}
+	}
+}
+
+func oneAcquireWins(e *env) {
+	var last int64
+	for round := range 20 {
+		replies, errs := make([]ports.AcquireReply, racers), make([]error, racers)
+		e.race(func(i int, store ports.ShardStore) {
+			replies[i], errs[i] = store.Acquire(e.ctx, ports.AcquireRequest{
+				Shard: e.shard, Shards: 1, Generation: e.declared[orders].Generation,
+				Owner: "n" + strconv.Itoa(i), Attempt: int64(round + 1), TTL: ttl,
+			})
+		})
+		winners := 0
+		for i, err := range errs {
+			if err == nil {
+				winners++
+				if replies[i].Token <= last {
+					e.errorf("token %d after %d", replies[i].Token, last)
+				}
+				last = replies[i].Token
+			} else {
+				e.refused("a racing Acquire", err, ports.ErrLeaseHeld)
+			}
+		}
+		if winners != 1 {
+			e.errorf("%d of %d racing Acquires won, want 1", winners, racers)
+		}
+		e.clock.Advance(ttl)
+	}
+}
+
+func pushesLoseNothing(e *env) {
+	const each = 10
+	e.race(func(i int, store ports.ShardStore) {
+		for k := range each {
+			n := i*each + k
+			_, err := store.Push(e.ctx, e.pushRequest(orders,
+				entry("a", "common", float64(racers*each-n)), entry("a", strconv.Itoa(n), float64(n+2))))
+			e.fine(err, "a racing Push")
+		}
+	})
+	want := []core.Payload{pay("common", 1)}
+	for n := range racers * each {
+		want = append(want, pay(strconv.Itoa(n), float64(n+2)))
+	}
+	e.same("what racing pushes left", e.queued("a").Payloads, want)
+}
+
+func turnsCountOnce(e *env) {
+	e.pushIDs("a", "b", "c", "d")
+	h := e.acquire("n1")
+	first := h.claim(2)
+	r := h.request(2, done(first[0]), buried(first[1], "bad"))
+	replies := make([]ports.TurnReply, racers)
+	e.race(func(i int, store ports.ShardStore) {
+		var err error
+		replies[i], err = store.Turn(e.ctx, r)
+		e.fine(err, "a racing Turn")
+	})
+	for _, reply := range replies {
+		e.same("the claims of a racing Turn", ids(reply.Claims), []string{"c", "d"})
+	}
+	counts := e.counts()
+	e.same("processed and failed", []int64{counts.Processed, counts.Failed}, []int64{1, 1})
+	e.same("dead payloads", len(e.dead(first[1].ID).Payloads), 1)
+}
+
+func revivePurge(e *env) {
+	const entries = 40
+	var all []string
+	for n := range entries {
+		all = append(all, fmt.Sprintf("%02d", n))
+	}
+	buryAll(e, all...)
+	var mu sync.Mutex
+	handled := map[bool]int{}
+	before := e.now()
+	e.race(func(i int, store ports.ShardStore) {
+		step, revives := store.Purge, i%2 == 0
+		if revives {
+			step = store.Revive
+		}
+		n := takeAll(e, step, before)
+		mu.Lock()
+		defer mu.Unlock()
+		handled[revives] += n
+	})
+	e.same("entries handled in all", handled[true]+handled[false], entries)
+	e.same("jobs queued by racing revives", len(e.jobs()), handled[true])
+	e.same("entries left", len(e.deadIDs()), 0)
+	for _, job := range e.jobs() {
+		e.same("a revived job's payloads", job.Payloads, []core.Payload{pay("p", 1), pay("q", 2)})
+	}
+}
+
+// takeAll steps through the morgue until nothing is left.
+func takeAll(e *env, step func(context.Context, ports.DeadStep) (ports.StepReply, error), before core.Instant) (handled int) {
+	for {
+		reply, err := step(e.ctx, ports.DeadStep{Shard: e.shard, Before: before, Limit: 3})
+		if !e.fine(err, "a racing step") || !reply.More {
+			return handled + reply.Handled
+		}
+		handled += reply.Handled
+	}
+}

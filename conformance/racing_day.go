@@ -1,0 +1,261 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// The ids of a working day say what may happen to them.
+const (
+	// tame ids are done, fail, are put back and lose their owners.
+	tame = "tame"
+	// mortal ids may be buried and revived besides.
+	mortal = "mortal"
+	// doomed ids may also be deleted, purged and dropped.
+	doomed = "doomed"
+)
+
+func kindOf(id string) string {
+	kind, _, _ := strings.Cut(id, "-")
+	return kind
+}
+
+const (
+	dayQueue  = "day"
+	dayShards = 2
+	// dayIDs is how many ids of each kind there are.
+	dayIDs = 3
+	// dayHours is how often everybody does something at once with the others.
+	dayHours = 60
+)
+
+// workingDay has producers, workers that crash, and an operator at work at once,
+// hour by hour so that a slow one misses nothing, then proves the books.
+func workingDay(e *env) {
+	e.declare(dayQueue, dayShards)
+	d := &day{e: e, audit: newAudit(e)}
+	var people []func(hour int)
+	for _, kind := range []string{tame, mortal, doomed} {
+		store := e.open()
+		people = append(people, func(hour int) { d.produce(store, kind, hour) })
+	}
+	for n := range 3 {
+		w := &worker{day: d, store: e.open(), owner: "n" + strconv.Itoa(n), rand: rand.New(rand.NewPCG(1, uint64(n)))}
+		people = append(people, w.work)
+	}
+	store, random := e.open(), rand.New(rand.NewPCG(2, 0))
+	people = append(people, func(int) { d.operate(store, random) })
+	for hour := range dayHours {
+		var wg sync.WaitGroup
+		for _, person := range people {
+			wg.Go(func() { person(hour) })
+		}
+		wg.Wait()
+	}
+	d.audit.close(dayQueue)
+}
+
+type day struct {
+	e     *env
+	audit *audit
+}
+
+// produce is the only one to push for its ids, with rising scores.
+func (d *day) produce(store ports.ShardStore, kind string, hour int) {
+	for _, id := range fated(kind) {
+		data := strconv.Itoa(hour)
+		_, err := store.Push(d.e.ctx, d.e.pushRequest(dayQueue, entry(id, data, float64(hour))))
+		if d.e.fine(err, "Push") {
+			d.audit.accepted(id, data)
+		}
+	}
+}
+
+// operate does things by hand, to each kind of id within its fate.
+func (d *day) operate(store ports.ShardStore, random *rand.Rand) {
+	for range 3 {
+		d.e.fine(d.step(store, random), "an operator's step")
+	}
+}
+
+func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
+	ctx, at := d.e.ctx, core.Shard{Queue: dayQueue, Index: random.IntN(dayShards)}
+	condemned := fated(doomed)
+	both := append(fated(mortal), condemned...)
+	var err error
+	switch random.IntN(12) {
+	case 0:
+		err = store.Pause(ctx, dayQueue)
+	case 1:
+		_, err = store.Expedite(ctx, ports.JobStep{Shard: at})
+	case 2:
+		_, err = store.Bury(ctx, ports.JobStep{Shard: at, IDs: both})
+	case 3:
+		_, err = store.Delete(ctx, ports.JobStep{Shard: at, IDs: condemned})
+	case 4:
+		_, err = store.Cancel(ctx, ports.CancelRequest{Shard: at, IDs: condemned, Drop: random.IntN(2) == 0})
+	case 5:
+		_, err = store.Revive(ctx, ports.DeadStep{Shard: at, Entries: refsTo(both)})
+	case 6:
+		_, err = store.Purge(ctx, ports.DeadStep{Shard: at, Entries: refsTo(condemned)})
+	default:
+		err = store.Resume(ctx, dayQueue)
+	}
+	return err
+}
+
+func fated(kind string) []string {
+	ids := make([]string, dayIDs)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s-%d", kind, i)
+	}
+	return ids
+}
+
+func refsTo(ids []string) []ports.DeadRef {
+	refs := make([]ports.DeadRef, len(ids))
+	for i, id := range ids {
+		refs[i] = whole(id)
+	}
+	return refs
+}
+
+// worker is a process that works whatever shard it gets.
+type worker struct {
+	*day
+	store ports.ShardStore
+	owner string
+	rand  *rand.Rand
+	// paused is what it goes on with.
+	paused *stint
+}
+
+func (w *worker) work(hour int) {
+	if s := w.paused; s != nil {
+		w.paused = nil
+		w.hold(s)
+		return
+	}
+	at := core.Shard{Queue: dayQueue, Index: w.rand.IntN(dayShards)}
+	q := w.e.declared[dayQueue]
+	floor := w.audit.floor(at)
+	reply, err := w.store.Acquire(w.e.ctx, ports.AcquireRequest{
+		Shard: at, Shards: q.Shards, Generation: q.Generation,
+		Owner: w.owner, Attempt: int64(hour + 1), TTL: ttl,
+	})
+	w.e.clock.Advance(time.Second)
+	switch {
+	case err == nil:
+		w.audit.acquired(at, floor, reply.Token)
+		w.hold(&stint{lease: ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token}, claims: reply.Claims, cancels: reply.Cancels})
+	case !errors.Is(err, ports.ErrLeaseHeld):
+		w.e.errorf("Acquire: %v", err)
+	}
+}
+
+// stint is what a worker knows of a lease it has.
+type stint struct {
+	lease   ports.Lease
+	number  int64
+	claims  []core.Claim
+	cancels []ports.Cancel
+}
+
+// hold works a shard for some turns. Then it crashes: lets the lease run out with
+// what is claimed. Or it pauses, and goes on in the next hour as if nothing had
+// happened. Or it settles and releases. Others may take the shard whenever
+// somebody crashes.
+func (w *worker) hold(s *stint) {
+	for range 1 + w.rand.IntN(6) {
+		if !w.turn(s, w.rand.IntN(5)) {
+			return
+		}
+	}
+	switch w.rand.IntN(4) {
+	case 0:
+		w.e.clock.Advance(ttl)
+		return
+	case 1:
+		w.paused = s
+		return
+	}
+	if !w.turn(s, 0) {
+		return
+	}
+	if err := w.store.Release(w.e.ctx, s.lease); err != nil {
+		w.e.refused("Release", err, ports.ErrLeaseLost)
+	}
+}
+
+// turn settles what is claimed, or lets it run on, and claims more. It reports
+// whether the lease is still held.
+func (w *worker) turn(s *stint, want int) bool {
+	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: ttl, Want: want, PerJob: w.rand.IntN(3)}
+	if w.rand.IntN(4) > 0 {
+		r.Settle, s.claims = w.settle(s), nil
+	}
+	reply, err := w.store.Turn(w.e.ctx, r)
+	if errors.Is(err, ports.ErrLeaseLost) || !w.e.fine(err, "Turn") {
+		return false
+	}
+	s.cancels = reply.Cancels
+	if reply.Last == s.number {
+		return true
+	}
+	w.audit.turned(r, reply)
+	w.repeat(r, reply)
+	s.number, s.claims = reply.Last, slices.Concat(s.claims, reply.Claims, reply.Orphans)
+	return true
+}
+
+// repeat sends some turns again, as one does whose reply was lost.
+func (w *worker) repeat(r ports.TurnRequest, first ports.TurnReply) {
+	if w.rand.IntN(4) > 0 {
+		return
+	}
+	again, err := w.store.Turn(w.e.ctx, r)
+	if errors.Is(err, ports.ErrLeaseLost) || !w.e.fine(err, "a repeated Turn") {
+		return
+	}
+	w.e.same("the claims of a repeated turn", again.Claims, first.Claims)
+}
+
+// settle ends all claims, each as its id may end.
+func (w *worker) settle(s *stint) []core.Settlement {
+	var all []core.Settlement
+	for _, c := range s.claims {
+		toDrop := ports.Cancel{ID: c.ID, Mark: c.Mark, Drop: true}
+		switch {
+		case slices.Contains(s.cancels, toDrop):
+			all = append(all, dropped(c))
+		case c.Mark.Token != s.lease.Token:
+			all = append(all, recovered(c))
+		default:
+			all = append(all, w.end(c))
+		}
+	}
+	return all
+}
+
+func (w *worker) end(c core.Claim) core.Settlement {
+	switch n := w.rand.IntN(8); {
+	case n == 0:
+		return failed(c, "boom", 2*time.Second)
+	case n == 1:
+		return snoozed(c, time.Second)
+	case n == 2:
+		return untouched(c)
+	case n == 3 && kindOf(c.ID) != tame:
+		return buried(c, "bad")
+	}
+	return done(c)
+}
