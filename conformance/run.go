@@ -22,6 +22,7 @@ func Run(t *testing.T, f Factory) {
 		})
 	}
 	t.Run("random", func(t *testing.T) { testRandom(t, f) })
+	t.Run("racing", func(t *testing.T) { testRacing(t, f) })
 	t.Run("faults", func(t *testing.T) { testFaults(t, f) })
 }
 
