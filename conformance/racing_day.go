@@ -92,7 +92,7 @@ func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 	condemned := fated(doomed)
 	both := append(fated(mortal), condemned...)
 	var err error
-	switch random.IntN(12) {
+	switch random.IntN(14) {
 	case 0:
 		err = store.Pause(ctx, dayQueue)
 	case 1:
@@ -101,7 +101,7 @@ func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 		_, err = store.Bury(ctx, ports.JobStep{Shard: at, IDs: both})
 	case 3:
 		_, err = store.Delete(ctx, ports.JobStep{Shard: at, IDs: condemned})
-	case 4:
+	case 4, 7, 8, 9:
 		_, err = store.Cancel(ctx, ports.CancelRequest{Shard: at, IDs: condemned, Drop: random.IntN(2) == 0})
 	case 5:
 		_, err = store.Revive(ctx, ports.DeadStep{Shard: at, Entries: refsTo(both)})
