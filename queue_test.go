@@ -1,0 +1,306 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// TestEachQueueOptionCounts has a case for each option, that fails if the option
+// is ignored.
+func TestEachQueueOptionCounts(t *testing.T) {
+	type options = skein.QueueOptions[string]
+	cases := []struct {
+		option string
+		check  func(t *testing.T, store *memory.Store)
+	}{
+		{"Shards", func(t *testing.T, store *memory.Store) {
+			push(t, store, skein.NewQueue("q", options{Shards: 7}), "a", "x")
+			queues, err := store.Queues(t.Context())
+			if err != nil || len(queues) != 1 || queues[0].Shards != 7 {
+				t.Errorf("Queues = %+v, %v; want one of 7 shards", queues, err)
+			}
+		}},
+		{"BatchSize", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{Shards: 1, BatchSize: 3})
+			for i := range 5 {
+				push(t, store, q, fmt.Sprint(i), "x")
+			}
+			var sizes []int
+			runDue(t, store, skein.ServerOptions{}, q.BatchHandler(func(_ context.Context, b *skein.Batch[string]) error {
+				sizes = append(sizes, len(b.Jobs()))
+				return nil
+			}))
+			equal(t, "sizes of batches", sizes, []int{3, 2})
+		}},
+		{"MaxRetries", func(t *testing.T, store *memory.Store) {
+			now := func(int) time.Duration { return 0 }
+			for name, c := range map[string]struct{ retries, executions int }{
+				"none": {skein.NoRetries, 1}, "one": {1, 2}, "default": {0, 26},
+			} {
+				q := skein.NewQueue(name, options{MaxRetries: c.retries, Backoff: now})
+				push(t, store, q, "a", "x")
+				calls := 0
+				runDue(t, store, skein.ServerOptions{}, q.Handler(func(context.Context, string, []string) error {
+					calls++
+					return errors.New("boom")
+				}))
+				equal(t, name, calls, c.executions)
+			}
+		}},
+		{"MaxRecoveries", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{Shards: 1, MaxRecoveries: skein.NoRetries})
+			push(t, store, q, "a", "x")
+			abandon(t, store, "q")
+			runDue(t, store, skein.ServerOptions{}, nop(q))
+			found, err := store.Find(t.Context(), "q", "a")
+			if err != nil || found.Dead == nil {
+				t.Errorf("Find = %+v, %v; want it in the morgue after its first lost owner", found, err)
+			}
+		}},
+		{"Backoff", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{Backoff: func(retry int) time.Duration { return time.Duration(retry+7) * time.Minute }})
+			push(t, store, q, "a", "x")
+			start := time.Now()
+			runDue(t, store, skein.ServerOptions{}, failing(q, errors.New("boom")))
+			found, err := store.Find(t.Context(), "q", "a")
+			if err != nil || found.Queued == nil {
+				t.Fatalf("Find = %+v, %v; want it queued", found, err)
+			}
+			equal(t, "wait", found.Queued.PerformAt.Sub(core.InstantOf(start)), 7*time.Minute)
+		}},
+		{"MaxPayloads", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{MaxPayloads: 2})
+			for i := range 5 {
+				push(t, store, q, "a", fmt.Sprint(i))
+			}
+			var calls [][]string
+			runDue(t, store, skein.ServerOptions{}, q.Handler(func(_ context.Context, _ string, p []string) error {
+				calls = append(calls, p)
+				return nil
+			}))
+			equal(t, "calls", calls, [][]string{{"0", "1"}, {"2", "3"}, {"4"}})
+		}},
+		{"MaxPayloadBytes", func(t *testing.T, store *memory.Store) {
+			client := skein.NewClient(store, skein.ClientOptions{})
+			q := skein.NewQueue("q", options{MaxPayloadBytes: 10})
+			if err := q.Push(t.Context(), client, "a", "12345678"); err != nil {
+				t.Errorf("10 bytes with their quotes: %v", err)
+			}
+			if err := q.Push(t.Context(), client, "a", "123456789"); !errors.Is(err, skein.ErrInvalidPayload) {
+				t.Errorf("11 bytes: %v, want ErrInvalidPayload", err)
+			}
+		}},
+		{"IndexIDs", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{IndexIDs: true})
+			push(t, store, q, "b", "x")
+			push(t, store, q, "a", "x")
+			page, err := store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "q"}, Order: ports.ByID})
+			if err != nil || len(page.Jobs) != 2 || page.Jobs[0].ID != "a" {
+				t.Errorf("Jobs by id = %+v, %v; want a and b", page, err)
+			}
+		}},
+		{"PushRule", func(t *testing.T, store *memory.Store) {
+			at := func(q *skein.Queue[string], times ...time.Duration) time.Duration {
+				start := time.Now()
+				for i, d := range times {
+					push(t, store, q, "a", fmt.Sprint(i), skein.In(d))
+				}
+				found, err := store.Find(t.Context(), q.Name(), "a")
+				if err != nil || found.Queued == nil {
+					t.Fatalf("Find = %+v, %v; want it queued", found, err)
+				}
+				return found.Queued.PerformAt.Sub(core.InstantOf(start))
+			}
+			keep := skein.NewQueue("keep", options{})
+			earliest := skein.NewQueue("earliest", options{PushRule: skein.Earliest()})
+			debounce := skein.NewQueue("debounce", options{PushRule: skein.Debounce(30 * time.Second)})
+			equal(t, "the queued job's time", at(keep, 20*time.Second, 10*time.Second), 20*time.Second)
+			equal(t, "the sooner time", at(earliest, 20*time.Second, 10*time.Second, 15*time.Second), 10*time.Second)
+			equal(t, "the later time", at(debounce, 10*time.Second, 20*time.Second, 15*time.Second), 20*time.Second)
+			equal(t, "at most the limit", at(debounce, 50*time.Second), 30*time.Second)
+		}},
+		{"Score", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{Score: func(s string) float64 { return -float64(len(s)) }})
+			for _, p := range []string{"a", "ccc", "bb"} {
+				push(t, store, q, "a", p)
+			}
+			push(t, store, q, "a", "one's own", skein.Score(-10))
+			var got []string
+			runDue(t, store, skein.ServerOptions{}, q.Handler(func(_ context.Context, _ string, p []string) error {
+				got = p
+				return nil
+			}))
+			equal(t, "order", got, []string{"one's own", "ccc", "bb", "a"})
+		}},
+		{"Timeout", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{BatchSize: 2, Shards: 1, Timeout: 3 * time.Second})
+			push(t, store, q, "a", "x")
+			push(t, store, q, "b", "x")
+			var took []time.Duration
+			runDue(t, store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
+				start := time.Now()
+				<-ctx.Done()
+				took = append(took, time.Since(start))
+				return context.Cause(ctx)
+			}))
+			equal(t, "each id has its own", took, []time.Duration{3 * time.Second, 3 * time.Second})
+			equal(t, "it is a failure", lastError(t, store, "a"), skein.ErrTimeout.Error())
+		}},
+		{"Codec", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{Codec: bracketed{}})
+			push(t, store, q, "a", "good")
+			push(t, store, q, "a", "bad")
+			var got []string
+			runDue(t, store, skein.ServerOptions{}, q.Handler(func(_ context.Context, _ string, p []string) error {
+				got = p
+				return nil
+			}))
+			equal(t, "decoded", got, []string{"good"})
+			found, err := store.Find(t.Context(), "q", "a")
+			if err != nil || found.Dead == nil || string(found.Dead.Payloads[0].Data) != "<bad>" {
+				t.Errorf("Find = %+v, %v; want <bad> in the morgue", found, err)
+			}
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.option, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { c.check(t, memory.New(memory.Options{})) })
+		})
+	}
+}
+
+// bracketed writes <payload> and refuses to read <bad>.
+type bracketed struct{}
+
+func (bracketed) Encode(s string) ([]byte, error) { return []byte("<" + s + ">"), nil }
+
+func (bracketed) Decode(data []byte) (string, error) {
+	s := strings.Trim(string(data), "<>")
+	if s == "bad" {
+		return "", errors.New("it is bad")
+	}
+	return s, nil
+}
+
+// abandon claims a job of shard 0 as an owner that is never heard of again, and
+// lets its lease run out.
+func abandon(t *testing.T, store ports.ShardStore, queue string) {
+	t.Helper()
+	shard := core.Shard{Queue: queue}
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard: shard, Shards: 1, Generation: 1, Owner: "lost", Attempt: 1, TTL: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := store.Turn(t.Context(), ports.TurnRequest{
+		Lease: ports.Lease{Shard: shard, Owner: "lost", Token: lease.Token}, Number: 1, TTL: time.Second, Want: 1,
+	})
+	if err != nil || len(reply.Claims) != 1 {
+		t.Fatalf("Turn = %+v, %v; want one claim", reply, err)
+	}
+	time.Sleep(2 * time.Second)
+}
+
+func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
+	type options = skein.QueueOptions[string]
+	cases := []struct {
+		name    string
+		queue   string
+		options options
+		says    string
+	}{
+		{"no name", "", options{}, "empty"},
+		{"a slash", "a/b", options{}, "letters"},
+		{"negative shards", "q", options{Shards: -1}, "-1 shards"},
+		{"too many shards", "q", options{Shards: core.MaxShards + 1}, "16385 shards"},
+		{"large batches", "q", options{BatchSize: 257}, "BatchSize 257"},
+		{"negative batches", "q", options{BatchSize: -1}, "BatchSize -1"},
+		{"negative retries", "q", options{MaxRetries: -2}, "NoRetries"},
+		{"negative recoveries", "q", options{MaxRecoveries: -2}, "MaxRecoveries -2"},
+		{"many payloads", "q", options{MaxPayloads: 1001}, "MaxPayloads 1001"},
+		{"negative size", "q", options{MaxPayloadBytes: -1}, "MaxPayloadBytes -1"},
+		{"negative timeout", "q", options{Timeout: -1}, "Timeout"},
+		{"unknown rule", "q", options{PushRule: skein.PushRule{Kind: 9}}, "kind 9"},
+		{"two mistakes", "q", options{BatchSize: -1, Timeout: -1}, "Timeout"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			q := skein.NewQueue(c.queue, c.options)
+			store := memory.New(memory.Options{})
+			pushed := q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "a", "x")
+			ran := skein.NewServer(store, skein.ServerOptions{}, nop(q)).Run(t.Context())
+			for _, err := range []error{pushed, ran} {
+				if !errors.Is(err, skein.ErrInvalidQueue) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("error %v, want ErrInvalidQueue that says %q", err, c.says)
+				}
+			}
+		})
+	}
+}
+
+func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
+	q := skein.NewQueue("q", skein.QueueOptions[string]{})
+	o := skein.ServerOptions{
+		Lanes: -1, PollInterval: -1, TTL: time.Millisecond, Prefetch: -2, ShutdownTimeout: -1,
+	}
+	err := skein.NewServer(nil, o, nop(q), nop(q), skein.Handler{}).Run(t.Context())
+	if !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Fatalf("Run = %v, want ErrInvalidOptions", err)
+	}
+	for _, says := range []string{"no store", "Lanes", "PollInterval", "TTL", "Prefetch", "ShutdownTimeout", "two handlers", "handler 2"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("error does not speak of %q: %v", says, err)
+		}
+	}
+	store := memory.New(memory.Options{})
+	if err := skein.NewServer(store, skein.ServerOptions{}).Run(t.Context()); !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Errorf("Run without handlers = %v, want ErrInvalidOptions", err)
+	}
+	bad := skein.ServerOptions{Splitter: core.NodeSplitter{Nodes: 2, Node: 2}}
+	if err := skein.NewServer(store, bad, nop(q)).Run(t.Context()); !errors.Is(err, core.ErrSplit) {
+		t.Errorf("Run of node 2 of 2 = %v, want ErrSplit", err)
+	}
+}
+
+func TestAServerRunsOnce(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	s := skein.NewServer(memory.New(memory.Options{}), skein.ServerOptions{Logger: quiet},
+		nop(skein.NewQueue("q", skein.QueueOptions[string]{})))
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(ctx); !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Errorf("second Run = %v, want ErrInvalidOptions", err)
+	}
+}
+
+func TestEqualPayloadsEncodeEquallyInJSON(t *testing.T) {
+	codec := skein.JSON[map[string]int]{}
+	encode := func() string {
+		payload := make(map[string]int)
+		for i := range 50 { // a map of its own each time, so in an order of its own
+			payload[fmt.Sprint(i)] = i
+		}
+		data, err := codec.Encode(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	first := encode()
+	for range 20 {
+		equal(t, "encoding", encode(), first)
+	}
+}
