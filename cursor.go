@@ -1,0 +1,86 @@
+package skein
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ErrInvalidCursor is a text that no Cursor has written.
+var ErrInvalidCursor = errors.New("invalid cursor")
+
+// Cursor is a place in a list of an Inspector: right behind the element that
+// carries it. Given as ListOptions.After it goes on from there, in either
+// direction, also when that element is gone. It belongs to the order of its list.
+//
+// Its text has only letters, digits, - and _, so that it fits into a URL as it
+// is, and it works in JSON. The zero value is the start of a list; its text is
+// empty. Cursors are comparable.
+type Cursor struct {
+	key int64
+	id  string
+}
+
+// ParseCursor reads what String writes, and returns ErrInvalidCursor for anything
+// else. Whether the element is there is not asked.
+func ParseCursor(text string) (Cursor, error) {
+	if text == "" {
+		return Cursor{}, nil
+	}
+	c, err := decodeCursor(text)
+	if err != nil {
+		return Cursor{}, fmt.Errorf("%w: %w; use the Cursor of a list's element as it is", ErrInvalidCursor, err)
+	}
+	return c, nil
+}
+
+func decodeCursor(text string) (Cursor, error) {
+	if len(text) > base64.RawURLEncoding.EncodedLen(binary.MaxVarintLen64+core.MaxIDBytes) {
+		return Cursor{}, errors.New("it is too long")
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return Cursor{}, err
+	}
+	key, n := binary.Uvarint(data)
+	if n <= 0 || key > uint64(core.MaxInstant) {
+		return Cursor{}, errors.New("its place is out of range")
+	}
+	c := Cursor{key: int64(key), id: string(data[n:])}
+	if err := core.ValidateID(c.id); err != nil {
+		return Cursor{}, err
+	}
+	if c.String() != text {
+		return Cursor{}, errors.New("it is written in an unusual way")
+	}
+	return c, nil
+}
+
+// String is the cursor as text for URLs; see ParseCursor.
+func (c Cursor) String() string {
+	if c == (Cursor{}) {
+		return ""
+	}
+	data := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(c.id)), uint64(c.key))
+	return base64.RawURLEncoding.EncodeToString(append(data, c.id...))
+}
+
+// MarshalText implements encoding.TextMarshaler with String.
+func (c Cursor) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler with ParseCursor.
+func (c *Cursor) UnmarshalText(text []byte) error {
+	parsed, err := ParseCursor(string(text))
+	if err != nil {
+		return err
+	}
+	*c = parsed
+	return nil
+}
+
+// port is the cursor as stores take it.
+func (c Cursor) port() ports.Cursor { return ports.Cursor{Key: c.key, ID: c.id} }

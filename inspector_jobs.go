@@ -1,0 +1,139 @@
+package skein
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Pause stops claims of a queue on all nodes until Resume. What is claimed goes
+// on, and pushes are taken. Repeating it changes nothing.
+func (i *Inspector) Pause(ctx context.Context, queue string) error {
+	return i.control(ctx, queue, "pause", i.store.Pause)
+}
+
+// Resume ends a Pause. Repeating it changes nothing.
+func (i *Inspector) Resume(ctx context.Context, queue string) error {
+	return i.control(ctx, queue, "resume", i.store.Resume)
+}
+
+func (i *Inspector) control(
+	ctx context.Context, queue, verb string, call func(context.Context, string) error,
+) error {
+	_, err := persist(ctx, func(int) (struct{}, error) { return struct{}{}, call(ctx, queue) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return nil
+}
+
+// RunNow makes the queued jobs of these ids due. Those that are due already, and
+// ids without a queued job, are not counted.
+//
+// Actions on ids, here and below, handle none if one of them is no id:
+// ErrInvalidID. Actions on many entries work in bounded steps, each atomic for
+// its shard. A step of unknown outcome is repeated a few times. When ctx ends, or
+// the store keeps failing, they return what is done so far, and the error.
+func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+	return i.onJobs(ctx, o.action("run now"), queue, ids, i.store.Expedite)
+}
+
+// RunAllNow makes all queued jobs of a queue due, the latest first. Like every
+// action on all of a kind it ends, also while servers are at work: it handles at
+// most as many entries as each shard held when it began. An entry that came
+// meanwhile may take the place of one that is gone.
+func (i *Inspector) RunAllNow(ctx context.Context, queue string, o BulkOptions) (Result, error) {
+	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retries }
+	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, i.store.Expedite)
+}
+
+// Bury moves the queued jobs of these ids whole to the morgue. They keep their
+// error, or get one that says they were buried by hand.
+func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+	return i.onJobs(ctx, o.action("bury"), queue, ids, i.store.Bury)
+}
+
+// BuryFailed moves the queued jobs with a failure whole to the morgue, those that
+// are due first, first.
+func (i *Inspector) BuryFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
+	return i.onAllJobs(ctx, o.action("bury failed"), queue, failed, i.store.Bury)
+}
+
+// Delete removes the queued jobs of these ids. A claimed job is not touched and
+// may come back, unless Cancel drops it.
+func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+	return i.onJobs(ctx, o.action("delete"), queue, ids, i.store.Delete)
+}
+
+// DeleteFailed removes the queued jobs with a failure, those that are due first,
+// first.
+func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
+	return i.onAllJobs(ctx, o.action("delete failed"), queue, failed, i.store.Delete)
+}
+
+// Ending is what becomes of a cancelled job when its handler has returned,
+// whatever that returned.
+type Ending uint8
+
+const (
+	// PutBack queues the job again, untouched.
+	PutBack Ending = iota
+	// Drop removes it.
+	Drop
+)
+
+// Cancel ends the claimed jobs of these ids: their handlers' contexts end with
+// the cause ErrCancelled, one turn later at the latest, and the jobs end as
+// chosen; the last call counts. Ids without a claimed job are not counted, nor is
+// what is queued for them touched.
+func (i *Inspector) Cancel(
+	ctx context.Context, queue string, ids []string, ending Ending, o BulkOptions,
+) (Result, error) {
+	a := o.action("cancel")
+	if ending > Drop {
+		return a.end(fmt.Errorf("%w: ending %d; use PutBack or Drop", ErrInvalidOptions, ending))
+	}
+	return i.onIDs(ctx, a, queue, ids, func(s core.Shard, ids []string) (ports.StepReply, error) {
+		return i.store.Cancel(ctx, ports.CancelRequest{Shard: s, IDs: ids, Drop: ending == Drop})
+	})
+}
+
+// failed are the queued jobs with a failure.
+func failed(c *ports.Counts) int64 { return c.Retries }
+
+// jobStep is a method of a store.
+type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)
+
+func (i *Inspector) onAllJobs(
+	ctx context.Context, a *action, queue string, held held, step jobStep,
+) (Result, error) {
+	d := &drain{store: i.store, action: a, held: held}
+	d.step = func(ctx context.Context, s core.Shard, limit int, _ core.Instant) (ports.StepReply, error) {
+		return step(ctx, ports.JobStep{Shard: s, Limit: limit})
+	}
+	return d.run(ctx, queue)
+}
+
+func (i *Inspector) onJobs(
+	ctx context.Context, a *action, queue string, ids []string, step jobStep,
+) (Result, error) {
+	return i.onIDs(ctx, a, queue, ids, func(s core.Shard, ids []string) (ports.StepReply, error) {
+		return step(ctx, ports.JobStep{Shard: s, IDs: ids})
+	})
+}
+
+func (i *Inspector) onIDs(
+	ctx context.Context, a *action, queue string, ids []string, step func(core.Shard, []string) (ports.StepReply, error),
+) (Result, error) {
+	if err := validateIDs(ids); err != nil {
+		return a.end(err)
+	}
+	a.progress.Total = len(ids)
+	self := func(id string) string { return id }
+	chunks := func(ids []string) iter.Seq[[]string] { return slices.Chunk(ids, ports.MaxStep) }
+	return a.end(onEntries(ctx, i, a, queue, ids, self, chunks, step))
+}

@@ -1,0 +1,131 @@
+package skein
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// Order is what a list is sorted by.
+type Order uint8
+
+const (
+	// ByTime lists jobs by (PerformAt, id), claimed ones by (Since, id) and dead
+	// letters by (ChangedAt, id). Every list has it.
+	ByTime = Order(ports.ByTime)
+	// ByID lists dead letters by id, and the jobs of a queue that was declared
+	// with IndexIDs.
+	ByID = Order(ports.ByID)
+	// RetriesByTime lists the jobs with a failure by (PerformAt, id).
+	RetriesByTime = Order(ports.RetriesByTime)
+	// RetriesByID lists the jobs with a failure by id.
+	RetriesByID = Order(ports.RetriesByID)
+	// RetriesByCount lists the jobs with a failure by (RetryCount, id).
+	RetriesByCount = Order(ports.RetriesByCount)
+)
+
+// ListOptions say what to list. The zero value is everything ByTime, without
+// payloads.
+type ListOptions struct {
+	// Order is ByTime unless given.
+	Order Order
+	// Descending turns the list around.
+	Descending bool
+	// After starts behind this place, in the list's direction. The zero value is
+	// the start.
+	After Cursor
+	// Limit ends the list after so many elements. 0 is no limit.
+	Limit int
+	// Payloads is how many payloads of each element to fetch, lowest score first.
+	// 0 is none; Find gives all.
+	Payloads int
+}
+
+// Jobs lists the queued jobs of a queue. It has all orders; ByID is
+// ErrQueueMismatch for a queue without IndexIDs.
+//
+// Lists are fetched page by page while they are ranged over, and each range
+// begins anew. They are no snapshot: an element that stays as it is throughout
+// comes exactly once, one that moves meanwhile may come twice or not at all. An
+// error comes as the last pair, with a zero element: the store's, or
+// ErrInvalidOptions.
+func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
+	err := o.check("jobs", ByTime, ByID, RetriesByTime, RetriesByID, RetriesByCount)
+	return pages(o, err, func(r ports.PageRequest) ([]QueuedJob, ports.Cursor, error) {
+		r.Queue = queue
+		page, err := i.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, Order: ports.Order(o.Order)})
+		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.queuedJob(v, o.Order) }), page.Next, err
+	})
+}
+
+// Claimed lists the jobs of a queue that lanes have taken. It has the order
+// ByTime only; see Jobs for the rest.
+func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
+	err := o.check("claimed jobs", ByTime)
+	return pages(o, err, func(r ports.PageRequest) ([]ClaimedJob, ports.Cursor, error) {
+		r.Queue = queue
+		page, err := i.store.Claimed(ctx, r)
+		return convert(page.Claims, i.claimedJob), page.Next, err
+	})
+}
+
+// Morgue lists the dead letters of a queue. It has the orders ByTime and ByID;
+// see Jobs for the rest.
+func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
+	err := o.check("the morgue", ByTime, ByID)
+	return pages(o, err, func(r ports.PageRequest) ([]DeadLetter, ports.Cursor, error) {
+		r.Queue = queue
+		page, err := i.store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.Order == ByID})
+		return convert(page.Dead, func(v *ports.DeadView) DeadLetter { return i.deadLetter(v, o.Order) }), page.Next, err
+	})
+}
+
+// check returns ErrInvalidOptions for what a list can't do.
+func (o *ListOptions) check(list string, orders ...Order) error {
+	switch {
+	case !slices.Contains(orders, o.Order):
+		return fmt.Errorf("%w: list %s in order %d; it has the orders %d", ErrInvalidOptions, list, o.Order, orders)
+	case o.Limit < 0:
+		return fmt.Errorf("%w: Limit %d is negative; 0 is no limit", ErrInvalidOptions, o.Limit)
+	case o.Payloads < 0:
+		return fmt.Errorf("%w: Payloads %d is negative; Find gives all", ErrInvalidOptions, o.Payloads)
+	}
+	return nil
+}
+
+// pages is a list that fetches its elements page by page.
+func pages[V any](
+	o ListOptions, refused error, fetch func(ports.PageRequest) ([]V, ports.Cursor, error),
+) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		var none V
+		if refused != nil {
+			yield(none, refused)
+			return
+		}
+		r := ports.PageRequest{After: o.After.port(), Descending: o.Descending, Payloads: o.Payloads}
+		for left := o.Limit; ; {
+			if o.Limit > 0 {
+				r.Limit = min(left, ports.MaxPage)
+			}
+			page, next, err := fetch(r)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, v := range page {
+				if !yield(v, nil) {
+					return
+				}
+			}
+			left -= len(page)
+			if next == (ports.Cursor{}) || o.Limit > 0 && left <= 0 {
+				return
+			}
+			r.After = next
+		}
+	}
+}
