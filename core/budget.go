@@ -10,7 +10,7 @@ const (
 	DefaultTurnBytes = 4 << 20
 )
 
-// Budget is what one turn may still claim (RULES 1, and DESIGN 3 "Claiming"). Set
+// Budget is what one turn may still claim (RULES 1). Set
 // the fields, then Take the due jobs one after another. The zero value claims
 // nothing.
 type Budget struct {

@@ -53,9 +53,7 @@ func NewPayloadSet(payloads []Payload) PayloadSet {
 // The arguments are not changed.
 func MergePayloads(there, coming []Payload) []Payload {
 	s := NewPayloadSet(there)
-	for _, p := range coming {
-		s.Add(p)
-	}
+	s.Merge(coming)
 	return s.list
 }
 
@@ -81,6 +79,49 @@ func (s *PayloadSet) Add(p Payload) {
 	}
 	s.list = slices.Insert(s.list, at, p)
 	s.remember(p)
+}
+
+// mergeAbove is the size of both sides from which Merge goes through them once:
+// below it placing one by one is quicker.
+const mergeAbove = 32
+
+// Merge merges an ordered list into the set, as MergePayloads does.
+func (s *PayloadSet) Merge(coming []Payload) {
+	if len(coming) < mergeAbove || len(s.list) < mergeAbove {
+		for _, p := range coming {
+			s.Add(p)
+		}
+		return
+	}
+	better := make([]Payload, 0, len(coming))
+	replaced := false
+	for _, p := range coming {
+		old, ok := s.find(p.Data)
+		if ok && old <= p.Score {
+			continue
+		}
+		replaced = replaced || ok
+		better = append(better, p)
+		s.remember(p)
+	}
+	there := s.list
+	if replaced {
+		there = slices.DeleteFunc(there, func(p Payload) bool { return s.score[string(p.Data)] != p.Score })
+	}
+	s.list = inOrder(there, better)
+}
+
+// inOrder is two ordered lists in one.
+func inOrder(a, b []Payload) []Payload {
+	list := make([]Payload, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if b[0].Compare(a[0]) < 0 {
+			list, b = append(list, b[0]), b[1:]
+		} else {
+			list, a = append(list, a[0]), a[1:]
+		}
+	}
+	return append(append(list, a...), b...)
 }
 
 // TakeFirst removes the n lowest payloads, or all if there are fewer, and returns

@@ -168,3 +168,36 @@ func TestTakeFirstTakesWhatIsThere(t *testing.T) {
 		}
 	}
 }
+
+// However many come at once, merging them is adding them one by one.
+func TestMergeIsAddingOneByOne(t *testing.T) {
+	payload := rapid.Custom(func(t *rapid.T) core.Payload {
+		return core.Payload{
+			Data:  fmt.Append(nil, rapid.IntRange(0, 100).Draw(t, "data")),
+			Score: float64(rapid.IntRange(0, 50).Draw(t, "score")),
+			Meta:  fmt.Append(nil, rapid.Uint32().Draw(t, "meta")),
+		}
+	})
+	payloads := rapid.Custom(func(t *rapid.T) []core.Payload {
+		least := rapid.SampledFrom([]int{0, 64}).Draw(t, "least")
+		set := core.NewPayloadSet(rapid.SliceOfN(payload, least, 128).Draw(t, "payloads"))
+		return set.List()
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		there, coming := payloads.Draw(t, "there"), payloads.Draw(t, "coming")
+		oneByOne, atOnce := core.NewPayloadSet(there), core.NewPayloadSet(there)
+		for _, p := range coming {
+			oneByOne.Add(p)
+		}
+		taken := atOnce.TakeFirst(len(there) / 3)
+		before := slices.Clone(taken)
+		atOnce.Merge(taken)
+		atOnce.Merge(coming)
+		if diff := cmp.Diff(oneByOne.List(), atOnce.List()); diff != "" {
+			t.Fatalf("merged (-one by one +at once):\n%s", diff)
+		}
+		if diff := cmp.Diff(before, taken); diff != "" {
+			t.Fatalf("what was taken has changed:\n%s", diff)
+		}
+	})
+}

@@ -14,7 +14,10 @@ import (
 // gives a new fencing token, larger than any the shard gave before:
 // max(last token + 1, the store's clock in µs). Owner and token decide who may
 // turn, renew or release, not expiry: until somebody else acquires, a late call
-// counts.
+// counts. A lease has run out when its expiry is not after now.
+//
+// Every method returns ErrInvalidRequest for a shard that its queue does not have;
+// Acquire compares the layout first.
 type Consumer interface {
 	// Acquire gives a shard to an owner if it is free, if its lease has run out,
 	// or if the owner has it. It is atomic.
@@ -165,7 +168,7 @@ type TurnRequest struct {
 	Node string
 	Lane int
 	// Stats are added to the queue's current minute; nil is none. They may lag
-	// and need not be atomic with the rest.
+	// and need not be atomic with the rest. All zero, they may make no minute.
 	Stats *core.Stats
 }
 

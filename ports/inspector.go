@@ -126,8 +126,8 @@ type PageRequest struct {
 	// Limit is how many entries to give: 0 is DefaultPage, above MaxPage is
 	// MaxPage.
 	Limit int
-	// Payloads is how many payloads of each entry to give, lowest first. 0 is
-	// none; a view's Count tells how many there are.
+	// Payloads is how many payloads of each entry to give, lowest first. Below 1
+	// is none; a view's Count tells how many there are.
 	Payloads int
 }
 

@@ -19,7 +19,7 @@ const MaxStep = 500
 // says that nothing is left, or until it has handled as many entries as the
 // shard held when it began. Every method returns ErrUnknownQueue for a queue
 // that was not declared, and ErrInvalidRequest for a step that its Validate
-// refuses. An operator's call of unknown outcome may be repeated: what it has
+// refuses or a shard that the queue does not have. An operator's call of unknown outcome may be repeated: what it has
 // done already is not done twice, only not counted again.
 type Operator interface {
 	// Pause stops claims on all shards of a queue; what is claimed goes on and
@@ -44,7 +44,8 @@ type Operator interface {
 
 	// Cancel marks claimed jobs: their owner learns it with its next turn, ends
 	// them, and drops them or puts them back. Ids that are not claimed are
-	// ignored and not counted. Repeated, the last Drop holds.
+	// ignored and not counted. Repeated, the last Drop holds; whether a repeat that
+	// changes nothing is counted is left open.
 	Cancel(ctx context.Context, r CancelRequest) (StepReply, error)
 
 	// Revive puts dead payloads back into the queue by RULES 2, last row.
@@ -64,7 +65,7 @@ type Operator interface {
 type JobStep struct {
 	Shard core.Shard
 	// IDs are the ids to handle, at most MaxStep; ids of other shards are
-	// ignored. nil is all that the method speaks of.
+	// ignored. nil is all that the method speaks of, and an empty list none.
 	IDs []string
 	// Limit is how many jobs to handle if no ids are given: 0 is MaxStep, which
 	// is also the most.
@@ -83,7 +84,8 @@ func (s *JobStep) Size() int { return stepSize(s.Limit) }
 type DeadStep struct {
 	Shard core.Shard
 	// Entries are the entries to handle, at most MaxStep; ids of other shards
-	// are ignored. nil is all that last changed before Before.
+	// are ignored. nil is all that last changed before Before, and an empty list
+	// none.
 	Entries []DeadRef
 	// Before bounds a step over all: the store's now when the action began.
 	Before core.Instant
@@ -103,7 +105,8 @@ func (s *DeadStep) Size() int { return stepSize(s.Limit) }
 // DeadRef names payloads of one morgue entry.
 type DeadRef struct {
 	ID string
-	// Payloads are the Data of those meant; nil is all. What is not there is
+	// Payloads are the Data of those meant; nil is all, and an empty list none.
+	// What is not there is
 	// ignored. An entry that loses its last payload is gone; one that keeps some
 	// keeps its ChangedAt and Error.
 	Payloads [][]byte

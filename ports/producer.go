@@ -22,7 +22,7 @@ type Producer interface {
 	// merges twice. A claimed job is never touched, nor waited for. A new job's
 	// FirstPush is the store's now.
 	//
-	// It is atomic for each shard. Repeating it is safe: what is still queued
+	// It is atomic for each shard. No entries are no error. Repeating it is safe: what is still queued
 	// merges, and what was handled in between runs again.
 	//
 	// Errors: what PushRequest.Validate gives, with nothing stored; a *PushError

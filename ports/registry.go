@@ -38,8 +38,9 @@ type Node struct {
 	Lanes int
 	// Queues are the names of those it serves, in order of declaration.
 	Queues []string
-	// StartedAt is when the node first announced itself, by the store's clock;
-	// the store sets it and ignores it in a request.
+	// StartedAt is when the node announced itself after it was not known, at its
+	// start, after a Retire or an expiry, by the store's clock; the store sets it
+	// and ignores it in a request.
 	StartedAt core.Instant
 	// ExpiresAt is when the announcement runs out; the store sets it too.
 	ExpiresAt core.Instant

@@ -121,7 +121,7 @@ func (s *Store) Revive(ctx context.Context, r ports.DeadStep) (ports.StepReply, 
 
 func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
 	e := s.entity(id)
-	unite(&e.payloads, payloads)
+	e.payloads.Merge(payloads)
 	if e.queued {
 		s.restate(e, core.MergeRevive(e.State, now))
 		return

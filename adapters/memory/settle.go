@@ -88,39 +88,10 @@ func (s *shard) unclaim(e *entity) {
 
 // putBack merges a returning job into the queue.
 func (s *shard) putBack(e *entity, back core.Job) {
-	unite(&e.payloads, back.Payloads)
+	e.payloads.Merge(back.Payloads)
 	if e.queued {
 		s.restate(e, core.MergeReturn(e.State, back.State))
 		return
 	}
 	s.enqueue(e, back.State)
-}
-
-// uniteAt is how many payloads are united in one pass instead of one by one.
-const uniteAt = 32
-
-// unite merges an ordered list into a set. What returns is mostly lower than all
-// of a long set, where each Add would move the whole of it: there both are put in
-// order first, so that every Add is at the end.
-func unite(set *core.PayloadSet, coming []core.Payload) {
-	if len(coming) >= uniteAt && set.Len() >= uniteAt {
-		*set = core.NewPayloadSet(inOrder(set.List(), coming))
-		return
-	}
-	for _, p := range coming {
-		set.Add(p)
-	}
-}
-
-// inOrder is both ordered lists in one; of equals, what was there comes first.
-func inOrder(there, coming []core.Payload) []core.Payload {
-	list := make([]core.Payload, 0, len(there)+len(coming))
-	for len(there) > 0 && len(coming) > 0 {
-		if coming[0].Compare(there[0]) < 0 {
-			list, coming = append(list, coming[0]), coming[1:]
-		} else {
-			list, there = append(list, there[0]), there[1:]
-		}
-	}
-	return append(append(list, there...), coming...)
 }
