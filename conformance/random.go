@@ -125,6 +125,11 @@ func (d *duel) shard() core.Shard {
 	return core.Shard{Queue: q.Name, Index: rapid.IntRange(0, q.Shards-1).Draw(d.t, "shard")}
 }
 
+// modelShard is what the model has of a shard, to draw what is there.
+func (d *duel) modelShard(at core.Shard) *modelShard {
+	return d.model.queues[at.Queue].shards[at.Index]
+}
+
 // handle is any of the handles: it must not matter which.
 func (d *duel) handle() ports.ShardStore {
 	return d.handles[rapid.IntRange(0, len(d.handles)-1).Draw(d.t, "handle")]

@@ -38,7 +38,12 @@ func (d *duel) lookAtNodes() {
 }
 
 func (d *duel) lookAt(q ports.Queue) {
-	ask(d, "History", ports.HistoryRequest{Queue: q.Name}, ports.ShardStore.History)
+	minute := d.model.now().Minute()
+	ask(d, "History", ports.HistoryRequest{
+		Queue: q.Name,
+		From:  pick(d, "from", 0, 0, minute, minute+1),
+		To:    pick(d, "to", 0, 0, minute, minute+1),
+	}, ports.ShardStore.History)
 	for _, id := range randomIDs {
 		ask(d, "Find", id, func(s ports.ShardStore, ctx context.Context, id string) (ports.Found, error) {
 			found, err := s.Find(ctx, q.Name, id)

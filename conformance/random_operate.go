@@ -9,7 +9,7 @@ import (
 
 // operate does one thing by hand.
 func (d *duel) operate() {
-	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "revive", "revive", "purge", "edit") {
+	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit") {
 	case "pause":
 		tell(d, "Pause", d.queue().Name, ports.ShardStore.Pause)
 	case "resume":
@@ -21,8 +21,7 @@ func (d *duel) operate() {
 	case "delete":
 		ask(d, "Delete", d.jobStep(), ports.ShardStore.Delete)
 	case "cancel":
-		r := ports.CancelRequest{Shard: d.shard(), IDs: d.someIDs(), Drop: rapid.Bool().Draw(d.t, "drop")}
-		ask(d, "Cancel", r, ports.ShardStore.Cancel)
+		d.cancel()
 	case "revive":
 		ask(d, "Revive", d.deadStep(), ports.ShardStore.Revive)
 	case "purge":
@@ -30,6 +29,20 @@ func (d *duel) operate() {
 	case "edit":
 		d.edit()
 	}
+}
+
+// cancel mostly means what is claimed.
+func (d *duel) cancel() {
+	r := ports.CancelRequest{Shard: d.shard(), Drop: rapid.Bool().Draw(d.t, "drop")}
+	if rarely(d, "any") {
+		r.IDs = d.someIDs()
+	}
+	for _, c := range sorted(d.modelShard(r.Shard).claimed, byClaimID) {
+		if rapid.Bool().Draw(d.t, "claimed") {
+			r.IDs = append(r.IDs, c.ID)
+		}
+	}
+	ask(d, "Cancel", r, ports.ShardStore.Cancel)
 }
 
 // expedite has no limit: which of several equally late jobs come first is left
@@ -90,7 +103,7 @@ func (d *duel) edit() {
 // anyDead is an entry of the morgue, or an id without one.
 func (d *duel) anyDead() (core.Shard, string) {
 	at := d.shard()
-	if all := sorted(d.model.queues[at.Queue].shards[at.Index].dead, byChange); len(all) > 0 {
+	if all := sorted(d.modelShard(at).dead, byChange); len(all) > 0 {
 		return at, pick(d, "dead", all...).ID
 	}
 	return at, pick(d, "id", randomIDs...)
