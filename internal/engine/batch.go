@@ -34,6 +34,7 @@ type Batch struct {
 	current  int
 	outcomes []core.Outcome
 	closed   bool
+	stopped  bool         // no other job may start
 	dropped  map[int]bool // the cancelled jobs, and whether to drop them
 
 	firstCtx     runContext
@@ -75,16 +76,19 @@ func (b *Batch) LastError(i int) string {
 func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed {
+		return nil, false
+	}
 	b.current = i
-	cause := b.ctx.ended()
-	if _, cancelled := b.dropped[i]; cancelled || cause != nil && !errors.Is(cause, ErrCancelled) {
+	if _, cancelled := b.dropped[i]; cancelled || b.stopped {
 		b.outcomes[i].Kind = core.Untouched
 		return nil, false
 	}
-	if cause == nil && b.ctx == &b.firstCtx {
+	ended := b.ctx.ended() != nil
+	if !ended && b.ctx == &b.firstCtx {
 		return ctx, true
 	}
-	if cause != nil { // it ended with an earlier job of the batch
+	if ended { // with an earlier job of the batch, which was cancelled
 		b.ctx = &runContext{parent: context.WithoutCancel(ctx), batch: b}
 	}
 	return b.ctx, true
@@ -153,11 +157,15 @@ func (b *Batch) interrupted(err error) bool {
 	return cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
-// cancel ends the job that an operator has cancelled, once.
+// cancel ends the job that an operator has cancelled, once. It comes too late for
+// one that has its outcome.
 func (b *Batch) cancel(i int, drop bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, known := b.dropped[i]
+	if kind := b.outcomes[i].Kind; !known && kind != core.Undecided && kind != core.Untouched {
+		return
+	}
 	if b.dropped == nil {
 		b.dropped = make(map[int]bool)
 	}
@@ -167,10 +175,11 @@ func (b *Batch) cancel(i int, drop bool) {
 	}
 }
 
-// interrupt ends the handler's context.
+// interrupt ends the handler's context, and lets no other job start.
 func (b *Batch) interrupt(cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.stopped = true
 	b.ctx.end(cause)
 }
 

@@ -30,8 +30,10 @@ type Engine struct {
 	// storeCtx is that of all calls until the node has drained.
 	storeCtx context.Context
 	// stop is closed when the node is to stop.
-	stop    chan struct{}
-	pollNow chan struct{}
+	stop chan struct{}
+	// stoppedAt is when it was closed, by Run.
+	stoppedAt time.Time
+	pollNow   chan struct{}
 	// tickNow says that a shard waits for time to pass.
 	tickNow chan struct{}
 
@@ -209,6 +211,7 @@ func (e *Engine) lastWords() {
 
 // drain ends the lanes, then the shards.
 func (e *Engine) drain(turning *sync.WaitGroup) {
+	e.stoppedAt = time.Now()
 	close(e.stop)
 	e.kickAll()
 	patience := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })

@@ -70,8 +70,9 @@ func (l *lane) round() {
 		b = s.take(l.node.clock.time())
 	}
 	l.now = time.Time{}
-	ok := b != nil && l.execute(s, b)
-	l.scheduler.Ran(choice.Index, ok)
+	ok := false
+	defer func() { l.scheduler.Ran(choice.Index, ok) }() // also when the handler ends the goroutine
+	ok = b != nil && l.execute(s, b)
 }
 
 // fetch waits until the shard's next turn has answered; false if there is none.

@@ -35,7 +35,8 @@ func (e *Engine) poll(p *probe) {
 			ids = append(ids, s.id)
 		}
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 { // others tell how the store is
+		p.ok()
 		return
 	}
 	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
@@ -61,11 +62,13 @@ func (s *shard) quiet(now time.Time) bool {
 		now.Sub(s.turns.ended) >= s.node.cfg.PollInterval/2
 }
 
-// polled takes a head asked for at a time, unless a turn has told more since.
+// polled takes a head asked for at a time, unless a turn or a wake-up has told more
+// since.
 func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h == s.store || !s.lease.held || s.turns.inFlight || s.turns.ended.After(asked) {
+	t := &s.turns
+	if h == s.store || !s.lease.held || t.inFlight || t.ended.After(asked) || !t.heard.Before(asked) {
 		return
 	}
 	s.store = h

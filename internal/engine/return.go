@@ -21,6 +21,12 @@ func (s *shard) putBack(now time.Time, stopping bool) {
 	s.publish()
 }
 
+// waitsForHeld reports whether a stopping node is to send again what the store
+// could not reach. After the shutdown timeout that is left to the next owner.
+func (s *shard) waitsForHeld(now time.Time) bool {
+	return len(s.held) > 0 && now.Sub(s.node.stoppedAt) < s.node.cfg.ShutdownTimeout
+}
+
 func (s *shard) returnUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 	for i := range claims {
 		s.finished = append(s.finished, s.queue.Policy.Settle(&claims[i], &core.Outcome{Kind: kind}, 0))

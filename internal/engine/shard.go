@@ -35,6 +35,8 @@ type shard struct {
 	running *Batch
 	// finished waits for the next turn.
 	finished []core.Settlement
+	// held are settlements that the store could not reach, until the next tick.
+	held []core.Settlement
 	// farewells wait until the settlement that they belong to is confirmed.
 	farewells []farewell
 	// store is the store's head as last heard; blind hides it while turns fail.
@@ -110,7 +112,7 @@ func (s *shard) answered() bool {
 func (s *shard) take(now time.Time) *Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.lease.held || s.paused || s.buffer.jobs == 0 || !now.Before(s.lease.until) {
+	if !s.lease.held || s.paused || s.buffer.jobs == 0 || !now.Before(s.lease.until) || s.node.stopping() {
 		return nil
 	}
 	s.running = newBatch(s, s.buffer.take(s.queue.BatchSize), now)
@@ -166,7 +168,7 @@ func (s *shard) forget(cause error) {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
-	s.finished, s.farewells = nil, nil
+	s.finished, s.held, s.farewells = nil, nil, nil
 	s.store = core.Head{}
 	s.asked, s.paused, s.blind = false, false, false
 	s.publish()
@@ -177,9 +179,9 @@ func (s *shard) forget(cause error) {
 // flight.
 func (s *shard) wakeUp() {
 	s.mu.Lock()
-	s.turns.woken = s.turns.inFlight
+	s.turns.woken, s.turns.heard = s.turns.inFlight, time.Now()
 	s.sawHead(core.Head{Due: s.node.clock.now(), OK: true})
-	if s.running != nil { // it may be a cancel
+	if s.running != nil || s.buffer.jobs > 0 { // it may be a cancel
 		s.turns.due = true
 		signal(s.kick)
 	}

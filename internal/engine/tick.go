@@ -4,7 +4,8 @@ import "time"
 
 // tickAll looks twice each poll interval at shards that wait for time to pass,
 // while there are any, until stop is closed. Each gets a turn when jobs should go
-// back, statistics are to be sent, or a running batch may have been cancelled.
+// back, statistics or what the store held are to be sent, or a running batch may have
+// been cancelled.
 func (e *Engine) tickAll(stop <-chan struct{}) {
 	for {
 		select {
@@ -35,8 +36,9 @@ func (s *shard) tick(now time.Time) (again bool) {
 	if s.running != nil && now.Sub(s.turns.ended) >= poll {
 		s.turns.due = true
 	}
+	s.finished, s.held = append(s.finished, s.held...), nil
 	since, waiting := s.buffer.oldest()
-	if s.turns.due || s.stats.due(now) || waiting && now.Sub(since) >= poll {
+	if s.turns.due || len(s.finished) > 0 || s.stats.due(now) || waiting && now.Sub(since) >= poll {
 		signal(s.kick)
 	}
 	return s.running != nil || waiting || s.stats.any

@@ -18,8 +18,9 @@ type turns struct {
 	// inFlight and since say that a call is under way.
 	inFlight bool
 	since    time.Time
-	// woken remembers a wake-up that came during it.
+	// woken remembers a wake-up that came during it, and heard when the last came.
 	woken bool
+	heard time.Time
 	// due asks for a turn although nothing is finished.
 	due bool
 	// ended is when the last one returned.
@@ -120,7 +121,7 @@ func (s *shard) prepare(now time.Time) (step, ports.TurnRequest, context.Context
 	if !s.turns.unknown {
 		s.putBack(now, stopping)
 		if !s.request(now, stopping) {
-			if stopping && s.running == nil {
+			if stopping && s.running == nil && !s.waitsForHeld(now) {
 				return stepDrained, ports.TurnRequest{}, s.lease.ctx
 			}
 			return stepIdle, ports.TurnRequest{}, nil
@@ -193,13 +194,16 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	}
 	farewells := s.confirmed(request.Settle, r)
 	for _, i := range r.Held {
-		s.finished = append(s.finished, request.Settle[i])
+		s.held = append(s.held, request.Settle[i])
 	}
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
 	s.recover(r.Orphans, r.Cancels)
 	s.cancelJobs(r.Cancels)
-	s.asked, s.blind, s.paused = false, false, r.Paused
+	s.blind, s.paused = false, r.Paused
+	if request.Want > 0 || s.buffer.jobs > 0 || s.node.stopping() {
+		s.asked = false // else this turn was made before the lane asked
+	}
 	s.store = r.Head
 	if t.woken && !r.Paused {
 		t.woken = false
@@ -209,7 +213,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	s.mu.Unlock()
 	signal(s.lane.wake)
 	s.node.bid(farewells)
-	if len(r.Claims) > 0 {
+	if len(r.Claims) > 0 || len(r.Held) > 0 {
 		signal(s.node.tickNow)
 	}
 }

@@ -1,0 +1,172 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestTheJobsOfABatchEndEachInItsOwnWay(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			switch c.ID {
+			case "job-1":
+				return errors.New("no")
+			case "job-2":
+				panic("boom")
+			}
+			return nil
+		}), batches(50), polling(time.Minute))
+		w.sleep(time.Second)
+		w.pushEach(50)
+		w.sleep(time.Second)
+		w.wantCounts(2, 0, 48, 2)
+	})
+}
+
+func TestABatchHasSeveralIDsAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(120)
+		var sizes []int
+		w.start(func(_ context.Context, b *engine.Batch) error {
+			sizes = append(sizes, len(b.Claims))
+			return nil
+		}, batches(50))
+		w.sleep(poll)
+		if diff := cmp.Diff([]int{50, 50, 20}, sizes); diff != "" {
+			t.Errorf("batches (-want +got):\n%s", diff)
+		}
+		w.wantCounts(0, 0, 120, 0)
+	})
+}
+
+func TestAnErrorOfTheWholeBatchFailsOnlyWhatIsUndecided(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(10)
+		w.start(func(_ context.Context, b *engine.Batch) error {
+			b.Settle(0, nil)
+			b.Settle(1, nil)
+			b.Settle(2, errors.New("its own"))
+			return errors.New("the batch's")
+		}, batches(10))
+		w.sleep(poll)
+		w.wantCounts(8, 0, 2, 8)
+		reasons := make(map[string]int)
+		for _, job := range w.jobs() {
+			reasons[job.Error]++
+		}
+		if diff := cmp.Diff(map[string]int{"its own": 1, "the batch's": 7}, reasons); diff != "" {
+			t.Errorf("errors (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestPayloadsCanBeMarkedByThemselves(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start(func(_ context.Context, b *engine.Batch) error {
+			b.MarkBuried(0, 2, errors.New("bad"))
+			b.MarkDone(0, 0)
+			b.MarkDone(0, 0)
+			return errors.New("not all")
+		}, polling(time.Minute))
+		w.sleep(time.Second)
+		w.push("job", "a", "b", "c", "d")
+		found := w.find("job")
+		if diff := cmp.Diff([]string{"b", "d"}, texts(found.Queued.Payloads)); diff != "" {
+			t.Errorf("to retry (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"c"}, texts(found.Dead.Payloads)); diff != "" || found.Dead.Error != "bad" {
+			t.Errorf("dead for %q (-want +got):\n%s", found.Dead.Error, diff)
+		}
+	})
+}
+
+func TestWhatAHandlerLeftBehindChangesNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		left := make(chan struct{})
+		w.start(func(ctx context.Context, b *engine.Batch) error {
+			go func() {
+				defer close(left)
+				<-ctx.Done()
+				for range 100 {
+					if _, ok := b.Begin(ctx, 0); ok {
+						t.Error("a job of a batch that ended can begin")
+					}
+					b.Settle(0, errors.New("late"))
+					b.MarkDone(0, 0)
+					b.MarkBuried(0, 0, errors.New("late"))
+				}
+			}()
+			return nil
+		})
+		w.sleep(poll)
+		w.push("job", "x")
+		<-left
+		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
+func TestAfterALostLeaseNoOtherJobOfTheBatchStarts(t *testing.T) {
+	for name, cancelled := range map[string]bool{"": false, "also if the running job was cancelled": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				a.lax = true
+				slow := func(_ context.Context, c *core.Claim) error {
+					if c.Recoveries == 0 {
+						time.Sleep(time.Minute)
+					}
+					return nil
+				}
+				w.declare(1)
+				w.pushEach(3)
+				n := w.start(a.watch(slow), batches(3))
+				w.sleep(poll)
+				if cancelled {
+					w.cancel(true, "job-0")
+					w.sleep(2 * poll)
+				}
+				n.link.set(hanging)
+				w.start(a.watch(slow), batches(3))
+				w.sleep(59 * time.Second)
+				for i := range 3 {
+					for _, e := range a.of(fmt.Sprintf("job-%d", i)) {
+						if e.recoveries == 0 && i > 0 {
+							t.Errorf("job-%d started at %v, after the lease was lost", i, e.at)
+						}
+					}
+				}
+				w.sleep(2 * time.Minute)
+				w.wantCounts(0, 0, w.stats().Processed, 0)
+			})
+		})
+	}
+}
+
+// cancel cancels claimed jobs of the only shard as an operator does.
+func (w *world) cancel(drop bool, ids ...string) {
+	w.Helper()
+	reply, err := w.store.Cancel(context.Background(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: ids, Drop: drop})
+	if err != nil || reply.Handled != len(ids) {
+		w.Fatalf("Cancel(%q) = %+v, %v; want all handled", ids, reply, err)
+	}
+}
+
+func texts(payloads []core.Payload) []string {
+	var all []string
+	for _, p := range payloads {
+		all = append(all, string(p.Data))
+	}
+	return all
+}

@@ -1,0 +1,213 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestPauseReturnsWhatHasNotStartedAndLetsTheRunningJobSettle(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			if w.elapsed() >= 2*poll {
+				time.Sleep(3 * poll)
+			}
+			return nil
+		}))
+		w.sleep(poll)
+		w.pushEach(100) // teaches the shard to claim ahead
+		w.sleepUntil(2 * poll)
+		w.pushEach(20)
+		synctest.Wait()
+		if err := w.store.Pause(t.Context(), queueName); err != nil {
+			t.Fatal(err)
+		}
+		w.sleep(2 * poll)
+		w.wantCounts(19, 1, 100, 0)
+		w.sleep(time.Minute)
+		w.wantCounts(19, 0, 101, 0)
+	})
+}
+
+func TestResumeGoesOnWithinAPollInterval(t *testing.T) {
+	for name, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": deaf} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				w.start(a.watch(idle), option)
+				w.sleep(poll / 3)
+				if err := w.store.Pause(t.Context(), queueName); err != nil {
+					t.Fatal(err)
+				}
+				w.push("job", "x")
+				w.sleep(time.Minute)
+				a.wantRuns("job", 0)
+				if err := w.store.Resume(t.Context(), queueName); err != nil {
+					t.Fatal(err)
+				}
+				resumed := w.elapsed()
+				w.sleep(2 * poll)
+				w.within("the job", a.wantRuns("job", 1)[0].at, resumed, resumed+poll)
+			})
+		})
+	}
+}
+
+func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
+	for name, drop := range map[string]bool{"dropped": true, "put back": false} {
+		for how, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": deaf} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					a := w.audit()
+					w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
+						if w.elapsed() >= 10*poll {
+							return nil
+						}
+						return until(ctx, c)
+					}), option)
+					w.sleep(poll)
+					w.push("job", "x")
+					w.sleepUntil(10 * poll)
+					w.cancel(drop, "job")
+					w.sleep(2 * poll)
+					first := a.of("job")[0]
+					if !errors.Is(first.cause, engine.ErrCancelled) {
+						t.Errorf("the context ended with cause %v, want ErrCancelled", first.cause)
+					}
+					w.within("the job ended", first.ended, 10*poll, 12*poll)
+					w.sleep(2 * poll)
+					if drop {
+						a.wantRuns("job", 1)
+						w.wantCounts(0, 0, 0, 0)
+						return
+					}
+					if again := a.wantRuns("job", 2)[1]; again.retry != core.FreshRetryCount || again.recoveries != 0 {
+						t.Errorf("it ran again as %+v, want it untouched", again)
+					}
+					w.wantCounts(0, 0, 1, 0)
+				})
+			})
+		}
+	}
+}
+
+func TestAJobThatWaitsInTheBufferIsCancelledAtOnce(t *testing.T) {
+	for name, drop := range map[string]bool{"dropped": true, "put back": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				a := w.audit()
+				w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+					if c.ID == "slow" {
+						time.Sleep(poll)
+					}
+					return nil
+				}))
+				w.sleep(poll)
+				w.pushEach(100) // teaches the shard to claim ahead
+				w.sleep(poll)
+				w.pushEntries(entry("slow"), entry("waits-1"), entry("waits-2"))
+				synctest.Wait()
+				w.cancel(drop, "waits-1")
+				synctest.Wait()
+				if found := w.find("waits-1"); drop && found.Claim != nil {
+					t.Errorf("the cancelled job is still claimed: %+v", found)
+				}
+				w.sleep(3 * poll)
+				a.wantRuns("waits-2", 1)
+				if drop {
+					a.wantRuns("waits-1", 0)
+				} else {
+					a.wantRuns("waits-1", 1)
+				}
+			})
+		})
+	}
+}
+
+func TestABufferedJobThatIsCancelledWhileItsLaneIsElsewhereDoesNotRun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		other := newQueue("other", each(lasting(time.Minute)))
+		w.start(a.watch(lasting(10*time.Millisecond)), lanes(1), func(s *setup) {
+			s.Queues = []*engine.Queue{s.queue, other}
+			s.NewScheduler = core.StrictBy("other")
+		})
+		w.sleep(poll)
+		w.pushEach(10) // teaches the shard to claim ahead
+		w.sleep(poll)
+		w.pushEach(5)
+		w.sleep(5 * time.Millisecond)
+		r := ports.PushRequest{Queue: "other", Shards: 1, Generation: 1, Entries: []core.Entry{entry("long")}}
+		if _, err := w.store.Push(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		w.sleep(100 * time.Millisecond)
+		w.wantCounts(0, 4, 11, 0) // the lane is at the other queue, and jobs wait in the buffer
+		w.cancel(true, "job-4")
+		w.sleep(2 * time.Minute)
+		w.wantCounts(0, 0, 14, 0)
+		a.wantRuns("job-4", 1)
+	})
+}
+
+func TestCancellingOneJobOfABatchLeavesTheOthers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(4)
+		a := w.audit()
+		w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(10 * poll):
+				return nil
+			}
+		}), batches(4))
+		w.sleep(15 * poll) // job-0 is done, and not settled; job-1 runs
+		w.cancel(true, "job-1", "job-3")
+		w.cancel(false, "job-0") // it has finished before, so this comes too late
+		w.sleep(time.Minute)
+		a.wantRuns("job-0", 1)
+		a.wantRuns("job-2", 1)
+		a.wantRuns("job-3", 0)
+		if e := a.wantRuns("job-1", 1)[0]; !errors.Is(e.cause, engine.ErrCancelled) {
+			t.Errorf("the context of job-1 ended with cause %v, want ErrCancelled", e.cause)
+		}
+		w.wantCounts(0, 0, 2, 0)
+	})
+}
+
+func TestACancelThatItsOwnerNeverHeardOfHoldsForTheSuccessor(t *testing.T) {
+	for name, drop := range map[string]bool{"dropped": true, "put back": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				n := w.start(a.watch(until))
+				w.sleep(poll)
+				w.push("job", "x")
+				n.die()
+				w.cancel(drop, "job")
+				w.start(a.watch(idle))
+				w.sleep(2 * ttl)
+				if drop {
+					a.wantRuns("job", 1)
+					w.wantCounts(0, 0, 0, 0)
+					return
+				}
+				if again := a.wantRuns("job", 2)[1]; again.recoveries != 0 {
+					t.Errorf("Recoveries %d, want 0: it was cancelled, not lost", again.recoveries)
+				}
+			})
+		})
+	}
+}
+
+func entry(id string) core.Entry { return core.Entry{ID: id, Payload: core.Payload{Data: []byte("x")}} }

@@ -1,0 +1,223 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		var takes atomic.Int64
+		takes.Store(int64(time.Millisecond))
+		n := w.start(a.watch(func(context.Context, *core.Claim) error {
+			time.Sleep(time.Duration(takes.Load()))
+			return nil
+		}))
+		w.sleep(poll)
+		w.pushEach(100) // teaches the shard that jobs are short, so that it claims ahead
+		w.sleep(time.Second)
+		takes.Store(int64(100 * time.Millisecond))
+		w.pushEach(50)
+		w.sleep(50 * time.Millisecond)
+		if claimed := w.stats().Claimed; claimed < 10 {
+			t.Fatalf("%d jobs are claimed; the test needs some that did not start", claimed)
+		}
+		asked := w.elapsed()
+		n.stop()
+		w.within("Run returned", w.elapsed(), asked, asked+100*time.Millisecond)
+		w.wantCounts(49, 0, 101, 0)
+		for _, view := range w.jobs() {
+			if !view.Fresh() || view.Recoveries != 0 || view.Error != "" {
+				t.Errorf("%q came back as %+v, want it untouched", view.ID, view.State)
+			}
+		}
+	})
+}
+
+func TestAfterShutdownOthersGetTheShardsAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle), shards(5))
+		w.sleep(poll)
+		n.stop()
+		for _, s := range w.stats().Shards {
+			if s.Owner != "" {
+				t.Errorf("%v still belongs to %q", s.Shard, s.Owner)
+			}
+		}
+		a := w.audit()
+		w.start(a.watch(idle), shards(5))
+		w.push("job", "x")
+		a.wantRuns("job", 1)
+	})
+}
+
+func TestAShardIsReleasedAlthoughTheFirstCallFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle))
+		w.sleep(poll)
+		late := n.link.delayNext("Turn") // so that shutdown meets a link that fails
+		w.push("job", "x")
+		n.link.set(down)
+		n.cancel()
+		w.sleep(time.Second)
+		n.link.set(up)
+		<-n.ended
+		<-late
+		if owner := w.stats().Shards[0].Owner; owner != "" {
+			t.Errorf("the shard still belongs to %q", owner)
+		}
+		w.wantCounts(1, 0, 0, 0)
+	})
+}
+
+func TestAfterTheShutdownTimeoutHandlersAreInterrupted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		n := w.start(a.watch(until), func(s *setup) { s.ShutdownTimeout = 7 * time.Second })
+		w.sleep(poll)
+		w.push("job", "x")
+		asked := w.elapsed()
+		n.stop()
+		w.within("Run returned", w.elapsed(), asked+7*time.Second, asked+7*time.Second)
+		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, engine.ErrShutdown) {
+			t.Errorf("the context ended with cause %v, want ErrShutdown", cause)
+		}
+		job := w.find("job").Queued
+		if job == nil || !job.Fresh() || job.Recoveries != 0 {
+			t.Errorf("the job is %+v, want it queued and untouched", job)
+		}
+		w.wantCounts(1, 0, 0, 0)
+	})
+}
+
+func TestAHandlersOwnErrorCountsAlsoAfterTheShutdownTimeout(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(func(ctx context.Context, _ *core.Claim) error {
+			<-ctx.Done()
+			return errors.New("half done")
+		}), func(s *setup) { s.ShutdownTimeout = time.Second })
+		w.sleep(poll)
+		w.push("job", "x")
+		n.stop()
+		w.wantCounts(1, 0, 0, 1)
+	})
+}
+
+// pausingScheduler calls a hook before each choice.
+type pausingScheduler struct {
+	core.Scheduler
+	hook func()
+}
+
+func (s pausingScheduler) Next(now core.Instant, heads []core.Head) core.Choice {
+	s.hook()
+	return s.Scheduler.Next(now, heads)
+}
+
+func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var stop atomic.Pointer[context.CancelFunc]
+		a := w.audit()
+		n := w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
+			if w.elapsed() < 2*poll {
+				return nil
+			}
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		}), func(s *setup) {
+			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler {
+				return pausingScheduler{core.NewLag(c), func() {
+					if cancel := stop.Load(); cancel != nil {
+						(*cancel)()
+						time.Sleep(time.Millisecond)
+					}
+				}}
+			}
+		})
+		w.sleep(poll)
+		w.pushEach(100) // teaches the shard to claim ahead
+		w.sleepUntil(2 * poll)
+		w.pushEach(20)
+		w.sleep(50 * time.Millisecond)
+		n.link.set(down) // so that nothing can go back for now
+		stop.Store(&n.cancel)
+		w.sleep(time.Second)
+		n.link.set(up)
+		<-n.ended
+		w.wantCounts(19, 0, 101, 0)
+	})
+}
+
+func TestAnIdleNodeStopsAtOnceAndIsRetired(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle), shards(3))
+		w.sleep(ttl)
+		nodes, err := w.store.Nodes(t.Context())
+		if err != nil || len(nodes) != 1 || nodes[0].Owner != n.owner || nodes[0].Lanes != 5 {
+			t.Errorf("Nodes = %+v, %v; want the node", nodes, err)
+		}
+		asked := w.elapsed()
+		n.stop()
+		w.within("Run returned", w.elapsed(), asked, asked)
+		if nodes, err = w.store.Nodes(t.Context()); err != nil || len(nodes) != 0 {
+			t.Errorf("Nodes = %+v, %v; want none", nodes, err)
+		}
+		if n.log.count("level=WARN") != 0 {
+			t.Errorf("the log has warnings:\n%v", n.log)
+		}
+	})
+}
+
+func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const jobs = 600
+		w.declare(1)
+		w.pushEach(jobs)
+		lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Second).Token}
+		for number := range int64(3) {
+			if _, err := w.store.Turn(t.Context(), ports.TurnRequest{
+				Lease: lease, Number: number + 1, TTL: time.Second, Want: core.MaxTurnJobs,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.wantCounts(0, jobs, 0, 0)
+		w.sleep(time.Second)
+		a := w.audit()
+		n := w.start(a.watch(idle))
+		synctest.Wait()
+		w.wantCounts(0, 0, jobs, 0)
+		for i := range jobs {
+			if r := a.wantRuns(fmt.Sprintf("job-%d", i), 1)[0].recoveries; r != 1 {
+				t.Errorf("job-%d ran with Recoveries %d, want 1", i, r)
+			}
+		}
+		for i, turn := range n.link.turnsSent()[:3] {
+			if got := len(turn.request.Settle); got == 0 || got > core.MaxTurnJobs {
+				t.Errorf("turn %d settles %d jobs, want 1 to %d", i+1, got, core.MaxTurnJobs)
+			}
+		}
+	})
+}
+
+// jobs lists what is queued.
+func (w *world) jobs() []ports.JobView {
+	w.Helper()
+	page, err := w.store.Jobs(context.Background(), ports.JobsRequest{
+		PageRequest: ports.PageRequest{Queue: queueName, Limit: ports.MaxPage},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return page.Jobs
+}
