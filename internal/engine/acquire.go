@@ -33,10 +33,14 @@ func (s *shard) awaitHandler() bool {
 	}
 }
 
+// refusedPolls is how many poll intervals a shard that another node works is left
+// alone at most, since its holder may release it long before its expiry.
+const refusedPolls = 4
+
 // acquire tries until the shard is this node's. False if the node stops.
 func (s *shard) acquire() bool {
 	retry := backoff{}
-	refused := backoff{wait: s.node.cfg.PollInterval, longest: s.node.cfg.TTL}
+	refused := backoff{wait: s.node.cfg.PollInterval, longest: refusedPolls * s.node.cfg.PollInterval}
 	s.attempt++
 	for !s.node.stopping() {
 		sent := time.Now()
@@ -48,7 +52,6 @@ func (s *shard) acquire() bool {
 			s.acquired(reply, sent)
 			return true
 		case errors.As(err, &held):
-			// The holder may release early, so look before its expiry too.
 			s.probe.ok()
 			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
 			s.attempt++
@@ -119,19 +122,38 @@ func (l *lease) allowCalls(parent context.Context) {
 	}
 }
 
-// release ends a lease in which nothing is left to do.
+// release ends a lease in which nothing is left to do, so that another node need
+// not wait for its expiry.
 func (s *shard) release(ctx context.Context) {
 	s.mu.Lock()
-	held := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
+	l := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.TTL/3)
-	defer cancel()
-	if err := s.node.store.Release(ctx, held); err != nil {
-		s.drop(held.Token, err)
+	if err := s.tryRelease(ctx, l); err != nil {
+		s.drop(l.Token, err)
 		return
 	}
 	s.mu.Lock()
-	s.forget(context.Canceled)
+	held := s.lease.held && s.lease.token == l.Token // it may have run out meanwhile
+	if held {
+		s.forget(context.Canceled)
+	}
 	s.mu.Unlock()
-	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: held.Token})
+	if held {
+		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
+	}
+}
+
+// tryRelease repeats for a while what fails.
+func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.TTL/3)
+	defer cancel()
+	var retry backoff
+	err := s.node.store.Release(ctx, l)
+	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
+		err = s.node.store.Release(ctx, l)
+		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
+			return nil
+		}
+	}
+	return err
 }

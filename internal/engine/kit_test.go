@@ -1,0 +1,274 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+const queueName = "orders"
+
+// Defaults of a test's nodes, which are those of a server.
+const (
+	poll = time.Second
+	ttl  = 30 * time.Second
+)
+
+// world is one store in memory, the nodes that work on it, and virtual time.
+type world struct {
+	*testing.T
+	store *memory.Store
+	began time.Time
+	nodes int
+}
+
+// inWorld runs a test in virtual time.
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(&world{T: t, store: memory.New(memory.Options{}), began: time.Now()})
+	})
+}
+
+// elapsed is the virtual time since the test began.
+func (w *world) elapsed() time.Duration { return time.Since(w.began) }
+
+// sleep lets virtual time pass, and the nodes do what they do until then.
+func (w *world) sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// sleepUntil sleeps to a time since the test began.
+func (w *world) sleepUntil(d time.Duration) { w.sleep(d - w.elapsed()) }
+
+// handler is a queue's Run.
+type handler func(ctx context.Context, b *engine.Batch) error
+
+// each is a handler that calls f for one job after another, as the root package
+// does.
+func each(f func(ctx context.Context, c *core.Claim) error) handler {
+	return func(ctx context.Context, b *engine.Batch) error {
+		for i := range b.Claims {
+			if job, ok := b.Begin(ctx, i); ok {
+				b.Settle(i, engine.Guard(func() error { return f(job, &b.Claims[i]) }))
+			}
+		}
+		return nil
+	}
+}
+
+// setup is what a test may change of a node before it starts.
+type setup struct {
+	engine.Config
+	// queue is the only one unless Queues is set. It has one shard.
+	queue *engine.Queue
+	link  *link
+	// deaf hides the store's ports.Notifier.
+	deaf bool
+}
+
+func newQueue(name string, run handler) *engine.Queue {
+	return &engine.Queue{
+		Name: name, Shards: 1, BatchSize: 1, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes,
+		Policy: core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3},
+		Run:    run,
+		Outcome: func(err error) core.Outcome {
+			return core.Outcome{Kind: core.Failed, Error: core.ErrorText(err.Error())}
+		},
+		Text: func(err error) string { return core.ErrorText(err.Error()) },
+	}
+}
+
+// node is an engine that runs.
+type node struct {
+	*world
+	owner  string
+	link   *link
+	log    *logBook
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error
+}
+
+// start runs an engine until the test ends or stops it.
+func (w *world) start(run handler, options ...func(*setup)) *node {
+	w.Helper()
+	w.nodes++
+	name := fmt.Sprintf("node-%d", w.nodes)
+	n := &node{world: w, owner: "owner-of-" + name, log: &logBook{}, ended: make(chan struct{})}
+	s := &setup{queue: newQueue(queueName, run), link: newLink(w.store.Open())}
+	s.Config = engine.Config{
+		Owner: n.owner, Node: name, Host: "host", PID: 1, Lanes: 5,
+		PollInterval: poll, TTL: ttl, ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs,
+		Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag,
+		Logger: slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Jitter: func() int { return 0 },
+	}
+	for _, option := range options {
+		option(s)
+	}
+	if s.Queues == nil {
+		s.Queues = []*engine.Queue{s.queue}
+	}
+	n.link = s.link
+	var store engine.Store = notifyingLink{n.link}
+	if s.deaf {
+		store = n.link
+	}
+	var ctx context.Context
+	ctx, n.cancel = context.WithCancel(context.Background())
+	e := engine.New(store, s.Config)
+	go func() {
+		defer close(n.ended)
+		n.err = e.Run(ctx)
+	}()
+	w.Cleanup(func() { n.stop() })
+	return n
+}
+
+// stop drains the node and returns once Run has; it fails the test if Run fails.
+func (n *node) stop() {
+	n.cancel()
+	<-n.ended
+	if n.err != nil {
+		n.Errorf("Run: %v", n.err)
+	}
+}
+
+// die cuts the node off for good, as if its process were killed: what it does
+// from now on reaches nobody.
+func (n *node) die() { n.link.set(hanging) }
+
+// deaf is an option: the node sees no wake-ups.
+func deaf(s *setup) { s.deaf = true }
+
+func shards(n int) func(*setup)  { return func(s *setup) { s.queue.Shards = n } }
+func lanes(n int) func(*setup)   { return func(s *setup) { s.Lanes = n } }
+func batches(n int) func(*setup) { return func(s *setup) { s.queue.BatchSize = n } }
+
+func polling(every time.Duration) func(*setup) {
+	return func(s *setup) { s.PollInterval = every }
+}
+
+// roundTrip is an option: each call to the store takes so long.
+func roundTrip(d time.Duration) func(*setup) {
+	return func(s *setup) { s.link.delay = d / 2 }
+}
+
+// declare makes the test's queue before any node does.
+func (w *world) declare(shards int) {
+	w.Helper()
+	if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: queueName, Shards: shards}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// push pushes payloads for an id, with ascending scores from 1, and lets the
+// nodes start on them.
+func (w *world) push(id string, payloads ...string) {
+	w.Helper()
+	var entries []core.Entry
+	for i, p := range payloads {
+		entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(i + 1)}})
+	}
+	w.pushEntries(entries...)
+	synctest.Wait()
+}
+
+// pushEach pushes one payload for each of n ids, job-0 and on.
+func (w *world) pushEach(n int) {
+	w.Helper()
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		entries[i] = core.Entry{ID: fmt.Sprintf("job-%d", i), Payload: core.Payload{Data: []byte("x")}}
+	}
+	w.pushEntries(entries...)
+}
+
+func (w *world) pushEntries(entries ...core.Entry) {
+	w.Helper()
+	r := ports.PushRequest{Queue: queueName, Shards: w.queueRecord().Shards, Generation: 1, Entries: entries}
+	if _, err := w.store.Push(context.Background(), r); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) queueRecord() ports.Queue { return w.stats().Queue }
+
+// stats looks at the queue.
+func (w *world) stats() ports.QueueStats {
+	w.Helper()
+	stats, err := w.store.Stats(context.Background(), []string{queueName})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return stats[0]
+}
+
+// find looks an id up.
+func (w *world) find(id string) ports.Found {
+	w.Helper()
+	found, err := w.store.Find(context.Background(), queueName, id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return found
+}
+
+// wantCounts checks how many jobs are where.
+func (w *world) wantCounts(queued, claimed, processed, failed int64) {
+	w.Helper()
+	s := w.stats()
+	if s.Fresh+s.Retries != queued || s.Claimed != claimed || s.Processed != processed || s.Failed != failed {
+		w.Errorf("at %v: queued %d, claimed %d, processed %d, failed %d; want %d, %d, %d, %d", w.elapsed(),
+			s.Fresh+s.Retries, s.Claimed, s.Processed, s.Failed, queued, claimed, processed, failed)
+	}
+}
+
+// within checks a time since the test began.
+func (w *world) within(what string, got, from, to time.Duration) {
+	w.Helper()
+	if got < from || got > to {
+		w.Errorf("%s at %v; want it within %v … %v", what, got, from, to)
+	}
+}
+
+// shardOfQueue is the only shard of most tests.
+func shardOfQueue(index int) core.Shard { return core.Shard{Queue: queueName, Index: index} }
+
+// logBook keeps what a node logs.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBook) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+// count is how many times a text was logged.
+func (l *logBook) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+func (l *logBook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

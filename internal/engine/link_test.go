@@ -1,0 +1,312 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+var (
+	errDown = errors.New("link: connection refused")
+	errLost = errors.New("link: the reply was lost")
+)
+
+// linkState is how a link treats calls.
+type linkState uint8
+
+const (
+	up      linkState = iota
+	down              // calls fail at once
+	hanging           // calls wait until the link is up again or their context ends
+)
+
+// link is one node's connection to a store, which can fail in every way a
+// network can. It embeds the port, so it is no ports.Notifier.
+type link struct {
+	ports.ShardStore
+
+	mu      sync.Mutex
+	state   linkState
+	changed chan struct{}
+	// delay is how long a packet takes each way, and linger what the reply of a
+	// method takes beyond it, although its call's context has ended.
+	delay  time.Duration
+	linger map[string]time.Duration
+	// lose tells whether to lose the reply of this call.
+	lose func(method string) bool
+	// hold tells which settlements the store can't reach now.
+	hold     func(id string) bool
+	late     map[string]chan func() error
+	calls    map[string]int
+	turns    []turnRecord
+	acquires []ports.AcquireRequest
+}
+
+// turnRecord is a turn that was sent, and how it ended for the sender.
+type turnRecord struct {
+	at      time.Time
+	request ports.TurnRequest
+	reply   ports.TurnReply
+	err     error
+}
+
+func newLink(store ports.ShardStore) *link {
+	return &link{
+		ShardStore: store,
+		changed:    make(chan struct{}),
+		lose:       func(string) bool { return false },
+		hold:       func(string) bool { return false },
+		linger:     make(map[string]time.Duration),
+		late:       make(map[string]chan func() error),
+		calls:      make(map[string]int),
+	}
+}
+
+// set changes the link's state at once.
+func (l *link) set(state linkState) {
+	l.change(func() { l.state = state })
+}
+
+// change changes any of the link's settings.
+func (l *link) change(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// swap puts another store behind the link.
+func (l *link) swap(store ports.ShardStore) {
+	l.change(func() { l.ShardStore = store })
+}
+
+// delayNext makes the next call of a method hang for the caller, and hands over
+// the packet, which a test delivers when it likes.
+func (l *link) delayNext(method string) <-chan func() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late[method] = make(chan func() error, 1)
+	return l.late[method]
+}
+
+// count is how often a method was called.
+func (l *link) count(method string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls[method]
+}
+
+// turnsSent lists all turns so far.
+func (l *link) turnsSent() []turnRecord {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.turns)
+}
+
+// acquiresSent lists all requests for a lease so far.
+func (l *link) acquiresSent() []ports.AcquireRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.acquires)
+}
+
+func (l *link) store() ports.ShardStore {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ShardStore
+}
+
+// call takes one call over the link and back.
+func (l *link) call(ctx context.Context, method string, perform func(ctx context.Context, s ports.ShardStore) error) error {
+	l.mu.Lock()
+	l.calls[method]++
+	lost, late := l.lose(method), l.late[method]
+	delete(l.late, method)
+	l.mu.Unlock()
+	if late != nil {
+		late <- func() error { return perform(context.Background(), l.store()) }
+		<-ctx.Done()
+		return fmt.Errorf("link: %w", ctx.Err())
+	}
+	if err := l.cross(ctx); err != nil {
+		return err
+	}
+	err := perform(ctx, l.store())
+	time.Sleep(l.get(func() time.Duration { return l.linger[method] }))
+	if l.cross(ctx) != nil || lost {
+		return errLost
+	}
+	return err
+}
+
+// cross takes a packet over to the other side.
+func (l *link) cross(ctx context.Context) error {
+	if d := l.get(func() time.Duration { return l.delay }); d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return fmt.Errorf("link: %w", ctx.Err())
+		}
+	}
+	for {
+		l.mu.Lock()
+		state, changed := l.state, l.changed
+		l.mu.Unlock()
+		switch state {
+		case up:
+			return nil
+		case down:
+			return errDown
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("link: %w", ctx.Err())
+		}
+	}
+}
+
+func (l *link) get(setting func() time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return setting()
+}
+
+func (l *link) Declare(ctx context.Context, r ports.DeclareRequest) (reply ports.DeclareReply, err error) {
+	err = l.call(ctx, "Declare", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Declare(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	l.mu.Lock()
+	l.acquires = append(l.acquires, r)
+	l.mu.Unlock()
+	var reply ports.AcquireReply
+	err := l.call(ctx, "Acquire", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Acquire(ctx, r)
+		return err
+	})
+	if err != nil {
+		return ports.AcquireReply{}, err
+	}
+	return reply, nil
+}
+
+// Turn keeps a copy of the request, since a late packet must not see what its
+// sender does to its slices after it gave up.
+func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	r.Settle = slices.Clone(r.Settle)
+	record := turnRecord{at: time.Now(), request: r}
+	record.err = l.call(ctx, "Turn", func(ctx context.Context, s ports.ShardStore) (err error) {
+		record.reply, err = l.turn(ctx, s, r)
+		return err
+	})
+	if record.err != nil {
+		record.reply = ports.TurnReply{}
+	}
+	l.mu.Lock()
+	l.turns = append(l.turns, record)
+	l.mu.Unlock()
+	return record.reply, record.err
+}
+
+// turn leaves out the settlements that are to be held.
+func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
+	var passed []core.Settlement
+	var held []int
+	l.mu.Lock()
+	for i := range r.Settle {
+		if l.hold(r.Settle[i].ID) {
+			held = append(held, i)
+		} else {
+			passed = append(passed, r.Settle[i])
+		}
+	}
+	l.mu.Unlock()
+	r.Settle = passed
+	reply, err := s.Turn(ctx, r)
+	reply.Held = held
+	return reply, err
+}
+
+func (l *link) Renew(ctx context.Context, r ports.RenewRequest) (reply ports.RenewReply, err error) {
+	err = l.call(ctx, "Renew", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Renew(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+func (l *link) Release(ctx context.Context, lease ports.Lease) error {
+	return l.call(ctx, "Release", func(ctx context.Context, s ports.ShardStore) error {
+		return s.Release(ctx, lease)
+	})
+}
+
+func (l *link) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	shards = slices.Clone(shards)
+	var reply ports.HeadsReply
+	err := l.call(ctx, "Heads", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Heads(ctx, shards)
+		return err
+	})
+	if err != nil {
+		return ports.HeadsReply{}, err
+	}
+	return reply, nil
+}
+
+func (l *link) Announce(ctx context.Context, r ports.AnnounceRequest) (reply ports.AnnounceReply, err error) {
+	err = l.call(ctx, "Announce", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Announce(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+func (l *link) Retire(ctx context.Context, owner string) error {
+	return l.call(ctx, "Retire", func(ctx context.Context, s ports.ShardStore) error {
+		return s.Retire(ctx, owner)
+	})
+}
+
+// notifyingLink lets wake-ups through while the link is up.
+type notifyingLink struct{ *link }
+
+func (l notifyingLink) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	var in <-chan core.Shard
+	err := l.call(ctx, "Wakeups", func(ctx context.Context, s ports.ShardStore) (err error) {
+		in, err = s.(ports.Notifier).Wakeups(ctx, shards)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan core.Shard)
+	go func() {
+		defer close(out)
+		for shard := range in {
+			l.mu.Lock()
+			lost := l.state != up
+			l.mu.Unlock()
+			if lost {
+				continue
+			}
+			select {
+			case out <- shard:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out, nil
+}
