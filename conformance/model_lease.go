@@ -53,11 +53,15 @@ func (m *model) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
 	}
-	q, s, err := m.shard(ctx, r.Shard)
+	q, err := m.queue(ctx, r.Shard.Queue)
+	if err == nil {
+		err = q.agrees(r.Shards, r.Generation)
+	}
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
-	if err := q.agrees(r.Shards, r.Generation); err != nil {
+	_, s, err := m.shard(ctx, r.Shard)
+	if err != nil {
 		return ports.AcquireReply{}, err
 	}
 	now, l := m.now(), &s.lease

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"context"
+
 	"pgregory.net/rapid"
 
 	"github.com/skeinq/skein/core"
@@ -42,7 +44,11 @@ func (d *duel) cancel() {
 			r.IDs = append(r.IDs, c.ID)
 		}
 	}
-	ask(d, "Cancel", r, ports.ShardStore.Cancel)
+	ask(d, "Cancel", r, func(s ports.ShardStore, ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
+		reply, err := s.Cancel(ctx, r)
+		reply.Handled = 0 // repeats may count or not
+		return reply, err
+	})
 }
 
 // expedite has no limit: which of several equally late jobs come first is left
