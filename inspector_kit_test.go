@@ -1,0 +1,326 @@
+package skein_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// epoch is where the clock of a site begins.
+var epoch = time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+
+// shardsOfSite is the shard count of a site's queue.
+const shardsOfSite = 3
+
+// site is a store whose clock stands still, with a queue "orders" and an
+// inspector. Its methods stand in for clients and servers that know the queue.
+type site struct {
+	*skein.Inspector
+	t     testing.TB
+	store *memory.Store
+
+	mu      sync.Mutex
+	now     time.Time
+	attempt int64
+	leases  map[int]*ports.TurnRequest
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	s := &site{t: t, now: epoch, leases: map[int]*ports.TurnRequest{}}
+	s.store = memory.New(memory.Options{Clock: func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.now
+	}})
+	s.Inspector = skein.NewInspector(s.store, skein.InspectorOptions{})
+	s.declare("orders", shardsOfSite)
+	return s
+}
+
+func (s *site) declare(queue string, shards int) {
+	s.t.Helper()
+	r := ports.DeclareRequest{Queue: queue, Shards: shards, IndexIDs: true}
+	if _, err := s.store.Declare(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// advance moves the store's clock.
+func (s *site) advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
+// push pushes payloads for an id, scored in order, to run a while from now.
+func (s *site) push(id string, in time.Duration, payloads ...string) {
+	s.t.Helper()
+	r := ports.PushRequest{Queue: "orders", Shards: shardsOfSite, Generation: 1}
+	for score, p := range payloads {
+		r.Entries = append(r.Entries, core.Entry{
+			ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(score)}, When: core.In(in),
+		})
+	}
+	if _, err := s.store.Push(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// pushAll pushes a payload "p" for each id, due now.
+func (s *site) pushAll(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		s.push(id, 0, "p")
+	}
+}
+
+// turn makes the next turn of a shard, whose lease it takes first.
+func (s *site) turn(shard core.Shard, want int, settle ...core.Settlement) ports.TurnReply {
+	s.t.Helper()
+	r := s.leases[shard.Index]
+	if r == nil {
+		s.attempt++
+		lease := ports.Lease{Shard: shard, Owner: "owner"}
+		reply, err := s.store.Acquire(s.t.Context(), ports.AcquireRequest{
+			Shard: shard, Shards: shardsOfSite, Generation: 1, Owner: "owner", Attempt: s.attempt, TTL: time.Hour,
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		lease.Token = reply.Token
+		r = &ports.TurnRequest{Lease: lease, TTL: time.Hour, Node: "blue", Lane: 1}
+		s.leases[shard.Index] = r
+	}
+	request := *r
+	request.Number, request.Want, request.Settle = r.Number+1, want, settle
+	reply, err := s.store.Turn(s.t.Context(), request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Number = reply.Last
+	return reply
+}
+
+// claim claims whatever is due.
+func (s *site) claim() []core.Claim {
+	s.t.Helper()
+	var claims []core.Claim
+	for _, shard := range core.Shards("orders", shardsOfSite) {
+		for {
+			reply := s.turn(shard, core.MaxTurnJobs)
+			if len(reply.Claims) == 0 {
+				break
+			}
+			claims = append(claims, reply.Claims...)
+		}
+	}
+	return claims
+}
+
+// settle ends claimed jobs.
+func (s *site) settle(claims []core.Claim, outcome core.Outcome) {
+	s.t.Helper()
+	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(retry, _ int) time.Duration {
+		return time.Duration(retry+1) * time.Hour
+	}}
+	for at := range claims {
+		c := &claims[at]
+		shard := core.Shard{Queue: "orders", Index: core.ShardOf(c.ID, shardsOfSite)}
+		s.turn(shard, 0, policy.Settle(c, &outcome, 0))
+	}
+}
+
+// fail lets the due jobs fail: they are due again after an hour for each failure.
+func (s *site) fail(text string) {
+	s.t.Helper()
+	s.settle(s.claim(), core.Outcome{Kind: core.Failed, Error: text})
+}
+
+// failed pushes jobs that then fail, all at once.
+func (s *site) failed(ids ...string) {
+	s.t.Helper()
+	s.pushAll(ids...)
+	s.fail("boom")
+}
+
+// dead pushes jobs that go to the morgue, in order.
+func (s *site) dead(ids ...string) {
+	s.t.Helper()
+	s.pushAll(ids...)
+	s.bury()
+}
+
+// bury lets the due jobs go to the morgue.
+func (s *site) bury() {
+	s.t.Helper()
+	s.settle(s.claim(), core.Outcome{Kind: core.Buried, Error: "hopeless"})
+}
+
+// state is where everything of the queue is, as a line for each job and letter.
+func (s *site) state() []string {
+	s.t.Helper()
+	var lines []string
+	show := func(p []core.Payload) string {
+		var text []string
+		for _, p := range p {
+			text = append(text, string(p.Data))
+		}
+		return fmt.Sprint(text)
+	}
+	after := func(t time.Time) string { return t.Sub(epoch).String() }
+	all := skein.ListOptions{Payloads: 10}
+	for job := range must(s.t, s.Jobs(s.t.Context(), "orders", all)) {
+		lines = append(lines, fmt.Sprintf("queued %s at %s retries %d %s%s",
+			job.ID, after(job.PerformAt), job.RetryCount, show(job.Payloads), prefixed(" ", job.LastError)))
+	}
+	for job := range must(s.t, s.Claimed(s.t.Context(), "orders", all)) {
+		lines = append(lines, fmt.Sprintf("claimed %s %s", job.ID, show(job.Payloads)))
+	}
+	for letter := range must(s.t, s.Morgue(s.t.Context(), "orders", all)) {
+		lines = append(lines, fmt.Sprintf("dead %s at %s %s %s",
+			letter.ID, after(letter.ChangedAt), show(letter.Payloads), letter.LastError))
+	}
+	return lines
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// holds compares the state of the queue.
+func (s *site) holds(want ...string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.state()); diff != "" {
+		s.t.Errorf("the queue holds (-want +got):\n%s", diff)
+	}
+}
+
+// counts is Stats of the queue.
+func (s *site) counts() skein.Counts {
+	s.t.Helper()
+	stats, err := s.Stats(s.t.Context(), "orders")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return stats[0].Counts
+}
+
+// must ranges over a list that is to have no error.
+func must[V any](t testing.TB, list iter.Seq2[V, error]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for v, err := range list {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// ids are numbered ids.
+func numbered(prefix string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s-%05d", prefix, i)
+	}
+	return ids
+}
+
+// link stands between an inspector and its store: the test sees each call, and
+// can let it fail before or after it takes effect.
+type link struct {
+	*memory.Store
+	// before and after are asked about each call by its name.
+	before func(call string) error
+	after  func(call string) error
+}
+
+func linked[R any](l *link, call string, do func() (R, error)) (R, error) {
+	var none R
+	if l.before != nil {
+		if err := l.before(call); err != nil {
+			return none, err
+		}
+	}
+	r, err := do()
+	if err == nil && l.after != nil {
+		if err := l.after(call); err != nil {
+			return none, err
+		}
+	}
+	return r, err
+}
+
+func (l *link) Queues(ctx context.Context) ([]ports.Queue, error) {
+	return linked(l, "Queues", func() ([]ports.Queue, error) { return l.Store.Queues(ctx) })
+}
+
+func (l *link) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+	return linked(l, "Stats", func() ([]ports.QueueStats, error) { return l.Store.Stats(ctx, queues) })
+}
+
+func (l *link) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	return linked(l, "Jobs", func() (ports.JobsPage, error) { return l.Store.Jobs(ctx, r) })
+}
+
+func (l *link) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+	return linked(l, "Morgue", func() (ports.MorguePage, error) { return l.Store.Morgue(ctx, r) })
+}
+
+func (l *link) Find(ctx context.Context, queue, id string) (ports.Found, error) {
+	return linked(l, "Find", func() (ports.Found, error) { return l.Store.Find(ctx, queue, id) })
+}
+
+func (l *link) Pause(ctx context.Context, queue string) error {
+	_, err := linked(l, "Pause", func() (struct{}, error) { return struct{}{}, l.Store.Pause(ctx, queue) })
+	return err
+}
+
+func (l *link) Bury(ctx context.Context, s ports.JobStep) (ports.StepReply, error) {
+	return linked(l, "Bury", func() (ports.StepReply, error) { return l.Store.Bury(ctx, s) })
+}
+
+func (l *link) Expedite(ctx context.Context, s ports.JobStep) (ports.StepReply, error) {
+	return linked(l, "Expedite", func() (ports.StepReply, error) { return l.Store.Expedite(ctx, s) })
+}
+
+func (l *link) Revive(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
+	return linked(l, "Revive", func() (ports.StepReply, error) { return l.Store.Revive(ctx, s) })
+}
+
+func (l *link) Purge(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
+	return linked(l, "Purge", func() (ports.StepReply, error) { return l.Store.Purge(ctx, s) })
+}
+
+func (l *link) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
+	return linked(l, "Edit", func() (ports.StepReply, error) { return l.Store.Edit(ctx, r) })
+}
+
+// linked puts a link between the site's inspector and its store.
+func (s *site) linked() *link {
+	l := &link{Store: s.store}
+	s.Inspector = skein.NewInspector(l, skein.InspectorOptions{})
+	return l
+}
+
+// calls counts those of a name.
+func callsOf(calls []string, name string) int {
+	return len(slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c != name }))
+}

@@ -1,0 +1,373 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestQueuesAreListedByName(t *testing.T) {
+	s := newSite(t)
+	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "bills", Shards: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Pause(t.Context(), "bills"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Queues(t.Context())
+	want := []skein.QueueInfo{
+		{Name: "bills", Shards: 7, Paused: true},
+		{Name: "orders", Shards: shardsOfSite, IndexIDs: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Queues: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestNodesAreListedByName(t *testing.T) {
+	s := newSite(t)
+	for _, n := range []ports.Node{
+		{Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"}},
+		{Owner: "o1", Name: "blue"},
+	} {
+		if _, err := s.store.Announce(t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.Nodes(t.Context())
+	want := []skein.Node{
+		{Owner: "o1", Name: "blue", StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
+		{
+			Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
+			StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute),
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Nodes: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestStatsCountAQueueAndItsShards(t *testing.T) {
+	s := newSite(t)
+	s.dead("gone")
+	s.failed("retried", "again")
+	s.advance(3 * time.Hour)
+	s.push("later", time.Hour, "p")
+	s.push("soon", -time.Minute, "p")
+	before := s.counts()
+	want := skein.Counts{Fresh: 2, Retries: 2, Dead: 1, Failed: 3, Oldest: epoch.Add(time.Hour), Lag: 2 * time.Hour}
+	if diff := cmp.Diff(want, before); diff != "" {
+		t.Errorf("Stats (-want +got):\n%s", diff)
+	}
+	if before.Length() != 4 {
+		t.Errorf("Length = %d, want 4", before.Length())
+	}
+
+	claims := s.claim()
+	s.settle(claims[:1], core.Outcome{Kind: core.Done})
+	stats, err := s.Stats(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := stats[0]
+	want = skein.Counts{Fresh: 1, Claimed: 2, Dead: 1, Processed: 1, Failed: 3, Oldest: epoch.Add(4 * time.Hour)}
+	if diff := cmp.Diff(want, q.Counts); diff != "" {
+		t.Errorf("Stats with claimed jobs (-want +got):\n%s", diff)
+	}
+	if !q.Now.Equal(epoch.Add(3*time.Hour)) || q.Queue.Name != "orders" || len(q.Shards) != shardsOfSite {
+		t.Errorf("Stats = %+v; want the store's clock, the queue and its shards", q)
+	}
+	var sum skein.Counts
+	for index, shard := range q.Shards {
+		if want := (core.Shard{Queue: "orders", Index: index}); shard.Shard != want {
+			t.Errorf("shard %d is %v", index, shard.Shard)
+		}
+		if shard.Owner != "owner" || shard.Token == 0 || !shard.ExpiresAt.After(epoch) {
+			t.Errorf("shard %d is leased to %q, token %d, until %v", index, shard.Owner, shard.Token, shard.ExpiresAt)
+		}
+		sum.Fresh += shard.Fresh
+		sum.Claimed += shard.Claimed
+		sum.Dead += shard.Dead
+		sum.Processed += shard.Processed
+		sum.Failed += shard.Failed
+	}
+	if diff := cmp.Diff(want, sum, cmpopts.IgnoreFields(want, "Oldest", "Lag")); diff != "" {
+		t.Errorf("the sum of the shards (-queue +shards):\n%s", diff)
+	}
+}
+
+func TestAnEmptyQueueHasNoLagAndNoLease(t *testing.T) {
+	s := newSite(t)
+	stats, err := s.Stats(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for index, shard := range stats[0].Shards {
+		if diff := cmp.Diff(skein.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}}, shard); diff != "" {
+			t.Errorf("an empty shard (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
+	s := newSite(t)
+	s.declare("bills", 1)
+	s.declare("mails", 1)
+	for name, c := range map[string]struct{ ask, want []string }{
+		"none": {nil, []string{"bills", "mails", "orders"}},
+		"some": {[]string{"orders", "bills"}, []string{"orders", "bills"}},
+	} {
+		stats, err := s.Stats(t.Context(), c.ask...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, q := range stats {
+			got = append(got, q.Queue.Name)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s named (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestHistoryIsByMinute(t *testing.T) {
+	s := newSite(t)
+	for range 3 {
+		var counted core.Stats
+		counted.Processed, counted.Failed = 4, 1
+		counted.Wait.Observe(time.Second)
+		counted.Run.Observe(time.Minute)
+		lease := s.leases[0]
+		if lease == nil {
+			s.turn(core.Shard{Queue: "orders"}, 0)
+			lease = s.leases[0]
+		}
+		r := *lease
+		r.Number, r.Stats = r.Number+1, &counted
+		reply, err := s.store.Turn(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.Number = reply.Last
+		s.advance(time.Minute)
+	}
+	minute := func(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
+	for name, c := range map[string]struct {
+		from, to time.Time
+		want     []time.Time
+	}{
+		"all":             {time.Time{}, time.Time{}, []time.Time{minute(0), minute(1), minute(2)}},
+		"from inclusive":  {minute(1), time.Time{}, []time.Time{minute(1), minute(2)}},
+		"to exclusive":    {time.Time{}, minute(2), []time.Time{minute(0), minute(1)}},
+		"before the Unix": {time.Time{}, time.Unix(-1, 0), nil},
+	} {
+		minutes, err := s.History(t.Context(), "orders", c.from, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []time.Time
+		for _, m := range minutes {
+			got = append(got, m.At)
+			if m.Processed != 4 || m.Failed != 1 {
+				t.Errorf("%s: %v counts %d and %d; want 4 and 1", name, m.At, m.Processed, m.Failed)
+			}
+			if wait, run := m.Wait.Quantile(0.99), m.Run.Quantile(0.99); wait < time.Second || wait > 2*time.Second || run < time.Minute {
+				t.Errorf("%s: %v has quantiles %v and %v; want about 1s and 1m", name, m.At, wait, run)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFindLooksEverywhere(t *testing.T) {
+	s := newSite(t)
+	s.push("order-1", 0, "dead", "dead too")
+	s.bury()
+	s.push("order-1", 0, "claimed")
+	s.claim()
+	s.advance(time.Minute)
+	s.push("order-1", 0, "queued")
+
+	got, err := s.Find(t.Context(), "orders", "order-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	payloads := func(data ...string) []core.Payload {
+		var list []core.Payload
+		for score, d := range data {
+			list = append(list, core.Payload{Data: []byte(d), Score: float64(score)})
+		}
+		return list
+	}
+	shard := core.Shard{Queue: "orders", Index: core.ShardOf("order-1", shardsOfSite)}
+	want := skein.Found{
+		ID: "order-1", Shard: shard,
+		Queued: &skein.QueuedJob{
+			ID: "order-1", PerformAt: epoch.Add(time.Minute), RetryCount: -1, FirstPush: epoch.Add(time.Minute),
+			Payloads: payloads("queued"), PayloadCount: 1,
+		},
+		Claimed: &skein.ClaimedJob{
+			QueuedJob: skein.QueuedJob{
+				ID: "order-1", PerformAt: epoch, RetryCount: -1, FirstPush: epoch,
+				Payloads: payloads("claimed"), PayloadCount: 1,
+			},
+			Shard: shard, Owner: "owner", Node: "blue", Lane: 1, Since: epoch,
+		},
+		Dead: &skein.DeadLetter{
+			ID: "order-1", ChangedAt: epoch, LastError: "hopeless",
+			Payloads: payloads("dead", "dead too"), PayloadCount: 2,
+		},
+	}
+	ignore := cmp.Options{cmpopts.IgnoreTypes(skein.Cursor{}), cmpopts.IgnoreFields(skein.ClaimedJob{}, "Token")}
+	if diff := cmp.Diff(want, got, ignore); diff != "" {
+		t.Errorf("Find (-want +got):\n%s", diff)
+	}
+	if got.Claimed.Token == 0 {
+		t.Error("the claimed job has no token")
+	}
+	for name, c := range map[string]skein.Cursor{
+		"queued": got.Queued.Cursor, "claimed": got.Claimed.Cursor, "dead": got.Dead.Cursor,
+	} {
+		if c == (skein.Cursor{}) {
+			t.Errorf("the %s one has no cursor", name)
+		}
+	}
+}
+
+func TestFindOfNothing(t *testing.T) {
+	s := newSite(t)
+	got, err := s.Find(t.Context(), "orders", "order-1")
+	if err != nil || got.Queued != nil || got.Claimed != nil || got.Dead != nil {
+		t.Errorf("Find = %+v, %v; want nothing", got, err)
+	}
+	if _, err := s.Find(t.Context(), "orders", ""); !errors.Is(err, skein.ErrInvalidID) {
+		t.Errorf("Find of no id: %v; want ErrInvalidID", err)
+	}
+}
+
+func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
+	s := newSite(t)
+	s.Inspector = skein.NewInspector(s.store, skein.InspectorOptions{DecodeError: strings.ToUpper})
+	s.dead("dead")
+	s.failed("claimed")
+	s.advance(2 * time.Hour)
+	s.claim()
+	s.failed("queued")
+	s.pushAll("fresh")
+	s.holds(
+		"queued fresh at 2h0m0s retries -1 [p]",
+		"queued queued at 3h0m0s retries 0 [p] BOOM",
+		"claimed claimed [p]",
+		"dead dead at 0s [p] HOPELESS",
+	)
+	for job := range must(t, s.Claimed(t.Context(), "orders", skein.ListOptions{})) {
+		if job.LastError != "BOOM" {
+			t.Errorf("the claimed job has the error %q", job.LastError)
+		}
+	}
+	found, err := s.Find(t.Context(), "orders", "queued")
+	if err != nil || found.Queued.LastError != "BOOM" {
+		t.Errorf("Find = %+v, %v; want BOOM", found.Queued, err)
+	}
+	matched := false
+	if _, err := s.ReviveAll(t.Context(), "orders", func(d skein.DeadLetter) bool {
+		matched = d.LastError == "HOPELESS"
+		return false
+	}, skein.BulkOptions{}); err != nil || !matched {
+		t.Errorf("match is not shown HOPELESS, %v", err)
+	}
+}
+
+// everyCall is each call on a queue, with something to do in it.
+func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context) error {
+	ids, o := []string{"order-1"}, skein.BulkOptions{}
+	all := func(skein.DeadLetter) bool { return true }
+	some := []skein.DeadPayloads{{ID: "order-1", Payloads: [][]byte{[]byte("p")}}}
+	edit := func(string, core.Payload) ([]byte, bool, error) { return []byte("q"), true, nil }
+	result := func(_ skein.Result, err error) error { return err }
+	return map[string]func(context.Context) error{
+		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
+		"History": func(ctx context.Context) error {
+			_, err := i.History(ctx, queue, time.Time{}, time.Time{})
+			return err
+		},
+		"Find": func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
+		"Jobs": func(ctx context.Context) (last error) {
+			for _, last = range i.Jobs(ctx, queue, skein.ListOptions{}) {
+			}
+			return last
+		},
+		"Claimed": func(ctx context.Context) (last error) {
+			for _, last = range i.Claimed(ctx, queue, skein.ListOptions{}) {
+			}
+			return last
+		},
+		"Morgue": func(ctx context.Context) (last error) {
+			for _, last = range i.Morgue(ctx, queue, skein.ListOptions{}) {
+			}
+			return last
+		},
+		"Pause":                func(ctx context.Context) error { return i.Pause(ctx, queue) },
+		"Resume":               func(ctx context.Context) error { return i.Resume(ctx, queue) },
+		"RunNow":               func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids, o)) },
+		"RunAllNow":            func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, o)) },
+		"Bury":                 func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids, o)) },
+		"BuryFailed":           func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, o)) },
+		"Delete":               func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids, o)) },
+		"DeleteFailed":         func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, o)) },
+		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, skein.Drop, o)) },
+		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids, o)) },
+		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some, o)) },
+		"ReviveAll":            func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, nil, o)) },
+		"ReviveAll that match": func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, all, o)) },
+		"Purge":                func(ctx context.Context) error { return result(i.Purge(ctx, queue, ids, o)) },
+		"PurgePayloads":        func(ctx context.Context) error { return result(i.PurgePayloads(ctx, queue, some, o)) },
+		"PurgeAll":             func(ctx context.Context) error { return result(i.PurgeAll(ctx, queue, nil, o)) },
+		"PurgeAll that match":  func(ctx context.Context) error { return result(i.PurgeAll(ctx, queue, all, o)) },
+		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, ids, edit, o)) },
+		"EditPayloads":         func(ctx context.Context) error { return result(i.EditPayloads(ctx, queue, some, edit, o)) },
+		"EditAll":              func(ctx context.Context) error { return result(i.EditAll(ctx, queue, nil, edit, o)) },
+	}
+}
+
+func TestEveryCallKnowsAnUnknownQueue(t *testing.T) {
+	for name, call := range everyCall(newSite(t).Inspector, "nowhere") {
+		if err := call(t.Context()); !errors.Is(err, skein.ErrUnknownQueue) {
+			t.Errorf("%s: %v; want ErrUnknownQueue", name, err)
+		}
+	}
+}
+
+func TestEveryCallHeedsItsContext(t *testing.T) {
+	s := newSite(t)
+	s.dead("order-1")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, call := range everyCall(s.Inspector, "orders") {
+		if err := call(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v; want context.Canceled", name, err)
+		}
+	}
+	for name, call := range map[string]func() error{
+		"Queues": func() error { _, err := s.Queues(ended); return err },
+		"Nodes":  func() error { _, err := s.Nodes(ended); return err },
+		"Stats":  func() error { _, err := s.Stats(ended); return err },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v; want context.Canceled", name, err)
+		}
+	}
+	s.holds("dead order-1 at 0s [p] hopeless")
+}
