@@ -35,12 +35,12 @@ type PayloadOutcome struct {
 // Outcome is what a handler made of a claimed job. The zero value is Undecided.
 type Outcome struct {
 	Kind OutcomeKind
+	// OwnDelay makes a failure wait for Delay instead of its backoff.
+	OwnDelay bool
 	// Error is the text of a failure or bury; see ErrorText.
 	Error string
 	// Delay is how long to snooze, or the failure's own delay if OwnDelay.
 	Delay time.Duration
-	// OwnDelay makes a failure wait for Delay instead of its backoff.
-	OwnDelay bool
 	// Payloads are the payloads marked by themselves, in ascending order of
 	// position; the outcome applies to the others. Untouched and Dropped heed
 	// them too: what is done stays done.
