@@ -1,0 +1,146 @@
+package skeintest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+)
+
+// AssertEvents fails the test, with a diff, unless the events read as the lines;
+// see Event.String.
+func AssertEvents(t TB, got Events, want ...string) {
+	t.Helper()
+	if d := diff(want, got.lines()); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+}
+
+// AssertPushed fails the test, with a diff, unless the queue holds exactly these
+// jobs, in whatever order. It sees what waits: what was pushed and has not run, or
+// has come back.
+func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
+	t.Helper()
+	var held []view
+	for job, err := range s.Inspector.Jobs(t.Context(), q.Name(), skein.ListOptions{Payloads: math.MaxInt32}) {
+		if unknown(err) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("assert pushed: %v", err)
+			return
+		}
+		held = append(held, view{
+			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.RetryCount + 1, lastError: job.LastError,
+		})
+	}
+	compare(t, "jobs of queue "+q.Name(), q, held, want)
+}
+
+// AssertMorgue is AssertPushed for the queue's morgue. In and Retries are not
+// kept there.
+func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
+	t.Helper()
+	var held []view
+	for letter, err := range s.Inspector.Morgue(t.Context(), q.Name(), skein.ListOptions{Payloads: math.MaxInt32}) {
+		if unknown(err) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("assert morgue: %v", err)
+			return
+		}
+		held = append(held, view{id: letter.ID, payloads: letter.Payloads, lastError: letter.LastError})
+	}
+	compare(t, "morgue of queue "+q.Name(), q, held, want)
+}
+
+// unknown is a queue to which nobody has pushed.
+func unknown(err error) bool { return errors.Is(err, skein.ErrUnknownQueue) }
+
+// view is a job as it is compared.
+type view struct {
+	id       string
+	payloads []core.Payload
+	// scored reports that the scores matter.
+	scored    bool
+	in        time.Duration
+	retries   int
+	lastError string
+}
+
+func compare[P any](t TB, what string, q *skein.Queue[P], held []view, want []Job[P]) {
+	t.Helper()
+	masks := make(map[string]view, len(want))
+	expected := make([]view, 0, len(want))
+	for i := range want {
+		w, err := viewOf(t.Context(), q, &want[i])
+		if err != nil {
+			t.Fatalf("%s: can't compare with job %d: %v", what, i, err)
+			return
+		}
+		masks[w.id] = w
+		expected = append(expected, w)
+	}
+	if d := diff(lines(expected, masks), lines(held, masks)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// viewOf encodes a job as a push would.
+func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, error) {
+	entries, err := job.entries()
+	if err != nil {
+		return view{}, err
+	}
+	v := view{id: job.ID, scored: job.Scores != nil, in: job.In, retries: job.Retries, lastError: job.LastError}
+	encode := func(skein.PushFunc) skein.PushFunc {
+		return func(_ context.Context, push *skein.RawPush) error {
+			for _, e := range push.Entries {
+				v.payloads = append(v.payloads, core.Payload{Data: e.Data, Score: e.Score})
+			}
+			return nil
+		}
+	}
+	client := skein.NewClient(nil, skein.ClientOptions{Middleware: []func(skein.PushFunc) skein.PushFunc{encode}})
+	return v, q.PushMany(ctx, client, entries)
+}
+
+// lines are views in order of id, each with what its mask speaks of.
+func lines(views []view, masks map[string]view) []string {
+	views = slices.SortedStableFunc(slices.Values(views), func(a, b view) int { return cmp.Compare(a.id, b.id) })
+	list := make([]string, len(views))
+	for i := range views {
+		list[i] = views[i].line(masks[views[i].id])
+	}
+	return list
+}
+
+func (v *view) line(mask view) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %v", v.id, printed(v.payloads))
+	if mask.scored {
+		scores := make([]float64, len(v.payloads))
+		for i := range v.payloads {
+			scores[i] = v.payloads[i].Score
+		}
+		fmt.Fprintf(&b, " scores %v", scores)
+	}
+	if mask.in != 0 {
+		fmt.Fprintf(&b, " in %v", v.in)
+	}
+	if mask.retries != 0 {
+		fmt.Fprintf(&b, " retries %d", v.retries)
+	}
+	if mask.lastError != "" {
+		fmt.Fprintf(&b, " last error %q", v.lastError)
+	}
+	return b.String()
+}

@@ -1,0 +1,103 @@
+package skeintest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+)
+
+// leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
+const leaseTTL = 24 * time.Hour
+
+// Drain works what is due now, and moves the clock on to each next job that is
+// due within d and works that, until nothing is; then it leaves the clock d from
+// where it was. It returns the executions in order. Retries, snoozes and jobs
+// that handlers push to each other's queues run in the same Drain.
+//
+// Handlers run one at a time in the caller's goroutine, so they may end the test.
+// What is due at the same time runs shard by shard. The default backoff draws no
+// jitter here: retry n, the first being 0, comes after n^4 + 15 seconds.
+//
+// It fails the test at once for options that can't be, for an error of the store,
+// and where MaxJobs have run.
+func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
+	t.Helper()
+	events, err := s.drain(t, s.Now().Add(d), cmp.Or(s.MaxJobs, DefaultMaxJobs), handlers)
+	if err != nil {
+		t.Fatalf("drain: %v", err)
+	}
+	return events
+}
+
+// errLimit is a drain that was stopped at its limit.
+var errLimit = errors.New("its limit of jobs was reached")
+
+// drain works until a time, or until so many jobs have run.
+func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler) (Events, error) {
+	ctx, stop := context.WithCancel(engine.WithJitter(t.Context(), func() int { return 0 }))
+	defer stop()
+	r := newRecorder(s.Server.Observer, s.clock, limit, stop)
+	store := &recorded{ShardStore: s.FailingStore, recorder: r, shards: make(map[string][]core.Shard)}
+	server := skein.NewServer(store, s.options(t, r), handlers...)
+	for idle := 0; ; {
+		jobs, err := server.RunDue(ctx)
+		switch {
+		case err != nil:
+			return r.events, err
+		case len(r.events) >= limit:
+			return r.events, circling(r.events, limit)
+		case ctx.Err() != nil:
+			return r.events, ctx.Err()
+		}
+		next, err := store.nextDue(ctx)
+		if err != nil {
+			return r.events, err
+		}
+		if !next.OK || next.Due.Time().After(until) {
+			s.clock.moveTo(until)
+			return r.events, nil
+		}
+		if idle++; jobs > 0 || next.Due.Time().After(s.Now()) {
+			idle = 0
+		}
+		if idle > 1 {
+			return r.events, errors.New("a job is due that the store does not give")
+		}
+		s.clock.moveTo(next.Due.Time())
+	}
+}
+
+// options are the Server's, with what Drain needs.
+func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
+	o := s.Server
+	o.Lanes, o.Prefetch, o.TTL = 1, skein.NoPrefetch, leaseTTL
+	o.Splitter, o.Scheduler = nil, nil
+	o.Observer = r
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	if start := s.Server.OnStart; start != nil {
+		var once sync.Once
+		o.OnStart = func(ctx context.Context) (err error) {
+			once.Do(func() { err = start(ctx) })
+			return err
+		}
+	}
+	return o
+}
+
+// circling explains a drain without an end, by what ran last.
+func circling(events Events, limit int) error {
+	const shown = 5
+	last := events[max(0, len(events)-shown):]
+	return fmt.Errorf("%w: %d ran and more is due; does a handler snooze, fail or push without a delay for ever? "+
+		"If it does end, raise MaxJobs. The last ones:\n%v", errLimit, limit, last)
+}

@@ -1,0 +1,114 @@
+package skeintest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Outcome is how an execution of a job ended.
+type Outcome string
+
+const (
+	// Done is success.
+	Done Outcome = "done"
+	// Failed is a failure that is retried.
+	Failed Outcome = "failed"
+	// Exhausted is a failure when no retry was left: the first payload went to
+	// the morgue, and the others start anew.
+	Exhausted Outcome = "exhausted"
+	// Buried sent the payloads to the morgue, as skein.Bury says.
+	Buried Outcome = "buried"
+	// Snoozed is put back for later, as skein.Snooze says.
+	Snoozed Outcome = "snoozed"
+	// Untouched is put back as it was: a cancel, or a server that stops.
+	Untouched Outcome = "untouched"
+	// Dropped is removed by a cancel.
+	Dropped Outcome = "dropped"
+)
+
+// Event is one execution of a job.
+type Event struct {
+	// At is when it began, from the start of the store's clock.
+	At time.Duration
+	// Queue and ID say which job.
+	Queue string
+	ID    string
+	// Payloads are what the handler was given, as they are stored, in order.
+	// Bytes that don't print are quoted.
+	Payloads []string
+	// Outcome is how it ended.
+	Outcome Outcome
+	// Error is the stored text of a failure or bury, the first buried payload's
+	// if the job itself has none.
+	Error string
+	// Buried are the Payloads that went to the morgue.
+	Buried []string
+	// Next is when what was put back may run again, as At; 0 if nothing was.
+	Next time.Duration
+}
+
+// String is the event in one line: At, Queue, ID, Payloads, Outcome, the first
+// line of Error, and Buried if that is not all of them:
+//
+//	1m0s orders order-1 [1 2] exhausted: no such item; buried [1]
+func (e Event) String() string {
+	line := fmt.Sprintf("%v %s %s %v %s", e.At, e.Queue, e.ID, e.Payloads, e.Outcome)
+	if e.Error != "" {
+		text, _, _ := strings.Cut(e.Error, "\n")
+		line += ": " + text
+	}
+	if n := len(e.Buried); n > 0 && n < len(e.Payloads) {
+		line += fmt.Sprintf("; buried %v", e.Buried)
+	}
+	return line
+}
+
+// Events are executions in the order in which they ended.
+type Events []Event
+
+// Of are the events of an id, in whatever queue.
+func (e Events) Of(id string) Events {
+	return slices.DeleteFunc(slices.Clone(e), func(event Event) bool { return event.ID != id })
+}
+
+// String is the events, a line each.
+func (e Events) String() string { return strings.Join(e.lines(), "\n") }
+
+func (e Events) lines() []string {
+	lines := make([]string, len(e))
+	for i := range e {
+		lines[i] = e[i].String()
+	}
+	return lines
+}
+
+// printed is payloads as an Event has them.
+func printed(payloads []core.Payload) []string {
+	list := make([]string, len(payloads))
+	for i := range payloads {
+		list[i] = printable(payloads[i].Data)
+	}
+	return list
+}
+
+// printable is a payload as it is if a reader can tell where it ends, else
+// quoted.
+func printable(data []byte) string {
+	text := string(data)
+	prints := !strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) })
+	if prints && text != "" && (json.Valid(data) || !strings.Contains(text, " ")) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// sinceStart is an instant of the store as an Event has it.
+func sinceStart(t core.Instant) time.Duration { return t.Sub(core.InstantOf(start())) }

@@ -1,0 +1,147 @@
+package skeintest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ErrInjected is the Err of a Fault that names none. Like the errors of a network
+// it is no sentinel of the store, so the outcome of the call is unknown.
+var ErrInjected = errors.New("the store fails on demand")
+
+// Fault says which calls of a FailingStore fail, and how.
+type Fault struct {
+	// Method is that of ports.ShardStore, such as "Push". Empty is every one.
+	Method string
+	// After is how many such calls go through before.
+	After int
+	// Times is how many fail. 0 is all until Heal.
+	Times int
+	// Err is what they return. nil is ErrInjected. Around an Err for Push comes
+	// the *ports.PushError that the port demands, naming every entry. One that is
+	// a *ports.PushError itself fails the entries that it names; the others are
+	// stored.
+	Err error
+	// ReplyLost carries the call out and loses its answer.
+	ReplyLost bool
+}
+
+// FailingStore is a store whose calls fail when a test wants them to. Make it with
+// NewFailingStore. It is safe for concurrent use. It hides whether the store is a
+// ports.Notifier or ports.Settler, so servers poll it.
+type FailingStore struct {
+	store ports.ShardStore
+
+	mu     sync.Mutex
+	faults []*Fault
+	calls  map[string]int
+}
+
+// NewFailingStore wraps a store, of whatever kind. No call fails until Fail.
+func NewFailingStore(store ports.ShardStore) *FailingStore {
+	return &FailingStore{store: store, calls: make(map[string]int)}
+}
+
+// Fail adds a fault. Where several apply to a call, the first one added does. A
+// Method that stores don't have fails every call, saying so.
+func (s *FailingStore) Fail(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Err == nil {
+		f.Err = ErrInjected
+	}
+	if _, ok := reflect.TypeFor[ports.ShardStore]().MethodByName(f.Method); !ok && f.Method != "" {
+		f = Fault{Err: fmt.Errorf("a Fault names the method %q, which a ports.ShardStore does not have", f.Method)}
+	}
+	s.faults = append(s.faults, &f)
+}
+
+// Heal removes all faults.
+func (s *FailingStore) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// Calls is how many calls of a method there were, failed ones too.
+func (s *FailingStore) Calls(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+// fault counts a call, and gives the fault that it meets, if any.
+func (s *FailingStore) fault(method string) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method]++
+	for _, f := range s.faults {
+		if f.meets(method) {
+			met := *f
+			return &met
+		}
+	}
+	return nil
+}
+
+// meets counts the fault's calls down; one that is used up has fewer than no Times.
+func (f *Fault) meets(method string) bool {
+	switch {
+	case f.Method != "" && f.Method != method, f.Times < 0:
+		return false
+	case f.After > 0:
+		f.After--
+		return false
+	case f.Times == 1:
+		f.Times = -1
+	case f.Times > 1:
+		f.Times--
+	}
+	return true
+}
+
+// push is the error of a push that meets the fault, and the entries that are
+// stored all the same.
+func (f *Fault) push(entries []core.Entry) (stored []core.Entry, err error) {
+	var partly *ports.PushError
+	named := errors.As(f.Err, &partly)
+	switch {
+	case f.ReplyLost:
+		stored = entries
+	case named:
+		stored = without(entries, partly.Entries)
+	}
+	if named {
+		return stored, f.Err
+	}
+	return stored, unstored(entries, f.Err)
+}
+
+// unstored is the error of a push of which nothing is known to be stored.
+func unstored(entries []core.Entry, err error) error {
+	positions := make([]int, len(entries))
+	for i := range positions {
+		positions[i] = i
+	}
+	return &ports.PushError{Entries: positions, Err: err}
+}
+
+// without is the entries but for those at the positions.
+func without(entries []core.Entry, positions []int) []core.Entry {
+	failed := make(map[int]bool, len(positions))
+	for _, at := range positions {
+		failed[at] = true
+	}
+	var rest []core.Entry
+	for i := range entries {
+		if !failed[i] {
+			rest = append(rest, entries[i])
+		}
+	}
+	return rest
+}

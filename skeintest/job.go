@@ -1,0 +1,121 @@
+package skeintest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Job is a job to run, or one to compare with. Compared, the zero value of a field
+// after Payloads is anything.
+type Job[P any] struct {
+	// ID is the entity.
+	ID string
+	// Payloads are in order.
+	Payloads []P
+	// Scores are those of the Payloads, one for each.
+	Scores []float64
+	// In is how long from the store's now the job may run. Run heeds it not.
+	In time.Duration
+	// Retries is how often the job has failed, and LastError the text of the
+	// last failure.
+	Retries   int
+	LastError string
+}
+
+// Run runs a handler once on a job of its queue, in a store of its own, and
+// returns what came of it. The event's At is 0, so Next is the delay of what went
+// back: of a Snooze, or before the next retry.
+func Run[P any](t TB, q *skein.Queue[P], h skein.Handler, job Job[P]) Event {
+	t.Helper()
+	s := New()
+	if err := enter(t.Context(), s, q, job); err != nil {
+		t.Fatalf("run: %v", err)
+		return Event{}
+	}
+	events, err := s.drain(t, s.Now(), 1, []skein.Handler{h})
+	if err != nil && !errors.Is(err, errLimit) {
+		t.Fatalf("run: %v", err)
+		return Event{}
+	}
+	if len(events) == 0 {
+		t.Fatalf("run: the handler is not one of queue %q", q.Name())
+		return Event{}
+	}
+	return events[0]
+}
+
+// enter puts a job into a store as if it had failed before.
+func enter[P any](ctx context.Context, s *Store, q *skein.Queue[P], job Job[P]) error {
+	entries, err := job.entries()
+	if err != nil {
+		return err
+	}
+	if err := q.PushMany(ctx, s.Client, entries); err != nil {
+		return err
+	}
+	if job.Retries == 0 && job.LastError == "" {
+		return nil
+	}
+	back := core.PutBack{SameTime: true, RetryCount: job.Retries - 1, Error: core.ErrorText(job.LastError)}
+	return age(ctx, s, q.Name(), job.ID, back)
+}
+
+// entries are the job's pushes.
+func (j *Job[P]) entries() ([]skein.Entry[P], error) {
+	if j.Scores != nil && len(j.Scores) != len(j.Payloads) {
+		return nil, fmt.Errorf("job %q has %d payloads and %d scores", j.ID, len(j.Payloads), len(j.Scores))
+	}
+	if len(j.Payloads) == 0 {
+		return nil, fmt.Errorf("job %q has no payloads", j.ID)
+	}
+	entries := make([]skein.Entry[P], len(j.Payloads))
+	for i, p := range j.Payloads {
+		entries[i] = skein.Entry[P]{ID: j.ID, Payload: p}
+		if j.Scores != nil {
+			entries[i].Options = []skein.PushOption{skein.Score(j.Scores[i])}
+		}
+	}
+	return entries, nil
+}
+
+// age claims the only job of a store and puts it back.
+func age(ctx context.Context, s *Store, queue, id string, back core.PutBack) error {
+	queues, err := s.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := s.Find(ctx, queue, id)
+	if err != nil {
+		return err
+	}
+	const owner = "skeintest"
+	lease, err := s.Acquire(ctx, ports.AcquireRequest{
+		Shard: at.Shard, Shards: queues[0].Shards, Generation: queues[0].Generation,
+		Owner: owner, Attempt: 1, TTL: leaseTTL,
+	})
+	if err != nil {
+		return err
+	}
+	turn := ports.TurnRequest{
+		Lease:  ports.Lease{Shard: at.Shard, Owner: owner, Token: lease.Token},
+		Number: 1, TTL: leaseTTL, Want: 1,
+	}
+	claimed, err := s.Turn(ctx, turn)
+	if err != nil {
+		return err
+	}
+	turn.Number, turn.Want = 2, 0
+	for _, c := range claimed.Claims {
+		turn.Settle = append(turn.Settle, core.Settlement{ID: id, Mark: c.Mark, Rest: core.Requeue, PutBack: back})
+	}
+	if _, err := s.Turn(ctx, turn); err != nil {
+		return err
+	}
+	return s.Release(ctx, turn.Lease)
+}

@@ -1,0 +1,50 @@
+package skeintest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein"
+)
+
+// The code under test of user_test.go.
+
+type item struct{ Number int }
+
+var orders = skein.NewQueue[item]("orders", skein.QueueOptions[item]{
+	MaxRetries: 1,
+	Score:      func(i item) float64 { return float64(i.Number) },
+})
+
+func ship(_ context.Context, _ string, items []item) error {
+	for _, i := range items {
+		if i.Number == 0 {
+			return fmt.Errorf("no item %d", i.Number)
+		}
+	}
+	return nil
+}
+
+func TestAUsersTestIsShortAndQuick(t *testing.T) {
+	text, err := os.ReadFile("user_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines >= 30 {
+		t.Errorf("user_test.go has %d lines; a user's test takes less than 30", lines)
+	}
+	quickest := time.Hour
+	for range 5 { // since the machine may be busy with other things
+		start := time.Now()
+		TestOrders(t)
+		quickest = min(quickest, time.Since(start))
+	}
+	if quickest >= 50*time.Millisecond {
+		t.Errorf("it took %v; a user's test takes less than 50ms", quickest)
+	}
+	t.Logf("%v", quickest)
+}
