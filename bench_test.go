@@ -2,6 +2,7 @@ package skein_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -16,25 +17,22 @@ import (
 // blank is a queue at default options whose jobs do nothing.
 var blank = skein.NewQueue("blank", skein.QueueOptions[[]byte]{Codec: skein.Raw{}})
 
-// countTo is a handler that stops the server after n jobs.
-func countTo(n int, stop func()) skein.Handler {
+// serve handles n jobs of the store.
+func serve(b *testing.B, store ports.ShardStore, n int) {
+	ctx, stop := context.WithCancel(b.Context())
 	var done atomic.Int64
-	return blank.Handler(func(context.Context, string, [][]byte) error {
+	h := blank.Handler(func(context.Context, string, [][]byte) error {
 		if done.Add(1) == int64(n) {
 			stop()
 		}
 		return nil
 	})
-}
-
-func serve(b *testing.B, store ports.ShardStore) {
-	ctx, stop := context.WithCancel(b.Context())
-	server := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, countTo(b.N, stop))
-	b.ReportAllocs()
-	b.ResetTimer()
-	if err := server.Run(ctx); err != nil {
+	if err := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, h).Run(ctx); err != nil {
 		b.Fatal(err)
 	}
+}
+
+func reportRate(b *testing.B) {
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
@@ -42,27 +40,41 @@ func serve(b *testing.B, store ports.ShardStore) {
 // BenchmarkEngine is the engine alone: one id a batch, on a store that always
 // has jobs and allocates nothing.
 func BenchmarkEngine(b *testing.B) {
-	serve(b, newEndless(blank.Name(), skein.DefaultShards))
+	store := newEndless(blank.Name(), skein.DefaultShards)
+	b.ReportAllocs()
+	b.ResetTimer()
+	serve(b, store, b.N)
+	reportRate(b)
 }
 
-// BenchmarkMemory handles a backlog of blank jobs, each with an id and a payload
-// of its own, on the memory store.
+// BenchmarkMemory handles backlogs of up to 200,000 blank jobs, each with an id
+// and a payload of its own, on the memory store.
 func BenchmarkMemory(b *testing.B) {
+	const backlog = 200_000
 	store := memory.New(memory.Options{})
+	b.ReportAllocs()
+	for left := b.N; left > 0; left -= backlog {
+		b.StopTimer()
+		n := min(left, backlog)
+		fill(b, store, n)
+		b.StartTimer()
+		serve(b, store, n)
+	}
+	reportRate(b)
+}
+
+// fill pushes n jobs.
+func fill(b *testing.B, store ports.ShardStore, n int) {
 	client := skein.NewClient(store, skein.ClientOptions{})
-	const chunk = 500
-	entries := make([]skein.Entry[[]byte], 0, chunk)
-	for i := range b.N {
-		entries = append(entries, skein.Entry[[]byte]{ID: "order-" + strconv.Itoa(i)})
-		if len(entries) < chunk && i < b.N-1 {
-			continue
-		}
-		if err := blank.PushMany(b.Context(), client, entries); err != nil {
+	entries := make([]skein.Entry[[]byte], n)
+	for i := range entries {
+		entries[i].ID = "order-" + strconv.Itoa(i)
+	}
+	for chunk := range slices.Chunk(entries, 500) {
+		if err := blank.PushMany(b.Context(), client, chunk); err != nil {
 			b.Fatal(err)
 		}
-		entries = entries[:0]
 	}
-	serve(b, store)
 }
 
 // BenchmarkChannel is the measure for the others: what it costs to hand a job
@@ -78,7 +90,7 @@ func BenchmarkChannel(b *testing.B) {
 	b.ResetTimer()
 	for range jobs {
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+	reportRate(b)
 }
 
 // endless is a store whose shards never run out of due jobs. Its replies share
