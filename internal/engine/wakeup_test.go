@@ -1,0 +1,151 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+func TestAnIdleNodeStartsAJobWhenItIsPushed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		n := w.start(a.watch(idle), polling(time.Minute))
+		w.sleep(time.Second)
+		before := n.link.count("Turn")
+		w.push("job", "x")
+		w.within("the job", a.wantRuns("job", 1)[0].at, time.Second, time.Second)
+		if turns := n.link.count("Turn") - before; turns != 2 {
+			t.Errorf("%d turns; want one that claims and one that settles", turns)
+		}
+		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
+func TestAnIdleNodeMakesNoTurns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle), shards(5))
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(time.Minute)
+		before := n.link.count("Turn")
+		w.sleep(time.Hour)
+		if turns := n.link.count("Turn") - before; turns != 0 {
+			t.Errorf("%d turns in an idle hour", turns)
+		}
+		if polls := n.link.count("Heads"); polls > 3700 {
+			t.Errorf("%d polls in an hour of poll intervals of %v", polls, poll)
+		}
+	})
+}
+
+func TestWithoutWakeUpsAPushIsFoundWithinAPollInterval(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(idle), deaf, shards(5))
+		for i := range 20 {
+			w.sleep(1234 * time.Millisecond)
+			id := fmt.Sprintf("job-%d", i)
+			w.push(id, "x")
+			pushed := w.elapsed()
+			w.sleep(poll)
+			w.within(id, a.wantRuns(id, 1)[0].at, pushed, pushed+poll)
+		}
+	})
+}
+
+func TestAJobForLaterStartsAtItsTime(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(idle), polling(time.Minute))
+		w.sleep(time.Second)
+		later := entry("later")
+		later.When = core.In(90 * time.Second)
+		w.pushEntries(later)
+		sooner := entry("sooner")
+		sooner.When = core.In(100 * time.Millisecond)
+		w.pushEntries(sooner)
+		w.sleep(2 * time.Minute)
+		w.within("the sooner", a.wantRuns("sooner", 1)[0].at, 1100*time.Millisecond, 1100*time.Millisecond)
+		w.within("the later", a.wantRuns("later", 1)[0].at, 91*time.Second, 91*time.Second)
+	})
+}
+
+func TestAWakeUpDuringATurnIsNotLost(t *testing.T) {
+	const trip = 100 * time.Millisecond
+	for name, after := range map[string]time.Duration{
+		"before the store sees the turn": trip / 4,
+		"while its reply is under way":   trip * 3 / 4,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				w.start(a.watch(idle), roundTrip(trip), polling(time.Minute))
+				w.sleep(time.Second)
+				w.push("first", "x")
+				w.sleep(trip) // claimed and run; a turn settles it
+				w.sleep(after)
+				w.push("second", "x")
+				pushed := w.elapsed()
+				w.sleep(time.Second)
+				w.within("the second job", a.wantRuns("second", 1)[0].at, pushed, pushed+2*trip)
+			})
+		})
+	}
+}
+
+func TestAWakeUpDuringAPollIsNotLost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const trip = 100 * time.Millisecond
+		a := w.audit()
+		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			if c.ID == "long" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}), roundTrip(trip), polling(10*time.Second), shards(2), lanes(1))
+		w.declare(2)
+		long, other := "long", idIn(1-core.ShardOf("long", 2), 2)
+		synctest.Wait()
+		w.sleepUntil(10*time.Second - trip) // polls are at 10 s and a trip to declare and listen
+		w.push(long, "x")
+		w.sleepUntil(10*time.Second + 3*trip)
+		for range 10 { // one of these comes while a poll's reply is under way
+			w.push(other, fmt.Sprint(w.elapsed()))
+			w.sleep(trip / 10)
+		}
+		w.sleepUntil(12 * time.Second)
+		if len(a.of(other)) == 0 {
+			t.Errorf("%q did not run once its lane was free", other)
+		}
+	})
+}
+
+// idIn is an id of a shard.
+func idIn(shard, shards int) string {
+	for i := 0; ; i++ {
+		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == shard {
+			return id
+		}
+	}
+}
+
+func TestAnAbundantPushDoesNotMultiplyTurns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(lasting(time.Second)), roundTrip(10*time.Millisecond))
+		w.sleep(poll)
+		w.push("job", "x")
+		before := n.link.count("Turn")
+		for i := range 500 {
+			w.push("next", fmt.Sprint(i))
+			w.sleep(time.Millisecond)
+		}
+		// With one turn in flight at a time, 500 ms have room for 50.
+		if turns := n.link.count("Turn") - before; turns > 50 {
+			t.Errorf("%d turns in half a second", turns)
+		}
+	})
+}
