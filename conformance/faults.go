@@ -18,8 +18,9 @@ import (
 func testFaults(t *testing.T, f Factory) {
 	none := &fault{}
 	want := live(t, f, none)
-	for _, kind := range faultKinds {
+	for _, kind := range faultKinds() {
 		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
 			for at := 1; at <= none.calls; at++ {
 				disturbed := &fault{kind: kind, at: at}
 				got := live(t, f, disturbed)
@@ -35,7 +36,7 @@ func testFaults(t *testing.T, f Factory) {
 // faultKind is a way to disturb a call.
 type faultKind struct {
 	name string
-	// disturb makes the call or not, and gives the error that the caller sees.
+	// disturb makes the call, or does not, and gives the error that the caller sees.
 	disturb func(c *clock, call func() error) error
 	// again makes the call once more after the next one, if it is a turn: other
 	// calls may do something then.
@@ -45,26 +46,28 @@ type faultKind struct {
 // errNoReply is an error of unknown outcome.
 var errNoReply = errors.New("the connection broke")
 
-var faultKinds = []faultKind{
-	{name: "fails", disturb: func(_ *clock, call func() error) error {
-		return errNoReply
-	}},
-	{name: "loses its reply", disturb: func(_ *clock, call func() error) error {
-		_ = call()
-		return errNoReply
-	}},
-	{name: "loses its reply for a second", disturb: func(c *clock, call func() error) error {
-		_ = call()
-		c.Advance(time.Second)
-		return errNoReply
-	}},
-	{name: "is sent twice", disturb: func(_ *clock, call func() error) error {
-		_ = call()
-		return call()
-	}},
-	{name: "comes late again", again: true, disturb: func(_ *clock, call func() error) error {
-		return call()
-	}},
+func faultKinds() []faultKind {
+	return []faultKind{
+		{name: "fails", disturb: func(*clock, func() error) error {
+			return errNoReply
+		}},
+		{name: "loses its reply", disturb: func(_ *clock, call func() error) error {
+			_ = call()
+			return errNoReply
+		}},
+		{name: "loses its reply for a second", disturb: func(c *clock, call func() error) error {
+			_ = call()
+			c.Advance(time.Second)
+			return errNoReply
+		}},
+		{name: "is sent twice", disturb: func(_ *clock, call func() error) error {
+			_ = call()
+			return call()
+		}},
+		{name: "comes late again", again: true, disturb: func(_ *clock, call func() error) error {
+			return call()
+		}},
+	}
 }
 
 // fault disturbs the call of a number. The zero value disturbs none, and counts.
@@ -114,7 +117,11 @@ func live(t *testing.T, f Factory, disturbed *fault) legacy {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	e := newEnv(ctx, t, f, "the contract of each method says what a repeated call does")
+	rule := "each method says what a repeated call does"
+	if disturbed.at > 0 {
+		rule += fmt.Sprintf("; here call %d %s", disturbed.at, disturbed.kind.name)
+	}
+	e := newEnv(ctx, t, f, rule)
 	defer e.reportPanic()
 	store := e.store
 	faulty := &relay{ShardStore: store, around: func(method string, call func() error) error {

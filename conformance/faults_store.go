@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -54,10 +53,6 @@ func (s *relay) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 func (s *relay) Release(ctx context.Context, l ports.Lease) error {
 	_, err := pass(ctx, s, "Release", l, tellOnly(s.ShardStore.Release))
 	return err
-}
-
-func (s *relay) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
-	return pass(ctx, s, "Heads", shards, s.ShardStore.Heads)
 }
 
 func (s *relay) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {

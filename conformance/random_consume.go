@@ -8,8 +8,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-var randomTTLs = []time.Duration{ttl, ttl, 10*time.Second + 999, time.Millisecond}
-
 // tenure is a lease to try: mostly one that should hold.
 func (d *duel) tenure() *tenure {
 	at := d.shard()
@@ -32,7 +30,7 @@ func (d *duel) acquire(at core.Shard) {
 		Generation: q.Generation,
 		Owner:      who.owner,
 		Attempt:    d.attempts[who] + pick(d, "attempt", int64(1), 1, 0, 0, -1),
-		TTL:        pick(d, "TTL", randomTTLs...),
+		TTL:        pick(d, "TTL", randomTTLs()...),
 	}
 	if rarely(d, "misinformed") {
 		r.Generation++
@@ -129,7 +127,7 @@ func (d *duel) turnRequest(h *tenure) ports.TurnRequest {
 	r := ports.TurnRequest{
 		Lease:  h.lease,
 		Number: h.last + 1,
-		TTL:    pick(d, "TTL", randomTTLs...),
+		TTL:    pick(d, "TTL", randomTTLs()...),
 		Settle: d.settlements(h),
 		Want:   pick(d, "Want", 0, 1, 1, 2, 5),
 		PerJob: pick(d, "PerJob", 0, 0, 1, 2),
@@ -147,7 +145,7 @@ func (d *duel) turnRequest(h *tenure) ports.TurnRequest {
 
 func (d *duel) renewOrRelease(h *tenure) {
 	if pick(d, "lease", "renew", "renew", "release") == "renew" {
-		ask(d, "Renew", ports.RenewRequest{Lease: h.lease, TTL: pick(d, "TTL", randomTTLs...)}, ports.ShardStore.Renew)
+		ask(d, "Renew", ports.RenewRequest{Lease: h.lease, TTL: pick(d, "TTL", randomTTLs()...)}, ports.ShardStore.Renew)
 		return
 	}
 	tell(d, "Release", h.lease, ports.ShardStore.Release)

@@ -44,7 +44,7 @@ func (d *duel) lookAt(q ports.Queue) {
 		From:  pick(d, "from", 0, 0, minute, minute+1),
 		To:    pick(d, "to", 0, 0, minute, minute+1),
 	}, ports.ShardStore.History)
-	for _, id := range randomIDs {
+	for _, id := range randomIDs() {
 		ask(d, "Find", id, func(s ports.ShardStore, ctx context.Context, id string) (ports.Found, error) {
 			found, err := s.Find(ctx, q.Name, id)
 			if err == nil && hasNegativeZero(found) {

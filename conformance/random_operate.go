@@ -69,7 +69,7 @@ func (d *duel) jobStep() ports.JobStep {
 
 // someIDs is a list that may be empty or name an id twice, and is never nil.
 func (d *duel) someIDs() []string {
-	return rapid.SliceOfN(rapid.SampledFrom(randomIDs), 0, 4).Draw(d.t, "ids")
+	return rapid.SliceOfN(rapid.SampledFrom(randomIDs()), 0, 4).Draw(d.t, "ids")
 }
 
 func (d *duel) deadStep() ports.DeadStep {
@@ -83,7 +83,7 @@ func (d *duel) deadStep() ports.DeadStep {
 		return s
 	}
 	s.Entries = []ports.DeadRef{}
-	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs), 0, 4, rapid.ID[string]).Draw(d.t, "ids") {
+	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids") {
 		ref := ports.DeadRef{ID: id}
 		for range pick(d, "payloads", 0, 0, 1, 2) {
 			ref.Payloads = append(ref.Payloads, d.data("payload"))
@@ -96,7 +96,7 @@ func (d *duel) deadStep() ports.DeadStep {
 // edit replaces a dead payload by another: by itself is left open.
 func (d *duel) edit() {
 	at, id := d.anyDead()
-	bytes := rapid.SliceOfNDistinct(rapid.SampledFrom(randomData), 2, 2, rapid.ID[string]).Draw(d.t, "old and new")
+	bytes := rapid.SliceOfNDistinct(rapid.SampledFrom(randomData()), 2, 2, rapid.ID[string]).Draw(d.t, "old and new")
 	r := ports.EditRequest{
 		Shard: at,
 		ID:    id,
@@ -112,7 +112,7 @@ func (d *duel) anyDead() (core.Shard, string) {
 	if all := sorted(d.modelShard(at).dead, byChange); len(all) > 0 {
 		return at, pick(d, "dead", all...).ID
 	}
-	return at, pick(d, "id", randomIDs...)
+	return at, pick(d, "id", randomIDs()...)
 }
 
 // registry declares a queue again, perhaps otherwise, or moves nodes.
@@ -128,7 +128,7 @@ func (d *duel) registry() {
 		}
 		ask(d, "Declare", r, ports.ShardStore.Declare)
 	case "announce":
-		r := ports.AnnounceRequest{TTL: pick(d, "TTL", randomTTLs...)}
+		r := ports.AnnounceRequest{TTL: pick(d, "TTL", randomTTLs()...)}
 		r.Node = ports.Node{
 			Owner:  pick(d, "owner", "n1", "n2", "n3"),
 			Name:   pick(d, "name", "east", "west"),

@@ -8,12 +8,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The alphabets are small, so that entries meet. Their order by bytes is not
-// that of any language.
-var (
-	randomIDs  = []string{"9", "10", "B", "a", "ab", "é"}
-	randomData = []string{"", "p", "q", "pq", "\x00\xff"}
-)
+// The alphabets are small, so that entries meet, and their order by bytes is
+// that of no language.
+
+func randomIDs() []string { return []string{"9", "10", "B", "a", "ab", "é"} }
+
+func randomData() []string { return []string{"", "p", "q", "pq", "\x00\xff"} }
+
+func randomTTLs() []time.Duration {
+	return []time.Duration{ttl, ttl, 10*time.Second + 999, time.Millisecond}
+}
 
 func declaration(q ports.Queue) ports.DeclareRequest {
 	return ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs}
@@ -45,7 +49,7 @@ func (d *duel) push() {
 func (d *duel) entry() core.Entry {
 	now := d.model.now()
 	e := core.Entry{
-		ID: pick(d, "id", randomIDs...),
+		ID: pick(d, "id", randomIDs()...),
 		Payload: core.Payload{
 			Data:  d.data("data"),
 			Score: pick(d, "score", 0, 1, 1.5, 2, -1, math.Copysign(0, -1), 1<<53),
@@ -60,4 +64,4 @@ func (d *duel) entry() core.Entry {
 	return e
 }
 
-func (d *duel) data(label string) []byte { return []byte(pick(d, label, randomData...)) }
+func (d *duel) data(label string) []byte { return []byte(pick(d, label, randomData()...)) }
