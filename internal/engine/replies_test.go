@@ -1,0 +1,149 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// losing is an option: one in three replies of these methods is lost, or of all
+// if none is named.
+func losing(methods ...string) func(*setup) {
+	random := rand.New(rand.NewPCG(1, 2))
+	lossy := make(map[string]bool)
+	for _, m := range methods {
+		lossy[m] = true
+	}
+	return func(s *setup) {
+		s.ShutdownTimeout = time.Hour
+		s.link.lose = func(method string) bool {
+			return (len(methods) == 0 || lossy[method]) && random.IntN(3) == 0
+		}
+	}
+}
+
+func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
+	for _, methods := range [][]string{
+		{"Turn"}, {"Acquire"}, {"Renew"}, {"Release"}, {"Heads"}, {"Declare"}, {"Announce"}, {"Wakeups"}, {},
+	} {
+		t.Run(fmt.Sprint(methods), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				const jobs = 100
+				a := w.audit()
+				run := a.watch(func(_ context.Context, c *core.Claim) error {
+					if c.ID == "job-7" {
+						time.Sleep(2 * ttl) // so that leases are renewed
+					}
+					time.Sleep(5 * time.Millisecond)
+					return nil
+				})
+				w.declare(3)
+				for i := range jobs {
+					id := fmt.Sprintf("job-%d", i)
+					w.push(id, "a", "b", "c")
+				}
+				for range 4 { // several lives, so that leases are acquired and released
+					n := w.start(run, shards(3), roundTrip(time.Millisecond), losing(methods...))
+					w.sleep(100 * time.Millisecond)
+					n.stop()
+				}
+				n := w.start(run, shards(3), roundTrip(time.Millisecond), losing(methods...))
+				w.sleep(5 * time.Minute)
+				n.stop()
+				w.wantCounts(0, 0, jobs, 0)
+				a.wantHandledOnce(jobs, "a", "b", "c")
+				for i := range jobs {
+					a.wantRuns(fmt.Sprintf("job-%d", i), 1)
+				}
+				for _, s := range w.stats().Shards {
+					if s.Owner != "" {
+						t.Errorf("%v still belongs to %q", s.Shard, s.Owner)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestATurnOfUnknownFateIsRepeatedAsItWas(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(300)
+		n := w.start(each(lasting(time.Millisecond)), roundTrip(3*time.Millisecond), losing("Turn"))
+		w.sleep(time.Minute)
+		w.wantCounts(0, 0, 300, 0)
+		repeats := 0
+		turns := n.link.turnsSent()
+		for i, turn := range turns {
+			if turn.err == nil {
+				continue
+			}
+			repeats++
+			if diff := cmp.Diff(turn.request, turns[i+1].request, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("the turn after a lost reply (-lost +next):\n%s", diff)
+			}
+		}
+		if repeats < 10 {
+			t.Errorf("only %d turns were repeated; the test needs more", repeats)
+		}
+	})
+}
+
+func TestAnAcquireOfUnknownFateIsRepeatedWithItsAttempt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		lost := 2
+		n := w.start(each(idle), func(s *setup) {
+			s.link.lose = func(method string) bool {
+				if method != "Acquire" {
+					return false
+				}
+				lost--
+				return lost >= 0
+			}
+		})
+		w.sleep(10 * poll)
+		var attempts []int64
+		for _, r := range n.link.acquiresSent() {
+			attempts = append(attempts, r.Attempt)
+		}
+		if diff := cmp.Diff([]int64{1, 1, 1}, attempts); diff != "" {
+			t.Errorf("attempts (-want +got):\n%s", diff)
+		}
+		token := w.stats().Shards[0].Token
+		if token != int64(core.InstantOf(w.began)) {
+			t.Errorf("token %d, want that of the first attempt", token)
+		}
+	})
+}
+
+func TestAnAttemptThatTheStoreCallsStaleIsFollowedByALarger(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		// The store knows a later attempt of the node's owner, as after a late
+		// packet, and its release.
+		r := ports.AcquireRequest{
+			Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "owner-of-node-1", Attempt: 3, TTL: ttl,
+		}
+		reply, err := w.store.Acquire(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease := ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token}
+		if err := w.store.Release(t.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+		a := w.audit()
+		w.start(a.watch(idle))
+		w.push("job", "x")
+		w.sleep(2 * poll)
+		a.wantRuns("job", 1)
+	})
+}
