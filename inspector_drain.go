@@ -21,7 +21,7 @@ type drain struct {
 }
 
 func (d *drain) run(ctx context.Context, queue string) (Result, error) {
-	stats, err := persist(ctx, func(int) (ports.QueueStats, error) { return queueState(ctx, d.store, queue) })
+	stats, err := persist(ctx, func() (ports.QueueStats, error) { return queueState(ctx, d.store, queue) })
 	if err != nil {
 		return d.end(err)
 	}
@@ -37,23 +37,11 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 	return d.end(nil)
 }
 
-// shard repeats the step until it leaves nothing, or has met as many entries as
-// the shard held. One that may have taken effect unseen has used up some of
-// these, so they are counted anew before it is repeated.
+// shard repeats the step until it leaves nothing, or has handled as many entries
+// as the shard held.
 func (d *drain) shard(ctx context.Context, shard core.Shard, left int, began core.Instant) error {
 	for more := true; more && left > 0; {
-		reply, err := persist(ctx, func(repeat int) (ports.StepReply, error) {
-			if repeat > 0 {
-				there, err := d.count(ctx, shard)
-				if err != nil {
-					return ports.StepReply{}, err
-				}
-				d.pass(left-there, 0)
-				left = min(left, there)
-			}
-			if left == 0 {
-				return ports.StepReply{}, nil
-			}
+		reply, err := persist(ctx, func() (ports.StepReply, error) {
 			return d.step(ctx, shard, min(left, ports.MaxStep), began)
 		})
 		if err != nil {
@@ -65,20 +53,6 @@ func (d *drain) shard(ctx context.Context, shard core.Shard, left int, began cor
 	}
 	d.pass(left, 0)
 	return nil
-}
-
-// count is how many entries the shard holds now.
-func (d *drain) count(ctx context.Context, shard core.Shard) (int, error) {
-	stats, err := queueState(ctx, d.store, shard.Queue)
-	if err != nil {
-		return 0, err
-	}
-	for at := range stats.Shards {
-		if stats.Shards[at].Shard == shard {
-			return int(d.held(&stats.Shards[at].Counts)), nil
-		}
-	}
-	return 0, nil
 }
 
 // queueState is the state of one queue.

@@ -65,7 +65,7 @@ func (i *Inspector) editRefs(
 	}
 	a.progress.Total = len(refs)
 	for _, ref := range refs {
-		found, err := persist(ctx, func(int) (ports.Found, error) { return i.store.Find(ctx, queue, ref.ID) })
+		found, err := persist(ctx, func() (ports.Found, error) { return i.store.Find(ctx, queue, ref.ID) })
 		if err != nil {
 			return a.end(err)
 		}
@@ -105,7 +105,7 @@ func (i *Inspector) editLetter(
 			continue
 		}
 		r := ports.EditRequest{Shard: shard, ID: id, Old: old, New: data}
-		reply, err := persist(ctx, func(int) (ports.StepReply, error) { return i.store.Edit(ctx, r) })
+		reply, err := persist(ctx, func() (ports.StepReply, error) { return i.store.Edit(ctx, r) })
 		if err != nil {
 			return fmt.Errorf("payload of %q: %w", id, err)
 		}

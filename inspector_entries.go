@@ -34,7 +34,7 @@ func onEntries[E any](
 	for at, entries := range byShard(entries, shards, id) {
 		shard := core.Shard{Queue: queue, Index: at}
 		for chunk := range chunks(entries) {
-			reply, err := persist(ctx, func(int) (ports.StepReply, error) { return step(shard, chunk) })
+			reply, err := persist(ctx, func() (ports.StepReply, error) { return step(shard, chunk) })
 			if err != nil {
 				return fmt.Errorf("shard %v: %w", shard, err)
 			}
@@ -56,7 +56,7 @@ func byShard[E any](entries []E, shards int, id func(E) string) [][]E {
 
 // shards is the shard count of a queue.
 func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
-	queues, err := persist(ctx, func(int) ([]ports.Queue, error) { return i.store.Queues(ctx) })
+	queues, err := persist(ctx, func() ([]ports.Queue, error) { return i.store.Queues(ctx) })
 	if err != nil {
 		return 0, err
 	}

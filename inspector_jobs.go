@@ -24,7 +24,7 @@ func (i *Inspector) Resume(ctx context.Context, queue string) error {
 func (i *Inspector) control(
 	ctx context.Context, queue, verb string, call func(context.Context, string) error,
 ) error {
-	_, err := persist(ctx, func(int) (struct{}, error) { return struct{}{}, call(ctx, queue) })
+	_, err := persist(ctx, func() (struct{}, error) { return struct{}{}, call(ctx, queue) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
@@ -43,9 +43,10 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o Bu
 }
 
 // RunAllNow makes all queued jobs of a queue due, the latest first. Like every
-// action on all of a kind it ends, also while servers are at work: it handles at
-// most as many entries as each shard held when it began. An entry that came
-// meanwhile may take the place of one that is gone.
+// action on all of a kind it ends, also while servers are at work: it counts at
+// most as many entries as each shard held when it began. One that came meanwhile
+// may take the place of one that is gone, or of those whose step's reply was
+// lost.
 func (i *Inspector) RunAllNow(ctx context.Context, queue string, o BulkOptions) (Result, error) {
 	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retries }
 	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, i.store.Expedite)

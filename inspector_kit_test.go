@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -234,11 +233,14 @@ func must[V any](t testing.TB, list iter.Seq2[V, error]) iter.Seq[V] {
 	}
 }
 
-// ids are numbered ids.
+// nth is an id.
+func nth(prefix string, n int) string { return fmt.Sprintf("%s-%05d", prefix, n) }
+
+// numbered are the first n ids.
 func numbered(prefix string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = fmt.Sprintf("%s-%05d", prefix, i)
+		ids[i] = nth(prefix, i)
 	}
 	return ids
 }
@@ -318,9 +320,4 @@ func (s *site) linked() *link {
 	l := &link{Store: s.store}
 	s.Inspector = skein.NewInspector(l, skein.InspectorOptions{})
 	return l
-}
-
-// calls counts those of a name.
-func callsOf(calls []string, name string) int {
-	return len(slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return c != name }))
 }

@@ -225,7 +225,7 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 	for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{Order: skein.ByID})) {
 		seen[job.ID]++
 		if count%3 == 0 { // also the one under the cursor
-			s.pushAll(numbered("new", count+1)[count])
+			s.pushAll(nth("new", count))
 			if _, err := s.Delete(t.Context(), "orders", []string{leave[count/3]}, skein.BulkOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,8 @@ const (
 )
 
 // persist makes a call of the store, and repeats it a few times with doubling
-// pauses while its outcome is unknown. The call is told which repeat it is.
-func persist[R any](ctx context.Context, call func(repeat int) (R, error)) (reply R, err error) {
+// pauses while its outcome is unknown.
+func persist[R any](ctx context.Context, call func() (R, error)) (reply R, err error) {
 	for repeat := range bulkTries {
 		if repeat > 0 {
 			if ended := pause(ctx, bulkPause<<(repeat-1)); ended != nil {
@@ -28,7 +28,7 @@ func persist[R any](ctx context.Context, call func(repeat int) (R, error)) (repl
 		if ended := ctx.Err(); ended != nil {
 			return reply, ended
 		}
-		if reply, err = call(repeat); err == nil || refused(err) || ctx.Err() != nil {
+		if reply, err = call(); err == nil || refused(err) || ctx.Err() != nil {
 			return reply, err
 		}
 	}

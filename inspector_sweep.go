@@ -37,7 +37,7 @@ func (s *sweep) run(ctx context.Context, act func([]DeadLetter) error) (Result, 
 		Queue: s.queue, Limit: sweepPage, Payloads: sweepPayloads,
 	}}
 	for more := s.progress.Total > 0; more; {
-		page, err := persist(ctx, func(int) (ports.MorguePage, error) { return s.inspector.store.Morgue(ctx, r) })
+		page, err := persist(ctx, func() (ports.MorguePage, error) { return s.inspector.store.Morgue(ctx, r) })
 		if err != nil {
 			return s.end(err)
 		}
@@ -55,7 +55,7 @@ func (s *sweep) run(ctx context.Context, act func([]DeadLetter) error) (Result, 
 }
 
 func (s *sweep) begin(ctx context.Context) error {
-	stats, err := persist(ctx, func(int) (ports.QueueStats, error) {
+	stats, err := persist(ctx, func() (ports.QueueStats, error) {
 		return queueState(ctx, s.inspector.store, s.queue)
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *sweep) whole(ctx context.Context, v *ports.DeadView) (bool, error) {
 	if len(v.Payloads) == v.Count {
 		return true, nil
 	}
-	found, err := persist(ctx, func(int) (ports.Found, error) {
+	found, err := persist(ctx, func() (ports.Found, error) {
 		return s.inspector.store.Find(ctx, s.queue, v.ID)
 	})
 	if err != nil || found.Dead == nil || found.Dead.ChangedAt >= s.before {

@@ -1,0 +1,380 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// bulk is each action on all of a kind.
+func bulk(i *skein.Inspector, o skein.BulkOptions) map[string]func(context.Context) (skein.Result, error) {
+	all := func(skein.DeadLetter) bool { return true }
+	return map[string]func(context.Context) (skein.Result, error){
+		"RunAllNow":            func(ctx context.Context) (skein.Result, error) { return i.RunAllNow(ctx, "orders", o) },
+		"BuryFailed":           func(ctx context.Context) (skein.Result, error) { return i.BuryFailed(ctx, "orders", o) },
+		"DeleteFailed":         func(ctx context.Context) (skein.Result, error) { return i.DeleteFailed(ctx, "orders", o) },
+		"ReviveAll":            func(ctx context.Context) (skein.Result, error) { return i.ReviveAll(ctx, "orders", nil, o) },
+		"ReviveAll that match": func(ctx context.Context) (skein.Result, error) { return i.ReviveAll(ctx, "orders", all, o) },
+		"PurgeAll":             func(ctx context.Context) (skein.Result, error) { return i.PurgeAll(ctx, "orders", nil, o) },
+		"PurgeAll that match":  func(ctx context.Context) (skein.Result, error) { return i.PurgeAll(ctx, "orders", all, o) },
+		"EditAll": func(ctx context.Context) (skein.Result, error) {
+			return i.EditAll(ctx, "orders", nil, upper, o)
+		},
+	}
+}
+
+// crowd is a site with failures and dead letters in every shard, more than a
+// step handles.
+const crowdSize = 2*shardsOfSite*ports.MaxStep + 100
+
+func crowd(t *testing.T) *site {
+	s := newSite(t)
+	s.dead(numbered("dead", crowdSize)...)
+	s.failed(numbered("failed", crowdSize)...)
+	s.advance(time.Second)
+	return s
+}
+
+func TestBulkActionsEndWhileMoreComes(t *testing.T) {
+	for name := range bulk(nil, skein.BulkOptions{}) {
+		t.Run(name, func(t *testing.T) {
+			s := crowd(t)
+			link := s.linked()
+			rounds := 0
+			link.after = func(call string) error {
+				if call == "Stats" || call == "Queues" {
+					return nil
+				}
+				if rounds++; rounds > crowdSize+1000 {
+					return fmt.Errorf("%w: the action does not end", ports.ErrInvalidRequest)
+				}
+				// Behind each step there is more to do: as if handlers failed.
+				s.advance(time.Microsecond)
+				s.pushAll(nth("failed anew", rounds))
+				s.fail("boom")
+				s.pushAll(nth("dead anew", rounds))
+				s.bury()
+				return nil
+			}
+			result, err := bulk(s.Inspector, skein.BulkOptions{})[name](t.Context())
+			if err != nil || result.Handled != crowdSize {
+				t.Errorf("%+v, %v; want %d handled", result, err, crowdSize)
+			}
+		})
+	}
+}
+
+func TestAllOfAKindIsBoundedByWhatAShardHeldEvenWhenTheClockStands(t *testing.T) {
+	for _, name := range []string{"ReviveAll", "ReviveAll that match", "PurgeAll that match"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.dead("a", "b", "c")
+			rounds := 0
+			s.linked().after = func(call string) error {
+				if rounds++; call != "Stats" && rounds < 1000 {
+					s.pushAll(nth("z", rounds))
+					s.bury()
+				}
+				return nil
+			}
+			result, err := bulk(s.Inspector, skein.BulkOptions{})[name](t.Context())
+			if err != nil || result.Handled != 3 || rounds > 100 {
+				t.Errorf("%+v, %v after %d calls; want 3 handled", result, err, rounds)
+			}
+		})
+	}
+}
+
+func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		inspector := skein.NewInspector(store, skein.InspectorOptions{})
+		client := skein.NewClient(store, skein.ClientOptions{})
+		queue := skein.NewQueue("orders", skein.QueueOptions[int]{MaxRetries: skein.NoRetries})
+		const jobs = 3000
+		var entries []skein.Entry[int]
+		for n, id := range numbered("order", jobs) {
+			entries = append(entries, skein.Entry[int]{ID: id, Payload: n})
+		}
+		if err := queue.PushMany(t.Context(), client, entries); err != nil {
+			t.Fatal(err)
+		}
+		handler := queue.Handler(func(context.Context, string, []int) error { return errors.New("boom") })
+		run(t, skein.NewServer(store, skein.ServerOptions{Logger: quiet}, handler), func() {
+			time.Sleep(time.Minute)
+			result, err := inspector.ReviveAll(t.Context(), "orders", func(d skein.DeadLetter) bool {
+				time.Sleep(time.Millisecond) // the server buries what was revived before
+				return d.LastError == "boom"
+			}, skein.BulkOptions{})
+			if err != nil || result.Handled != jobs {
+				t.Errorf("ReviveAll = %+v, %v; want each once", result, err)
+			}
+			time.Sleep(time.Minute)
+		})
+		stats, err := inspector.Stats(t.Context(), "orders")
+		if err != nil || stats[0].Dead != jobs || stats[0].Failed != 2*jobs {
+			t.Errorf("then there is %+v, %v; want all in the morgue for the second time", stats[0].Counts, err)
+		}
+	})
+}
+
+func TestProgressRisesToTheTotal(t *testing.T) {
+	for name := range bulk(nil, skein.BulkOptions{}) {
+		t.Run(name, func(t *testing.T) {
+			s := crowd(t)
+			var seen []skein.Progress
+			o := skein.BulkOptions{Progress: func(p skein.Progress) { seen = append(seen, p) }}
+			result, err := bulk(s.Inspector, o)[name](t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := crowdSize / ports.MaxStep; len(seen) < want {
+				t.Errorf("%d reports, want %d at least", len(seen), want)
+			}
+			for at, p := range seen {
+				if p.Total != crowdSize || at > 0 && p.Done <= seen[at-1].Done || p.Handled > p.Done {
+					t.Fatalf("report %d is %+v", at, p)
+				}
+			}
+			want := skein.Progress{Done: crowdSize, Total: crowdSize, Handled: result.Handled}
+			if last := seen[len(seen)-1]; last != want || result.Handled != crowdSize {
+				t.Errorf("the last report is %+v, the result %+v; want %+v", last, result, want)
+			}
+		})
+	}
+}
+
+func TestProgressCountsWhatIsPassedOverAndWhatIsGone(t *testing.T) {
+	s := newSite(t)
+	s.dead("a", "b", "c", "d")
+	for name, c := range map[string]struct {
+		act  func(skein.BulkOptions) (skein.Result, error)
+		want skein.Progress
+	}{
+		"no match": {func(o skein.BulkOptions) (skein.Result, error) {
+			return s.PurgeAll(t.Context(), "orders", func(skein.DeadLetter) bool { return false }, o)
+		}, skein.Progress{Done: 4, Total: 4}},
+		"ids that are not there": {func(o skein.BulkOptions) (skein.Result, error) {
+			return s.Purge(t.Context(), "orders", []string{"x", "y"}, o)
+		}, skein.Progress{Done: 2, Total: 2}},
+		"edits of what is not there": {func(o skein.BulkOptions) (skein.Result, error) {
+			return s.Edit(t.Context(), "orders", []string{"x", "y"}, upper, o)
+		}, skein.Progress{Done: 2, Total: 2}},
+		"edits that keep": {func(o skein.BulkOptions) (skein.Result, error) {
+			return s.EditAll(t.Context(), "orders", nil, func(_ string, p core.Payload) ([]byte, bool, error) {
+				return nil, false, nil
+			}, o)
+		}, skein.Progress{Done: 4, Total: 4}},
+		"nothing later than now": {func(o skein.BulkOptions) (skein.Result, error) {
+			return s.RunAllNow(t.Context(), "orders", o)
+		}, skein.Progress{}},
+	} {
+		var last skein.Progress
+		result, err := c.act(skein.BulkOptions{Progress: func(p skein.Progress) { last = p }})
+		if err != nil || result.Handled != 0 {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if diff := cmp.Diff(c.want, last); diff != "" {
+			t.Errorf("%s: the last report (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestBulkActionsStopInTheMiddle(t *testing.T) {
+	for name := range bulk(nil, skein.BulkOptions{}) {
+		t.Run(name, func(t *testing.T) {
+			s := crowd(t)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var last skein.Progress
+			o := skein.BulkOptions{Progress: func(p skein.Progress) {
+				if last = p; p.Done >= crowdSize/2 {
+					stop()
+				}
+			}}
+			before := s.counts()
+			result, err := bulk(s.Inspector, o)[name](ctx)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%v; want context.Canceled", err)
+			}
+			if result.Handled < crowdSize/2 || result.Handled > crowdSize/2+ports.MaxStep || result.Handled != last.Handled {
+				t.Errorf("%+v, the last report %+v; want about half", result, last)
+			}
+			if after := s.counts(); changed(before, after) != int64(result.Handled) && name != "RunAllNow" && name != "EditAll" {
+				t.Errorf("%d handled, but from %+v it came to %+v", result.Handled, before, after)
+			}
+		})
+	}
+}
+
+// changed is how many failures or dead letters are gone.
+func changed(before, after skein.Counts) int64 {
+	return max(before.Retries-after.Retries, before.Dead-after.Dead)
+}
+
+func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
+	lost := errors.New("connection lost")
+	ids := []string{"order-1", "order-2", "order-3", "order-4"}
+	o := skein.BulkOptions{}
+	all := func(skein.DeadLetter) bool { return true }
+	for _, c := range []struct {
+		name, call string
+		act        func(context.Context, *site) (skein.Result, error)
+	}{
+		{"ids", "Bury", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Bury(ctx, "orders", ids, o)
+		}},
+		{"a queue", "Queues", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Bury(ctx, "orders", ids, o)
+		}},
+		{"all failed", "Bury", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.BuryFailed(ctx, "orders", o)
+		}},
+		{"counts", "Stats", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.BuryFailed(ctx, "orders", o)
+		}},
+		{"all dead", "Revive", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.ReviveAll(ctx, "orders", nil, o)
+		}},
+		{"a filter", "Purge", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.PurgeAll(ctx, "orders", all, o)
+		}},
+		{"a filter's page", "Morgue", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.PurgeAll(ctx, "orders", all, o)
+		}},
+		{"an edit", "Edit", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
+		}},
+		{"an edit's look-up", "Find", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
+		}},
+	} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, lost after it was done: %v", c.name, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					site := func() (*site, *link) {
+						s := newSite(t)
+						s.dead("dead-1", "dead-2", "dead-3", "dead-4")
+						s.failed(ids...)
+						return s, s.linked()
+					}
+					undisturbed, _ := site()
+					want, err := c.act(t.Context(), undisturbed)
+					if err != nil || want.Handled != 4 {
+						t.Fatalf("undisturbed: %+v, %v", want, err)
+					}
+					s, link := site()
+					losses := 0
+					lose := func(call string) error {
+						if call == c.call && losses < 3 {
+							losses++
+							return lost
+						}
+						return nil
+					}
+					if link.before = lose; after {
+						link.before, link.after = nil, lose
+					}
+					start := time.Now()
+					got, err := c.act(t.Context(), s)
+					if err != nil || got.Handled > want.Handled || !after && got != want {
+						t.Errorf("%+v, %v; undisturbed %+v", got, err, want)
+					}
+					if took := time.Since(start); losses != 3 || took < 150*time.Millisecond || took > time.Second {
+						t.Errorf("%d losses took %v", losses, took)
+					}
+					s.holds(undisturbed.state()...)
+				})
+			})
+		}
+	}
+}
+
+func TestActionsGiveUpInTheEnd(t *testing.T) {
+	lost := errors.New("connection lost")
+	for name, c := range map[string]struct {
+		err   error
+		calls int
+	}{
+		"an outcome that stays unknown":     {lost, 5},
+		"a store that refuses":              {ports.ErrFull, 1},
+		"a request that the store refuses":  {fmt.Errorf("%w: no", ports.ErrInvalidRequest), 1},
+		"a timeout that is not the context": {context.DeadlineExceeded, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				ids := numbered("order", 100)
+				s.dead(ids...)
+				var calls []string
+				s.linked().before = func(call string) error {
+					if call != "Revive" {
+						return nil
+					}
+					if calls = append(calls, call); len(calls) > 1 {
+						return c.err
+					}
+					return nil
+				}
+				result, err := s.Revive(t.Context(), "orders", ids, skein.BulkOptions{})
+				if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "revive: shard orders/1: ") {
+					t.Errorf("error %v; want %v, and where", err, c.err)
+				}
+				if result.Handled == 0 || result.Handled == len(ids) || int64(result.Handled) != s.counts().Length() {
+					t.Errorf("%+v; want what the first shard had, %+v", result, s.counts())
+				}
+				if len(calls) != 1+c.calls {
+					t.Errorf("%d calls of the second shard, want %d", len(calls)-1, c.calls)
+				}
+			})
+		})
+	}
+}
+
+func TestARepeatHeedsTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		lost := errors.New("connection lost")
+		s.linked().before = func(string) error { return lost }
+		ctx, stop := context.WithTimeout(t.Context(), 60*time.Millisecond)
+		defer stop()
+		start := time.Now()
+		err := s.Pause(ctx, "orders")
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lost) || time.Since(start) != 60*time.Millisecond {
+			t.Errorf("Pause: %v after %v; want both reasons at the deadline", err, time.Since(start))
+		}
+	})
+}
+
+func TestAStepThatGetsNowhereEndsItsShard(t *testing.T) {
+	s := newSite(t)
+	s.failed("order-1")
+	stuck := &stuck{Store: s.store}
+	result, err := skein.NewInspector(stuck, skein.InspectorOptions{}).
+		BuryFailed(t.Context(), "orders", skein.BulkOptions{})
+	if err != nil || result.Handled != 0 || stuck.steps != 1 {
+		t.Errorf("%+v, %v after %d steps; want one", result, err, stuck.steps)
+	}
+}
+
+// stuck is a store whose jobs are all out of reach.
+type stuck struct {
+	*memory.Store
+	steps int
+}
+
+func (s *stuck) Bury(context.Context, ports.JobStep) (ports.StepReply, error) {
+	s.steps++
+	return ports.StepReply{More: true}, nil
+}

@@ -1,0 +1,201 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestPauseStopsClaimsUntilResume(t *testing.T) {
+	s := newSite(t)
+	s.pushAll("order-1")
+	for range 2 {
+		if err := s.Pause(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if queues, err := s.Queues(t.Context()); err != nil || !queues[0].Paused || len(s.claim()) != 0 {
+		t.Errorf("Queues = %+v, %v; want it paused and nothing claimed", queues, err)
+	}
+	for range 2 {
+		if err := s.Resume(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if queues, err := s.Queues(t.Context()); err != nil || queues[0].Paused || len(s.claim()) != 1 {
+		t.Errorf("Queues = %+v, %v; want it to go on", queues, err)
+	}
+}
+
+// yard is a site with a job of each kind: fresh ones that are due and that are
+// not, one with a failure, a claimed one, and ids in two places.
+func yard(t *testing.T) *site {
+	s := newSite(t)
+	s.pushAll("claimed", "both")
+	s.claim()
+	s.push("both", time.Minute, "q")
+	s.failed("failed")
+	s.pushAll("due")
+	s.push("later", time.Minute, "p")
+	return s
+}
+
+func TestActionsOnJobs(t *testing.T) {
+	const (
+		bothClaimed = "claimed both [p]"
+		claimed     = "claimed claimed [p]"
+		due         = "queued due at 0s retries -1 [p]"
+		both        = "queued both at 1m0s retries -1 [q]"
+		later       = "queued later at 1m0s retries -1 [p]"
+		failed      = "queued failed at 1h0m0s retries 0 [p] boom"
+	)
+	everything := []string{"due", "both", "later", "failed", "claimed", "nothing"}
+	o := skein.BulkOptions{}
+	for name, c := range map[string]struct {
+		act     func(context.Context, *skein.Inspector) (skein.Result, error)
+		handled int
+		want    []string
+	}{
+		"run ids now": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.RunNow(ctx, "orders", []string{"due", "later", "claimed", "nothing"}, o)
+			}, 1,
+			[]string{due, "queued later at 0s retries -1 [p]", both, failed, bothClaimed, claimed},
+		},
+		"run all now": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.RunAllNow(ctx, "orders", o)
+			}, 3,
+			[]string{
+				"queued both at 0s retries -1 [q]", due, "queued failed at 0s retries 0 [p] boom",
+				"queued later at 0s retries -1 [p]", bothClaimed, claimed,
+			},
+		},
+		"bury ids": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.Bury(ctx, "orders", everything, o)
+			}, 4,
+			[]string{
+				bothClaimed, claimed, "dead both at 0s [q] buried by hand", "dead due at 0s [p] buried by hand",
+				"dead failed at 0s [p] boom", "dead later at 0s [p] buried by hand",
+			},
+		},
+		"bury failed": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.BuryFailed(ctx, "orders", o)
+			}, 1,
+			[]string{due, both, later, bothClaimed, claimed, "dead failed at 0s [p] boom"},
+		},
+		"delete ids": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.Delete(ctx, "orders", everything, o)
+			}, 4,
+			[]string{bothClaimed, claimed},
+		},
+		"delete failed": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.DeleteFailed(ctx, "orders", o)
+			}, 1,
+			[]string{due, both, later, bothClaimed, claimed},
+		},
+		"delete no ids": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.Delete(ctx, "orders", nil, o)
+			}, 0,
+			[]string{due, both, later, failed, bothClaimed, claimed},
+		},
+		"delete what is no id": {
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				r, err := i.Delete(ctx, "orders", []string{"due", "a\nb"}, o)
+				if !errors.Is(err, skein.ErrInvalidID) {
+					t.Errorf("Delete of no id: %v; want ErrInvalidID", err)
+				}
+				return r, nil
+			}, 0,
+			[]string{due, both, later, failed, bothClaimed, claimed},
+		},
+		"cancel": { // marks only: the owner ends them
+			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+				return i.Cancel(ctx, "orders", everything, skein.Drop, o)
+			}, 2,
+			[]string{due, both, later, failed, bothClaimed, claimed},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := yard(t)
+			result, err := c.act(t.Context(), s.Inspector)
+			if want := (skein.Result{Handled: c.handled}); result != want {
+				t.Errorf("result %+v, want %+v", result, want)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			s.holds(c.want...)
+		})
+	}
+}
+
+func TestCancelledJobsEndAsChosen(t *testing.T) {
+	s := yard(t)
+	for _, step := range []struct {
+		ids    []string
+		ending skein.Ending
+		drops  map[string]bool
+	}{
+		{[]string{"claimed"}, skein.Drop, map[string]bool{"claimed": true}},
+		{[]string{"both", "due"}, skein.PutBack, map[string]bool{"claimed": true, "both": false}},
+		{[]string{"claimed", "both"}, skein.PutBack, map[string]bool{"claimed": false, "both": false}},
+	} {
+		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending, skein.BulkOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		drops := map[string]bool{}
+		for _, shard := range core.Shards("orders", shardsOfSite) {
+			for _, c := range s.turn(shard, 0).Cancels {
+				drops[c.ID] = c.Drop
+			}
+		}
+		if diff := cmp.Diff(step.drops, drops); diff != "" {
+			t.Errorf("their owner learns (-want +got):\n%s", diff)
+		}
+	}
+	for job := range must(t, s.Claimed(t.Context(), "orders", skein.ListOptions{})) {
+		if !job.Cancelled {
+			t.Errorf("%s is not shown as cancelled", job.ID)
+		}
+	}
+	if _, err := s.Cancel(t.Context(), "orders", []string{"both"}, 7, skein.BulkOptions{}); !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Errorf("an ending that is none: %v; want ErrInvalidOptions", err)
+	}
+}
+
+func TestManyIDsGoInBoundedSteps(t *testing.T) {
+	s := newSite(t)
+	ids := numbered("order", 4*ports.MaxStep)
+	s.pushAll(ids...)
+	steps := 0
+	s.linked().before = func(call string) error {
+		if call == "Bury" {
+			steps++
+		}
+		return nil
+	}
+	result, err := s.Bury(t.Context(), "orders", slices.Concat(ids, ids[:10]), skein.BulkOptions{})
+	if err != nil || result.Handled != len(ids) {
+		t.Errorf("Bury = %+v, %v; want each once", result, err)
+	}
+	if steps < 4 {
+		t.Errorf("%d ids went in %d steps of at most %d", len(ids), steps, ports.MaxStep)
+	}
+	if c := s.counts(); c.Dead != int64(len(ids)) || c.Length() != 0 {
+		t.Errorf("then there are %+v", c)
+	}
+}

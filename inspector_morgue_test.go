@@ -1,0 +1,259 @@
+package skein_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+)
+
+// crypt is a site whose morgue has one letter with three payloads and two with
+// one; that of b is a second old, and a job is queued for it.
+func crypt(t *testing.T) *site {
+	s := newSite(t)
+	s.dead("b")
+	s.advance(time.Second)
+	s.push("a", 0, "p1", "p2", "p3")
+	s.bury()
+	s.dead("c")
+	s.push("b", time.Hour, "q")
+	return s
+}
+
+const (
+	deadB   = "dead b at 0s [p] hopeless"
+	deadA   = "dead a at 1s [p1 p2 p3] hopeless"
+	deadC   = "dead c at 1s [p] hopeless"
+	queuedB = "queued b at 1h0m1s retries -1 [q]"
+)
+
+func data(payloads ...string) [][]byte {
+	list := [][]byte{}
+	for _, p := range payloads {
+		list = append(list, []byte(p))
+	}
+	return list
+}
+
+// old matches what was buried first.
+func old(d skein.DeadLetter) bool { return d.ChangedAt.Equal(epoch) }
+
+func TestActionsOnTheMorgue(t *testing.T) {
+	o := skein.BulkOptions{}
+	some := []skein.DeadPayloads{
+		{ID: "a", Payloads: data("p2", "p3", "p9")},
+		{ID: "c", Payloads: data("p")},
+		{ID: "b"},
+		{ID: "nothing", Payloads: data("p")},
+	}
+	type act = func(context.Context, *skein.Inspector) (skein.Result, error)
+	for name, c := range map[string]struct {
+		act     act
+		handled int
+		want    []string
+	}{
+		"revive ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.Revive(ctx, "orders", []string{"a", "b", "nothing"}, o)
+		}, 2, []string{"queued a at 1s retries -1 [p1 p2 p3]", "queued b at 1s retries -1 [p q]", deadC}},
+		"revive payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.RevivePayloads(ctx, "orders", some, o)
+		}, 2, []string{
+			"queued a at 1s retries -1 [p2 p3]", "queued c at 1s retries -1 [p]", queuedB,
+			deadB, "dead a at 1s [p1] hopeless",
+		}},
+		"revive what matches": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.ReviveAll(ctx, "orders", old, o)
+		}, 1, []string{"queued b at 1s retries -1 [p q]", deadA, deadC}},
+		"revive all": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.ReviveAll(ctx, "orders", nil, o)
+		}, 3, []string{
+			"queued a at 1s retries -1 [p1 p2 p3]", "queued b at 1s retries -1 [p q]", "queued c at 1s retries -1 [p]",
+		}},
+		"purge ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.Purge(ctx, "orders", []string{"a", "b", "nothing"}, o)
+		}, 2, []string{queuedB, deadC}},
+		"purge payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.PurgePayloads(ctx, "orders", some, o)
+		}, 2, []string{queuedB, deadB, "dead a at 1s [p1] hopeless"}},
+		"purge what matches": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.PurgeAll(ctx, "orders", old, o)
+		}, 1, []string{queuedB, deadA, deadC}},
+		"purge all": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.PurgeAll(ctx, "orders", nil, o)
+		}, 3, []string{queuedB}},
+		"purge no ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.Purge(ctx, "orders", nil, o)
+		}, 0, []string{queuedB, deadB, deadA, deadC}},
+		"purge no payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.PurgePayloads(ctx, "orders", []skein.DeadPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}, o)
+		}, 0, []string{queuedB, deadB, deadA, deadC}},
+		"edit ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.Edit(ctx, "orders", []string{"b", "c", "nothing"}, upper, o)
+		}, 2, []string{queuedB, deadA, "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless"}},
+		"edit payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.EditPayloads(ctx, "orders", some, upper, o)
+		}, 3, []string{queuedB, deadB, "dead a at 1s [p1 P2 P3] hopeless", "dead c at 1s [P] hopeless"}},
+		"edit what matches": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.EditAll(ctx, "orders", old, upper, o)
+		}, 1, []string{queuedB, deadA, "dead b at 1s [P] hopeless", deadC}},
+		"edit all": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			return i.EditAll(ctx, "orders", nil, upper, o)
+		}, 5, []string{
+			queuedB, "dead a at 1s [P1 P2 P3] hopeless", "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := crypt(t)
+			result, err := c.act(t.Context(), s.Inspector)
+			if want := (skein.Result{Handled: c.handled}); result != want || err != nil {
+				t.Errorf("%+v, %v; want %+v", result, err, want)
+			}
+			s.holds(c.want...)
+		})
+	}
+}
+
+// upper edits in place, which the copy that it gets allows.
+func upper(_ string, p core.Payload) ([]byte, bool, error) {
+	copy(p.Data, bytes.ToUpper(p.Data))
+	return p.Data, true, nil
+}
+
+func TestAnEditKeepsMergesAndStops(t *testing.T) {
+	full := errors.New("no such order")
+	for name, c := range map[string]struct {
+		edit    skein.EditFunc
+		handled int
+		err     error
+		want    string
+	}{
+		"all kept": {func(string, core.Payload) ([]byte, bool, error) { return []byte("x"), false, nil },
+			0, nil, "dead a at 1s [p1 p2 p3] hopeless"},
+		"all the same": {func(_ string, p core.Payload) ([]byte, bool, error) { return p.Data, true, nil },
+			0, nil, "dead a at 1s [p1 p2 p3] hopeless"},
+		"some": {func(id string, p core.Payload) ([]byte, bool, error) {
+			return []byte(id + string(p.Data)), p.Score == 1, nil
+		}, 1, nil, "dead a at 1m1s [p1 ap2 p3] hopeless"},
+		"to what is there": {func(_ string, p core.Payload) ([]byte, bool, error) {
+			return []byte("p3"), string(p.Data) == "p1", nil
+		}, 1, nil, "dead a at 1m1s [p3 p2] hopeless"},
+		"to nothing": {func(_ string, p core.Payload) ([]byte, bool, error) { return nil, p.Score == 0, nil },
+			1, nil, "dead a at 1m1s [ p2 p3] hopeless"},
+		"until an error": {func(_ string, p core.Payload) ([]byte, bool, error) {
+			if p.Score == 1 {
+				return nil, true, full
+			}
+			return []byte("x"), true, nil
+		}, 1, full, "dead a at 1m1s [x p2 p3] hopeless"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, edit := range []func(*site) (skein.Result, error){
+				func(s *site) (skein.Result, error) {
+					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit, skein.BulkOptions{})
+				},
+				func(s *site) (skein.Result, error) {
+					match := func(d skein.DeadLetter) bool { return d.ID == "a" }
+					return s.EditAll(t.Context(), "orders", match, c.edit, skein.BulkOptions{})
+				},
+			} {
+				s := crypt(t)
+				s.advance(time.Minute)
+				result, err := edit(s)
+				if result.Handled != c.handled || !errors.Is(err, c.err) {
+					t.Errorf("%+v, %v; want %d, %v", result, err, c.handled, c.err)
+				}
+				for _, line := range s.state() {
+					if strings.HasPrefix(line, "dead a") && line != c.want {
+						t.Errorf("the letter is\n%s, want\n%s", line, c.want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
+	s := newSite(t)
+	for n := range 40 {
+		s.push("many", 0, nth("p", n))
+	}
+	s.bury()
+	s.dead("few")
+	seen := map[string]string{}
+	result, err := s.PurgeAll(t.Context(), "orders", func(d skein.DeadLetter) bool {
+		seen[d.ID] = fmt.Sprintf("%d of %d", len(d.Payloads), d.PayloadCount)
+		return d.ID == "many"
+	}, skein.BulkOptions{})
+	if err != nil || result.Handled != 1 {
+		t.Errorf("PurgeAll = %+v, %v", result, err)
+	}
+	if seen["many"] != "40 of 40" || seen["few"] != "1 of 1" || len(seen) != 2 {
+		t.Errorf("the filter saw %v", seen)
+	}
+	s.holds("dead few at 0s [p] hopeless")
+}
+
+func TestWhatAFilterHasNotSeenStays(t *testing.T) {
+	o := skein.BulkOptions{}
+	for name, c := range map[string]struct {
+		act  func(*site, func(skein.DeadLetter) bool) (skein.Result, error)
+		want string
+	}{
+		"purged": {func(s *site, match func(skein.DeadLetter) bool) (skein.Result, error) {
+			return s.PurgeAll(t.Context(), "orders", match, o)
+		}, "dead a at 1s [new] hopeless"},
+		"edited": {func(s *site, match func(skein.DeadLetter) bool) (skein.Result, error) {
+			return s.EditAll(t.Context(), "orders", match, upper, o)
+		}, "dead a at 1s [P new] hopeless"},
+	} {
+		s := newSite(t)
+		s.dead("a")
+		result, err := c.act(s, func(skein.DeadLetter) bool {
+			s.advance(time.Second)
+			s.push("a", 0, "new")
+			s.bury()
+			return true
+		})
+		if err != nil || result.Handled != 1 {
+			t.Errorf("%s: %+v, %v; want one", name, result, err)
+		}
+		s.holds(c.want)
+	}
+}
+
+func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
+	s := newSite(t)
+	for n := range 20 {
+		s.push("changed", 0, nth("p", n))
+		s.push("gone", 0, nth("p", n))
+	}
+	s.bury()
+	disturbed := false
+	s.linked().before = func(call string) error {
+		if call != "Find" || disturbed {
+			return nil
+		}
+		disturbed = true
+		s.advance(time.Second)
+		s.push("changed", 0, "new")
+		s.bury()
+		_, err := skein.NewInspector(s.store, skein.InspectorOptions{}).
+			Purge(t.Context(), "orders", []string{"gone"}, skein.BulkOptions{})
+		return err
+	}
+	last := skein.Progress{}
+	result, err := s.ReviveAll(t.Context(), "orders", func(skein.DeadLetter) bool { return true },
+		skein.BulkOptions{Progress: func(p skein.Progress) { last = p }})
+	if err != nil || result.Handled != 0 {
+		t.Errorf("ReviveAll = %+v, %v; want none", result, err)
+	}
+	if want := (skein.Progress{Done: 2, Total: 2}); last != want {
+		t.Errorf("progress ends at %+v, want %+v", last, want)
+	}
+}
