@@ -92,9 +92,9 @@ func (e Events) lines() []string {
 
 // printed is payloads as an Event has them.
 func printed(payloads []core.Payload) []string {
-	list := make([]string, len(payloads))
+	var list []string
 	for i := range payloads {
-		list[i] = printable(payloads[i].Data)
+		list = append(list, printable(payloads[i].Data))
 	}
 	return list
 }
