@@ -44,8 +44,8 @@ var errLimit = errors.New("its limit of jobs was reached")
 func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler) (Events, error) {
 	ctx, stop := context.WithCancel(engine.WithJitter(t.Context(), func() int { return 0 }))
 	defer stop()
-	r := newRecorder(s.Server.Observer, s.clock, limit, stop)
-	store := &recorded{ShardStore: s.FailingStore, recorder: r, shards: make(map[string][]core.Shard)}
+	r := newRecorder(s, limit, stop)
+	store := &recorded{ShardStore: s, recorder: r, shards: make(map[string][]core.Shard)}
 	server := skein.NewServer(store, s.options(t, r), handlers...)
 	for idle := 0; ; {
 		jobs, err := server.RunDue(ctx)

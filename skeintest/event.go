@@ -46,8 +46,8 @@ type Event struct {
 	Payloads []string
 	// Outcome is how it ended.
 	Outcome Outcome
-	// Error is the stored text of a failure or bury, the first buried payload's
-	// if the job itself has none.
+	// Error is the text of a failure or bury, the first buried payload's if the
+	// job itself has none.
 	Error string
 	// Buried are the Payloads that went to the morgue.
 	Buried []string

@@ -11,7 +11,7 @@ import (
 // turn that settles them what became of their payloads.
 type recorder struct {
 	ports.Observer
-	clock  *clock
+	store  *Store
 	events Events
 	// limit is how many jobs may run; then stop is called.
 	limit int
@@ -33,18 +33,19 @@ type unsettled struct {
 	claim core.Claim
 }
 
-func newRecorder(observer ports.Observer, clock *clock, limit int, stop context.CancelFunc) *recorder {
+func newRecorder(s *Store, limit int, stop context.CancelFunc) *recorder {
+	observer := s.Server.Observer
 	if observer == nil {
 		observer = ports.NopObserver{}
 	}
 	return &recorder{
-		Observer: observer, clock: clock, limit: limit, stop: stop, unsettled: make(map[execution]unsettled),
+		Observer: observer, store: s, limit: limit, stop: stop, unsettled: make(map[execution]unsettled),
 	}
 }
 
 // BatchStart implements ports.Observer.
 func (r *recorder) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
-	r.began = core.InstantOf(r.clock.time())
+	r.began = core.InstantOf(r.store.Now())
 	return r.Observer.BatchStart(ctx, e)
 }
 
@@ -60,7 +61,7 @@ func (r *recorder) BatchEnd(ctx context.Context, e ports.BatchEvent) {
 			ID:       c.ID,
 			Payloads: printed(c.Payloads),
 			Outcome:  outcomeOf(e.Outcomes[i].Kind),
-			Error:    errorOf(&e.Outcomes[i]),
+			Error:    r.store.decodeError(errorOf(&e.Outcomes[i])),
 		})
 	}
 	if len(r.events) >= r.limit {

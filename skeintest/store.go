@@ -50,13 +50,18 @@ type Store struct {
 // New makes an empty store.
 func New() *Store {
 	c := &clock{now: start()}
-	failing := NewFailingStore(memory.New(memory.Options{Clock: c.time}))
-	return &Store{
-		FailingStore: failing,
-		Client:       skein.NewClient(failing, skein.ClientOptions{}),
-		Inspector:    skein.NewInspector(failing, skein.InspectorOptions{}),
-		clock:        c,
+	s := &Store{FailingStore: NewFailingStore(memory.New(memory.Options{Clock: c.time})), clock: c}
+	s.Client = skein.NewClient(s, skein.ClientOptions{})
+	s.Inspector = skein.NewInspector(s, skein.InspectorOptions{DecodeError: s.decodeError})
+	return s
+}
+
+// decodeError undoes what the Server's ErrorCodec does.
+func (s *Store) decodeError(stored string) string {
+	if decode := s.Server.ErrorCodec.Decode; decode != nil {
+		return decode(stored)
 	}
+	return stored
 }
 
 // Now is the store's time.
