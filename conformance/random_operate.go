@@ -17,7 +17,7 @@ func (d *duel) operate() {
 	case "resume":
 		tell(d, "Resume", d.queue().Name, ports.ShardStore.Resume)
 	case "expedite":
-		d.expedite()
+		ask(d, "Expedite", d.jobStep(), ports.ShardStore.Expedite)
 	case "bury":
 		ask(d, "Bury", d.jobStep(), ports.ShardStore.Bury)
 	case "delete":
@@ -49,14 +49,6 @@ func (d *duel) cancel() {
 		reply.Handled = 0 // repeats may count or not
 		return reply, err
 	})
-}
-
-// expedite has no limit: which of several equally late jobs come first is left
-// open.
-func (d *duel) expedite() {
-	s := d.jobStep()
-	s.Limit = 0
-	ask(d, "Expedite", s, ports.ShardStore.Expedite)
 }
 
 func (d *duel) jobStep() ports.JobStep {

@@ -30,16 +30,16 @@ type Operator interface {
 	Resume(ctx context.Context, queue string) error
 
 	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). All of the
-	// shard, the latest first, unless ids are given.
+	// shard, the last by (PerformAt, id) first, unless ids are given.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Bury moves queued jobs whole to the morgue, keeping their error, or
-	// core.BuriedByHand where they have none. Those with a failure, the earliest
-	// first, unless ids are given.
+	// core.BuriedByHand where they have none. Those with a failure, the first by
+	// (PerformAt, id) first, unless ids are given.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Delete removes queued jobs. Those with a failure, the earliest first,
-	// unless ids are given.
+	// Delete removes queued jobs. Those with a failure, in the same order, unless
+	// ids are given.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Cancel marks claimed jobs: their owner learns it with its next turn, ends
@@ -90,7 +90,7 @@ type DeadStep struct {
 	// Before bounds a step over all: the store's now when the action began.
 	Before core.Instant
 	// Limit is how many entries to handle if none are given: 0 is MaxStep,
-	// which is also the most. The longest unchanged come first.
+	// which is also the most. The first by (ChangedAt, id) come first.
 	Limit int
 }
 

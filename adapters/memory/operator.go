@@ -70,7 +70,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 // latestAfter is the last queued job by time, nil if that is not after now.
 func (s *shard) latestAfter(now core.Instant) *entity {
 	latest, ok := s.ready.Last()
-	if parked, also := s.parked.Last(); also && (!ok || cmp.Compare(parked.PerformAt, latest.PerformAt) > 0) {
+	if parked, also := s.parked.Last(); also && (!ok || parked.byTime().compare(latest.byTime()) > 0) {
 		latest = parked
 	}
 	if latest == nil || latest.PerformAt <= now {
