@@ -1,0 +1,174 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// splitterFunc is a splitter of a user's own.
+type splitterFunc func(shards []core.Shard, lanes int) (core.Split, error)
+
+func (f splitterFunc) Split(shards []core.Shard, lanes int) (core.Split, error) {
+	return f(shards, lanes)
+}
+
+func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
+	broken := errors.New("no idea")
+	for name, c := range map[string]struct {
+		split splitterFunc
+		want  error
+	}{
+		"an error of its own": {func([]core.Shard, int) (core.Split, error) { return core.Split{}, broken }, broken},
+		"a shard for nobody": {func(s []core.Shard, _ int) (core.Split, error) {
+			return core.Split{Lanes: [][]core.Shard{s[1:]}}, nil
+		}, core.ErrSplit},
+		"a shard dealt twice": {func(s []core.Shard, _ int) (core.Split, error) {
+			return core.Split{Lanes: [][]core.Shard{s, s[:1]}}, nil
+		}, core.ErrSplit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				queue := newQueue(queueName, each(idle))
+				queue.Shards = 3
+				e := engine.New(w.store, engine.Config{
+					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, TTL: ttl,
+					Splitter: c.split, NewScheduler: core.NewLag,
+				})
+				if err := e.Run(t.Context()); !errors.Is(err, c.want) {
+					t.Errorf("Run: %v, want %v", err, c.want)
+				}
+				if queues, err := w.store.Queues(t.Context()); err != nil || len(queues) != 0 {
+					t.Errorf("Queues = %v, %v; want none", queues, err)
+				}
+			})
+		})
+	}
+}
+
+func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		n := w.start(a.watch(idle), func(s *setup) {
+			s.Splitter = splitterFunc(func(s []core.Shard, _ int) (core.Split, error) {
+				return core.Split{Lanes: [][]core.Shard{nil, s, nil}}, nil
+			})
+		})
+		w.sleep(poll)
+		w.push("job", "x")
+		a.wantRuns("job", 1)
+		n.stop()
+	})
+}
+
+// inOrder runs jobs of several queues on one lane and tells in which order their
+// queues came.
+func (w *world) inOrder(scheduler core.NewScheduler, jobs map[string]int) []string {
+	var mu sync.Mutex
+	var order []string
+	names := []string{"a", "b", "c"}
+	var queues []*engine.Queue
+	for _, name := range names {
+		queues = append(queues, newQueue(name, each(func(context.Context, *core.Claim) error {
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, name)
+			return nil
+		})))
+		if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: name, Shards: 1}); err != nil {
+			w.Fatal(err)
+		}
+		for i := range jobs[name] {
+			r := ports.PushRequest{Queue: name, Shards: 1, Generation: 1, Entries: []core.Entry{entry(string(rune('0' + i)))}}
+			if _, err := w.store.Push(w.Context(), r); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+	w.start(nil, lanes(1), func(s *setup) {
+		s.Queues, s.NewScheduler = queues, func(c core.SchedulerConfig) core.Scheduler {
+			// The lane is to see all queues from its first choice on.
+			return startLate{scheduler(c), w.began.Add(poll / 2)}
+		}
+	})
+	w.sleep(30 * time.Second)
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(order)
+}
+
+// startLate makes no choice before a time.
+type startLate struct {
+	core.Scheduler
+	from time.Time
+}
+
+func (s startLate) Next(now core.Instant, heads []core.Head) core.Choice {
+	if d := time.Until(s.from); d > 0 {
+		return core.Choice{Index: -1, Wait: d, Sleep: true}
+	}
+	return s.Scheduler.Next(now, heads)
+}
+
+func TestALaneFollowsItsScheduler(t *testing.T) {
+	for name, c := range map[string]struct {
+		scheduler core.NewScheduler
+		want      []string
+	}{
+		"strict": {core.StrictBy("b", "a"), []string{"b", "b", "b", "a", "a", "a", "c", "c", "c"}},
+		"seq":    {core.NewSeq, []string{"a", "b", "c", "a", "b", "c", "a", "b", "c"}},
+		"weighted": {core.WeightedBy(map[string]int{"a": 3, "b": 2, "c": 1}),
+			[]string{"a", "b", "a", "c", "b", "a", "b", "c", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				got := w.inOrder(c.scheduler, map[string]int{"a": 3, "b": 3, "c": 3})
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("order (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestLagTakesTheShardWhoseJobIsOldest(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(lasting(10*time.Second)), shards(3), lanes(1))
+		w.sleep(poll)
+		w.push("first", "x") // the others come while it runs
+		ids := []string{idIn(2, 3), idIn(0, 3), idIn(1, 3)}
+		for _, id := range ids {
+			w.sleep(time.Second)
+			w.push(id, "x")
+		}
+		w.sleep(time.Minute)
+		for i := range ids[1:] {
+			if a.starts(ids[i])[0] >= a.starts(ids[i+1])[0] {
+				t.Errorf("%q, pushed earlier, ran after %q", ids[i], ids[i+1])
+			}
+		}
+	})
+}
+
+func TestSeqWaitsOnePollIntervalAfterARoundWithoutSuccess(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(idle), lanes(1), func(s *setup) { s.NewScheduler = core.NewSeq })
+		w.sleep(10*poll + poll/2)
+		w.push("job", "x") // the wake-up does not end its wait
+		a.wantRuns("job", 0)
+		w.sleep(poll)
+		w.within("the job", a.wantRuns("job", 1)[0].at, 11*poll, 11*poll)
+	})
+}
