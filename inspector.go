@@ -30,10 +30,25 @@ type InspectorOptions struct {
 
 // Inspector shows what is in a store and lets an operator act on it. It needs
 // neither client nor server, and works for every queue of the store, whatever the
-// type of its payloads: here they are bytes. It is safe for concurrent use.
+// type of its payloads: here they are bytes. It is safe for concurrent use. Times
+// are by the store's clock.
 //
-// Times are by the store's clock. A queue that the store doesn't know is
-// ErrUnknownQueue. An error that is none of this package's is the store's.
+// Lists are fetched page by page while they are ranged over, and each range
+// begins anew. They are no snapshot: an element that stays as it is throughout
+// comes exactly once, one that moves meanwhile may come twice or not at all. An
+// error comes as the last pair, with a zero element.
+//
+// Actions on many entries work in bounded steps, each atomic for its shard. Those
+// on ids or payloads that are named ignore what is not there, and do nothing at
+// all if one of the ids is none: ErrInvalidID. Those on all of a kind end, also
+// while servers are at work: they count at most as many entries as each shard
+// held when they began. A step of unknown outcome is repeated a few times, so
+// that entries which came meanwhile may be handled beyond those counted. When
+// ctx ends, or the store keeps failing, an action returns what it has done so
+// far, and the error; it may be called again to go on.
+//
+// A queue that the store doesn't know is ErrUnknownQueue. An error that is none
+// of this package's is the store's.
 type Inspector struct {
 	store   InspectorStore
 	options InspectorOptions

@@ -48,9 +48,11 @@ func (i *Inspector) EditAll(
 		for at := range letters {
 			l := &letters[at]
 			shard := core.Shard{Queue: queue, Index: core.ShardOf(l.ID, len(s.left))}
-			if err := i.editLetter(ctx, a, shard, l.ID, l.Payloads, edit); err != nil {
+			changed, err := i.editLetter(ctx, a, shard, l.ID, l.Payloads, edit)
+			if err != nil {
 				return err
 			}
+			s.moved(l.ID, changed)
 			a.pass(1, 0)
 		}
 		return nil
@@ -70,7 +72,8 @@ func (i *Inspector) editRefs(
 			return a.end(err)
 		}
 		if found.Dead != nil {
-			if err := i.editLetter(ctx, a, found.Shard, ref.ID, named(found.Dead.Payloads, ref.Payloads), edit); err != nil {
+			chosen := named(found.Dead.Payloads, ref.Payloads)
+			if _, err := i.editLetter(ctx, a, found.Shard, ref.ID, chosen, edit); err != nil {
 				return a.end(err)
 			}
 		}
@@ -91,15 +94,17 @@ func named(payloads []core.Payload, data [][]byte) []core.Payload {
 	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !names[string(p.Data)] })
 }
 
+// editLetter edits payloads of a letter, and tells when it last changed it; 0 if
+// it did not.
 func (i *Inspector) editLetter(
 	ctx context.Context, a *action, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
-) error {
+) (changed core.Instant, err error) {
 	for _, p := range payloads {
 		old := p.Data
 		p.Data = bytes.Clone(old)
 		data, replace, err := edit(id, p)
 		if err != nil {
-			return fmt.Errorf("payload of %q: %w", id, err)
+			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
 		if !replace || bytes.Equal(old, data) {
 			continue
@@ -107,9 +112,10 @@ func (i *Inspector) editLetter(
 		r := ports.EditRequest{Shard: shard, ID: id, Old: old, New: data}
 		reply, err := persist(ctx, func() (ports.StepReply, error) { return i.store.Edit(ctx, r) })
 		if err != nil {
-			return fmt.Errorf("payload of %q: %w", id, err)
+			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
 		a.pass(0, reply.Handled)
+		changed = reply.Now
 	}
-	return nil
+	return changed, nil
 }

@@ -31,22 +31,13 @@ func (i *Inspector) control(
 	return nil
 }
 
-// RunNow makes the queued jobs of these ids due. Those that are due already, and
-// ids without a queued job, are not counted.
-//
-// Actions on ids, here and below, handle none if one of them is no id:
-// ErrInvalidID. Actions on many entries work in bounded steps, each atomic for
-// its shard. A step of unknown outcome is repeated a few times. When ctx ends, or
-// the store keeps failing, they return what is done so far, and the error.
+// RunNow makes the queued jobs of these ids due. Those that are due already are
+// not counted.
 func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
 	return i.onJobs(ctx, o.action("run now"), queue, ids, i.store.Expedite)
 }
 
-// RunAllNow makes all queued jobs of a queue due, the latest first. Like every
-// action on all of a kind it ends, also while servers are at work: it counts at
-// most as many entries as each shard held when it began. One that came meanwhile
-// may take the place of one that is gone, or of those whose step's reply was
-// lost.
+// RunAllNow makes all queued jobs of a queue due, the latest first.
 func (i *Inspector) RunAllNow(ctx context.Context, queue string, o BulkOptions) (Result, error) {
 	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retries }
 	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, i.store.Expedite)
@@ -58,8 +49,8 @@ func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o Bulk
 	return i.onJobs(ctx, o.action("bury"), queue, ids, i.store.Bury)
 }
 
-// BuryFailed moves the queued jobs with a failure whole to the morgue, those that
-// are due first, first.
+// BuryFailed moves all queued jobs with a failure whole to the morgue, the
+// earliest first.
 func (i *Inspector) BuryFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
 	return i.onAllJobs(ctx, o.action("bury failed"), queue, failed, i.store.Bury)
 }
@@ -70,8 +61,7 @@ func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o Bu
 	return i.onJobs(ctx, o.action("delete"), queue, ids, i.store.Delete)
 }
 
-// DeleteFailed removes the queued jobs with a failure, those that are due first,
-// first.
+// DeleteFailed removes all queued jobs with a failure, the earliest first.
 func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
 	return i.onAllJobs(ctx, o.action("delete failed"), queue, failed, i.store.Delete)
 }
@@ -87,10 +77,10 @@ const (
 	Drop
 )
 
-// Cancel ends the claimed jobs of these ids: their handlers' contexts end with
-// the cause ErrCancelled, one turn later at the latest, and the jobs end as
-// chosen; the last call counts. Ids without a claimed job are not counted, nor is
-// what is queued for them touched.
+// Cancel ends the claimed jobs of these ids: with the next turn of their shard
+// their handlers' contexts end, with the cause ErrCancelled, and once a handler
+// has returned its job ends as chosen; the last call counts. What is queued for
+// these ids is not touched.
 func (i *Inspector) Cancel(
 	ctx context.Context, queue string, ids []string, ending Ending, o BulkOptions,
 ) (Result, error) {

@@ -45,12 +45,7 @@ type ListOptions struct {
 }
 
 // Jobs lists the queued jobs of a queue. It has all orders; ByID is
-// ErrQueueMismatch for a queue without IndexIDs.
-//
-// Lists are fetched page by page while they are ranged over, and each range
-// begins anew. They are no snapshot: an element that stays as it is throughout
-// comes exactly once, one that moves meanwhile may come twice or not at all. An
-// error comes as the last pair, with a zero element: the store's, or
+// ErrQueueMismatch for a queue without IndexIDs. Options that can't be are
 // ErrInvalidOptions.
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
 	err := o.check("jobs", ByTime, ByID, RetriesByTime, RetriesByID, RetriesByCount)
@@ -62,7 +57,7 @@ func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.
 }
 
 // Claimed lists the jobs of a queue that lanes have taken. It has the order
-// ByTime only; see Jobs for the rest.
+// ByTime only; others are ErrInvalidOptions.
 func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
 	err := o.check("claimed jobs", ByTime)
 	return pages(o, err, func(r ports.PageRequest) ([]ClaimedJob, ports.Cursor, error) {
@@ -73,7 +68,7 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 }
 
 // Morgue lists the dead letters of a queue. It has the orders ByTime and ByID;
-// see Jobs for the rest.
+// others are ErrInvalidOptions.
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
 	err := o.check("the morgue", ByTime, ByID)
 	return pages(o, err, func(r ports.PageRequest) ([]DeadLetter, ports.Cursor, error) {

@@ -257,3 +257,46 @@ func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
 		t.Errorf("progress ends at %+v, want %+v", last, want)
 	}
 }
+
+func TestLargePayloadsGoInSmallSteps(t *testing.T) {
+	s := newSite(t)
+	ids := numbered("order", 20)
+	for _, id := range ids {
+		s.push(id, 0, strings.Repeat(id, 20<<10))
+	}
+	s.bury()
+	steps := 0
+	s.linked().before = func(call string) error {
+		if call == "Purge" {
+			steps++
+		}
+		return nil
+	}
+	result, err := s.PurgeAll(t.Context(), "orders", func(skein.DeadLetter) bool { return true }, skein.BulkOptions{})
+	if err != nil || result.Handled != len(ids) {
+		t.Errorf("PurgeAll = %+v, %v", result, err)
+	}
+	if steps < 5 { // nearly 5 MB, 1 MB a step
+		t.Errorf("they were named in %d steps", steps)
+	}
+}
+
+func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
+	s := newSite(t)
+	s.dead(numbered("early", 150)...)
+	s.advance(time.Second)
+	s.dead(numbered("late", 150)...)
+	for name, step := range map[string]time.Duration{"stands": 0, "steps back": -500 * time.Millisecond} {
+		edits := map[string]int{}
+		result, err := s.EditAll(t.Context(), "orders", nil, func(id string, p core.Payload) ([]byte, bool, error) {
+			if edits[id]++; len(edits) == 1 {
+				s.advance(step)
+			}
+			return append(p.Data, '+'), true, nil
+		}, skein.BulkOptions{})
+		if err != nil || result.Handled != 300 || len(edits) != 300 {
+			t.Errorf("the clock %s: %+v, %v; %d letters edited, want 300", name, result, err, len(edits))
+		}
+		s.advance(time.Second)
+	}
+}

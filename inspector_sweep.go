@@ -26,6 +26,8 @@ type sweep struct {
 	before core.Instant
 	// left is how many letters of each shard are still to be looked at.
 	left []int
+	// again are ids that the sweep has moved to where it may meet them again.
+	again map[string]bool
 }
 
 // run hands act the letters that match, page by page. act passes them.
@@ -70,6 +72,18 @@ func (s *sweep) begin(ctx context.Context) error {
 	return nil
 }
 
+// moved is told when an edit has changed a letter. By a clock that stands or
+// steps back that may be among those still to come.
+func (s *sweep) moved(id string, changed core.Instant) {
+	if changed == 0 || changed >= s.before {
+		return
+	}
+	if s.again == nil {
+		s.again = make(map[string]bool)
+	}
+	s.again[id] = true
+}
+
 // choose is which of a page match. It reports the last page, and passes what
 // doesn't match.
 func (s *sweep) choose(ctx context.Context, page []ports.DeadView) (chosen []DeadLetter, last bool, err error) {
@@ -80,7 +94,7 @@ func (s *sweep) choose(ctx context.Context, page []ports.DeadView) (chosen []Dea
 			break
 		}
 		shard := core.ShardOf(v.ID, len(s.left))
-		if s.left[shard] == 0 {
+		if s.left[shard] == 0 || s.again[v.ID] {
 			continue
 		}
 		s.left[shard]--

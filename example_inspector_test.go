@@ -1,0 +1,145 @@
+package skein_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"net/url"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+)
+
+// stocked is a store with three queued mails. It is 10 minutes past nine there,
+// and the first mail has been due for that long.
+func stocked(ctx context.Context) *memory.Store {
+	nine := time.Date(2030, 1, 2, 9, 0, 0, 0, time.UTC)
+	store := memory.New(memory.Options{Clock: func() time.Time { return nine.Add(10 * time.Minute) }})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	mails := skein.NewQueue[string]("mails", skein.QueueOptions[string]{})
+	for n, id := range []string{"ada", "ben", "cyd"} {
+		due := nine.Add(time.Duration(n) * time.Hour)
+		if err := mails.Push(ctx, client, id, "hello "+id, skein.At(due)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return store
+}
+
+// An inspector needs a store and nothing else: not the queue's type, and neither
+// client nor server.
+func ExampleInspector() {
+	ctx := context.Background()
+	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+
+	stats, err := inspector.Stats(ctx) // of all queues
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range stats {
+		fmt.Printf("%s: %d queued, %d claimed, %d dead, lag %v\n", s.Queue.Name, s.Length(), s.Claimed, s.Dead, s.Lag)
+	}
+	for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{Payloads: 1}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s at %s: %s\n", job.ID, job.PerformAt.Format(time.TimeOnly), job.Payloads[0].Data)
+	}
+	// Output:
+	// mails: 3 queued, 0 claimed, 0 dead, lag 10m0s
+	// ada at 09:00:00: "hello ada"
+	// ben at 10:00:00: "hello ben"
+	// cyd at 11:00:00: "hello cyd"
+}
+
+// A page of a list ends with a cursor, and the link to the next page carries it.
+func ExampleInspector_Jobs() {
+	ctx := context.Background()
+	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+	page := func(query url.Values) (next url.Values) {
+		after, err := skein.ParseCursor(query.Get("after"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{After: after, Limit: 2}) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(job.ID)
+			next = url.Values{"after": {job.Cursor.String()}}
+		}
+		return next
+	}
+	next := page(nil)
+	fmt.Println("/jobs?" + next.Encode())
+	page(next)
+	// Output:
+	// ada
+	// ben
+	// /jobs?after=gNCLn7HGrgNiZW4
+	// cyd
+}
+
+// A job that waits can be run now, and one that is not wanted deleted.
+func ExampleInspector_RunNow() {
+	ctx := context.Background()
+	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+
+	ran, err := inspector.RunNow(ctx, "mails", []string{"cyd"}, skein.BulkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	deleted, err := inspector.Delete(ctx, "mails", []string{"ben", "nobody"}, skein.BulkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ran.Handled, "made due,", deleted.Handled, "deleted")
+	for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(job.ID, job.PerformAt.Format(time.TimeOnly))
+	}
+	// Output:
+	// 1 made due, 1 deleted
+	// ada 09:00:00
+	// cyd 09:10:00
+}
+
+// What can't be handled as it is, is mended in the morgue and then revived. The actions report how far they are, and end when ctx does.
+func ExampleInspector_ReviveAll() {
+	ctx := context.Background()
+	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+	if _, err := inspector.Bury(ctx, "mails", []string{"ada", "ben", "cyd"}, skein.BulkOptions{}); err != nil {
+		log.Fatal(err)
+	}
+
+	mend := func(id string, p core.Payload) ([]byte, bool, error) {
+		return bytes.ReplaceAll(p.Data, []byte("hello"), []byte("dear")), id != "ben", nil
+	}
+	edited, err := inspector.EditAll(ctx, "mails", nil, mend, skein.BulkOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mended := func(d skein.DeadLetter) bool { return bytes.Contains(d.Payloads[0].Data, []byte("dear")) }
+	var last skein.Progress
+	revived, err := inspector.ReviveAll(ctx, "mails", mended, skein.BulkOptions{
+		Progress: func(p skein.Progress) { last = p },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(edited.Handled, "edited,", revived.Handled, "revived,", last.Done, "of", last.Total, "looked at")
+	for letter, err := range inspector.Morgue(ctx, "mails", skein.ListOptions{Payloads: 1}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s stays, %s: %s\n", letter.ID, letter.LastError, letter.Payloads[0].Data)
+	}
+	// Output:
+	// 2 edited, 2 revived, 3 of 3 looked at
+	// ben stays, buried by hand: "hello ben"
+}
