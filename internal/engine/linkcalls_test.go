@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func (l *link) Declare(ctx context.Context, r ports.DeclareRequest) (reply ports.DeclareReply, err error) {
+	err = l.call(ctx, "Declare", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Declare(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	l.mu.Lock()
+	l.acquires = append(l.acquires, r)
+	l.mu.Unlock()
+	var reply ports.AcquireReply
+	err := l.call(ctx, "Acquire", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Acquire(ctx, r)
+		return err
+	})
+	if err != nil {
+		return ports.AcquireReply{}, err
+	}
+	return reply, nil
+}
+
+// Turn keeps a copy of the request, since a late packet must not see what its
+// sender does to its slices after it gave up.
+func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	r.Settle = slices.Clone(r.Settle)
+	record := turnRecord{at: time.Now(), request: r}
+	record.err = l.call(ctx, "Turn", func(ctx context.Context, s ports.ShardStore) (err error) {
+		record.reply, err = l.turn(ctx, s, r)
+		return err
+	})
+	if record.err != nil {
+		record.reply = ports.TurnReply{}
+	}
+	l.mu.Lock()
+	l.turns = append(l.turns, record)
+	l.mu.Unlock()
+	return record.reply, record.err
+}
+
+// turn leaves out the settlements that are to be held.
+func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
+	var passed []core.Settlement
+	var held []int
+	l.mu.Lock()
+	for i := range r.Settle {
+		if l.hold(r.Settle[i].ID) {
+			held = append(held, i)
+		} else {
+			passed = append(passed, r.Settle[i])
+		}
+	}
+	l.mu.Unlock()
+	r.Settle = passed
+	reply, err := s.Turn(ctx, r)
+	reply.Held = held
+	return reply, err
+}
+
+func (l *link) Renew(ctx context.Context, r ports.RenewRequest) (reply ports.RenewReply, err error) {
+	err = l.call(ctx, "Renew", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Renew(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+func (l *link) Release(ctx context.Context, lease ports.Lease) error {
+	return l.call(ctx, "Release", func(ctx context.Context, s ports.ShardStore) error {
+		return s.Release(ctx, lease)
+	})
+}
+
+func (l *link) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	shards = slices.Clone(shards)
+	var reply ports.HeadsReply
+	err := l.call(ctx, "Heads", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Heads(ctx, shards)
+		return err
+	})
+	if err != nil {
+		return ports.HeadsReply{}, err
+	}
+	return reply, nil
+}
+
+func (l *link) Announce(ctx context.Context, r ports.AnnounceRequest) (reply ports.AnnounceReply, err error) {
+	err = l.call(ctx, "Announce", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Announce(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+func (l *link) Retire(ctx context.Context, owner string) error {
+	return l.call(ctx, "Retire", func(ctx context.Context, s ports.ShardStore) error {
+		return s.Retire(ctx, owner)
+	})
+}
+
+// notifyingLink lets wake-ups through while the link is up.
+type notifyingLink struct{ *link }
+
+func (l notifyingLink) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	var in <-chan core.Shard
+	err := l.call(ctx, "Wakeups", func(ctx context.Context, s ports.ShardStore) (err error) {
+		in, err = s.(ports.Notifier).Wakeups(ctx, shards)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan core.Shard)
+	go func() {
+		defer close(out)
+		for shard := range in {
+			l.mu.Lock()
+			lost := l.state != up
+			l.mu.Unlock()
+			if lost {
+				continue
+			}
+			select {
+			case out <- shard:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out, nil
+}
