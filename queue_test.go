@@ -267,7 +267,7 @@ func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
 	if err := skein.NewServer(store, skein.ServerOptions{}).Run(t.Context()); !errors.Is(err, skein.ErrInvalidOptions) {
 		t.Errorf("Run without handlers = %v, want ErrInvalidOptions", err)
 	}
-	bad := skein.ServerOptions{Splitter: core.NodeSplitter{Nodes: 2, Node: 2}}
+	bad := skein.ServerOptions{Splitter: skein.NodeSplitter{Nodes: 2, Node: 2}}
 	if err := skein.NewServer(store, bad, nop(q)).Run(t.Context()); !errors.Is(err, core.ErrSplit) {
 		t.Errorf("Run of node 2 of 2 = %v, want ErrSplit", err)
 	}

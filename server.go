@@ -50,11 +50,11 @@ type ServerOptions struct {
 	// ShutdownTimeout is how long handlers may go on after Run's context has
 	// ended before theirs ends too. Default 30 s.
 	ShutdownTimeout time.Duration
-	// Splitter deals shards to lanes. Default core.LaneSplitter. Nodes that share
-	// a store each need core.NodeSplitter with a number of their own.
-	Splitter core.Splitter
-	// Scheduler builds each lane's scheduler. Default core.NewLag.
-	Scheduler core.NewScheduler
+	// Splitter deals shards to lanes. Default LaneSplitter. Servers that share a
+	// store each need a NodeSplitter with a number of their own.
+	Splitter Splitter
+	// Scheduler builds each lane's scheduler. Default NewLag.
+	Scheduler NewScheduler
 	// Middleware wraps each batch, the first outermost.
 	Middleware []func(RunFunc) RunFunc
 	// OnStart is called once when the store has answered and before a job is
@@ -111,10 +111,10 @@ func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handle
 	orDefault(&o.Prefetch, DefaultPrefetch)
 	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	if o.Splitter == nil {
-		o.Splitter = core.LaneSplitter{}
+		o.Splitter = LaneSplitter{}
 	}
 	if o.Scheduler == nil {
-		o.Scheduler = core.NewLag
+		o.Scheduler = NewLag
 	}
 	if o.FormatError == nil {
 		o.FormatError = error.Error

@@ -182,7 +182,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 				push(t, store, queue, id, "x")
 			}
-			o := skein.ServerOptions{Splitter: core.NodeSplitter{Nodes: 2, Node: 1}}
+			o := skein.ServerOptions{Splitter: skein.NodeSplitter{Nodes: 2, Node: 1}}
 			runDue(t, store, o, queue.Handler(func(_ context.Context, id string, _ []string) error {
 				if shard := core.ShardOf(id, 4); shard%2 != 1 {
 					t.Errorf("%q of shard %d ran on node 1 of 2", id, shard)
@@ -208,7 +208,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 				order = append(order, id)
 				return nil
 			}
-			o := skein.ServerOptions{Lanes: 1, Scheduler: core.StrictBy("high", "low"), Logger: quiet}
+			o := skein.ServerOptions{Lanes: 1, Scheduler: skein.StrictBy("high", "low"), Logger: quiet}
 			run(t, skein.NewServer(store, o, low.Handler(note), high.Handler(note)), func() { time.Sleep(time.Minute) })
 			equal(t, "order", order, []string{"high 1", "high 2", "low 1", "low 2"})
 		}},

@@ -1,0 +1,41 @@
+package skein
+
+import "github.com/skeinq/skein/core"
+
+// Splitter deals the shards of a server's queues to its lanes. Shards are listed
+// queue by queue in order of the handlers.
+type Splitter = core.Splitter
+
+// LaneSplitter deals shard i to lane i mod lanes: the default.
+type LaneSplitter = core.LaneSplitter
+
+// NodeSplitter is for servers that share a store: shard i belongs to node i mod
+// Nodes, and to nobody while that node is down.
+type NodeSplitter = core.NodeSplitter
+
+// Scheduler chooses which of its shards a lane works next, NewScheduler builds
+// that of one lane from a SchedulerConfig, and a Choice is what it answers to the
+// Heads of the shards, by the store's clock, an Instant.
+type (
+	Scheduler       = core.Scheduler
+	NewScheduler    = core.NewScheduler
+	SchedulerConfig = core.SchedulerConfig
+	Choice          = core.Choice
+	Head            = core.Head
+	Instant         = core.Instant
+)
+
+// NewLag takes the shard whose next due job is the oldest: the default.
+func NewLag(c SchedulerConfig) Scheduler { return core.NewLag(c) }
+
+// NewSeq visits its shards in turn, and waits one poll interval after a round in
+// which no job succeeded, also if one is pushed meanwhile.
+func NewSeq(c SchedulerConfig) Scheduler { return core.NewSeq(c) }
+
+// StrictBy takes the first shard that has work, in the order of the named queues;
+// the others come last.
+func StrictBy(queues ...string) NewScheduler { return core.StrictBy(queues...) }
+
+// WeightedBy shares turns among the shards that have work in proportion to the
+// weights of their queues; a queue that is not named weighs 1.
+func WeightedBy(weights map[string]int) NewScheduler { return core.WeightedBy(weights) }
