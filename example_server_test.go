@@ -1,0 +1,171 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+)
+
+// Run works until its context ends, then drains.
+func ExampleServer_Run() {
+	ctx, stop := context.WithCancel(context.Background()) // or signal.NotifyContext
+	store := memory.New(memory.Options{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{})
+	handler := orders.Handler(func(_ context.Context, id string, events []string) error {
+		stop()
+		fmt.Println("still handles", id, events)
+		return nil
+	})
+	if err := orders.Push(ctx, skein.NewClient(store, skein.ClientOptions{}), "order-42", "paid"); err != nil {
+		log.Fatal(err)
+	}
+	err := skein.NewServer(store, skein.ServerOptions{}, handler).Run(ctx)
+	fmt.Println("drained:", err)
+	// Output:
+	// still handles order-42 [paid]
+	// drained: <nil>
+}
+
+// RunDue is for programs that are started now and then: it works what is due, and
+// what becomes due meanwhile, and returns.
+func ExampleServer_RunDue() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	steps := skein.NewQueue("steps", skein.QueueOptions[string]{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	handler := steps.Handler(func(ctx context.Context, id string, names []string) error {
+		fmt.Println(id, names)
+		if names[0] == "first" {
+			return steps.Push(ctx, client, id, "second")
+		}
+		return steps.Push(ctx, client, id, "tomorrow's", skein.In(24*time.Hour))
+	})
+	if err := steps.Push(ctx, client, "cake", "first"); err != nil {
+		log.Fatal(err)
+	}
+	jobs, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx)
+	fmt.Println(jobs, "jobs", err)
+	// Output:
+	// cake [first]
+	// cake [second]
+	// 2 jobs <nil>
+}
+
+// Server middleware wraps each batch, the first outermost.
+func ExampleServerOptions_middleware() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	trace := func(next skein.RunFunc) skein.RunFunc {
+		return func(ctx context.Context, batch *skein.RawBatch) error {
+			job := &batch.Jobs[0]
+			fmt.Printf("start %s %s %s\n", batch.Queue, job.ID, job.Payloads[0].Data)
+			err := next(ctx, batch)
+			fmt.Println("end:", err)
+			return err
+		}
+	}
+	// What an error means can be decided for all queues at once.
+	forgive := func(next skein.RunFunc) skein.RunFunc {
+		return func(ctx context.Context, batch *skein.RawBatch) error {
+			err := next(ctx, batch)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return skein.RetryIn(time.Minute, err)
+			}
+			return err
+		}
+	}
+	options := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{trace, forgive}}
+	handler := orders.Handler(func(context.Context, string, []string) error { return context.DeadlineExceeded })
+	if err := orders.Push(ctx, client, "order-42", "paid"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := skein.NewServer(store, options, handler).RunDue(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// start orders order-42 "paid"
+	// end: retry in 1m0s: context deadline exceeded
+}
+
+// OnStart comes before any job, and OnRetriesExhausted when a payload went to the
+// morgue since its job's retries were used up.
+func ExampleServerOptions_onRetriesExhausted() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{
+		MaxRetries: 2, Backoff: func(int) time.Duration { return 0 },
+	})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	options := skein.ServerOptions{
+		OnStart: func(context.Context) error {
+			fmt.Println("the store is there")
+			return nil
+		},
+		OnRetriesExhausted: func(_ context.Context, e skein.Exhausted) error {
+			fmt.Printf("gave up on %s of %s: %s\n", e.Payload.Data, e.ID, e.Error)
+			return nil
+		},
+	}
+	handler := orders.JobHandler(func(_ context.Context, job *skein.Job[string]) error {
+		fmt.Println("execution", job.Retries+1)
+		return errors.New("the bank is closed")
+	})
+	if err := orders.Push(ctx, client, "order-42", "paid"); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := skein.NewServer(store, options, handler).RunDue(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// the store is there
+	// execution 1
+	// execution 2
+	// execution 3
+	// gave up on "paid" of order-42: the bank is closed
+}
+
+// OnFatal gets the last words of a server, such as all that is wrong with its
+// options.
+func ExampleServerOptions_onFatal() {
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{BatchSize: 1000})
+	handler := orders.Handler(func(context.Context, string, []string) error { return nil })
+	server := skein.NewServer(memory.New(memory.Options{}), skein.ServerOptions{
+		Lanes:   -5,
+		OnFatal: func(err error) { fmt.Println(err) },
+	}, handler)
+	err := server.Run(context.Background())
+	fmt.Println(errors.Is(err, skein.ErrInvalidOptions), errors.Is(err, skein.ErrInvalidQueue))
+	// Output:
+	// invalid options: -5 Lanes; a server has at least one
+	// invalid queue: "orders": BatchSize 1000; 1 to 256 are possible
+	// true true
+}
+
+// A scheduler is which of its shards a lane works next: with StrictBy the first
+// queue that has work, with WeightedBy turns in proportion.
+func ExampleServerOptions_scheduler() {
+	strict := skein.ServerOptions{Scheduler: skein.StrictBy("urgent", "bulk")}
+	weighted := skein.ServerOptions{Scheduler: skein.WeightedBy(map[string]int{"urgent": 3, "bulk": 1})}
+
+	// What a lane does as long as both queues have work.
+	lane := skein.SchedulerConfig{Shards: []core.Shard{{Queue: "bulk"}, {Queue: "urgent"}}}
+	due := []skein.Head{{OK: true}, {OK: true}}
+	for _, options := range []skein.ServerOptions{strict, weighted} {
+		scheduler := options.Scheduler(lane)
+		var worked []string
+		for range 8 {
+			next := scheduler.Next(0, due).Index
+			scheduler.Ran(next, true)
+			worked = append(worked, lane.Shards[next].Queue)
+		}
+		fmt.Println(worked)
+	}
+	// Output:
+	// [urgent urgent urgent urgent urgent urgent urgent urgent]
+	// [urgent bulk urgent urgent urgent bulk urgent urgent]
+}
