@@ -109,10 +109,9 @@ func TestAShardIsNotAcquiredAgainWhileAHandlerOfItsLostLeaseRuns(t *testing.T) {
 		n.link.set(hanging)
 		w.sleep(ttl)
 		n.link.set(up)
-		asked := n.link.count("Acquire")
 		w.sleepUntil(3 * time.Minute)
-		if again := n.link.count("Acquire") - asked; again != 0 {
-			t.Errorf("Acquire was called %d times while the handler ran", again)
+		if again := n.link.count("Acquire") - 1; again != 0 {
+			t.Errorf("Acquire was called again %d times while the handler ran", again)
 		}
 		w.sleep(2 * time.Second)
 		runs := a.wantRuns("job", 2)

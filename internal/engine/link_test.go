@@ -37,8 +37,9 @@ type link struct {
 	// method takes beyond it, although its call's context has ended.
 	delay  time.Duration
 	linger map[string]time.Duration
-	// lose tells whether to lose the reply of this call.
-	lose func(method string) bool
+	// refuse tells whether this call fails, and lose whether its reply is lost.
+	refuse func(method string) bool
+	lose   func(method string) bool
 	// hold tells which settlements the store can't reach now.
 	hold     func(id string) bool
 	late     map[string]chan func() error
@@ -59,6 +60,7 @@ func newLink(store ports.ShardStore) *link {
 	return &link{
 		ShardStore: store,
 		changed:    make(chan struct{}),
+		refuse:     func(string) bool { return false },
 		lose:       func(string) bool { return false },
 		hold:       func(string) bool { return false },
 		linger:     make(map[string]time.Duration),
@@ -126,9 +128,12 @@ func (l *link) store() ports.ShardStore {
 func (l *link) call(ctx context.Context, method string, perform func(ctx context.Context, s ports.ShardStore) error) error {
 	l.mu.Lock()
 	l.calls[method]++
-	lost, late := l.lose(method), l.late[method]
+	refused, lost, late := l.refuse(method), l.lose(method), l.late[method]
 	delete(l.late, method)
 	l.mu.Unlock()
+	if refused {
+		return errDown
+	}
 	if late != nil {
 		late <- func() error { return perform(context.Background(), l.store()) }
 		<-ctx.Done()

@@ -85,6 +85,23 @@ func TestAShortOutageCostsNoLease(t *testing.T) {
 	}
 }
 
+func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle))
+		w.sleep(10 * poll)
+		n.link.set(down)
+		w.sleep(5 * poll) // polls fail
+		n.link.set(up)
+		for range 200 { // the shard is never quiet enough for a poll
+			w.push("job", "x")
+			w.sleep(100 * time.Millisecond)
+		}
+		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 1 || back != 1 {
+			t.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
+		}
+	})
+}
+
 func TestATurnThatHangsIsRepeated(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()

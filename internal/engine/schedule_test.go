@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,5 +171,51 @@ func TestSeqWaitsOnePollIntervalAfterARoundWithoutSuccess(t *testing.T) {
 		a.wantRuns("job", 0)
 		w.sleep(poll)
 		w.within("the job", a.wantRuns("job", 1)[0].at, 11*poll, 11*poll)
+	})
+}
+
+// misses counts choices that gave no batch after all.
+type misses struct {
+	core.Scheduler
+	count *atomic.Int64
+}
+
+func (m misses) Ran(index int, ok bool) {
+	if !ok {
+		m.count.Add(1)
+	}
+	m.Scheduler.Ran(index, ok)
+}
+
+// A turn that was made while the lane was elsewhere claims nothing, which must not
+// pass for the answer to a lane that has come meanwhile: Seq would take it for a
+// shard without work.
+func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var missed atomic.Int64
+		a := w.audit()
+		n := w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			if string(c.Payloads[0].Data) == "long" {
+				time.Sleep(time.Hour - w.elapsed()%time.Hour)
+			}
+			return nil
+		}), roundTrip(100*time.Millisecond), shards(2), lanes(1), func(s *setup) {
+			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler { return misses{core.NewLag(c), &missed} }
+		})
+		here, elsewhere := idIn(0, 2), idIn(1, 2)
+		w.sleepUntil(59 * time.Minute)
+		w.push(elsewhere, "long") // until the hour is full
+		w.sleepUntil(time.Hour - poll/10)
+		before, turns := missed.Load(), n.link.count("Turn")
+		// The running job makes its shard turn now and then; so does a wake-up.
+		w.push(elsewhere, "next")
+		w.push(here, "x")
+		w.sleep(10 * poll)
+		if len(a.of(here)) != 1 || n.link.count("Turn") == turns {
+			t.Fatal("the job did not run")
+		}
+		if got := missed.Load() - before; got != 0 {
+			t.Errorf("the lane was sent away %d times from a shard that had work", got)
+		}
 	})
 }

@@ -61,22 +61,39 @@ func TestAfterShutdownOthersGetTheShardsAtOnce(t *testing.T) {
 	})
 }
 
-func TestAShardIsReleasedAlthoughTheFirstCallFails(t *testing.T) {
+func TestAShardIsReleasedAlthoughTheFirstCallsFail(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		calls := 0
+		n := w.start(each(idle), func(s *setup) {
+			s.link.refuse = func(method string) bool {
+				if method == "Release" {
+					calls++
+				}
+				return method == "Release" && calls <= 3
+			}
+		})
 		w.sleep(poll)
-		late := n.link.delayNext("Turn") // so that shutdown meets a link that fails
-		w.push("job", "x")
-		n.link.set(down)
-		n.cancel()
-		w.sleep(time.Second)
-		n.link.set(up)
-		<-n.ended
-		<-late
+		asked := w.elapsed()
+		n.stop()
+		w.within("Run returned", w.elapsed(), asked, asked+time.Second)
 		if owner := w.stats().Shards[0].Owner; owner != "" {
 			t.Errorf("the shard still belongs to %q", owner)
 		}
-		w.wantCounts(1, 0, 0, 0)
+		if n.log.count("lease lost") != 0 {
+			t.Errorf("the log speaks of a lost lease:\n%v", n.log)
+		}
+	})
+}
+
+func TestAReleaseThatNeverWorksEndsWithTheNode(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle), func(s *setup) {
+			s.link.refuse = func(method string) bool { return method == "Release" }
+		})
+		w.sleep(poll)
+		asked := w.elapsed()
+		n.stop()
+		w.within("Run returned", w.elapsed(), asked, asked+ttl/3+time.Second)
 	})
 }
 

@@ -1,10 +1,8 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -99,28 +97,18 @@ func TestAWakeUpDuringATurnIsNotLost(t *testing.T) {
 
 func TestAWakeUpDuringAPollIsNotLost(t *testing.T) {
 	inWorld(t, func(w *world) {
-		const trip = 100 * time.Millisecond
+		const trip, every = 100 * time.Millisecond, 10 * time.Second
 		a := w.audit()
-		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
-			if c.ID == "long" {
-				time.Sleep(time.Second)
-			}
-			return nil
-		}), roundTrip(trip), polling(10*time.Second), shards(2), lanes(1))
-		w.declare(2)
-		long, other := "long", idIn(1-core.ShardOf("long", 2), 2)
-		synctest.Wait()
-		w.sleepUntil(10*time.Second - trip) // polls are at 10 s and a trip to declare and listen
-		w.push(long, "x")
-		w.sleepUntil(10*time.Second + 3*trip)
-		for range 10 { // one of these comes while a poll's reply is under way
-			w.push(other, fmt.Sprint(w.elapsed()))
-			w.sleep(trip / 10)
+		n := w.start(a.watch(lasting(time.Second)), roundTrip(trip), polling(every), shards(2), lanes(1))
+		w.sleepUntil(every - trip)
+		w.push(idIn(0, 2), "x")
+		for polls := n.link.count("Heads"); n.link.count("Heads") == polls; {
+			w.sleep(time.Millisecond)
 		}
-		w.sleepUntil(12 * time.Second)
-		if len(a.of(other)) == 0 {
-			t.Errorf("%q did not run once its lane was free", other)
-		}
+		w.sleep(trip * 3 / 4) // the store has answered, and its reply is under way
+		w.push(idIn(1, 2), "x")
+		w.sleep(2 * time.Second)
+		a.wantRuns(idIn(1, 2), 1)
 	})
 }
 
