@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"expvar"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestItFitsOnAPage(t *testing.T) {
+	text, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 70 {
+		t.Errorf("main.go has %d lines, at most 70 are wanted", lines)
+	}
+}
+
+func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := executed()
+	ctx, stop := context.WithCancel(t.Context())
+	began, finish, stopped := make(chan string), make(chan error), make(chan error)
+	go func() {
+		stopped <- serve(ctx, l, func(_ context.Context, id string, events []string) error {
+			began <- fmt.Sprint(id, events)
+			return <-finish
+		})
+	}()
+
+	if status, answer := post(t, l, "order-1", "paid"); status != http.StatusOK {
+		t.Fatalf("it answered %d %s", status, answer)
+	}
+	if got := <-began; got != "order-1[paid]" {
+		t.Errorf("it handled %s", got)
+	}
+	vars, err := http.Get(fmt.Sprintf("http://%v/debug/vars", l.Addr()))
+	if err != nil || vars.StatusCode != http.StatusOK {
+		t.Errorf("its metrics: %+v, %v", vars, err)
+	}
+	_ = vars.Body.Close()
+	if status, answer := post(t, l, "line\nfeed", "paid"); status != http.StatusServiceUnavailable {
+		t.Errorf("an id that is refused: %d %s", status, answer)
+	}
+
+	stop()
+	select {
+	case err := <-stopped:
+		t.Fatalf("it did not wait for its handler: %v", err)
+	case finish <- errors.New("the log shows this"):
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if n := executed() - before; n != 1 {
+		t.Errorf("metrics count %d executions, want 1", n)
+	}
+}
+
+func executed() int64 {
+	if n, ok := executions.Get("orders").(*expvar.Int); ok {
+		return n.Value()
+	}
+	return 0
+}
+
+func post(t *testing.T, l net.Listener, id, event string) (status int, answer string) {
+	t.Helper()
+	where := fmt.Sprintf("http://%v/orders/%s", l.Addr(), url.PathEscape(id))
+	response, err := http.PostForm(where, url.Values{"event": {event}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
