@@ -28,10 +28,8 @@ const (
 	Buried Outcome = "buried"
 	// Snoozed is put back for later, as skein.Snooze says.
 	Snoozed Outcome = "snoozed"
-	// Untouched is put back as it was: a cancel, or a server that stops.
+	// Untouched is put back as it was, since the test ended.
 	Untouched Outcome = "untouched"
-	// Dropped is removed by a cancel.
-	Dropped Outcome = "dropped"
 )
 
 // Event is one execution of a job.

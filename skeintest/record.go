@@ -79,10 +79,9 @@ func outcomeOf(kind core.OutcomeKind) Outcome {
 		return Buried
 	case core.Snoozed:
 		return Snoozed
-	case core.Dropped:
-		return Dropped
+	default:
+		return Untouched
 	}
-	return Untouched
 }
 
 func errorOf(o *core.Outcome) string {

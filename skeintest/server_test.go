@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/skeintest"
 )
@@ -114,6 +115,50 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
+}
+
+func TestWhatAHookPushesRunsToo(t *testing.T) {
+	s := skeintest.New()
+	work, alarms := plain("work", skein.QueueOptions[[]byte]{MaxRetries: skein.NoRetries}), plain("alarms", skein.QueueOptions[[]byte]{})
+	s.Server.OnRetriesExhausted = func(ctx context.Context, e skein.Exhausted) error {
+		return alarms.Push(ctx, s.Client, e.ID, []byte(e.Error))
+	}
+	push(t, s, work, "id", "p")
+	skeintest.AssertEvents(t, s.Drain(t, 0, always(alarms, nil), always(work, errBoom)),
+		"0s work id [p] exhausted: boom",
+		"0s alarms id [boom] done",
+	)
+}
+
+func TestAJobThatADeadServerLeftIsRecovered(t *testing.T) {
+	s, q := skeintest.New(), plain("q", skein.QueueOptions[[]byte]{Shards: 1})
+	push(t, s, q, "id", "p")
+	lease, err := s.Acquire(t.Context(), ports.AcquireRequest{
+		Shard: core.Shard{Queue: "q"}, Shards: 1, Generation: 1, Owner: "dead", Attempt: 1, TTL: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := s.Turn(t.Context(), ports.TurnRequest{
+		Lease:  ports.Lease{Shard: core.Shard{Queue: "q"}, Owner: "dead", Token: lease.Token},
+		Number: 1, TTL: time.Minute, Want: 1,
+	})
+	if err != nil || len(claimed.Claims) != 1 {
+		t.Fatalf("claimed %v, %v", claimed.Claims, err)
+	}
+	h := q.JobHandler(func(_ context.Context, j *skein.Job[[]byte]) error {
+		if j.Recoveries != 1 {
+			t.Errorf("it was recovered %d times, want 1", j.Recoveries)
+		}
+		return nil
+	})
+	f := newFake(t)
+	s.Drain(f, 0, h)
+	if len(f.fatals) != 1 || !strings.Contains(f.fatals[0], ports.ErrLeaseHeld.Error()) {
+		t.Errorf("while the lease lasts: %q", f.fatals)
+	}
+	s.Advance(time.Minute)
+	skeintest.AssertEvents(t, s.Drain(t, 0, h), "1m0s q id [p] done")
 }
 
 // turns is an observer of batches.
