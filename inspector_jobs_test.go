@@ -181,21 +181,34 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 	s := newSite(t)
 	ids := numbered("order", 4*ports.MaxStep)
 	s.pushAll(ids...)
-	steps := 0
+	twice := slices.Concat(ids, ids[:10])
+	steps := map[string]int{}
 	s.linked().before = func(call string) error {
-		if call == "Bury" {
-			steps++
-		}
+		steps[call]++
 		return nil
 	}
-	result, err := s.Bury(t.Context(), "orders", slices.Concat(ids, ids[:10]), skein.BulkOptions{})
-	if err != nil || result.Handled != len(ids) {
-		t.Errorf("Bury = %+v, %v; want each once", result, err)
+	for n, c := range []struct {
+		act  func(context.Context, string, []string, skein.BulkOptions) (skein.Result, error)
+		want int
+	}{
+		{s.RunNow, 0}, // they are due
+		{s.Bury, len(ids)},
+		{s.Revive, len(ids)},
+		{s.Bury, len(ids)},
+		{s.Purge, len(ids)},
+		{s.Delete, 0}, // they are gone
+	} {
+		result, err := c.act(t.Context(), "orders", twice, skein.BulkOptions{})
+		if err != nil || result.Handled != c.want {
+			t.Errorf("action %d: %+v, %v; want %d", n, result, err, c.want)
+		}
 	}
-	if steps < 4 {
-		t.Errorf("%d ids went in %d steps of at most %d", len(ids), steps, ports.MaxStep)
+	for call, least := range map[string]int{"Expedite": 4, "Bury": 8, "Revive": 4, "Purge": 4} {
+		if steps[call] < least {
+			t.Errorf("%d ids went in %d calls of %s, want %d at least", len(ids), steps[call], call, least)
+		}
 	}
-	if c := s.counts(); c.Dead != int64(len(ids)) || c.Length() != 0 {
-		t.Errorf("then there are %+v", c)
+	if diff := cmp.Diff(skein.Counts{}, s.counts()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

@@ -101,11 +101,10 @@ func pages[V any](
 			yield(none, refused)
 			return
 		}
-		r := ports.PageRequest{After: o.After.port(), Descending: o.Descending, Payloads: o.Payloads}
-		for left := o.Limit; ; {
-			if o.Limit > 0 {
-				r.Limit = min(left, ports.MaxPage)
-			}
+		r := ports.PageRequest{
+			After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
+		}
+		for {
 			page, next, err := fetch(r)
 			if err != nil {
 				yield(none, err)
@@ -116,11 +115,15 @@ func pages[V any](
 					return
 				}
 			}
-			left -= len(page)
-			if next == (ports.Cursor{}) || o.Limit > 0 && left <= 0 {
+			if r.After = next; next == (ports.Cursor{}) {
 				return
 			}
-			r.After = next
+			if o.Limit == 0 {
+				continue
+			}
+			if r.Limit -= len(page); r.Limit <= 0 {
+				return
+			}
 		}
 	}
 }

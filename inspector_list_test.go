@@ -106,7 +106,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 
 func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 	s := newSite(t)
-	s.push("b", 0, "p", "q")
+	s.push("b", -time.Minute, "p", "q")
 	s.claim()
 	s.advance(time.Second)
 	s.pushAll("a")
