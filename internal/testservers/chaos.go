@@ -1,0 +1,75 @@
+package testservers
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var errUnknownClient = errors.New("the client is neither a *redis.Client nor a *redis.ClusterClient")
+
+// Chaos cuts every connection to the client's servers at that interval, those of
+// subscribers too and whoever they belong to, until the test ends: so the
+// servers must be the test's own. It fails the test if nothing was ever cut.
+func Chaos(t testing.TB, client redis.UniversalClient, interval time.Duration) {
+	t.Helper()
+	killer, err := apart(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cut atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				// A server that can't be reached now is tried again at the next tick.
+				_ = eachMaster(ctx, killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		killer.Close()
+		if cut.Load() == 0 {
+			t.Error("Chaos has not cut a single connection")
+		}
+	})
+}
+
+// apart opens a client of its own for the same servers, so that the connection
+// from which the others are cut is nobody's else.
+func apart(client redis.UniversalClient) (redis.UniversalClient, error) {
+	switch c := client.(type) {
+	case *redis.Client:
+		o := *c.Options()
+		return redis.NewClient(&o), nil
+	case *redis.ClusterClient:
+		o := *c.Options()
+		return redis.NewClusterClient(&o), nil
+	}
+	return nil, errUnknownClient
+}
+
+// kill cuts all connections of one server but the caller's.
+func kill(ctx context.Context, node *redis.Client, cut *atomic.Int64) error {
+	for _, kind := range []string{"normal", "pubsub"} {
+		n, err := node.ClientKillByFilter(ctx, "TYPE", kind, "SKIPME", "yes").Result()
+		if err != nil {
+			return err
+		}
+		cut.Add(n)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package testservers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// patience is how long servers may take to come up.
+const patience = 30 * time.Second
+
+// group is servers of one program that are started and ended together.
+type group struct {
+	machine machine
+	// ports are free for its servers to listen on.
+	ports   []int
+	keepers []*keeper
+}
+
+// form makes a group with that many ports and has it assembled. It tries again
+// if that fails at once, since another process may take a port that was free.
+func form(p program, ports int, assemble func(context.Context, *group) error) (*group, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		free, err := freePorts(ports)
+		if err != nil {
+			return nil, err
+		}
+		g := &group{ports: free}
+		if g.machine, err = open(p, free); err != nil {
+			return nil, err
+		}
+		err = assemble(ctx, g)
+		if err == nil {
+			return g, nil
+		}
+		g.end()
+		if !errors.Is(err, errEnded) || ctx.Err() != nil {
+			return nil, fmt.Errorf("%w\n%s", err, g.printed())
+		}
+	}
+}
+
+// freePorts are ports of 127.0.0.1 that nobody listens on.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		// All stay open until the last is found, so that none comes twice.
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// start runs a server of the group.
+func (g *group) start(command ...string) error {
+	k, err := g.machine.start(command...)
+	if err == nil {
+		g.keepers = append(g.keepers, k)
+	}
+	return err
+}
+
+// end ends all servers and waits until they are gone.
+func (g *group) end() {
+	for _, k := range g.keepers {
+		k.end()
+	}
+	g.machine.end()
+}
+
+// printed is what the servers have printed, once they are gone.
+func (g *group) printed() string {
+	var all strings.Builder
+	for _, k := range g.keepers {
+		all.WriteString(k.printed())
+	}
+	return all.String()
+}
+
+// address is where the server with the i-th port is reached.
+func (g *group) address(i int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(g.ports[i])) }
+
+// port is the i-th port as a server's flag takes it.
+func (g *group) port(i int) string { return strconv.Itoa(g.ports[i]) }
+
+// errEnded says that a server ended by itself before it was ready.
+var errEnded = errors.New("a server ended")
+
+// until asks again and again until there is no error any more, time is up, or a
+// server of the group has ended.
+func (g *group) until(ctx context.Context, ask func(context.Context) error) error {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		if g.ended() {
+			return fmt.Errorf("%w: %w", errEnded, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready after %v: %w", patience, err)
+		case <-again.C:
+		}
+	}
+}
+
+func (g *group) ended() bool {
+	for _, k := range g.keepers {
+		select {
+		case <-k.gone:
+			return true
+		default:
+		}
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package testservers
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+)
+
+// keeper is a shell script that runs beside this process. Its standard input is
+// a pipe whose other end only this process holds, so it reads the end of it when
+// it is told to end, and also when this process is gone, however it went.
+type keeper struct {
+	input  io.Closer
+	output bytes.Buffer
+	gone   chan struct{}
+}
+
+// keep starts a script, which has to go away at the end of its input.
+func keep(script string, args ...string) (*keeper, error) {
+	k := &keeper{gone: make(chan struct{})}
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
+	cmd.Stdout, cmd.Stderr = &k.output, &k.output
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a shell: %w", err)
+	}
+	k.input = input
+	go func() {
+		defer close(k.gone)
+		// How it ended says nothing: what it kept was killed or went by itself.
+		_ = cmd.Wait()
+	}()
+	return k, nil
+}
+
+// end ends the script and waits until it has gone.
+func (k *keeper) end() {
+	k.input.Close()
+	<-k.gone
+}
+
+// printed is all the script and what it ran have printed. Only once it is gone.
+func (k *keeper) printed() string {
+	<-k.gone
+	return k.output.String()
+}

@@ -1,0 +1,53 @@
+package testservers
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// program is a server's program, and an image that has it; without a repository
+// there is none to use.
+type program struct {
+	binary, repository, tag string
+	// get says how a person gets the program.
+	get string
+}
+
+// machine is where servers run. They reach each other, and tests reach them, on
+// ports of 127.0.0.1.
+type machine interface {
+	// start runs a command until its keeper ends.
+	start(command ...string) (*keeper, error)
+	// bind is the address that servers listen on.
+	bind() string
+	// end ends what the machine itself needed, after all its servers.
+	end()
+}
+
+// open returns the machine for a program that SKEIN_TEST_VIA names, or else the
+// first that there is. Its servers may listen on the given ports.
+func open(p program, ports []int) (machine, error) {
+	via := os.Getenv("SKEIN_TEST_VIA")
+	var problems []error
+	for _, way := range []struct {
+		name string
+		open func(program, []int) (machine, error)
+	}{
+		{"local", openLocal},
+		{"docker", openDocker},
+	} {
+		if via != "" && via != way.name {
+			continue
+		}
+		m, err := way.open(p, ports)
+		if err == nil {
+			return m, nil
+		}
+		problems = append(problems, err)
+	}
+	if len(problems) == 0 {
+		return nil, fmt.Errorf("SKEIN_TEST_VIA is %q; it may be local, docker or empty", via)
+	}
+	return nil, fmt.Errorf("%w\n%s", errors.Join(problems...), p.get)
+}

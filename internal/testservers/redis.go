@@ -1,0 +1,147 @@
+package testservers
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func redisServer() program {
+	return program{"redis-server", "redis", "7", "for Redis set SKEIN_TEST_REDIS and SKEIN_TEST_REDIS_CLUSTER to the URLs of servers, " +
+		"or install redis-server 7.0 or newer (apt-get install redis-server), or start Docker"}
+}
+
+func valkeyServer() program {
+	return program{binary: "valkey-server", get: "for Valkey set SKEIN_TEST_VALKEY to the URL of a server, or install valkey-server"}
+}
+
+// The shared servers, each started when it is first asked for.
+var (
+	sharedRedis  = sync.OnceValues(func() (string, error) { return standaloneURL("SKEIN_TEST_REDIS", redisServer()) })
+	sharedValkey = sync.OnceValues(func() (string, error) { return standaloneURL("SKEIN_TEST_VALKEY", valkeyServer()) })
+)
+
+// Redis returns a client of the shared Redis, which is closed when the test has
+// ended. The test takes its keys from [Prefix].
+func Redis(t testing.TB) redis.UniversalClient {
+	t.Helper()
+	return client(t, RedisURL(t))
+}
+
+// RedisURL is where the shared Redis is, as [redis.ParseURL] reads it.
+func RedisURL(t testing.TB) string {
+	t.Helper()
+	return must(t, sharedRedis)
+}
+
+// Valkey is as [Redis], with the shared Valkey.
+func Valkey(t testing.TB) redis.UniversalClient {
+	t.Helper()
+	return client(t, must(t, sharedValkey))
+}
+
+// HasValkey reports whether [Valkey] has a server to return. Valkey is tested
+// where it is found; no test needs it.
+func HasValkey() bool {
+	_, err := exec.LookPath(valkeyServer().binary)
+	return err == nil || os.Getenv("SKEIN_TEST_VALKEY") != ""
+}
+
+// OwnRedis returns a client of a Redis that is this test's alone and ends with
+// it: to be cut, filled, flushed or stopped. The flags are redis-server's, and
+// come after those that make it store nothing and evict nothing. It never comes
+// from the environment.
+func OwnRedis(t testing.TB, flags ...string) redis.UniversalClient {
+	t.Helper()
+	g, err := standalone(redisServer(), flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.end)
+	return client(t, "redis://"+g.address(0))
+}
+
+// standaloneURL is the URL in an environment variable, or else that of a server
+// which lives as long as this process.
+func standaloneURL(variable string, p program) (string, error) {
+	if url := fromEnvironment(variable); url != "" {
+		return url, nil
+	}
+	g, err := standalone(p)
+	if err != nil {
+		return "", err
+	}
+	return "redis://" + g.address(0), nil
+}
+
+func standalone(p program, flags ...string) (*group, error) {
+	return form(p, 1, func(ctx context.Context, g *group) error {
+		if err := g.start(redisCommand(p, g, 0, flags...)...); err != nil {
+			return err
+		}
+		return g.until(ctx, pinged(g.address(0)))
+	})
+}
+
+// fromEnvironment is the value of a variable, unless SKEIN_TEST_VIA asks for
+// another way.
+func fromEnvironment(variable string) string {
+	if os.Getenv("SKEIN_TEST_VIA") != "" {
+		return ""
+	}
+	return os.Getenv(variable)
+}
+
+// redisCommand starts a server on the group's i-th port that stores nothing on
+// disk and evicts nothing.
+func redisCommand(p program, g *group, i int, flags ...string) []string {
+	return append([]string{
+		p.binary, "--port", g.port(i), "--bind", g.machine.bind(), "--protected-mode", "no",
+		"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+	}, flags...)
+}
+
+// pinged asks a server whether it serves.
+func pinged(address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		// The client logs what it can't reach; nobody wants to know of this.
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		conn.Close()
+		probe := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+		defer probe.Close()
+		return probe.Ping(ctx).Err()
+	}
+}
+
+// client opens the URL of a standalone server for as long as the test runs.
+func client(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return closed(t, redis.NewClient(o))
+}
+
+func closed(t testing.TB, c redis.UniversalClient) redis.UniversalClient {
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func must(t testing.TB, get func() (string, error)) string {
+	t.Helper()
+	url, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
