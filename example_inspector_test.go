@@ -40,7 +40,7 @@ func ExampleInspector() {
 		log.Fatal(err)
 	}
 	for _, s := range stats {
-		fmt.Printf("%s: %d queued, %d claimed, %d dead, lag %v\n", s.Queue.Name, s.Length(), s.Claimed, s.Dead, s.Lag)
+		fmt.Printf("%s: %d queued, %d dead, lag %v\n", s.Queue.Name, s.Length(), s.Dead, s.Lag)
 	}
 	for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{Payloads: 1}) {
 		if err != nil {
@@ -49,7 +49,7 @@ func ExampleInspector() {
 		fmt.Printf("%s at %s: %s\n", job.ID, job.PerformAt.Format(time.TimeOnly), job.Payloads[0].Data)
 	}
 	// Output:
-	// mails: 3 queued, 0 claimed, 0 dead, lag 10m0s
+	// mails: 3 queued, 0 dead, lag 10m0s
 	// ada at 09:00:00: "hello ada"
 	// ben at 10:00:00: "hello ben"
 	// cyd at 11:00:00: "hello cyd"

@@ -1,9 +1,9 @@
 package skein_test
 
 import (
-	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -66,22 +66,28 @@ func (s *site) advance(d time.Duration) {
 // push pushes payloads for an id, scored in order, to run a while from now.
 func (s *site) push(id string, in time.Duration, payloads ...string) {
 	s.t.Helper()
-	r := ports.PushRequest{Queue: "orders", Shards: shardsOfSite, Generation: 1}
-	for score, p := range payloads {
-		r.Entries = append(r.Entries, core.Entry{
-			ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(score)}, When: core.In(in),
-		})
+	entries := make([]core.Entry, len(payloads))
+	for n, p := range payloads {
+		entries[n] = core.Entry{ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(n)}, When: core.In(in)}
 	}
-	if _, err := s.store.Push(s.t.Context(), r); err != nil {
-		s.t.Fatal(err)
-	}
+	s.pushEntries(entries)
 }
 
 // pushAll pushes a payload "p" for each id, due now.
 func (s *site) pushAll(ids ...string) {
 	s.t.Helper()
-	for _, id := range ids {
-		s.push(id, 0, "p")
+	entries := make([]core.Entry, len(ids))
+	for n, id := range ids {
+		entries[n] = core.Entry{ID: id, Payload: core.Payload{Data: []byte("p")}}
+	}
+	s.pushEntries(entries)
+}
+
+func (s *site) pushEntries(entries []core.Entry) {
+	s.t.Helper()
+	r := ports.PushRequest{Queue: "orders", Shards: shardsOfSite, Generation: 1, Entries: entries}
+	if _, err := s.store.Push(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -134,10 +140,15 @@ func (s *site) settle(claims []core.Claim, outcome core.Outcome) {
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(retry, _ int) time.Duration {
 		return time.Duration(retry+1) * time.Hour
 	}}
+	settlements := make([][]core.Settlement, shardsOfSite)
 	for at := range claims {
-		c := &claims[at]
-		shard := core.Shard{Queue: "orders", Index: core.ShardOf(c.ID, shardsOfSite)}
-		s.turn(shard, 0, policy.Settle(c, &outcome, 0))
+		shard := core.ShardOf(claims[at].ID, shardsOfSite)
+		settlements[shard] = append(settlements[shard], policy.Settle(&claims[at], &outcome, 0))
+	}
+	for index, settlements := range settlements {
+		for some := range slices.Chunk(settlements, core.MaxTurnJobs) {
+			s.turn(core.Shard{Queue: "orders", Index: index}, 0, some...)
+		}
 	}
 }
 
@@ -243,81 +254,4 @@ func numbered(prefix string, n int) []string {
 		ids[i] = nth(prefix, i)
 	}
 	return ids
-}
-
-// link stands between an inspector and its store: the test sees each call, and
-// can let it fail before or after it takes effect.
-type link struct {
-	*memory.Store
-	// before and after are asked about each call by its name.
-	before func(call string) error
-	after  func(call string) error
-}
-
-func linked[R any](l *link, call string, do func() (R, error)) (R, error) {
-	var none R
-	if l.before != nil {
-		if err := l.before(call); err != nil {
-			return none, err
-		}
-	}
-	r, err := do()
-	if err == nil && l.after != nil {
-		if err := l.after(call); err != nil {
-			return none, err
-		}
-	}
-	return r, err
-}
-
-func (l *link) Queues(ctx context.Context) ([]ports.Queue, error) {
-	return linked(l, "Queues", func() ([]ports.Queue, error) { return l.Store.Queues(ctx) })
-}
-
-func (l *link) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-	return linked(l, "Stats", func() ([]ports.QueueStats, error) { return l.Store.Stats(ctx, queues) })
-}
-
-func (l *link) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
-	return linked(l, "Jobs", func() (ports.JobsPage, error) { return l.Store.Jobs(ctx, r) })
-}
-
-func (l *link) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
-	return linked(l, "Morgue", func() (ports.MorguePage, error) { return l.Store.Morgue(ctx, r) })
-}
-
-func (l *link) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	return linked(l, "Find", func() (ports.Found, error) { return l.Store.Find(ctx, queue, id) })
-}
-
-func (l *link) Pause(ctx context.Context, queue string) error {
-	_, err := linked(l, "Pause", func() (struct{}, error) { return struct{}{}, l.Store.Pause(ctx, queue) })
-	return err
-}
-
-func (l *link) Bury(ctx context.Context, s ports.JobStep) (ports.StepReply, error) {
-	return linked(l, "Bury", func() (ports.StepReply, error) { return l.Store.Bury(ctx, s) })
-}
-
-func (l *link) Expedite(ctx context.Context, s ports.JobStep) (ports.StepReply, error) {
-	return linked(l, "Expedite", func() (ports.StepReply, error) { return l.Store.Expedite(ctx, s) })
-}
-
-func (l *link) Revive(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
-	return linked(l, "Revive", func() (ports.StepReply, error) { return l.Store.Revive(ctx, s) })
-}
-
-func (l *link) Purge(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
-	return linked(l, "Purge", func() (ports.StepReply, error) { return l.Store.Purge(ctx, s) })
-}
-
-func (l *link) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
-	return linked(l, "Edit", func() (ports.StepReply, error) { return l.Store.Edit(ctx, r) })
-}
-
-// linked puts a link between the site's inspector and its store.
-func (s *site) linked() *link {
-	l := &link{Store: s.store}
-	s.Inspector = skein.NewInspector(l, skein.InspectorOptions{})
-	return l
 }

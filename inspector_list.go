@@ -15,16 +15,16 @@ type Order uint8
 const (
 	// ByTime lists jobs by (PerformAt, id), claimed ones by (Since, id) and dead
 	// letters by (ChangedAt, id). Every list has it.
-	ByTime = Order(ports.ByTime)
+	ByTime Order = Order(ports.ByTime)
 	// ByID lists dead letters by id, and the jobs of a queue that was declared
 	// with IndexIDs.
-	ByID = Order(ports.ByID)
+	ByID Order = Order(ports.ByID)
 	// RetriesByTime lists the jobs with a failure by (PerformAt, id).
-	RetriesByTime = Order(ports.RetriesByTime)
+	RetriesByTime Order = Order(ports.RetriesByTime)
 	// RetriesByID lists the jobs with a failure by id.
-	RetriesByID = Order(ports.RetriesByID)
+	RetriesByID Order = Order(ports.RetriesByID)
 	// RetriesByCount lists the jobs with a failure by (RetryCount, id).
-	RetriesByCount = Order(ports.RetriesByCount)
+	RetriesByCount Order = Order(ports.RetriesByCount)
 )
 
 // ListOptions say what to list. The zero value is everything ByTime, without

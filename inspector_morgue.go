@@ -138,9 +138,10 @@ func (i *Inspector) stepRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadRef, step letterStep,
 ) error {
 	id := func(r ports.DeadRef) string { return r.ID }
-	return onEntries(ctx, i, a, queue, refs, id, refChunks, func(s core.Shard, refs []ports.DeadRef) (ports.StepReply, error) {
+	onShard := func(s core.Shard, refs []ports.DeadRef) (ports.StepReply, error) {
 		return step(ctx, ports.DeadStep{Shard: s, Entries: refs})
-	})
+	}
+	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
 }
 
 // maxStepBytes is about how many bytes of payload a step names.

@@ -1,16 +1,13 @@
 package skein_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/core"
 )
 
 // crypt is a site whose morgue has one letter with three payloads and two with
@@ -119,65 +116,6 @@ func TestActionsOnTheMorgue(t *testing.T) {
 	}
 }
 
-// upper edits in place, which the copy that it gets allows.
-func upper(_ string, p core.Payload) ([]byte, bool, error) {
-	copy(p.Data, bytes.ToUpper(p.Data))
-	return p.Data, true, nil
-}
-
-func TestAnEditKeepsMergesAndStops(t *testing.T) {
-	full := errors.New("no such order")
-	for name, c := range map[string]struct {
-		edit    skein.EditFunc
-		handled int
-		err     error
-		want    string
-	}{
-		"all kept": {func(string, core.Payload) ([]byte, bool, error) { return []byte("x"), false, nil },
-			0, nil, "dead a at 1s [p1 p2 p3] hopeless"},
-		"all the same": {func(_ string, p core.Payload) ([]byte, bool, error) { return p.Data, true, nil },
-			0, nil, "dead a at 1s [p1 p2 p3] hopeless"},
-		"some": {func(id string, p core.Payload) ([]byte, bool, error) {
-			return []byte(id + string(p.Data)), p.Score == 1, nil
-		}, 1, nil, "dead a at 1m1s [p1 ap2 p3] hopeless"},
-		"to what is there": {func(_ string, p core.Payload) ([]byte, bool, error) {
-			return []byte("p3"), string(p.Data) == "p1", nil
-		}, 1, nil, "dead a at 1m1s [p3 p2] hopeless"},
-		"to nothing": {func(_ string, p core.Payload) ([]byte, bool, error) { return nil, p.Score == 0, nil },
-			1, nil, "dead a at 1m1s [ p2 p3] hopeless"},
-		"until an error": {func(_ string, p core.Payload) ([]byte, bool, error) {
-			if p.Score == 1 {
-				return nil, true, full
-			}
-			return []byte("x"), true, nil
-		}, 1, full, "dead a at 1m1s [x p2 p3] hopeless"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, edit := range []func(*site) (skein.Result, error){
-				func(s *site) (skein.Result, error) {
-					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit, skein.BulkOptions{})
-				},
-				func(s *site) (skein.Result, error) {
-					match := func(d skein.DeadLetter) bool { return d.ID == "a" }
-					return s.EditAll(t.Context(), "orders", match, c.edit, skein.BulkOptions{})
-				},
-			} {
-				s := crypt(t)
-				s.advance(time.Minute)
-				result, err := edit(s)
-				if result.Handled != c.handled || !errors.Is(err, c.err) {
-					t.Errorf("%+v, %v; want %d, %v", result, err, c.handled, c.err)
-				}
-				for _, line := range s.state() {
-					if strings.HasPrefix(line, "dead a") && line != c.want {
-						t.Errorf("the letter is\n%s, want\n%s", line, c.want)
-					}
-				}
-			}
-		})
-	}
-}
-
 func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
 	s := newSite(t)
 	for n := range 40 {
@@ -278,25 +216,5 @@ func TestLargePayloadsGoInSmallSteps(t *testing.T) {
 	}
 	if steps < 5 { // nearly 5 MB, 1 MB a step
 		t.Errorf("they were named in %d steps", steps)
-	}
-}
-
-func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
-	s := newSite(t)
-	s.dead(numbered("early", 150)...)
-	s.advance(time.Second)
-	s.dead(numbered("late", 150)...)
-	for name, step := range map[string]time.Duration{"stands": 0, "steps back": -500 * time.Millisecond} {
-		edits := map[string]int{}
-		result, err := s.EditAll(t.Context(), "orders", nil, func(id string, p core.Payload) ([]byte, bool, error) {
-			if edits[id]++; len(edits) == 1 {
-				s.advance(step)
-			}
-			return append(p.Data, '+'), true, nil
-		}, skein.BulkOptions{})
-		if err != nil || result.Handled != 300 || len(edits) != 300 {
-			t.Errorf("the clock %s: %+v, %v; %d letters edited, want 300", name, result, err, len(edits))
-		}
-		s.advance(time.Second)
 	}
 }

@@ -1,0 +1,188 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
+	lost := errors.New("connection lost")
+	ids := []string{"order-1", "order-2", "order-3", "order-4"}
+	o := skein.BulkOptions{}
+	all := func(skein.DeadLetter) bool { return true }
+	for _, c := range []struct {
+		name, call string
+		act        func(context.Context, *site) (skein.Result, error)
+	}{
+		{"ids", "Bury", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Bury(ctx, "orders", ids, o)
+		}},
+		{"a queue", "Queues", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Bury(ctx, "orders", ids, o)
+		}},
+		{"all failed", "Bury", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.BuryFailed(ctx, "orders", o)
+		}},
+		{"counts", "Stats", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.BuryFailed(ctx, "orders", o)
+		}},
+		{"all dead", "Revive", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.ReviveAll(ctx, "orders", nil, o)
+		}},
+		{"a filter", "Purge", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.PurgeAll(ctx, "orders", all, o)
+		}},
+		{"a filter's page", "Morgue", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.PurgeAll(ctx, "orders", all, o)
+		}},
+		{"an edit", "Edit", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
+		}},
+		{"an edit's look-up", "Find", func(ctx context.Context, s *site) (skein.Result, error) {
+			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
+		}},
+	} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, lost after it was done: %v", c.name, after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					site := func() (*site, *link) {
+						s := newSite(t)
+						s.dead("dead-1", "dead-2", "dead-3", "dead-4")
+						s.failed(ids...)
+						return s, s.linked()
+					}
+					undisturbed, _ := site()
+					want, err := c.act(t.Context(), undisturbed)
+					if err != nil || want.Handled != 4 {
+						t.Fatalf("undisturbed: %+v, %v", want, err)
+					}
+					s, link := site()
+					losses := 0
+					lose := func(call string) error {
+						if call == c.call && losses < 3 {
+							losses++
+							return lost
+						}
+						return nil
+					}
+					if link.before = lose; after {
+						link.before, link.after = nil, lose
+					}
+					got, err := c.act(t.Context(), s)
+					if err != nil || got.Handled > want.Handled || !after && got != want {
+						t.Errorf("%+v, %v; undisturbed %+v", got, err, want)
+					}
+					if losses != 3 {
+						t.Errorf("%d losses, want 3", losses)
+					}
+					s.holds(undisturbed.state()...)
+				})
+			})
+		}
+	}
+}
+
+func TestActionsGiveUpInTheEnd(t *testing.T) {
+	lost := errors.New("connection lost")
+	for name, c := range map[string]struct {
+		err   error
+		calls int
+		took  time.Duration
+	}{
+		"an outcome that stays unknown":     {lost, 5, (50 + 100 + 200 + 400) * time.Millisecond},
+		"a store that refuses":              {ports.ErrFull, 1, 0},
+		"a request that the store refuses":  {fmt.Errorf("%w: no", ports.ErrInvalidRequest), 1, 0},
+		"a timeout that is not the context": {context.DeadlineExceeded, 5, 750 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				ids := numbered("order", 100)
+				s.dead(ids...)
+				var calls []string
+				s.linked().before = func(call string) error {
+					if call != "Revive" {
+						return nil
+					}
+					if calls = append(calls, call); len(calls) > 1 {
+						return c.err
+					}
+					return nil
+				}
+				start := time.Now()
+				result, err := s.Revive(t.Context(), "orders", ids, skein.BulkOptions{})
+				if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "revive: shard orders/1: ") {
+					t.Errorf("error %v; want %v, and where", err, c.err)
+				}
+				if result.Handled == 0 || result.Handled == len(ids) || int64(result.Handled) != s.counts().Length() {
+					t.Errorf("%+v; want what the first shard had, %+v", result, s.counts())
+				}
+				if took := time.Since(start); len(calls) != 1+c.calls || took != c.took {
+					t.Errorf("%d calls of the second shard in %v, want %d in %v", len(calls)-1, took, c.calls, c.took)
+				}
+			})
+		})
+	}
+}
+
+func TestARepeatHeedsTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		lost := errors.New("connection lost")
+		s.linked().before = func(string) error { return lost }
+		ctx, stop := context.WithTimeout(t.Context(), 60*time.Millisecond)
+		defer stop()
+		start := time.Now()
+		err := s.Pause(ctx, "orders")
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lost) || time.Since(start) != 60*time.Millisecond {
+			t.Errorf("Pause: %v after %v; want both reasons at the deadline", err, time.Since(start))
+		}
+	})
+}
+
+func TestACallThatEndsWithItsContextIsNotRepeated(t *testing.T) {
+	s := newSite(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	calls := 0
+	s.linked().before = func(string) error {
+		calls++
+		stop()
+		return fmt.Errorf("store: %w", ctx.Err())
+	}
+	err := s.Pause(ctx, "orders")
+	if calls != 1 || err == nil || err.Error() != "pause: store: context canceled" {
+		t.Errorf("Pause: %v after %d calls; want the store's word and one", err, calls)
+	}
+}
+
+func TestAStepThatGetsNowhereEndsItsShard(t *testing.T) {
+	s := newSite(t)
+	s.failed("order-1")
+	stuck := &stuck{Store: s.store}
+	result, err := skein.NewInspector(stuck, skein.InspectorOptions{}).
+		BuryFailed(t.Context(), "orders", skein.BulkOptions{})
+	if err != nil || result.Handled != 0 || stuck.steps != 1 {
+		t.Errorf("%+v, %v after %d steps; want one", result, err, stuck.steps)
+	}
+}
+
+// stuck is a store whose jobs are all out of reach.
+type stuck struct {
+	*memory.Store
+	steps int
+}
+
+func (s *stuck) Bury(context.Context, ports.JobStep) (ports.StepReply, error) {
+	s.steps++
+	return ports.StepReply{More: true}, nil
+}
