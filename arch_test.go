@@ -38,7 +38,7 @@ var house = []room{
 	{"conformance/...", []string{"core", "ports", "conformance", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"internal/engine", []string{"core", "ports"}},
 	{".", []string{"core", "ports", "internal/engine"}},
-	{"skeintest", []string{".", "core", "ports", "internal/engine", "adapters/memory"}},
+	{"skeintest", []string{".", "core", "ports", "adapters/memory"}},
 	{"adapters/httpapi", []string{"."}},
 	{"adapters/dashboard", []string{"."}},
 	{"internal/command", nil},

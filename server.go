@@ -67,6 +67,9 @@ type ServerOptions struct {
 	// OnFatal gets the last words: the error that Run is about to return, or,
 	// before it ends the process, a panic that is no handler's. nil is none.
 	OnFatal func(err error)
+	// Jitter draws what the default backoff adds to a wait, a whole number within
+	// 0 … 29. It must be safe for concurrent use. Default: at random.
+	Jitter func() int
 	// FormatError makes the text that is kept of a failure, at most 4 KiB of it.
 	// Default: the error's own, which for a panic has the stack.
 	FormatError func(err error) string
@@ -115,6 +118,9 @@ func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handle
 	}
 	if o.Scheduler == nil {
 		o.Scheduler = NewLag
+	}
+	if o.Jitter == nil {
+		o.Jitter = func() int { return mathrand.IntN(core.BackoffJitter) }
 	}
 	if o.FormatError == nil {
 		o.FormatError = error.Error
@@ -218,7 +224,7 @@ func (s *Server) config() engine.Config {
 		Observer:        o.Observer,
 		Started:         o.OnStart,
 		Fatal:           o.OnFatal,
-		Jitter:          func() int { return mathrand.IntN(core.BackoffJitter) },
+		Jitter:          o.Jitter,
 	}
 	if o.OnRetriesExhausted != nil {
 		c.Exhausted = func(ctx context.Context, e engine.Exhausted) error {

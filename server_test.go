@@ -276,6 +276,16 @@ func TestEachServerOptionCounts(t *testing.T) {
 				t.Errorf("Run = %v, last words %v; want ErrShardCountMismatch in both", err, last)
 			}
 		}},
+		{"Jitter", func(t *testing.T, store *memory.Store) {
+			push(t, store, queue, "a", "x")
+			start := time.Now()
+			runDue(t, store, skein.ServerOptions{Jitter: func() int { return 7 }}, failing(queue, errors.New("boom")))
+			found, err := store.Find(t.Context(), "q", "a")
+			if err != nil || found.Queued == nil {
+				t.Fatalf("Find = %+v, %v; want it queued", found, err)
+			}
+			equal(t, "wait", found.Queued.PerformAt.Sub(core.InstantOf(start)), 22*time.Second)
+		}},
 		{"FormatError", func(t *testing.T, store *memory.Store) {
 			push(t, store, queue, "a", "x")
 			o := skein.ServerOptions{FormatError: func(err error) string { return "<" + err.Error() + ">" }}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
 )
 
 // leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
@@ -23,8 +22,9 @@ const leaseTTL = 24 * time.Hour
 // that handlers push to each other's queues run in the same Drain.
 //
 // Handlers run one at a time in the caller's goroutine, so they may end the test.
-// What is due at the same time runs shard by shard. The default backoff draws no
-// jitter here: retry n, the first being 0, comes after n^4 + 15 seconds.
+// What is due at the same time runs shard by shard. Unless the Server's options
+// draw a jitter, it is 0: with the default backoff retry n, the first being 0,
+// comes after n^4 + 15 seconds.
 //
 // It fails the test at once for options that can't be, for an error of the store,
 // and where MaxJobs have run.
@@ -42,7 +42,7 @@ var errLimit = errors.New("its limit of jobs was reached")
 
 // drain works until a time, or until so many jobs have run.
 func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler) (Events, error) {
-	ctx, stop := context.WithCancel(engine.WithJitter(t.Context(), func() int { return 0 }))
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r := newRecorder(s, limit, stop)
 	store := &recorded{ShardStore: s, recorder: r, shards: make(map[string][]core.Shard)}
@@ -81,6 +81,9 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	o.Lanes, o.Prefetch, o.TTL = 1, skein.NoPrefetch, leaseTTL
 	o.Splitter, o.Scheduler = nil, nil
 	o.Observer = r
+	if o.Jitter == nil {
+		o.Jitter = func() int { return 0 }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}

@@ -14,7 +14,6 @@ import (
 // Run it gives up at the first error of the store; what is settled stays so, and
 // the rest is recovered by the next owner.
 func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
-	e.takeJitter(ctx)
 	endCalls := e.begin(ctx)
 	defer endCalls()
 	if err := e.deal(); err != nil {
