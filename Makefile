@@ -5,14 +5,19 @@ REPO ?=
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: test lint fuzz bench long
+.PHONY: test test-docker lint fuzz bench long
 
 # Everything that must pass, from a fresh clone.
 test:
-	@scripts/need go git cc
+	@scripts/need go git cc redis-server
 	@scripts/formatted
 	go vet ./...
 	go test -race -timeout 5m ./...
+
+# That tests get their servers from Docker where nothing else is.
+test-docker:
+	@scripts/need go cc
+	SKEIN_TEST_VIA=docker scripts/with-docker go test -race -count=1 -timeout 5m ./internal/testservers
 
 # What reads the code instead of running it.
 lint:

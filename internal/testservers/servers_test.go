@@ -1,4 +1,4 @@
-package integration_test
+package testservers_test
 
 import (
 	"bufio"
