@@ -109,7 +109,8 @@ func ExampleInspector_RunNow() {
 	// cyd 09:10:00
 }
 
-// What can't be handled as it is, is mended in the morgue and then revived. The actions report how far they are, and end when ctx does.
+// What can't be handled as it is, is mended in the morgue and then revived. The
+// actions report how far they are, and end when ctx does.
 func ExampleInspector_ReviveAll() {
 	ctx := context.Background()
 	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
