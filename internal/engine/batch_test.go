@@ -44,7 +44,7 @@ func TestABatchHasSeveralIDsAtOnce(t *testing.T) {
 		}, batches(50))
 		w.sleep(poll)
 		if diff := cmp.Diff([]int{50, 50, 20}, sizes); diff != "" {
-			t.Errorf("batches (-want +got):\n%s", diff)
+			w.Errorf("batches (-want +got):\n%s", diff)
 		}
 		w.wantCounts(0, 0, 120, 0)
 	})
@@ -67,7 +67,7 @@ func TestAnErrorOfTheWholeBatchFailsOnlyWhatIsUndecided(t *testing.T) {
 			reasons[job.Error]++
 		}
 		if diff := cmp.Diff(map[string]int{"its own": 1, "the batch's": 7}, reasons); diff != "" {
-			t.Errorf("errors (-want +got):\n%s", diff)
+			w.Errorf("errors (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -84,10 +84,10 @@ func TestPayloadsCanBeMarkedByThemselves(t *testing.T) {
 		w.push("job", "a", "b", "c", "d")
 		found := w.find("job")
 		if diff := cmp.Diff([]string{"b", "d"}, texts(found.Queued.Payloads)); diff != "" {
-			t.Errorf("to retry (-want +got):\n%s", diff)
+			w.Errorf("to retry (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"c"}, texts(found.Dead.Payloads)); diff != "" || found.Dead.Error != "bad" {
-			t.Errorf("dead for %q (-want +got):\n%s", found.Dead.Error, diff)
+			w.Errorf("dead for %q (-want +got):\n%s", found.Dead.Error, diff)
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestWhatAHandlerLeftBehindChangesNothing(t *testing.T) {
 				<-ctx.Done()
 				for range 100 {
 					if _, ok := b.Begin(ctx, 0); ok {
-						t.Error("a job of a batch that ended can begin")
+						w.Error("a job of a batch that ended can begin")
 					}
 					b.Settle(0, errors.New("late"))
 					b.MarkDone(0, 0)
@@ -143,7 +143,7 @@ func TestAfterALostLeaseNoOtherJobOfTheBatchStarts(t *testing.T) {
 				for i := range 3 {
 					for _, e := range a.of(fmt.Sprintf("job-%d", i)) {
 						if e.recoveries == 0 && i > 0 {
-							t.Errorf("job-%d started at %v, after the lease was lost", i, e.at)
+							w.Errorf("job-%d started at %v, after the lease was lost", i, e.at)
 						}
 					}
 				}

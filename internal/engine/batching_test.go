@@ -25,11 +25,11 @@ func TestUnderLoadTurnsAreFarFewerThanJobs(t *testing.T) {
 		// settles the rest and claims anew: two for each MaxTurnJobs, and a few to
 		// learn the pace and send statistics.
 		if turns, most := n.link.count("Turn"), 2*jobs/core.MaxTurnJobs+20; turns > most {
-			t.Errorf("%d turns for %d jobs, want at most %d", turns, jobs, most)
+			w.Errorf("%d turns for %d jobs, want at most %d", turns, jobs, most)
 		}
 		turns := n.link.turnsSent()
 		if took, most := turns[len(turns)-1].at.Sub(w.began), 2*time.Second; took > most {
-			t.Errorf("the last turn was at %v, want all done within %v", took, most)
+			w.Errorf("the last turn was at %v, want all done within %v", took, most)
 		}
 	})
 }
@@ -47,10 +47,10 @@ func TestTurnsNeverOverlapAndCountUp(t *testing.T) {
 		var free time.Time
 		for _, turn := range n.link.turnsSent() {
 			if number := turn.request.Number; number != last+1 {
-				t.Errorf("turn %d follows turn %d", number, last)
+				w.Errorf("turn %d follows turn %d", number, last)
 			}
 			if turn.at.Before(free) {
-				t.Errorf("turn %d was sent while another was under way", turn.request.Number)
+				w.Errorf("turn %d was sent while another was under way", turn.request.Number)
 			}
 			last, free = turn.reply.Last, turn.at.Add(7*time.Millisecond-1)
 		}
@@ -73,18 +73,18 @@ func TestJobsClaimedAheadThatDoNotStartGoBackUntouched(t *testing.T) {
 		pushed := core.InstantOf(time.Now())
 		synctest.Wait()
 		if w.find("waits-1").Claim == nil {
-			t.Fatal("nothing was claimed ahead; the test needs it")
+			w.Fatal("nothing was claimed ahead; the test needs it")
 		}
 		w.sleep(2 * poll)
 		w.wantCounts(2, 1, 100, 0)
 		job := w.find("waits-1").Queued
 		if job == nil || job.PerformAt != pushed || !job.Fresh() || job.Recoveries != 0 || job.Error != "" {
-			t.Errorf("the job is %+v, want it queued and untouched", job)
+			w.Errorf("the job is %+v, want it queued and untouched", job)
 		}
 		w.push("waits-1", "later")
 		w.sleep(10 * poll)
 		if diff := cmp.Diff([]string{"x", "later"}, a.wantRuns("waits-1", 1)[0].payloads); diff != "" {
-			t.Errorf("payloads, of which the later merged (-want +got):\n%s", diff)
+			w.Errorf("payloads, of which the later merged (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestWithoutPrefetchAJobIsClaimedWhenItsLaneIsFree(t *testing.T) {
 		w.sleep(poll)
 		w.wantCounts(0, 0, 100, 0)
 		if most.Load() != 1 {
-			t.Errorf("up to %d jobs were claimed at once, want 1", most.Load())
+			w.Errorf("up to %d jobs were claimed at once, want 1", most.Load())
 		}
 	})
 }
@@ -120,7 +120,7 @@ func TestPrefetchIsAnUpperBound(t *testing.T) {
 		w.wantCounts(0, 0, 1000, 0)
 		// What has finished is still claimed until the next turn.
 		if got := most.Load(); got < 5 || got > 2*10 {
-			t.Errorf("up to %d jobs were claimed at once, want about 10", got)
+			w.Errorf("up to %d jobs were claimed at once, want about 10", got)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func TestNothingIsClaimedAheadOfJobsThatTakeLong(t *testing.T) {
 		w.sleep(time.Minute)
 		w.wantCounts(0, 0, 20, 0)
 		if most.Load() != 1 {
-			t.Errorf("up to %d jobs were claimed at once, want 1", most.Load())
+			w.Errorf("up to %d jobs were claimed at once, want 1", most.Load())
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
 		before := n.link.count("Turn")
 		w.sleep(10 * poll)
 		if turns := n.link.count("Turn") - before; turns < 10 || turns > 20 {
-			t.Errorf("the held settlement was sent %d times in 10 poll intervals, want 1 to 2 in each", turns)
+			w.Errorf("the held settlement was sent %d times in 10 poll intervals, want 1 to 2 in each", turns)
 		}
 		n.link.change(func() { n.link.hold = func(string) bool { return false } })
 		w.sleep(poll)
@@ -187,7 +187,7 @@ func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testin
 				w.within("Run returned", w.elapsed(), asked+10*time.Second, asked+11*time.Second)
 				w.wantCounts(0, 1, 0, 0)
 				if owner := w.stats().Shards[0].Owner; owner != "" {
-					t.Errorf("the shard still belongs to %q", owner)
+					w.Errorf("the shard still belongs to %q", owner)
 				}
 			})
 		})
@@ -210,7 +210,7 @@ func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 				// settles another.
 				w.sleep(poll + jobs*(20*time.Millisecond+2*trip) + time.Second)
 				if done := w.stats().Processed; done != jobs {
-					t.Errorf("%d of %d jobs are done at %v, with %d turns", done, jobs, w.elapsed(), n.link.count("Turn"))
+					w.Errorf("%d of %d jobs are done at %v, with %d turns", done, jobs, w.elapsed(), n.link.count("Turn"))
 				}
 			})
 		})

@@ -31,7 +31,7 @@ func TestNodesWithNumbersShareTheShards(t *testing.T) {
 		a.wantHandledOnce(jobs, "x")
 		for _, s := range w.stats().Shards {
 			if want := nodes[s.Shard.Index%2].owner; s.Owner != want {
-				t.Errorf("%v belongs to %q, want %q", s.Shard, s.Owner, want)
+				w.Errorf("%v belongs to %q, want %q", s.Shard, s.Owner, want)
 			}
 		}
 	})

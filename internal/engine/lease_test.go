@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,12 +35,12 @@ func TestAnOwnerThatGoesSilentIsReplacedWithinItsTTL(t *testing.T) {
 
 				runs := a.wantRuns("job", 2)
 				if !errors.Is(runs[0].cause, ports.ErrLeaseLost) {
-					t.Errorf("the context ended with cause %v, want ErrLeaseLost", runs[0].cause)
+					w.Errorf("the context ended with cause %v, want ErrLeaseLost", runs[0].cause)
 				}
 				w.within("the handler was cancelled", runs[0].ended, 45*time.Second, 45*time.Second+ttl*4/5)
 				w.within("the successor started", runs[1].at, runs[0].ended+ttl/5, 45*time.Second+ttl+2*time.Millisecond)
 				if runs[1].recoveries != 1 || runs[1].retry != core.FreshRetryCount {
-					t.Errorf("the job ran again with Recoveries %d and RetryCount %d; want 1 and fresh",
+					w.Errorf("the job ran again with Recoveries %d and RetryCount %d; want 1 and fresh",
 						runs[1].recoveries, runs[1].retry)
 				}
 				w.wantCounts(0, 0, 1, 0)
@@ -57,7 +58,7 @@ func TestAnOwnerThatWasCutOffTakesPartAgain(t *testing.T) {
 		second := w.start(a.watch(idle))
 		w.sleep(2 * ttl)
 		if owner := w.stats().Shards[0].Owner; owner != second.owner {
-			t.Fatalf("the shard belongs to %q, want %q", owner, second.owner)
+			w.Fatalf("the shard belongs to %q, want %q", owner, second.owner)
 		}
 		first.link.set(up)
 		w.sleep(ttl)
@@ -66,7 +67,7 @@ func TestAnOwnerThatWasCutOffTakesPartAgain(t *testing.T) {
 		w.sleep(ttl / 2)
 		a.wantRuns("job", 1)
 		if owner := w.stats().Shards[0].Owner; owner != first.owner {
-			t.Errorf("the shard belongs to %q, want %q", owner, first.owner)
+			w.Errorf("the shard belongs to %q, want %q", owner, first.owner)
 		}
 	})
 }
@@ -83,13 +84,13 @@ func TestAHandlerThatIgnoresItsEndKeepsItsShardDuringShutdown(t *testing.T) {
 		for range 170 {
 			w.sleep(time.Second)
 			if owner := w.stats().Shards[0].Owner; owner != n.owner {
-				t.Fatalf("at %v the shard belongs to %q", w.elapsed(), owner)
+				w.Fatalf("at %v the shard belongs to %q", w.elapsed(), owner)
 			}
 		}
 		<-n.ended
 		w.within("Run returned", w.elapsed(), poll+3*time.Minute, poll+3*time.Minute)
 		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, engine.ErrShutdown) {
-			t.Errorf("the context ended with cause %v, want ErrShutdown", cause)
+			w.Errorf("the context ended with cause %v, want ErrShutdown", cause)
 		}
 		w.wantCounts(0, 0, 1, 0)
 	})
@@ -111,13 +112,13 @@ func TestAShardIsNotAcquiredAgainWhileAHandlerOfItsLostLeaseRuns(t *testing.T) {
 		n.link.set(up)
 		w.sleepUntil(3 * time.Minute)
 		if again := n.link.count("Acquire") - 1; again != 0 {
-			t.Errorf("Acquire was called again %d times while the handler ran", again)
+			w.Errorf("Acquire was called again %d times while the handler ran", again)
 		}
 		w.sleep(2 * time.Second)
 		runs := a.wantRuns("job", 2)
 		w.within("the job ran again", runs[1].at, runs[0].ended, runs[0].ended+time.Second)
 		if runs[1].recoveries != 1 {
-			t.Errorf("Recoveries %d, want 1", runs[1].recoveries)
+			w.Errorf("Recoveries %d, want 1", runs[1].recoveries)
 		}
 	})
 }
@@ -137,13 +138,38 @@ func TestAStaleTurnIsRefusedAndTheShardAcquiredAgain(t *testing.T) {
 		w.wantCounts(0, 1, 0, 0) // the second node runs it
 
 		if err := deliver(); !errors.Is(err, ports.ErrLeaseLost) {
-			t.Errorf("the late turn: %v, want ErrLeaseLost", err)
+			w.Errorf("the late turn: %v, want ErrLeaseLost", err)
 		}
 		w.wantCounts(0, 1, 0, 0)
 		w.sleep(5 * time.Second)
 		a.wantRuns("job", 2)
 		w.wantCounts(0, 0, 1, 0)
 	})
+}
+
+func TestALeaseWhoseTurnIsRefusedIsDroppedAndTheShardAcquiredAgain(t *testing.T) {
+	for _, refusal := range []error{ports.ErrStaleTurn, ports.ErrLeaseLost, ports.ErrUnknownQueue} {
+		t.Run(refusal.Error(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				n := w.start(a.watch(lasting(time.Second)))
+				w.sleep(poll)
+				token := w.stats().Shards[0].Token
+				w.push("job", "x")
+				n.link.change(func() { n.link.broken[shardOfQueue(0)] = fmt.Errorf("turn: %w", refusal) })
+				w.sleepUntil(poll + time.Second) // the job is done, and can't be settled
+				n.link.change(func() { clear(n.link.broken) })
+				w.sleep(ttl / 5)
+				if got := w.stats().Shards[0].Token; got <= token {
+					w.Errorf("token %d after %d, want a new lease", got, token)
+				}
+				if again := a.wantRuns("job", 2)[1]; again.recoveries != 1 {
+					w.Errorf("the job ran again with Recoveries %d, want 1", again.recoveries)
+				}
+				w.wantCounts(0, 0, 1, 0)
+			})
+		})
+	}
 }
 
 func TestALeaseThatAnotherHasTakenIsDroppedAtTheNextTurn(t *testing.T) {
@@ -154,18 +180,18 @@ func TestALeaseThatAnotherHasTakenIsDroppedAtTheNextTurn(t *testing.T) {
 		// The store forgets the node's lease, as a failover can, and gives the
 		// shard to a ghost.
 		token := w.stats().Shards[0].Token
-		if err := w.store.Release(t.Context(), ports.Lease{Shard: shardOfQueue(0), Owner: n.owner, Token: token}); err != nil {
-			t.Fatal(err)
+		if err := w.store.Release(w.Context(), ports.Lease{Shard: shardOfQueue(0), Owner: n.owner, Token: token}); err != nil {
+			w.Fatal(err)
 		}
 		w.acquire("ghost", 5*time.Second)
 		w.push("job", "x")
 		if n.log.count(`msg="skein: lease lost"`) != 1 {
-			t.Errorf("the node did not notice that its lease is lost; its log:\n%v", n.log)
+			w.Errorf("the node did not notice that its lease is lost; its log:\n%v", n.log)
 		}
 		w.sleep(5*time.Second + poll)
 		a.wantRuns("job", 1)
 		if got := w.stats().Shards[0].Token; got <= token {
-			t.Errorf("token %d after %d", got, token)
+			w.Errorf("token %d after %d", got, token)
 		}
 	})
 }
@@ -178,7 +204,7 @@ func TestAReleasedShardIsTakenWithinAFewPollIntervals(t *testing.T) {
 		second := w.start(a.watch(idle))
 		w.sleep(10 * time.Minute)
 		if n := second.link.count("Acquire"); n > 10*60/2 {
-			t.Errorf("Acquire was refused %d times in 10 minutes; want it to back off", n)
+			w.Errorf("Acquire was refused %d times in 10 minutes; want it to back off", n)
 		}
 		first.stop()
 		released := w.elapsed()
@@ -206,7 +232,7 @@ func TestFencingTokensGrowWithEachLease(t *testing.T) {
 		fenced := func(ctx context.Context, b *engine.Batch) error {
 			token, ok := engine.Fence(ctx)
 			if !ok || token != b.Token() {
-				t.Errorf("Fence = %d, %v; want %d", token, ok, b.Token())
+				w.Errorf("Fence = %d, %v; want %d", token, ok, b.Token())
 			}
 			tokens = append(tokens, token)
 			return nil
@@ -218,7 +244,7 @@ func TestFencingTokensGrowWithEachLease(t *testing.T) {
 			n.stop()
 		}
 		if len(tokens) != 3 || tokens[0] >= tokens[1] || tokens[1] >= tokens[2] {
-			t.Errorf("tokens %v; want three that grow", tokens)
+			w.Errorf("tokens %v; want three that grow", tokens)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -41,7 +42,9 @@ type link struct {
 	refuse func(method string) bool
 	lose   func(method string) bool
 	// hold tells which settlements the store can't reach now.
-	hold     func(id string) bool
+	hold func(id string) bool
+	// broken are errors of the turns of some shards.
+	broken   map[core.Shard]error
 	late     map[string]chan func() error
 	calls    map[string]int
 	turns    []turnRecord
@@ -63,6 +66,7 @@ func newLink(store ports.ShardStore) *link {
 		refuse:     func(string) bool { return false },
 		lose:       func(string) bool { return false },
 		hold:       func(string) bool { return false },
+		broken:     make(map[core.Shard]error),
 		linger:     make(map[string]time.Duration),
 		late:       make(map[string]chan func() error),
 		calls:      make(map[string]int),

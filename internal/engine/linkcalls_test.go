@@ -55,6 +55,10 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	var passed []core.Settlement
 	var held []int
 	l.mu.Lock()
+	if err := l.broken[r.Lease.Shard]; err != nil {
+		l.mu.Unlock()
+		return ports.TurnReply{}, err
+	}
 	for i := range r.Settle {
 		if l.hold(r.Settle[i].ID) {
 			held = append(held, i)

@@ -26,13 +26,40 @@ func TestPauseReturnsWhatHasNotStartedAndLetsTheRunningJobSettle(t *testing.T) {
 		w.sleepUntil(2 * poll)
 		w.pushEach(20)
 		synctest.Wait()
-		if err := w.store.Pause(t.Context(), queueName); err != nil {
-			t.Fatal(err)
+		if err := w.store.Pause(w.Context(), queueName); err != nil {
+			w.Fatal(err)
 		}
 		w.sleep(2 * poll)
 		w.wantCounts(19, 1, 100, 0)
 		w.sleep(time.Minute)
 		w.wantCounts(19, 0, 101, 0)
+	})
+}
+
+func TestPauseReturnsTheBufferWithTheTurnThatTellsOfIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start(each(func(context.Context, *core.Claim) error {
+			if w.elapsed() >= 2*poll {
+				time.Sleep(poll / 10)
+			}
+			return nil
+		}))
+		w.sleep(poll)
+		w.pushEach(100) // teaches the shard to claim ahead
+		w.sleepUntil(2 * poll)
+		w.pushEach(20)
+		w.sleep(poll / 20)
+		if claimed := w.stats().Claimed; claimed < 10 {
+			w.Fatalf("%d jobs are claimed; the test needs some that did not start", claimed)
+		}
+		if err := w.store.Pause(w.Context(), queueName); err != nil {
+			w.Fatal(err)
+		}
+		// The running job's settlement brings the news, when the next may have begun.
+		w.sleep(poll / 5)
+		if s := w.stats(); s.Claimed != 0 || s.Fresh < 18 {
+			w.Errorf("%d claimed and %d queued, want none and 18 or 19", s.Claimed, s.Fresh)
+		}
 	})
 }
 
@@ -43,14 +70,14 @@ func TestResumeGoesOnWithinAPollInterval(t *testing.T) {
 				a := w.audit()
 				w.start(a.watch(idle), option)
 				w.sleep(poll / 3)
-				if err := w.store.Pause(t.Context(), queueName); err != nil {
-					t.Fatal(err)
+				if err := w.store.Pause(w.Context(), queueName); err != nil {
+					w.Fatal(err)
 				}
 				w.push("job", "x")
 				w.sleep(time.Minute)
 				a.wantRuns("job", 0)
-				if err := w.store.Resume(t.Context(), queueName); err != nil {
-					t.Fatal(err)
+				if err := w.store.Resume(w.Context(), queueName); err != nil {
+					w.Fatal(err)
 				}
 				resumed := w.elapsed()
 				w.sleep(2 * poll)
@@ -79,7 +106,7 @@ func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
 					w.sleep(2 * poll)
 					first := a.of("job")[0]
 					if !errors.Is(first.cause, engine.ErrCancelled) {
-						t.Errorf("the context ended with cause %v, want ErrCancelled", first.cause)
+						w.Errorf("the context ended with cause %v, want ErrCancelled", first.cause)
 					}
 					w.within("the job ended", first.ended, 10*poll, 12*poll)
 					w.sleep(2 * poll)
@@ -89,7 +116,7 @@ func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
 						return
 					}
 					if again := a.wantRuns("job", 2)[1]; again.retry != core.FreshRetryCount || again.recoveries != 0 {
-						t.Errorf("it ran again as %+v, want it untouched", again)
+						w.Errorf("it ran again as %+v, want it untouched", again)
 					}
 					w.wantCounts(0, 0, 1, 0)
 				})
@@ -118,7 +145,7 @@ func TestAJobThatWaitsInTheBufferIsCancelledAtOnce(t *testing.T) {
 				w.cancel(drop, "waits-1")
 				synctest.Wait()
 				if found := w.find("waits-1"); drop && found.Claim != nil {
-					t.Errorf("the cancelled job is still claimed: %+v", found)
+					w.Errorf("the cancelled job is still claimed: %+v", found)
 				}
 				w.sleep(3 * poll)
 				a.wantRuns("waits-2", 1)
@@ -146,8 +173,8 @@ func TestABufferedJobThatIsCancelledWhileItsLaneIsElsewhereDoesNotRun(t *testing
 		w.pushEach(5)
 		w.sleep(5 * time.Millisecond)
 		r := ports.PushRequest{Queue: "other", Shards: 1, Generation: 1, Entries: []core.Entry{entry("long")}}
-		if _, err := w.store.Push(t.Context(), r); err != nil {
-			t.Fatal(err)
+		if _, err := w.store.Push(w.Context(), r); err != nil {
+			w.Fatal(err)
 		}
 		w.sleep(100 * time.Millisecond)
 		w.wantCounts(0, 4, 11, 0) // the lane is at the other queue, and jobs wait in the buffer
@@ -179,7 +206,7 @@ func TestCancellingOneJobOfABatchLeavesTheOthers(t *testing.T) {
 		a.wantRuns("job-2", 1)
 		a.wantRuns("job-3", 0)
 		if e := a.wantRuns("job-1", 1)[0]; !errors.Is(e.cause, engine.ErrCancelled) {
-			t.Errorf("the context of job-1 ended with cause %v, want ErrCancelled", e.cause)
+			w.Errorf("the context of job-1 ended with cause %v, want ErrCancelled", e.cause)
 		}
 		w.wantCounts(0, 0, 2, 0)
 	})
@@ -203,7 +230,7 @@ func TestACancelThatItsOwnerNeverHeardOfHoldsForTheSuccessor(t *testing.T) {
 					return
 				}
 				if again := a.wantRuns("job", 2)[1]; again.recoveries != 0 {
-					t.Errorf("Recoveries %d, want 0: it was cancelled, not lost", again.recoveries)
+					w.Errorf("Recoveries %d, want 0: it was cancelled, not lost", again.recoveries)
 				}
 			})
 		})

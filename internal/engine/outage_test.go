@@ -32,7 +32,7 @@ func TestAStoreThatFailsForAMinuteStopsNothingForLonger(t *testing.T) {
 					case to + 2*time.Second:
 						for shard := range 5 {
 							if a.startedSince(to, shard) == 0 {
-								t.Errorf("nothing of shard %d ran within 2 s of the store's return", shard)
+								w.Errorf("nothing of shard %d ran within 2 s of the store's return", shard)
 							}
 						}
 					}
@@ -40,10 +40,10 @@ func TestAStoreThatFailsForAMinuteStopsNothingForLonger(t *testing.T) {
 				w.sleep(time.Minute)
 				w.wantCounts(0, 0, jobs, 0)
 				if got := n.log.count("the store fails"); got != 1 {
-					t.Errorf("the log says %d times that the store fails, want once", got)
+					w.Errorf("the log says %d times that the store fails, want once", got)
 				}
 				if got := n.log.count("the store answers again"); got != 1 {
-					t.Errorf("the log says %d times that the store is back, want once", got)
+					w.Errorf("the log says %d times that the store is back, want once", got)
 				}
 			})
 		})
@@ -78,7 +78,7 @@ func TestAShortOutageCostsNoLease(t *testing.T) {
 				a.wantRuns("job", 1)
 				w.wantCounts(0, 0, 1, 0)
 				if n.link.count("Acquire") != 1 {
-					t.Errorf("the lease was lost; the log:\n%v", n.log)
+					w.Errorf("the lease was lost; the log:\n%v", n.log)
 				}
 			})
 		})
@@ -97,7 +97,7 @@ func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
 			w.sleep(100 * time.Millisecond)
 		}
 		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 1 || back != 1 {
-			t.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
+			w.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
 		}
 	})
 }
@@ -112,12 +112,30 @@ func TestATurnThatHangsIsRepeated(t *testing.T) {
 		w.sleep(ttl * 4 / 5)
 		a.wantRuns("job", 1)
 		if n.link.count("Acquire") != 1 {
-			t.Errorf("the lease was lost; the log:\n%v", n.log)
+			w.Errorf("the lease was lost; the log:\n%v", n.log)
 		}
 		if err := (<-late)(); !errors.Is(err, ports.ErrStaleTurn) {
-			t.Errorf("the turn that came late: %v, want ErrStaleTurn", err)
+			w.Errorf("the turn that came late: %v, want ErrStaleTurn", err)
 		}
 		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
+func TestALaneGoesOnWithOtherShardsWhileOneFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		n := w.start(a.watch(idle), shards(2), lanes(1))
+		w.sleep(poll)
+		n.link.change(func() { n.link.broken[shardOfQueue(0)] = errDown })
+		w.push(idIn(0, 2), "x")
+		w.sleep(poll)
+		w.push(idIn(1, 2), "x")
+		w.sleep(poll)
+		a.wantRuns(idIn(0, 2), 0)
+		a.wantRuns(idIn(1, 2), 1)
+		n.link.change(func() { clear(n.link.broken) })
+		w.sleep(2 * poll)
+		a.wantRuns(idIn(0, 2), 1)
 	})
 }
 
@@ -132,7 +150,7 @@ func TestAServerWaitsForAStoreThatIsAbsentWhenItStarts(t *testing.T) {
 		w.sleep(2 * time.Second)
 		a.wantRuns("job", 1)
 		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 1 || back != 1 {
-			t.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
+			w.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
 		}
 	})
 }
@@ -155,8 +173,8 @@ func TestAQueueWithAnotherShardCountEndsRunAtOnce(t *testing.T) {
 			Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, TTL: ttl,
 			Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag,
 		})
-		if err := e.Run(t.Context()); !errors.Is(err, ports.ErrShardCountMismatch) {
-			t.Errorf("Run: %v, want ErrShardCountMismatch", err)
+		if err := e.Run(w.Context()); !errors.Is(err, ports.ErrShardCountMismatch) {
+			w.Errorf("Run: %v, want ErrShardCountMismatch", err)
 		}
 		w.within("Run returned", w.elapsed(), 0, 0)
 	})

@@ -15,27 +15,26 @@ import (
 func TestAJobThatKillsItsProcessIsIsolatedAndBuried(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const others = 20
-		var current atomic.Pointer[node]
 		var alone atomic.Bool
 		alone.Store(true)
 		a := w.audit()
-		run := a.watch(func(ctx context.Context, c *core.Claim) error {
-			if c.Recoveries > 0 && w.stats().Claimed != 1 {
-				alone.Store(false)
-			}
-			if string(c.Payloads[0].Data) != "deadly" {
-				return nil
-			}
-			current.Load().die()
-			<-ctx.Done()
-			return nil
-		})
 		w.declare(1)
 		w.push("poison", "deadly", "harmless", "harmless too")
 		w.sleep(time.Millisecond) // so that it is the first to run
 		w.pushEach(others)
 		for range 5 {
-			current.Store(w.start(run, batches(1)))
+			var process *link
+			w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
+				if c.Recoveries > 0 && w.stats().Claimed != 1 {
+					alone.Store(false)
+				}
+				if string(c.Payloads[0].Data) != "deadly" {
+					return nil
+				}
+				process.set(hanging)
+				<-ctx.Done()
+				return nil
+			}), func(s *setup) { process = s.link })
 			w.sleep(2 * ttl)
 		}
 		w.sleep(2 * ttl)
@@ -46,23 +45,23 @@ func TestAJobThatKillsItsProcessIsIsolatedAndBuried(t *testing.T) {
 			recoveries = append(recoveries, r.recoveries)
 		}
 		if diff := cmp.Diff([]int{0, 1, 2, 3, 0}, recoveries); diff != "" {
-			t.Fatalf("Recoveries of the executions (-want +got):\n%s", diff)
+			w.Fatalf("Recoveries of the executions (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"harmless", "harmless too"}, runs[4].payloads); diff != "" {
-			t.Errorf("payloads of the last execution (-want +got):\n%s", diff)
+			w.Errorf("payloads of the last execution (-want +got):\n%s", diff)
 		}
 		if runs[4].retry != core.FreshRetryCount {
-			t.Errorf("RetryCount %d of what is left, want fresh", runs[4].retry)
+			w.Errorf("RetryCount %d of what is left, want fresh", runs[4].retry)
 		}
 		if !alone.Load() {
-			t.Error("a recovered job ran while another was claimed")
+			w.Error("a recovered job ran while another was claimed")
 		}
 		dead := w.find("poison").Dead
 		if dead == nil || !strings.Contains(dead.Error, "killing its process") {
-			t.Fatalf("the morgue has %+v, want the payload and the reason", dead)
+			w.Fatalf("the morgue has %+v, want the payload and the reason", dead)
 		}
 		if diff := cmp.Diff([]string{"deadly"}, texts(dead.Payloads)); diff != "" {
-			t.Errorf("dead payloads (-want +got):\n%s", diff)
+			w.Errorf("dead payloads (-want +got):\n%s", diff)
 		}
 		w.wantCounts(0, 0, others+1, 1)
 		a.wantHandledOnce(others, "x")
@@ -82,7 +81,7 @@ func TestARecoveredJobThatSucceedsIsNoLongerSuspect(t *testing.T) {
 		w.sleep(poll)
 		runs := a.wantRuns("job", 3)
 		if runs[1].recoveries != 1 || runs[2].recoveries != 0 {
-			t.Errorf("Recoveries %d and then %d, want 1 and 0", runs[1].recoveries, runs[2].recoveries)
+			w.Errorf("Recoveries %d and then %d, want 1 and 0", runs[1].recoveries, runs[2].recoveries)
 		}
 	})
 }

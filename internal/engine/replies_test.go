@@ -65,7 +65,7 @@ func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
 				}
 				for _, s := range w.stats().Shards {
 					if s.Owner != "" {
-						t.Errorf("%v still belongs to %q", s.Shard, s.Owner)
+						w.Errorf("%v still belongs to %q", s.Shard, s.Owner)
 					}
 				}
 			})
@@ -88,11 +88,11 @@ func TestATurnOfUnknownFateIsRepeatedAsItWas(t *testing.T) {
 			}
 			repeats++
 			if diff := cmp.Diff(turn.request, turns[i+1].request, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("the turn after a lost reply (-lost +next):\n%s", diff)
+				w.Errorf("the turn after a lost reply (-lost +next):\n%s", diff)
 			}
 		}
 		if repeats < 10 {
-			t.Errorf("only %d turns were repeated; the test needs more", repeats)
+			w.Errorf("only %d turns were repeated; the test needs more", repeats)
 		}
 	})
 }
@@ -115,11 +115,11 @@ func TestAnAcquireOfUnknownFateIsRepeatedWithItsAttempt(t *testing.T) {
 			attempts = append(attempts, r.Attempt)
 		}
 		if diff := cmp.Diff([]int64{1, 1, 1}, attempts); diff != "" {
-			t.Errorf("attempts (-want +got):\n%s", diff)
+			w.Errorf("attempts (-want +got):\n%s", diff)
 		}
 		token := w.stats().Shards[0].Token
 		if token != int64(core.InstantOf(w.began)) {
-			t.Errorf("token %d, want that of the first attempt", token)
+			w.Errorf("token %d, want that of the first attempt", token)
 		}
 	})
 }
@@ -132,13 +132,13 @@ func TestAnAttemptThatTheStoreCallsStaleIsFollowedByALarger(t *testing.T) {
 		r := ports.AcquireRequest{
 			Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "owner-of-node-1", Attempt: 3, TTL: ttl,
 		}
-		reply, err := w.store.Acquire(t.Context(), r)
+		reply, err := w.store.Acquire(w.Context(), r)
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		lease := ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token}
-		if err := w.store.Release(t.Context(), lease); err != nil {
-			t.Fatal(err)
+		if err := w.store.Release(w.Context(), lease); err != nil {
+			w.Fatal(err)
 		}
 		a := w.audit()
 		w.start(a.watch(idle))

@@ -33,7 +33,7 @@ func TestAJobIsRetriedWithTheDefaultBackoffFor13Hours(t *testing.T) {
 		}
 		w.sleep(13 * time.Hour)
 		if diff := cmp.Diff(want, a.starts("job")); diff != "" {
-			t.Errorf("executions (-want +got):\n%s", diff)
+			w.Errorf("executions (-want +got):\n%s", diff)
 		}
 		w.wantCounts(0, 0, 1, failures)
 	})
@@ -48,7 +48,7 @@ func TestAHandlerThatPanicsFailsWithItsStack(t *testing.T) {
 		w.wantCounts(1, 0, 0, 1)
 		for _, text := range []string{"panic: boom", "retry_test.go"} {
 			if job := w.find("job").Queued; job == nil || !strings.Contains(job.Error, text) {
-				t.Errorf("job %+v; want an error with %q", job, text)
+				w.Errorf("job %+v; want an error with %q", job, text)
 			}
 		}
 	})
@@ -68,12 +68,12 @@ func TestAHandlerThatEndsItsGoroutineFailsAndItsLaneGoesOn(t *testing.T) {
 				w.sleep(poll)
 				w.push("bad", "x")
 				w.push("good", "x")
-				w.sleep(2 * poll)
+				w.sleep(4 * poll) // Seq waits after a round without success
 				a.wantRuns("bad", 1)
 				a.wantRuns("good", 1)
 				w.wantCounts(1, 0, 1, 1)
 				if job := w.find("bad").Queued; job == nil || !strings.Contains(job.Error, "Goexit") {
-					t.Errorf("job %+v; want an error that names Goexit", job)
+					w.Errorf("job %+v; want an error that names Goexit", job)
 				}
 			})
 		})
@@ -95,7 +95,7 @@ func TestSeveralPayloadsOfAFailedJobComeBackInOrder(t *testing.T) {
 		w.sleep(time.Minute)
 		runs := a.wantRuns("job", 2)
 		if diff := cmp.Diff([]string{"0", "a", "b"}, runs[1].payloads); diff != "" {
-			t.Errorf("payloads of the retry (-want +got):\n%s", diff)
+			w.Errorf("payloads of the retry (-want +got):\n%s", diff)
 		}
 	})
 }

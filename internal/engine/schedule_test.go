@@ -45,11 +45,11 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, TTL: ttl,
 					Splitter: c.split, NewScheduler: core.NewLag,
 				})
-				if err := e.Run(t.Context()); !errors.Is(err, c.want) {
-					t.Errorf("Run: %v, want %v", err, c.want)
+				if err := e.Run(w.Context()); !errors.Is(err, c.want) {
+					w.Errorf("Run: %v, want %v", err, c.want)
 				}
-				if queues, err := w.store.Queues(t.Context()); err != nil || len(queues) != 0 {
-					t.Errorf("Queues = %v, %v; want none", queues, err)
+				if queues, err := w.store.Queues(w.Context()); err != nil || len(queues) != 0 {
+					w.Errorf("Queues = %v, %v; want none", queues, err)
 				}
 			})
 		})
@@ -71,9 +71,9 @@ func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
 	})
 }
 
-// inOrder runs jobs of several queues on one lane and tells in which order their
-// queues came.
-func (w *world) inOrder(scheduler core.NewScheduler, jobs map[string]int) []string {
+// inOrder runs 4 jobs of each of 3 queues on one lane and tells in which order
+// their queues came.
+func (w *world) inOrder(scheduler core.NewScheduler) []string {
 	var mu sync.Mutex
 	var order []string
 	names := []string{"a", "b", "c"}
@@ -89,7 +89,7 @@ func (w *world) inOrder(scheduler core.NewScheduler, jobs map[string]int) []stri
 		if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: name, Shards: 1}); err != nil {
 			w.Fatal(err)
 		}
-		for i := range jobs[name] {
+		for i := range 4 {
 			r := ports.PushRequest{Queue: name, Shards: 1, Generation: 1, Entries: []core.Entry{entry(string(rune('0' + i)))}}
 			if _, err := w.store.Push(w.Context(), r); err != nil {
 				w.Fatal(err)
@@ -126,16 +126,15 @@ func TestALaneFollowsItsScheduler(t *testing.T) {
 		scheduler core.NewScheduler
 		want      []string
 	}{
-		"strict": {core.StrictBy("b", "a"), []string{"b", "b", "b", "a", "a", "a", "c", "c", "c"}},
-		"seq":    {core.NewSeq, []string{"a", "b", "c", "a", "b", "c", "a", "b", "c"}},
-		"weighted": {core.WeightedBy(map[string]int{"a": 3, "b": 2, "c": 1}),
-			[]string{"a", "b", "a", "c", "b", "a", "b", "c", "c"}},
+		"strict":   {core.StrictBy("b", "a"), []string{"b", "b", "b", "b", "a", "a", "a", "a", "c", "c", "c", "c"}},
+		"seq":      {core.NewSeq, []string{"a", "b", "c", "a", "b", "c", "a", "b", "c"}},
+		"weighted": {core.WeightedBy(map[string]int{"a": 3, "b": 2, "c": 1}), []string{"a", "b", "a", "c", "b", "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				got := w.inOrder(c.scheduler, map[string]int{"a": 3, "b": 3, "c": 3})
-				if diff := cmp.Diff(c.want, got); diff != "" {
-					t.Errorf("order (-want +got):\n%s", diff)
+				got := w.inOrder(c.scheduler)
+				if diff := cmp.Diff(c.want, got[:len(c.want)]); diff != "" {
+					w.Errorf("order (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -156,7 +155,7 @@ func TestLagTakesTheShardWhoseJobIsOldest(t *testing.T) {
 		w.sleep(time.Minute)
 		for i := range ids[1:] {
 			if a.starts(ids[i])[0] >= a.starts(ids[i+1])[0] {
-				t.Errorf("%q, pushed earlier, ran after %q", ids[i], ids[i+1])
+				w.Errorf("%q, pushed earlier, ran after %q", ids[i], ids[i+1])
 			}
 		}
 	})
@@ -212,10 +211,10 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 		w.push(here, "x")
 		w.sleep(10 * poll)
 		if len(a.of(here)) != 1 || n.link.count("Turn") == turns {
-			t.Fatal("the job did not run")
+			w.Fatal("the job did not run")
 		}
 		if got := missed.Load() - before; got != 0 {
-			t.Errorf("the lane was sent away %d times from a shard that had work", got)
+			w.Errorf("the lane was sent away %d times from a shard that had work", got)
 		}
 	})
 }

@@ -24,9 +24,11 @@ type shard struct {
 	// head is when the next job is due as the lane sees it, or noHead.
 	head atomic.Int64
 
-	// attempt belongs to the turn loop alone.
-	attempt int64
-	probe   probe
+	// attempt, probe and refusals, the waits after refused turns, belong to the
+	// turn loop alone.
+	attempt  int64
+	probe    probe
+	refusals backoff
 
 	mu      sync.Mutex
 	lease   lease

@@ -30,7 +30,7 @@ func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
 		w.pushEach(50)
 		w.sleep(50 * time.Millisecond)
 		if claimed := w.stats().Claimed; claimed < 10 {
-			t.Fatalf("%d jobs are claimed; the test needs some that did not start", claimed)
+			w.Fatalf("%d jobs are claimed; the test needs some that did not start", claimed)
 		}
 		asked := w.elapsed()
 		n.stop()
@@ -38,7 +38,7 @@ func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
 		w.wantCounts(49, 0, 101, 0)
 		for _, view := range w.jobs() {
 			if !view.Fresh() || view.Recoveries != 0 || view.Error != "" {
-				t.Errorf("%q came back as %+v, want it untouched", view.ID, view.State)
+				w.Errorf("%q came back as %+v, want it untouched", view.ID, view.State)
 			}
 		}
 	})
@@ -51,7 +51,7 @@ func TestAfterShutdownOthersGetTheShardsAtOnce(t *testing.T) {
 		n.stop()
 		for _, s := range w.stats().Shards {
 			if s.Owner != "" {
-				t.Errorf("%v still belongs to %q", s.Shard, s.Owner)
+				w.Errorf("%v still belongs to %q", s.Shard, s.Owner)
 			}
 		}
 		a := w.audit()
@@ -77,10 +77,10 @@ func TestAShardIsReleasedAlthoughTheFirstCallsFail(t *testing.T) {
 		n.stop()
 		w.within("Run returned", w.elapsed(), asked, asked+time.Second)
 		if owner := w.stats().Shards[0].Owner; owner != "" {
-			t.Errorf("the shard still belongs to %q", owner)
+			w.Errorf("the shard still belongs to %q", owner)
 		}
 		if n.log.count("lease lost") != 0 {
-			t.Errorf("the log speaks of a lost lease:\n%v", n.log)
+			w.Errorf("the log speaks of a lost lease:\n%v", n.log)
 		}
 	})
 }
@@ -107,11 +107,11 @@ func TestAfterTheShutdownTimeoutHandlersAreInterrupted(t *testing.T) {
 		n.stop()
 		w.within("Run returned", w.elapsed(), asked+7*time.Second, asked+7*time.Second)
 		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, engine.ErrShutdown) {
-			t.Errorf("the context ended with cause %v, want ErrShutdown", cause)
+			w.Errorf("the context ended with cause %v, want ErrShutdown", cause)
 		}
 		job := w.find("job").Queued
 		if job == nil || !job.Fresh() || job.Recoveries != 0 {
-			t.Errorf("the job is %+v, want it queued and untouched", job)
+			w.Errorf("the job is %+v, want it queued and untouched", job)
 		}
 		w.wantCounts(1, 0, 0, 0)
 	})
@@ -179,18 +179,18 @@ func TestAnIdleNodeStopsAtOnceAndIsRetired(t *testing.T) {
 	inWorld(t, func(w *world) {
 		n := w.start(each(idle), shards(3))
 		w.sleep(ttl)
-		nodes, err := w.store.Nodes(t.Context())
+		nodes, err := w.store.Nodes(w.Context())
 		if err != nil || len(nodes) != 1 || nodes[0].Owner != n.owner || nodes[0].Lanes != 5 {
-			t.Errorf("Nodes = %+v, %v; want the node", nodes, err)
+			w.Errorf("Nodes = %+v, %v; want the node", nodes, err)
 		}
 		asked := w.elapsed()
 		n.stop()
 		w.within("Run returned", w.elapsed(), asked, asked)
-		if nodes, err = w.store.Nodes(t.Context()); err != nil || len(nodes) != 0 {
-			t.Errorf("Nodes = %+v, %v; want none", nodes, err)
+		if nodes, err = w.store.Nodes(w.Context()); err != nil || len(nodes) != 0 {
+			w.Errorf("Nodes = %+v, %v; want none", nodes, err)
 		}
 		if n.log.count("level=WARN") != 0 {
-			t.Errorf("the log has warnings:\n%v", n.log)
+			w.Errorf("the log has warnings:\n%v", n.log)
 		}
 	})
 }
@@ -202,10 +202,10 @@ func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
 		w.pushEach(jobs)
 		lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Second).Token}
 		for number := range int64(3) {
-			if _, err := w.store.Turn(t.Context(), ports.TurnRequest{
+			if _, err := w.store.Turn(w.Context(), ports.TurnRequest{
 				Lease: lease, Number: number + 1, TTL: time.Second, Want: core.MaxTurnJobs,
 			}); err != nil {
-				t.Fatal(err)
+				w.Fatal(err)
 			}
 		}
 		w.wantCounts(0, jobs, 0, 0)
@@ -216,12 +216,12 @@ func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
 		w.wantCounts(0, 0, jobs, 0)
 		for i := range jobs {
 			if r := a.wantRuns(fmt.Sprintf("job-%d", i), 1)[0].recoveries; r != 1 {
-				t.Errorf("job-%d ran with Recoveries %d, want 1", i, r)
+				w.Errorf("job-%d ran with Recoveries %d, want 1", i, r)
 			}
 		}
 		for i, turn := range n.link.turnsSent()[:3] {
 			if got := len(turn.request.Settle); got == 0 || got > core.MaxTurnJobs {
-				t.Errorf("turn %d settles %d jobs, want 1 to %d", i+1, got, core.MaxTurnJobs)
+				w.Errorf("turn %d settles %d jobs, want 1 to %d", i+1, got, core.MaxTurnJobs)
 			}
 		}
 	})

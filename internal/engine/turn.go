@@ -77,11 +77,13 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	switch {
 	case err == nil:
 		s.probe.ok()
+		s.refusals.reset()
 		s.node.clock.sync(reply.Now)
 		s.apply(&request, &reply, sent, received)
 		return nil
 	case final(err):
 		s.drop(request.Lease.Token, err)
+		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
 	s.probe.failed("turn", err)

@@ -26,7 +26,7 @@ func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 		w.sleep(3 * poll)
 		got := w.minute(0)
 		if got.Processed != 9 || got.Failed != 1 {
-			t.Errorf("processed %d, failed %d; want 9 and 1", got.Processed, got.Failed)
+			w.Errorf("processed %d, failed %d; want 9 and 1", got.Processed, got.Failed)
 		}
 		var wait, run core.Histogram
 		for i := range 10 {
@@ -34,10 +34,10 @@ func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 			run.Observe(100 * time.Millisecond)
 		}
 		if diff := cmp.Diff(wait, got.Wait); diff != "" {
-			t.Errorf("waits (-want +got):\n%s", diff)
+			w.Errorf("waits (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(run, got.Run); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
+			w.Errorf("runs (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -57,11 +57,11 @@ func TestStatisticsGoAlongAtMostOnceASecond(t *testing.T) {
 			}
 		}
 		if sent < 9 || sent > 11 {
-			t.Errorf("statistics were sent %d times in 10 s", sent)
+			w.Errorf("statistics were sent %d times in 10 s", sent)
 		}
 		w.sleep(2 * poll)
 		if got := w.minute(0); got.Processed != 100 {
-			t.Errorf("processed %d, want 100", got.Processed)
+			w.Errorf("processed %d, want 100", got.Processed)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func TestStatisticsAreSentBeforeTheNodeEnds(t *testing.T) {
 		w.push("job-1", "x")
 		n.stop()
 		if got := w.minute(0); got.Processed != 2 {
-			t.Errorf("processed %d, want 2", got.Processed)
+			w.Errorf("processed %d, want 2", got.Processed)
 		}
 	})
 }
@@ -90,11 +90,11 @@ func TestAClaimShowsItsNodeLaneAndTime(t *testing.T) {
 			Shard: shardOfQueue(1), Owner: n.owner, Node: "node-1", Lane: 1, Since: core.InstantOf(time.Now()), Count: 1,
 		}
 		if got == nil {
-			t.Fatal("the job is not claimed")
+			w.Fatal("the job is not claimed")
 		}
 		want.Claim = got.Claim
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("claim (-want +got):\n%s", diff)
+			w.Errorf("claim (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -106,12 +106,12 @@ func TestANodeIsListedUntilItDies(t *testing.T) {
 		nodes := w.nodesListed()
 		if len(nodes) != 1 || nodes[0].Name != "node-1" || nodes[0].Host != "host" || nodes[0].PID != 1 ||
 			!cmp.Equal(nodes[0].Queues, []string{queueName}) || nodes[0].StartedAt != core.InstantOf(w.began) {
-			t.Errorf("Nodes = %+v", nodes)
+			w.Errorf("Nodes = %+v", nodes)
 		}
 		n.die()
 		w.sleep(ttl)
 		if nodes := w.nodesListed(); len(nodes) != 0 {
-			t.Errorf("a dead node is listed: %+v", nodes)
+			w.Errorf("a dead node is listed: %+v", nodes)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 		}
 		n := w.start(each(func(ctx context.Context, _ *core.Claim) error {
 			if ctx.Value(watchedKey{}) != "seen" {
-				t.Error("the handler's context is not the observer's")
+				w.Error("the handler's context is not the observer's")
 			}
 			time.Sleep(time.Millisecond)
 			return nil
@@ -160,10 +160,10 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 		n.stop()
 		batch := <-o.batches
 		if len(batch.Claims) != 1 || batch.Claims[0].ID != "job" || batch.Outcomes[0].Kind != core.Done || batch.Took != time.Millisecond {
-			t.Errorf("BatchEnd with %+v", batch)
+			w.Errorf("BatchEnd with %+v", batch)
 		}
 		if first, last := <-o.leases, <-o.leases; first.Change != ports.LeaseAcquired || last.Change != ports.LeaseReleased {
-			t.Errorf("leases %+v and %+v, want one acquired and released", first, last)
+			w.Errorf("leases %+v and %+v, want one acquired and released", first, last)
 		}
 		claimed, settled := 0, 0
 		for range len(o.turns) {
@@ -171,7 +171,7 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 			claimed, settled = claimed+turn.Claimed, settled+turn.Settled
 		}
 		if claimed != 1 || settled != 1 {
-			t.Errorf("turns claimed %d and settled %d, want 1 and 1", claimed, settled)
+			w.Errorf("turns claimed %d and settled %d, want 1 and 1", claimed, settled)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func TestAnIdleNodeStartsAJobWhenItIsPushed(t *testing.T) {
 		w.push("job", "x")
 		w.within("the job", a.wantRuns("job", 1)[0].at, time.Second, time.Second)
 		if turns := n.link.count("Turn") - before; turns != 2 {
-			t.Errorf("%d turns; want one that claims and one that settles", turns)
+			w.Errorf("%d turns; want one that claims and one that settles", turns)
 		}
 		w.wantCounts(0, 0, 1, 0)
 	})
@@ -32,10 +32,10 @@ func TestAnIdleNodeMakesNoTurns(t *testing.T) {
 		before := n.link.count("Turn")
 		w.sleep(time.Hour)
 		if turns := n.link.count("Turn") - before; turns != 0 {
-			t.Errorf("%d turns in an idle hour", turns)
+			w.Errorf("%d turns in an idle hour", turns)
 		}
 		if polls := n.link.count("Heads"); polls > 3700 {
-			t.Errorf("%d polls in an hour of poll intervals of %v", polls, poll)
+			w.Errorf("%d polls in an hour of poll intervals of %v", polls, poll)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestAnAbundantPushDoesNotMultiplyTurns(t *testing.T) {
 		}
 		// With one turn in flight at a time, 500 ms have room for 50.
 		if turns := n.link.count("Turn") - before; turns > 50 {
-			t.Errorf("%d turns in half a second", turns)
+			w.Errorf("%d turns in half a second", turns)
 		}
 	})
 }
