@@ -16,7 +16,11 @@ import (
 const masters = 3
 
 var sharedCluster = sync.OnceValues(func() (string, error) {
-	if url := fromEnvironment("SKEIN_TEST_REDIS_CLUSTER"); url != "" {
+	const variable = "SKEIN_TEST_REDIS_CLUSTER"
+	if url := fromEnvironment(variable); url != "" {
+		if _, err := redis.ParseClusterURL(url); err != nil {
+			return "", fmt.Errorf("%s: %w", variable, err)
+		}
 		return url, nil
 	}
 	g, err := cluster()

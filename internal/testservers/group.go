@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// patience is how long servers may take to come up.
-const patience = 30 * time.Second
+// patience is how long servers may take to come up, attempts how often they may
+// fail at once.
+const (
+	patience = 30 * time.Second
+	attempts = 3
+)
 
 // group is servers of one program that are started and ended together.
 type group struct {
@@ -22,11 +26,11 @@ type group struct {
 }
 
 // form makes a group with that many ports and has it assembled. It tries again
-// if that fails at once, since another process may take a port that was free.
+// if a server ends, since another process may take a port that was free.
 func form(p program, ports int, assemble func(context.Context, *group) error) (*group, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for {
+	for attempt := 1; ; attempt++ {
 		free, err := freePorts(ports)
 		if err != nil {
 			return nil, err
@@ -40,7 +44,7 @@ func form(p program, ports int, assemble func(context.Context, *group) error) (*
 			return g, nil
 		}
 		g.end()
-		if !errors.Is(err, errEnded) || ctx.Err() != nil {
+		if !errors.Is(err, errEnded) || attempt == attempts {
 			return nil, fmt.Errorf("%w\n%s", err, g.printed())
 		}
 	}

@@ -2,6 +2,7 @@ package testservers
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +28,8 @@ var (
 )
 
 // Redis returns a client of the shared Redis, which is closed when the test has
-// ended. The test takes its keys from [Prefix].
+// ended. The test's keys start with a [Prefix]; prefixes are cheap, so that a
+// suite which needs hundreds of backends takes one client and many of them.
 func Redis(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	return client(t, RedisURL(t))
@@ -70,6 +72,9 @@ func OwnRedis(t testing.TB, flags ...string) redis.UniversalClient {
 // which lives as long as this process.
 func standaloneURL(variable string, p program) (string, error) {
 	if url := fromEnvironment(variable); url != "" {
+		if _, err := redis.ParseURL(url); err != nil {
+			return "", fmt.Errorf("%s: %w", variable, err)
+		}
 		return url, nil
 	}
 	g, err := standalone(p)
