@@ -13,6 +13,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/conformance"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/skeintest"
 )
@@ -158,6 +159,26 @@ func TestALostReplyHasTakenEffect(t *testing.T) {
 	}
 	if queues, err := s.Queues(t.Context()); err != nil || len(queues) != 1 {
 		t.Errorf("Queues = %v, %v", queues, err)
+	}
+}
+
+// What a fault lets through can fail by itself, and that is what is told.
+func TestAStoreBehindAFaultMayFailToo(t *testing.T) {
+	inner := skeintest.NewFailingStore(memory.New(memory.Options{}))
+	s := skeintest.NewFailingStore(inner)
+	r := ports.DeclareRequest{Queue: "q", Shards: 1}
+	if _, err := s.Declare(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	inner.Fail(skeintest.Fault{Err: errBoom})
+	s.Fail(skeintest.Fault{ReplyLost: true, Err: &ports.PushError{Entries: []int{1}, Err: ports.ErrFull}})
+	if _, err := s.Declare(t.Context(), r); !errors.Is(err, errBoom) {
+		t.Errorf("Declare returned %v, want %v", err, errBoom)
+	}
+	_, err := s.Push(t.Context(), ports.PushRequest{Queue: "q", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}}})
+	var failed *ports.PushError
+	if !errors.As(err, &failed) || !errors.Is(err, errBoom) || len(failed.Entries) != 2 {
+		t.Errorf("Push returned %v, want %v for both entries", err, errBoom)
 	}
 }
 

@@ -89,6 +89,10 @@ func TestAHandlerMayTakeAWhile(t *testing.T) {
 		"48h0m0s q b [p] done",
 		"96h0m0s q a [p] done",
 	)
+	start := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	if got := s.Now().Sub(start); got != 144*time.Hour {
+		t.Errorf("the clock is at %v, want 144h", got)
+	}
 }
 
 func TestDrainWorksWithTheServersOptions(t *testing.T) {
