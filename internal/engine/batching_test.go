@@ -162,6 +162,26 @@ func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
 	})
 }
 
+func TestWhatTheStoreCouldNotReachIsSentAgainAlsoAfterALostReply(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle))
+		w.sleep(poll)
+		turn := 0 // the first claims, the second settles
+		n.link.change(func() {
+			n.link.hold = func(string) bool { return turn == 2 }
+			n.link.lose = func(method string) bool {
+				if method == "Turn" {
+					turn++
+				}
+				return method == "Turn" && turn == 2
+			}
+		})
+		w.push("job", "x")
+		w.sleep(2 * poll)
+		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
 func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testing.T) {
 	for name, freed := range map[string]bool{"and settles it": true, "and leaves it to the next owner": false} {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,9 @@ func (w *world) sleep(d time.Duration) {
 	synctest.Wait()
 }
 
+// sleepHere sleeps to a time since the test began, in a handler.
+func (w *world) sleepHere(until time.Duration) { time.Sleep(until - w.elapsed()) }
+
 // sleepUntil sleeps to a time since the test began.
 func (w *world) sleepUntil(d time.Duration) { w.sleep(d - w.elapsed()) }
 

@@ -21,6 +21,18 @@ func (s *shard) putBack(now time.Time, stopping bool) {
 	s.publish()
 }
 
+// sendAgain keeps the settlements of a turn that the store could not reach. A repeat
+// does not tell which; what was settled is skipped when it comes again.
+func (s *shard) sendAgain(settled []core.Settlement, held []int) {
+	if s.turns.unknown {
+		s.held = append(s.held, settled...)
+		return
+	}
+	for _, i := range held {
+		s.held = append(s.held, settled[i])
+	}
+}
+
 // waitsForHeld reports whether a stopping node is to send again what the store
 // could not reach. After the shutdown timeout that is left to the next owner.
 func (s *shard) waitsForHeld(now time.Time) bool {

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -191,30 +193,64 @@ func (m misses) Ran(index int, ok bool) {
 // shard without work.
 func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 	inWorld(t, func(w *world) {
+		const at = 10 * time.Second
 		var missed atomic.Int64
 		a := w.audit()
-		n := w.start(a.watch(func(_ context.Context, c *core.Claim) error {
-			if string(c.Payloads[0].Data) == "long" {
-				time.Sleep(time.Hour - w.elapsed()%time.Hour)
+		here, elsewhere := idIn(0, 2), idIn(1, 2)
+		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			if c.ID == elsewhere {
+				w.sleepHere(at + 1150*time.Millisecond)
 			}
 			return nil
 		}), roundTrip(100*time.Millisecond), shards(2), lanes(1), func(s *setup) {
 			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler { return misses{core.NewLag(c), &missed} }
 		})
-		here, elsewhere := idIn(0, 2), idIn(1, 2)
-		w.sleepUntil(59 * time.Minute)
-		w.push(elsewhere, "long") // until the hour is full
-		w.sleepUntil(time.Hour - poll/10)
-		before, turns := missed.Load(), n.link.count("Turn")
-		// The running job makes its shard turn now and then; so does a wake-up.
-		w.push(elsewhere, "next")
-		w.push(here, "x")
-		w.sleep(10 * poll)
-		if len(a.of(here)) != 1 || n.link.count("Turn") == turns {
-			w.Fatal("the job did not run")
-		}
+		w.sleepUntil(at)
+		w.push(here, "1") // its settlement takes the statistics along
+		w.sleepUntil(at + 300*time.Millisecond)
+		w.push(here, "2") // and its statistics wait for a turn of their own, at 11.1 s
+		w.sleepUntil(at + 500*time.Millisecond)
+		w.push(elsewhere, "x")
+		w.sleepUntil(at + 800*time.Millisecond)
+		w.push(here, "3")
+		before := missed.Load()
+		w.sleepUntil(at + 2*time.Second)
+		runs := a.wantRuns(here, 3)
+		w.within("the third job", runs[2].at, at+1300*time.Millisecond, at+1300*time.Millisecond)
 		if got := missed.Load() - before; got != 0 {
 			w.Errorf("the lane was sent away %d times from a shard that had work", got)
+		}
+	})
+}
+
+func TestSeqVisitsTheNextShardAlsoAfterAHandlerEndedItsGoroutine(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(2)
+		bad, good := idIn(0, 2), idIn(1, 2)
+		a := w.audit()
+		run := a.watch(func(_ context.Context, c *core.Claim) error {
+			time.Sleep(time.Millisecond)
+			if c.ID != good {
+				runtime.Goexit()
+			}
+			return nil
+		})
+		w.push(bad, "x")
+		other := "other"
+		for i := 0; core.ShardOf(other, 2) != 0; i++ {
+			other = fmt.Sprintf("other-%d", i)
+		}
+		w.push(other, "x")
+		w.push(good, "x")
+		w.start(run, shards(2), lanes(1), func(s *setup) {
+			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler {
+				return startLate{core.NewSeq(c), w.began.Add(poll / 2)}
+			}
+		})
+		w.sleep(3 * poll)
+		ran := a.starts(good)
+		if len(ran) != 1 || ran[0] >= max(a.starts(bad)[0], a.starts(other)[0]) {
+			w.Errorf("%q ran at %v, want it between %v and %v", good, ran, a.starts(bad), a.starts(other))
 		}
 	})
 }

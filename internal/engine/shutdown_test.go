@@ -167,11 +167,12 @@ func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 		w.pushEach(20)
 		w.sleep(50 * time.Millisecond)
 		n.link.set(down) // so that nothing can go back for now
+		w.sleep(100 * time.Millisecond)
 		stop.Store(&n.cancel)
 		w.sleep(time.Second)
 		n.link.set(up)
 		<-n.ended
-		w.wantCounts(19, 0, 101, 0)
+		w.wantCounts(18, 0, 102, 0)
 	})
 }
 

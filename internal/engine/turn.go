@@ -195,9 +195,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
 	}
 	farewells := s.confirmed(request.Settle, r)
-	for _, i := range r.Held {
-		s.held = append(s.held, request.Settle[i])
-	}
+	s.sendAgain(request.Settle, r.Held)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
 	s.recover(r.Orphans, r.Cancels)
@@ -212,10 +210,11 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 		s.sawHead(core.Head{Due: r.Now, OK: true})
 	}
 	s.publish()
+	waits := len(r.Claims) > 0 || len(s.held) > 0
 	s.mu.Unlock()
 	signal(s.lane.wake)
 	s.node.bid(farewells)
-	if len(r.Claims) > 0 || len(r.Held) > 0 {
+	if waits {
 		signal(s.node.tickNow)
 	}
 }
