@@ -1,0 +1,98 @@
+package redis
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// markBytes is how long a stored mark is: token and number.
+const markBytes = 16
+
+func markText(m core.Mark) string {
+	b := make([]byte, 0, markBytes)
+	b = binary.BigEndian.AppendUint64(b, uint64(m.Token))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.Number))
+	return string(b)
+}
+
+func (s *source) mark() core.Mark {
+	return core.Mark{Token: int64(s.number(8)), Number: int64(s.number(8))}
+}
+
+// claimer is who claimed, as each claim of a turn stores it: owner, node and
+// lane, in a text after its length.
+func claimer(r *ports.TurnRequest) (string, error) {
+	b := binary.AppendUvarint(make([]byte, 2), uint64(len(r.Lease.Owner)))
+	b = append(b, r.Lease.Owner...)
+	b = binary.AppendUvarint(b, uint64(len(r.Node)))
+	b = append(b, r.Node...)
+	b = binary.AppendVarint(b, int64(r.Lane))
+	if len(b) > 1<<12 {
+		return "", fmt.Errorf("%w: owner and node have %d bytes; use short names", ports.ErrInvalidRequest, len(b))
+	}
+	binary.BigEndian.PutUint16(b, uint16(len(b)-2))
+	return string(b), nil
+}
+
+func readClaimer(text string, v *ports.ClaimView) error {
+	rest := []byte(text)
+	for _, field := range []*string{&v.Owner, &v.Node} {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 || n > uint64(len(rest)-size) {
+			return errRecord
+		}
+		*field = string(rest[size : size+int(n)])
+		rest = rest[size+int(n):]
+	}
+	lane, size := binary.Varint(rest)
+	if size <= 0 || size != len(rest) {
+		return errRecord
+	}
+	v.Lane = int(lane)
+	return nil
+}
+
+// parseClaim reads a claim as it is stored; see lua/turn.lua.
+func parseClaim(id, text string) (ports.ClaimView, error) {
+	s := source{rest: text}
+	v := ports.ClaimView{Claim: core.Claim{Mark: s.mark()}, Since: s.instant()}
+	if err := readClaimer(s.sized(2), &v); err != nil {
+		return ports.ClaimView{}, err
+	}
+	job, err := s.job(id, s.instant())
+	if err != nil {
+		return ports.ClaimView{}, err
+	}
+	v.Job, v.Count = job, len(job.Payloads)
+	return v, nil
+}
+
+// parseCancel reads a cancel as it is stored: the claim's mark, and whether the
+// job is to be dropped.
+func parseCancel(id, text string) (ports.Cancel, error) {
+	s := source{rest: text}
+	c := ports.Cancel{ID: id, Mark: s.mark(), Drop: s.take(1) == "1"}
+	if s.bad || s.rest != "" {
+		return ports.Cancel{}, errRecord
+	}
+	return c, nil
+}
+
+// parseCancels reads ids and cancels, and sorts them by id.
+func parseCancels(r *reply) ([]ports.Cancel, error) {
+	var cancels []ports.Cancel
+	for r.more() {
+		c, err := parseCancel(r.text(), r.text())
+		if err != nil {
+			return nil, err
+		}
+		cancels = append(cancels, c)
+	}
+	slices.SortFunc(cancels, func(a, b ports.Cancel) int { return strings.Compare(a.ID, b.ID) })
+	return cancels, r.err()
+}

@@ -1,0 +1,140 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Stats implements ports.Inspector.
+func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
+	all := make([]ports.QueueStats, len(names))
+	for i, name := range names {
+		q, err := s.queue(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		stats := &all[i]
+		*stats = ports.QueueStats{Queue: q.Queue, Shards: make([]ports.ShardStats, 0, q.Shards)}
+		err = s.eachShard(ctx, q, func(shard core.Shard) call {
+			return call{
+				script: statsScript,
+				keys:   s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease),
+				args:   []any{s.now()},
+			}
+		}, func(shard core.Shard, value any) error {
+			now, one, known, err := parseShardStats(shard, value)
+			if err == nil && !known {
+				err = s.absent(ctx, shard)
+			}
+			stats.Now = now
+			stats.Shards = append(stats.Shards, one)
+			stats.Counts = sum(stats.Counts, one.Counts)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func parseShardStats(shard core.Shard, value any) (now core.Instant, stats ports.ShardStats, known bool, err error) {
+	r := replyOf(value)
+	if r.text() != "ok" {
+		return 0, ports.ShardStats{}, false, r.err()
+	}
+	now = core.Instant(r.int())
+	queued, retries := r.int(), r.int()
+	stats = ports.ShardStats{Shard: shard, Counts: ports.Counts{
+		Fresh: queued - retries, Retries: retries, Claimed: r.int(), Dead: r.int(),
+		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
+	}}
+	stats.Owner, stats.Token, stats.ExpiresAt = r.text(), r.int(), core.Instant(r.int())
+	return now, stats, true, r.err()
+}
+
+func sum(a, b ports.Counts) ports.Counts {
+	oldest := a.Oldest
+	if !a.Oldest.OK || b.Oldest.OK && b.Oldest.Due < a.Oldest.Due {
+		oldest = b.Oldest
+	}
+	return ports.Counts{
+		Fresh:     a.Fresh + b.Fresh,
+		Retries:   a.Retries + b.Retries,
+		Claimed:   a.Claimed + b.Claimed,
+		Dead:      a.Dead + b.Dead,
+		Processed: a.Processed + b.Processed,
+		Failed:    a.Failed + b.Failed,
+		Oldest:    oldest,
+	}
+}
+
+// Find implements ports.Inspector.
+func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) {
+	if err := core.ValidateID(id); err != nil {
+		return ports.Found{}, err
+	}
+	q, err := s.queue(ctx, name)
+	if err != nil {
+		return ports.Found{}, err
+	}
+	shard := core.Shard{Queue: name, Index: core.ShardOf(id, q.Shards)}
+	value, err := s.run(ctx, call{script: findScript, keys: s.firstKeys(shard, allKeys), args: []any{id}})
+	if err != nil {
+		return ports.Found{}, err
+	}
+	return parseFound(shard, id, value)
+}
+
+func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
+	r := replyOf(value)
+	_ = r.text()
+	found := ports.Found{Shard: shard}
+	var err error
+	if found.Queued, err = parseView(id, r.next()); err != nil {
+		return ports.Found{}, err
+	}
+	claim, claimed := r.maybe()
+	_, cancelled := r.maybe()
+	if claimed {
+		view, err := parseClaim(id, claim)
+		if err != nil {
+			return ports.Found{}, err
+		}
+		view.Shard, view.Cancelled = shard, cancelled
+		found.Claim = &view
+	}
+	dead, err := parseView(id, r.next())
+	if err != nil {
+		return ports.Found{}, err
+	}
+	if dead != nil {
+		found.Dead = deadOf(dead)
+	}
+	return found, r.err()
+}
+
+// parseView reads {PerformAt, record}, or nil.
+func parseView(id string, value any) (*core.Job, error) {
+	if value == nil {
+		return nil, nil
+	}
+	r := replyOf(value)
+	at := core.Instant(r.parsed())
+	s := source{rest: r.text()}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	job, err := s.job(id, at)
+	if err != nil {
+		return nil, err
+	}
+	return &job, nil
+}
+
+// deadOf is a dead letter, which is kept as a job is: PerformAt is when it changed.
+func deadOf(job *core.Job) *core.Dead {
+	return &core.Dead{ID: job.ID, Payloads: job.Payloads, ChangedAt: job.PerformAt, Error: job.Error}
+}

@@ -1,0 +1,188 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// micros is a number of microseconds as a duration.
+func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
+
+// Acquire implements ports.Consumer. It reaches every claimed job, so turns
+// have no Orphans.
+func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.AcquireReply{}, err
+	}
+	value, err := s.run(ctx, call{
+		script: acquireScript,
+		keys:   s.someKeys(r.Shard, keyLease, keyMeta, keyClaims, keyCancels),
+		args:   []any{s.now(), r.Shards, r.Generation, r.Owner, r.Attempt, r.TTL.Microseconds()},
+	})
+	if err != nil {
+		return ports.AcquireReply{}, err
+	}
+	reply := replyOf(value)
+	switch reply.text() {
+	case "ok":
+		return acquired(&reply)
+	case "unknown":
+		return ports.AcquireReply{}, s.notAcquired(ctx, &r)
+	case "mismatch":
+		return ports.AcquireReply{}, mismatch(r.Shard.Queue, reply.int(), reply.int(), r.Shards, r.Generation)
+	case "stale":
+		return ports.AcquireReply{}, fmt.Errorf("%w: attempt %d at %v by %q, whose last is %d; use a larger one",
+			ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner, reply.int())
+	case "held":
+		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: reply.text(), Remaining: micros(reply.int())}
+	}
+	return ports.AcquireReply{}, errReply
+}
+
+func acquired(r *reply) (ports.AcquireReply, error) {
+	a := ports.AcquireReply{Token: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int())}
+	claims, cancels := r.list(), r.list()
+	for claims.more() {
+		c, err := parseClaim(claims.text(), claims.text())
+		if err != nil {
+			return ports.AcquireReply{}, err
+		}
+		if c.Mark.Token != a.Token {
+			a.Claims = append(a.Claims, c.Claim)
+		}
+	}
+	slices.SortFunc(a.Claims, func(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) })
+	var err error
+	if a.Cancels, err = parseCancels(&cancels); err != nil {
+		return ports.AcquireReply{}, err
+	}
+	r.bad = r.bad || claims.bad
+	return a, r.err()
+}
+
+// notAcquired says why there is no such shard, its layout first.
+func (s *Store) notAcquired(ctx context.Context, r *ports.AcquireRequest) error {
+	q, err := s.queue(ctx, r.Shard.Queue)
+	if err != nil {
+		return err
+	}
+	if err := q.check(r.Shards, r.Generation); err != nil {
+		return err
+	}
+	return s.absent(ctx, r.Shard)
+}
+
+// Renew implements ports.Consumer.
+func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.RenewReply{}, err
+	}
+	value, err := s.run(ctx, call{
+		script: renewScript,
+		keys:   s.someKeys(r.Lease.Shard, keyLease),
+		args:   []any{s.now(), r.Lease.Owner, r.Lease.Token, r.TTL.Microseconds()},
+	})
+	if err != nil {
+		return ports.RenewReply{}, err
+	}
+	reply := replyOf(value)
+	switch reply.text() {
+	case "ok":
+		renewed := ports.RenewReply{Now: core.Instant(reply.int()), Remaining: micros(reply.int())}
+		return renewed, reply.err()
+	case "lost":
+		return ports.RenewReply{}, s.lost(ctx, r.Lease)
+	}
+	return ports.RenewReply{}, errReply
+}
+
+// Release implements ports.Consumer. Of unknown outcome, it is not repeated by
+// the client: the second would be ErrLeaseLost.
+func (s *Store) Release(ctx context.Context, l ports.Lease) error {
+	value, err := s.run(ctx, call{releaseScript, s.someKeys(l.Shard, keyLease), []any{l.Owner, l.Token}, true})
+	if err != nil {
+		return err
+	}
+	reply := replyOf(value)
+	switch reply.text() {
+	case "ok":
+		return nil
+	case "lost":
+		return s.lost(ctx, l)
+	}
+	return errReply
+}
+
+// lost tells a lost lease from a shard that never was.
+func (s *Store) lost(ctx context.Context, l ports.Lease) error {
+	q, err := s.queue(ctx, l.Shard.Queue)
+	if err != nil {
+		return err
+	}
+	if l.Shard.Index < 0 || l.Shard.Index >= q.Shards {
+		return s.absent(ctx, l.Shard)
+	}
+	return leaseLost(l)
+}
+
+func leaseLost(l ports.Lease) error {
+	return fmt.Errorf("%w: %v is not worked by %q under token %d; acquire it again", ports.ErrLeaseLost, l.Shard, l.Owner, l.Token)
+}
+
+// Heads implements ports.Consumer. Its Now is that of the last shard looked at.
+func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	reply := ports.HeadsReply{Heads: make([]core.Head, 0, len(shards))}
+	if len(shards) == 0 {
+		now, _, err := s.nodes(ctx)
+		return ports.HeadsReply{Now: now}, err
+	}
+	for some := range slices.Chunk(shards, together) {
+		calls := make([]call, len(some))
+		for i, shard := range some {
+			calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims), args: []any{s.now()}}
+		}
+		for i, o := range s.runAll(ctx, calls) {
+			now, head, err := o.head()
+			if err == nil && o.unknown() {
+				err = s.absent(ctx, some[i])
+			}
+			if err != nil {
+				return ports.HeadsReply{}, err
+			}
+			reply.Now, reply.Heads = now, append(reply.Heads, head)
+		}
+	}
+	return reply, nil
+}
+
+// unknown reports whether a script found no record of its shard.
+func (o *outcome) unknown() bool {
+	r := replyOf(o.value)
+	return r.text() == "unknown"
+}
+
+func (o *outcome) head() (core.Instant, core.Head, error) {
+	if o.err != nil || o.unknown() {
+		return 0, core.Head{}, o.err
+	}
+	r := replyOf(o.value)
+	_ = r.text()
+	now := core.Instant(r.int())
+	head := r.head()
+	return now, head, r.err()
+}
+
+// head is an instant, or -1 for none.
+func (r *reply) head() core.Head {
+	at := r.int()
+	if at < 0 {
+		return core.Head{}
+	}
+	return core.Head{Due: core.Instant(at), OK: true}
+}

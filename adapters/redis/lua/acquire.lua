@@ -1,0 +1,42 @@
+#!lua flags=allow-oom
+-- Gives the shard to an owner, or refuses it.
+-- KEYS: lease meta claims cancels
+-- ARGV: 1 now or '', 2 shard count, 3 generation, 4 owner, 5 attempt, 6 ttl in µs
+-- Returns {'ok', token, now, remaining, claims, cancels}, both lists as id,
+--   value, ...; or {'unknown'}, {'mismatch', shards, generation},
+--   {'stale', last attempt}, {'held', owner, remaining}
+
+local LEASE, META, CLAIMS, CANCELS = unpack(KEYS)
+local owner, attempt, ttl = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local now = tonumber(ARGV[1])
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000000 + t[2]
+end
+
+local meta = redis.call('HMGET', META, 'shards', 'generation')
+if not meta[1] then return {'unknown'} end
+if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[3] then return {'mismatch', tonumber(meta[1]), tonumber(meta[2])} end
+
+local l = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held')
+local mine, held, last = l[1] == owner, l[6] == '1', tonumber(l[2] or 0)
+local token, remaining = tonumber(l[3] or 0), 0
+if held then
+  remaining = math.max(0, math.min(tonumber(l[5]), now + tonumber(l[4])) - now)
+end
+if mine and (attempt < last or attempt == last and not held) then return {'stale', last} end
+if not mine and remaining > 0 then
+  if now + remaining ~= tonumber(l[5]) then redis.call('HSET', LEASE, 'expires', now + remaining) end
+  return {'held', l[1], remaining}
+end
+
+local claims, cancels = redis.call('HGETALL', CLAIMS), redis.call('HGETALL', CANCELS)
+local expires = math.min(now + ttl, 9007199254740992)
+if not (mine and attempt == last and remaining > 0) then
+  token = math.max(token + 1, now)
+  redis.call('HSET', LEASE, 'owner', owner, 'attempt', attempt, 'token', token, 'last', 0,
+    'ttl', ttl, 'expires', expires, 'held', 1)
+else
+  redis.call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
+end
+return {'ok', token, now, expires - now, claims, cancels}

@@ -1,0 +1,14 @@
+#!lua flags=allow-oom
+-- Pauses or resumes a queue in its record. The version orders these calls, so
+-- that all shards come to agree with the last.
+-- KEYS: queues
+-- ARGV: 1 name, 2 paused (1 or 0)
+-- Returns the record, or nil
+
+local name, paused = ARGV[1], ARGV[2]
+local record = redis.call('HGET', KEYS[1], name)
+if not record then return false end
+local layout, version = string.match(record, '^(%d+ %d+ %d+) %d+ (%d+)$')
+record = layout .. ' ' .. paused .. ' ' .. string.format('%.0f', version + 1)
+redis.call('HSET', KEYS[1], name, record)
+return record

@@ -1,0 +1,194 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// record is a queue as it is kept: its own record and, with the version of its
+// last pause, what each shard's record holds.
+type record struct {
+	ports.Queue
+	version int64
+}
+
+func parseRecord(name, text string) (record, error) {
+	r := record{Queue: ports.Queue{Name: name}}
+	var index, paused int
+	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &r.Shards, &r.Generation, &index, &paused, &r.version)
+	if n != 5 || err != nil || r.Shards < 1 || r.Shards > core.MaxShards {
+		return record{}, errRecord
+	}
+	r.IndexIDs, r.Paused = index == 1, paused == 1
+	return r, nil
+}
+
+// flag is how scripts are told a truth.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// queue reads a queue's record.
+func (s *Store) queue(ctx context.Context, name string) (record, error) {
+	if err := s.ready(ctx); err != nil {
+		return record{}, err
+	}
+	type found struct {
+		text string
+		err  error
+	}
+	f, err := await(ctx, func() found {
+		text, err := s.client.HGet(ctx, s.queuesKey(), name).Result()
+		return found{text, translate(err)}
+	})
+	if err = cmp.Or(err, f.err); err != nil {
+		return record{}, err
+	}
+	if f.text == "" {
+		return record{}, fmt.Errorf("%w: %q; declare it first", ports.ErrUnknownQueue, name)
+	}
+	return parseRecord(name, f.text)
+}
+
+// check compares the layout that a caller believes in with the queue's.
+func (r *record) check(shards int, generation int64) error {
+	if r.Shards == shards && r.Generation == generation {
+		return nil
+	}
+	return mismatch(r.Name, int64(r.Shards), r.Generation, shards, generation)
+}
+
+func mismatch(queue string, shards, generation int64, believed int, in int64) error {
+	return fmt.Errorf("%w: %q has %d shards in generation %d, not %d in %d; declare it again",
+		ports.ErrShardCountMismatch, queue, shards, generation, believed, in)
+}
+
+// absent says why a shard has no record: its queue has none, or not that shard,
+// or a Declare has not come to its end.
+func (s *Store) absent(ctx context.Context, shard core.Shard) error {
+	q, err := s.queue(ctx, shard.Queue)
+	if err != nil {
+		return err
+	}
+	if shard.Index < 0 || shard.Index >= q.Shards {
+		return fmt.Errorf("%w: %q has %d shards, none with number %d", ports.ErrInvalidRequest, q.Name, q.Shards, shard.Index)
+	}
+	return fmt.Errorf("%w: %v has no record; declare the queue again", ports.ErrUnknownQueue, shard)
+}
+
+// Declare implements ports.Producer. It writes the record of the queue, which
+// decides, and then that of each shard, so that a Declare which broke off is
+// completed by the next.
+func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.DeclareReply{}, err
+	}
+	value, err := s.run(ctx, call{declareScript, []string{s.queuesKey()}, []any{r.Queue, r.Shards, flag(r.IndexIDs)}, false})
+	if err != nil {
+		return ports.DeclareReply{}, err
+	}
+	text, _ := value.(string)
+	q, err := parseRecord(r.Queue, text)
+	if err != nil {
+		return ports.DeclareReply{}, err
+	}
+	if q.Shards != r.Shards {
+		return ports.DeclareReply{}, fmt.Errorf("%w: %q has %d shards, not %d; its count is permanent",
+			ports.ErrShardCountMismatch, r.Queue, q.Shards, r.Shards)
+	}
+	if q.IndexIDs != r.IndexIDs {
+		return ports.DeclareReply{}, fmt.Errorf("%w: %q has IndexIDs %t, which is permanent", ports.ErrQueueMismatch, r.Queue, q.IndexIDs)
+	}
+	err = s.eachShard(ctx, q, func(shard core.Shard) call {
+		return call{openScript, s.someKeys(shard, keyMeta), []any{q.Shards, q.Generation, flag(q.IndexIDs), flag(q.Paused), q.version}, false}
+	}, nil)
+	return ports.DeclareReply{Generation: q.Generation}, err
+}
+
+// together is how many shards' scripts go in one exchange.
+const together = 512
+
+// eachShard runs a script on every shard of a queue and hands the replies on, in
+// order. It ends with the first error.
+func (s *Store) eachShard(ctx context.Context, q record, on func(core.Shard) call, use func(core.Shard, any) error) error {
+	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), together) {
+		calls := make([]call, len(shards))
+		for i, shard := range shards {
+			calls[i] = on(shard)
+		}
+		for i, o := range s.runAll(ctx, calls) {
+			if o.err != nil {
+				return o.err
+			}
+			if use == nil {
+				continue
+			}
+			if err := use(shards[i], o.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Queues implements ports.Registry.
+func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	type found struct {
+		all map[string]string
+		err error
+	}
+	f, err := await(ctx, func() found {
+		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
+		return found{all, translate(err)}
+	})
+	if err = cmp.Or(err, f.err); err != nil {
+		return nil, err
+	}
+	queues := make([]ports.Queue, 0, len(f.all))
+	for name, text := range f.all {
+		q, err := parseRecord(name, text)
+		if err != nil {
+			return nil, err
+		}
+		queues = append(queues, q.Queue)
+	}
+	slices.SortFunc(queues, func(a, b ports.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	return queues, nil
+}
+
+// Pause implements ports.Operator.
+func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaused(ctx, name, true) }
+
+// Resume implements ports.Operator.
+func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
+
+// setPaused changes the queue's record, which orders such calls, and then the
+// shards'.
+func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
+	value, err := s.run(ctx, call{pauseScript, []string{s.queuesKey()}, []any{name, flag(paused)}, false})
+	if err != nil {
+		return err
+	}
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("%w: %q; declare it first", ports.ErrUnknownQueue, name)
+	}
+	q, err := parseRecord(name, text)
+	if err != nil {
+		return err
+	}
+	return s.eachShard(ctx, q, func(shard core.Shard) call {
+		return call{pauseShardScript, s.someKeys(shard, keyMeta, keyReady), []any{flag(paused), q.version, s.channel(shard)}, false}
+	}, nil)
+}

@@ -1,0 +1,131 @@
+package redis
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Flags of a record; lua/prelude.lua says what a record is.
+const (
+	flagWide = 1 << iota
+	flagMany
+	flagTagged
+	flagFirst
+	flagFailed
+)
+
+// errRecord is a record that no script of ours has written.
+var errRecord = errors.New("redis: a record can't be read; was it written by something else?")
+
+// appendRecord appends the record of a fresh job that is due now.
+func appendRecord(b []byte, p *core.Payload) []byte {
+	score, flags := core.NormalScore(p.Score), byte(0)
+	if len(p.Meta) > 0 {
+		flags = flagTagged
+	}
+	micros := math.Floor(float64(score*1e6) + 0.5)
+	if micros >= 0 && micros <= float64(core.MaxInstant) && micros/1e6 == score {
+		b = append(b, flags)
+		b = append(b, binary.BigEndian.AppendUint64(nil, uint64(micros))[1:]...)
+	} else {
+		b = append(b, flags|flagWide)
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(score))
+	}
+	if len(p.Meta) > 0 {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(p.Meta)))
+		b = append(b, p.Meta...)
+	}
+	return append(b, p.Data...)
+}
+
+// source reads what scripts return. After its end it gives zeros.
+type source struct {
+	rest string
+	bad  bool
+}
+
+func (s *source) take(n int) string {
+	if n < 0 || n > len(s.rest) {
+		s.rest, s.bad = "", true
+		return ""
+	}
+	taken := s.rest[:n]
+	s.rest = s.rest[n:]
+	return taken
+}
+
+// number is a whole number of n bytes, the first the highest.
+func (s *source) number(n int) uint64 {
+	var v uint64
+	for _, b := range []byte(s.take(n)) {
+		v = v<<8 | uint64(b)
+	}
+	return v
+}
+
+// sized is a text after its length in n bytes.
+func (s *source) sized(n int) string { return s.take(int(min(s.number(n), math.MaxInt32))) }
+
+func (s *source) instant() core.Instant { return core.Instant(s.number(8) & math.MaxInt64) }
+
+func (s *source) double() float64 { return math.Float64frombits(s.number(8)) }
+
+// job reads a record to its end.
+func (s *source) job(id string, at core.Instant) (core.Job, error) {
+	flags := s.number(1)
+	job := core.Job{ID: id, State: core.State{PerformAt: at, FirstPush: at, RetryCount: core.FreshRetryCount}}
+	var one core.Payload
+	switch {
+	case flags&flagMany != 0:
+	case flags&flagWide != 0:
+		one.Score = s.double()
+	default:
+		one.Score = float64(s.number(7)) / 1e6
+	}
+	if flags&flagFirst != 0 {
+		job.FirstPush = s.instant()
+	}
+	if flags&flagFailed != 0 {
+		job.RetryCount = int(int32(s.number(4)))
+		job.Recoveries = int(s.number(4))
+		job.Error = s.sized(4)
+	}
+	if flags&flagMany != 0 {
+		job.Payloads = s.payloads()
+	} else {
+		if flags&flagTagged != 0 {
+			one.Meta = bytesOf(s.sized(2))
+		}
+		one.Data = []byte(s.take(len(s.rest)))
+		job.Payloads = []core.Payload{one}
+	}
+	if s.bad || s.rest != "" {
+		return core.Job{}, errRecord
+	}
+	return job, nil
+}
+
+// payloads reads the list of a record of many.
+func (s *source) payloads() []core.Payload {
+	n := s.number(4)
+	var list []core.Payload
+	for ; n > 0 && !s.bad; n-- {
+		p := core.Payload{Score: s.double()}
+		data, meta := s.number(4), s.number(2)
+		p.Data = []byte(s.take(int(min(data, math.MaxInt32))))
+		p.Meta = bytesOf(s.take(int(meta)))
+		list = append(list, p)
+	}
+	return list
+}
+
+// bytesOf is nil for nothing.
+func bytesOf(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
+}

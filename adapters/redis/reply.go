@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// errReply is a reply that no script of ours gives.
+var errReply = errors.New("redis: a script's reply can't be read; does something stand between us and the server?")
+
+// reply reads the values that a script returned, one after another. After a value
+// of another kind than expected, and after the end, it gives zeros, and is bad.
+type reply struct {
+	values []any
+	bad    bool
+}
+
+func replyOf(value any) reply {
+	values, ok := value.([]any)
+	return reply{values: values, bad: !ok}
+}
+
+func (r *reply) next() any {
+	if len(r.values) == 0 {
+		r.bad = true
+		return nil
+	}
+	v := r.values[0]
+	r.values = r.values[1:]
+	return v
+}
+
+func (r *reply) text() string {
+	text, ok := r.next().(string)
+	r.bad = r.bad || !ok
+	return text
+}
+
+// maybe is a text, or not ok for nil.
+func (r *reply) maybe() (text string, ok bool) {
+	v := r.next()
+	text, ok = v.(string)
+	r.bad = r.bad || !ok && v != nil
+	return text, ok
+}
+
+func (r *reply) int() int64 {
+	n, ok := r.next().(int64)
+	r.bad = r.bad || !ok
+	return n
+}
+
+// parsed is a whole number that comes as text.
+func (r *reply) parsed() int64 {
+	n, err := strconv.ParseInt(r.text(), 10, 64)
+	r.bad = r.bad || err != nil
+	return n
+}
+
+func (r *reply) list() reply {
+	inner := replyOf(r.next())
+	r.bad = r.bad || inner.bad
+	return inner
+}
+
+// more reports whether there are values left to read.
+func (r *reply) more() bool { return len(r.values) > 0 && !r.bad }
+
+// err is errReply if something could not be read.
+func (r *reply) err() error {
+	if r.bad {
+		return fmt.Errorf("%w", errReply)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// call is a script to run.
+type call struct {
+	script *script
+	keys   []string
+	args   []any
+	// once forbids the client to repeat it after an error of unknown outcome.
+	once bool
+}
+
+// outcome is what became of a call.
+type outcome struct {
+	value any
+	err   error
+}
+
+// onceCmd is a command that the client does not repeat.
+type onceCmd struct{ *goredis.Cmd }
+
+// NoRetry implements goredis.Cmder.
+func (onceCmd) NoRetry() bool { return true }
+
+// How long calls are repeated that the server has refused without running them,
+// and how long to wait in between, doubling.
+const (
+	refusedFor   = 5 * time.Second
+	firstBackoff = 2 * time.Millisecond
+	lastBackoff  = 100 * time.Millisecond
+)
+
+// run runs one script.
+func (s *Store) run(ctx context.Context, c call) (any, error) {
+	o := s.runAll(ctx, []call{c})[0]
+	return o.value, o.err
+}
+
+// runAll runs scripts in one exchange with each server they concern, in any
+// order. It returns when the context ends, whatever the server does.
+func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
+	if err := s.ready(ctx); err != nil {
+		return failed(len(calls), err)
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	outcomes, err := await(ctx, func() []outcome { return s.exchange(ctx, calls) })
+	if err != nil {
+		return failed(len(calls), err)
+	}
+	return outcomes
+}
+
+// await gives what do returns, or the context's error if that ends first; then
+// do ends by itself and nobody looks at what it returns.
+func await[T any](ctx context.Context, do func() T) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, translate(err)
+	}
+	if ctx.Done() == nil {
+		return do(), nil
+	}
+	done := make(chan T, 1)
+	go func() { done <- do() }()
+	select {
+	case v := <-done:
+		return v, nil
+	case <-ctx.Done():
+		return none, translate(ctx.Err())
+	}
+}
+
+func failed(n int, err error) []outcome {
+	outcomes := make([]outcome, n)
+	for i := range outcomes {
+		outcomes[i].err = err
+	}
+	return outcomes
+}
+
+// exchange sends calls until each has run or failed. One that the server does
+// not know is sent in full, and one that it refused, again after a while.
+func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
+	outcomes := make([]outcome, len(calls))
+	open := make([]int, len(calls))
+	for i := range open {
+		open[i] = i
+	}
+	full := false
+	for began, wait := time.Now(), firstBackoff; ; wait = min(2*wait, lastBackoff) {
+		s.send(ctx, calls, open, outcomes, full)
+		full = false
+		refusals := 0
+		var left []int
+		for _, i := range open {
+			switch err := outcomes[i].err; {
+			case goredis.HasErrorPrefix(err, "NOSCRIPT"):
+				full = true
+				left = append(left, i)
+			case refused(err) && time.Since(began) < refusedFor:
+				refusals++
+				left = append(left, i)
+			}
+		}
+		if open = left; len(open) == 0 || refusals > 0 && !sleep(ctx, wait) {
+			break
+		}
+	}
+	for i := range outcomes {
+		outcomes[i].err = translate(outcomes[i].err)
+	}
+	return outcomes
+}
+
+// send sends the calls that are open, by themselves or as a pipeline.
+func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
+	cmds := make([]*goredis.Cmd, len(open))
+	var pipe goredis.Pipeliner
+	if len(open) > 1 {
+		pipe = s.client.Pipeline()
+	}
+	for k, i := range open {
+		cmds[k] = command(ctx, &calls[i], full)
+		var cmd goredis.Cmder = cmds[k]
+		if calls[i].once {
+			cmd = onceCmd{cmds[k]}
+		}
+		if pipe != nil {
+			_ = pipe.Process(ctx, cmd)
+		} else {
+			_ = s.client.Process(ctx, cmd)
+		}
+	}
+	if pipe != nil {
+		_, _ = pipe.Exec(ctx)
+	}
+	for k, i := range open {
+		outcomes[i].value, outcomes[i].err = cmds[k].Result()
+	}
+}
+
+// command is EVALSHA, or EVAL in full.
+func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
+	args := make([]any, 3, 3+len(c.keys)+len(c.args))
+	args[0], args[1], args[2] = "evalsha", c.script.sha, len(c.keys)
+	if full {
+		args[0], args[1] = "eval", c.script.text
+	}
+	for _, key := range c.keys {
+		args = append(args, key)
+	}
+	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
+	cmd.SetFirstKeyPos(3)
+	return cmd
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// refusals are how the errors begin with which a server refuses a script before
+// it has written anything.
+var refusals = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY"}
+
+// notLocal is in the error of a script that reached for a key which has gone to
+// another server. Our scripts read before they write, so they have not.
+const notLocal = "access a non local key"
+
+func refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, prefix := range refusals {
+		if goredis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return strings.Contains(err.Error(), notLocal)
+}
+
+// translate makes the driver's error one of the port's. What is unknown stays
+// so, and loses its type.
+func translate(err error) error {
+	switch {
+	case err == nil || errors.Is(err, goredis.Nil):
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("redis: the call was given up: %w", ending(err))
+	case goredis.HasErrorPrefix(err, "OOM"):
+		return fmt.Errorf("%w: Redis is at its maxmemory; let servers drain the queue, or raise it", ports.ErrFull)
+	}
+	return fmt.Errorf("redis: %v", err)
+}
+
+// ending is the context's error that another wraps.
+func ending(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return context.DeadlineExceeded
+}

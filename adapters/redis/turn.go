@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Turn implements ports.Consumer.
+func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.TurnReply{}, err
+	}
+	args, err := turnArgs(&r, s.now())
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
+	value, err := s.run(ctx, call{script: turnScript, keys: s.firstKeys(r.Lease.Shard, allKeys), args: args})
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
+	reply := replyOf(value)
+	switch status := reply.text(); status {
+	case "ok", "again":
+		return turned(&reply, &r, status == "again")
+	case "unknown":
+		return ports.TurnReply{}, s.absent(ctx, r.Lease.Shard)
+	case "lost":
+		return ports.TurnReply{}, leaseLost(r.Lease)
+	case "stale":
+		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v after turn %d; drop it",
+			ports.ErrStaleTurn, r.Number, r.Lease.Shard, reply.int())
+	case "ahead":
+		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
+			ports.ErrLeaseLost, r.Number, r.Lease.Shard, reply.int())
+	}
+	return ports.TurnReply{}, errReply
+}
+
+// turnArgs are the script's ARGV.
+func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
+	by, err := claimer(r)
+	if err != nil {
+		return nil, err
+	}
+	b := r.Budget()
+	perJob, size := b.PerJob, b.Bytes
+	if perJob <= 0 {
+		perJob = core.MaxTurnPayloads
+	}
+	if size <= 0 {
+		size = core.DefaultTurnBytes
+	}
+	args := make([]any, 0, 11+3*len(r.Settle))
+	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
+		max(0, min(b.Jobs, core.MaxTurnJobs)), perJob, size,
+		markText(core.Mark{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
+	var mark core.Mark
+	var text string
+	for i := range r.Settle {
+		x := &r.Settle[i]
+		if text == "" || x.Mark != mark {
+			mark, text = x.Mark, markText(x.Mark)
+		}
+		args = append(args, x.ID, text, settlementText(x))
+	}
+	return args, nil
+}
+
+// Bits of what a settlement's text begins with.
+const (
+	settledProcessed = 1 << iota
+	settledFailed
+	settledParts
+)
+
+// plainTexts are the settlements that leave nothing, by those bits.
+var plainTexts = [...]string{"\x00", "\x01", "\x02", "\x03"}
+
+// settlementText is what becomes of a claimed job, for the script.
+func settlementText(x *core.Settlement) string {
+	code := flag(x.Processed)*settledProcessed + flag(x.Failed)*settledFailed
+	if x.Plain() {
+		return plainTexts[code]
+	}
+	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
+	b = append(b, byte(code|settledParts), byte(x.Rest), byte(flag(x.PutBack.SameTime)))
+	// Beyond what an instant can hold, a delay is as good as its limit.
+	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
+	b = binary.BigEndian.AppendUint64(b, uint64(delay))
+	b = binary.BigEndian.AppendUint32(b, uint32(int32(x.PutBack.RetryCount)))
+	b = binary.BigEndian.AppendUint32(b, uint32(x.PutBack.Recoveries))
+	for _, text := range []string{x.PutBack.Error, x.BuryError} {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
+		b = append(b, text...)
+	}
+	count := len(b)
+	b = binary.BigEndian.AppendUint32(b, 0)
+	for _, e := range x.Except {
+		if e.Position < 0 || e.Position >= core.MaxTurnPayloads {
+			continue // no claimed job has it
+		}
+		b = binary.BigEndian.AppendUint32(b, uint32(e.Position))
+		b = append(b, byte(e.Disposition))
+		binary.BigEndian.PutUint32(b[count:], binary.BigEndian.Uint32(b[count:])+1)
+	}
+	return string(b)
+}
+
+// turned reads the reply of a turn that was carried out, or of its repeat.
+func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, error) {
+	t := ports.TurnReply{Last: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int()), Paused: r.int() == 1, Head: r.head()}
+	skipped, claims, cancels := r.list(), r.list(), r.list()
+	for skipped.more() {
+		t.Skipped = append(t.Skipped, int(skipped.int()))
+	}
+	if n := len(claims.values); n > 0 {
+		t.Claims = make([]core.Claim, 0, n/2)
+	}
+	mark := core.Mark{Token: request.Lease.Token, Number: request.Number}
+	for claims.more() {
+		id := claims.text()
+		s := source{rest: claims.text()}
+		job, err := s.job(id, s.instant())
+		if err != nil {
+			return ports.TurnReply{}, err
+		}
+		t.Claims = append(t.Claims, core.Claim{Job: job, Mark: mark})
+	}
+	if again { // they come in no order
+		slices.SortFunc(t.Claims, func(a, b core.Claim) int {
+			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
+		})
+	}
+	var err error
+	if t.Cancels, err = parseCancels(&cancels); err != nil {
+		return ports.TurnReply{}, err
+	}
+	r.bad = r.bad || skipped.bad || claims.bad
+	return t, r.err()
+}
