@@ -14,7 +14,8 @@ var (
 	// ErrInvalidQueue is a queue with options that can't be, from every push to it
 	// and from Run.
 	ErrInvalidQueue = core.ErrInvalidQueue
-	// ErrInvalidOptions is a server with options that can't be, from Run.
+	// ErrInvalidOptions is a server, a list or an action with options that can't
+	// be.
 	ErrInvalidOptions = errors.New("invalid options")
 	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore and ErrInvalidTime are
 	// pushes that RULES 1 refuses. Nothing of such a push is stored.

@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-var boom = errors.New("boom")
+var errBoom = errors.New("boom")
 
 // fate is where a job is after its execution, in short.
 func fate(t *testing.T, store *memory.Store, queue, id string) string {
@@ -56,17 +56,17 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 		failed  int64
 	}{
 		{"nil is done", nil, 5, "", 0},
-		{"an error is retried with backoff", boom, 5, `queued [1 2 3], retry 0, in 1m0s, error "boom"`, 1},
-		{"without retries the first payload is buried", boom, skein.NoRetries, `queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`, 1},
-		{"bury", skein.Bury(boom), 5, `dead [1 2 3], error "boom"`, 1},
-		{"bury, wrapped", wrap(skein.Bury(boom)), 5, `dead [1 2 3], error "indexing: bury: boom"`, 1},
+		{"an error is retried with backoff", errBoom, 5, `queued [1 2 3], retry 0, in 1m0s, error "boom"`, 1},
+		{"without retries the first payload is buried", errBoom, skein.NoRetries, `queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`, 1},
+		{"bury", skein.Bury(errBoom), 5, `dead [1 2 3], error "boom"`, 1},
+		{"bury, wrapped", wrap(skein.Bury(errBoom)), 5, `dead [1 2 3], error "indexing: bury: boom"`, 1},
 		{"bury without a reason", skein.Bury(nil), 5, `dead [1 2 3], error "no reason given"`, 1},
 		{"snooze", skein.Snooze(time.Hour), 5, `queued [1 2 3], retry -1, in 1h0m0s, error ""`, 0},
 		{"snooze, wrapped", wrap(skein.Snooze(time.Hour)), 5, `queued [1 2 3], retry -1, in 1h0m0s, error ""`, 0},
-		{"retry in", skein.RetryIn(time.Hour, boom), 5, `queued [1 2 3], retry 0, in 1h0m0s, error "boom"`, 1},
-		{"retry in counts as a retry", skein.RetryIn(time.Hour, boom), skein.NoRetries, `queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`, 1},
-		{"bury comes before the others", errors.Join(skein.Snooze(1), skein.RetryIn(1, boom), skein.Bury(boom)), 5, `dead [1 2 3], error "snooze for 1ns\nretry in 1ns: boom\nbury: boom"`, 1},
-		{"retry in comes before snooze", errors.Join(skein.Snooze(1), skein.RetryIn(time.Second, boom)), 5, `queued [1 2 3], retry 0, in 1s, error "snooze for 1ns\nretry in 1s: boom"`, 1},
+		{"retry in", skein.RetryIn(time.Hour, errBoom), 5, `queued [1 2 3], retry 0, in 1h0m0s, error "boom"`, 1},
+		{"retry in counts as a retry", skein.RetryIn(time.Hour, errBoom), skein.NoRetries, `queued [2 3], retry -1, in 1h0m0s, error "boom"; dead [1], error "boom"`, 1},
+		{"bury comes before the others", errors.Join(skein.Snooze(1), skein.RetryIn(1, errBoom), skein.Bury(errBoom)), 5, `dead [1 2 3], error "snooze for 1ns\nretry in 1ns: boom\nbury: boom"`, 1},
+		{"retry in comes before snooze", errors.Join(skein.Snooze(1), skein.RetryIn(time.Second, errBoom)), 5, `queued [1 2 3], retry 0, in 1s, error "snooze for 1ns\nretry in 1s: boom"`, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,9 +108,9 @@ func TestAPanicIsAFailureWithItsStack(t *testing.T) {
 		}
 	}
 	o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{note}}
-	runDue(t, store, o, q.Handler(func(context.Context, string, []string) error { panic(boom) }))
+	runDue(t, store, o, q.Handler(func(context.Context, string, []string) error { panic(errBoom) }))
 	var caught *skein.PanicError
-	if !errors.As(seen, &caught) || !errors.Is(seen, boom) {
+	if !errors.As(seen, &caught) || !errors.Is(seen, errBoom) {
 		t.Errorf("middleware saw %v, want a PanicError around what was thrown", seen)
 	}
 	text := lastError(t, store, "a")
@@ -169,7 +169,7 @@ func TestAJobHandlerSeesItsJob(t *testing.T) {
 			seen = append(seen, skein.Job[int]{
 				ID: j.ID, PerformAt: j.PerformAt, FirstPush: j.FirstPush, Retries: j.Retries, LastError: j.LastError,
 			})
-			return boom
+			return errBoom
 		})
 		runDue(t, store, skein.ServerOptions{}, h)
 		time.Sleep(time.Hour)
@@ -194,14 +194,14 @@ func TestPayloadsCanBeSettledByThemselves(t *testing.T) {
 	}{
 		{"one is done and the rest fails", func(j *skein.Job[int]) error {
 			j.Payloads[1].Done()
-			return boom
+			return errBoom
 		}, `queued [1 3], retry 0, in 1h0m0s, error "boom"`},
 		{"one is buried and the rest is done", func(j *skein.Job[int]) error {
 			j.Payloads[1].Bury(errors.New("not this one"))
 			return nil
 		}, `dead [2], error "not this one"`},
 		{"the last mark counts", func(j *skein.Job[int]) error {
-			j.Payloads[1].Bury(boom)
+			j.Payloads[1].Bury(errBoom)
 			j.Payloads[1].Done()
 			return nil
 		}, ""},
@@ -209,7 +209,7 @@ func TestPayloadsCanBeSettledByThemselves(t *testing.T) {
 			j.Payloads[2].Done()
 			j.Payloads[0].Bury(nil)
 			j.Payloads[1].Done()
-			return boom
+			return errBoom
 		}, `dead [1], error "no reason given"`},
 		{"done, and the rest snoozes", func(j *skein.Job[int]) error {
 			j.Payloads[0].Done()
@@ -248,7 +248,7 @@ func TestABatchHandlerSettlesJobByJob(t *testing.T) {
 				case "done":
 					j.Settle(nil)
 				case "failed":
-					j.Settle(boom)
+					j.Settle(errBoom)
 				}
 			}
 			return skein.Snooze(time.Minute)
@@ -275,7 +275,7 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 				joined = next(ctx, b)
 				for i := range b.Jobs {
 					if b.Jobs[i].ID == "c" {
-						b.Jobs[i].Settle(skein.Bury(boom))
+						b.Jobs[i].Settle(skein.Bury(errBoom))
 					}
 				}
 				return nil
@@ -287,7 +287,7 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 			case "a":
 				panic("in a")
 			case "c":
-				return boom
+				return errBoom
 			}
 			return nil
 		}))
@@ -296,7 +296,7 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 		}
 		equal(t, "b", fate(t, store, "q", "b"), "")
 		equal(t, "c, as the middleware settled it", fate(t, store, "q", "c"), `dead [1], error "boom"`)
-		if !errors.Is(joined, boom) || !strings.Contains(fmt.Sprint(joined), `job "a": panic`) {
+		if !errors.Is(joined, errBoom) || !strings.Contains(fmt.Sprint(joined), `job "a": panic`) {
 			t.Errorf("the middleware saw %v, want the errors of a and c", joined)
 		}
 	})

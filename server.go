@@ -160,8 +160,10 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // RunDue works what is due, and what becomes due meanwhile, and returns when
 // there is nothing left, or when ctx ends and the current batch has ended with it
-// as in Run. It runs one batch at a time in the caller's goroutine, for programs
-// that are started now and then, and for tests. It returns how many jobs ran.
+// as in Run. It runs one batch at a time in the caller's goroutine, shard after
+// shard whatever the Scheduler, for programs that are started now and then, and
+// for tests. It learns of a cancelled job only between batches. It returns how
+// many jobs ran.
 //
 // Unlike Run it may be called again and again, and it gives up at the first error
 // of the store, such as a shard that another server works.

@@ -196,21 +196,25 @@ func TestEachServerOptionCounts(t *testing.T) {
 		{"Scheduler", func(t *testing.T, store *memory.Store) {
 			low := skein.NewQueue("low", skein.QueueOptions[string]{Shards: 1})
 			high := skein.NewQueue("high", skein.QueueOptions[string]{Shards: 1})
-			for _, id := range []string{"1", "2"} {
-				push(t, store, low, "low "+id, "x")
-			}
-			time.Sleep(time.Second)
-			for _, id := range []string{"1", "2"} {
-				push(t, store, high, "high "+id, "x")
-			}
 			var order []string
 			note := func(_ context.Context, id string, _ []string) error {
 				order = append(order, id)
+				time.Sleep(time.Second)
 				return nil
 			}
 			o := skein.ServerOptions{Lanes: 1, Scheduler: skein.StrictBy("high", "low"), Logger: quiet}
-			run(t, skein.NewServer(store, o, low.Handler(note), high.Handler(note)), func() { time.Sleep(time.Minute) })
-			equal(t, "order", order, []string{"high 1", "high 2", "low 1", "low 2"})
+			run(t, skein.NewServer(store, o, low.Handler(note), high.Handler(note)), func() {
+				synctest.Wait() // both shards are this server's now
+				for _, id := range []string{"low 1", "low 2"} {
+					push(t, store, low, id, "x")
+				}
+				time.Sleep(time.Millisecond)
+				for _, id := range []string{"high 1", "high 2"} {
+					push(t, store, high, id, "x")
+				}
+				time.Sleep(time.Minute)
+			})
+			equal(t, "order", order, []string{"low 1", "high 1", "high 2", "low 2"})
 		}},
 		{"Middleware", func(t *testing.T, store *memory.Store) {
 			push(t, store, queue, "a", "x", skein.Score(1))

@@ -22,6 +22,25 @@ const (
 	Dropped
 )
 
+// String is the kind in a word, such as for metrics.
+func (k OutcomeKind) String() string {
+	switch k {
+	case Done:
+		return "done"
+	case Failed:
+		return "failed"
+	case Buried:
+		return "buried"
+	case Snoozed:
+		return "snoozed"
+	case Untouched:
+		return "untouched"
+	case Dropped:
+		return "dropped"
+	}
+	return "undecided"
+}
+
 // PayloadOutcome is a mark on one payload: done, or buried for a reason.
 type PayloadOutcome struct {
 	// Position is the payload's place in the claimed job.

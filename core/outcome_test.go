@@ -252,3 +252,12 @@ func TestRecover(t *testing.T) {
 		})
 	}
 }
+
+func TestOutcomeKindsHaveNames(t *testing.T) {
+	want := []string{"undecided", "done", "failed", "buried", "snoozed", "untouched", "dropped", "undecided"}
+	for kind, name := range want {
+		if got := core.OutcomeKind(kind).String(); got != name {
+			t.Errorf("kind %d is %q, want %q", kind, got, name)
+		}
+	}
+}
