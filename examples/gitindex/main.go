@@ -2,6 +2,7 @@
 // result, which proves that events of one id are handled in order:
 //
 //	go run ./examples/gitindex -repo DIR -fail 0.05
+//	go run ./examples/gitindex -repo DIR -fail 0.05 -store redis://localhost:6379
 //
 // It pushes one event for each file that a commit of the first-parent history
 // changed; the id is the path. Handlers keep an index of what each path holds,
@@ -24,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/command"
 )
 
@@ -35,7 +37,7 @@ const (
 
 // options are the flags.
 type options struct {
-	dir                string
+	dir, store         string
 	lanes              int
 	fail, panics, slow float64
 	seed               uint64
@@ -106,6 +108,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("gitindex", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.dir, "repo", ".", "a directory in a git repository, or a bare one")
+	flags.StringVar(&o.store, "store", "memory://", "where the jobs are kept: "+backends.Usage)
 	flags.IntVar(&o.lanes, "lanes", 8, "how many handlers run at once")
 	flags.Float64Var(&o.fail, "fail", 0, "the share of handler calls that fail")
 	flags.Float64Var(&o.panics, "panic", 0, "the share of handler calls that panic")

@@ -2,22 +2,26 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/internal/backends"
 )
 
-// changes is the queue: its ids are paths. Retries come soon and never end,
-// since an event in the morgue would break its path's chain.
-var changes = skein.NewQueue[Event]("gitindex", skein.QueueOptions[Event]{
-	Shards:     24,
-	BatchSize:  50,
-	MaxRetries: 1_000_000,
-	Backoff:    func(int) time.Duration { return 5 * time.Millisecond },
-})
+// newQueue is a queue whose ids are paths, of a name of its own: what an earlier
+// run left in a shared store is none of this one's. Retries come soon and never
+// end, since an event in the morgue would break its path's chain.
+func newQueue() *skein.Queue[Event] {
+	return skein.NewQueue("gitindex-"+rand.Text()[:8], skein.QueueOptions[Event]{
+		Shards:     24,
+		BatchSize:  50,
+		MaxRetries: 1_000_000,
+		Backoff:    func(int) time.Duration { return 5 * time.Millisecond },
+	})
+}
 
 // chunk is how many events one push carries.
 const chunk = 500
@@ -29,6 +33,8 @@ const maxBacklog = 100_000
 // replay pushes a repository's history and handles it, both at once.
 type replay struct {
 	repo   repository
+	store  string
+	queue  *skein.Queue[Event]
 	lanes  int
 	index  *index
 	faults *faults
@@ -40,6 +46,8 @@ type replay struct {
 func newReplay(repo repository, o options) *replay {
 	r := &replay{
 		repo:   repo,
+		store:  o.store,
+		queue:  newQueue(),
 		lanes:  o.lanes,
 		index:  newIndex(),
 		faults: newFaults(o.fail, o.panics, o.slow, o.seed),
@@ -52,8 +60,11 @@ func newReplay(repo repository, o options) *replay {
 // run returns when all events are handled and the server has drained. A context
 // that ends stops the pushing; the error is then its cause.
 func (r *replay) run(ctx context.Context) error {
-	store := memory.New(memory.Options{})
-	server := skein.NewServer(store, skein.ServerOptions{Lanes: r.lanes}, changes.Handler(r.handle))
+	store, closeStore, err := backends.Open(r.store)
+	if err != nil {
+		return err
+	}
+	server := skein.NewServer(store, skein.ServerOptions{Lanes: r.lanes}, r.queue.Handler(r.handle))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
@@ -61,13 +72,16 @@ func (r *replay) run(ctx context.Context) error {
 		defer cancel()
 		served <- server.Run(ctx)
 	}()
-	err := r.push(ctx, skein.NewClient(store, skein.ClientOptions{}))
+	err = r.push(ctx, skein.NewClient(store, skein.ClientOptions{}))
 	if err == nil {
 		err = r.tally.await(ctx, 0)
 	}
 	cancel()
 	if serveErr := <-served; serveErr != nil {
 		return fmt.Errorf("serve: %w", serveErr)
+	}
+	if closeErr := closeStore(); err == nil {
+		err = closeErr
 	}
 	if errors.Is(err, context.Canceled) {
 		return context.Cause(ctx)
@@ -84,7 +98,7 @@ func (r *replay) push(ctx context.Context, client *skein.Client) error {
 			return err
 		}
 		r.tally.pushing(len(entries), commits)
-		err := changes.PushMany(ctx, client, entries)
+		err := r.pushChunk(ctx, client, entries)
 		entries = entries[:0]
 		return err
 	}
@@ -107,4 +121,34 @@ func (r *replay) push(ctx context.Context, client *skein.Client) error {
 	}
 	commits = r.repo.commits
 	return flush()
+}
+
+// pushTries is how often a push is tried whose outcome is unknown, a second
+// apart at the end. What was stored after all is merged, or handled again,
+// which the index notices.
+const pushTries = 20
+
+// pushChunk pushes until the store has it.
+func (r *replay) pushChunk(ctx context.Context, client *skein.Client, entries []skein.Entry[Event]) error {
+	for try := 1; ; try++ {
+		err := r.queue.PushMany(ctx, client, entries)
+		if err == nil || try == pushTries || refused(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(time.Second, time.Duration(try*try)*5*time.Millisecond)):
+		}
+	}
+}
+
+// refused reports whether pushing again can't help.
+func refused(err error) bool {
+	for _, final := range []error{skein.ErrInvalidQueue, skein.ErrInvalidID, skein.ErrInvalidPayload, skein.ErrShardCountMismatch} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
 }

@@ -46,7 +46,7 @@ func replayWith(ctx context.Context, t *testing.T, wrap func(handler) handler) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReplay(repo, options{lanes: 4})
+	r := newReplay(repo, options{store: "memory://", lanes: 4})
 	r.handle = r.tally.wrap(wrap(r.index.handle))
 	var stdout, stderr bytes.Buffer
 	status = perform(ctx, r, &stdout, &stderr)
