@@ -145,7 +145,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 	for some := range slices.Chunk(shards, together) {
 		calls := make([]call, len(some))
 		for i, shard := range some {
-			calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims), args: []any{s.now()}}
+			calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: []any{s.now()}}
 		}
 		for i, o := range s.runAll(ctx, calls) {
 			now, head, err := o.head()

@@ -23,3 +23,7 @@ func redisFactory(client goredis.UniversalClient) conformance.Factory {
 func TestRedisConformance(t *testing.T) {
 	conformance.Run(t, redisFactory(testservers.Redis(t)))
 }
+
+func TestRedisClusterConformance(t *testing.T) {
+	conformance.Run(t, redisFactory(testservers.RedisCluster(t)))
+}

@@ -5,6 +5,7 @@
 --   given (1 or 0); then the ids
 -- Returns {'ok', now, handled, more} or {'unknown'}
 
+local E = entities()
 local now, most, given = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 local meta = call('HMGET', META, 'shards', 'index')
 if not meta[1] then return {'unknown'} end
@@ -16,8 +17,8 @@ else
   if call('ZCARD', RTIME) > most then more = 1 end
 end
 local handled = 0
-for _, e in pairs(load(ids, fetch('HMGET', JOBS, ids))) do
-  remove(e, meta[2] == '1')
+for _, e in pairs(E.load(ids, fetch('HMGET', JOBS, ids))) do
+  E.remove(e, meta[2] == '1')
   handled = handled + 1
 end
 write()

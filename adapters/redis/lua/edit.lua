@@ -5,21 +5,22 @@
 -- ARGV: 1 now or '', 2 id, 3 old data, 4 new data
 -- Returns {'ok', now, handled} or {'unknown'}
 
+local E = entities()
 local now, id, old, new = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 if not call('HGET', META, 'shards') then return {'unknown'} end
-local e = load_dead({id})[id]
+local e = E.load_dead({id})[id]
 local edited
-for _, p in ipairs(e and first(e, LIMIT) or {}) do if p.data == old then edited = p end end
+for _, p in ipairs(e and E.first(e, LIMIT) or {}) do if p.data == old then edited = p end end
 if not edited then return {'ok', now, 0, 0} end
 
 local p = {score = edited.score, data = new, meta = edited.meta}
 e.job.at, e.job.first = now, now
 if old ~= new and e.job.many then
   e.taken = {edited}
-  unite(e, {p})
+  E.unite(e, {p})
 elseif old ~= new then
   e.job.list = {p}
 end
-keep_dead(e)
+E.keep_dead(e)
 write()
 return {'ok', now, 1, 0}

@@ -8,6 +8,7 @@
 --   each entry: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more} or {'unknown'}
 
+local E = entities()
 local now, revive, most = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3])
 local meta = call('HMGET', META, 'shards', 'index', 'paused')
 if not meta[1] then return {'unknown'} end
@@ -34,13 +35,13 @@ else
   for _, id in ipairs(found) do refer(id) end
 end
 
-local deads = load_dead(ids)
-local queued = revive and load(ids, fetch('HMGET', JOBS, ids)) or {}
+local deads = E.load_dead(ids)
+local queued = revive and E.load(ids, fetch('HMGET', JOBS, ids)) or {}
 
--- taken parts the payloads that a reference names from those that stay.
+-- part parts the payloads that a reference names from those that stay.
 local function part(e, names)
   local taken, left = {}, {}
-  for _, p in ipairs(e.left or first(e, LIMIT)) do
+  for _, p in ipairs(e.left or E.first(e, LIMIT)) do
     if not names or names[p.data] then taken[#taken + 1] = p else left[#left + 1] = p end
   end
   return taken, left
@@ -49,13 +50,13 @@ end
 local function requeue(id, payloads)
   local e = queued[id]
   if not e then
-    e = {id = id, area = queue, job = {at = now, first = now, retry = -1, recoveries = 0, error = '',
+    e = {id = id, area = E.queue, job = {at = now, first = now, retry = -1, recoveries = 0, error = '',
       list = {}, many = false, tagged = false}}
     queued[id] = e
   end
   e.job.at, e.job.retry, e.job.error, e.changed = now, -1, '', true
   e.job.first = math.min(e.job.first, now)
-  unite(e, payloads)
+  E.unite(e, payloads)
 end
 
 local handled = 0
@@ -71,13 +72,13 @@ for _, ref in ipairs(refs) do
   end
 end
 for _, e in pairs(deads) do
-  if e.left and #e.left == 0 then remove_dead(e) elseif e.left then keep(e) end
+  if e.left and #e.left == 0 then E.remove_dead(e) elseif e.left then E.keep(e) end
 end
 local ready = false
 for id, e in pairs(queued) do
   if e.changed then
     local place = e.old and e.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
-    enqueue(e, place, meta[2] == '1')
+    E.enqueue(e, place, meta[2] == '1')
     ready = ready or place == READY
   end
 end

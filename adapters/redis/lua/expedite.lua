@@ -5,6 +5,7 @@
 --   given (1 or 0); then the ids
 -- Returns {'ok', now, handled, more} or {'unknown'}
 
+local E = entities()
 local now, most, given = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 local meta = call('HMGET', META, 'shards', 'paused')
 if not meta[1] then return {'unknown'} end
@@ -34,10 +35,10 @@ else
   for i = #ids, most + 1, -1 do ids[i] = nil end
 end
 local handled, ready = 0, false
-for _, e in pairs(load(ids, fetch('HMGET', JOBS, ids))) do
+for _, e in pairs(E.load(ids, fetch('HMGET', JOBS, ids))) do
   if e.job.at > now then
     e.job.at, handled = now, handled + 1
-    enqueue(e, e.old.place, false)
+    E.enqueue(e, e.old.place, false)
     ready = ready or e.old.place == READY
   end
 end

@@ -1,20 +1,20 @@
 #!lua flags=no-writes
 -- Tells when the shard could next give a job.
--- KEYS: meta jobs ready claims
+-- KEYS: meta jobs ready claims lease
 -- ARGV: 1 now or ''
 -- Returns {'ok', now, due or -1} or {'unknown'}
 
-local META, JOBS, READY, CLAIMS = unpack(KEYS)
+local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
 local RECOVERED = 32 -- a flag of the record, see the prelude
 local now = tonumber(ARGV[1])
 if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local meta = redis.call('HMGET', META, 'shards', 'paused', 'recovered')
+local meta = redis.call('HMGET', META, 'shards', 'paused')
 if not meta[1] then return {'unknown'} end
 local head = redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-if not head[1] or meta[2] == '1' or tonumber(meta[3] or 0) > 0 then return {'ok', now, -1} end
+if not head[1] or meta[2] == '1' or tonumber(redis.call('HGET', LEASE, 'recovered') or 0) > 0 then return {'ok', now, -1} end
 if redis.call('HLEN', CLAIMS) > 0 then
   local rec = redis.call('HGET', JOBS, head[1])
   if bit.band(string.byte(rec), RECOVERED) > 0 then return {'ok', now, -1} end

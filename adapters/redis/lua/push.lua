@@ -6,6 +6,7 @@
 --   +delay), record of a job that is due now
 -- Returns {'ok', now}, {'unknown'}, {'mismatch', shards, generation}
 
+local ARGV = ARGV
 local now, shards, generation = clock(ARGV[1]), ARGV[2], ARGV[3]
 local rule, limit = ARGV[4], tonumber(ARGV[5])
 local meta = call('HMGET', META, 'shards', 'generation', 'index', 'paused')
@@ -30,61 +31,64 @@ end
 local ids, new = {}, {}
 for i = 6, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
 local recs = fetch('HMGET', JOBS, ids)
-local fresh, entities, merged = {}, {}, false
+local position, merged = {}, {} -- of new jobs, and of all other entries
 for n, id in ipairs(ids) do
-  if recs[n] then merged = true
-  elseif not fresh[id] then fresh[id] = 0; new[#new + 1] = id end
+  if recs[n] or position[id] then merged[#merged + 1] = n
+  else
+    position[id] = n
+    new[#new + 1] = id
+  end
 end
-if merged then entities = load(ids, recs) end
 
--- A job that its claim still keeps from running is parked.
+-- A job whose id is claimed is parked.
 local claimed = {}
 if #new > 0 and call('HLEN', CLAIMS) > 0 then
-  if #new > 4 then claimed = fetch('HMGET', CLAIMS, new) end
+  local found = #new > 4 and fetch('HMGET', CLAIMS, new)
   for i, id in ipairs(new) do
-    if #new <= 4 then claimed[i] = call('HEXISTS', CLAIMS, id) == 1 end
-    claimed[id] = claimed[i] and true or false
+    claimed[id] = found and found[i] or not found and call('HEXISTS', CLAIMS, id) == 1
   end
 end
 
-for n, id in ipairs(ids) do
-  local when, rec, e = instant(ARGV[3 * n + 4]), ARGV[3 * n + 5], entities[id]
-  if e then
-    merge(e.job, when)
-    unite(e, decode(rec, now).list)
-  elseif fresh[id] == 0 then
-    fresh[id] = {at = when, rec = rec}
-  else -- twice in one push
-    e = {id = id, area = queue, job = decode(fresh[id].rec, fresh[id].at)}
+local E = #merged > 0 and entities()
+local there = E and E.load(ids, recs) or {}
+for _, n in ipairs(merged) do
+  local id = ids[n]
+  local e, first = there[id], position[id]
+  if not e then -- the second of an id that was not queued
+    e = {id = id, area = E.queue, job = E.decode(ARGV[3 * first + 5], instant(ARGV[3 * first + 4]))}
     e.job.first = now
-    merge(e.job, when)
-    unite(e, decode(rec, now).list)
-    entities[id] = e
+    there[id] = e
   end
+  merge(e.job, instant(ARGV[3 * n + 4]))
+  E.unite(e, E.decode(ARGV[3 * n + 5], now).list)
 end
 
-local soonest = math.huge
+-- late is a record whose FirstPush is not its time: it follows the score.
+local function late(rec)
+  local flags = byte(rec)
+  local head = band(flags, WIDE) > 0 and 9 or 8
+  return char(flags + FIRST) .. sub(rec, 2, head) .. pack('>I8', now) .. sub(rec, head + 1)
+end
+
+local soonest, due = math.huge, string.format('%.0f', now)
 for _, id in ipairs(new) do
-  local job, place = fresh[id], claimed[id] and PARKED or READY
-  if entities[id] then
-    enqueue(entities[id], place, index)
-    job.at = entities[id].job.at
+  local e, n = there[id], position[id]
+  local place, when, at = claimed[id] and PARKED or READY, ARGV[3 * n + 4], now
+  if e then
+    E.enqueue(e, place, index)
+    at = e.job.at
   else
-    if job.at ~= now then -- FirstPush follows the score
-      local flags = byte(job.rec)
-      local head = band(flags, WIDE) > 0 and 9 or 8
-      job.rec = char(flags + FIRST) .. sub(job.rec, 2, head) .. pack('>I8', now) .. sub(job.rec, head + 1)
-    end
-    hset(JOBS, id, job.rec)
-    zadd(place, job.at, id)
+    if when ~= '' then at = instant(when) end
+    hset(JOBS, id, at == now and ARGV[3 * n + 5] or late(ARGV[3 * n + 5]))
+    zadd(place, at == now and due or at, id)
     if index then zadd(BYID, 0, id) end
   end
-  if place == READY then soonest = math.min(soonest, job.at) end
+  if at < soonest and place == READY then soonest = at end
 end
-for id, e in pairs(entities) do
+for _, e in pairs(there) do
   if e.old then
-    enqueue(e, e.old.place, index)
-    if e.old.place == READY and e.job.at < e.old.at then soonest = math.min(soonest, e.job.at) end
+    E.enqueue(e, e.old.place, index)
+    if e.old.place == READY and e.job.at < e.old.at and e.job.at < soonest then soonest = e.job.at end
   end
 end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}

@@ -11,15 +11,14 @@ if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local meta = redis.call('HMGET', META, 'shards', 'processed', 'failed')
-if not meta[1] then return {'unknown'} end
+if not redis.call('HGET', META, 'shards') then return {'unknown'} end
 local oldest = -1
 for _, key in ipairs({READY, PARKED}) do
   local head = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   if head[1] and (oldest < 0 or tonumber(head[2]) < oldest) then oldest = tonumber(head[2]) end
 end
-local lease = redis.call('HMGET', LEASE, 'owner', 'token', 'expires', 'held')
+local lease = redis.call('HMGET', LEASE, 'owner', 'token', 'expires', 'held', 'processed', 'failed')
 local held = lease[4] == '1'
 return {'ok', now, redis.call('ZCARD', READY) + redis.call('ZCARD', PARKED), redis.call('ZCARD', RID),
-  redis.call('HLEN', CLAIMS), redis.call('HLEN', DEAD), tonumber(meta[2] or 0), tonumber(meta[3] or 0), oldest,
+  redis.call('HLEN', CLAIMS), redis.call('HLEN', DEAD), tonumber(lease[5] or 0), tonumber(lease[6] or 0), oldest,
   held and lease[1] or '', held and tonumber(lease[2]) or 0, held and tonumber(lease[3]) or 0}

@@ -1,0 +1,137 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// load is a queue that a benchmark fills and empties: ids of 12 bytes, each with
+// one payload of 100 bytes of its own.
+type load struct {
+	b      *testing.B
+	store  *redis.Store
+	queue  ports.DeclareRequest
+	pushed int
+}
+
+func newLoad(b *testing.B, client goredis.UniversalClient, shards int) *load {
+	b.Helper()
+	l := &load{
+		b:     b,
+		store: redis.New(client, redis.Options{Prefix: testservers.Prefix(b, client)}),
+		queue: ports.DeclareRequest{Queue: "orders", Shards: shards},
+	}
+	if _, err := l.store.Declare(b.Context(), l.queue); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// push pushes n new jobs in one call.
+func (l *load) push(n int) {
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		id := fmt.Sprintf("order-%06d", l.pushed%1_000_000)
+		score := float64(time.Now().UnixMicro()) / 1e6
+		data := strings.Repeat(strconv.Itoa(l.pushed%10), 88) + id
+		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}}
+		l.pushed++
+	}
+	_, err := l.store.Push(l.b.Context(), ports.PushRequest{Queue: l.queue.Queue, Shards: l.queue.Shards, Generation: 1, Entries: entries})
+	if err != nil {
+		l.b.Fatal(err)
+	}
+}
+
+func BenchmarkRedisPush(b *testing.B) {
+	for _, size := range []int{1, 100, 500} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			l := newLoad(b, testservers.Redis(b), 1)
+			for b.Loop() {
+				l.push(size)
+			}
+			perJob(b, size)
+		})
+	}
+}
+
+// BenchmarkRedisTurn settles as many jobs as it claims.
+func BenchmarkRedisTurn(b *testing.B) {
+	for _, size := range []int{1, 64, 256} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			l := newLoad(b, testservers.Redis(b), 1)
+			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
+				Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: time.Hour})
+			if err != nil {
+				b.Fatal(err)
+			}
+			turn := ports.TurnRequest{
+				Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "bench", Token: a.Token},
+				TTL:   time.Hour, Want: size, Node: "bench",
+			}
+			for b.Loop() {
+				if turn.Number%(5000/int64(size)+1) == 0 {
+					b.StopTimer()
+					for range 10 {
+						l.push(600)
+					}
+					b.StartTimer()
+				}
+				turn.Number++
+				reply, err := l.store.Turn(b.Context(), turn)
+				if err != nil || len(reply.Claims) != size {
+					b.Fatalf("%d claims: %v", len(reply.Claims), err)
+				}
+				turn.Settle = turn.Settle[:0]
+				for _, c := range reply.Claims {
+					turn.Settle = append(turn.Settle, core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true})
+				}
+			}
+			perJob(b, size)
+		})
+	}
+}
+
+func perJob(b *testing.B, size int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/job")
+}
+
+// BenchmarkRedisMemory measures what a queued job costs of a Redis of its own.
+func BenchmarkRedisMemory(b *testing.B) {
+	client := testservers.OwnRedis(b)
+	const jobs = 1_000_000
+	for b.Loop() {
+		l := newLoad(b, client, 5)
+		before := usedMemory(b, client)
+		for l.pushed < jobs {
+			l.push(2500)
+		}
+		b.ReportMetric(float64(usedMemory(b, client)-before)/jobs, "B/job")
+	}
+}
+
+func usedMemory(b *testing.B, client goredis.UniversalClient) int64 {
+	b.Helper()
+	info, err := client.Info(context.Background(), "memory").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "\r\nused_memory:")
+	text, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
