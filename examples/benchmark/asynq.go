@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+
+	"github.com/hibiken/asynq"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+const asynqName = "asynq"
+
+// fillers is from how many goroutines asynq is filled: it has no call that stores
+// many.
+const fillers = 10
+
+// asynqSystem is asynq at default options, but for its concurrency.
+type asynqSystem struct {
+	redis       goredis.UniversalClient
+	client      *asynq.Client
+	concurrency int
+}
+
+func newAsynq(client goredis.UniversalClient, concurrency int) *asynqSystem {
+	return &asynqSystem{redis: client, client: asynq.NewClientFromRedisClient(client), concurrency: concurrency}
+}
+
+func (s *asynqSystem) push(ctx context.Context, j job) error {
+	_, err := s.client.EnqueueContext(ctx, asynq.NewTask("bench", j.payload), asynq.TaskID(j.id))
+	return err
+}
+
+func (s *asynqSystem) fill(ctx context.Context, jobs []job) error {
+	return each(ctx, fillers, jobs, s.push)
+}
+
+func (s *asynqSystem) serve(_ context.Context, handle func([]byte)) (func() error, error) {
+	server := asynq.NewServerFromRedisClient(s.redis, asynq.Config{
+		Concurrency: s.concurrency, LogLevel: asynq.FatalLevel,
+	})
+	err := server.Start(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error {
+		handle(t.Payload())
+		return nil
+	}))
+	return func() error { server.Shutdown(); return nil }, err
+}
+
+// left counts every list and set that asynq keeps jobs in.
+func (s *asynqSystem) left(ctx context.Context) (int64, error) {
+	const queue = "asynq:{default}:"
+	pipe := s.redis.Pipeline()
+	counts := []*goredis.IntCmd{pipe.LLen(ctx, queue+"pending"), pipe.LLen(ctx, queue+"active")}
+	for _, set := range []string{"scheduled", "retry", "archived"} {
+		counts = append(counts, pipe.ZCard(ctx, queue+set))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, err
+	}
+	var left int64
+	for _, c := range counts {
+		left += c.Val()
+	}
+	return left, nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein"
+)
+
+//go:embed ceiling.lua
+var ceilingText string
+
+// ceilingBase is what the names of the keys of the queue under test begin with.
+const ceilingBase = "skein:{bench/"
+
+// ceilingConnections is how many turns Skein has under way at most: one a lane.
+const ceilingConnections = skein.DefaultLanes
+
+// ceilingProbes measures Skein, and then what its Redis could do at most: a script
+// with the commands of Skein's turns, as many jobs in a call and as many
+// connections as Skein had, driven by the same client, and by redis-benchmark.
+func ceilingProbes() []*probe {
+	perCall := 0
+	setting := plural(ceilingConnections, "connection")
+	return []*probe{
+		{name: "ceiling, skein", measure: func(ctx context.Context, l *lab) ([]reading, error) {
+			x, n, err := handleCounted(ctx, l)
+			perCall = n
+			return []reading{{skeinName, setting, perSecond, x}}, err
+		}},
+		{name: "ceiling, script", measure: func(ctx context.Context, l *lab) ([]reading, error) {
+			x, err := scripted(ctx, l, perCall)
+			return []reading{{"script", setting, perSecond, x}}, err
+		}},
+		{name: "ceiling, redis-benchmark", measure: func(ctx context.Context, l *lab) ([]reading, error) {
+			x, err := benchmarked(ctx, l, perCall)
+			return []reading{{"redis-benchmark", setting + ", the same script", perSecond, x}}, err
+		}},
+	}
+}
+
+// handleCounted handles jobs by Skein and also tells how many it did in a call.
+func handleCounted(ctx context.Context, l *lab) (handled float64, perCall int, err error) {
+	s, err := l.system(ctx, skeinName)
+	if err != nil {
+		return 0, 0, err
+	}
+	jobs := newJobs(l.jobs)
+	if err := s.fill(ctx, jobs); err != nil {
+		return 0, 0, err
+	}
+	before, err := l.scriptCalls(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	took, _, err := drain(ctx, s, jobs)
+	if err != nil {
+		return 0, 0, err
+	}
+	after, err := l.scriptCalls(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	perCall = max(1, int(int64(l.jobs)/max(1, after-before)))
+	fmt.Fprintf(l.log, "    %d jobs in a call\n", perCall)
+	return rate(l.jobs, took), perCall, nil
+}
+
+// scriptCalls is how many scripts Redis has run.
+func (l *lab) scriptCalls(ctx context.Context) (int64, error) {
+	info, err := l.redis.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, err
+	}
+	return infoField(info, "cmdstat_evalsha:calls=")
+}
+
+// prepared fills the queue by Skein, so that its keys are the same, and loads the
+// script.
+func prepared(ctx context.Context, l *lab) (sha string, err error) {
+	s, err := l.system(ctx, skeinName)
+	if err != nil {
+		return "", err
+	}
+	if err := s.fill(ctx, newJobs(l.jobs)); err != nil {
+		return "", err
+	}
+	return l.redis.ScriptLoad(ctx, ceilingText).Result()
+}
+
+// scripted runs the script on all shards at once until each has none left.
+func scripted(ctx context.Context, l *lab, perCall int) (float64, error) {
+	sha, err := prepared(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	shards := make([]int, ceilingConnections)
+	for i := range shards {
+		shards[i] = i
+	}
+	start := time.Now()
+	err = concurrently(ctx, shards, func(ctx context.Context, shard int) error {
+		for {
+			claims, err := l.redis.EvalSha(ctx, sha, nil, ceilingBase, shard, perCall).Slice()
+			if err != nil && err != goredis.Nil || len(claims) == 0 {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	return rate(l.jobs, took), expect(ctx, newSkein(l.redis, 0), 0)
+}
+
+// benchmarked has redis-benchmark run the script, on a shard drawn for each call.
+func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
+	sha, err := prepared(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	// Two thirds of the calls that empty the queue, so that no shard runs dry.
+	calls := max(1, 2*l.jobs/3/perCall)
+	host, port, _ := strings.Cut(l.redis.Options().Addr, ":")
+	command := exec.CommandContext(ctx, "redis-benchmark", "-h", host, "-p", port, "--csv",
+		"-c", strconv.Itoa(ceilingConnections), "-n", strconv.Itoa(calls), "-r", strconv.Itoa(skein.DefaultShards),
+		"evalsha", sha, "0", ceilingBase, "__rand_int__", strconv.Itoa(perCall))
+	out, err := command.Output()
+	if err != nil {
+		return 0, fmt.Errorf("redis-benchmark: %w", err)
+	}
+	perSecond, err := csvRate(string(out))
+	return perSecond * float64(perCall), err
+}
+
+// csvRate is the calls a second in what redis-benchmark --csv prints.
+func csvRate(out string) (float64, error) {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	fields := strings.Split(lines[len(lines)-1], ",")
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("redis-benchmark printed %q", out)
+	}
+	return strconv.ParseFloat(strings.Trim(fields[1], `"`), 64)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// How many jobs each system is sent, one after another. asynq is given fewer,
+// since each waits for its poll, a second on average.
+const (
+	skeinSamples = 400
+	asynqSamples = 20
+)
+
+// One in longEvery pauses before a push to Skein is long enough for all of it to
+// have gone idle; the others let it only drain.
+const longEvery = 40
+
+func latencySkein() *probe {
+	return latencyProbe(skeinName, skeinSamples, func(i int) time.Duration {
+		if i%longEvery == 0 {
+			return time.Second + rand.N(time.Second)
+		}
+		return 10*time.Millisecond + rand.N(40*time.Millisecond)
+	})
+}
+
+// latencyAsynq pauses at random for longer than asynq sleeps between its polls, so
+// that a push meets any moment of that sleep.
+func latencyAsynq() *probe {
+	return latencyProbe(asynqName, asynqSamples, func(int) time.Duration {
+		return rand.N(2 * time.Second)
+	})
+}
+
+// latencyProbe measures the time from a push's begin to its handler's, on a server
+// at default settings that has nothing else to do.
+func latencyProbe(name string, samples int, pause func(i int) time.Duration) *probe {
+	return &probe{name: "latency, " + name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
+		s, err := l.system(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if name == asynqName {
+			s = newAsynq(l.redis, 0) // as many at once as it takes by default
+		}
+		started := make(chan time.Time, 1)
+		stop, err := s.serve(ctx, func([]byte) { started <- time.Now() })
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		var took []float64
+		for i := range samples {
+			time.Sleep(pause(i))
+			d, err := pushToStart(ctx, s, newJob(i), started)
+			if err != nil {
+				return nil, err
+			}
+			took = append(took, float64(d)/float64(time.Millisecond))
+		}
+		return []reading{
+			{system: name, setting: "p50", unit: millis, value: percentile(took, 50)},
+			{system: name, setting: "p99", unit: millis, value: percentile(took, 99)},
+		}, nil
+	}}
+}
+
+func pushToStart(ctx context.Context, s system, j job, started <-chan time.Time) (time.Duration, error) {
+	begin := time.Now()
+	if err := s.push(ctx, j); err != nil {
+		return 0, err
+	}
+	select {
+	case at := <-started:
+		return at.Sub(begin), nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	case <-time.After(drainedWithin):
+		return 0, fmt.Errorf("%s was not handled within %v", j.id, drainedWithin)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// mergeIDs is over how many ids the pushes of merge are spread, and mergePushes how
+// many there are.
+const (
+	mergeIDs    = 1_000
+	mergePushes = 100_000
+)
+
+// mergeProbe pushes from ten goroutines, one in a call and each with a payload of
+// its own, and handles them then. asynq does not merge: what goes to one id of
+// Skein is as many tasks there, whose ids are those of the payloads.
+func mergeProbe(name string) *probe {
+	setting := fmt.Sprintf("%d pushes, %d ids, push and handle", mergePushes, mergeIDs)
+	return &probe{name: "merge, " + name, measure: func(ctx context.Context, l *lab) ([]reading, error) {
+		s, err := l.system(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		jobs, want := newJobs(mergePushes), mergePushes
+		if name == skeinName {
+			for i := range jobs {
+				jobs[i].id = newJob(i % mergeIDs).id
+			}
+			want = mergeIDs
+		}
+		start := time.Now()
+		if err := each(ctx, fillers, jobs, s.push); err != nil {
+			return nil, err
+		}
+		pushing := time.Since(start)
+		if err := expect(ctx, s, want); err != nil {
+			return nil, err
+		}
+		handling, _, err := drain(ctx, s, newJobs(mergePushes))
+		if err != nil {
+			return nil, err
+		}
+		return []reading{{system: name, setting: setting, unit: perSecond, value: rate(mergePushes, pushing+handling)}}, nil
+	}}
+}

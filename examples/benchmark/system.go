@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// system is a queue under test, on the Redis of the lab.
+type system interface {
+	// push stores one job.
+	push(ctx context.Context, j job) error
+	// fill stores jobs in the fastest way that the system has.
+	fill(ctx context.Context, jobs []job) error
+	// serve starts a server that gives each payload to handle. What it returns
+	// stops it, and waits.
+	serve(ctx context.Context, handle func(payload []byte)) (stop func() error, err error)
+	// left is how many jobs the store has, queued, claimed or put aside.
+	left(ctx context.Context) (int64, error)
+}
+
+// These are how often a store is asked whether it is empty, and how long it may
+// take to be so after the last handler has begun.
+const (
+	drainedEvery  = time.Millisecond
+	drainedWithin = 30 * time.Second
+)
+
+// awaitEmpty returns when the store has no job any more.
+func awaitEmpty(ctx context.Context, s system) error {
+	for began := time.Now(); ; time.Sleep(drainedEvery) {
+		left, err := s.left(ctx)
+		if err != nil || left == 0 {
+			return err
+		}
+		if time.Since(began) > drainedWithin {
+			return fmt.Errorf("the store still has %d jobs %v after the last was handled", left, drainedWithin)
+		}
+	}
+}
+
+// expect checks how many jobs the store has.
+func expect(ctx context.Context, s system, want int) error {
+	left, err := s.left(ctx)
+	if err == nil && left != int64(want) {
+		err = fmt.Errorf("the store has %d jobs instead of %d", left, want)
+	}
+	return err
+}
+
+// drain handles jobs that are stored. It returns how long it took from the
+// server's start, and from the first job's, until none was left in the store.
+func drain(ctx context.Context, s system, jobs []job) (fromStart, fromFirst time.Duration, err error) {
+	t := newTally(jobs)
+	start := time.Now()
+	stop, err := s.serve(ctx, t.take)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	select {
+	case <-t.first:
+	case <-ctx.Done():
+		return 0, 0, context.Cause(ctx)
+	}
+	first := time.Now()
+	if err := t.wait(ctx); err != nil {
+		return 0, 0, err
+	}
+	if err := awaitEmpty(ctx, s); err != nil {
+		return 0, 0, err
+	}
+	return time.Since(start), time.Since(first), nil
+}
+
+// concurrently calls do for every part at once, and returns the first error.
+func concurrently[T any](ctx context.Context, parts []T, do func(context.Context, T) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	for _, part := range parts {
+		group.Go(func() {
+			if err := do(ctx, part); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// each calls do for every job, from several goroutines, until one fails.
+func each(ctx context.Context, goroutines int, jobs []job, do func(context.Context, job) error) error {
+	size := (len(jobs) + goroutines - 1) / goroutines
+	return concurrently(ctx, slices.Collect(slices.Chunk(jobs, size)), func(ctx context.Context, part []job) error {
+		for _, j := range part {
+			if err := do(ctx, j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// rate is so many jobs in a second.
+func rate(jobs int, d time.Duration) float64 { return float64(jobs) / d.Seconds() }
