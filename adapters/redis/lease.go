@@ -21,9 +21,10 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		return ports.AcquireReply{}, err
 	}
 	value, err := s.run(ctx, call{
-		script: acquireScript,
-		keys:   s.someKeys(r.Shard, keyLease, keyMeta, keyClaims, keyCancels),
-		args:   []any{s.now(), r.Shards, r.Generation, r.Owner, r.Attempt, r.TTL.Microseconds()},
+		script:  acquireScript,
+		keys:    s.someKeys(r.Shard, keyLease, keyMeta, keyClaims, keyCancels),
+		args:    []any{s.now(), r.Shards, r.Generation, r.Owner, r.Attempt, r.TTL.Microseconds()},
+		durable: true,
 	})
 	if err != nil {
 		return ports.AcquireReply{}, err
@@ -105,7 +106,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 // Release implements ports.Consumer. Of unknown outcome, it is not repeated by
 // the client: the second would be ErrLeaseLost.
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
-	value, err := s.run(ctx, call{releaseScript, s.someKeys(l.Shard, keyLease), []any{l.Owner, l.Token}, true})
+	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token}, once: true})
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (p *pushing) call(t *part) call {
 		buffer = appendRecord(buffer, &e.Payload)
 		args = append(args, e.ID, whenText(e.When), buffer[from:len(buffer):len(buffer)])
 	}
-	return call{pushScript, p.store.firstKeys(t.shard, pushKeys), args, true}
+	return call{script: pushScript, keys: p.store.firstKeys(t.shard, pushKeys), args: args, once: true, durable: true}
 }
 
 // whenText is a When for the script.

@@ -91,7 +91,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
-	value, err := s.run(ctx, call{declareScript, []string{s.queuesKey()}, []any{r.Queue, r.Shards, flag(r.IndexIDs)}, false})
+	value, err := s.run(ctx, call{script: declareScript, keys: []string{s.queuesKey()}, args: []any{r.Queue, r.Shards, flag(r.IndexIDs)}})
 	if err != nil {
 		return ports.DeclareReply{}, err
 	}
@@ -108,7 +108,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		return ports.DeclareReply{}, fmt.Errorf("%w: %q has IndexIDs %t, which is permanent", ports.ErrQueueMismatch, r.Queue, q.IndexIDs)
 	}
 	err = s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{openScript, s.someKeys(shard, keyMeta), []any{q.Shards, q.Generation, flag(q.IndexIDs), flag(q.Paused), q.version}, false}
+		return call{script: openScript, keys: s.someKeys(shard, keyMeta), args: []any{q.Shards, q.Generation, flag(q.IndexIDs), flag(q.Paused), q.version}}
 	}, nil)
 	return ports.DeclareReply{Generation: q.Generation}, err
 }
@@ -176,7 +176,7 @@ func (s *Store) Resume(ctx context.Context, name string) error { return s.setPau
 // setPaused changes the queue's record, which orders such calls, and then the
 // shards'.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	value, err := s.run(ctx, call{pauseScript, []string{s.queuesKey()}, []any{name, flag(paused)}, false})
+	value, err := s.run(ctx, call{script: pauseScript, keys: []string{s.queuesKey()}, args: []any{name, flag(paused)}})
 	if err != nil {
 		return err
 	}
@@ -189,6 +189,6 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 		return err
 	}
 	return s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{pauseShardScript, s.someKeys(shard, keyMeta, keyReady), []any{flag(paused), q.version, s.channel(shard)}, false}
+		return call{script: pauseShardScript, keys: s.someKeys(shard, keyMeta, keyReady), args: []any{flag(paused), q.version, s.channel(shard)}}
 	}, nil)
 }

@@ -19,6 +19,8 @@ type call struct {
 	args   []any
 	// once forbids the client to repeat it after an error of unknown outcome.
 	once bool
+	// durable has it wait for replicas, if the store does.
+	durable bool
 }
 
 // outcome is what became of a call.
@@ -127,6 +129,10 @@ func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 
 // send sends the calls that are open, by themselves or as a pipeline.
 func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
+	if s.replicas > 0 && calls[open[0]].durable {
+		s.sendDurably(ctx, calls, open, outcomes, full)
+		return
+	}
 	cmds := make([]*goredis.Cmd, len(open))
 	var pipe goredis.Pipeliner
 	if len(open) > 1 {
@@ -134,14 +140,10 @@ func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []o
 	}
 	for k, i := range open {
 		cmds[k] = command(ctx, &calls[i], full)
-		var cmd goredis.Cmder = cmds[k]
-		if calls[i].once {
-			cmd = onceCmd{cmds[k]}
-		}
 		if pipe != nil {
-			_ = pipe.Process(ctx, cmd)
+			_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 		} else {
-			_ = s.client.Process(ctx, cmd)
+			_ = s.client.Process(ctx, calls[i].cmder(cmds[k]))
 		}
 	}
 	if pipe != nil {
@@ -150,6 +152,14 @@ func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []o
 	for k, i := range open {
 		outcomes[i].value, outcomes[i].err = cmds[k].Result()
 	}
+}
+
+// cmder is the call's command as the client is given it.
+func (c *call) cmder(cmd *goredis.Cmd) goredis.Cmder {
+	if c.once {
+		return onceCmd{cmd}
+	}
+	return cmd
 }
 
 // command is EVALSHA, or EVAL in full.
@@ -177,8 +187,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // refusals are how the errors begin with which a server refuses a script before
-// it has written anything.
-var refusals = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY"}
+// it has written anything. The client follows MOVED and ASK, but for a while only.
+var refusals = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK"}
 
 // notLocal is in the error of a script that reached for a key which has gone to
 // another server. Our scripts read before they write, so they have not.

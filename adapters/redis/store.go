@@ -24,6 +24,13 @@ type Options struct {
 	// Prefix begins the name of every key and channel, so that several backends
 	// can share one Redis. Empty is DefaultPrefix. It must have no braces.
 	Prefix string
+	// WaitReplicas is how many replicas must have a push or an acquire before the
+	// call succeeds; 0 waits for none. Fewer within WaitTimeout make it an error of
+	// unknown outcome: the server has it, and may lose it in a failover.
+	WaitReplicas int
+	// WaitTimeout bounds that wait. 0 is 1 s. It must be below the client's
+	// ReadTimeout.
+	WaitTimeout time.Duration
 	// Clock replaces the server's clock as the backend's only one, for tests:
 	// every handle must be given the same. nil is the server's TIME.
 	Clock func() time.Time
@@ -45,12 +52,24 @@ type Store struct {
 	clock  func() time.Time
 	logger *slog.Logger
 	server check
+
+	replicas    int
+	waitTimeout time.Duration
 }
+
+// defaultWaitTimeout is below the ReadTimeout that clients have unless told.
+const defaultWaitTimeout = time.Second
 
 // New makes a handle. It asks nothing of the server: the first call does, and
 // fails if the server is too old or may evict keys, saying what to do.
 func New(client goredis.UniversalClient, o Options) *Store {
-	s := &Store{client: client, prefix: o.Prefix, clock: o.Clock, logger: o.Logger}
+	s := &Store{
+		client: client, prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
+		replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
+	}
+	if s.waitTimeout <= 0 {
+		s.waitTimeout = defaultWaitTimeout
+	}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}

@@ -1,6 +1,8 @@
 package integration_test
 
 import (
+	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/conformance"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -26,4 +29,122 @@ func TestRedisConformance(t *testing.T) {
 
 func TestRedisClusterConformance(t *testing.T) {
 	conformance.Run(t, redisFactory(testservers.RedisCluster(t)))
+}
+
+// A push that no replica confirms is stored, but its outcome is unknown.
+func TestRedisWaitsForReplicas(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		client    goredis.UniversalClient
+		confirmed bool
+	}{
+		{"alone", testservers.Redis(t), false},
+		{"with a replica", testservers.RedisSentinel(t), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store := redis.New(tt.client, redis.Options{
+				Prefix: testservers.Prefix(t, tt.client), WaitReplicas: 1, WaitTimeout: 500 * time.Millisecond,
+			})
+			if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3}); err != nil {
+				t.Fatal(err)
+			}
+			r := ports.PushRequest{Queue: "orders", Shards: 3, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
+			_, err := store.Push(t.Context(), r)
+			var partial *ports.PushError
+			if tt.confirmed && err != nil {
+				t.Errorf("a replica confirmed it, but Push gave %v", err)
+			}
+			if !tt.confirmed && (!errors.As(err, &partial) || len(partial.Entries) != 3) {
+				t.Errorf("Push gave %v, want a *PushError that names 3 entries", err)
+			}
+			stats, err := store.Stats(t.Context(), []string{"orders"})
+			if err != nil || stats[0].Fresh != 3 {
+				t.Errorf("%+v: %v; want 3 jobs", stats, err)
+			}
+		})
+	}
+}
+
+// A full server refuses pushes, and is emptied all the same.
+func TestRedisDrainsWhenFull(t *testing.T) {
+	client := testservers.OwnRedis(t, "--maxmemory", "6mb")
+	store := redis.New(client, redis.Options{})
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
+		t.Fatal(err)
+	}
+	pushed, err := 0, error(nil)
+	for err == nil {
+		var entries []core.Entry
+		for range 100 {
+			id := strconv.Itoa(pushed + len(entries))
+			entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: make([]byte, 1000)}})
+		}
+		_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+		if err == nil {
+			pushed += len(entries)
+		}
+	}
+	if !errors.Is(err, ports.ErrFull) {
+		t.Fatalf("Push gave %v, want %v", err, ports.ErrFull)
+	}
+	if drained := drain(t, store); drained != pushed || pushed == 0 {
+		t.Errorf("%d jobs were pushed and %d handled", pushed, drained)
+	}
+	_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
+	if err != nil {
+		t.Errorf("Push to the empty queue: %v", err)
+	}
+}
+
+// drain settles all jobs of the only shard as done.
+func drain(t *testing.T, store *redis.Store) (handled int) {
+	t.Helper()
+	shard := core.Shard{Queue: "orders"}
+	a, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard: shard, Shards: 1, Generation: 1, Owner: "test", Attempt: 1, TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := ports.TurnRequest{
+		Lease: ports.Lease{Shard: shard, Owner: "test", Token: a.Token}, Number: 1, TTL: time.Minute, Want: core.MaxTurnJobs}
+	for {
+		reply, err := store.Turn(t.Context(), turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if turn.Settle = nil; len(reply.Claims) == 0 {
+			return handled
+		}
+		for _, c := range reply.Claims {
+			turn.Settle = append(turn.Settle, core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true})
+		}
+		handled += len(reply.Claims)
+		turn.Number = reply.Last + 1
+	}
+}
+
+// Scripts are sent again to a server that has forgotten them.
+func TestRedisForgetsScripts(t *testing.T) {
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		entries := make([]core.Entry, 1200) // several scripts
+		for k := range entries {
+			entries[k] = core.Entry{ID: strconv.Itoa(k), Payload: core.Payload{Data: []byte{byte(i)}}}
+		}
+		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := store.Find(t.Context(), "orders", "1199")
+	if err != nil || found.Queued == nil || len(found.Queued.Payloads) != 3 {
+		t.Errorf("%+v: %v; want a job with 3 payloads", found.Queued, err)
+	}
 }

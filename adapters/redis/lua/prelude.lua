@@ -258,6 +258,7 @@ local function entities()
     hdel(e.area.hash, e.id)
     if not e.old.many then return end
     local key = e.area.sets .. e.id
+    call('EXISTS', key) -- fails here, not in write(), if it has gone to another server
     if e.job.tagged then
       for _, data in ipairs(call('ZRANGE', key, 0, -1)) do hdel(e.area.metas, e.id .. '\0' .. data) end
     end

@@ -1,0 +1,64 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// sendDurably sends calls as send does, and asks each server for its replicas
+// afterwards, on the same connection: WAIT speaks only of what that has written.
+func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
+	groups := make(map[goredis.UniversalClient][]int)
+	for _, i := range open {
+		server, err := s.master(ctx, calls[i].keys[0])
+		if err != nil {
+			outcomes[i] = outcome{err: err}
+			continue
+		}
+		groups[server] = append(groups[server], i)
+	}
+	var sent sync.WaitGroup
+	for server, group := range groups {
+		sent.Go(func() { s.sendAndWait(ctx, server, calls, group, outcomes, full) })
+	}
+	sent.Wait()
+	for _, i := range open {
+		if cluster, ok := s.client.(*goredis.ClusterClient); ok && goredis.HasErrorPrefix(outcomes[i].err, "MOVED") {
+			cluster.ReloadState(ctx)
+			return
+		}
+	}
+}
+
+// master is the client whose connections lead to the server that has a key.
+func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient, error) {
+	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, key)
+	}
+	return s.client, nil
+}
+
+// sendAndWait makes an error of what too few replicas have confirmed.
+func (s *Store) sendAndWait(
+	ctx context.Context, server goredis.UniversalClient, calls []call, group []int, outcomes []outcome, full bool,
+) {
+	pipe := server.Pipeline()
+	cmds := make([]*goredis.Cmd, len(group))
+	for k, i := range group {
+		cmds[k] = command(ctx, &calls[i], full)
+		_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
+	}
+	wait := goredis.NewIntCmd(ctx, "wait", s.replicas, s.waitTimeout.Milliseconds())
+	_ = pipe.Process(ctx, wait)
+	_, _ = pipe.Exec(ctx)
+	for k, i := range group {
+		outcomes[i].value, outcomes[i].err = cmds[k].Result()
+		if have, err := wait.Result(); outcomes[i].err == nil && (err != nil || have < int64(s.replicas)) {
+			outcomes[i].err = fmt.Errorf("the server has it, but %d of %d replicas confirmed it within %v (%v); it may be lost in a failover",
+				have, s.replicas, s.waitTimeout, err)
+		}
+	}
+}

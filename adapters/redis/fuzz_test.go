@@ -1,0 +1,100 @@
+package redis
+
+import (
+	"testing"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// FuzzRecord holds what reads records to a rule: no panic, and a job has payloads
+// or an error.
+func FuzzRecord(f *testing.F) {
+	f.Add(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}))
+	f.Add([]byte("\x02\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))
+	f.Add([]byte("\x3a"))
+	f.Fuzz(func(t *testing.T, rec []byte) {
+		s := source{rest: string(rec)}
+		if job, err := s.job("a", 1); err == nil && job.ID != "a" {
+			t.Errorf("got the job %q", job.ID)
+		}
+		if v, err := parseClaim("a", string(rec)); err == nil && v.Count != len(v.Payloads) {
+			t.Errorf("count %d of %d payloads", v.Count, len(v.Payloads))
+		}
+		if c, err := parseCancel("a", string(rec)); err == nil && len(rec) != markBytes+1 {
+			t.Errorf("%d bytes are a cancel: %v", len(rec), c)
+		}
+	})
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("5 1 0 1 3")
+	f.Add("0=1 129=2")
+	f.Add(`5 6 {"name":"web"}`)
+	f.Add("redis_version:7.0.15\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if r, err := parseRecord("q", text); err == nil && core.ValidateQueue("q", r.Shards) != nil {
+			t.Errorf("a queue of %d shards", r.Shards)
+		}
+		if s, err := parseStats(text); err == nil {
+			if again, err := parseStats(encodeStats(&s)); err != nil || again != s {
+				t.Errorf("statistics change: %v", err)
+			}
+		}
+		if n, err := parseNode("o", text); err == nil && n.Owner != "o" {
+			t.Errorf("got the node %q", n.Owner)
+		}
+		_ = checkVersion(text)
+	})
+}
+
+// FuzzReply reads replies of any shape as those of each script.
+func FuzzReply(f *testing.F) {
+	f.Add([]byte("\x05i\x01s\x02okl\x00n"))
+	f.Add([]byte("\x0as\x02oki\x01i\x02i\x03i\x00i\x04l\x00l\x00l\x00"))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		value := any(nil)
+		if len(data) > 0 {
+			value = valuesOf(&data, int(data[0]), 3)
+		}
+		r := replyOf(value)
+		_, _ = turned(&r, &ports.TurnRequest{}, true)
+		r = replyOf(value)
+		_, _ = acquired(&r)
+		_, _ = parseFound(core.Shard{}, "a", value)
+		_, _, _, _ = parseShardStats(core.Shard{}, value)
+		_, _, _ = parseNodes(value)
+		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
+		_ = addRows(&pager[ports.JobView]{}, 1, false, value)
+		o := outcome{value: value}
+		_, _, _ = o.head()
+	})
+}
+
+// valuesOf makes a list of n values out of bytes.
+func valuesOf(data *[]byte, n, depth int) []any {
+	next := func() byte {
+		if len(*data) == 0 {
+			return 0
+		}
+		b := (*data)[0]
+		*data = (*data)[1:]
+		return b
+	}
+	var list []any
+	for ; n > 0 && len(*data) > 0; n-- {
+		switch kind := next(); {
+		case kind == 'i':
+			list = append(list, int64(int8(next())))
+		case kind == 's':
+			length := min(int(next()), len(*data))
+			list = append(list, string((*data)[:length]))
+			*data = (*data)[length:]
+		case kind == 'l' && depth > 0:
+			list = append(list, valuesOf(data, int(next()), depth-1))
+		default:
+			list = append(list, nil)
+		}
+	}
+	return list
+}

@@ -1,0 +1,128 @@
+package redis
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestRecordOfAPushIsRead(t *testing.T) {
+	tests := []struct {
+		name    string
+		payload core.Payload
+		// header is how many bytes stand before the data.
+		header int
+	}{
+		{"time as score", core.Payload{Data: []byte("p"), Score: 1_800_000_000.123456}, 8},
+		{"small number", core.Payload{Data: []byte("p"), Score: 7}, 8},
+		{"0", core.Payload{Data: []byte("p")}, 8},
+		{"-0", core.Payload{Data: []byte("p"), Score: math.Copysign(0, -1)}, 8},
+		{"fraction below a microsecond", core.Payload{Data: []byte("p"), Score: 1e-7}, 9},
+		{"negative", core.Payload{Data: []byte("p"), Score: -1}, 9},
+		{"largest in micros", core.Payload{Data: []byte("p"), Score: float64(core.MaxInstant / 1e6)}, 8},
+		{"large", core.Payload{Data: []byte("p"), Score: 1 << 53}, 9},
+		{"largest", core.Payload{Data: []byte("p"), Score: math.MaxFloat64}, 9},
+		{"smallest", core.Payload{Data: []byte("p"), Score: math.SmallestNonzeroFloat64}, 9},
+		{"no data", core.Payload{Score: 1}, 8},
+		{"meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, 15},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rec := appendRecord(nil, &tt.payload)
+			if got := len(rec) - len(tt.payload.Data); got != tt.header {
+				t.Errorf("the header has %d bytes, want %d", got, tt.header)
+			}
+			s := source{rest: string(rec)}
+			got, err := s.job("a", 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := core.Job{ID: "a", Payloads: []core.Payload{tt.payload}, State: core.Pushed(core.At(5), 5)}
+			want.Payloads[0].Score = core.NormalScore(tt.payload.Score)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecordsAreReadWhole(t *testing.T) {
+	full := core.Job{
+		ID: "a",
+		Payloads: []core.Payload{
+			{Data: []byte("p"), Score: -1.5},
+			{Data: []byte{}, Score: 2, Meta: []byte("m")},
+		},
+		State: core.State{PerformAt: 9, FirstPush: 7, RetryCount: 3, Recoveries: 2, Error: "boom"},
+	}
+	text := "\x1a" + "\x00\x00\x00\x00\x00\x00\x00\x07" + // first
+		"\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x04boom" +
+		"\x00\x00\x00\x02" +
+		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
+		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
+	s := source{rest: text}
+	got, err := s.job("a", 9)
+	if diff := cmp.Diff(full, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	for n := range len(text) {
+		s := source{rest: text[:n]}
+		if _, err := s.job("a", 9); !errors.Is(err, errRecord) {
+			t.Errorf("cut to %d bytes: error %v, want %v", n, err, errRecord)
+		}
+	}
+}
+
+func TestClaimerIsRead(t *testing.T) {
+	r := ports.TurnRequest{Lease: ports.Lease{Owner: "owner"}, Node: "", Lane: -3}
+	text, err := claimer(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := core.Mark{Token: 1 << 52, Number: 7}
+	stored := markText(mark) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
+		string(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1}))
+	got, err := parseClaim("a", stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ports.ClaimView{
+		Claim: core.Claim{Mark: mark, Job: core.Job{
+			ID: "a", State: core.Pushed(core.At(4), 4), Payloads: []core.Payload{{Data: []byte("p"), Score: 1}},
+		}},
+		Count: 1, Owner: "owner", Lane: -3, Since: 5,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestClaimerOfLongNamesIsRefused(t *testing.T) {
+	r := ports.TurnRequest{Node: string(make([]byte, 1<<12))}
+	if _, err := claimer(&r); !errors.Is(err, ports.ErrInvalidRequest) {
+		t.Errorf("got %v, want %v", err, ports.ErrInvalidRequest)
+	}
+}
+
+func TestStatsAreRead(t *testing.T) {
+	s := core.Stats{Processed: 1 << 40, Failed: 2}
+	s.Wait[0], s.Wait[core.HistogramBuckets-1], s.Run[0], s.Run[core.HistogramBuckets-1] = 3, 4, 5, math.MaxUint32
+	got, err := parseStats(encodeStats(&s))
+	if diff := cmp.Diff(s, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if encodeStats(nil) != "" || encodeStats(&core.Stats{}) == "" {
+		t.Error("only no statistics may be empty")
+	}
+	for _, bad := range []string{"x", "1", "=1", "130=1", "-1=1", "1=-1", "1=x"} {
+		if _, err := parseStats(bad); !errors.Is(err, errRecord) {
+			t.Errorf("%q: error %v, want %v", bad, err, errRecord)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// serverError is an error reply.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+func (serverError) RedisError()     {}
+
+var _ goredis.Error = serverError("")
+
+func TestErrorsAreTranslated(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"full", serverError("OOM command not allowed when used memory > 'maxmemory'."), ports.ErrFull},
+		{"cancelled", fmt.Errorf("dial: %w", context.Canceled), context.Canceled},
+		{"too late", fmt.Errorf("dial: %w", context.DeadlineExceeded), context.DeadlineExceeded},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := translate(tt.err); !errors.Is(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	if got := translate(goredis.Nil); got != nil {
+		t.Errorf("nothing found gave %v", got)
+	}
+	var driver goredis.Error
+	if got := translate(serverError("ERR boom")); errors.As(got, &driver) || !strings.Contains(got.Error(), "boom") {
+		t.Errorf("got %v, want its text without its type", got)
+	}
+}
+
+func TestRefusedScriptsAreKnown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"TRYAGAIN Multiple keys request during rehashing of slot":               true,
+		"LOADING Redis is loading the dataset in memory":                        true,
+		"READONLY Can not run script with write flag on readonly replica.":      true,
+		"CLUSTERDOWN Hash slot not served":                                      true,
+		"ERR Script attempted to access a non local key in a cluster node":      true,
+		"ERR user_script:7: bad argument":                                       false,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":     false,
+		"OOM command not allowed when used memory > 'maxmemory'.":               false,
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or": false,
+	} {
+		if got := refused(serverError(text)); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
+	}
+	if refused(nil) || refused(errors.New("TRYAGAIN")) {
+		t.Error("only what a server says is a refusal")
+	}
+}
+
+func TestVersionIsChecked(t *testing.T) {
+	for version, ok := range map[string]bool{"7.0.0": true, "7.2.4": true, "8.0.1": true, "10.0": true, "6.2.14": false, "": false, "x": false} {
+		if err := checkVersion("# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"); (err == nil) != ok {
+			t.Errorf("version %q: %v", version, err)
+		}
+	}
+}
+
+func TestPrefixHasNoBraces(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:0"})
+	defer client.Close()
+	_, err := New(client, Options{Prefix: "{tenant}:"}).Queues(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "braces") {
+		t.Errorf("got %v, want an error about braces", err)
+	}
+}
+
+func TestKeysOfAShardShareItsTag(t *testing.T) {
+	s := New(nil, Options{Prefix: "p:"})
+	seen := map[string]bool{}
+	for _, key := range append(s.firstKeys(core.Shard{Queue: "a-b", Index: 3}, allKeys), s.channel(core.Shard{Queue: "a-b", Index: 3})) {
+		if !strings.HasPrefix(key, "p:{a-b/3}:") || seen[key] {
+			t.Errorf("the key %q", key)
+		}
+		seen[key] = true
+	}
+}
+
+func TestScriptsSayWhatTheyTake(t *testing.T) {
+	for name, s := range map[string]*script{
+		"acquire": acquireScript, "announce": announceScript, "bury": buryScript, "cancel": cancelScript, "claimed": claimedScript,
+		"declare": declareScript, "delete": deleteScript, "edit": editScript, "expedite": expediteScript, "find": findScript,
+		"heads": headsScript, "history": historyScript, "list": listScript, "nodes": nodesScript, "open": openScript,
+		"pause": pauseScript, "pauseshard": pauseShardScript, "purge": purgeScript, "push": pushScript, "release": releaseScript,
+		"renew": renewScript, "revive": reviveScript, "stats": statsScript, "turn": turnScript,
+	} {
+		if !strings.HasPrefix(s.text, "#!lua") || len(s.sha) != 40 {
+			t.Errorf("%s begins with %.20q", name, s.text)
+		}
+		for _, part := range []string{"\n-- KEYS: ", "\n-- ARGV: ", "\n-- Returns "} {
+			if !strings.Contains(s.text, part) {
+				t.Errorf("%s has no line %q", name, part)
+			}
+		}
+	}
+	for name, s := range map[string]*script{"acquire": acquireScript, "turn": turnScript, "renew": renewScript, "release": releaseScript, "purge": purgeScript} {
+		if flags, _, _ := strings.Cut(s.text, "\n"); flags != "#!lua flags=allow-oom" {
+			t.Errorf("%s would not pass on a full server: %s", name, flags)
+		}
+	}
+	if strings.HasPrefix(pushScript.text, "#!lua flags") {
+		t.Error("push would fill a full server")
+	}
+}
