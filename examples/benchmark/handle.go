@@ -9,7 +9,7 @@ import (
 // the default.
 func handleSkein(setting string, prefetch int) *probe {
 	return &probe{name: "handle, skein, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		if _, err := l.system(ctx, skeinName); err != nil {
+		if err := l.flush(ctx); err != nil {
 			return nil, err
 		}
 		return handle(ctx, newSkein(l.redis, prefetch), newJobs(l.jobs), reading{system: skeinName, setting: setting})
@@ -20,7 +20,7 @@ func handleSkein(setting string, prefetch int) *probe {
 func handleAsynq(concurrency int) *probe {
 	setting := fmt.Sprintf("concurrency %d", concurrency)
 	return &probe{name: "handle, asynq, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		if _, err := l.system(ctx, asynqName); err != nil {
+		if err := l.flush(ctx); err != nil {
 			return nil, err
 		}
 		return handle(ctx, newAsynq(l.redis, concurrency), newJobs(l.jobs), reading{system: asynqName, setting: setting})

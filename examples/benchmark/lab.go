@@ -8,9 +8,12 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein"
 )
 
-// connections is how many a client may open: more than any system here asks for.
+// connections is how many the systems may open: as many as asynq can use at its
+// highest concurrency.
 const connections = 64
 
 // lab is where works are measured: one Redis, for one system at a time.
@@ -39,15 +42,15 @@ func openLab(ctx context.Context, url string, jobs int, log io.Writer) (*lab, er
 	return l, nil
 }
 
-// system is a fresh one on the empty Redis. Setting it up is not measured.
+// flush empties the database.
+func (l *lab) flush(ctx context.Context) error { return l.redis.FlushDB(ctx).Err() }
+
+// system is a system as most works use it, on an empty database.
 func (l *lab) system(ctx context.Context, name string) (system, error) {
-	if err := l.redis.FlushDB(ctx).Err(); err != nil {
-		return nil, err
-	}
 	if name == asynqName {
-		return newAsynq(l.redis, fillers), nil
+		return newAsynq(l.redis, skein.DefaultLanes), l.flush(ctx)
 	}
-	return newSkein(l.redis, 0), nil
+	return newSkein(l.redis, 0), l.flush(ctx)
 }
 
 // results are the readings of each row, in the order in which they came.

@@ -10,7 +10,7 @@ import (
 func pushBatchProbe(goroutines int) *probe {
 	setting := fmt.Sprintf("PushMany of %d, %s", pushedMany, plural(goroutines, "goroutine"))
 	return &probe{name: "push-batch, skein, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		if _, err := l.system(ctx, skeinName); err != nil {
+		if err := l.flush(ctx); err != nil {
 			return nil, err
 		}
 		s := newSkein(l.redis, 0)
