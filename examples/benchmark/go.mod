@@ -3,6 +3,7 @@ module github.com/skeinq/skein/examples/benchmark
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/hibiken/asynq v0.26.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/skeinq/skein v0.0.0
