@@ -11,7 +11,7 @@ import (
 // or an error.
 func FuzzRecord(f *testing.F) {
 	f.Add(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}))
-	f.Add([]byte("\x02\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))
+	f.Add([]byte("\x20\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))
 	f.Add([]byte("\x3a"))
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		s := source{rest: string(rec)}

@@ -15,6 +15,7 @@ const (
 	flagTagged
 	flagFirst
 	flagFailed
+	flagListed
 )
 
 // errRecord is a record that no script of ours has written.
@@ -80,6 +81,8 @@ func (s *source) job(id string, at core.Instant) (core.Job, error) {
 	var one core.Payload
 	switch {
 	case flags&flagMany != 0:
+		return core.Job{}, errRecord // scripts list what is a set
+	case flags&flagListed != 0:
 	case flags&flagWide != 0:
 		one.Score = s.double()
 	default:
@@ -93,7 +96,7 @@ func (s *source) job(id string, at core.Instant) (core.Job, error) {
 		job.Recoveries = int(s.number(4))
 		job.Error = s.sized(4)
 	}
-	if flags&flagMany != 0 {
+	if flags&flagListed != 0 {
 		job.Payloads = s.payloads()
 	} else {
 		if flags&flagTagged != 0 {
@@ -108,7 +111,7 @@ func (s *source) job(id string, at core.Instant) (core.Job, error) {
 	return job, nil
 }
 
-// payloads reads the list of a record of many.
+// payloads reads the list of a record.
 func (s *source) payloads() []core.Payload {
 	n := s.number(4)
 	var list []core.Payload

@@ -32,10 +32,15 @@ func newLoad(b *testing.B, client goredis.UniversalClient, shards int) *load {
 		store: redis.New(client, redis.Options{Prefix: testservers.Prefix(b, client)}),
 		queue: ports.DeclareRequest{Queue: "orders", Shards: shards},
 	}
-	if _, err := l.store.Declare(b.Context(), l.queue); err != nil {
-		b.Fatal(err)
-	}
 	return l
+}
+
+func (l *load) declare(index bool) {
+	l.b.Helper()
+	l.queue.IndexIDs = index
+	if _, err := l.store.Declare(l.b.Context(), l.queue); err != nil {
+		l.b.Fatal(err)
+	}
 }
 
 // push pushes n new jobs in one call.
@@ -44,7 +49,7 @@ func (l *load) push(n int) {
 	for i := range entries {
 		id := fmt.Sprintf("order-%06d", l.pushed%1_000_000)
 		score := float64(time.Now().UnixMicro()) / 1e6
-		data := strings.Repeat(strconv.Itoa(l.pushed%10), 88) + id
+		data := fmt.Sprintf("%088d", l.pushed) + id
 		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}}
 		l.pushed++
 	}
@@ -58,6 +63,7 @@ func BenchmarkRedisPush(b *testing.B) {
 	for _, size := range []int{1, 100, 500} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			l := newLoad(b, testservers.Redis(b), 1)
+			l.declare(false)
 			for b.Loop() {
 				l.push(size)
 			}
@@ -71,6 +77,7 @@ func BenchmarkRedisTurn(b *testing.B) {
 	for _, size := range []int{1, 64, 256} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			l := newLoad(b, testservers.Redis(b), 1)
+			l.declare(false)
 			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
 				Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: time.Hour})
 			if err != nil {
@@ -109,15 +116,24 @@ func perJob(b *testing.B, size int) {
 
 // BenchmarkRedisMemory measures what a queued job costs of a Redis of its own.
 func BenchmarkRedisMemory(b *testing.B) {
-	client := testservers.OwnRedis(b)
 	const jobs = 1_000_000
-	for b.Loop() {
-		l := newLoad(b, client, 5)
-		before := usedMemory(b, client)
-		for l.pushed < jobs {
-			l.push(2500)
-		}
-		b.ReportMetric(float64(usedMemory(b, client)-before)/jobs, "B/job")
+	for _, kind := range []struct {
+		name     string
+		index    bool
+		payloads int
+	}{{"one payload", false, 1}, {"indexed by id", true, 1}, {"two payloads", false, 2}} {
+		b.Run(kind.name, func(b *testing.B) {
+			client := testservers.OwnRedis(b)
+			for b.Loop() {
+				l := newLoad(b, client, 5)
+				l.declare(kind.index)
+				before := usedMemory(b, client)
+				for l.pushed < jobs*kind.payloads {
+					l.push(2500)
+				}
+				b.ReportMetric(float64(usedMemory(b, client)-before)/jobs, "B/job")
+			}
+		})
 	}
 }
 

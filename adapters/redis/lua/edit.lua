@@ -15,11 +15,10 @@ if not edited then return {'ok', now, 0, 0} end
 
 local p = {score = edited.score, data = new, meta = edited.meta}
 e.job.at, e.job.first = now, now
-if old ~= new and e.job.many then
+if old ~= new then
   e.taken = {edited}
+  for i, other in ipairs(e.job.list) do if other.data == old then table.remove(e.job.list, i) end end
   E.unite(e, {p})
-elseif old ~= new then
-  e.job.list = {p}
 end
 E.keep_dead(e)
 write()

@@ -72,7 +72,11 @@ for _, ref in ipairs(refs) do
   end
 end
 for _, e in pairs(deads) do
-  if e.left and #e.left == 0 then E.remove_dead(e) elseif e.left then E.keep(e) end
+  if e.left and #e.left == 0 then E.remove_dead(e)
+  elseif e.left then
+    if not e.job.many then e.job.list = e.left end
+    E.keep(e)
+  end
 end
 local ready = false
 for id, e in pairs(queued) do

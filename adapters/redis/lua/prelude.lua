@@ -6,20 +6,22 @@
 -- refuses to touch an absent key while its slot migrates.
 --
 -- A stored job or dead letter is one byte of flags, then what they announce:
---   score   7 bytes of whole microseconds, or a double (WIDE); none with MANY
+--   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
 --   first   8 bytes, FirstPush if that isn't the time in the job's list (FIRST)
 --   failure RetryCount, Recoveries and error (FAILED)
---   meta    2 bytes of length and the Meta (TAGGED); none with MANY
---   data    the rest; none with MANY
--- With MANY the payloads are a sorted set of the id's own, and their Metas, if
--- TAGGED, fields "id NUL data" of a hash. In a claim the list follows instead.
+--   meta    2 bytes of length and the Meta (TAGGED); for one payload
+--   data    the rest
+-- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then
+-- the score as a double, lengths of 4 and 2 bytes, data and Meta of each. With
+-- MANY it is nothing: the payloads are a sorted set of the id's own, and their
+-- Metas, if TAGGED, fields "id NUL data" of a hash.
 
 local call, sub, byte, char = redis.call, string.sub, string.byte, string.char
 local pack, parse, band, floor = struct.pack, struct.unpack, bit.band, math.floor
 local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT,
   DEAD, DTIME, DID, DMETAS, LEASE, CANCELS, HISTORY = unpack(KEYS)
 local base = sub(META, 1, -2)
-local WIDE, MANY, TAGGED, FIRST, FAILED, RECOVERED = 1, 2, 4, 8, 16, 32
+local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, RECOVERED = 1, 2, 4, 8, 16, 32, 64
 local LIMIT = 9007199254740992 -- 2^53, the latest instant
 
 -- clock is the instant given, or the server's; call it once.
@@ -104,11 +106,44 @@ local function entities()
   local queue = {hash = JOBS, metas = METAS, sets = base .. 'p:'}
   local morgue = {hash = DEAD, metas = DMETAS, sets = base .. 'd:'}
 
+  -- How many payloads, of how many bytes, a record carries: a sorted set of two
+  -- takes over a kilobyte.
+  local FEW, SMALL = 8, 2048
+
+  local function unlist_payloads(rec, from)
+    local all, count, tagged = {}, nil, false
+    count, from = parse('>I4', rec, from)
+    for i = 1, count do
+      local score, n, m, at = parse('>dI4I2', rec, from)
+      from = at + n + m
+      all[i] = {score = score, data = sub(rec, at, at + n - 1), meta = sub(rec, at + n, from - 1)}
+      tagged = tagged or m > 0
+    end
+    return all, tagged
+  end
+
+  local function list_payloads(payloads)
+    local parts = {pack('>I4', #payloads)}
+    for _, p in ipairs(payloads) do
+      parts[#parts + 1] = pack('>dI4I2', p.score, #p.data, #p.meta)
+      parts[#parts + 1] = p.data
+      parts[#parts + 1] = p.meta
+    end
+    return table.concat(parts)
+  end
+
+  local function small(payloads)
+    local size = 0
+    for _, p in ipairs(payloads) do size = size + #p.data + #p.meta end
+    return #payloads <= FEW and size <= SMALL
+  end
+
   local function decode(rec, at)
     local flags, pos, score, meta, n = byte(rec), 2, nil, '', 0
     local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
       many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
-    if not job.many then
+    local listed = band(flags, LISTED) > 0
+    if not job.many and not listed then
       if band(flags, WIDE) > 0 then score, pos = parse('>d', rec, pos)
       else score, pos = parse('>I7', rec, pos); score = score / 1e6 end
     end
@@ -117,7 +152,8 @@ local function entities()
       job.retry, job.recoveries, n, pos = parse('>i4I4I4', rec, pos)
       job.error, pos = sub(rec, pos, pos + n - 1), pos + n
     end
-    if job.many then return job, pos end
+    if listed then job.list, job.tagged = unlist_payloads(rec, pos) end
+    if job.many or listed then return job end
     if job.tagged then
       n, pos = parse('>I2', rec, pos)
       meta, pos = sub(rec, pos, pos + n - 1), pos + n
@@ -130,6 +166,8 @@ local function entities()
     local flags, score, first, failure, rest = 0, '', '', '', ''
     if job.many then
       flags = MANY + (job.tagged and TAGGED or 0)
+    elseif #job.list ~= 1 then
+      flags, rest = LISTED, list_payloads(job.list)
     else
       local p = job.list[1]
       local micros = floor(p.score * 1e6 + 0.5)
@@ -233,7 +271,7 @@ local function entities()
   local function keep(e)
     local job, area = e.job, e.area
     local key, datas = area.sets .. e.id, {}
-    if #job.list > 1 then job.many = true end
+    if not job.many and not small(job.list) and #job.list > 1 then job.many = true end
     if job.many then
       for i, p in ipairs(job.list) do datas[i] = p.data end
       local scores = fetch('ZMSCORE', key, datas)
@@ -316,20 +354,10 @@ local function entities()
     zrem(DID, e.id)
   end
 
-  -- packed is a record that carries the given payloads itself, as claims and
-  -- replies have it: with MANY a count, then score, lengths, data and Meta of each.
+  -- packed is a record that carries the given payloads, as claims and replies do.
   local function packed(job, payloads)
-    local whole = {at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
-      error = job.error, list = payloads, many = #payloads ~= 1, tagged = false}
-    local parts = {encode(whole)}
-    if #payloads == 1 then return parts[1] end
-    parts[2] = pack('>I4', #payloads)
-    for _, p in ipairs(payloads) do
-      parts[#parts + 1] = pack('>dI4I2', p.score, #p.data, #p.meta)
-      parts[#parts + 1] = p.data
-      parts[#parts + 1] = p.meta
-    end
-    return table.concat(parts)
+    return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
+      error = job.error, list = payloads})
   end
 
   return {queue = queue, decode = decode, load = load, load_dead = load_dead, unite = unite, first = first,

@@ -72,19 +72,9 @@ end
 -- the buried, and the exceptions as position and disposition.
 local function leave(moved, deads)
   local REQUEUE, BURY = 1, 2
-  local function payloads(rest, job, pos)
-    if not job.many then return job.list end
-    local all, count, from = {}, parse('>I4', rest, pos + 8)
-    for i = 1, count do
-      local score, n, m, at = parse('>dI4I2', rest, from)
-      from = at + n + m
-      all[i] = {score = score, data = sub(rest, at, at + n - 1), meta = sub(rest, at + n, from - 1)}
-    end
-    return all
-  end
   local function disposed(x)
-    local claim, start = E.decode(sub(x.rest, 9), (parse('>I8', x.rest)))
-    local what, all, back, dead, except = x.what, payloads(x.rest, claim, start), {}, {}, {}
+    local claim = E.decode(sub(x.rest, 9), (parse('>I8', x.rest)))
+    local what, back, dead, except = x.what, {}, {}, {}
     local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what, 2)
     local job = {at = same == 1 and claim.at or within(now + delay), first = claim.first, retry = retry,
       recoveries = recoveries, error = sub(what, pos, pos + n - 1), many = false, tagged = false, list = back}
@@ -96,7 +86,7 @@ local function leave(moved, deads)
       position, d, pos = parse('>I4B', what, pos)
       except[position] = d
     end
-    for i, p in ipairs(all) do
+    for i, p in ipairs(claim.list) do
       local d = except[i - 1] or others
       if d == REQUEUE then
         back[#back + 1] = p
