@@ -84,7 +84,7 @@ func against(r row, rows []row) (row, bool) {
 	if same == nil {
 		same = best
 	}
-	if same == nil && *first != r {
+	if same == nil && first != nil && *first != r {
 		same = first
 	}
 	if r.system != skeinName || same == nil {
