@@ -103,7 +103,7 @@ func advantage(r, other row) float64 {
 
 // figure is a number of at least three digits that count.
 func figure(v float64) string {
-	if v >= 1000 {
+	if v >= 999.5 { // which rounds to four digits
 		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
 	}
 	if v >= 100 {
