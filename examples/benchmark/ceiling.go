@@ -137,8 +137,16 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("redis-benchmark: %w", err)
 	}
-	perSecond, err := csvRate(string(out))
-	return perSecond * float64(perCall), err
+	callRate, err := csvRate(string(out))
+	if err != nil {
+		return 0, err
+	}
+	left, err := newSkein(l.redis, 0).left(ctx)
+	// What the last call of each shard has claimed is still there.
+	if gone := (calls - skein.DefaultShards) * perCall; err == nil && left > int64(l.jobs-gone) {
+		err = fmt.Errorf("redis-benchmark left %d jobs: some calls found none; give more -jobs", left)
+	}
+	return callRate * float64(perCall), err
 }
 
 // csvRate is the calls a second in what redis-benchmark --csv prints.

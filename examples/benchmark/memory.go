@@ -56,7 +56,7 @@ func (l *lab) usedMemory(ctx context.Context) (int64, error) {
 func infoField(info, name string) (int64, error) {
 	_, rest, ok := strings.Cut(info, "\r\n"+name)
 	if !ok {
-		return 0, nil // a command that was never called has no line
+		return 0, fmt.Errorf("INFO has no %s", name)
 	}
 	digits := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
 	return strconv.ParseInt(rest[:max(digits, 0)], 10, 64)

@@ -67,12 +67,18 @@ func TestInfoField(t *testing.T) {
 		name string
 		want int64
 	}{
-		{"used_memory:", 123}, {"cmdstat_evalsha:calls=", 42}, {"absent:", 0},
+		{"used_memory:", 123}, {"cmdstat_evalsha:calls=", 42},
 	}
 	for _, tt := range tests {
 		if got, err := infoField(info, tt.name); got != tt.want || err != nil {
 			t.Errorf("%s: got %d, %v; want %d", tt.name, got, err, tt.want)
 		}
+	}
+}
+
+func TestInfoFieldThatIsAbsent(t *testing.T) {
+	if _, err := infoField("# Memory\r\n", "used_memory:"); err == nil {
+		t.Error("no error for a field that is not there")
 	}
 }
 
