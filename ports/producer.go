@@ -7,6 +7,10 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
+// MaxPush is how many entries of a shard a push stores at once at least; a store
+// may cut larger ones there, so that none of its steps is without a bound.
+const MaxPush = 500
+
 // Producer is how work comes in. It needs no worker alive and waits for none.
 type Producer interface {
 	// Declare makes sure that a queue exists with the given permanent options,
@@ -22,7 +26,8 @@ type Producer interface {
 	// merges twice. A claimed job is never touched, nor waited for. A new job's
 	// FirstPush is the store's now.
 	//
-	// It is atomic for each shard. No entries are no error. Repeating it is safe: what is still queued
+	// It is atomic for each shard: of more than MaxPush entries of one shard, for
+	// each MaxPush of them, in order. No entries are no error. Repeating it is safe: what is still queued
 	// merges, and what was handled in between runs again.
 	//
 	// Errors: what PushRequest.Validate gives, with nothing stored; a *PushError
