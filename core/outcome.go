@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // OutcomeKind is how a claimed job ended (RULES 3).
 type OutcomeKind uint8
@@ -115,7 +118,9 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Rest = Requeue
 	retry := c.RetryCount + 1
 	if retry >= p.MaxRetries {
-		buryFirst(s, c, o.Error)
+		if at, ok := p.Exhausts(c, o); ok {
+			buryAt(s, at, o.Error)
+		}
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: o.Error}
 		return
 	}
@@ -127,7 +132,8 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 }
 
 // Exhausts reports whether the settlement of such a claim uses up its retries, and
-// the position of the payload that goes to the morgue for it.
+// the position of the payload that goes to the morgue for it: the first without a
+// mark of its own.
 func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	if o.Kind != Failed || c.RetryCount+1 < p.MaxRetries {
 		return 0, false
@@ -143,7 +149,9 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Mark: c.Mark, Rest: Requeue}
 	recoveries := c.Recoveries + 1
 	if recoveries > p.MaxRecoveries {
-		buryFirst(&s, c, recoveredTooOften(recoveries))
+		if len(c.Payloads) > 0 {
+			buryAt(&s, 0, recoveredTooOften(recoveries))
+		}
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: c.Error}
 		s.Failed = true
 		return s
@@ -152,19 +160,9 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 	return s
 }
 
-// buryFirst adds to the settlement that the first payload without a mark of its
-// own goes to the morgue.
-func buryFirst(s *Settlement, c *Claim, reason string) {
-	at := 0
-	for at < len(s.Except) && s.Except[at].Position == at {
-		at++
-	}
-	if at >= len(c.Payloads) {
-		return
-	}
-	first := PayloadDisposition{Position: at, Disposition: Bury}
-	s.Except = append(s.Except, PayloadDisposition{})
-	copy(s.Except[at+1:], s.Except[at:])
-	s.Except[at] = first
+// buryAt adds to the settlement that the payload at a position goes to the morgue.
+// All before it have marks of their own.
+func buryAt(s *Settlement, position int, reason string) {
+	s.Except = slices.Insert(s.Except, position, PayloadDisposition{Position: position, Disposition: Bury})
 	s.BuryError = reason
 }

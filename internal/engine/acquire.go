@@ -87,7 +87,7 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 // resharded; the latter needs somebody to restart this node with the new count.
 func (s *shard) redeclare(cause error) {
 	if err := s.node.declare(s.queue); err != nil {
-		s.probe.failed("declare "+s.queue.Name, errors.Join(cause, err))
+		s.probe.failed("declare", errors.Join(cause, err))
 	}
 }
 

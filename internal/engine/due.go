@@ -21,7 +21,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	}
 	for _, q := range e.cfg.Queues {
 		if err := e.declare(q); err != nil {
-			return 0, fmt.Errorf("declare queue %q: %w", q.Name, err)
+			return 0, err
 		}
 	}
 	if err := e.started(ctx); err != nil {

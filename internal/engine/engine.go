@@ -136,7 +136,7 @@ func (e *Engine) declareAll(ctx context.Context) error {
 				break
 			}
 			if permanent(err) {
-				return fmt.Errorf("declare queue %q: %w", q.Name, err)
+				return err
 			}
 			p.failed("declare", err)
 			if !pause(retry.next(), ctx.Done()) {
@@ -158,7 +158,7 @@ func (e *Engine) declare(q *Queue) error {
 	defer cancel()
 	r, err := e.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
 	if err != nil {
-		return err
+		return fmt.Errorf("declare queue %q: %w", q.Name, err)
 	}
 	q.generation.Store(r.Generation)
 	return nil
