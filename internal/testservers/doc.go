@@ -3,16 +3,18 @@
 //
 //   - the environment: SKEIN_TEST_REDIS and SKEIN_TEST_VALKEY are URLs as
 //     [redis.ParseURL] reads them, SKEIN_TEST_REDIS_CLUSTER one for
-//     [redis.ParseClusterURL];
-//   - this machine's own program, redis-server or valkey-server in PATH, started
-//     on a free loopback port, in a directory of its own, storing nothing;
-//   - Docker, with the image redis:7.
+//     [redis.ParseClusterURL], SKEIN_TEST_POSTGRES one for
+//     [pgxpool.ParseConfig];
+//   - this machine's own program, redis-server, valkey-server or postgres in PATH
+//     (or where Debian has postgres), started on a free loopback port, in a
+//     directory of its own that goes with it;
+//   - Docker, with the images redis:7 and postgres:15.
 //
 // SKEIN_TEST_VIA=local or docker asks for that one and no other. A test that
 // gets no server fails and says how to get one; it is never skipped.
 //
 // A shared server starts when a test first asks for it and serves all tests of
-// the process, each below a [Prefix] of its own; the one from the environment is
+// the process, each below a [Prefix] or in a [Schema] of its own; the one from the environment is
 // other people's too. A test that disturbs its server takes one for itself. No
 // server outlives the process that started it, even one that was killed.
 package testservers

@@ -53,7 +53,11 @@ func openDocker(p program, ports []int) (machine, error) {
 }
 
 func (c *containers) start(command ...string) (*keeper, error) {
-	_, k, err := c.run(&dockertest.RunOptions{Entrypoint: command[:1], Cmd: command[1:]}, "container:"+c.network)
+	options := &dockertest.RunOptions{Entrypoint: command[:1], Cmd: command[1:], WorkingDir: "/tmp"}
+	if c.program.unprivileged {
+		options.User = c.program.repository
+	}
+	_, k, err := c.run(options, "container:"+c.network)
 	return k, err
 }
 
@@ -86,7 +90,7 @@ func (c *containers) run(o *dockertest.RunOptions, network string) (id string, k
 		return "", nil, fmt.Errorf("docker: run %s:%s: %w", o.Repository, o.Tag, err)
 	}
 	id = container.Container.ID
-	if k, err = keep(removeContainer, c.pool.Client.Endpoint(), id); err != nil {
+	if k, err = keep(shell(removeContainer, c.pool.Client.Endpoint(), id)); err != nil {
 		return "", nil, err
 	}
 	return id, k, nil

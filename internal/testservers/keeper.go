@@ -16,10 +16,14 @@ type keeper struct {
 	gone   chan struct{}
 }
 
-// keep starts a script, which has to go away at the end of its input.
-func keep(script string, args ...string) (*keeper, error) {
+// shell is a script that a keeper can run.
+func shell(script string, args ...string) *exec.Cmd {
+	return exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
+}
+
+// keep starts a shell, which has to go away at the end of its input.
+func keep(cmd *exec.Cmd) (*keeper, error) {
 	k := &keeper{gone: make(chan struct{})}
-	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &k.output, &k.output
 	input, err := cmd.StdinPipe()
 	if err != nil {

@@ -3,33 +3,44 @@ package testservers
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 )
 
 // local runs servers as processes of this machine.
-type local struct{}
+type local struct{ program program }
 
 func openLocal(p program, _ []int) (machine, error) {
-	if _, err := exec.LookPath(p.binary); err != nil {
+	_, err := exec.LookPath(p.binary)
+	if found, _ := filepath.Glob(p.elsewhere); err != nil && len(found) == 0 {
 		return nil, fmt.Errorf("this machine: %w", err)
 	}
-	return local{}, nil
+	return local{p}, nil
 }
 
 // runHere runs a command in an empty directory until it goes or the script's
-// input ends. Ctrl-C reaches the shell as well, and what it prints at the end finds
+// input ends; its first argument is the signal for that. Ctrl-C reaches the shell as well, and what it prints at the end finds
 // no reader: it cleans up all the same.
 const runHere = `
 trap '' HUP INT PIPE TERM
+signal=$1 && shift
 dir=$(mktemp -d) && cd "$dir" || exit
 exec 3<&0
 "$@" 3<&- </dev/null & server=$!
-{ read -r _; kill -9 $server; } <&3 & watch=$!
+{ read -r _; kill -s "$signal" $server; } <&3 & watch=$!
 wait $server
 kill -9 $watch
 cd / && rm -rf "$dir"
 `
 
-func (local) start(command ...string) (*keeper, error) { return keep(runHere, command...) }
+func (l local) start(command ...string) (*keeper, error) {
+	cmd := shell(runHere, append([]string{l.program.signal}, command...)...)
+	if l.program.unprivileged {
+		if err := unprivileged(cmd); err != nil {
+			return nil, err
+		}
+	}
+	return keep(cmd)
+}
 
 func (local) bind() string { return "127.0.0.1" }
 

@@ -10,6 +10,12 @@ import (
 // there is none to use.
 type program struct {
 	binary, repository, tag string
+	// elsewhere is a pattern of files that are the program where PATH has none.
+	elsewhere string
+	// signal ends a server at once, with all that it started.
+	signal string
+	// unprivileged says that the program refuses to run as root.
+	unprivileged bool
 	// get says how a person gets the program.
 	get string
 }

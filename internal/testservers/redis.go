@@ -13,12 +13,12 @@ import (
 )
 
 func redisServer() program {
-	return program{"redis-server", "redis", "7", "for Redis set SKEIN_TEST_REDIS and SKEIN_TEST_REDIS_CLUSTER to the URLs of servers, " +
+	return program{binary: "redis-server", repository: "redis", tag: "7", signal: "KILL", get: "for Redis set SKEIN_TEST_REDIS and SKEIN_TEST_REDIS_CLUSTER to the URLs of servers, " +
 		"or install redis-server 7.0 or newer (apt-get install redis-server), or start Docker"}
 }
 
 func valkeyServer() program {
-	return program{binary: "valkey-server", get: "for Valkey set SKEIN_TEST_VALKEY to the URL of a server, or install valkey-server"}
+	return program{binary: "valkey-server", signal: "KILL", get: "for Valkey set SKEIN_TEST_VALKEY to the URL of a server, or install valkey-server"}
 }
 
 // The shared servers, each started when it is first asked for.

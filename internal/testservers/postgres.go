@@ -1,0 +1,114 @@
+package testservers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+func postgresServer() program {
+	return program{
+		binary: "postgres", repository: "postgres", tag: "15", elsewhere: "/usr/lib/postgresql/*/bin/postgres",
+		// Killed, it would leave its workers and their shared memory behind.
+		signal: "QUIT", unprivileged: true,
+		get: "for Postgres set SKEIN_TEST_POSTGRES to the URL of a server, or install postgresql 15 or newer " +
+			"(apt-get install postgresql), or start Docker",
+	}
+}
+
+// The shared Postgres, started when it is first asked for. It forgets what it has
+// stored if it crashes, and it sorts text as English does and not by bytes.
+var sharedPostgres = sync.OnceValues(func() (string, error) {
+	const variable = "SKEIN_TEST_POSTGRES"
+	if url := fromEnvironment(variable); url != "" {
+		if _, err := pgxpool.ParseConfig(url); err != nil {
+			return "", fmt.Errorf("%s: %w", variable, err)
+		}
+		return url, nil
+	}
+	g, err := postgres("--locale-provider=icu --icu-locale=en-US",
+		"fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400")
+	if err != nil {
+		return "", err
+	}
+	return postgresURL(g), nil
+})
+
+// Postgres returns a pool of connections to the shared Postgres, which is closed
+// when the test has ended. The test's tables are in a [Schema] of its own;
+// schemas are cheap, so that a suite which needs hundreds of backends takes one
+// pool and many of them.
+func Postgres(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	return postgresPool(t, PostgresURL(t))
+}
+
+// PostgresURL is where the shared Postgres is, as [pgxpool.ParseConfig] reads it.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	return must(t, sharedPostgres)
+}
+
+// OwnPostgres returns a pool of connections to a Postgres that is this test's
+// alone and ends with it: to be cut, filled or stopped. It is configured as it
+// comes, but for the given settings, such as "fsync=off". It never comes from
+// the environment.
+func OwnPostgres(t testing.TB, settings ...string) *pgxpool.Pool {
+	t.Helper()
+	g, err := postgres("", settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.end)
+	return postgresPool(t, postgresURL(g))
+}
+
+func postgresPool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func postgresURL(g *group) string {
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", g.address(0))
+}
+
+// runPostgres makes a cluster in the working directory and serves it on the port
+// $1 of the address $2. $3 is what initdb is asked for; the settings follow.
+const runPostgres = `
+command -v postgres >/dev/null || for bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done
+port=$1 bind=$2 init=$3 && shift 3
+for setting; do
+	shift && set -- "$@" -c "$setting"
+done
+initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
+echo 'host all all all trust' >>data/pg_hba.conf
+exec postgres -D data -p "$port" -c listen_addresses="$bind" -c unix_socket_directories= "$@"
+`
+
+func postgres(init string, settings ...string) (*group, error) {
+	return form(postgresServer(), 1, func(ctx context.Context, g *group) error {
+		command := append([]string{"sh", "-c", runPostgres, "sh", g.port(0), g.machine.bind(), init}, settings...)
+		if err := g.start(command...); err != nil {
+			return err
+		}
+		return g.until(ctx, func(ctx context.Context) error { return connected(ctx, postgresURL(g)) })
+	})
+}
+
+// connected asks a server whether it serves.
+func connected(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
