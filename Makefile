@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Everything that must pass, from a fresh clone.
 test:
-	@scripts/need go git cc redis-server
+	@scripts/need go git cc redis-server postgres
 	@scripts/formatted
 	go vet ./...
 	go test -race -timeout 5m ./...

@@ -1,14 +1,11 @@
 package testservers_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -189,43 +186,4 @@ func watchConnection(t *testing.T, client redis.UniversalClient) (cut func() boo
 		_, err := conn.Read(make([]byte, 1))
 		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 	}
-}
-
-// starter makes the test binary a process that starts a server and waits.
-const starter = "SKEIN_TEST_STARTS_A_SERVER"
-
-func TestServerEndsWithTheProcessThatStartedIt(t *testing.T) {
-	if os.Getenv(starter) != "" {
-		fmt.Println(testservers.OwnRedis(t).(*redis.Client).Options().Addr)
-		io.Copy(io.Discard, os.Stdin)
-		return
-	}
-	process := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	process.Env = append(os.Environ(), starter+"=1")
-	input, err := process.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer input.Close()
-	output, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := redis.NewClient(&redis.Options{Addr: line[:len(line)-1], MaxRetries: -1})
-	defer server.Close()
-	if err := server.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	process.Wait()
-	until(t, "the server of a killed process ends", func(ctx context.Context) bool { return server.Ping(ctx).Err() != nil })
 }
