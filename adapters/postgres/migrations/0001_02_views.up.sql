@@ -1,0 +1,38 @@
+-- What a shard's row says together with what is not folded into it yet.
+
+-- The lease as it is now, and the floor.
+CREATE VIEW {schema}.leases AS
+SELECT s.id AS shard, s.held, s.owner, s.attempt, s.token,
+  coalesce(t.number, s.last) AS last,
+  coalesce(t.ttl, s.ttl) AS ttl,
+  coalesce(t.expires, s.expires) AS expires,
+  coalesce(t.floor, s.floor) AS floor,
+  coalesce(t.rescan, s.rescan) AS rescan
+FROM {schema}.shards s
+LEFT JOIN LATERAL (
+  SELECT * FROM {schema}.turns t
+  WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last
+  ORDER BY t.number DESC LIMIT 1
+) t ON true;
+
+-- The counts as they are now. What waits in the inbox is counted when it is merged.
+CREATE VIEW {schema}.counts AS
+SELECT s.id AS shard,
+  s.fresh + coalesce(t.fresh, 0) + coalesce(a.fresh, 0) AS fresh,
+  s.retries + coalesce(t.retries, 0) + coalesce(a.retries, 0) AS retries,
+  s.dead + coalesce(t.dead, 0) + coalesce(a.dead, 0) AS dead,
+  s.processed + coalesce(t.processed, 0) + coalesce(a.processed, 0) AS processed,
+  s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed
+FROM {schema}.shards s
+LEFT JOIN LATERAL (
+  SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(dead) AS dead,
+    sum(processed) AS processed, sum(failed) AS failed
+  FROM {schema}.turns t
+  WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last
+) t ON true
+LEFT JOIN LATERAL (
+  SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(dead) AS dead,
+    sum(processed) AS processed, sum(failed) AS failed
+  FROM {schema}.tallies a
+  WHERE a.shard = s.id AND a.tx >= s.tallied
+) a ON true;

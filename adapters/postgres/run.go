@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// repeat is when a call may be made again after it has failed.
+type repeat int
+
+const (
+	// ifRefused: only if the server says, or the driver knows, that nothing was
+	// committed.
+	ifRefused repeat = iota
+	// always: the call is idempotent, so also after an unknown outcome.
+	always
+)
+
+// How long a call is repeated, and how long to wait in between, doubling.
+const (
+	repeatedFor  = 5 * time.Second
+	firstBackoff = 2 * time.Millisecond
+	lastBackoff  = 250 * time.Millisecond
+)
+
+// query runs one statement in a transaction of its own, repeats it as the mode
+// allows, and has read take its rows, anew at each try. The template's {schema}
+// becomes the store's. The error is the port's.
+func (s *Store) query(ctx context.Context, mode repeat, read func(pgx.Rows) error, template string, args ...any) error {
+	return s.call(ctx, mode, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, s.sql(template), args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		if err := read(rows); err != nil {
+			return err
+		}
+		rows.Close()
+		return rows.Err()
+	})
+}
+
+// call makes a call once the schema is known to fit, and repeats it as the mode
+// allows. The error is the port's.
+func (s *Store) call(ctx context.Context, mode repeat, do func(context.Context) error) error {
+	if err := s.ready(ctx); err != nil {
+		return translate(err)
+	}
+	return s.attempt(ctx, mode, do)
+}
+
+// attempt is call without a look at the schema.
+func (s *Store) attempt(ctx context.Context, mode repeat, do func(context.Context) error) error {
+	began := time.Now()
+	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+		err := do(ctx)
+		if err == nil || !repeatable(err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
+			return translate(err)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// refusals are the errors after which nothing was committed and a repeat may
+// succeed: serialization failure, deadlock, lock not available.
+var refusals = map[string]bool{"40001": true, "40P01": true, "55P03": true}
+
+// repeatable reports whether a failed call may be made again.
+func repeatable(err error, mode repeat) bool {
+	if owned(err) || ending(err) != nil {
+		return false
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return refusals[pg.Code] || mode == always && lostConnection(pg)
+	}
+	var read readError
+	return pgconn.SafeToRetry(err) || mode == always && !errors.As(err, &read)
+}
+
+// lostConnection reports whether the server ended the connection: an exception
+// of it, or an operator's or the server's own decision.
+func lostConnection(e *pgconn.PgError) bool {
+	return class(e) == "08" || class(e) == "57" && e.Code != queryCanceled
+}
+
+const queryCanceled = "57014"
+
+// readError is a reply that can't be understood, which no repeat mends.
+type readError struct{ error }

@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/core"
+)
+
+// DefaultSchema holds the tables unless Options say otherwise.
+const DefaultSchema = "skein"
+
+// Options are how a store uses its database. The zero value is fit for use.
+type Options struct {
+	// Schema holds the backend's tables and functions, so that several backends
+	// can share one database. Empty is DefaultSchema. Any name that Postgres
+	// takes will do; it is quoted.
+	Schema string
+	// Clock replaces the server's clock as the backend's only one, for tests:
+	// every handle must be given the same. nil is the server's clock_timestamp().
+	Clock func() time.Time
+	// Listen is how the connection that hears wake-ups is made, for a pool that
+	// goes through PgBouncer in transaction mode, where LISTEN can't work. nil
+	// takes a connection of the pool out of it.
+	Listen *pgx.ConnConfig
+	// NoWakeups turns wake-ups off: nothing is sent or heard, and the engine polls.
+	NoWakeups bool
+}
+
+// Store is a handle on a backend in Postgres. It is safe for any number of
+// goroutines. Use New; the zero value is not fit for use.
+//
+// The pool stays the caller's, who closes it. Calls keep no session state and
+// take no session locks, so that the pool may go through PgBouncer in transaction
+// mode. Schema must have been made by Migrate; the first call says so if not.
+type Store struct {
+	pool    *pgxpool.Pool
+	options Options
+	schema  string // quoted
+	version check
+	texts   sync.Map // statements by their templates
+}
+
+// New makes a handle. It asks nothing of the server: the first call does, and
+// fails if the schema is not of this version, saying what to do.
+func New(pool *pgxpool.Pool, o Options) *Store {
+	return &Store{pool: pool, options: o, schema: quoted(o.Schema)}
+}
+
+// quoted is a schema's name, or the default, as SQL reads it.
+func quoted(schema string) string {
+	if schema == "" {
+		schema = DefaultSchema
+	}
+	return pgx.Identifier{schema}.Sanitize()
+}
+
+// sql is a statement with the schema's name in place of {schema}.
+func (s *Store) sql(template string) string {
+	if text, ok := s.texts.Load(template); ok {
+		return text.(string)
+	}
+	text := strings.ReplaceAll(template, "{schema}", s.schema)
+	s.texts.Store(template, text)
+	return text
+}
+
+// now is the instant for a statement: nil if it shall ask the server.
+func (s *Store) now() any {
+	if s.options.Clock == nil {
+		return nil
+	}
+	return int64(core.InstantOf(s.options.Clock()))
+}
