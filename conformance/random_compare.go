@@ -3,7 +3,9 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +19,7 @@ import (
 // returns the model's.
 func ask[Q, A any](d *duel, what string, request Q, call func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
 	d.t.Helper()
-	d.t.Logf("%s %+v", what, request)
+	d.t.Logf("%s %v", what, brief{request})
 	got, err := call(d.handle(), d.ctx, request)
 	d.model.reach = orphansOf(got)
 	want, wantErr := call(d.model, d.ctx, request)
@@ -28,6 +30,18 @@ func ask[Q, A any](d *duel, what string, request Q, call func(ports.ShardStore, 
 		d.t.Fatalf("%s answered otherwise than the model (-want +got):\n%s", what, diff)
 	}
 	return want, wantErr
+}
+
+// brief prints a request without what is long in it, and only if somebody reads
+// it.
+type brief struct{ request any }
+
+// longData is a list of many bytes.
+var longData = regexp.MustCompile(`\[((?:\d+ ){20})(?:\d+ )+\d+\]`)
+
+// String implements fmt.Stringer.
+func (b brief) String() string {
+	return longData.ReplaceAllString(fmt.Sprintf("%+v", b.request), "[$1and more]")
 }
 
 // tell is ask for a call that answers nothing but an error.

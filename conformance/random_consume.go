@@ -130,8 +130,8 @@ func (d *duel) turnRequest(h *tenure) ports.TurnRequest {
 		TTL:    pick(d, "TTL", randomTTLs()...),
 		Settle: d.settlements(h),
 		Want:   pick(d, "Want", 0, 1, 1, 2, 5),
-		PerJob: pick(d, "PerJob", 0, 0, 1, 2),
-		Bytes:  pick(d, "Bytes", 0, 0, 1, 3),
+		PerJob: pick(d, "PerJob", 0, 0, 1, 2, 9),
+		Bytes:  pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
 		Node:   "node of " + h.lease.Owner,
 		Lane:   pick(d, "Lane", 0, 1),
 	}

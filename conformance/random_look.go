@@ -57,7 +57,7 @@ func (d *duel) lookAt(q ports.Queue) {
 		Queue:      q.Name,
 		Limit:      pick(d, "page", 0, 1, 2, 3),
 		Descending: rapid.Bool().Draw(d.t, "descending"),
-		Payloads:   pick(d, "payloads", 0, 1, 2, allPayloads),
+		Payloads:   pick(d, "payloads", 0, 1, 2, 9, allPayloads),
 	}
 	d.lists(r)
 }

@@ -77,7 +77,7 @@ func (d *duel) deadStep() ports.DeadStep {
 	s.Entries = []ports.DeadRef{}
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids") {
 		ref := ports.DeadRef{ID: id}
-		for range pick(d, "payloads", 0, 0, 1, 2) {
+		for range pick(d, "payloads", 0, 0, 1, 2, 9) {
 			ref.Payloads = append(ref.Payloads, d.data("payload"))
 		}
 		s.Entries = append(s.Entries, ref)
@@ -88,12 +88,12 @@ func (d *duel) deadStep() ports.DeadStep {
 // edit replaces a dead payload by another: by itself is left open.
 func (d *duel) edit() {
 	at, id := d.anyDead()
-	bytes := rapid.SliceOfNDistinct(rapid.SampledFrom(randomData()), 2, 2, rapid.ID[string]).Draw(d.t, "old and new")
+	payloads := d.apart(2)
 	r := ports.EditRequest{
 		Shard: at,
 		ID:    id,
-		Old:   []byte(bytes[0]),
-		New:   []byte(bytes[1]),
+		Old:   payloads[0],
+		New:   payloads[1],
 	}
 	ask(d, "Edit", r, ports.ShardStore.Edit)
 }

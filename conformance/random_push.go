@@ -1,8 +1,14 @@
 package conformance
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -13,7 +19,40 @@ import (
 
 func randomIDs() []string { return []string{"9", "10", "B", "a", "ab", "é"} }
 
-func randomData() []string { return []string{"", "p", "q", "pq", "\x00\xff"} }
+// randomData has few payloads that come often, so that they meet, and enough
+// others that a job may have a dozen, some of them of several KiB: a store that
+// keeps small jobs in another way than large ones is seen to change over and back.
+func randomData() []datum {
+	often := []datum{"", "p", "q", "pq", "\x00\xff"}
+	seldom := []datum{"0", "00", "é", "z\n", "\xff", "{}", "p\x00"}
+	for _, size := range []int{1500, 3 << 10, 9 << 10} {
+		seldom = append(seldom, datum(strings.Repeat("z", size)))
+	}
+	return slices.Concat(often, often, often, seldom)
+}
+
+// datum is a payload that is short to print.
+type datum string
+
+// GoString implements fmt.GoStringer, which rapid prints draws by.
+func (d datum) GoString() string {
+	const most = 20
+	if len(d) <= most {
+		return strconv.Quote(string(d))
+	}
+	return fmt.Sprintf("%q and more, %d bytes", string(d[:most]), len(d))
+}
+
+func (d *duel) data(label string) []byte { return []byte(pick(d, label, randomData()...)) }
+
+// apart are n payloads, no two the same.
+func (d *duel) apart(n int) [][]byte {
+	all := make([][]byte, n)
+	for i, data := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomData()), n, n, rapid.ID[datum]).Draw(d.t, "payloads") {
+		all[i] = []byte(data)
+	}
+	return all
+}
 
 func randomTTLs() []time.Duration {
 	return []time.Duration{ttl, ttl, 10*time.Second + 999, time.Millisecond}
@@ -33,6 +72,9 @@ func (d *duel) push() {
 	for range pick(d, "entries", 1, 1, 2, 4) {
 		r.Entries = append(r.Entries, d.entry())
 	}
+	if rarely(d, "pile") {
+		r.Entries = d.pile()
+	}
 	if rarely(d, "misinformed") {
 		switch pick(d, "about", "queue", "shards", "generation") {
 		case "queue":
@@ -44,6 +86,18 @@ func (d *duel) push() {
 		}
 	}
 	ask(d, "Push", r, ports.ShardStore.Push)
+}
+
+// pile is many payloads for one id.
+func (d *duel) pile() []core.Entry {
+	id := pick(d, "id", randomIDs()...)
+	var entries []core.Entry
+	for _, data := range d.apart(pick(d, "height", 7, 8, 9, 12)) {
+		e := d.entry()
+		e.ID, e.Data = id, data
+		entries = append(entries, e)
+	}
+	return entries
 }
 
 func (d *duel) entry() core.Entry {
@@ -63,5 +117,3 @@ func (d *duel) entry() core.Entry {
 	}
 	return e
 }
-
-func (d *duel) data(label string) []byte { return []byte(pick(d, label, randomData()...)) }

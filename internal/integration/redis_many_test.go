@@ -18,8 +18,8 @@ import (
 )
 
 // TestRedisPilesAsMemoryDoes pushes more payloads for one id than a record
-// carries, and takes them back out in every way, beside the memory store. The
-// random test of the suite has too few payloads for that.
+// carries, and takes them back out in every way, beside the memory store: higher
+// and oftener than the suite's random test, which has to do everything else too.
 func TestRedisPilesAsMemoryDoes(t *testing.T) {
 	client := testservers.Redis(t)
 	rapid.Check(t, func(rt *rapid.T) {
