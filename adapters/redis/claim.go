@@ -13,11 +13,11 @@ import (
 // markBytes is how long a stored mark is: token and number.
 const markBytes = 16
 
-func markText(m core.Mark) string {
-	b := make([]byte, 0, markBytes)
+func markText(m core.Mark) []byte { return appendMark(make([]byte, 0, markBytes), m) }
+
+func appendMark(b []byte, m core.Mark) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Token))
-	b = binary.BigEndian.AppendUint64(b, uint64(m.Number))
-	return string(b)
+	return binary.BigEndian.AppendUint64(b, uint64(m.Number))
 }
 
 func (s *source) mark() core.Mark {

@@ -87,9 +87,9 @@ type pushing struct {
 // call stores the first entries of a part.
 func (p *pushing) call(t *part) call {
 	entries := t.entries[:min(len(t.entries), pushEntries)]
-	args := make([]any, 5, 5+3*len(entries))
+	args := make([]any, 6, 6+2*len(entries))
 	args[0], args[1], args[2] = p.now, p.r.Shards, p.r.Generation
-	args[3], args[4] = int(p.r.Rule.Kind), p.r.Rule.MaxDelay().Microseconds()
+	args[3], args[4], args[5] = int(p.r.Rule.Kind), p.r.Rule.MaxDelay().Microseconds(), whensText(p.r.Entries, entries)
 	size := 0
 	for _, i := range entries {
 		size += len(p.r.Entries[i].Data) + len(p.r.Entries[i].Meta) + 11
@@ -98,20 +98,27 @@ func (p *pushing) call(t *part) call {
 	for _, i := range entries {
 		e, from := &p.r.Entries[i], len(buffer)
 		buffer = appendRecord(buffer, &e.Payload)
-		args = append(args, e.ID, whenText(e.When), buffer[from:len(buffer):len(buffer)])
+		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
 	return call{script: pushScript, keys: p.store.firstKeys(t.shard, pushKeys), args: args, once: true, durable: true}
 }
 
-// whenText is a When for the script.
-func whenText(w core.When) string {
-	if at, ok := w.Fixed(); ok {
-		return "@" + strconv.FormatInt(int64(at), 10)
+// whensText is when the chosen entries are due, for the script: nothing if all are
+// now, or else for each "@instant" or "+delay".
+func whensText(entries []core.Entry, chosen []int) []byte {
+	if !slices.ContainsFunc(chosen, func(i int) bool { return entries[i].When != core.When{} }) {
+		return nil
 	}
-	if w.Delay() == 0 {
-		return ""
+	var b []byte
+	for _, i := range chosen {
+		w := entries[i].When
+		if at, ok := w.Fixed(); ok {
+			b = strconv.AppendInt(append(b, '@'), int64(at), 10)
+		} else {
+			b = strconv.AppendInt(append(b, '+'), w.Delay().Microseconds(), 10)
+		}
 	}
-	return "+" + strconv.FormatInt(w.Delay().Microseconds(), 10)
+	return b
 }
 
 // settle takes from the parts what was stored, and those that failed.

@@ -86,7 +86,7 @@ func TestClaimerIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark := core.Mark{Token: 1 << 52, Number: 7}
-	stored := markText(mark) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
+	stored := string(markText(mark)) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
 		string(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1}))
 	got, err := parseClaim("a", stored)
 	if err != nil {

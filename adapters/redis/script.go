@@ -25,6 +25,13 @@ func shared(text string) *script {
 	return alone(flags + "\n" + prelude + "\n" + body)
 }
 
+// quick is a script of two parts, with the prelude before the second: the first
+// returns if it can do the work without.
+func quick(plain, text string) *script {
+	flags, body, _ := strings.Cut(text, "\n")
+	return alone(flags + "\n" + plain + prelude + "\n" + body)
+}
+
 // freeing is a script that passes on a full server, since it makes room.
 func freeing(text string) string {
 	return strings.Replace(text, "#!lua\n", "#!lua flags=allow-oom\n", 1)
@@ -72,6 +79,8 @@ var (
 	pauseShardText string
 	//go:embed lua/push.lua
 	pushText string
+	//go:embed lua/push_plain.lua
+	pushPlainText string
 	//go:embed lua/release.lua
 	releaseText string
 	//go:embed lua/renew.lua
@@ -80,6 +89,8 @@ var (
 	statsText string
 	//go:embed lua/turn.lua
 	turnText string
+	//go:embed lua/turn_plain.lua
+	turnPlainText string
 )
 
 var (
@@ -101,10 +112,10 @@ var (
 	pauseScript      = alone(pauseText)
 	pauseShardScript = alone(pauseShardText)
 	purgeScript      = shared(freeing(exhumeText))
-	pushScript       = shared(pushText)
+	pushScript       = quick(pushPlainText, pushText)
 	releaseScript    = alone(releaseText)
 	renewScript      = alone(renewText)
 	reviveScript     = shared(exhumeText)
 	statsScript      = alone(statsText)
-	turnScript       = shared(turnText)
+	turnScript       = quick(turnPlainText, turnText)
 )

@@ -57,40 +57,49 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	if size <= 0 {
 		size = core.DefaultTurnBytes
 	}
-	args := make([]any, 0, 11+3*len(r.Settle))
+	args := make([]any, 0, 14+len(r.Settle))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		max(0, min(b.Jobs, core.MaxTurnJobs)), perJob, size,
 		markText(core.Mark{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
-	var mark core.Mark
-	var text string
-	for i := range r.Settle {
-		x := &r.Settle[i]
-		if text == "" || x.Mark != mark {
-			mark, text = x.Mark, markText(x.Mark)
-		}
-		args = append(args, x.ID, text, settlementText(x))
-	}
-	return args, nil
+	return appendSettle(args, r.Settle), nil
 }
 
-// Bits of what a settlement's text begins with.
+// appendSettle appends the settlements: how many, their ids, their marks, or one if
+// they have the same, their codes, and the texts of those that leave something.
+func appendSettle(args []any, settle []core.Settlement) []any {
+	args = append(args, len(settle))
+	marks, codes := make([]byte, 0, markBytes), make([]byte, len(settle))
+	same := true
+	var texts []any
+	for i := range settle {
+		x := &settle[i]
+		args = append(args, x.ID)
+		same = same && x.Mark == settle[0].Mark
+		codes[i] = byte(flag(x.Processed)*settledProcessed + flag(x.Failed)*settledFailed)
+		if !x.Plain() {
+			codes[i] |= settledParts
+			texts = append(texts, settlementText(x))
+		}
+	}
+	for i := range settle {
+		if i == 0 || !same {
+			marks = appendMark(marks, settle[i].Mark)
+		}
+	}
+	return append(append(args, marks, codes), texts...)
+}
+
+// Bits of a settlement's code.
 const (
 	settledProcessed = 1 << iota
 	settledFailed
 	settledParts
 )
 
-// plainTexts are the settlements that leave nothing, by those bits.
-var plainTexts = [...]string{"\x00", "\x01", "\x02", "\x03"}
-
 // settlementText is what becomes of a claimed job, for the script.
-func settlementText(x *core.Settlement) string {
-	code := flag(x.Processed)*settledProcessed + flag(x.Failed)*settledFailed
-	if x.Plain() {
-		return plainTexts[code]
-	}
+func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
-	b = append(b, byte(code|settledParts), byte(x.Rest), byte(flag(x.PutBack.SameTime)))
+	b = append(b, byte(x.Rest), byte(flag(x.PutBack.SameTime)))
 	// Beyond what an instant can hold, a delay is as good as its limit.
 	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
@@ -110,7 +119,7 @@ func settlementText(x *core.Settlement) string {
 		b = append(b, byte(e.Disposition))
 		binary.BigEndian.PutUint32(b[count:], binary.BigEndian.Uint32(b[count:])+1)
 	}
-	return string(b)
+	return b
 }
 
 // turned reads the reply of a turn that was carried out, or of its repeat.

@@ -2,8 +2,8 @@
 -- Stores entries of one shard, in order, and wakes it if it is due earlier.
 -- KEYS: meta jobs ready parked claims byid metas
 -- ARGV: 1 now or '', 2 shard count, 3 generation, 4 rule (0 keep, 1 earliest,
---   2 debounce), 5 limit in µs; then for each entry: id, when ('' now, @instant,
---   +delay), record of a job that is due now
+--   2 debounce), 5 limit in µs, 6 when each entry is due: '' if all are now, else
+--   @instant or +delay of each; then for each: id, record of a job that is due now
 -- Returns {'ok', now}, {'unknown'}, {'mismatch', shards, generation}
 
 local ARGV = ARGV
@@ -14,10 +14,10 @@ if not meta[1] then return {'unknown'} end
 if meta[1] ~= shards or meta[2] ~= generation then return {'mismatch', tonumber(meta[1]), tonumber(meta[2])} end
 local index, paused = meta[3] == '1', meta[4] == '1'
 
-local function instant(when)
-  if when == '' then return now end
-  local n = tonumber(sub(when, 2))
-  return byte(when) == 64 and n or within(now + n) -- 64 is '@'
+-- times are when entries are due, if not now.
+local times = {}
+for how, n in string.gmatch(ARGV[6], '([@+])(-?%d+)') do
+  times[#times + 1] = how == '@' and tonumber(n) or within(now + n)
 end
 
 -- merge meets a queued job with a push (RULES 2).
@@ -29,7 +29,7 @@ local function merge(job, coming)
 end
 
 local ids, new = {}, {}
-for i = 6, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
+for i = 7, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local recs = fetch('HMGET', JOBS, ids)
 local position, merged = {}, {} -- of new jobs, and of all other entries
 for n, id in ipairs(ids) do
@@ -55,12 +55,12 @@ for _, n in ipairs(merged) do
   local id = ids[n]
   local e, first = there[id], position[id]
   if not e then -- the second of an id that was not queued
-    e = {id = id, area = E.queue, job = E.decode(ARGV[3 * first + 5], instant(ARGV[3 * first + 4]))}
+    e = {id = id, area = E.queue, job = E.decode(ARGV[2 * first + 6], times[first] or now)}
     e.job.first = now
     there[id] = e
   end
-  merge(e.job, instant(ARGV[3 * n + 4]))
-  E.unite(e, E.decode(ARGV[3 * n + 5], now).list)
+  merge(e.job, times[n] or now)
+  E.unite(e, E.decode(ARGV[2 * n + 6], now).list)
 end
 
 -- late is a record whose FirstPush is not its time: it follows the score.
@@ -73,13 +73,12 @@ end
 local soonest, due = math.huge, string.format('%.0f', now)
 for _, id in ipairs(new) do
   local e, n = there[id], position[id]
-  local place, when, at = claimed[id] and PARKED or READY, ARGV[3 * n + 4], now
+  local place, at = claimed[id] and PARKED or READY, times[n] or now
   if e then
     E.enqueue(e, place, index)
     at = e.job.at
   else
-    if when ~= '' then at = instant(when) end
-    hset(JOBS, id, at == now and ARGV[3 * n + 5] or late(ARGV[3 * n + 5]))
+    hset(JOBS, id, at == now and ARGV[2 * n + 6] or late(ARGV[2 * n + 6]))
     zadd(place, at == now and due or at, id)
     if index then zadd(BYID, 0, id) end
   end

@@ -4,7 +4,8 @@
 --   dead, its times, ids and metas, lease cancels history
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted,
 --   7 payloads per job, 8 bytes, 9 mark of the claims, 10 claimer, 11 statistics
---   or ''; then for each settlement: id, mark, what becomes of it
+--   or '', 12 how many settlements; then their ids, their marks in one text, or one
+--   that all have, a byte of code each, and what becomes of those whose code says so
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
 --   cancels}; claims are id, then PerformAt and record; cancels id, value. Or
 --   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last},
@@ -49,20 +50,21 @@ if number == last then return again() end
 
 -- Settle: which claims end, and which of them leave something.
 local ids, freed, gone, skipped, ended, processed, failed = {}, {}, {}, {}, {}, 0, 0
-for i = 12, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
-local values = fetch('HMGET', CLAIMS, ids)
+local n = tonumber(ARGV[12])
+for i = 1, n do ids[i] = ARGV[12 + i] end
+local values, marks, codes, text = fetch('HMGET', CLAIMS, ids), ARGV[13 + n], ARGV[14 + n], 14 + n
 for i, id in ipairs(ids) do
-  local value, what = values[i], ARGV[3 * i + 11]
-  if not value or gone[id] or sub(value, 1, 16) ~= ARGV[3 * i + 10] then
+  local value, code, of = values[i], byte(codes, i), #marks > 16 and i or 1
+  if code > 3 then text = text + 1 end
+  if not value or gone[id] or sub(value, 1, 16) ~= sub(marks, 16 * of - 15, 16 * of) then
     skipped[#skipped + 1] = i - 1
   else
-    local code = byte(what)
     gone[id] = true
     freed[#freed + 1] = id
     if code % 2 > 0 then processed = processed + 1 end
     if code % 4 > 1 then failed = failed + 1 end
     if recovered > 0 and byte(tail(value), 9) >= RECOVERED then recovered = recovered - 1 end
-    if code > 3 then ended[#ended + 1] = {id = id, rest = tail(value), what = what} end
+    if code > 3 then ended[#ended + 1] = {id = id, rest = tail(value), what = ARGV[text]} end
   end
 end
 
@@ -75,7 +77,7 @@ local function leave(moved, deads)
   local function disposed(x)
     local claim = E.decode(sub(x.rest, 9), (parse('>I8', x.rest)))
     local what, back, dead, except = x.what, {}, {}, {}
-    local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what, 2)
+    local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
     local job = {at = same == 1 and claim.at or within(now + delay), first = claim.first, retry = retry,
       recoveries = recoveries, error = sub(what, pos, pos + n - 1), many = false, tagged = false, list = back}
     n, pos = parse('>I4', what, pos + n)

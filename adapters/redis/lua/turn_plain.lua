@@ -1,0 +1,82 @@
+-- The usual turn: nothing is paused, cancelled, parked or recovered, what is
+-- settled leaves nothing, and what is claimed has one payload each. Otherwise it
+-- gives nothing, has written nothing, and what follows does the turn. It comes
+-- first because it needs nothing of the prelude, whose functions cost more to
+-- make than a small turn.
+local function plain()
+  local call, sub, byte, pack, ARGV = redis.call, string.sub, string.byte, struct.pack, ARGV
+  local META, JOBS, READY, PARKED, CLAIMS, BYID = unpack(KEYS, 1, 6)
+  local LEASE, CANCELS = KEYS[15], KEYS[16]
+  local WIDE, RECOVERED = 1, 64 -- flags of a record
+
+  local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
+  if ARGV[11] ~= '' or ARGV[15 + n] then return end
+  local meta = call('HMGET', META, 'shards', 'index', 'paused')
+  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'recovered', 'processed', 'failed')
+  if not meta[1] or meta[3] == '1' or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
+    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or call('HLEN', CANCELS) > 0 then return end
+
+  local processed, failed, seen = 0, 0, {}
+  if n > 0 then
+    if call('ZCARD', PARKED) > 0 then return end
+    local claimed, marks, codes = call('HMGET', CLAIMS, unpack(ARGV, 13, 12 + n)), ARGV[13 + n], ARGV[14 + n]
+    local mark = #marks == 16 and marks
+    for i = 1, n do
+      local id, value, code = ARGV[12 + i], claimed[i], byte(codes, i)
+      if not value or seen[id] or sub(value, 1, 16) ~= (mark or sub(marks, 16 * i - 15, 16 * i)) then return end
+      seen[id] = true
+      if code % 2 > 0 then processed = processed + 1 end
+      if code > 1 then failed = failed + 1 end
+    end
+  end
+
+  local now = tonumber(ARGV[1])
+  if not now then
+    local t = call('TIME')
+    now = t[1] * 1000000 + t[2]
+  end
+  local ready, ids, count = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, 0
+  for i = 1, #ready, 2 do
+    count = count + 1
+    ids[count] = ready[i]
+  end
+  local prefix, head, claims, came = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}, {}
+  local recs, before, read, taken, size = nil, 0, 0, 0, 0
+  for k = 1, count do
+    if k > read then -- some at a time, since payloads may be large
+      before, read = read, math.min(count, read + (k > 1 and size < 65536 and 256 or 32))
+      recs = call('HMGET', JOBS, unpack(ids, k, read))
+    end
+    local rec, at = recs[k - before], tonumber(ready[2 * k])
+    local flags = byte(rec)
+    size = size + #rec - 8 - flags
+    if taken == want or at > now or taken > 0 and size > bytes then
+      if flags >= RECOVERED then return end
+      head = at
+      break
+    end
+    if flags > WIDE then return end
+    rec = pack('>I8', at) .. rec
+    claims[2 * k - 1], claims[2 * k] = ids[k], rec
+    came[2 * k - 1], came[2 * k] = ids[k], prefix .. rec
+    taken = k
+  end
+  if n + taken == 0 then return end
+
+  if taken > 0 then
+    call('HSET', CLAIMS, unpack(came))
+    call('HDEL', JOBS, unpack(ids, 1, taken))
+    call('ZREMRANGEBYRANK', READY, 0, taken - 1)
+    if meta[2] == '1' then call('ZREM', BYID, unpack(ids, 1, taken)) end
+  end
+  if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 13, 12 + n)) end
+  local ttl = tonumber(ARGV[5])
+  local expires = math.min(now + ttl, 9007199254740992)
+  -- Numbers as text, since Redis prints those of Lua digit by digit.
+  local format = string.format
+  call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', format('%d', expires),
+    'processed', format('%d', (lease[6] or 0) + processed), 'failed', format('%d', (lease[7] or 0) + failed))
+  return {'ok', number, now, expires - now, 0, head, {}, claims, {}}
+end
+local done = plain()
+if done then return done end
