@@ -112,7 +112,7 @@ func (l *lane) wait(choice core.Choice, now core.Instant) {
 
 // execute runs a batch and hands its outcomes to the shard; it reports whether a
 // job succeeded.
-func (l *lane) execute(s *shard, b *Batch) bool {
+func (l *lane) execute(s *shard, b *Batch) (ok bool) {
 	observer := l.node.observer
 	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Claims: b.Claims}
 	var ctx context.Context = &b.firstCtx
@@ -124,6 +124,7 @@ func (l *lane) execute(s *shard, b *Batch) bool {
 		l.now = l.node.clock.time()
 		took := l.now.Sub(b.started)
 		b.close(err)
+		ok = b.succeeded()
 		if observer != nil {
 			event.Outcomes, event.Took = b.outcomes, took
 			observer.BatchEnd(ctx, event)
@@ -132,5 +133,5 @@ func (l *lane) execute(s *shard, b *Batch) bool {
 		s.finish(b, l.settled, took)
 	}()
 	err = Guard(func() error { return s.queue.Run(ctx, b) })
-	return b.succeeded()
+	return ok // as the deferred call finds it
 }
