@@ -98,6 +98,7 @@ func (q *Queue[T]) handler(run func(context.Context, *engine.Batch) error) Handl
 // its own outcome already.
 func (q *Queue[T]) each(ctx context.Context, b *engine.Batch, run func(context.Context, int) error) error {
 	var errs []error
+	defer b.End()
 	for i := range b.Claims {
 		job, ok := b.Begin(ctx, i)
 		if !ok {

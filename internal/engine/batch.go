@@ -36,6 +36,9 @@ type Batch struct {
 	closed   bool
 	stopped  bool         // no other job may start
 	dropped  map[int]bool // the cancelled jobs, and whether to drop them
+	// transacted are the jobs that the handler settled in a transaction, as they
+	// end if it commits.
+	transacted map[int]core.Outcome
 
 	firstCtx     runContext
 	firstOutcome [1]core.Outcome
@@ -181,6 +184,13 @@ func (b *Batch) interrupt(cause error) {
 	defer b.mu.Unlock()
 	b.stopped = true
 	b.ctx.end(cause)
+}
+
+// End ends what Begin began: from now on the handler speaks for the whole batch.
+func (b *Batch) End() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.current = wholeBatch
 }
 
 // close ends the batch after its handler returned: jobs without an outcome get

@@ -1,11 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
-)
+import "github.com/skeinq/skein/core"
 
 // Exhausted is a payload that went to the morgue since its job's retries or
 // recoveries were used up.
@@ -17,65 +12,33 @@ type Exhausted struct {
 	Error string
 }
 
-// farewell is an Exhausted whose settlement the store has not confirmed.
-type farewell struct {
-	mark core.Mark
-	what Exhausted
-}
-
-// farewells lists what a batch's settlements exhaust.
-func (b *Batch) farewells(settled []core.Settlement) []farewell {
-	if b.shard.node.cfg.Exhausted == nil {
+// exhausted is what an outcome exhausts; nil if nothing, or nobody asks.
+func (s *shard) exhausted(c *core.Claim, o *core.Outcome) *Exhausted {
+	if s.node.cfg.Exhausted == nil {
 		return nil
 	}
-	var list []farewell
-	for i := range b.Claims {
-		if at, ok := b.shard.queue.Policy.Exhausts(&b.Claims[i], &b.outcomes[i]); ok {
-			list = append(list, newFarewell(b.shard, &b.Claims[i], at, settled[i].BuryError))
-		}
-	}
-	return list
-}
-
-func newFarewell(s *shard, c *core.Claim, position int, text string) farewell {
-	return farewell{c.Mark, Exhausted{Shard: s.id, ID: c.ID, Payload: c.Payloads[position], Error: text}}
-}
-
-// confirmed removes and gives those whose settlements a turn has carried out.
-func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) []farewell {
-	if len(s.farewells) == 0 {
+	at, ok := s.queue.Policy.Exhausts(c, o)
+	if !ok {
 		return nil
 	}
-	var done []farewell
-	for i := range settled {
-		if slices.Contains(r.Held, i) {
-			continue
-		}
-		at := slices.IndexFunc(s.farewells, func(f farewell) bool {
-			return f.mark == settled[i].Mark && f.what.ID == settled[i].ID
-		})
-		if at < 0 {
-			continue
-		}
-		if !slices.Contains(r.Skipped, i) {
-			done = append(done, s.farewells[at])
-		}
-		s.farewells = slices.Delete(s.farewells, at, at+1)
-	}
-	return done
+	return s.buried(c, at, o.Error)
+}
+
+func (s *shard) buried(c *core.Claim, position int, text string) *Exhausted {
+	return &Exhausted{Shard: s.id, ID: c.ID, Payload: c.Payloads[position], Error: text}
 }
 
 // bid calls the hook beside the work; what goes wrong in it is logged.
-func (e *Engine) bid(farewells []farewell) {
+func (e *Engine) bid(farewells []*Exhausted) {
 	if len(farewells) == 0 {
 		return
 	}
 	e.hooks.Go(func() {
 		for _, f := range farewells {
-			err := Guard(func() error { return e.cfg.Exhausted(e.handlerCtx, f.what) })
+			err := Guard(func() error { return e.cfg.Exhausted(e.handlerCtx, *f) })
 			if err != nil {
 				e.log.Error("skein: the hook for exhausted retries failed",
-					"shard", f.what.Shard.String(), "id", f.what.ID, "error", err)
+					"shard", f.Shard.String(), "id", f.ID, "error", err)
 			}
 		}
 	})

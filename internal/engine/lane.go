@@ -129,6 +129,7 @@ func (l *lane) execute(s *shard, b *Batch) (ok bool) {
 			event.Outcomes, event.Took = b.outcomes, took
 			observer.BatchEnd(ctx, event)
 		}
+		b.doubt()
 		l.settled = b.settlements(l.settled[:0], l.node.cfg.Jitter)
 		s.finish(b, l.settled, took)
 	}()

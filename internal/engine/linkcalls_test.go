@@ -53,7 +53,7 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 // turn leaves out the settlements that are to be held.
 func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
 	var passed []core.Settlement
-	var held []int
+	var held, positions []int
 	l.mu.Lock()
 	if err := l.broken[r.Lease.Shard]; err != nil {
 		l.mu.Unlock()
@@ -63,13 +63,16 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 		if l.hold(r.Settle[i].ID) {
 			held = append(held, i)
 		} else {
-			passed = append(passed, r.Settle[i])
+			passed, positions = append(passed, r.Settle[i]), append(positions, i)
 		}
 	}
 	l.mu.Unlock()
 	r.Settle = passed
 	reply, err := s.Turn(ctx, r)
 	reply.Held = held
+	for k, at := range reply.Skipped {
+		reply.Skipped[k] = positions[at]
+	}
 	return reply, err
 }
 

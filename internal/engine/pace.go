@@ -63,12 +63,20 @@ func (b *statsBuffer) observe(batch *Batch, started core.Instant, took time.Dura
 	for i := range batch.Claims {
 		b.pending.Wait.Observe(max(0, started.Sub(batch.Claims[i].PerformAt)))
 		b.pending.Run.Observe(took)
-		if settled[i].Processed {
-			b.pending.Processed++
+		if _, later := batch.transacted[i]; !later {
+			b.count(settled[i].Processed, settled[i].Failed)
 		}
-		if settled[i].Failed {
-			b.pending.Failed++
-		}
+	}
+}
+
+// count adds a job that ended so.
+func (b *statsBuffer) count(processed, failed bool) {
+	b.any = true
+	if processed {
+		b.pending.Processed++
+	}
+	if failed {
+		b.pending.Failed++
 	}
 }
 

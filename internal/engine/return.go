@@ -59,7 +59,9 @@ func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
 		default:
 			settled := s.queue.Policy.Recover(c)
 			if settled.Failed && s.node.cfg.Exhausted != nil {
-				s.farewells = append(s.farewells, newFarewell(s, c, 0, settled.BuryError))
+				s.sequels = append(s.sequels, sequel{
+					id: c.ID, mark: c.Mark, carried: ending{exhausted: s.buried(c, 0, settled.BuryError)},
+				})
 			}
 			s.finished = append(s.finished, settled)
 		}

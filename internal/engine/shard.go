@@ -39,8 +39,8 @@ type shard struct {
 	finished []core.Settlement
 	// held are settlements that the store could not reach, until the next tick.
 	held []core.Settlement
-	// farewells wait until the settlement that they belong to is confirmed.
-	farewells []farewell
+	// sequels wait until the settlement that they belong to is confirmed.
+	sequels []sequel
 	// store is the store's head as last heard; blind hides it while turns fail.
 	store core.Head
 	blind bool
@@ -126,13 +126,13 @@ func (s *shard) take(now time.Time) *Batch {
 // that is gone is not sent: the next owner recovers it.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
 	wait := s.node.clock.at(b.started)
-	farewells := b.farewells(settled)
+	sequels := b.sequels()
 	s.mu.Lock()
 	s.running = nil
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
-		s.farewells = append(s.farewells, farewells...)
+		s.sequels = append(s.sequels, sequels...)
 		s.pace.observe(took, len(b.Claims))
 		s.stats.observe(b, wait, took, settled)
 	}
@@ -140,7 +140,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	s.mu.Unlock()
 	signal(s.kick)
 	if !current {
-		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again",
+		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			"shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
 	}
 }
@@ -170,7 +170,7 @@ func (s *shard) forget(cause error) {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
-	s.finished, s.held, s.farewells = nil, nil, nil
+	s.finished, s.held, s.sequels = nil, nil, nil
 	s.store = core.Head{}
 	s.asked, s.paused, s.blind = false, false, false
 	s.publish()

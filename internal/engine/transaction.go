@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ErrNotCommitted is the failure of a job whose handler settled it in a
+// transaction and returned nil, but has not committed.
+var ErrNotCommitted = errors.New("the handler returned without having committed the transaction in which it settled the job")
+
+var (
+	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the one that the handler was given")
+	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
+)
+
+// SettleIn settles what the handler of ctx works, the job that it has begun or
+// the whole batch, in the settler's transaction. The engine can't know whether
+// that commits. So the next turn settles these jobs as if it had not; if it has,
+// they are claimed no more, and the store skips that.
+func SettleIn(ctx context.Context, settler ports.Settler) error {
+	b, ok := ctx.Value(batchKey{}).(*Batch)
+	if !ok {
+		return errNoHandler
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
+	}
+	settle, err := b.transact()
+	if err != nil {
+		return err
+	}
+	if err := settler.Settle(ctx, b.shard.id, settle); err != nil {
+		return fmt.Errorf("settle in a transaction: %w", err)
+	}
+	return nil
+}
+
+// transact notes how jobs end if the transaction commits, those without an
+// outcome being done, and gives their settlements.
+func (b *Batch) transact() ([]core.Settlement, error) {
+	first, outcomes, err := b.transacting()
+	settle := make([]core.Settlement, len(outcomes))
+	for i := range outcomes {
+		settle[i] = b.shard.queue.Policy.Settle(&b.Claims[first+i], &outcomes[i], b.shard.node.cfg.Jitter())
+	}
+	return settle, err
+}
+
+func (b *Batch) transacting() (first int, outcomes []core.Outcome, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, nil, errTooLate
+	}
+	end := b.current + 1
+	if first = b.current; first == wholeBatch {
+		first, end = 0, len(b.Claims)
+	}
+	if b.transacted == nil {
+		b.transacted = make(map[int]core.Outcome, end-first)
+	}
+	for i := first; i < end; i++ {
+		o := b.outcomes[i]
+		o.Payloads = slices.Clone(o.Payloads)
+		if o.Kind == core.Undecided {
+			o.Kind = core.Done
+		}
+		b.transacted[i] = o
+		outcomes = append(outcomes, o)
+	}
+	return first, outcomes, nil
+}
+
+// doubt makes the outcomes of a closed batch those of jobs whose transaction has
+// not committed: nothing is done, neither a job nor a payload by itself. What
+// observers were told stays.
+func (b *Batch) doubt() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.transacted == nil {
+		return
+	}
+	b.outcomes = slices.Clone(b.outcomes)
+	for i := range b.transacted {
+		o := &b.outcomes[i]
+		if o.Kind == core.Done {
+			*o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(ErrNotCommitted), Payloads: o.Payloads}
+		}
+		o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(p core.PayloadOutcome) bool { return !p.Bury })
+	}
+}

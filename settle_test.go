@@ -1,0 +1,114 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ledger is a Settler that keeps what is settled in it, and forgets it.
+type ledger struct{ settled []core.Settlement }
+
+func (l *ledger) Settle(_ context.Context, _ core.Shard, settle []core.Settlement) error {
+	l.settled = append(l.settled, settle...)
+	return nil
+}
+
+func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
+	queue := skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 1, BatchSize: 3})
+	cases := []struct {
+		name       string
+		middleware func(store ports.Settler) func(skein.RunFunc) skein.RunFunc
+		handler    func(store ports.Settler) skein.Handler
+	}{
+		{"Handler", nil, func(store ports.Settler) skein.Handler {
+			return queue.Handler(func(ctx context.Context, _ string, _ []string) error { return skein.Settle(ctx, store) })
+		}},
+		{"JobHandler", nil, func(store ports.Settler) skein.Handler {
+			return queue.JobHandler(func(ctx context.Context, _ *skein.Job[string]) error { return skein.Settle(ctx, store) })
+		}},
+		{"BatchHandler", nil, func(store ports.Settler) skein.Handler {
+			return queue.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error { return skein.Settle(ctx, store) })
+		}},
+		{"middleware", func(store ports.Settler) func(skein.RunFunc) skein.RunFunc {
+			return func(next skein.RunFunc) skein.RunFunc {
+				return func(ctx context.Context, b *skein.RawBatch) error {
+					return errors.Join(next(ctx, b), skein.Settle(ctx, store))
+				}
+			}
+		}, func(ports.Settler) skein.Handler { return nop(queue) }},
+	}
+	for _, tt := range cases {
+		for _, committed := range []bool{true, false} {
+			t.Run(tt.name, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				var settler ports.Settler = store
+				if !committed {
+					settler = &ledger{}
+				}
+				for _, id := range []string{"a", "b", "c"} {
+					push(t, store, queue, id, "x")
+				}
+				o := skein.ServerOptions{}
+				if tt.middleware != nil {
+					o.Middleware = append(o.Middleware, tt.middleware(settler))
+				}
+				runDue(t, store, o, tt.handler(settler))
+				want := ports.Counts{Processed: 3}
+				if !committed {
+					want = ports.Counts{Retries: 3, Failed: 3}
+				}
+				equal(t, "counts", counts(t, store, "orders"), want)
+				found, err := store.Find(t.Context(), "orders", "a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !committed && found.Queued.Error != skein.ErrNotCommitted.Error() {
+					t.Errorf("the job's error is %q, want that of %v", found.Queued.Error, skein.ErrNotCommitted)
+				}
+			})
+		}
+	}
+}
+
+// counts are those of a queue, but for the time of its oldest job.
+func counts(t *testing.T, store ports.ShardStore, queue string) ports.Counts {
+	t.Helper()
+	stats, err := store.Stats(t.Context(), []string{queue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats[0].Oldest = core.Head{}
+	return stats[0].Counts
+}
+
+func TestSettleOutsideAHandlerIsRefused(t *testing.T) {
+	if err := skein.Settle(t.Context(), memory.New(memory.Options{})); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestATimeoutEndsSettling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		queue := skein.NewQueue("orders", skein.QueueOptions[string]{Timeout: time.Second})
+		push(t, store, queue, "a", "x")
+		var got error
+		runDue(t, store, skein.ServerOptions{}, queue.Handler(func(ctx context.Context, _ string, _ []string) error {
+			<-ctx.Done()
+			got = skein.Settle(ctx, store)
+			return got
+		}))
+		if !errors.Is(got, skein.ErrTimeout) {
+			t.Errorf("Settle = %v, want ErrTimeout", got)
+		}
+		equal(t, "counts", counts(t, store, "orders"), ports.Counts{Retries: 1, Failed: 1})
+	})
+}
