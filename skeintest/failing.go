@@ -16,7 +16,8 @@ var ErrInjected = errors.New("the store fails on demand")
 
 // Fault says which calls of a FailingStore fail, and how.
 type Fault struct {
-	// Method is that of ports.ShardStore, such as "Push". Empty is every one.
+	// Method is that of ports.ShardStore, such as "Push", or Settle of a Store.
+	// Empty is every one.
 	Method string
 	// After is how many such calls go through before.
 	After int
@@ -55,10 +56,15 @@ func (s *FailingStore) Fail(f Fault) {
 	if f.Err == nil {
 		f.Err = ErrInjected
 	}
-	if _, ok := reflect.TypeFor[ports.ShardStore]().MethodByName(f.Method); !ok && f.Method != "" {
+	if f.Method != "" && !hasMethod[ports.ShardStore](f.Method) && !hasMethod[ports.Settler](f.Method) {
 		f = Fault{Err: fmt.Errorf("a Fault names the method %q, which a ports.ShardStore does not have", f.Method)}
 	}
 	s.faults = append(s.faults, &f)
+}
+
+func hasMethod[T any](name string) bool {
+	_, ok := reflect.TypeFor[T]().MethodByName(name)
+	return ok
 }
 
 // Heal removes all faults.

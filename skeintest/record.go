@@ -2,6 +2,7 @@ package skeintest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -96,8 +97,9 @@ func errorOf(o *core.Outcome) string {
 	return ""
 }
 
-// settled completes the event that a settlement belongs to.
-func (r *recorder) settled(shard core.Shard, s *core.Settlement, now core.Instant) {
+// settled completes the event that a turn's settlement belongs to. It was skipped
+// if the handler has settled the job before, in a transaction.
+func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, now core.Instant) {
 	key := execution{shard, s.ID, s.Mark}
 	open, ok := r.unsettled[key]
 	if !ok { // a job of a server before this one, which is recovered
@@ -105,6 +107,18 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, now core.Instan
 	}
 	delete(r.unsettled, key)
 	event := &r.events[open.event]
+	before, transacted := r.store.transacted.LoadAndDelete(key)
+	switch {
+	case skipped && !transacted:
+		return
+	case skipped:
+		s = before.(*core.Settlement)
+		if s.Processed && event.Outcome != Done { // whatever the handler returned
+			event.Outcome, event.Error = Done, ""
+		}
+	case event.Outcome == Done && !s.Processed: // it has not committed
+		event.Outcome, event.Error = Failed, r.store.decodeError(s.PutBack.Error)
+	}
 	back, dead := s.Apply(open.claim.Job, now)
 	event.Buried = printed(dead.Payloads)
 	if len(back.Payloads) > 0 {
@@ -141,7 +155,7 @@ func (s *recorded) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRep
 	reply, err := s.ShardStore.Turn(ctx, r)
 	if err == nil {
 		for i := range r.Settle {
-			s.recorder.settled(r.Lease.Shard, &r.Settle[i], reply.Now)
+			s.recorder.settled(r.Lease.Shard, &r.Settle[i], slices.Contains(reply.Skipped, i), reply.Now)
 		}
 	}
 	return reply, err

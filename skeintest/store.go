@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
 )
 
 // TB is the part of testing.TB that this package uses.
@@ -44,13 +45,17 @@ type Store struct {
 	// circles, and fails the test. 0 is DefaultMaxJobs.
 	MaxJobs int
 
-	clock *clock
+	clock  *clock
+	memory *memory.Store
+	// transacted are the settlements that handlers have made, by execution.
+	transacted sync.Map
 }
 
 // New makes an empty store.
 func New() *Store {
 	c := &clock{now: start()}
-	s := &Store{FailingStore: NewFailingStore(memory.New(memory.Options{Clock: c.time})), clock: c}
+	m := memory.New(memory.Options{Clock: c.time})
+	s := &Store{FailingStore: NewFailingStore(m), clock: c, memory: m}
 	s.Client = skein.NewClient(s, skein.ClientOptions{})
 	s.Inspector = skein.NewInspector(s, skein.InspectorOptions{DecodeError: s.decodeError})
 	return s
@@ -62,6 +67,20 @@ func (s *Store) decodeError(stored string) string {
 		return decode(stored)
 	}
 	return stored
+}
+
+// Settle implements ports.Settler, for handlers that call skein.Settle: it settles at
+// once, as a transaction does that commits. A Fault may name it.
+func (s *Store) Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error {
+	return tell(s.FailingStore, "Settle", func() error {
+		err := s.memory.Settle(ctx, shard, settle)
+		for i := range settle {
+			if err == nil {
+				s.transacted.Store(execution{shard, settle[i].ID, settle[i].Mark}, &settle[i])
+			}
+		}
+		return err
+	})
 }
 
 // Now is the store's time.
