@@ -43,6 +43,10 @@ type Store struct {
 	schema  string // quoted
 	version check
 	texts   sync.Map // statements by their templates
+
+	// For wake-ups: what hears them, and what sends them.
+	ear   ear
+	crier crier
 }
 
 // New makes a handle. It asks nothing of the server: the first call does, and

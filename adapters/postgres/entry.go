@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// What is read of a row e of jobs, claimed or dead: the same columns of each, so
+// that lists and look-ups share them. $1 is the most payloads to give.
+const (
+	jobColumns = `
+  'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
+  0::bigint, 0::bigint, 0::bigint, 0, '', '', false,
+  1 + CASE WHEN e.more THEN (
+    SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
+  CASE WHEN e.more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
+  CASE WHEN e.more THEN m.data WHEN $1 > 0 THEN ARRAY[e.data] END,
+  CASE WHEN e.more THEN m.meta WHEN $1 > 0 THEN ARRAY[e.meta] END`
+	jobPayloads = `
+LEFT JOIN LATERAL (
+  SELECT array_agg(p.score) AS scores, array_agg(p.data) AS data, array_agg(p.meta) AS meta
+  FROM {schema}.payloads_of(e.shard, e.id, $1) p WHERE e.more AND $1 > 0
+) m ON true`
+
+	claimColumns = `
+  'c'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
+  e.token, e.number, e.since, e.lane, e.node, e.owner, e.cancel_drop IS NOT NULL,
+  1 + coalesce(cardinality(e.more_data), 0),
+  (ARRAY[e.score] || e.more_scores)[1:$1::int],
+  (ARRAY[e.data] || e.more_data)[1:$1],
+  (ARRAY[e.meta] || e.more_meta)[1:$1]`
+
+	deadColumns = `
+  'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
+  0::bigint, 0::bigint, 0::bigint, 0, '', '', false,
+  (SELECT count(*) FROM {schema}.dead_payloads p WHERE p.shard = e.shard AND p.id = e.id),
+  m.scores, m.data, m.meta`
+	deadPayloads = `
+LEFT JOIN LATERAL (
+  SELECT array_agg(p.score) AS scores, array_agg(p.data) AS data, array_agg(p.meta) AS meta
+  FROM (
+    SELECT score, data, meta FROM {schema}.dead_payloads p
+    WHERE p.shard = e.shard AND p.id = e.id
+    ORDER BY score, data LIMIT $1::int
+  ) p
+) m ON true`
+)
+
+// entry is a row of those columns. PerformAt is the ChangedAt of a dead letter.
+type entry struct {
+	kind byte
+	ports.ClaimView
+}
+
+// readEntry reads an entry of a queue.
+func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
+	var shard int
+	var scores []float64
+	var data, meta [][]byte
+	err = rows.Scan(&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
+		&e.Mark.Token, &e.Mark.Number, &e.Since, &e.Lane, &e.Node, &e.Owner, &e.Cancelled,
+		&e.Count, &scores, &data, &meta)
+	if err != nil {
+		return entry{}, err
+	}
+	e.Shard = core.Shard{Queue: queue, Index: shard % core.MaxShards}
+	e.Payloads, err = payloadsOf(scores, data, meta)
+	return e, err
+}
+
+// payloadsOf joins columns of payloads. meta may end early.
+func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
+	if len(scores) != len(data) {
+		return nil, fmt.Errorf("%d scores of %d payloads", len(scores), len(data))
+	}
+	var payloads []core.Payload
+	for i, d := range data {
+		p := core.Payload{Data: d, Score: scores[i]}
+		if i < len(meta) {
+			p.Meta = meta[i]
+		}
+		payloads = append(payloads, p)
+	}
+	return payloads, nil
+}
+
+func (e *entry) dead() core.Dead {
+	return core.Dead{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error}
+}

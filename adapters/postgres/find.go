@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// findSQL reads all that a shard holds for an id, at one instant.
+//
+//	$1 the most payloads, $2 the queue, $3 the shard's index, $4 the id
+const findSQL = `
+WITH s AS MATERIALIZED (
+  SELECT q.id * 16384 + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
+)
+SELECT` + jobColumns + `
+FROM {schema}.jobs e` + jobPayloads + `
+WHERE e.shard = (SELECT id FROM s) AND e.id = $4
+UNION ALL
+SELECT` + claimColumns + `
+FROM {schema}.claimed e
+WHERE e.shard = (SELECT id FROM s) AND e.id = $4
+UNION ALL
+SELECT` + deadColumns + `
+FROM {schema}.dead e` + deadPayloads + `
+WHERE e.shard = (SELECT id FROM s) AND e.id = $4`
+
+// Find implements ports.Inspector.
+func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error) {
+	if err := core.ValidateID(id); err != nil {
+		return ports.Found{}, err
+	}
+	q, err := s.queue(ctx, queue)
+	if err != nil {
+		return ports.Found{}, err
+	}
+	if err := s.look(ctx, queue); err != nil {
+		return ports.Found{}, err
+	}
+	shard := core.Shard{Queue: queue, Index: core.ShardOf(id, q.Shards)}
+	var found ports.Found
+	err = s.query(ctx, always, func(rows pgx.Rows) error {
+		found = ports.Found{Shard: shard}
+		return eachRow(rows, func() error {
+			e, err := readEntry(rows, queue)
+			found = with(found, e)
+			return err
+		})
+	}, findSQL, math.MaxInt32, queue, shard.Index, id)
+	if err != nil {
+		return ports.Found{}, err
+	}
+	return found, nil
+}
+
+// with is what was found and an entry more.
+func with(found ports.Found, e entry) ports.Found {
+	switch e.kind {
+	case 'j':
+		found.Queued = &e.Job
+	case 'c':
+		found.Claim = &e.ClaimView
+	case 'd':
+		dead := e.dead()
+		found.Dead = &dead
+	}
+	return found
+}

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// look merges what waits in the inboxes of a queue's shards, so that what is read
+// next sees it.
+func (s *Store) look(ctx context.Context, queue string) error {
+	return s.query(ctx, always, noRows, `SELECT {schema}.look($1)`, queue)
+}
+
+// eachRow has read scan one row after another.
+func eachRow(rows pgx.Rows, read func() error) error {
+	for rows.Next() {
+		if err := read(); err != nil {
+			return readError{err}
+		}
+	}
+	return nil
+}
+
+// statsSQL sums up each shard of a queue in order, all at one instant.
+//
+//	$1 now, $2 the queue
+const statsSQL = `
+SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1),
+  c.fresh, c.retries, (SELECT count(*) FROM {schema}.claimed c WHERE c.shard = s.id), c.dead, c.processed, c.failed,
+  (SELECT j.perform_at FROM {schema}.jobs j WHERE j.shard = s.id ORDER BY j.perform_at, j.id LIMIT 1),
+  CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
+FROM {schema}.queues q
+JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
+JOIN {schema}.counts c ON c.shard = s.id
+JOIN {schema}.leases l ON l.shard = s.id
+WHERE q.name = $2
+ORDER BY s.id`
+
+// Stats implements ports.Inspector.
+func (s *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+	all := make([]ports.QueueStats, 0, len(queues))
+	for _, name := range queues {
+		one, err := s.queueStats(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, error) {
+	if err := s.look(ctx, name); err != nil {
+		return ports.QueueStats{}, err
+	}
+	var stats ports.QueueStats
+	err := s.query(ctx, always, func(rows pgx.Rows) error {
+		stats = ports.QueueStats{Queue: ports.Queue{Name: name}}
+		return eachRow(rows, func() error {
+			shard, err := readStats(rows, &stats)
+			shard.Shard = core.Shard{Queue: name, Index: len(stats.Shards)}
+			stats.Shards = append(stats.Shards, shard)
+			stats.Counts = sum(stats.Counts, shard.Counts)
+			return err
+		})
+	}, statsSQL, s.now(), name)
+	if err == nil && len(stats.Shards) == 0 {
+		err = unknownQueue.err(core.Shard{Queue: name})
+	}
+	if err != nil {
+		return ports.QueueStats{}, err
+	}
+	return stats, nil
+}
+
+// readStats reads a shard's row, and into q what each of them says of the queue.
+func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err error) {
+	var oldest *core.Instant
+	c := &shard.Counts
+	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now,
+		&c.Fresh, &c.Retries, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &oldest,
+		&shard.Owner, &shard.Token, &shard.ExpiresAt)
+	if oldest != nil {
+		c.Oldest = core.Head{Due: *oldest, OK: true}
+	}
+	return shard, err
+}
+
+func sum(a, b ports.Counts) ports.Counts {
+	oldest := a.Oldest
+	if !a.Oldest.OK || b.Oldest.OK && b.Oldest.Due < a.Oldest.Due {
+		oldest = b.Oldest
+	}
+	return ports.Counts{
+		Fresh:     a.Fresh + b.Fresh,
+		Retries:   a.Retries + b.Retries,
+		Claimed:   a.Claimed + b.Claimed,
+		Dead:      a.Dead + b.Dead,
+		Processed: a.Processed + b.Processed,
+		Failed:    a.Failed + b.Failed,
+		Oldest:    oldest,
+	}
+}

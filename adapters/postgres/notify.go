@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+)
+
+// How soon a shard is looked at again: at once after it gave news, later if it had
+// work that was due before, as in a queue that is behind.
+const (
+	afterNews   = time.Millisecond
+	afterNoNews = 20 * time.Millisecond
+)
+
+// notifyLimit is how long a wake-up may take to be sent.
+const notifyLimit = 5 * time.Second
+
+// regardless is an instant before which nothing is due: for a wake-up in any case.
+const regardless core.Instant = -1
+
+// crier sends wake-ups outside the transactions that cause them, since a NOTIFY in
+// each makes commits wait for one another. It works while there is something to
+// tell. The zero value is ready.
+type crier struct {
+	mu      sync.Mutex
+	running bool
+	signal  chan struct{}               // holds a token when news came
+	news    map[core.Shard]core.Instant // when the first of what came is due
+	rests   map[core.Shard]time.Time    // not to be looked at before
+}
+
+// wake has those who listen told of a shard, soon, unless it has a job that is due
+// before the given instant. It never blocks.
+func (s *Store) wake(shard core.Shard, due core.Instant) {
+	if !s.options.NoWakeups && s.crier.add(shard, due) {
+		go s.cry()
+	}
+}
+
+// add reports whether somebody must start to work on it.
+func (c *crier) add(shard core.Shard, due core.Instant) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.signal == nil {
+		c.signal = make(chan struct{}, 1)
+		c.news, c.rests = make(map[core.Shard]core.Instant), make(map[core.Shard]time.Time)
+	}
+	if known, ok := c.news[shard]; !ok || due < known {
+		c.news[shard] = due
+	}
+	select {
+	case c.signal <- struct{}{}:
+	default:
+	}
+	start := !c.running
+	c.running = true
+	return start
+}
+
+// cry works until there is nothing to tell.
+func (s *Store) cry() {
+	for {
+		batch, wait, ok := s.crier.take(time.Now())
+		switch {
+		case !ok:
+			return
+		case len(batch.shards) > 0:
+			s.crier.rest(batch, s.notify(batch))
+		default:
+			select {
+			case <-s.crier.signal:
+			case <-time.After(wait):
+			}
+		}
+	}
+}
+
+// newsBatch is what one statement tells.
+type newsBatch struct {
+	shards  []core.Shard
+	queues  []string
+	indexes []int
+	dues    []int64
+}
+
+// take is the news of shards that do not rest, or how long the next one does. It is
+// not ok, and the work at its end, if there is none.
+func (c *crier) take(now time.Time) (batch newsBatch, wait time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wait = afterNoNews
+	for shard, due := range c.news {
+		if rest := c.rests[shard].Sub(now); rest > 0 {
+			wait = min(wait, rest)
+			continue
+		}
+		delete(c.news, shard)
+		batch.shards = append(batch.shards, shard)
+		batch.queues = append(batch.queues, shard.Queue)
+		batch.indexes = append(batch.indexes, shard.Index)
+		batch.dues = append(batch.dues, int64(due))
+	}
+	c.running = len(c.news) > 0 || len(batch.shards) > 0
+	return batch, wait, c.running
+}
+
+// rest notes when to look at the shards again. told are positions.
+func (c *crier) rest(batch newsBatch, told []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, shard := range batch.shards {
+		c.rests[shard] = now.Add(afterNoNews)
+	}
+	for _, i := range told {
+		c.rests[batch.shards[i]] = now.Add(afterNews)
+	}
+}
+
+// notifySQL tells of those shards that have no job of a claimable id that is due
+// before, and gives their positions.
+//
+//	$1 the channel, $2 queues, $3 indexes, $4 instants
+const notifySQL = `
+SELECT n.position - 1, pg_notify($1, n.queue || '/' || n.index)
+FROM unnest($2::text[], $3::int[], $4::bigint[]) WITH ORDINALITY n (queue, index, due, position)
+JOIN {schema}.queues q ON q.name = n.queue
+JOIN {schema}.leases l ON l.shard = q.id * 16384 + n.index
+WHERE NOT EXISTS (
+  SELECT FROM {schema}.jobs j
+  WHERE j.shard = l.shard AND j.perform_at >= l.floor AND j.perform_at < n.due
+    AND NOT EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id))`
+
+// notify gives the positions of the shards that it told of. What fails is lost,
+// as wake-ups may be: polling finds the work.
+func (s *Store) notify(batch newsBatch) (told []int) {
+	ctx, cancel := context.WithTimeout(context.Background(), notifyLimit)
+	defer cancel()
+	err := s.query(ctx, ifRefused, func(rows pgx.Rows) error {
+		told = nil
+		return eachRow(rows, func() error {
+			var i int
+			err := rows.Scan(&i, nil)
+			told = append(told, i)
+			return err
+		})
+	}, notifySQL, s.channel(), batch.queues, batch.indexes, batch.dues)
+	if err != nil {
+		return nil
+	}
+	return told
+}

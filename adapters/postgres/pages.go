@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// list is an order in which the rows of a table are listed.
+type list struct {
+	table   string
+	columns string
+	joins   string
+	// key is the column that orders before the id; empty in lists by id.
+	key string
+	// filter is what the list's partial index holds.
+	filter string
+}
+
+// jobLists are the lists of jobs.
+var jobLists = [...]list{
+	ports.ByTime:         {"jobs", jobColumns, jobPayloads, "perform_at", ""},
+	ports.ByID:           {"jobs", jobColumns, jobPayloads, "", ""},
+	ports.RetriesByTime:  {"jobs", jobColumns, jobPayloads, "perform_at", "AND retry_count >= 0"},
+	ports.RetriesByID:    {"jobs", jobColumns, jobPayloads, "", "AND retry_count >= 0"},
+	ports.RetriesByCount: {"jobs", jobColumns, jobPayloads, "retry_count", "AND retry_count >= 0"},
+}
+
+// pageSQL takes from each shard of a queue as much as a page may need, by an index
+// of that order, and merges it.
+//
+//	$1 the most payloads, $2 the queue, $3 the most rows, $4 the cursor's id, $5 its key
+const pageSQL = `
+SELECT {columns}
+FROM (
+  SELECT e.*
+  FROM {schema}.queues q
+  CROSS JOIN generate_series(q.id * 16384, q.id * 16384 + (q.shards - 1)) s
+  CROSS JOIN LATERAL (
+    SELECT * FROM {schema}.{table} WHERE shard = s {filter} AND {after}
+    ORDER BY {order} LIMIT $3
+  ) e
+  WHERE q.name = $2
+  ORDER BY {order} LIMIT $3
+) e {joins}
+ORDER BY {order}`
+
+// sql is the statement that gives a page of the list.
+func (l list) sql(descending bool) string {
+	sign, direction := ">", ""
+	if descending {
+		sign, direction = "<", " DESC"
+	}
+	after, order := "id "+sign+" $4", "id"+direction
+	if l.key != "" {
+		after = fmt.Sprintf("(%s, id) %s ($5, $4)", l.key, sign)
+		order = l.key + direction + ", " + order
+	}
+	return strings.NewReplacer("{columns}", l.columns, "{joins}", l.joins, "{table}", l.table,
+		"{filter}", l.filter, "{after}", after, "{order}", order).Replace(pageSQL)
+}
+
+// last is behind every id: as long as one can be, of the last character there is.
+var last = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
+
+// start is the place behind which a page begins.
+func (l list) start(r ports.PageRequest) (key int64, id string) {
+	key, id = r.After.Key, r.After.ID
+	if l.key == "" {
+		if id == "" && r.Descending {
+			id = last
+		}
+		return 0, id
+	}
+	if r.After == (ports.Cursor{}) && r.Descending {
+		key = math.MaxInt64
+	}
+	return key, id
+}
+
+// page reads a page of a list, and where the next begins. The caller has seen to
+// it that the queue exists.
+func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, key func(*entry) int64) ([]entry, ports.Cursor, error) {
+	if err := s.look(ctx, r.Queue); err != nil {
+		return nil, ports.Cursor{}, err
+	}
+	after, id := l.start(r)
+	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, r.Size() + 1, id}
+	if l.key != "" {
+		args = append(args, after)
+	}
+	var entries []entry
+	err := s.query(ctx, always, func(rows pgx.Rows) error {
+		entries = nil
+		return eachRow(rows, func() error {
+			e, err := readEntry(rows, r.Queue)
+			entries = append(entries, e)
+			return err
+		})
+	}, l.sql(r.Descending), args...)
+	if err != nil || len(entries) <= r.Size() {
+		return entries, ports.Cursor{}, err
+	}
+	entries = entries[:r.Size()]
+	end := &entries[len(entries)-1]
+	next := ports.Cursor{ID: end.ID}
+	if l.key != "" {
+		next.Key = key(end)
+	}
+	return entries, next, nil
+}
+
+func timeOf(e *entry) int64  { return int64(e.PerformAt) }
+func countOf(e *entry) int64 { return int64(e.RetryCount) }
+func sinceOf(e *entry) int64 { return int64(e.Since) }
+
+// Jobs implements ports.Inspector.
+func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	q, err := s.queue(ctx, r.Queue)
+	if err != nil {
+		return ports.JobsPage{}, err
+	}
+	if int(r.Order) >= len(jobLists) {
+		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.Order)
+	}
+	if r.Order == ports.ByID && !q.IndexIDs {
+		return ports.JobsPage{}, fmt.Errorf("%w: %q lists no jobs by id; declare it with IndexIDs", ports.ErrQueueMismatch, r.Queue)
+	}
+	key := timeOf
+	if r.Order == ports.RetriesByCount {
+		key = countOf
+	}
+	entries, next, err := s.page(ctx, jobLists[r.Order], r.PageRequest, key)
+	page := ports.JobsPage{Next: next}
+	for i := range entries {
+		page.Jobs = append(page.Jobs, ports.JobView{Job: entries[i].Job, Count: entries[i].Count})
+	}
+	return page, err
+}
+
+// Claimed implements ports.Inspector. There is no index for its order: what a
+// shard has claimed at once is little.
+func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	if _, err := s.queue(ctx, r.Queue); err != nil {
+		return ports.ClaimedPage{}, err
+	}
+	claimed := list{"claimed", claimColumns, "", "since", ""}
+	entries, next, err := s.page(ctx, claimed, r, sinceOf)
+	page := ports.ClaimedPage{Next: next}
+	for i := range entries {
+		page.Claims = append(page.Claims, entries[i].ClaimView)
+	}
+	return page, err
+}
+
+// Morgue implements ports.Inspector.
+func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+	if _, err := s.queue(ctx, r.Queue); err != nil {
+		return ports.MorguePage{}, err
+	}
+	dead := list{"dead", deadColumns, deadPayloads, "changed_at", ""}
+	if r.ByID {
+		dead.key = ""
+	}
+	entries, next, err := s.page(ctx, dead, r.PageRequest, timeOf)
+	page := ports.MorguePage{Next: next}
+	for i := range entries {
+		page.Dead = append(page.Dead, ports.DeadView{Dead: entries[i].dead(), Count: entries[i].Count})
+	}
+	return page, err
+}
