@@ -50,7 +50,7 @@ local function plain()
     local rec, at = recs[k - before], tonumber(ready[2 * k])
     local flags = byte(rec)
     size = size + #rec - 8 - flags
-    if taken == want or at > now or taken > 0 and size > bytes then
+    if taken == want or at > now or flags <= WIDE and taken > 0 and size > bytes then
       if flags >= RECOVERED then return end
       head = at
       break
