@@ -3,9 +3,12 @@ FUZZRUNS ?= 40000
 CHECKS ?= 10000
 REPO ?=
 
+# The oldest and the newest Postgres that the store is tested on, beside Debian's.
+POSTGRES_VERSIONS ?= 14.23.0-beta.17 18.4.0-beta.17
+
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: test test-docker lint fuzz bench long
+.PHONY: test test-docker test-postgres lint fuzz bench long
 
 # Everything that must pass, from a fresh clone.
 test:
@@ -20,6 +23,14 @@ test:
 test-docker:
 	@scripts/need go cc
 	SKEIN_TEST_VIA=docker scripts/with-docker go test -race -count=1 -timeout 5m ./internal/testservers
+
+# The Postgres store on other versions, whose binaries npm has.
+test-postgres:
+	@scripts/need go cc npm
+	@for version in $(POSTGRES_VERSIONS); do \
+		SKEIN_TEST_VIA=local scripts/other-postgres $$version \
+			go test -race -count=1 -timeout 10m -run 'Postgres' ./internal/testservers ./internal/integration || exit; \
+	done
 
 # What reads the code instead of running it.
 lint:

@@ -15,7 +15,7 @@ func postgresServer() program {
 		binary: "postgres", repository: "postgres", tag: "15", elsewhere: "/usr/lib/postgresql/*/bin/postgres",
 		// Killed, it would leave its workers and their shared memory behind.
 		signal: "QUIT", unprivileged: true,
-		get: "for Postgres set SKEIN_TEST_POSTGRES to the URL of a server, or install postgresql 15 or newer " +
+		get: "for Postgres set SKEIN_TEST_POSTGRES to the URL of a server, or install postgresql 14 or newer " +
 			"(apt-get install postgresql), or start Docker",
 	}
 }
@@ -89,6 +89,8 @@ port=$1 bind=$2 init=$3 && shift 3
 for setting; do
 	shift && set -- "$@" -c "$setting"
 done
+# Before 15 there is no choice of that.
+case $(initdb --help) in *--locale-provider*) ;; *) init= ;; esac
 initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
 echo 'host all all all trust' >>data/pg_hba.conf
 exec postgres -D data -p "$port" -c listen_addresses="$bind" -c unix_socket_directories= "$@"
