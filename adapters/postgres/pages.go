@@ -41,9 +41,9 @@ SELECT {columns}
 FROM (
   SELECT e.*
   FROM {schema}.queues q
-  CROSS JOIN generate_series(q.id * 16384, q.id * 16384 + (q.shards - 1)) s
+  JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
   CROSS JOIN LATERAL (
-    SELECT * FROM {schema}.{table} WHERE shard = s {filter} AND {after}
+    SELECT * FROM {schema}.{table} WHERE shard = s.id {filter} AND {after}
     ORDER BY {order} LIMIT $3
   ) e
   WHERE q.name = $2
@@ -59,7 +59,7 @@ func (l list) sql(descending bool) string {
 	}
 	after, order := "id "+sign+" $4", "id"+direction
 	if l.key != "" {
-		after = fmt.Sprintf("(%s, id) %s ($5, $4)", l.key, sign)
+		after = fmt.Sprintf("(%s, id) %s ($5::bigint, $4)", l.key, sign)
 		order = l.key + direction + ", " + order
 	}
 	return strings.NewReplacer("{columns}", l.columns, "{joins}", l.joins, "{table}", l.table,
