@@ -27,7 +27,7 @@ func (s *Store) ready(ctx context.Context) error {
 	if strings.ContainsAny(s.prefix, "{}") {
 		return fmt.Errorf("redis: the prefix %q has braces, which would tie all keys to one slot; use others", s.prefix)
 	}
-	err, ended := await(ctx, func() error { return s.inspect(ctx) })
+	err, ended := await(ctx, s.crew, func() error { return s.inspect(ctx) })
 	return errors.Join(err, ended)
 }
 

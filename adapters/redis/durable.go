@@ -13,7 +13,7 @@ import (
 func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
 	groups := make(map[goredis.UniversalClient][]int)
 	for _, i := range open {
-		server, err := s.master(ctx, calls[i].keys[0])
+		server, err := s.master(ctx, calls[i].keys[0].(string))
 		if err != nil {
 			outcomes[i] = outcome{err: err}
 			continue

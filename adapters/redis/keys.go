@@ -2,6 +2,7 @@ package redis
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/skeinq/skein/core"
 )
@@ -53,24 +54,50 @@ func (s *Store) base(shard core.Shard) string {
 	return s.prefix + "{" + shard.Queue + "/" + strconv.Itoa(shard.Index) + "}:"
 }
 
-// firstKeys are the names of the shard's first n keys.
-func (s *Store) firstKeys(shard core.Shard, n int) []string {
-	base := s.base(shard)
-	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = base + keySuffixes[i]
-	}
-	return keys
+// keyNames remembers the names of shards' keys: making them took a tenth of a
+// push. It is safe for any number of goroutines; the zero value is empty.
+type keyNames struct {
+	mu      sync.RWMutex
+	byShard map[core.Shard]*[allKeys]any
 }
 
-// someKeys are the names of the shard's given keys.
-func (s *Store) someKeys(shard core.Shard, which ...int) []string {
-	base := s.base(shard)
-	keys := make([]string, len(which))
-	for i, k := range which {
-		keys[i] = base + keySuffixes[k]
+// rememberedShards bounds it: names may come from anywhere.
+const rememberedShards = 1 << 14
+
+// keys are the names of all the shard's keys, which nobody changes.
+func (s *Store) keys(shard core.Shard) *[allKeys]any {
+	names := &s.names
+	names.mu.RLock()
+	all := names.byShard[shard]
+	names.mu.RUnlock()
+	if all != nil {
+		return all
 	}
-	return keys
+	all = new([allKeys]any)
+	base := s.base(shard)
+	for i, suffix := range keySuffixes {
+		all[i] = base + suffix
+	}
+	names.mu.Lock()
+	defer names.mu.Unlock()
+	if names.byShard == nil || len(names.byShard) >= rememberedShards {
+		names.byShard = make(map[core.Shard]*[allKeys]any)
+	}
+	names.byShard[shard] = all
+	return all
+}
+
+// firstKeys are the names of the shard's first n keys.
+func (s *Store) firstKeys(shard core.Shard, n int) []any { return s.keys(shard)[:n:n] }
+
+// someKeys are the names of the shard's given keys.
+func (s *Store) someKeys(shard core.Shard, which ...int) []any {
+	all := s.keys(shard)
+	some := make([]any, len(which))
+	for i, k := range which {
+		some[i] = all[k]
+	}
+	return some
 }
 
 func (s *Store) channel(shard core.Shard) string { return s.base(shard) + channelSuffix }

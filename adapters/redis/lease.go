@@ -23,7 +23,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	value, err := s.run(ctx, call{
 		script:  acquireScript,
 		keys:    s.someKeys(r.Shard, keyLease, keyMeta, keyClaims, keyCancels),
-		args:    []any{s.now(), r.Shards, r.Generation, r.Owner, r.Attempt, r.TTL.Microseconds()},
+		args:    []any{s.now(), layout(r.Shards, r.Generation), r.Owner, r.Attempt, r.TTL.Microseconds()},
 		durable: true,
 	})
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	case "unknown":
 		return ports.AcquireReply{}, s.notAcquired(ctx, &r)
 	case "mismatch":
-		return ports.AcquireReply{}, mismatch(r.Shard.Queue, reply.int(), reply.int(), r.Shards, r.Generation)
+		return ports.AcquireReply{}, reply.mismatched(r.Shard.Queue, r.Shards, r.Generation)
 	case "stale":
 		return ports.AcquireReply{}, fmt.Errorf("%w: attempt %d at %v by %q, whose last is %d; use a larger one",
 			ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner, reply.int())

@@ -2,8 +2,8 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -87,9 +87,8 @@ type pushing struct {
 // call stores the first entries of a part.
 func (p *pushing) call(t *part) call {
 	entries := t.entries[:min(len(t.entries), pushEntries)]
-	args := make([]any, 6, 6+2*len(entries))
-	args[0], args[1], args[2] = p.now, p.r.Shards, p.r.Generation
-	args[3], args[4], args[5] = int(p.r.Rule.Kind), p.r.Rule.MaxDelay().Microseconds(), whensText(p.r.Entries, entries)
+	args := make([]any, 3, 3+2*len(entries))
+	args[0], args[1], args[2] = p.now, layout(p.r.Shards, p.r.Generation), terms(p.r, entries)
 	size := 0
 	for _, i := range entries {
 		size += len(p.r.Entries[i].Data) + len(p.r.Entries[i].Meta) + 11
@@ -103,19 +102,23 @@ func (p *pushing) call(t *part) call {
 	return call{script: pushScript, keys: p.store.firstKeys(t.shard, pushKeys), args: args, once: true, durable: true}
 }
 
-// whensText is when the chosen entries are due, for the script: nothing if all are
-// now, or else for each "@instant" or "+delay".
-func whensText(entries []core.Entry, chosen []int) []byte {
-	if !slices.ContainsFunc(chosen, func(i int) bool { return entries[i].When != core.When{} }) {
+// terms are how the chosen entries meet queued jobs and when they are due, for
+// the script: nothing for the usual.
+func terms(r *ports.PushRequest, chosen []int) []byte {
+	now := !slices.ContainsFunc(chosen, func(i int) bool { return r.Entries[i].When != core.When{} })
+	if now && r.Rule.Kind == core.Keep {
 		return nil
 	}
-	var b []byte
+	b := fmt.Appendf(nil, "%d %d", r.Rule.Kind, r.Rule.MaxDelay().Microseconds())
+	if now {
+		return b
+	}
 	for _, i := range chosen {
-		w := entries[i].When
+		w := r.Entries[i].When
 		if at, ok := w.Fixed(); ok {
-			b = strconv.AppendInt(append(b, '@'), int64(at), 10)
+			b = fmt.Appendf(b, " @%d", at)
 		} else {
-			b = strconv.AppendInt(append(b, '+'), w.Delay().Microseconds(), 10)
+			b = fmt.Appendf(b, " +%d", w.Delay().Microseconds())
 		}
 	}
 	return b
@@ -176,7 +179,7 @@ func (o *outcome) pushed(ctx context.Context, s *Store, shard core.Shard, r *por
 		}
 		return 0, err
 	case "mismatch":
-		return 0, mismatch(r.Queue, reply.int(), reply.int(), r.Shards, r.Generation)
+		return 0, reply.mismatched(r.Queue, r.Shards, r.Generation)
 	}
 	return 0, errReply
 }

@@ -5,22 +5,24 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// record is a queue as it is kept: its own record and, with the version of its
-// last pause, what each shard's record holds.
+// record is a queue as it is kept, by itself and by each shard, with the version
+// of its last pause.
 type record struct {
 	ports.Queue
+	text    string
 	version int64
 }
 
 func parseRecord(name, text string) (record, error) {
-	r := record{Queue: ports.Queue{Name: name}}
+	r := record{Queue: ports.Queue{Name: name}, text: text}
 	var index, paused int
-	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &r.Shards, &r.Generation, &index, &paused, &r.version)
+	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &index, &paused, &r.Shards, &r.Generation, &r.version)
 	if n != 5 || err != nil || r.Shards < 1 || r.Shards > core.MaxShards {
 		return record{}, errRecord
 	}
@@ -45,7 +47,7 @@ func (s *Store) queue(ctx context.Context, name string) (record, error) {
 		text string
 		err  error
 	}
-	f, err := await(ctx, func() found {
+	f, err := await(ctx, s.crew, func() found {
 		text, err := s.client.HGet(ctx, s.queuesKey(), name).Result()
 		return found{text, translate(err)}
 	})
@@ -64,6 +66,20 @@ func (r *record) check(shards int, generation int64) error {
 		return nil
 	}
 	return mismatch(r.Name, int64(r.Shards), r.Generation, shards, generation)
+}
+
+// layout is a queue's shards and generation, for scripts.
+func layout(shards int, generation int64) string {
+	return strconv.Itoa(shards) + " " + strconv.FormatInt(generation, 10)
+}
+
+// mismatched reads the layout that a script has found.
+func (r *reply) mismatched(queue string, believed int, in int64) error {
+	var shards, generation int64
+	if _, err := fmt.Sscanf(r.text(), "%d %d", &shards, &generation); err != nil {
+		return errReply
+	}
+	return mismatch(queue, shards, generation, believed, in)
 }
 
 func mismatch(queue string, shards, generation int64, believed int, in int64) error {
@@ -91,7 +107,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
-	value, err := s.run(ctx, call{script: declareScript, keys: []string{s.queuesKey()}, args: []any{r.Queue, r.Shards, flag(r.IndexIDs)}})
+	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, flag(r.IndexIDs)}})
 	if err != nil {
 		return ports.DeclareReply{}, err
 	}
@@ -108,7 +124,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		return ports.DeclareReply{}, fmt.Errorf("%w: %q has IndexIDs %t, which is permanent", ports.ErrQueueMismatch, r.Queue, q.IndexIDs)
 	}
 	err = s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: openScript, keys: s.someKeys(shard, keyMeta), args: []any{q.Shards, q.Generation, flag(q.IndexIDs), flag(q.Paused), q.version}}
+		return call{script: openScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
 	}, nil)
 	return ports.DeclareReply{Generation: q.Generation}, err
 }
@@ -148,7 +164,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 		all map[string]string
 		err error
 	}
-	f, err := await(ctx, func() found {
+	f, err := await(ctx, s.crew, func() found {
 		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
 		return found{all, translate(err)}
 	})
@@ -176,7 +192,7 @@ func (s *Store) Resume(ctx context.Context, name string) error { return s.setPau
 // setPaused changes the queue's record, which orders such calls, and then the
 // shards'.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	value, err := s.run(ctx, call{script: pauseScript, keys: []string{s.queuesKey()}, args: []any{name, flag(paused)}})
+	value, err := s.run(ctx, call{script: pauseScript, keys: []any{s.queuesKey()}, args: []any{name, flag(paused)}})
 	if err != nil {
 		return err
 	}
@@ -189,6 +205,6 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 		return err
 	}
 	return s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: pauseShardScript, keys: s.someKeys(shard, keyMeta, keyReady), args: []any{flag(paused), q.version, s.channel(shard)}}
+		return call{script: pauseShardScript, keys: s.someKeys(shard, keyMeta, keyReady), args: []any{q.text, q.version, s.channel(shard)}}
 	}, nil)
 }

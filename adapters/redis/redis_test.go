@@ -88,7 +88,9 @@ func TestPrefixHasNoBraces(t *testing.T) {
 func TestKeysOfAShardShareItsTag(t *testing.T) {
 	s := New(nil, Options{Prefix: "p:"})
 	seen := map[string]bool{}
-	for _, key := range append(s.firstKeys(core.Shard{Queue: "a-b", Index: 3}, allKeys), s.channel(core.Shard{Queue: "a-b", Index: 3})) {
+	shard := core.Shard{Queue: "a-b", Index: 3}
+	for _, name := range append(s.firstKeys(shard, allKeys), s.channel(shard)) {
+		key := name.(string)
 		if !strings.HasPrefix(key, "p:{a-b/3}:") || seen[key] {
 			t.Errorf("the key %q", key)
 		}

@@ -33,7 +33,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	}
 	value, err := s.run(ctx, call{
 		script: announceScript,
-		keys:   []string{s.nodesKey()},
+		keys:   []any{s.nodesKey()},
 		args:   []any{s.now(), n.Owner, r.TTL.Microseconds(), text},
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	err, ended := await(ctx, func() error { return translate(s.client.HDel(ctx, s.nodesKey(), owner).Err()) })
+	err, ended := await(ctx, s.crew, func() error { return translate(s.client.HDel(ctx, s.nodesKey(), owner).Err()) })
 	return cmp.Or(err, ended)
 }
 
@@ -60,7 +60,7 @@ func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
 
 // nodes are those that run, and the store's clock.
 func (s *Store) nodes(ctx context.Context) (core.Instant, []ports.Node, error) {
-	value, err := s.run(ctx, call{script: nodesScript, keys: []string{s.nodesKey()}, args: []any{s.now()}})
+	value, err := s.run(ctx, call{script: nodesScript, keys: []any{s.nodesKey()}, args: []any{s.now()}})
 	if err != nil {
 		return 0, nil, err
 	}

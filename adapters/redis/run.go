@@ -15,7 +15,7 @@ import (
 // call is a script to run.
 type call struct {
 	script *script
-	keys   []string
+	keys   []any // texts
 	args   []any
 	// once forbids the client to repeat it after an error of unknown outcome.
 	once bool
@@ -58,31 +58,11 @@ func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
 	if len(calls) == 0 {
 		return nil
 	}
-	outcomes, err := await(ctx, func() []outcome { return s.exchange(ctx, calls) })
+	outcomes, err := await(ctx, s.crew, func() []outcome { return s.exchange(ctx, calls) })
 	if err != nil {
 		return failed(len(calls), err)
 	}
 	return outcomes
-}
-
-// await gives what do returns, or the context's error if that ends first; then
-// do ends by itself and nobody looks at what it returns.
-func await[T any](ctx context.Context, do func() T) (T, error) {
-	var none T
-	if err := ctx.Err(); err != nil {
-		return none, translate(err)
-	}
-	if ctx.Done() == nil {
-		return do(), nil
-	}
-	done := make(chan T, 1)
-	go func() { done <- do() }()
-	select {
-	case v := <-done:
-		return v, nil
-	case <-ctx.Done():
-		return none, translate(ctx.Err())
-	}
 }
 
 func failed(n int, err error) []outcome {
@@ -102,7 +82,8 @@ func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 		open[i] = i
 	}
 	full := false
-	for began, wait := time.Now(), firstBackoff; ; wait = min(2*wait, lastBackoff) {
+	var until time.Time // refused calls are repeated
+	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		s.send(ctx, calls, open, outcomes, full)
 		full = false
 		refusals := 0
@@ -112,9 +93,14 @@ func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 			case goredis.HasErrorPrefix(err, "NOSCRIPT"):
 				full = true
 				left = append(left, i)
-			case refused(err) && time.Since(began) < refusedFor:
-				refusals++
-				left = append(left, i)
+			case refused(err):
+				if until.IsZero() {
+					until = time.Now().Add(refusedFor)
+				}
+				if time.Now().Before(until) {
+					refusals++
+					left = append(left, i)
+				}
 			}
 		}
 		if open = left; len(open) == 0 || refusals > 0 && !sleep(ctx, wait) {
@@ -169,9 +155,7 @@ func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
 	if full {
 		args[0], args[1] = "eval", c.script.text
 	}
-	for _, key := range c.keys {
-		args = append(args, key)
-	}
+	args = append(args, c.keys...)
 	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
 	cmd.SetFirstKeyPos(3)
 	return cmd

@@ -52,6 +52,8 @@ type Store struct {
 	clock  func() time.Time
 	logger *slog.Logger
 	server check
+	crew   crew
+	names  keyNames
 
 	replicas    int
 	waitTimeout time.Duration
@@ -64,7 +66,7 @@ const defaultWaitTimeout = time.Second
 // fails if the server is too old or may evict keys, saying what to do.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
-		client: client, prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
+		client: client, crew: make(crew), prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
 		replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
 	}
 	if s.waitTimeout <= 0 {

@@ -12,16 +12,28 @@ import (
 )
 
 // How long a subscription may be silent until its connection is tried, and how
-// long the answer may take until it counts as lost.
+// long an answer may take until the connection counts as lost.
 const (
 	silence = 10 * time.Second
 	patient = 5 * time.Second
 )
 
-// Wakeups implements ports.Notifier, by sharded publish and subscribe. The channel
-// is closed when a connection is lost, so that the caller asks again, of servers
-// that may be others by then.
+// How long to wait before subscribing again, doubling until it succeeds.
+const (
+	firstReturn = 10 * time.Millisecond
+	lastReturn  = 2 * time.Second
+)
+
+// Wakeups implements ports.Notifier, by sharded publish and subscribe. It
+// returns once all subscriptions stand, or with the error of one. When a
+// connection is lost or a slot has moved, it subscribes again, to servers that may
+// be others by then, and then gives every shard once, since nobody knows what it
+// missed. So the channel is closed only when the context ends.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	w := &wakeups{
+		store: s, shards: make(map[string]core.Shard, len(shards)),
+		out: make(chan core.Shard), pending: make(map[core.Shard]bool), signal: make(chan struct{}, 1),
+	}
 	for _, shard := range shards {
 		q, err := s.queue(ctx, shard.Queue)
 		if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
@@ -30,73 +42,27 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 		if err != nil {
 			return nil, err
 		}
+		w.shards[s.channel(shard)] = shard
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	w := &wakeups{out: make(chan core.Shard), pending: make(map[core.Shard]bool), signal: make(chan struct{}, 1)}
-	subscriptions, err := await(ctx, func() subscribed { return s.subscribe(ctx, shards) })
-	if err == nil {
-		err = subscriptions.err
-	}
+	subs, err := w.begin(ctx)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	w.listen(ctx, cancel, subscriptions)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { w.keep(ctx, subs) })
+	go func() {
+		defer close(w.out)
+		w.forward(ctx)
+		keeper.Wait()
+	}()
 	return w.out, nil
-}
-
-// subscribed are the subscriptions to a set of channels: one for each server.
-type subscribed struct {
-	list   []*goredis.PubSub
-	shards map[string]core.Shard
-	err    error
-}
-
-func (s *Store) subscribe(ctx context.Context, shards []core.Shard) subscribed {
-	sub := subscribed{shards: make(map[string]core.Shard, len(shards))}
-	servers := make(map[*goredis.Client]*goredis.PubSub)
-	for _, shard := range shards {
-		channel := s.channel(shard)
-		if _, twice := sub.shards[channel]; twice {
-			continue
-		}
-		sub.shards[channel] = shard
-		var server *goredis.Client
-		if cluster, ok := s.client.(*goredis.ClusterClient); ok {
-			var err error
-			if server, err = cluster.MasterForKey(ctx, channel); err != nil {
-				return sub.failed(err)
-			}
-		}
-		p := servers[server]
-		if p == nil {
-			if p = s.client.SSubscribe(ctx); server != nil {
-				p = server.SSubscribe(ctx)
-			}
-			servers[server] = p
-			sub.list = append(sub.list, p)
-		}
-		// One channel a command: those of a Cluster are of different slots.
-		if err := p.SSubscribe(ctx, channel); err != nil {
-			return sub.failed(err)
-		}
-	}
-	return sub
-}
-
-func (sub subscribed) failed(err error) subscribed {
-	sub.close()
-	return subscribed{err: fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))}
-}
-
-func (sub subscribed) close() {
-	for _, p := range sub.list {
-		_ = p.Close()
-	}
 }
 
 // wakeups is one caller's: what it has not taken yet is kept as a set.
 type wakeups struct {
+	store *Store
+	// shards are those asked for, by channel.
+	shards map[string]core.Shard
 	out    chan core.Shard
 	signal chan struct{}
 
@@ -105,52 +71,152 @@ type wakeups struct {
 	order   []core.Shard
 }
 
-// listen starts to forward what the subscriptions tell until the context ends or
-// one of them does.
-func (w *wakeups) listen(ctx context.Context, cancel context.CancelFunc, sub subscribed) {
+// begin subscribes for the first time, or returns when the context ends, whatever
+// the servers do.
+func (w *wakeups) begin(ctx context.Context) ([]*goredis.PubSub, error) {
+	var subs []*goredis.PubSub
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		subs, err = w.subscribe(ctx)
+	}()
+	select {
+	case <-done:
+		return subs, err
+	case <-ctx.Done():
+		go func() {
+			<-done
+			closeAll(subs)
+		}()
+		return nil, translate(ctx.Err())
+	}
+}
+
+// keep reads subscriptions until one is lost, and makes them anew, until the
+// context ends.
+func (w *wakeups) keep(ctx context.Context, subs []*goredis.PubSub) {
+	for wait := firstReturn; ; {
+		w.listen(ctx, subs)
+		for subs = nil; subs == nil; wait = min(2*wait, lastReturn) {
+			if !sleep(ctx, wait) {
+				return
+			}
+			if cluster, ok := w.store.client.(*goredis.ClusterClient); ok {
+				cluster.ReloadState(ctx)
+			}
+			subs, _ = w.subscribe(ctx)
+		}
+		wait = firstReturn
+		for _, shard := range w.shards {
+			w.wake(shard)
+		}
+	}
+}
+
+// subscribe makes the subscriptions, one for each server, and waits until each
+// channel of them is confirmed.
+func (w *wakeups) subscribe(ctx context.Context) ([]*goredis.PubSub, error) {
+	servers := make(map[goredis.UniversalClient]*goredis.PubSub)
+	channels := make(map[*goredis.PubSub]int)
+	var subs []*goredis.PubSub
+	fail := func(err error) ([]*goredis.PubSub, error) {
+		closeAll(subs)
+		return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))
+	}
+	for channel := range w.shards {
+		server, err := w.store.master(ctx, channel)
+		if err != nil {
+			return fail(err)
+		}
+		p := servers[server]
+		if p == nil {
+			p = server.SSubscribe(ctx)
+			servers[server], subs = p, append(subs, p)
+		}
+		// One channel a command: those of a Cluster are of different slots.
+		if err := p.SSubscribe(ctx, channel); err != nil {
+			return fail(err)
+		}
+		channels[p]++
+	}
+	for _, p := range subs {
+		if err := w.confirmed(ctx, p, channels[p]); err != nil {
+			return fail(err)
+		}
+	}
+	return subs, nil
+}
+
+// confirmed waits for the answers to as many commands that subscribe.
+func (w *wakeups) confirmed(ctx context.Context, p *goredis.PubSub, channels int) error {
+	for channels > 0 {
+		message, err := p.ReceiveTimeout(ctx, patient)
+		if err != nil {
+			return err
+		}
+		if m, ok := message.(*goredis.Subscription); ok && m.Kind == "ssubscribe" {
+			channels--
+		}
+		w.take(message)
+	}
+	return nil
+}
+
+func closeAll(subs []*goredis.PubSub) {
+	for _, p := range subs {
+		_ = p.Close()
+	}
+}
+
+// listen reads the subscriptions until one of them or the context ends, and
+// closes them.
+func (w *wakeups) listen(ctx context.Context, subs []*goredis.PubSub) {
+	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
-	for _, p := range sub.list {
+	for _, p := range subs {
 		readers.Go(func() {
 			defer cancel()
-			w.read(ctx, p, sub.shards)
+			w.read(ctx, p)
 		})
 	}
-	go func() {
-		<-ctx.Done()
-		sub.close()
-	}()
-	go func() {
-		defer close(w.out)
-		w.forward(ctx)
-		cancel()
-		readers.Wait()
-	}()
+	<-ctx.Done()
+	closeAll(subs)
+	cancel()
+	readers.Wait()
 }
 
 // read takes messages until the connection or the context ends.
-func (w *wakeups) read(ctx context.Context, p *goredis.PubSub, shards map[string]core.Shard) {
+func (w *wakeups) read(ctx context.Context, p *goredis.PubSub) {
 	wait, tried := silence, false
 	for ctx.Err() == nil {
 		message, err := p.ReceiveTimeout(ctx, wait)
-		switch m := message.(type) {
-		case *goredis.Message:
-			if shard, ok := shards[m.Channel]; ok {
-				w.wake(shard)
-			}
-		case *goredis.Subscription:
-			if m.Kind == "sunsubscribe" { // its slot has gone to another server
+		switch {
+		case err == nil:
+			wait, tried = silence, false
+			if gone := w.take(message); gone {
 				return
 			}
-		}
-		if err == nil {
-			wait, tried = silence, false
-			continue
-		}
-		if tried || !timedOut(err) || p.Ping(ctx) != nil {
+		case tried || !timedOut(err) || p.Ping(ctx) != nil:
 			return
+		default:
+			wait, tried = patient, true
 		}
-		wait, tried = patient, true
 	}
+}
+
+// take wakes the shard that a message tells of, or reports that a channel's slot
+// has gone to another server.
+func (w *wakeups) take(message any) (gone bool) {
+	switch m := message.(type) {
+	case *goredis.Message:
+		if shard, ok := w.shards[m.Channel]; ok {
+			w.wake(shard)
+		}
+	case *goredis.Subscription:
+		return m.Kind == "sunsubscribe"
+	}
+	return false
 }
 
 func timedOut(err error) bool {

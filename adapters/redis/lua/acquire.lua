@@ -1,22 +1,23 @@
 #!lua flags=allow-oom
 -- Gives the shard to an owner, or refuses it.
 -- KEYS: lease meta claims cancels
--- ARGV: 1 now or '', 2 shard count, 3 generation, 4 owner, 5 attempt, 6 ttl in µs
+-- ARGV: 1 now or '', 2 "shards generation", 3 owner, 4 attempt, 5 ttl in µs
 -- Returns {'ok', token, now, remaining, claims, cancels}, both lists as id,
---   value, ...; or {'unknown'}, {'mismatch', shards, generation},
+--   value, ...; or {'unknown'}, {'mismatch', "shards generation"},
 --   {'stale', last attempt}, {'held', owner, remaining}
 
 local LEASE, META, CLAIMS, CANCELS = unpack(KEYS)
-local owner, attempt, ttl = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local owner, attempt, ttl = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = tonumber(ARGV[1])
 if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
 
-local meta = redis.call('HMGET', META, 'shards', 'generation')
-if not meta[1] then return {'unknown'} end
-if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[3] then return {'mismatch', tonumber(meta[1]), tonumber(meta[2])} end
+local record = redis.call('GET', META)
+if not record then return {'unknown'} end
+local layout = string.match(record, '^%d %d (%d+ %d+)')
+if layout ~= ARGV[2] then return {'mismatch', layout} end
 
 local l = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held')
 local mine, held, last = l[1] == owner, l[6] == '1', tonumber(l[2] or 0)

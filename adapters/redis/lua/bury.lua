@@ -6,22 +6,16 @@
 --   given (1 or 0), 4 error of those that have none; then the ids
 -- Returns {'ok', now, handled, more} or {'unknown'}
 
-local E = entities()
-local now, most, given, reason = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
-local meta = call('HMGET', META, 'shards', 'index')
-if not meta[1] then return {'unknown'} end
+local now, reason = clock(ARGV[1]), ARGV[4]
+local index = queue()
+if index == nil then return {'unknown'} end
 
-local ids, more = {}, 0
-if given then for i = 5, #ARGV do ids[i - 4] = ARGV[i] end
-else
-  ids = call('ZRANGE', RTIME, 0, most - 1)
-  if call('ZCARD', RTIME) > most then more = 1 end
-end
-local handled, deads = 0, E.load_dead(ids)
-for id, e in pairs(E.load(ids, fetch('HMGET', JOBS, ids))) do
-  E.bury(deads, id, (E.first(e, LIMIT)), e.job.error ~= '' and e.job.error or reason, now)
-  E.keep_dead(deads[id])
-  E.remove(e, meta[2] == '1')
+local ids, more = chosen(5, failed)
+local handled, deads = 0, load_dead(ids)
+for id, e in pairs(load(ids, fetch('HMGET', JOBS, ids))) do
+  bury(deads, id, (first(e, LIMIT)), e.job.error ~= '' and e.job.error or reason, now)
+  keep_dead(deads[id])
+  remove(e, index)
   handled = handled + 1
 end
 write()

@@ -11,7 +11,7 @@ if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-if not redis.call('HGET', META, 'shards') then return {'unknown'} end
+if redis.call('EXISTS', META) == 0 then return {'unknown'} end
 for i = 4, #ARGV do
   local id = ARGV[i]
   local claim = redis.call('HGET', CLAIMS, id)

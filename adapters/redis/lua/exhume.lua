@@ -8,10 +8,9 @@
 --   each entry: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more} or {'unknown'}
 
-local E = entities()
 local now, revive, most = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3])
-local meta = call('HMGET', META, 'shards', 'index', 'paused')
-if not meta[1] then return {'unknown'} end
+local index, paused = queue()
+if index == nil then return {'unknown'} end
 
 local refs, ids, seen, more = {}, {}, {}, 0
 local function refer(id, names)
@@ -35,13 +34,13 @@ else
   for _, id in ipairs(found) do refer(id) end
 end
 
-local deads = E.load_dead(ids)
-local queued = revive and E.load(ids, fetch('HMGET', JOBS, ids)) or {}
+local deads = load_dead(ids)
+local queued = revive and load(ids, fetch('HMGET', JOBS, ids)) or {}
 
 -- part parts the payloads that a reference names from those that stay.
 local function part(e, names)
   local taken, left = {}, {}
-  for _, p in ipairs(e.left or E.first(e, LIMIT)) do
+  for _, p in ipairs(e.left or first(e, LIMIT)) do
     if not names or names[p.data] then taken[#taken + 1] = p else left[#left + 1] = p end
   end
   return taken, left
@@ -50,13 +49,13 @@ end
 local function requeue(id, payloads)
   local e = queued[id]
   if not e then
-    e = {id = id, area = E.queue, job = {at = now, first = now, retry = -1, recoveries = 0, error = '',
+    e = {id = id, area = living, job = {at = now, first = now, retry = -1, recoveries = 0, error = '',
       list = {}, many = false, tagged = false}}
     queued[id] = e
   end
   e.job.at, e.job.retry, e.job.error, e.changed = now, -1, '', true
   e.job.first = math.min(e.job.first, now)
-  E.unite(e, payloads)
+  unite(e, payloads)
 end
 
 local handled = 0
@@ -72,20 +71,20 @@ for _, ref in ipairs(refs) do
   end
 end
 for _, e in pairs(deads) do
-  if e.left and #e.left == 0 then E.remove_dead(e)
+  if e.left and #e.left == 0 then remove_dead(e)
   elseif e.left then
     if not e.job.many then e.job.list = e.left end
-    E.keep(e)
+    keep(e)
   end
 end
 local ready = false
 for id, e in pairs(queued) do
   if e.changed then
     local place = e.old and e.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
-    E.enqueue(e, place, meta[2] == '1')
+    enqueue(e, place, index)
     ready = ready or place == READY
   end
 end
 write()
-if ready and meta[3] ~= '1' then wake() end
+if ready and not paused then wake() end
 return {'ok', now, handled, more}

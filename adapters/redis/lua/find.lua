@@ -5,12 +5,11 @@
 -- Returns {'ok', queued, claim, cancel, dead}: queued and dead as
 --   {PerformAt, record} or nil, the claim and its cancel as stored
 
-local E = entities()
 local id = ARGV[1]
 local all = math.pow(2, 31)
 local function view(e)
   if not e then return false end
-  return {string.format('%.0f', e.job.at), E.packed(e.job, (E.first(e, all)))}
+  return {string.format('%.0f', e.job.at), packed(e.job, (first(e, all)))}
 end
-local queued = E.load({id}, {call('HGET', JOBS, id)})[id]
-return {'ok', view(queued), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), view(E.load_dead({id})[id])}
+local queued = load({id}, {call('HGET', JOBS, id)})[id]
+return {'ok', view(queued), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), view(load_dead({id})[id])}

@@ -11,10 +11,10 @@ if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000000 + t[2]
 end
-local meta = redis.call('HMGET', META, 'shards', 'paused')
-if not meta[1] then return {'unknown'} end
+local record = redis.call('GET', META) -- "index paused ..."
+if not record then return {'unknown'} end
 local head = redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-if not head[1] or meta[2] == '1' or tonumber(redis.call('HGET', LEASE, 'recovered') or 0) > 0 then return {'ok', now, -1} end
+if not head[1] or string.sub(record, 3, 3) == '1' or tonumber(redis.call('HGET', LEASE, 'recovered') or 0) > 0 then return {'ok', now, -1} end
 if redis.call('HLEN', CLAIMS) > 0 then
   local rec = redis.call('HGET', JOBS, head[1])
   if bit.band(string.byte(rec), RECOVERED) > 0 then return {'ok', now, -1} end

@@ -7,7 +7,6 @@
 -- Returns {'ok', id, key, PerformAt, count, record, ...}
 
 local order, descending, after, most, lowest = ARGV[1], ARGV[2] == '1', ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local E = entities()
 local from = tonumber(ARGV[3])
 local dead = order == 'dead-time' or order == 'dead-id'
 
@@ -68,13 +67,13 @@ elseif order == 'retries-count' then gather(by_score(RCOUNT))
 elseif order == 'dead-time' then gather(by_score(DTIME))
 else gather(by_id(DID)) end
 
-local found = dead and E.load_dead(ids) or E.load(ids, fetch('HMGET', JOBS, ids))
+local found = dead and load_dead(ids) or load(ids, fetch('HMGET', JOBS, ids))
 local reply = {'ok'}
 for i, id in ipairs(ids) do
   local e = found[id]
-  local payloads, total = E.first(e, math.max(lowest, 1))
+  local payloads, total = first(e, math.max(lowest, 1))
   for n = #payloads, lowest + 1, -1 do payloads[n] = nil end
-  for _, v in ipairs({id, keys[i], string.format('%.0f', e.job.at), total, E.packed(e.job, payloads)}) do
+  for _, v in ipairs({id, keys[i], string.format('%.0f', e.job.at), total, packed(e.job, payloads)}) do
     reply[#reply + 1] = v
   end
 end

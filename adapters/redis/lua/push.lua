@@ -1,35 +1,33 @@
 #!lua
 -- Stores entries of one shard, in order, and wakes it if it is due earlier.
 -- KEYS: meta jobs ready parked claims byid metas
--- ARGV: 1 now or '', 2 shard count, 3 generation, 4 rule (0 keep, 1 earliest,
---   2 debounce), 5 limit in µs, 6 when each entry is due: '' if all are now, else
---   @instant or +delay of each; then for each: id, record of a job that is due now
--- Returns {'ok', now}, {'unknown'}, {'mismatch', shards, generation}
+-- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is
+--   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
+--   limit in µs, and, unless all is due now, @instant or +delay of each entry;
+--   then for each: id, record of a job that is due now
+-- Returns {'ok', now}, {'unknown'}, {'mismatch', "shards generation"}
 
 local ARGV = ARGV
-local now, shards, generation = clock(ARGV[1]), ARGV[2], ARGV[3]
-local rule, limit = ARGV[4], tonumber(ARGV[5])
-local meta = call('HMGET', META, 'shards', 'generation', 'index', 'paused')
-if not meta[1] then return {'unknown'} end
-if meta[1] ~= shards or meta[2] ~= generation then return {'mismatch', tonumber(meta[1]), tonumber(meta[2])} end
-local index, paused = meta[3] == '1', meta[4] == '1'
-
--- times are when entries are due, if not now.
-local times = {}
-for how, n in string.gmatch(ARGV[6], '([@+])(-?%d+)') do
+local now = clock(ARGV[1])
+local index, paused, layout = queue()
+if index == nil then return {'unknown'} end
+if layout ~= ARGV[2] then return {'mismatch', layout} end
+local rule, limit = string.match(ARGV[3], '^(%d) (%d+)')
+local times = {} -- when entries are due, if not now
+for how, n in string.gmatch(ARGV[3], '([@+])(-?%d+)') do
   times[#times + 1] = how == '@' and tonumber(n) or within(now + n)
 end
 
 -- merge meets a queued job with a push (RULES 2).
 local function merge(job, coming)
   job.first = math.min(job.first, now)
-  if job.retry >= 0 or rule == '0' then return end
+  if job.retry >= 0 or (rule or '0') == '0' then return end
   if rule == '1' then job.at = math.min(job.at, coming)
   else job.at = math.max(job.at, math.min(coming, within(job.first + limit))) end
 end
 
 local ids, new = {}, {}
-for i = 7, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local recs = fetch('HMGET', JOBS, ids)
 local position, merged = {}, {} -- of new jobs, and of all other entries
 for n, id in ipairs(ids) do
@@ -49,18 +47,17 @@ if #new > 0 and call('HLEN', CLAIMS) > 0 then
   end
 end
 
-local E = #merged > 0 and entities()
-local there = E and E.load(ids, recs) or {}
+local there = #merged > 0 and load(ids, recs) or {}
 for _, n in ipairs(merged) do
   local id = ids[n]
   local e, first = there[id], position[id]
   if not e then -- the second of an id that was not queued
-    e = {id = id, area = E.queue, job = E.decode(ARGV[2 * first + 6], times[first] or now)}
+    e = {id = id, area = living, job = decode(ARGV[2 * first + 3], times[first] or now)}
     e.job.first = now
     there[id] = e
   end
   merge(e.job, times[n] or now)
-  E.unite(e, E.decode(ARGV[2 * n + 6], now).list)
+  unite(e, decode(ARGV[2 * n + 3], now).list)
 end
 
 -- late is a record whose FirstPush is not its time: it follows the score.
@@ -75,10 +72,10 @@ for _, id in ipairs(new) do
   local e, n = there[id], position[id]
   local place, at = claimed[id] and PARKED or READY, times[n] or now
   if e then
-    E.enqueue(e, place, index)
+    enqueue(e, place, index)
     at = e.job.at
   else
-    hset(JOBS, id, at == now and ARGV[2 * n + 6] or late(ARGV[2 * n + 6]))
+    hset(JOBS, id, at == now and ARGV[2 * n + 3] or late(ARGV[2 * n + 3]))
     zadd(place, at == now and due or at, id)
     if index then zadd(BYID, 0, id) end
   end
@@ -86,7 +83,7 @@ for _, id in ipairs(new) do
 end
 for _, e in pairs(there) do
   if e.old then
-    E.enqueue(e, e.old.place, index)
+    enqueue(e, e.old.place, index)
     if e.old.place == READY and e.job.at < e.old.at and e.job.at < soonest then soonest = e.job.at end
   end
 end

@@ -1,44 +1,44 @@
 -- The usual push: entries that are due now, of ids that are neither queued nor
 -- claimed, each given once. Otherwise it gives nothing, has written nothing, and
--- what follows does the push. It comes first because it needs nothing of the
--- prelude, whose functions cost more to make than a small push.
+-- what follows does the push. It comes first since it needs no library, whose
+-- functions cost more to make than a small push.
 local function plain()
-  local call, ARGV = redis.call, ARGV
+  local call, byte, ARGV, layout = redis.call, string.byte, ARGV, ARGV[2]
   local META, JOBS, READY, _, CLAIMS, BYID = unpack(KEYS, 1, 6)
-  if ARGV[6] ~= '' then return end
-  local meta = call('HMGET', META, 'shards', 'generation', 'index', 'paused')
-  if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[3] then return end
+  local record = ARGV[3] == '' and call('GET', META)
+  if not record or string.sub(record, 5, 5 + #layout) ~= layout .. ' ' then return end
+  local index, paused = byte(record) == 49, byte(record, 3) == 49 -- 49 is '1'
   local now = ARGV[1]
   if now == '' then
     local t = call('TIME')
     now = string.format('%d', t[1] * 1000000 + t[2]) -- a number would be printed digit by digit
   end
 
-  local new, timed, listed = {}, nil, nil
-  if not ARGV[9] then -- one entry
-    local id = ARGV[7]
-    if call('HEXISTS', CLAIMS, id) == 1 or call('HSETNX', JOBS, id, ARGV[8]) == 0 then return end
-    new[id], timed, listed = true, {now, id}, {'0', id}
+  local id, first = ARGV[4], nil
+  if not ARGV[6] then -- one entry
+    if call('HEXISTS', CLAIMS, id) == 1 or call('HSETNX', JOBS, id, ARGV[5]) == 0 then return end
+    call('ZADD', READY, now, id)
+    if index then call('ZADD', BYID, '0', id) end
+    first = call('ZRANGE', READY, '0', '0')[1] == id
   else
-    local ids, n = {}, 0
-    timed, listed = {}, {}
-    for i = 7, #ARGV, 2 do
-      local id = ARGV[i]
+    local new, ids, timed, listed, n = {}, {}, {}, {}, 0
+    for i = 4, #ARGV, 2 do
+      id = ARGV[i]
       if new[id] then return end
       new[id], n = true, n + 1
       ids[n], timed[2 * n - 1], timed[2 * n], listed[2 * n - 1], listed[2 * n] = id, now, id, '0', id
     end
     local some = call('HLEN', CLAIMS) > 0 and call('HMGET', CLAIMS, unpack(ids)) or {}
     for i = 1, #some do if some[i] then return end end
-    local queued = call('HMGET', JOBS, unpack(ids))
-    for i = 1, n do if queued[i] then return end end
-    call('HSET', JOBS, unpack(ARGV, 7))
+    some = call('HMGET', JOBS, unpack(ids))
+    for i = 1, n do if some[i] then return end end
+    call('HSET', JOBS, unpack(ARGV, 4))
+    call('ZADD', READY, unpack(timed))
+    if index then call('ZADD', BYID, unpack(listed)) end
+    first = new[call('ZRANGE', READY, '0', '0')[1]]
   end
-  call('ZADD', READY, unpack(timed))
-  if meta[3] == '1' then call('ZADD', BYID, unpack(listed)) end
-  if meta[4] ~= '1' and new[call('ZRANGE', READY, '0', '0')[1]] then redis.pcall('SPUBLISH', string.sub(META, 1, -2) .. 'wake', '') end
+  if first and not paused then redis.pcall('SPUBLISH', string.sub(META, 1, -2) .. 'wake', '') end
   return {'ok', tonumber(now)}
 end
 local done = plain()
 if done then return done end
-

@@ -1,0 +1,62 @@
+-- What the scripts of a shard share; Go puts it in front of each of them.
+--
+-- A script reads and checks, plans its writes with hset, zadd, hdel and zrem,
+-- and ends with write(): an error before that leaves nothing behind. In write()
+-- each key gains before it loses, so that no key is empty in between: Redis
+-- refuses to touch an absent key while its slot migrates.
+
+local call, sub, byte, char = redis.call, string.sub, string.byte, string.char
+local pack, parse, band, floor = struct.pack, struct.unpack, bit.band, math.floor
+local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT,
+  DEAD, DTIME, DID, DMETAS, LEASE, CANCELS, HISTORY = unpack(KEYS)
+local base = sub(META, 1, -2)
+local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, RECOVERED = 1, 2, 4, 8, 16, 32, 64
+local LIMIT = 9007199254740992 -- 2^53, the latest instant
+
+-- clock is the instant given, or the server's; call it once.
+local function clock(given)
+  if given ~= '' then return tonumber(given) end
+  local t = call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+
+-- queue is whether the shard's queue lists its jobs by id, whether it is paused,
+-- and its layout, "shards generation"; nothing if there is no such shard.
+local function queue()
+  local index, paused, layout = string.match(call('GET', META) or '', '^(%d) (%d) (%d+ %d+)')
+  if index then return index == '1', paused == '1', layout end
+end
+
+local function within(t) return math.max(0, math.min(t, LIMIT)) end
+
+-- precedes compares bytes; Lua's < would follow the locale.
+local function precedes(a, b)
+  local n = math.min(#a, #b)
+  for from = 1, n, 64 do
+    if sub(a, from, from + 63) ~= sub(b, from, from + 63) then
+      for i = from, n do
+        local x, y = byte(a, i), byte(b, i)
+        if x ~= y then return x < y end
+      end
+    end
+  end
+  return #a < #b
+end
+
+local function lower(p, q)
+  if p.score ~= q.score then return p.score < q.score end
+  return precedes(p.data, q.data)
+end
+
+-- fetch asks for members in calls that Lua's stack can hold.
+local function fetch(command, key, members)
+  if #members == 0 then return {} end
+  if #members <= 1000 then return call(command, key, unpack(members)) end
+  local all = {}
+  for i = 1, #members, 1000 do
+    local last = math.min(i + 999, #members)
+    local some = call(command, key, unpack(members, i, last))
+    for k = 1, last - i + 1 do all[i + k - 1] = some[k] end
+  end
+  return all
+end
