@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -34,13 +35,36 @@ type group struct {
 // patience is how long a case may take in all. It only ends a store that hangs.
 const patience = time.Minute
 
-// run gives the case a fresh backend in which the queue orders has one shard.
+// tries is how often a case may end without a verdict.
+const tries = 50
+
+// run makes the case until it has a verdict, which is at once unless calls are
+// repeated.
 func (c namedCase) run(tb testing.TB, f Factory) {
+	for range tries {
+		if c.try(tb, f) {
+			return
+		}
+	}
+	tb.Errorf("no verdict in %d tries: each time a call was repeated whose first reply the case needs\nthe rule: %s", tries, c.Rule)
+}
+
+// try gives the case a fresh backend in which the queue orders has one shard, and
+// reports whether it has a verdict.
+func (c namedCase) try(tb testing.TB, f Factory) (verdict bool) {
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
-	e := newEnv(ctx, tb, f, c.Rule)
-	defer e.reportPanic()
-	c.Check(e)
+	ended := make(chan struct{})
+	go func() { // which a case that gives up ends
+		defer close(ended)
+		verdict = true
+		e := newEnv(ctx, tb, f, c.Rule)
+		defer func() { verdict = !e.undecided }()
+		defer e.reportPanic()
+		c.Check(e)
+	}()
+	<-ended
+	return verdict
 }
 
 // env is what a case works with: a backend, its clock, and one handle.
@@ -53,6 +77,10 @@ type env struct {
 	store ports.ShardStore
 	// another makes a second backend and opens it.
 	another func() ports.ShardStore
+	// made counts the calls that were repeated, and undecided says that the case
+	// can have no verdict because of them.
+	made      *repeats
+	undecided bool
 
 	// shard is the one shard of the queue orders, which most cases work on.
 	shard    core.Shard
@@ -72,6 +100,7 @@ func newEnv(ctx context.Context, tb testing.TB, f Factory, rule string) *env {
 		shard:    core.Shard{Queue: orders},
 		declared: map[string]ports.Queue{},
 	}
+	e.made = repeatsOf(e.store)
 	e.declare(orders, 1)
 	return e
 }
@@ -112,6 +141,21 @@ func (e *env) same(what string, got, want any) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		e.errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// told is same for what a repeated call does not tell again.
+func (e *env) told(what string, got, want any) {
+	e.tb.Helper()
+	if e.made.untold.Load() > 0 && differ(want, got) != "" {
+		e.giveUp()
+	}
+	e.same(what, got, want)
+}
+
+// giveUp ends the case without a verdict, since a call was repeated.
+func (e *env) giveUp() {
+	e.undecided = true
+	runtime.Goexit()
 }
 
 // refused reports an error that is not the sentinel.

@@ -25,8 +25,10 @@ func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
 // byLimit handles as many of all jobs that the method speaks of.
 func (e *env) byLimit(do jobStep, limit int) ports.StepReply {
 	e.tb.Helper()
+	before := e.made.untold.Load()
 	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, Limit: limit})
 	e.must(err, "a step over all")
+	e.once(before)
 	return reply
 }
 
@@ -41,9 +43,19 @@ func (e *env) byRefs(do deadStep, refs ...ports.DeadRef) ports.StepReply {
 // byAge handles as many of the entries that last changed before an instant.
 func (e *env) byAge(do deadStep, before core.Instant, limit int) ports.StepReply {
 	e.tb.Helper()
+	made := e.made.untold.Load()
 	reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Before: before, Limit: limit})
 	e.must(err, "a step over all")
+	e.once(made)
 	return reply
+}
+
+// once gives up if a step over all was repeated, which may have gone on from
+// where its first call came to.
+func (e *env) once(before int64) {
+	if e.made.untold.Load() > before {
+		e.giveUp()
+	}
 }
 
 func whole(id string) ports.DeadRef { return ports.DeadRef{ID: id} }

@@ -47,7 +47,7 @@ func pauseSettles(e *env) {
 	claims := h.claim(2)
 	e.pause(orders)
 	reply := h.turn(10, done(claims[0]), failed(claims[1], "boom", 0))
-	e.same("the skipped", reply.Skipped, nil)
+	e.told("the skipped", reply.Skipped, nil)
 	e.same("the claims", reply.Claims, nil)
 	e.same("the queued jobs", e.queuedIDs(), []string{"b", "c"})
 	e.same("the claimed", e.counts().Claimed, int64(0))
@@ -139,7 +139,7 @@ func cancelReported(e *env) {
 	h := e.acquire("n1")
 	r := h.request(1)
 	c := h.send(r).Claims[0]
-	e.same("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
+	e.told("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
 	want := []ports.Cancel{{ID: "a", Mark: c.Mark, Drop: true}}
 	e.same("in the turn repeated", h.send(r).Cancels, want)
 	e.same("in an empty turn", h.turn(0).Cancels, want)
@@ -197,7 +197,7 @@ func cancelUnclaimed(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	h.one()
-	e.same("how many were cancelled", e.cancel(true, "b", "a", "never").Handled, 1)
+	e.told("how many were cancelled", e.cancel(true, "b", "a", "never").Handled, 1)
 	e.same("the cancels", len(h.turn(0).Cancels), 1)
 	e.same("the queued jobs", e.queuedIDs(), []string{"b"})
 }
@@ -211,7 +211,7 @@ func cancelOtherShard(e *env) {
 	h.one()
 	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: s[1], IDs: []string{id}})
 	e.must(err, "Cancel")
-	e.same("how many were cancelled", reply.Handled, 0)
+	e.told("how many were cancelled", reply.Handled, 0)
 	e.same("the cancels", h.turn(0).Cancels, nil)
 }
 

@@ -46,7 +46,7 @@ func (e *env) revived() core.State { return core.Revived(e.now()) }
 
 func reviveMakes(e *env) {
 	buryAll(e, "a", "b")
-	e.same("the reply", e.byRefs(e.store.Revive, whole("a"), whole("never")), ports.StepReply{Handled: 1, Now: e.now()})
+	e.told("the reply", e.byRefs(e.store.Revive, whole("a"), whole("never")), ports.StepReply{Handled: 1, Now: e.now()})
 	e.same("the jobs", e.jobs(), []core.Job{job("a", e.revived(), twoPayloads()...)})
 	e.same("the dead", e.deadIDs(), []string{"b"})
 	e.same("how many are dead", e.counts().Dead, int64(1))
@@ -93,7 +93,7 @@ func reviveClaimed(e *env) {
 func reviveParts(e *env) {
 	buryAll(e, "a")
 	before := e.dead("a")
-	e.same("how many were revived", e.byRefs(e.store.Revive, parts("a", "q", "never")).Handled, 1)
+	e.told("how many were revived", e.byRefs(e.store.Revive, parts("a", "q", "never")).Handled, 1)
 	e.same("the job", e.queued("a").Payloads, []core.Payload{pay("q", 2)})
 	before.Payloads = before.Payloads[:1]
 	e.same("the rest", e.dead("a"), before)
@@ -108,9 +108,9 @@ func reviveRepeats(e *env) {
 	h := e.acquire("n1")
 	h.settle(done(h.one()))
 	e.unchanged("a repeated Revive", func() {
-		e.same("how many it revived", e.byRefs(e.store.Revive, whole("a")).Handled, 0)
-		e.same("how many it revived by payload", e.byRefs(e.store.Revive, parts("a", "p")).Handled, 0)
-		e.same("how many it revived of all", e.byAge(e.store.Revive, e.now(), 0).Handled, 0)
+		e.told("how many it revived", e.byRefs(e.store.Revive, whole("a")).Handled, 0)
+		e.told("how many it revived by payload", e.byRefs(e.store.Revive, parts("a", "p")).Handled, 0)
+		e.told("how many it revived of all", e.byAge(e.store.Revive, e.now(), 0).Handled, 0)
 	})
 }
 
@@ -118,7 +118,7 @@ func purgeRemoves(e *env) {
 	buryAll(e, "a", "b", "c")
 	before := e.dead("b")
 	reply := e.byRefs(e.store.Purge, whole("a"), parts("b", "p"), whole("never"), parts("c", "never"))
-	e.same("the reply", reply, ports.StepReply{Handled: 2, Now: e.now()})
+	e.told("the reply", reply, ports.StepReply{Handled: 2, Now: e.now()})
 	before.Payloads = before.Payloads[1:]
 	e.same("the rest", e.dead("b"), before)
 	e.same("the dead", e.deadIDs(), []string{"b", "c"})
@@ -131,9 +131,9 @@ func deadInOrder(e *env) {
 	for name, do := range e.deadSteps() {
 		buryAll(e, "z", "y", "x")
 		now := e.now()
-		e.same("the first step of "+name, e.byAge(do, now, 2), ports.StepReply{Handled: 2, More: true, Now: now})
+		e.told("the first step of "+name, e.byAge(do, now, 2), ports.StepReply{Handled: 2, More: true, Now: now})
 		e.same("the dead", e.deadIDs(), []string{"x"})
-		e.same("the second step of "+name, e.byAge(do, now, 1), ports.StepReply{Handled: 1, Now: now})
+		e.told("the second step of "+name, e.byAge(do, now, 1), ports.StepReply{Handled: 1, Now: now})
 		for _, id := range e.queuedIDs() {
 			e.byIDs(e.store.Delete, id)
 		}
@@ -144,7 +144,7 @@ func deadBefore(e *env) {
 	for name, do := range e.deadSteps() {
 		buryAll(e, "a", "b", "c")
 		before := e.dead("b").ChangedAt
-		e.same("what "+name+" handled", e.byAge(do, before, 0), ports.StepReply{Handled: 1, Now: e.now()})
+		e.told("what "+name+" handled", e.byAge(do, before, 0), ports.StepReply{Handled: 1, Now: e.now()})
 		e.same("the dead", e.deadIDs(), []string{"b", "c"})
 		e.byAge(e.store.Purge, e.now(), 0)
 		e.byIDs(e.store.Delete, "a")
@@ -158,9 +158,9 @@ func deadLimit(e *env) {
 		h.settle(settleAll(h.claim(core.MaxTurnJobs), func(c core.Claim) core.Settlement { return buried(c, "no") })...)
 	}
 	e.clock.Advance(time.Second)
-	e.same("a step beyond the limit", e.byAge(e.store.Purge, e.now(), 10*ports.MaxStep),
+	e.told("a step beyond the limit", e.byAge(e.store.Purge, e.now(), 10*ports.MaxStep),
 		ports.StepReply{Handled: ports.MaxStep, More: true, Now: e.now()})
-	e.same("the rest", e.byAge(e.store.Purge, e.now(), 0), ports.StepReply{Handled: 1, Now: e.now()})
+	e.told("the rest", e.byAge(e.store.Purge, e.now(), 0), ports.StepReply{Handled: 1, Now: e.now()})
 }
 
 func deadOtherShards(e *env) {
@@ -174,7 +174,7 @@ func deadOtherShards(e *env) {
 	for name, do := range e.deadSteps() {
 		reply, err := do(e.ctx, ports.DeadStep{Shard: s[0], Entries: []ports.DeadRef{whole(other)}})
 		e.must(err, name)
-		e.same("how many "+name+" handled", reply.Handled, 0)
+		e.told("how many "+name+" handled", reply.Handled, 0)
 		e.same("the other shard's entry", e.findIn("wide", other), want)
 	}
 }
@@ -185,8 +185,8 @@ func deadNone(e *env) {
 		e.unchanged(name, func() {
 			reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Entries: []ports.DeadRef{}, Before: e.now()})
 			e.must(err, name)
-			e.same("how many "+name+" handled of no entries", reply.Handled, 0)
-			e.same("how many "+name+" handled of no payloads", e.byRefs(do, parts("a")).Handled, 0)
+			e.told("how many "+name+" handled of no entries", reply.Handled, 0)
+			e.told("how many "+name+" handled of no payloads", e.byRefs(do, parts("a")).Handled, 0)
 		})
 	}
 }
@@ -206,7 +206,7 @@ func editReplaces(e *env) {
 	h.settle(settleAll(h.claim(2), func(c core.Claim) core.Settlement { return buried(c, "no use") })...)
 	other := e.dead("b")
 	e.clock.Advance(time.Second)
-	e.same("how many were edited", e.edit("a", "p", ""), 1)
+	e.told("how many were edited", e.edit("a", "p", ""), 1)
 	p.Data = nil
 	e.same("the entry", e.dead("a"), core.Dead{
 		ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: []core.Payload{p, pay("o", 2)},
@@ -219,7 +219,7 @@ func editMerges(e *env) {
 	for _, old := range []string{"p", "q"} {
 		other := map[string]string{"p": "q", "q": "p"}[old]
 		buryAll(e, "a")
-		e.same("how many were edited", e.edit("a", old, other), 1)
+		e.told("how many were edited", e.edit("a", old, other), 1)
 		e.same("the entry after "+old+" became "+other, e.dead("a").Payloads, []core.Payload{pay(other, 1)})
 		e.byRefs(e.store.Purge, whole("a"))
 	}
@@ -229,7 +229,7 @@ func editMissing(e *env) {
 	buryAll(e, "a")
 	e.unchanged("Edit of what is not there", func() {
 		for _, r := range [][2]string{{"a", "never"}, {"never", "p"}, {"a", ""}} {
-			e.same(fmt.Sprintf("how many %q of %q were edited", r[1], r[0]), e.edit(r[0], r[1], "new"), 0)
+			e.told(fmt.Sprintf("how many %q of %q were edited", r[1], r[0]), e.edit(r[0], r[1], "new"), 0)
 		}
 	})
 }
@@ -238,6 +238,6 @@ func editRepeats(e *env) {
 	buryAll(e, "a")
 	e.edit("a", "p", "new")
 	e.clock.Advance(time.Second)
-	e.unchanged("a repeated Edit", func() { e.same("how many it edited", e.edit("a", "p", "new"), 0) })
+	e.unchanged("a repeated Edit", func() { e.told("how many it edited", e.edit("a", "p", "new"), 0) })
 	e.same("the payloads", e.dead("a").Payloads, []core.Payload{pay("new", 1), pay("q", 2)})
 }

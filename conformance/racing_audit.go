@@ -15,8 +15,13 @@ import (
 type audit struct {
 	e  *env
 	mu sync.Mutex
-	// pushed is the Data accepted for each id, by rising scores.
+	// pushed is the Data accepted for each id, by rising scores. What was pushed
+	// again since the outcome was unknown may be in two places: at least once.
 	pushed map[string][]string
+	again  map[copyOf]bool
+	// forgotten reports that a lease was lost before it was known whether its last
+	// turn was carried out, so that the books can't be complete.
+	forgotten bool
 	// turns are those that were carried out.
 	turns []carriedOut
 	// tokens are the largest that an Acquire has answered, for each shard.
@@ -25,6 +30,9 @@ type audit struct {
 	spans             map[string][]*span
 	processed, failed int64
 }
+
+// copyOf is a payload of an id.
+type copyOf struct{ id, data string }
 
 type carriedOut struct {
 	request ports.TurnRequest
@@ -45,12 +53,13 @@ type span struct {
 }
 
 func newAudit(e *env) *audit {
-	return &audit{e: e, pushed: map[string][]string{}, spans: map[string][]*span{}, tokens: map[core.Shard]int64{}}
+	return &audit{e: e, pushed: map[string][]string{}, again: map[copyOf]bool{}, spans: map[string][]*span{}, tokens: map[core.Shard]int64{}}
 }
 
-func (a *audit) accepted(id, data string) {
+func (a *audit) accepted(id, data string, again bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.again[copyOf{id, data}] = again
 	a.pushed[id] = append(a.pushed[id], data)
 }
 
@@ -70,6 +79,13 @@ func (a *audit) acquired(at core.Shard, floor, token int64) {
 	a.tokens[at] = max(a.tokens[at], token)
 }
 
+// forgot enters that a turn's outcome will never be known.
+func (a *audit) forgot() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forgotten = true
+}
+
 // turned enters a turn that was carried out.
 func (a *audit) turned(r ports.TurnRequest, reply ports.TurnReply) {
 	a.mu.Lock()
@@ -79,6 +95,9 @@ func (a *audit) turned(r ports.TurnRequest, reply ports.TurnReply) {
 
 // close proves the books once everybody is gone.
 func (a *audit) close(queue string) {
+	if a.forgotten {
+		a.e.giveUp()
+	}
 	for _, t := range a.turns {
 		for _, c := range t.reply.Claims {
 			a.spans[c.ID] = append(a.spans[c.ID], &span{Claim: c})
@@ -162,7 +181,7 @@ func (a *audit) placed(queue, id string) {
 		}
 	}
 	for _, data := range a.pushed[id] {
-		if n := places[data]; n > 1 || n == 0 && kindOf(id) != doomed {
+		if n := places[data]; n > 1 && !a.again[copyOf{id, data}] || n == 0 && kindOf(id) != doomed {
 			a.e.errorf("the payload %q of %q is in %d places, want 1", data, id, n)
 		}
 		delete(places, data)

@@ -73,9 +73,10 @@ type day struct {
 func (d *day) produce(store ports.ShardStore, kind string, hour int) {
 	for _, id := range fated(kind) {
 		data := strconv.Itoa(hour)
+		made := repeatsBy(store)
 		_, err := store.Push(d.e.ctx, d.e.pushRequest(dayQueue, entry(id, data, float64(hour))))
 		if d.e.fine(err, "Push") {
-			d.audit.accepted(id, data)
+			d.audit.accepted(id, data, repeatsBy(store) > made)
 		}
 	}
 }
@@ -203,7 +204,11 @@ func (w *worker) turn(s *stint, want int) bool {
 	if w.rand.IntN(4) > 0 {
 		r.Settle, s.claims = w.settle(s), nil
 	}
+	made := repeatsBy(w.store)
 	reply, err := w.store.Turn(w.e.ctx, r)
+	if errors.Is(err, ports.ErrLeaseLost) && repeatsBy(w.store) > made {
+		w.audit.forgot()
+	}
 	if errors.Is(err, ports.ErrLeaseLost) || !w.e.fine(err, "Turn") {
 		return false
 	}

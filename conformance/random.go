@@ -26,7 +26,9 @@ type duel struct {
 	clock *clock
 	// handles are of the store under test, all on one backend.
 	handles []ports.ShardStore
-	model   *model
+	// worlds are all that the backend may be like: more than one since a call was
+	// repeated, until an answer decides. Draws are made from the first.
+	worlds []*model
 
 	queues []ports.Queue
 	policy core.RetryPolicy
@@ -69,7 +71,7 @@ func newDuel(t *testing.T, rt *rapid.T, f Factory) *duel {
 		ctx:      t.Context(),
 		clock:    c,
 		handles:  []ports.ShardStore{open(), open()},
-		model:    newModel(c.Now).(*model),
+		worlds:   []*model{newModel(c.Now).(*model)},
 		attempts: map[contender]int64{},
 		holders:  map[core.Shard]*tenure{},
 	}
@@ -109,10 +111,10 @@ func (d *duel) move() {
 	d.clock.Advance(pick(d, "move",
 		time.Microsecond, 1500*time.Nanosecond, time.Millisecond, time.Second, 10*time.Second,
 		ttl, time.Minute, 5*time.Minute, -time.Microsecond, -time.Second, -time.Minute))
-	d.t.Logf("the clock says %d", d.model.now())
+	d.t.Logf("the clock says %d", d.model().now())
 	d.lookAtNodes()
-	for _, node := range sorted(d.model.nodes, byName) {
-		if node.ExpiresAt <= d.model.now() {
+	for _, node := range sorted(d.model().nodes, byName) {
+		if node.ExpiresAt <= d.model().now() {
 			tell(d, "Retire", node.Owner, ports.ShardStore.Retire)
 		}
 	}
@@ -125,9 +127,11 @@ func (d *duel) shard() core.Shard {
 	return core.Shard{Queue: q.Name, Index: rapid.IntRange(0, q.Shards-1).Draw(d.t, "shard")}
 }
 
+func (d *duel) model() *model { return d.worlds[0] }
+
 // modelShard is what the model has of a shard, to draw what is there.
 func (d *duel) modelShard(at core.Shard) *modelShard {
-	return d.model.queues[at.Queue].shards[at.Index]
+	return d.model().queues[at.Queue].shards[at.Index]
 }
 
 // handle is any of the handles: it must not matter which.

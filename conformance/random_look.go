@@ -38,7 +38,7 @@ func (d *duel) lookAtNodes() {
 }
 
 func (d *duel) lookAt(q ports.Queue) {
-	minute := d.model.now().Minute()
+	minute := d.model().now().Minute()
 	ask(d, "History", ports.HistoryRequest{
 		Queue: q.Name,
 		From:  pick(d, "from", 0, 0, minute, minute+1),

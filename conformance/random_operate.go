@@ -65,7 +65,7 @@ func (d *duel) someIDs() []string {
 }
 
 func (d *duel) deadStep() ports.DeadStep {
-	now := d.model.now()
+	now := d.model().now()
 	s := ports.DeadStep{
 		Shard:  d.shard(),
 		Before: pick(d, "before", now+1, now+1, now, 0),

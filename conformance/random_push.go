@@ -101,7 +101,7 @@ func (d *duel) pile() []core.Entry {
 }
 
 func (d *duel) entry() core.Entry {
-	now := d.model.now()
+	now := d.model().now()
 	e := core.Entry{
 		ID: pick(d, "id", randomIDs()...),
 		Payload: core.Payload{

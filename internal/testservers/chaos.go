@@ -48,6 +48,21 @@ func Chaos(t testing.TB, client redis.UniversalClient, interval time.Duration) {
 	})
 }
 
+// Cut cuts every connection to the client's servers once.
+func Cut(t testing.TB, client redis.UniversalClient) {
+	t.Helper()
+	killer, err := apart(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer killer.Close()
+	var cut atomic.Int64
+	err = eachMaster(t.Context(), killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // apart opens a client of its own for the same servers, so that the connection
 // from which the others are cut is nobody's else.
 func apart(client redis.UniversalClient) (redis.UniversalClient, error) {
