@@ -53,7 +53,7 @@ func (e *ear) join(ctx context.Context, sub *subscriber, connect connector) erro
 	}
 	if err != nil {
 		e.leave(sub)
-		return fmt.Errorf("postgres: listen for wake-ups: %w", translate(err))
+		return fmt.Errorf("listen for wake-ups: %w", translate(err))
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (e *ear) run(ctx context.Context, h *hearing, connect connector) {
 	for err == nil {
 		e.hear(ctx, conn)
 		if conn, err = again(ctx, connect); err == nil {
-			e.each((*subscriber).wakeAll)
+			e.each(func(sub *subscriber) { sub.wake(sub.shards...) })
 		}
 	}
 }

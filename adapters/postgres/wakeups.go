@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/skeinq/skein/core"
@@ -32,39 +33,43 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 // subscriber is one reader of wake-ups. Which shards it has yet to take is kept
 // as a set, so that a slow reader costs no memory and makes nobody wait.
 type subscriber struct {
-	signal chan struct{} // holds a token while shards wait
+	shards []core.Shard  // that it asked for
+	signal chan struct{} // holds a token while some wait
 
 	mu      sync.Mutex
-	waiting map[core.Shard]bool // for each shard asked for
+	waiting map[core.Shard]bool // for each of them
 	order   []core.Shard
 }
 
 func newSubscriber(shards []core.Shard) *subscriber {
-	s := &subscriber{signal: make(chan struct{}, 1), waiting: make(map[core.Shard]bool, len(shards))}
-	for _, shard := range shards {
+	s := &subscriber{
+		shards:  slices.Clone(shards),
+		signal:  make(chan struct{}, 1),
+		waiting: make(map[core.Shard]bool, len(shards)),
+	}
+	for _, shard := range s.shards {
 		s.waiting[shard] = false
 	}
 	return s
 }
 
-// wake has the reader told of a shard, if it asked for it. It never blocks.
-func (s *subscriber) wake(shard core.Shard) {
+// wake has the reader told of those of the shards that it asked for. It never
+// blocks.
+func (s *subscriber) wake(shards ...core.Shard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if waits, asked := s.waiting[shard]; waits || !asked {
+	for _, shard := range shards {
+		if waits, asked := s.waiting[shard]; asked && !waits {
+			s.waiting[shard] = true
+			s.order = append(s.order, shard)
+		}
+	}
+	if len(s.order) == 0 {
 		return
 	}
-	s.waiting[shard] = true
-	s.order = append(s.order, shard)
 	select {
 	case s.signal <- struct{}{}:
 	default:
-	}
-}
-
-func (s *subscriber) wakeAll() {
-	for shard := range s.waiting { // its keys never change
-		s.wake(shard)
 	}
 }
 
