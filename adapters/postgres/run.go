@@ -87,19 +87,27 @@ func repeatable(err error, mode repeat) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return refusals[pg.Code] || mode == always && lostConnection(pg)
+		return refusals[pg.Code] || ended(pg) || mode == always && class(pg) == "08"
 	}
 	var read readError
-	return pgconn.SafeToRetry(err) || mode == always && !errors.As(err, &read)
+	return !errors.As(err, &read) && (mode == always || pgconn.SafeToRetry(err))
 }
 
-// lostConnection reports whether the server ended the connection: an exception
-// of it, or an operator's or the server's own decision.
-func lostConnection(e *pgconn.PgError) bool {
-	return class(e) == "08" || class(e) == "57" && e.Code != queryCanceled
+// ended reports whether the server ended the session on an operator's or its own
+// decision. It says so only while nothing is being committed.
+func ended(e *pgconn.PgError) bool {
+	return class(e) == "57" && e.Code != queryCanceled
 }
 
 const queryCanceled = "57014"
 
 // readError is a reply that can't be understood, which no repeat mends.
 type readError struct{ error }
+
+// readOne scans the only row of a reply.
+func readOne(rows pgx.Rows, into ...any) error {
+	if !rows.Next() {
+		return errors.Join(rows.Err(), readError{errors.New("the reply has no row")})
+	}
+	return rows.Scan(into...)
+}

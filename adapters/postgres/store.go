@@ -9,6 +9,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+var (
+	_ ports.ShardStore = (*Store)(nil)
+	_ ports.Notifier   = (*Store)(nil)
+	_ ports.Settler    = (*Store)(nil)
 )
 
 // DefaultSchema holds the tables unless Options say otherwise.

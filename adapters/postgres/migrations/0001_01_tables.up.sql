@@ -100,6 +100,9 @@ CREATE TABLE {schema}.jobs (
   data        bytea NOT NULL,
   meta        bytea,
   error       text NOT NULL,
+  -- RetryCount before the last merge; NULL if nothing has merged into the job. It tells
+  -- an upsert what it met.
+  prior       int,
   PRIMARY KEY (shard, id)
 );
 CREATE INDEX jobs_time ON {schema}.jobs (shard, perform_at, id);
@@ -128,7 +131,7 @@ CREATE TABLE {schema}.claimed (
   shard        int NOT NULL,
   retry_count  int NOT NULL,
   recoveries   int NOT NULL,
-  lane         int NOT NULL,
+  lane         bigint NOT NULL,
   id           text COLLATE "C" NOT NULL,
   node         text NOT NULL,
   owner        text NOT NULL,
@@ -145,7 +148,8 @@ CREATE TABLE {schema}.claimed (
   given_number bigint,
   PRIMARY KEY (shard, id)
 ) WITH (fillfactor = 90);
-CREATE INDEX cancelled ON {schema}.claimed (shard, id) WHERE cancel_drop IS NOT NULL;
+-- What turns must heed, seldom anything: jobs that run alone, and cancelled ones.
+CREATE INDEX claimed_special ON {schema}.claimed (shard, id) WHERE recoveries > 0 OR cancel_drop IS NOT NULL;
 
 -- kind: 'p' a push, 'r' a job put back, 'd' a dead letter, one row for each payload, in
 -- the order of seq; 'e' a note that a job may be due at perform_at, before the floor.

@@ -1,0 +1,184 @@
+-- What all changes of a shard have in common: its lock, its inbox, its counts, its floor.
+
+-- Records a change of a shard's counts, until a fold.
+CREATE FUNCTION {schema}.tally(p_shard int, p_fresh int, p_retries int, p_dead int, p_processed int, p_failed int)
+RETURNS void LANGUAGE plpgsql VOLATILE AS {$}
+BEGIN
+  IF p_fresh <> 0 OR p_retries <> 0 OR p_dead <> 0 OR p_processed <> 0 OR p_failed <> 0 THEN
+    INSERT INTO {schema}.tallies (shard, fresh, retries, dead, processed, failed)
+    VALUES (p_shard, p_fresh, p_retries, p_dead, p_processed, p_failed);
+  END IF;
+END {$};
+
+-- Makes claims look from p_at on, if they would look from later. The caller holds the
+-- shard's lock.
+CREATE FUNCTION {schema}.note_early(p_shard int, p_at bigint) RETURNS void LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS {$}
+BEGIN
+  UPDATE {schema}.turns t SET floor = p_at FROM {schema}.shards s
+  WHERE s.id = p_shard AND t.shard = p_shard AND t.token = s.token AND t.number > s.last AND t.floor > p_at;
+  UPDATE {schema}.shards SET floor = p_at WHERE id = p_shard AND floor > p_at;
+END {$};
+
+-- Takes what callers' transactions have left out of a shard's inbox, at most p_limit rows,
+-- in the order of their transactions. The caller holds the shard's lock; p_merged is its
+-- row's. early is the earliest of the notes.
+CREATE FUNCTION {schema}.take_inbox(p_shard int, p_merged xid8, p_limit int,
+  OUT jobs {schema}.coming[], OUT dead {schema}.coming[], OUT early bigint, OUT rest boolean)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+DECLARE
+  v_count int;
+BEGIN
+  WITH found AS (
+    SELECT i.ctid AS at FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= p_merged
+    ORDER BY i.tx, i.seq LIMIT p_limit FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM {schema}.inbox i USING found f WHERE i.ctid = f.at RETURNING i.*
+  ), rows AS (
+    SELECT kind, tx, seq, perform_at, ROW(kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries,
+      id, error, data, meta)::{schema}.coming AS row FROM gone
+  )
+  SELECT count(*), array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('p', 'r')),
+    array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'd'), min(perform_at) FILTER (WHERE kind = 'e')
+  INTO v_count, jobs, dead, early FROM rows;
+  rest := v_count = p_limit;
+END {$};
+
+-- Merges a shard's whole inbox. The caller holds the shard's lock.
+CREATE FUNCTION {schema}.merge_inbox(p_shard int, p_merged xid8) RETURNS void LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS {$}
+DECLARE
+  v_in   record;
+  v_jobs record;
+BEGIN
+  LOOP
+    EXIT WHEN NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= p_merged);
+    SELECT * INTO v_in FROM {schema}.take_inbox(p_shard, p_merged, 5000);
+    IF v_in.early IS NOT NULL THEN
+      PERFORM {schema}.note_early(p_shard, v_in.early);
+    END IF;
+    IF v_in.jobs IS NOT NULL THEN
+      SELECT * INTO v_jobs FROM {schema}.merge(p_shard, v_in.jobs);
+      PERFORM {schema}.tally(p_shard, v_jobs.fresh, v_jobs.retries, 0, 0, 0);
+      PERFORM {schema}.note_early(p_shard, v_jobs.earliest);
+    END IF;
+    IF v_in.dead IS NOT NULL THEN
+      PERFORM {schema}.tally(p_shard, 0, 0, {schema}.bury(p_shard, v_in.dead), 0, 0);
+    END IF;
+    EXIT WHEN NOT v_in.rest;
+  END LOOP;
+END {$};
+
+-- Locks a shard, merges its inbox and reads the clock: how all begins that operates on a
+-- shard. status is unknownQueue or noSuchShard of errors.go if there is none.
+CREATE FUNCTION {schema}.lock_shard(p_queue text, p_index int, p_now bigint,
+  OUT status smallint, OUT shard int, OUT now bigint, OUT paused boolean)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS {$}
+DECLARE
+  v_merged xid8;
+BEGIN
+  SELECT s.id, s.paused, s.merged INTO shard, paused, v_merged FROM {schema}.shards s
+  WHERE s.id = {schema}.shard_number(p_queue, p_index) FOR UPDATE;
+  IF NOT FOUND THEN
+    status := {schema}.no_shard(p_queue);
+    now := {schema}.clock(p_now);
+    RETURN;
+  END IF;
+  status := 0;
+  now := {schema}.clock(p_now);
+  PERFORM {schema}.merge_inbox(shard, v_merged);
+END {$};
+
+-- The number of a shard, or NULL if it can't exist.
+CREATE FUNCTION {schema}.shard_number(p_queue text, p_index int) RETURNS int LANGUAGE sql STABLE AS {$}
+  SELECT q.id * 16384 + p_index FROM {schema}.queues q
+  WHERE q.name = p_queue COLLATE "C" AND p_index >= 0 AND p_index < q.shards
+{$};
+
+-- Why there is no such shard: unknownQueue or noSuchShard of errors.go.
+CREATE FUNCTION {schema}.no_shard(p_queue text) RETURNS smallint LANGUAGE sql STABLE AS {$}
+  SELECT CASE WHEN EXISTS (SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C") THEN 2 ELSE 1 END::smallint
+{$};
+
+-- Merges the inboxes of a queue's shards, so that what is then read is all there is.
+-- Shards are locked in order, only those whose inbox holds something.
+CREATE FUNCTION {schema}.look(p_queue text) RETURNS void LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS {$}
+DECLARE
+  v_shard record;
+BEGIN
+  FOR v_shard IN
+    SELECT s.id FROM {schema}.queues q JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + q.shards - 1
+    WHERE q.name = p_queue COLLATE "C"
+      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.merged)
+    ORDER BY s.id
+  LOOP
+    PERFORM {schema}.merge_inbox(s.id, s.merged) FROM (
+      SELECT s.id, s.merged FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE
+    ) s;
+  END LOOP;
+END {$};
+
+-- Adds what is not folded yet to a shard's row and makes the row the newest word on the
+-- lease: p_last, p_ttl, p_expires, p_floor, p_rescan. The caller holds the shard's lock.
+-- Of transactions that had ended by then, tallies and inbox are not looked through again.
+CREATE FUNCTION {schema}.fold(p_shard int, p_now bigint, p_last bigint, p_ttl bigint, p_expires bigint, p_floor bigint, p_rescan bigint)
+RETURNS void LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+DECLARE
+  c_most  CONSTANT int := 10000;
+  v_s     {schema}.shards;
+  v_turns record;
+  v_new   record;
+BEGIN
+  SELECT * INTO v_s FROM {schema}.shards WHERE id = p_shard;
+  WITH gone AS (
+    DELETE FROM {schema}.turns t WHERE t.shard = p_shard AND t.token = v_s.token AND t.number > v_s.last RETURNING t.*
+  )
+  SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries, coalesce(sum(dead), 0) AS dead,
+    coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed
+  INTO v_turns FROM gone;
+  WITH found AS (
+    SELECT a.ctid AS at FROM {schema}.tallies a WHERE a.shard = p_shard AND a.tx >= v_s.tallied ORDER BY a.tx LIMIT c_most
+  ), gone AS (
+    DELETE FROM {schema}.tallies a USING found f WHERE a.ctid = f.at RETURNING a.*
+  )
+  SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries, coalesce(sum(dead), 0) AS dead,
+    coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed,
+    CASE WHEN count(*) < c_most THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE max(tx) END AS tallied
+  INTO v_new FROM gone;
+  UPDATE {schema}.shards SET
+    last = p_last, ttl = p_ttl, expires = p_expires, renewed = p_now, floor = p_floor, rescan = p_rescan,
+    fresh = v_s.fresh + v_turns.fresh + v_new.fresh,
+    retries = v_s.retries + v_turns.retries + v_new.retries,
+    dead = v_s.dead + v_turns.dead + v_new.dead,
+    processed = v_s.processed + v_turns.processed + v_new.processed,
+    failed = v_s.failed + v_turns.failed + v_new.failed,
+    tallied = v_new.tallied,
+    merged = CASE WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= v_s.merged) THEN v_s.merged
+      ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+  WHERE id = p_shard;
+END {$};
+
+-- When a shard could next give a job, NULL if never: of the jobs due from p_floor on whose
+-- ids are not claimed, the first.
+CREATE FUNCTION {schema}.head(p_shard int, p_floor bigint) RETURNS bigint LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off AS {$}
+DECLARE
+  v_at         bigint;
+  v_recoveries int;
+BEGIN
+  IF EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard AND (c.recoveries > 0 OR c.cancel_drop IS NOT NULL) AND c.recoveries > 0) THEN
+    RETURN NULL;
+  END IF;
+  SELECT j.perform_at, j.recoveries INTO v_at, v_recoveries FROM {schema}.jobs j
+  WHERE j.shard = p_shard AND j.perform_at >= p_floor
+    AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
+  ORDER BY j.perform_at, j.id LIMIT 1;
+  IF v_recoveries > 0 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard) THEN
+    RETURN NULL;
+  END IF;
+  RETURN v_at;
+END {$};

@@ -1,0 +1,238 @@
+-- The turn.
+
+-- Takes the inbox and carries out settlements, and merges what comes back. The counts are
+-- changes; early is how far claims must go back for it, and rest whether the inbox holds more.
+CREATE FUNCTION {schema}.settle_turn(p_shard int, p_merged xid8, p_now bigint,
+  p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
+  p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
+  x_place int[], x_position int[], x_disposition smallint[],
+  OUT fresh int, OUT retries int, OUT dead int, OUT processed int, OUT failed int,
+  OUT skipped int[], OUT held int[], OUT early bigint, OUT rest boolean)
+LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  v_jobs {schema}.coming[];
+  v_dead {schema}.coming[];
+  v      record;
+BEGIN
+  fresh := 0; retries := 0; dead := 0; processed := 0; failed := 0; rest := false;
+  IF p_merged IS NOT NULL THEN
+    SELECT i.jobs, i.dead, i.early, i.rest INTO v_jobs, v_dead, early, rest FROM {schema}.take_inbox(p_shard, p_merged, 5000) i;
+  END IF;
+  IF p_ids IS NOT NULL THEN
+    v := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_flags,
+      p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
+    processed := v.processed; failed := v.failed;
+    v_jobs := v_jobs || v.jobs; v_dead := v_dead || v.dead;
+    IF cardinality(p_ids) > coalesce(cardinality(v.done), 0) THEN
+      SELECT array_agg(o.place ORDER BY o.place) FILTER (WHERE NOT o.there), array_agg(o.place ORDER BY o.place) FILTER (WHERE o.there)
+      INTO skipped, held FROM (
+        SELECT u.place, EXISTS (SELECT FROM {schema}.claimed c
+          WHERE c.shard = p_shard AND c.id = u.id AND c.token = u.token AND c.number = u.number) AS there
+        FROM unnest(p_ids, p_tokens, p_numbers) WITH ORDINALITY u (id, token, number, place)
+        WHERE v.done IS NULL OR u.place <> ALL (v.done)
+      ) o;
+    END IF;
+  END IF;
+  IF v_jobs IS NOT NULL THEN
+    v := {schema}.merge(p_shard, v_jobs);
+    fresh := v.fresh; retries := v.retries;
+    early := least(early, v.earliest);
+  END IF;
+  IF v_dead IS NOT NULL THEN
+    dead := {schema}.bury(p_shard, v_dead);
+  END IF;
+END {$};
+
+-- Adds statistics to a shard's current minute and forgets those of 25 hours ago.
+CREATE FUNCTION {schema}.add_minute(p_shard int, p_now bigint, p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[])
+RETURNS void LANGUAGE plpgsql VOLATILE AS {$}
+BEGIN
+  INSERT INTO {schema}.minutes AS m (shard, at, processed, failed, wait, run)
+  VALUES (p_shard, p_now - p_now % 60000000, p_processed, p_failed, p_wait, p_run)
+  ON CONFLICT (shard, at) DO UPDATE SET
+    processed = m.processed + excluded.processed,
+    failed = m.failed + excluded.failed,
+    wait = (SELECT array_agg(a + b ORDER BY n) FROM unnest(m.wait, excluded.wait) WITH ORDINALITY u (a, b, n)),
+    run = (SELECT array_agg(a + b ORDER BY n) FROM unnest(m.run, excluded.run) WITH ORDINALITY u (a, b, n));
+  DELETE FROM {schema}.minutes m WHERE m.shard = p_shard AND m.at < p_now - 90000000000;
+END {$};
+
+-- The reply to a repeated turn, which renews.
+CREATE FUNCTION {schema}.repeat_turn(s {schema}.shards, p_now bigint, p_last bigint, p_ttl bigint, p_floor bigint, p_rescan bigint)
+RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  v_expires bigint := {schema}.later(p_now, p_ttl);
+BEGIN
+  PERFORM {schema}.fold(s.id, p_now, p_last, p_ttl, v_expires, p_floor, p_rescan);
+  PERFORM {schema}.merge_inbox(s.id, s.merged);
+  RETURN NEXT {schema}.header(0, s.paused, p_last, p_now, {schema}.remaining(v_expires, p_ttl, p_now),
+    CASE WHEN NOT s.paused THEN {schema}.head(s.id, (SELECT l.floor FROM {schema}.leases l WHERE l.shard = s.id)) END,
+    NULL, NULL, s.token, s.owner);
+  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.as_claim(1::smallint, c) r
+  WHERE c.shard = s.id AND c.token = s.token AND c.number = p_last;
+  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.as_claim(2::smallint, c) r
+  WHERE c.shard = s.id AND c.given_token = s.token AND c.given_number = p_last;
+  RETURN QUERY SELECT * FROM {schema}.cancels(s.id);
+END {$};
+
+-- A turn, as ports.Consumer says; the settlements are as in settle_claimed, the statistics
+-- as in add_minute. p_want is within 0 and core.MaxTurnJobs.
+CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
+  p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
+  p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
+  p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
+  x_place int[], x_position int[], x_disposition smallint[],
+  p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[])
+RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
+DECLARE
+  s         {schema}.shards;
+  t         record;
+  v_now     bigint;
+  v_began   timestamptz;
+  v_from    bigint;
+  v_settled record;
+  v_special boolean;
+  v_alone   boolean := false;
+  v_given   record;
+  v_count   int := 0;
+  c         record;
+  e         record;
+  v_missed  boolean := false;
+  v_head    bigint;
+  v_floor   bigint;
+  v_fresh   int;
+  v_retries int;
+  v_took    bigint := 0;
+BEGIN
+  PERFORM {schema}.limit_waits(p_ttl);
+  SELECT * INTO s FROM {schema}.shards x WHERE x.id = {schema}.shard_number(p_queue, p_index) FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NEXT {schema}.header({schema}.no_shard(p_queue), false, 0, 0, 0, NULL, NULL, NULL, 0, '');
+    RETURN;
+  END IF;
+  v_now := {schema}.clock(p_now);
+  SELECT x.number AS last, x.ttl, x.expires, x.floor, x.rescan,
+    EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.merged) AS inbox
+  INTO t FROM (SELECT s.id, s.token, s.last) y LEFT JOIN LATERAL (
+    SELECT * FROM {schema}.turns x WHERE x.shard = y.id AND x.token = y.token AND x.number > y.last ORDER BY x.number DESC LIMIT 1
+  ) x ON true;
+  IF t.last IS NULL THEN
+    t.last := s.last; t.ttl := s.ttl; t.expires := s.expires; t.floor := s.floor; t.rescan := s.rescan;
+  END IF;
+  IF NOT s.held OR s.owner <> p_owner OR s.token <> p_token OR p_number > t.last + 1 THEN
+    RETURN NEXT {schema}.header(4, false, t.last, v_now, 0, NULL, NULL, NULL, s.token, s.owner);
+    RETURN;
+  ELSIF p_number < t.last THEN
+    RETURN NEXT {schema}.header(5, false, t.last, v_now, 0, NULL, NULL, NULL, s.token, s.owner);
+    RETURN;
+  ELSIF p_number = t.last THEN
+    RETURN QUERY SELECT * FROM {schema}.repeat_turn(s, v_now, t.last, p_ttl, t.floor, t.rescan);
+    RETURN;
+  END IF;
+
+  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, v_now, p_ids, p_tokens, p_numbers, p_flags,
+    p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
+  v_floor := least(t.floor, v_settled.early, v_now - 1000000);
+  v_fresh := v_settled.fresh; v_retries := v_settled.retries;
+  SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 0), false) INTO v_special, v_alone FROM {schema}.claimed x
+  WHERE x.shard = s.id AND (x.recoveries > 0 OR x.cancel_drop IS NOT NULL);
+  SELECT NULL::text[] AS ids, NULL::boolean AS rest INTO v_given;
+  IF s.orphans THEN
+    v_given := {schema}.hand_over(s.id, s.token, p_number, false);
+  END IF;
+
+  -- Slow pushes may have come below the floor; looking for them takes no more than a twentieth of the time.
+  v_from := v_floor;
+  SELECT NULL::bigint AS next, false AS odd INTO c;
+  IF v_now >= t.rescan OR t.rescan > v_now + 60000000 THEN
+    v_from := 0;
+    v_began := clock_timestamp();
+  END IF;
+  IF p_want > 0 AND NOT s.paused AND NOT v_alone THEN
+    c := {schema}.choose(s.id, v_from, v_now, p_want, p_bytes);
+    IF c.at IS NOT NULL THEN
+      RETURN QUERY
+      WITH found AS (
+        SELECT j.ctid AS at FROM {schema}.jobs j WHERE j.ctid = ANY (c.at) FOR UPDATE SKIP LOCKED
+      ), taken AS (
+        DELETE FROM {schema}.jobs j USING found f WHERE j.ctid = f.at RETURNING j.*
+      ), put AS (
+        INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
+          node, owner, error, data, meta)
+        SELECT p_token, p_number, j.perform_at, j.first_push, v_now, j.score, s.id, j.retry_count, j.recoveries, p_lane, j.id,
+          p_node, p_owner, j.error, j.data, j.meta FROM taken j
+        RETURNING *
+      )
+      SELECT 1::smallint, x.id::text, x.token, x.number, x.perform_at, x.first_push, x.retry_count, x.recoveries, x.error, x.score,
+        x.data, x.meta, NULL::double precision[], NULL::bytea[], NULL::bytea[], NULL::int[], NULL::int[], 0::bigint, ''::text
+      FROM put x;
+      GET DIAGNOSTICS v_count = ROW_COUNT;
+      v_missed := v_count < cardinality(c.at);
+    END IF;
+    v_fresh := v_fresh - v_count + c.failed; v_retries := v_retries - c.failed;
+    IF v_missed THEN
+      -- Pushes held some of them locked, so that c.failed may be too many.
+      SELECT v_fresh + c.failed - count(*), v_retries + c.failed - count(*) INTO v_fresh, v_retries FROM {schema}.claimed x
+      WHERE x.shard = s.id AND x.token = p_token AND x.number = p_number AND x.retry_count >= 0;
+    ELSIF c.each THEN
+      e := {schema}.claim_each(s.id, v_from, v_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes,
+        v_count, coalesce(c.used, 0));
+      v_missed := e.missed;
+      v_fresh := v_fresh + e.fresh; v_retries := v_retries + e.retries;
+      v_count := v_count + coalesce(cardinality(e.ids), 0);
+      RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(1::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (e.ids);
+    END IF;
+    IF v_missed THEN
+      v_floor := least(v_floor, c.first, c.next);
+    ELSE
+      v_floor := least(v_now - 1000000, c.passed, coalesce(c.last, c.next));
+    END IF;
+    IF v_from = 0 THEN
+      v_took := extract(epoch FROM clock_timestamp() - v_began) * 1000000;
+      t.rescan := v_now + greatest(1000000, 20 * v_took);
+    END IF;
+    v_from := v_floor;
+  END IF;
+
+  IF s.paused OR v_alone THEN
+    v_head := NULL;
+  ELSIF v_missed OR v_settled.rest THEN
+    v_head := v_now;
+  ELSIF c.next IS NOT NULL AND NOT c.odd THEN
+    v_head := c.next;
+  ELSE
+    v_head := {schema}.head(s.id, v_from);
+  END IF;
+
+  IF p_ids IS NOT NULL OR p_wait IS NOT NULL OR v_count > 0 OR v_given.ids IS NOT NULL THEN
+    t.last := p_number; t.ttl := p_ttl; t.expires := {schema}.later(v_now, p_ttl);
+    INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, dead, processed, failed)
+    VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_fresh, v_retries, v_settled.dead,
+      v_settled.processed, v_settled.failed);
+    IF NOT v_now - s.renewed BETWEEN 0 AND p_ttl / 3 THEN
+      PERFORM {schema}.fold(s.id, v_now, p_number, p_ttl, t.expires, v_floor, t.rescan);
+    END IF;
+    IF p_wait IS NOT NULL THEN
+      PERFORM {schema}.add_minute(s.id, v_now, p_processed, p_failed, p_wait, p_run);
+    END IF;
+    IF NOT v_given.rest THEN
+      UPDATE {schema}.shards SET orphans = false WHERE id = s.id;
+    END IF;
+  ELSIF t.inbox OR v_took > 5000 THEN
+    PERFORM {schema}.tally(s.id, v_fresh, v_retries, v_settled.dead, 0, 0);
+    PERFORM {schema}.fold(s.id, v_now, t.last, t.ttl, t.expires, v_floor, t.rescan);
+  ELSE
+    PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
+  END IF;
+
+  RETURN NEXT {schema}.header(0, s.paused, t.last, v_now, {schema}.remaining(t.expires, t.ttl, v_now), v_head,
+    v_settled.skipped, v_settled.held, s.token, s.owner);
+  IF v_given.ids IS NOT NULL THEN
+    RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(2::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (v_given.ids);
+  END IF;
+  IF v_special THEN
+    RETURN QUERY SELECT * FROM {schema}.cancels(s.id);
+  END IF;
+END {$};

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// turnArgs is how many parameters turnSQL has.
+const turnArgs = 30
+
+const turnSQL = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+  $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
+
+// Turn implements ports.Consumer. A settlement whose job a caller's transaction is
+// settling is held.
+func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.TurnReply{}, err
+	}
+	settled := newSettled(r.Settle)
+	budget := r.Budget()
+	args := append(make([]any, 0, turnArgs),
+		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
+		int32(max(0, min(budget.Jobs, core.MaxTurnJobs))), atMost(budget.PerJob, core.MaxTurnPayloads),
+		atMost(budget.Bytes, core.DefaultTurnBytes), r.Node, int64(r.Lane))
+	args = append(args, settled.args()...)
+	args = append(args, statsArgs(r.Stats)...)
+	var a answer
+	if err := s.query(ctx, always, a.read, turnSQL, args...); err != nil {
+		return ports.TurnReply{}, err
+	}
+	h := &a.header
+	if err := turnError(h, &r); err != nil {
+		return ports.TurnReply{}, err
+	}
+	sortClaims(a.claims, byTime)
+	sortClaims(a.orphans, byID)
+	return ports.TurnReply{
+		Last: h.last, Now: h.now, Remaining: h.remaining, Claims: a.claims, Orphans: a.orphans,
+		Skipped: settled.skipped(h.skipped), Held: settled.places(h.held), Head: h.head, Paused: h.paused, Cancels: a.cancels,
+	}, nil
+}
+
+func byTime(a, b core.Claim) int {
+	return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), byID(a, b))
+}
+
+// turnError is the port's error for a turn that was refused.
+func turnError(h *header, r *ports.TurnRequest) error {
+	shard := r.Lease.Shard
+	switch h.status {
+	case leaseLost:
+		return fmt.Errorf("%w: turn %d of %v by %q under token %d; acquire it again",
+			ports.ErrLeaseLost, r.Number, shard, r.Lease.Owner, r.Lease.Token)
+	case staleTurn:
+		return fmt.Errorf("%w: turn %d of %v after turn %d; drop it", ports.ErrStaleTurn, r.Number, shard, h.last)
+	}
+	return h.status.err(shard)
+}
+
+// atMost is a limit with its default.
+func atMost(limit, fallback int) int64 {
+	if limit <= 0 {
+		return int64(fallback)
+	}
+	return int64(limit)
+}
+
+// statsArgs are statistics as parameters, NULL for none.
+func statsArgs(st *core.Stats) []any {
+	if st == nil {
+		return []any{nil, nil, nil, nil}
+	}
+	return []any{int64(st.Processed), int64(st.Failed), buckets(&st.Wait), buckets(&st.Run)}
+}
+
+func buckets(h *core.Histogram) []int64 {
+	counts := make([]int64, len(h))
+	for i, n := range h {
+		counts[i] = int64(n)
+	}
+	return counts
+}
