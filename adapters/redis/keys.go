@@ -7,8 +7,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A key of a shard, by its place in what every script that has the prelude
-// calls KEYS. A script is given the first so many of them.
+// A key of a shard. Operators' scripts declare the first so many of them.
 const (
 	keyMeta = iota
 	keyJobs
@@ -33,14 +32,13 @@ const (
 // How many keys the scripts that change queued jobs, and those that change dead
 // ones too, are given.
 const (
-	pushKeys  = keyMetas + 1
 	queueKeys = keyRetriesByCount + 1
 	deadKeys  = keyDeadMetas + 1
 )
 
-// keySuffixes are the names of the keys within a shard. That of meta has one
-// letter, which the prelude replaces to name the keys of an id: p: and the id are
-// its payloads if they are many, d: and the id those of its dead letter.
+// keySuffixes are the names of the keys within a shard, as lua/lib/base.lua knows
+// them too. There are also p: and an id, its payloads if they are many, and d: and
+// an id, those of its dead letter.
 var keySuffixes = [allKeys]string{
 	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "l", "k", "h",
 }

@@ -61,36 +61,92 @@ func (p *pager[V]) page() (views []V, next ports.Cursor) {
 	return views, next
 }
 
-// list gathers a page of an order that the list script knows.
+// listed is the most entries of an order that one script lists, so that it ends
+// soon.
+const listed = 250
+
+// listing is a shard on its way through a list.
+type listing struct {
+	shard core.Shard
+	after ports.Cursor
+}
+
+// list gathers a page of an order that the list script knows: some entries of each
+// shard, and more of those that may have more for this page.
 func (s *Store) list(ctx context.Context, q record, r ports.PageRequest, order string, byID bool) ([]ports.JobView, ports.Cursor, error) {
 	p := &pager[ports.JobView]{r: r}
 	if byID {
 		p.r.After.Key = 0
 	}
-	args := []any{order, flag(r.Descending), p.r.After.Key, r.After.ID, r.Size() + 1, max(0, r.Payloads)}
-	err := s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: listScript, keys: s.firstKeys(shard, allKeys), args: args}
-	}, func(_ core.Shard, value any) error { return addRows(p, r.Payloads, byID, value) })
-	if err != nil {
-		return nil, ports.Cursor{}, err
+	var open []listing
+	for _, shard := range core.Shards(q.Name, q.Shards) {
+		open = append(open, listing{shard, p.r.After})
+	}
+	most := min(r.Size()+1, listed)
+	for len(open) > 0 {
+		some := open[:min(len(open), together)]
+		open = open[len(some):]
+		calls := make([]call, len(some))
+		for i, l := range some {
+			args := []any{order, flag(r.Descending), l.after.Key, l.after.ID, most, max(0, r.Payloads)}
+			calls[i] = call{script: listScript, keys: s.firstKeys(l.shard, allKeys), args: args}
+		}
+		for i, o := range s.runAll(ctx, calls) {
+			last, err := add(p, &o, most, byID)
+			if err != nil {
+				return nil, ports.Cursor{}, err
+			}
+			if last != nil {
+				open = append(open, listing{some[i].shard, ports.Cursor{Key: last.key, ID: last.id}})
+			}
+		}
+		p.trim()
+		open = slices.DeleteFunc(open, p.beyond)
 	}
 	jobs, next := p.page()
 	return jobs, next, nil
 }
 
-// addRows reads what the list script found in a shard.
-func addRows(p *pager[ports.JobView], payloads int, byID bool, value any) error {
+// beyond reports whether a shard has nothing more for the page, which is full.
+func (p *pager[V]) beyond(l listing) bool {
+	n := len(p.rows)
+	return n > p.r.Size() && l.after != p.r.After && p.compare(row[V]{key: l.after.Key, id: l.after.ID}, p.rows[n-1]) >= 0
+}
+
+// add takes what the list script found in a shard, and gives the last of it if
+// more may follow. The script may find more than it was asked for where a list is
+// kept in two parts, but then not all of that place.
+func add(p *pager[ports.JobView], o *outcome, most int, byID bool) (last *row[ports.JobView], err error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	rows, err := parseRows(o.value, p.r.Payloads, byID)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, p.compare)
+	if len(rows) >= most {
+		rows = rows[:most]
+		last = &rows[most-1]
+	}
+	p.rows = append(p.rows, rows...)
+	return last, nil
+}
+
+// parseRows reads the reply of the list script.
+func parseRows(value any, payloads int, byID bool) ([]row[ports.JobView], error) {
+	var rows []row[ports.JobView]
 	r := replyOf(value)
 	_ = r.text()
 	for r.more() {
 		id, key, at, count := r.text(), r.parsed(), r.parsed(), r.int()
 		s := source{rest: r.text()}
 		if err := r.err(); err != nil {
-			return err
+			return nil, err
 		}
 		job, err := s.job(id, core.Instant(at))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if payloads <= 0 {
 			job.Payloads = nil
@@ -98,10 +154,9 @@ func addRows(p *pager[ports.JobView], payloads int, byID bool, value any) error 
 		if byID {
 			key = 0
 		}
-		p.rows = append(p.rows, row[ports.JobView]{key, id, ports.JobView{Job: job, Count: int(count)}})
+		rows = append(rows, row[ports.JobView]{key, id, ports.JobView{Job: job, Count: int(count)}})
 	}
-	p.trim()
-	return r.err()
+	return rows, r.err()
 }
 
 // orders are the names of the lists of jobs.

@@ -29,7 +29,11 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		for i := range p.parts {
 			calls[i] = p.call(&p.parts[i])
 		}
-		p.settle(ctx, s.runAll(ctx, calls), &reply)
+		if len(calls) == 1 && len(r.Entries) <= gatherEntries && s.gathers() {
+			p.settle(ctx, []outcome{s.runGathered(ctx, calls[0])}, &reply)
+		} else {
+			p.settle(ctx, s.runAll(ctx, calls), &reply)
+		}
 	}
 	return reply, p.failure()
 }
@@ -99,7 +103,7 @@ func (p *pushing) call(t *part) call {
 		buffer = appendRecord(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return call{script: pushScript, keys: p.store.firstKeys(t.shard, pushKeys), args: args, once: true, durable: true}
+	return call{script: pushScript, keys: p.store.someKeys(t.shard, keyMeta, keyJobs, keyReady, keyClaims), args: args, once: true, durable: true}
 }
 
 // terms are how the chosen entries meet queued jobs and when they are due, for
@@ -164,11 +168,11 @@ func (o *outcome) pushed(ctx context.Context, s *Store, shard core.Shard, r *por
 	if o.err != nil {
 		return 0, o.err
 	}
+	if now, ok := o.value.(int64); ok {
+		return core.Instant(now), nil
+	}
 	reply := replyOf(o.value)
 	switch reply.text() {
-	case "ok":
-		now := core.Instant(reply.int())
-		return now, reply.err()
 	case "unknown":
 		q, err := s.queue(ctx, r.Queue)
 		if err == nil {

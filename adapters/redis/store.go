@@ -54,6 +54,7 @@ type Store struct {
 	server check
 	crew   crew
 	names  keyNames
+	pushes gatherer
 
 	replicas    int
 	waitTimeout time.Duration

@@ -21,7 +21,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
-	value, err := s.run(ctx, call{script: turnScript, keys: s.firstKeys(r.Lease.Shard, allKeys), args: args})
+	value, err := s.run(ctx, call{script: turnScript, keys: s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: args})
 	if err != nil {
 		return ports.TurnReply{}, err
 	}

@@ -1,13 +1,14 @@
 #!lua
 -- Stores entries of one shard, in order, and wakes it if it is due earlier.
--- KEYS: meta jobs ready parked claims byid metas
+-- KEYS: meta jobs ready claims
 -- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is
 --   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
 --   limit in µs, and, unless all is due now, @instant or +delay of each entry;
 --   then for each: id, record of a job that is due now
--- Returns {'ok', now}, {'unknown'}, {'mismatch', "shards generation"}
+-- Returns now, {'unknown'}, {'mismatch', "shards generation"}
 
 local ARGV = ARGV
+call('EXISTS', PARKED, BYID, METAS) -- fails here, not in write(), if one has gone to another server
 local now = clock(ARGV[1])
 local index, paused, layout = queue()
 if index == nil then return {'unknown'} end
@@ -90,4 +91,4 @@ end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}
 write()
 if not paused and soonest < tonumber(head[2] or math.huge) then wake() end
-return {'ok', now}
+return now

@@ -4,10 +4,12 @@
 -- functions cost more to make than a small push.
 local function plain()
   local call, byte, ARGV, layout = redis.call, string.byte, ARGV, ARGV[2]
-  local META, JOBS, READY, _, CLAIMS, BYID = unpack(KEYS, 1, 6)
+  local META, JOBS, READY, CLAIMS = unpack(KEYS)
   local record = ARGV[3] == '' and call('GET', META)
   if not record or string.sub(record, 5, 5 + #layout) ~= layout .. ' ' then return end
-  local index, paused = byte(record) == 49, byte(record, 3) == 49 -- 49 is '1'
+  local base, index, paused = string.sub(META, 1, -2), byte(record) == 49, byte(record, 3) == 49 -- 49 is '1'
+  local BYID = base .. 'i'
+  if index then call('EXISTS', BYID) end -- fails here, not below, if it has gone to another server
   local now = ARGV[1]
   if now == '' then
     local t = call('TIME')
@@ -37,8 +39,8 @@ local function plain()
     if index then call('ZADD', BYID, unpack(listed)) end
     first = new[call('ZRANGE', READY, '0', '0')[1]]
   end
-  if first and not paused then redis.pcall('SPUBLISH', string.sub(META, 1, -2) .. 'wake', '') end
-  return {'ok', tonumber(now)}
+  if first and not paused then redis.pcall('SPUBLISH', base .. 'wake', '') end
+  return tonumber(now)
 end
 local done = plain()
 if done then return done end

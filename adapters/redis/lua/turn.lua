@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
 -- Settles, renews and claims.
--- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids and metas, lease cancels history
+-- KEYS: meta jobs ready claims lease
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted,
 --   7 payloads per job, 8 bytes, 9 mark of the claims, 10 claimer, 11 statistics
 --   or '', 12 how many settlements; then their ids, their marks in one text, or one
@@ -13,6 +12,8 @@
 -- A claim is stored as mark, since, claimer, PerformAt, record.
 
 local ARGV = ARGV
+-- Fails here, not in write(), if a key has gone to another server.
+call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, CANCELS, HISTORY)
 local now, owner, token, number, ttl = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local want, perjob, bytes = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local mark, claimer, stats = ARGV[9], ARGV[10], ARGV[11]

@@ -5,8 +5,9 @@
 -- turn.
 local function plain()
   local call, sub, byte, pack, ARGV = redis.call, string.sub, string.byte, struct.pack, ARGV
-  local META, JOBS, READY, PARKED, CLAIMS, BYID = unpack(KEYS, 1, 6)
-  local LEASE, CANCELS = KEYS[15], KEYS[16]
+  local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
+  local base = sub(META, 1, -2)
+  local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
   local WIDE, RECOVERED = 1, 64 -- flags of a record
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
@@ -16,6 +17,8 @@ local function plain()
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or call('HLEN', CANCELS) > 0 then return end
 
+  local index = byte(record) == 49 -- '1'
+  if index then call('EXISTS', BYID) end -- fails here, not below, if it has gone to another server
   local processed, failed, seen = 0, 0, {}
   if n > 0 then
     if call('ZCARD', PARKED) > 0 then return end
@@ -67,7 +70,7 @@ local function plain()
     call('HSET', CLAIMS, unpack(came))
     call('HDEL', JOBS, unpack(ids, 1, taken))
     call('ZREMRANGEBYRANK', READY, 0, taken - 1)
-    if byte(record) == 49 then call('ZREM', BYID, unpack(ids, 1, taken)) end
+    if index then call('ZREM', BYID, unpack(ids, 1, taken)) end
   end
   if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 13, 12 + n)) end
   if processed > 0 then call('HINCRBY', LEASE, 'processed', processed) end

@@ -7,9 +7,11 @@
 
 local call, sub, byte, char = redis.call, string.sub, string.byte, string.char
 local pack, parse, band, floor = struct.pack, struct.unpack, bit.band, math.floor
-local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT,
-  DEAD, DTIME, DID, DMETAS, LEASE, CANCELS, HISTORY = unpack(KEYS)
-local base = sub(META, 1, -2)
+local base = sub(KEYS[1], 1, -2)
+local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS = KEYS[1], base .. 'j', base .. 'r', base .. 'w', base .. 'c', base .. 'i', base .. 't'
+local RTIME, RID, RCOUNT = base .. 'rt', base .. 'ri', base .. 'rc'
+local DEAD, DTIME, DID, DMETAS = base .. 'x', base .. 'xt', base .. 'xi', base .. 'xm'
+local LEASE, CANCELS, HISTORY = base .. 'l', base .. 'k', base .. 'h'
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, RECOVERED = 1, 2, 4, 8, 16, 32, 64
 local LIMIT = 9007199254740992 -- 2^53, the latest instant
 
