@@ -2,6 +2,9 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,17 +16,80 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// postgresFactory makes each backend in a schema of its own.
-func postgresFactory(pool *pgxpool.Pool) conformance.Factory {
-	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
-		schema := testservers.Schema(t, pool)
-		if err := postgres.Migrate(context.Background(), pool, postgres.MigrateOptions{Schema: schema}); err != nil {
-			t.Fatal(err)
-		}
-		return func() ports.ShardStore { return postgres.New(pool, postgres.Options{Schema: schema, Clock: clock}) }
-	}
+func TestPostgresConformance(t *testing.T) {
+	conformance.Run(t, newSchemas(t, testservers.Postgres(t)).factory)
 }
 
-func TestPostgresConformance(t *testing.T) {
-	conformance.Run(t, postgresFactory(testservers.Postgres(t)))
+// schemas gives backends schemas of their own, and used ones again once they are
+// emptied: so the server's sessions need not plan anew for each of hundreds.
+type schemas struct {
+	t    testing.TB
+	pool *pgxpool.Pool
+
+	mu   sync.Mutex
+	free []string
+}
+
+func newSchemas(t testing.TB, pool *pgxpool.Pool) *schemas { return &schemas{t: t, pool: pool} }
+
+// factory is a conformance.Factory.
+func (s *schemas) factory(t testing.TB, clock func() time.Time) func() ports.ShardStore {
+	schema := s.take()
+	t.Cleanup(func() { s.giveBack(schema) })
+	return func() ports.ShardStore { return postgres.New(s.pool, postgres.Options{Schema: schema, Clock: clock}) }
+}
+
+func (s *schemas) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		schema := s.free[last]
+		s.free = s.free[:last]
+		return schema
+	}
+	schema := testservers.Schema(s.t, s.pool)
+	if err := postgres.Migrate(context.Background(), s.pool, postgres.MigrateOptions{Schema: schema}); err != nil {
+		s.t.Fatal(err)
+	}
+	return schema
+}
+
+func (s *schemas) giveBack(schema string) {
+	if err := empty(context.Background(), s.pool, schema); err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, schema)
+}
+
+// empty deletes all that a backend holds, which spares the sessions' plans as
+// truncating would not.
+func empty(ctx context.Context, pool *pgxpool.Pool, schema string) error {
+	rows, err := pool.Query(ctx, `SELECT tablename FROM pg_tables WHERE schemaname = $1
+		AND tablename <> 'migrations' ORDER BY tablename = 'queues'`, schema)
+	if err != nil {
+		return err
+	}
+	var (
+		text strings.Builder
+		name string
+	)
+	for rows.Next() {
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "DELETE FROM %s.%s;", schema, name)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	_, err = conn.Conn().PgConn().Exec(ctx, text.String()).ReadAll()
+	return err
 }
