@@ -65,7 +65,7 @@ func FuzzReply(f *testing.F) {
 		_, _, _, _ = parseShardStats(core.Shard{}, value)
 		_, _, _ = parseNodes(value)
 		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
-		_ = addRows(&pager[ports.JobView]{}, 1, false, value)
+		_, _ = parseRows(value, 1, false)
 		o := outcome{value: value}
 		_, _, _ = o.head()
 	})
