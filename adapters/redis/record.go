@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Flags of a record; lua/prelude.lua says what a record is.
+// Flags of a record; lua/lib/records.lua says what a record is.
 const (
 	flagWide = 1 << iota
 	flagMany

@@ -8,30 +8,30 @@ local call, base, want = redis.call, ARGV[1] .. tonumber(ARGV[2]) .. '}:', tonum
 local META, JOBS, READY, PARKED, CLAIMS = base .. 'm', base .. 'j', base .. 'r', base .. 'w', base .. 'c'
 local LEASE, CANCELS = base .. 'l', base .. 'k'
 
-local now = call('TIME')
-call('HMGET', META, 'shards', 'index', 'paused', 'recovered', 'processed', 'failed')
-call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires')
-call('HGETALL', CANCELS)
-
-local freed, held = {}, call('HGETALL', CLAIMS)
+call('GET', META)
+call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'recovered')
+call('HLEN', CANCELS)
+call('ZCARD', PARKED)
+local held, freed = call('HGETALL', CLAIMS), {}
 for i = 1, #held, 2 do freed[#freed + 1] = held[i] end
-if #freed > 0 then call('ZCARD', PARKED) end
-
-local ready, ids, claims, pairs = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, {}, {}
+local now = call('TIME')
+local ready, ids, claims = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, {}
 for i = 1, math.min(#ready, 2 * want), 2 do ids[#ids + 1] = ready[i] end
-for k = 1, #ids, 32 do
-  local last = math.min(k + 31, #ids)
-  for i, rec in ipairs(call('HMGET', JOBS, unpack(ids, k, last))) do
-    claims[#claims + 1] = ids[k + i - 1]
-    claims[#claims + 1] = rec
-  end
+local from, to = 1, math.min(32, #ids)
+while from <= to do
+  local recs = call('HMGET', JOBS, unpack(ids, from, to))
+  for i = from, to do claims[2 * i - 1], claims[2 * i] = ids[i], recs[i - from + 1] end
+  from, to = to + 1, math.min(to + 256, #ids)
 end
-call('HLEN', CLAIMS)
 
-if #claims > 0 then call('HSET', CLAIMS, unpack(claims)) end
-call('HSET', META, 'processed', now[2], 'failed', 0, 'recovered', 0)
+if #ids > 0 then
+  call('HSET', CLAIMS, unpack(claims))
+  call('HDEL', JOBS, unpack(ids))
+  call('ZREMRANGEBYRANK', READY, 0, #ids - 1)
+end
+if #freed > 0 then
+  call('HDEL', CLAIMS, unpack(freed))
+  call('HINCRBY', LEASE, 'processed', #freed)
+end
 call('HSET', LEASE, 'last', now[2], 'ttl', now[2], 'expires', now[1])
-if #ids > 0 then call('HDEL', JOBS, unpack(ids)) end
-if #freed > 0 then call('HDEL', CLAIMS, unpack(freed)) end
-if #ids > 0 then call('ZREM', READY, unpack(ids)) end
 return claims

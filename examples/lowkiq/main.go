@@ -12,7 +12,8 @@
 // and "finished", a fifth of them "error" instead, then the retries, with the
 // first "gave up" after about four minutes. After six it is quiet.
 //
-// It runs until it is interrupted, or for the time of -for. Then it lets the
+// Jobs are kept in memory unless -store names another store. It runs until it is
+// interrupted, or for the time of -for. Then it lets the
 // handlers finish and says for each queue what is done and what is left.
 package main
 
@@ -31,8 +32,9 @@ import (
 	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/command"
+	"github.com/skeinq/skein/ports"
 )
 
 // payload is what is pushed for an id.
@@ -76,6 +78,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	d := &dummy{log: log.New(stdout, "", log.Ltime|log.Lmicroseconds)}
 	flags := flag.NewFlagSet("lowkiq", flag.ContinueOnError)
+	storeURL := flags.String("store", "memory://", "where the jobs are kept: "+backends.Usage)
 	limit := flags.Duration("for", 0, "how `long` to run; 0 is until interrupted")
 	flags.IntVar(&d.ids, "ids", 1000, "how many ids to push to each queue")
 	flags.DurationVar(&d.delay, "delay", 10*time.Second, "by how `long` a job is delayed at most")
@@ -88,7 +91,15 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	store := memory.New(memory.Options{})
+	store, closeStore, err := backends.Open(*storeURL)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.work(ctx, store), closeStore())
+}
+
+// work pushes the jobs, runs them and reports.
+func (d *dummy) work(ctx context.Context, store ports.ShardStore) error {
 	if err := d.push(ctx, skein.NewClient(store, skein.ClientOptions{})); err != nil {
 		return err
 	}

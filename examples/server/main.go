@@ -1,34 +1,32 @@
-// Server has the shape of one in production, but for its store, which is in memory:
-// it takes events of orders by POST /orders/{id} and works them with retries, a log,
-// and metrics at /debug/vars. On a signal it lets what runs finish, and stops.
+// Server has the shape of one in production: it takes events of orders by POST
+// /orders/{id} and works them with retries, a log, and metrics at /debug/vars. On a
+// signal it lets what runs finish, and stops. -store says where jobs are kept.
 package main
 
 import (
 	"context"
 	"errors"
 	"expvar"
+	"flag"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/internal/backends" // yours calls memory.New or redis.New
 	"github.com/skeinq/skein/ports"
 )
 
 var orders = skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: 10})
+var executions = expvar.NewMap("executions") // by queue
 
 type metrics struct{ ports.NopObserver }
 
-var executions, busy = expvar.NewMap("executions"), expvar.NewMap("busy_ns") // by queue
-
 func (metrics) BatchEnd(_ context.Context, e ports.BatchEvent) {
 	executions.Add(e.Shard.Queue, int64(len(e.Claims)))
-	busy.Add(e.Shard.Queue, e.Took.Nanoseconds())
 }
 
 func logErrors(next skein.RunFunc) skein.RunFunc {
@@ -41,9 +39,8 @@ func logErrors(next skein.RunFunc) skein.RunFunc {
 	}
 }
 
-func serve(ctx context.Context, l net.Listener, work func(context.Context, string, []string) error) error {
-	store, mux := memory.New(memory.Options{}), http.NewServeMux()
-	client := skein.NewClient(store, skein.ClientOptions{})
+func serve(ctx context.Context, store ports.ShardStore, l net.Listener, work func(context.Context, string, []string) error) error {
+	client, mux := skein.NewClient(store, skein.ClientOptions{}), http.NewServeMux()
 	mux.Handle("GET /debug/vars", expvar.Handler())
 	mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if err := orders.Push(r.Context(), client, r.PathValue("id"), r.FormValue("event")); err != nil {
@@ -53,16 +50,19 @@ func serve(ctx context.Context, l net.Listener, work func(context.Context, strin
 	web := &http.Server{Handler: mux}
 	go func() { _ = web.Serve(l) }() // until Shutdown
 	options := skein.ServerOptions{Observer: metrics{}, Middleware: []func(skein.RunFunc) skein.RunFunc{logErrors}}
-	err := skein.NewServer(store, options, orders.Handler(work)).Run(ctx)
-	return errors.Join(err, web.Shutdown(context.WithoutCancel(ctx)))
+	server := skein.NewServer(store, options, orders.Handler(work))
+	return errors.Join(server.Run(ctx), web.Shutdown(context.WithoutCancel(ctx)))
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	url := flag.String("store", "memory://", backends.Usage)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	l, err := net.Listen("tcp", "localhost:8080")
-	if err == nil {
-		err = serve(ctx, l, func(context.Context, string, []string) error { return nil })
+	store, closeStore, err := backends.Open(*url)
+	l, listenErr := net.Listen("tcp", "localhost:8080")
+	if err = errors.Join(err, listenErr); err == nil {
+		err = errors.Join(serve(ctx, store, l, func(context.Context, string, []string) error { return nil }), closeStore())
 	}
 	if err != nil {
 		log.Fatal(err)

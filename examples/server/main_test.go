@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/skeinq/skein/adapters/memory"
 )
 
 func TestItFitsOnAPage(t *testing.T) {
@@ -33,7 +35,7 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	began, finish, stopped := make(chan string), make(chan error), make(chan error)
 	go func() {
-		stopped <- serve(ctx, l, func(_ context.Context, id string, events []string) error {
+		stopped <- serve(ctx, memory.New(memory.Options{}), l, func(_ context.Context, id string, events []string) error {
 			began <- fmt.Sprint(id, events)
 			return <-finish
 		})

@@ -5,7 +5,7 @@
 -- Returns {'ok', now, due or -1} or {'unknown'}
 
 local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
-local RECOVERED = 64 -- a flag of the record, see the prelude
+local RECOVERED = 64 -- a flag of the record, see lib/records.lua
 local now = tonumber(ARGV[1])
 if not now then
   local t = redis.call('TIME')
