@@ -1,8 +1,11 @@
 package integration_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +34,8 @@ func TestRedisClusterConformance(t *testing.T) {
 	conformance.Run(t, redisFactory(testservers.RedisCluster(t)))
 }
 
-// A push that no replica confirms is stored, but its outcome is unknown.
+// A push or an acquire that no replica confirms is carried out, but its outcome is
+// unknown. On a Cluster each master asks its own.
 func TestRedisWaitsForReplicas(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -40,6 +44,8 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 	}{
 		{"alone", testservers.Redis(t), false},
 		{"with a replica", testservers.RedisSentinel(t), true},
+		{"Cluster alone", testservers.RedisCluster(t), false},
+		{"Cluster with replicas", replicatedCluster(t), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			store := redis.New(tt.client, redis.Options{
@@ -57,12 +63,41 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 			if !tt.confirmed && (!errors.As(err, &partial) || len(partial.Entries) != 3) {
 				t.Errorf("Push gave %v, want a *PushError that names 3 entries", err)
 			}
+			shards := core.Shards("orders", 3)
+			for _, shard := range shards {
+				_, err = store.Acquire(t.Context(), ports.AcquireRequest{
+					Shard: shard, Shards: 3, Generation: 1, Owner: "test", Attempt: 1, TTL: time.Minute})
+				if (err == nil) != tt.confirmed {
+					t.Errorf("Acquire of %v gave %v", shard, err)
+				}
+			}
 			stats, err := store.Stats(t.Context(), []string{"orders"})
-			if err != nil || stats[0].Fresh != 3 {
-				t.Errorf("%+v: %v; want 3 jobs", stats, err)
+			if err != nil || stats[0].Fresh != 3 || stats[0].Shards[0].Owner != "test" {
+				t.Errorf("%+v: %v; want 3 jobs and an owner", stats, err)
 			}
 		})
 	}
+}
+
+// replicatedCluster is a Cluster each of whose masters has a replica.
+func replicatedCluster(t *testing.T) goredis.UniversalClient {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	client := testservers.OwnRedisCluster(t, "--repl-diskless-sync-delay", "0").(*goredis.ClusterClient)
+	for _, master := range client.Options().Addrs {
+		host, port, err := net.SplitHostPort(master)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replica := testservers.OwnRedis(t, "--replicaof", host, port)
+		for follows := ""; !strings.Contains(follows, "master_link_status:up"); time.Sleep(10 * time.Millisecond) {
+			if follows, err = replica.Info(ctx, "replication").Result(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return client
 }
 
 // A full server refuses pushes, and is emptied all the same.
