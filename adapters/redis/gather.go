@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -17,8 +18,9 @@ type gatherer struct {
 	senders int
 }
 
-// gathered is a call that waits for its outcome.
+// gathered is a call that waits for its outcome, until its context ends.
 type gathered struct {
+	ctx  context.Context
 	call call
 	done chan outcome // has room for it
 }
@@ -48,7 +50,7 @@ func (s *Store) runGathered(ctx context.Context, c call) outcome {
 	if err := ctx.Err(); err != nil {
 		return outcome{err: translate(err)}
 	}
-	g := &gathered{call: c, done: make(chan outcome, 1)}
+	g := &gathered{ctx: ctx, call: c, done: make(chan outcome, 1)}
 	if s.pushes.add(g) {
 		sending := context.WithoutCancel(ctx)
 		s.crew.do(func() { s.sendGathered(sending) })
@@ -91,9 +93,14 @@ func (p *gatherer) take() []*gathered {
 	return taken
 }
 
-// sendGathered sends what waits until nothing does.
+// sendGathered sends what waits until nothing does. Whose caller has given up is
+// not sent any more.
 func (s *Store) sendGathered(ctx context.Context) {
 	for taken := s.pushes.take(); taken != nil; taken = s.pushes.take() {
+		taken = slices.DeleteFunc(taken, func(g *gathered) bool { return g.ctx.Err() != nil })
+		if len(taken) == 0 {
+			continue
+		}
 		calls, open := make([]call, len(taken)), make([]int, len(taken))
 		for i, g := range taken {
 			calls[i], open[i] = g.call, i

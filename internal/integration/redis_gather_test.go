@@ -1,0 +1,76 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// TestRedisGathersPushes holds that pushes from many goroutines are all stored,
+// but for those that are given up, and that they share the network's exchanges.
+func TestRedisGathersPushes(t *testing.T) {
+	const goroutines, each = 32, 200
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 5}); err != nil {
+		t.Fatal(err)
+	}
+	before := serverReads(t, client)
+	gaveUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	var pushing sync.WaitGroup
+	for g := range goroutines {
+		pushing.Go(func() {
+			for i := range each {
+				push := ports.PushRequest{Queue: "orders", Shards: 5, Generation: 1, Entries: []core.Entry{
+					{ID: fmt.Sprintf("order-%d-%d", g, i), Payload: core.Payload{Data: []byte("paid")}},
+				}}
+				if _, err := store.Push(t.Context(), push); err != nil {
+					t.Errorf("push: %v", err)
+				}
+				push.Entries[0].ID += "-given-up"
+				if _, err := store.Push(gaveUp, push); err == nil {
+					t.Error("a push whose context had ended was stored")
+				}
+			}
+		})
+	}
+	pushing.Wait()
+
+	stats, err := store.Stats(t.Context(), []string{"orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stats[0].Fresh; got != goroutines*each {
+		t.Errorf("%d jobs are stored, want %d", got, goroutines*each)
+	}
+	if reads := serverReads(t, client) - before; reads > goroutines*each/2 {
+		t.Errorf("the server read %d times for %d pushes from %d goroutines", reads, goroutines*each, goroutines)
+	}
+}
+
+// serverReads is how often the server has read from its connections.
+func serverReads(t *testing.T, client goredis.UniversalClient) int {
+	t.Helper()
+	info, err := client.Info(t.Context(), "stats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "total_reads_processed:")
+	text, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
