@@ -160,8 +160,9 @@ func TestPostgresWakeupsShareAConnection(t *testing.T) {
 		}
 	}
 	v.eventually("the connection is gone with its readers", func() bool { return len(v.listening(name)) == 0 })
+	later := v.wakeups(t.Context(), s)
 	v.push(s, core.At(1), "b")
-	v.wakes("a reader who comes later", v.wakeups(t.Context(), s))
+	v.wakes("a push, for a reader who came later", later)
 }
 
 func TestPostgresWakeupsCanBeOff(t *testing.T) {
