@@ -3,10 +3,14 @@ package integration_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,6 +231,150 @@ func TestPostgresTellsWhyItCantListen(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "set Options.Listen to a direct connection, or Options.NoWakeups") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// seen are the statements that a store sends.
+type seen struct{ queries []pgx.TraceQueryStartData }
+
+func (s *seen) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	s.queries = append(s.queries, q)
+	return ctx
+}
+
+func (*seen) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// blocks are how many a statement reads.
+func (v *viewed) blocks(q pgx.TraceQueryStartData) int {
+	v.t.Helper()
+	var plan []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	v.must(v.pool.QueryRow(v.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+q.SQL, q.Args...).Scan(&plan))
+	return plan[0].Plan.Hit + plan[0].Plan.Read
+}
+
+func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
+	t.Parallel()
+	const shards, jobs, most = 3, 40_000, 300
+	v := newViewed(t, shards)
+	all := v.open(postgres.Options{NoWakeups: true})
+	ids := make([]string, jobs)
+	for i := range ids {
+		ids[i] = fmt.Sprint("order-", i)
+	}
+	v.push(all, core.When{}, ids...)
+	var size int
+	v.must(v.pool.QueryRow(t.Context(), `SELECT pg_relation_size(($1 || '.jobs')::regclass) / 8192`, v.schema).Scan(&size))
+	if size < most {
+		t.Fatalf("the jobs fill %d blocks; more must be pushed", size)
+	}
+	tracer := &seen{}
+	s := v.openAs("looks", postgres.Options{}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+	for order := ports.ByTime; order <= ports.RetriesByCount; order++ {
+		for _, descending := range []bool{false, true} {
+			r := ports.JobsRequest{Order: order, PageRequest: ports.PageRequest{
+				Queue: "orders", Descending: descending, Limit: 20, Payloads: 1,
+			}}
+			for range 2 {
+				page, err := s.Jobs(t.Context(), r)
+				v.must(err)
+				r.After = page.Next
+			}
+		}
+	}
+	_, err := s.Stats(t.Context(), []string{"orders"})
+	v.must(err)
+	_, err = s.Find(t.Context(), "orders", "order-17")
+	v.must(err)
+	for _, q := range tracer.queries {
+		if n := v.blocks(q); n > most {
+			t.Errorf("%d blocks are read by %s", n, q.SQL)
+		}
+	}
+}
+
+// Steps, turns and pushes lock the same jobs, and counts are kept by each.
+func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{})
+	shard := core.Shard{Queue: "orders"}
+	var ids []string
+	for i := range 40 {
+		ids = append(ids, fmt.Sprint("id ", i))
+	}
+	some := func() []string {
+		chosen := slices.Clone(ids)
+		rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+		return chosen[:1+rand.IntN(len(chosen))]
+	}
+	var all errgroup
+	for range 3 {
+		all.Go(func() error {
+			r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Rule: core.PushRule{Kind: core.Earliest}}
+			for n := range 60 {
+				r.Entries = nil
+				for _, id := range some() {
+					data := fmt.Appendf(nil, "%d of %s", n%3, id)
+					r.Entries = append(r.Entries, core.Entry{ID: id, When: core.In(time.Hour), Payload: core.Payload{Data: data}})
+				}
+				if _, err := s.Push(t.Context(), r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for range 2 {
+		all.Go(func() error {
+			for range 40 {
+				_, err1 := s.Expedite(t.Context(), ports.JobStep{Shard: shard, Limit: 5})
+				_, err2 := s.Bury(t.Context(), ports.JobStep{Shard: shard, IDs: some()})
+				_, err3 := s.Revive(t.Context(), ports.DeadStep{Shard: shard, Before: core.MaxInstant, Limit: 10})
+				_, err4 := s.Delete(t.Context(), ports.JobStep{Shard: shard, IDs: some()[:1]})
+				_, err5 := s.Purge(t.Context(), ports.DeadStep{Shard: shard, Before: core.MaxInstant, Limit: 1})
+				if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	v.must(all.Wait())
+	stats, err := s.Stats(t.Context(), []string{"orders"})
+	v.must(err)
+	jobs, err := s.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
+	v.must(err)
+	dead, err := s.Morgue(t.Context(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
+	v.must(err)
+	got := [3]int64{stats[0].Fresh, stats[0].Retries, stats[0].Dead}
+	if want := [3]int64{int64(len(jobs.Jobs)), 0, int64(len(dead.Dead))}; got != want {
+		t.Errorf("fresh, retries and dead are counted as %v, and there are %v", got, want)
+	}
+}
+
+// errgroup runs functions and joins their errors.
+type errgroup struct {
+	sync.WaitGroup
+	mu  sync.Mutex
+	err error
+}
+
+func (g *errgroup) Go(do func() error) {
+	g.WaitGroup.Go(func() {
+		err := do()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.err = errors.Join(g.err, err)
+	})
+}
+
+func (g *errgroup) Wait() error {
+	g.WaitGroup.Wait()
+	return g.err
 }
 
 // dialPooler dials through what looks like PgBouncer: it tells clients a number of
