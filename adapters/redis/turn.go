@@ -12,7 +12,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Turn implements ports.Consumer.
+// Turn implements ports.Consumer. Of unknown outcome, it is not repeated by the
+// client: the caller could not know that a repeat says nothing of what was
+// skipped.
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
@@ -21,7 +23,12 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
-	value, err := s.run(ctx, call{script: turnScript, keys: s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: args})
+	value, err := s.run(ctx, call{
+		script: turnScript,
+		keys:   s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
+		args:   args,
+		once:   true,
+	})
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
