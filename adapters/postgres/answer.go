@@ -12,6 +12,8 @@ import (
 
 // header is what a reply says besides its jobs.
 type header struct {
+	// repeated says that the turn had been carried out before.
+	repeated  bool
 	status    status
 	last      int64
 	now       core.Instant
@@ -38,6 +40,7 @@ const (
 	claimRow
 	orphanRow
 	cancelRow
+	repeatedRow
 )
 
 // row is one row of the type reply, as it is scanned.
@@ -68,7 +71,7 @@ func (a *answer) read(rows pgx.Rows) error {
 			return err
 		}
 		switch r.kind {
-		case headerRow:
+		case headerRow, repeatedRow:
 			a.header = r.header()
 		case claimRow:
 			a.claims = append(a.claims, r.whole())
@@ -85,7 +88,7 @@ func (a *answer) read(rows pgx.Rows) error {
 // which.
 func (r *row) header() header {
 	h := header{
-		status: status(r.retries), last: r.claim.Mark.Token, now: core.Instant(r.claim.Mark.Number),
+		repeated: r.kind == repeatedRow, status: status(r.retries), last: r.claim.Mark.Token, now: core.Instant(r.claim.Mark.Number),
 		remaining: micros(int64(r.claim.PerformAt)), paused: r.recoveries != 0,
 		skipped: r.skipped, held: r.held, token: r.since, owner: r.owner,
 	}

@@ -39,10 +39,14 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 	sortClaims(a.claims, byTime)
 	sortClaims(a.orphans, byID)
-	return ports.TurnReply{
+	reply := ports.TurnReply{
 		Last: h.last, Now: h.now, Remaining: h.remaining, Claims: a.claims, Orphans: a.orphans,
-		Skipped: settled.skipped(h.skipped), Held: settled.places(h.held), Head: h.head, Paused: h.paused, Cancels: a.cancels,
-	}, nil
+		Head: h.head, Paused: h.paused, Cancels: a.cancels,
+	}
+	if !h.repeated {
+		reply.Skipped, reply.Held = settled.skipped(h.skipped), settled.places(h.held)
+	}
+	return reply, nil
 }
 
 func byTime(a, b core.Claim) int {

@@ -1,5 +1,11 @@
 -- What a shard's row says together with what is not folded into it yet.
 
+-- From which transaction on to look for what is not merged or tallied yet. In a database
+-- that was restored elsewhere, transactions may count from the beginning again.
+CREATE FUNCTION {schema}.since(p_tx xid8) RETURNS xid8 LANGUAGE sql STABLE AS {$}
+  SELECT CASE WHEN p_tx <= pg_snapshot_xmax(pg_current_snapshot()) THEN p_tx ELSE '0'::xid8 END
+{$};
+
 -- The lease as it is now, and the floor.
 CREATE VIEW {schema}.leases AS
 SELECT s.id AS shard, s.held, s.owner, s.attempt, s.token,
@@ -34,5 +40,5 @@ LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(dead) AS dead,
     sum(processed) AS processed, sum(failed) AS failed
   FROM {schema}.tallies a
-  WHERE a.shard = s.id AND a.tx >= s.tallied
+  WHERE a.shard = s.id AND a.tx >= {schema}.since(s.tallied)
 ) a ON true;

@@ -31,7 +31,7 @@ DECLARE
   v_count int;
 BEGIN
   WITH found AS (
-    SELECT i.ctid AS at FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= p_merged
+    SELECT i.ctid AS at FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.since(p_merged)
     ORDER BY i.tx, i.seq LIMIT p_limit FOR UPDATE SKIP LOCKED
   ), gone AS (
     DELETE FROM {schema}.inbox i USING found f WHERE i.ctid = f.at RETURNING i.*
@@ -53,7 +53,7 @@ DECLARE
   v_jobs record;
 BEGIN
   LOOP
-    EXIT WHEN NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= p_merged);
+    EXIT WHEN NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.since(p_merged));
     SELECT * INTO v_in FROM {schema}.take_inbox(p_shard, p_merged, 5000);
     IF v_in.early IS NOT NULL THEN
       PERFORM {schema}.note_early(p_shard, v_in.early);
@@ -75,7 +75,7 @@ END {$};
 CREATE FUNCTION {schema}.lock_shard(p_queue text, p_index int, p_now bigint,
   OUT status smallint, OUT shard int, OUT now bigint, OUT paused boolean)
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off AS {$}
+SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   v_merged xid8;
 BEGIN
@@ -105,14 +105,14 @@ CREATE FUNCTION {schema}.no_shard(p_queue text) RETURNS smallint LANGUAGE sql ST
 -- Merges the inboxes of a queue's shards, so that what is then read is all there is.
 -- Shards are locked in order, only those whose inbox holds something.
 CREATE FUNCTION {schema}.look(p_queue text) RETURNS void LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off AS {$}
+SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   v_shard record;
 BEGIN
   FOR v_shard IN
     SELECT s.id FROM {schema}.queues q JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + q.shards - 1
     WHERE q.name = p_queue COLLATE "C"
-      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.merged)
+      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged))
     ORDER BY s.id
   LOOP
     PERFORM {schema}.merge_inbox(s.id, s.merged) FROM (
@@ -141,7 +141,7 @@ BEGIN
     coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed
   INTO v_turns FROM gone;
   WITH found AS (
-    SELECT a.ctid AS at FROM {schema}.tallies a WHERE a.shard = p_shard AND a.tx >= v_s.tallied ORDER BY a.tx LIMIT c_most
+    SELECT a.ctid AS at FROM {schema}.tallies a WHERE a.shard = p_shard AND a.tx >= {schema}.since(v_s.tallied) ORDER BY a.tx LIMIT c_most
   ), gone AS (
     DELETE FROM {schema}.tallies a USING found f WHERE a.ctid = f.at RETURNING a.*
   )
@@ -157,27 +157,25 @@ BEGIN
     processed = v_s.processed + v_turns.processed + v_new.processed,
     failed = v_s.failed + v_turns.failed + v_new.failed,
     tallied = v_new.tallied,
-    merged = CASE WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= v_s.merged) THEN v_s.merged
+    merged = CASE WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.since(v_s.merged)) THEN v_s.merged
       ELSE pg_snapshot_xmin(pg_current_snapshot()) END
   WHERE id = p_shard;
 END {$};
 
 -- When a shard could next give a job, NULL if never: of the jobs due from p_floor on whose
--- ids are not claimed, the first.
-CREATE FUNCTION {schema}.head(p_shard int, p_floor bigint) RETURNS bigint LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_sort = off AS {$}
+-- ids are not claimed, the first. The caller has switched off what the planner might do else.
+CREATE FUNCTION {schema}.head(p_shard int, p_floor bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS {$}
 DECLARE
-  v_at         bigint;
-  v_recoveries int;
+  v_at    bigint;
+  v_again int;
 BEGIN
-  IF EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard AND (c.recoveries > 0 OR c.cancel_drop IS NOT NULL) AND c.recoveries > 0) THEN
-    RETURN NULL;
-  END IF;
-  SELECT j.perform_at, j.recoveries INTO v_at, v_recoveries FROM {schema}.jobs j
+  SELECT j.perform_at, j.recoveries INTO v_at, v_again FROM {schema}.jobs j
   WHERE j.shard = p_shard AND j.perform_at >= p_floor
     AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
   ORDER BY j.perform_at, j.id LIMIT 1;
-  IF v_recoveries > 0 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard) THEN
+  IF v_at IS NULL OR v_again > 0 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard)
+    OR EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard AND c.recoveries > 0
+      AND (c.recoveries > 0 OR c.cancel_drop IS NOT NULL)) THEN
     RETURN NULL;
   END IF;
   RETURN v_at;

@@ -1,7 +1,7 @@
 -- Leases, and what a shard's holder is told.
 
 -- One row of a reply. kind 0 is its header, 1 a claim, 2 an orphan, 3 a cancel, whose
--- recoveries is 1 if the job is to be dropped. In a header retry_count is the status of
+-- recoveries is 1 if the job is to be dropped, 4 the header for a repeated turn. In a header retry_count is the status of
 -- errors.go, recoveries whether the shard is paused, and token, number, perform_at,
 -- first_push, since and owner are last turn, now, remaining, head (-1 for none), fencing token
 -- and holder.
@@ -167,7 +167,7 @@ RETURNS TABLE (status smallint, now bigint, head bigint) LANGUAGE plpgsql VOLATI
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 #variable_conflict use_column
 BEGIN
-  PERFORM {schema}.look(q.queue) FROM (SELECT DISTINCT queue FROM unnest(p_queues) u (queue)) q;
+  PERFORM {schema}.look(q.queue) FROM (SELECT DISTINCT queue FROM unnest(p_queues) u (queue) ORDER BY queue) q;
   RETURN QUERY
   SELECT CASE WHEN l.shard IS NULL THEN {schema}.no_shard(a.queue) ELSE 0 END::smallint, {schema}.clock(p_now),
     CASE WHEN NOT s.paused THEN {schema}.head(l.shard, l.floor) END

@@ -14,10 +14,11 @@ LANGUAGE plpgsql VOLATILE AS {$}
 BEGIN
   IF p_rest IS NULL THEN
     WITH found AS MATERIALIZED (
-      SELECT c.ctid AS at, s.place, s.flags
-      FROM unnest(p_ids, p_tokens, p_numbers, p_flags) WITH ORDINALITY s (id, token, number, flags, place)
-      JOIN {schema}.claimed c ON c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number
-      FOR UPDATE OF c SKIP LOCKED
+      SELECT c.at, s.place, s.flags
+      FROM unnest(p_ids, p_tokens, p_numbers, p_flags) WITH ORDINALITY s (id, token, number, flags, place), LATERAL (
+        SELECT c.ctid AS at FROM {schema}.claimed c
+        WHERE c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number FOR UPDATE SKIP LOCKED
+      ) c
     ), gone AS (
       DELETE FROM {schema}.claimed c USING found f WHERE c.ctid = f.at RETURNING f.place, f.flags
     )
@@ -26,11 +27,12 @@ BEGIN
     RETURN;
   END IF;
   WITH found AS MATERIALIZED (
-    SELECT c.ctid AS at, s.*
+    SELECT c.at, s.*
     FROM unnest(p_ids, p_tokens, p_numbers, p_flags, p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors)
-      WITH ORDINALITY s (id, token, number, flags, rest, same_time, delay, retries, recoveries, error, bury_error, place)
-    JOIN {schema}.claimed c ON c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number
-    FOR UPDATE OF c SKIP LOCKED
+      WITH ORDINALITY s (id, token, number, flags, rest, same_time, delay, retries, recoveries, error, bury_error, place), LATERAL (
+      SELECT c.ctid AS at FROM {schema}.claimed c
+      WHERE c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number FOR UPDATE SKIP LOCKED
+    ) c
   ), gone AS (
     DELETE FROM {schema}.claimed c USING found f WHERE c.ctid = f.at
     RETURNING f.id, f.place, f.flags, f.rest, f.same_time, f.delay, f.retries, f.recoveries, f.error, f.bury_error,

@@ -10,6 +10,42 @@ CREATE FUNCTION {schema}.choose(p_shard int, p_from bigint, p_now bigint, p_want
   OUT passed bigint, OUT next bigint, OUT odd boolean, OUT each boolean)
 LANGUAGE plpgsql STABLE AS {$}
 DECLARE
+  v_times   bigint[];
+  v_retries boolean[];
+  v_plain   boolean;
+  v_taken   int;
+BEGIN
+  SELECT array_agg(d.at), array_agg(d.perform_at), array_agg(d.retry), sum(d.size), bool_and(d.plain)
+  INTO at, v_times, v_retries, used, v_plain
+  FROM (
+    SELECT j.ctid AS at, j.perform_at, j.retry_count >= 0 AS retry, octet_length(j.data) AS size, NOT j.more AND j.recoveries = 0
+      AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL AS plain
+    FROM {schema}.jobs j
+    WHERE j.shard = p_shard AND j.perform_at >= p_from AND j.perform_at <= p_now
+    ORDER BY j.perform_at, j.id LIMIT p_want + 1
+  ) d;
+  IF used > p_bytes OR NOT v_plain THEN
+    SELECT * INTO at, first, last, used, failed, passed, next, odd, each
+    FROM {schema}.choose_some(p_shard, p_from, p_now, p_want, p_bytes);
+    RETURN;
+  END IF;
+  each := false; odd := false;
+  v_taken := least(p_want, cardinality(at));
+  first := v_times[1];
+  last := v_times[v_taken];
+  next := v_times[p_want + 1];
+  failed := coalesce(cardinality(array_positions(v_retries[:v_taken], true)), 0);
+  IF next IS NOT NULL THEN
+    at := at[:p_want];
+  END IF;
+END {$};
+
+-- choose where not all that is due may be taken together.
+CREATE FUNCTION {schema}.choose_some(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint,
+  OUT at tid[], OUT first bigint, OUT last bigint, OUT used bigint, OUT failed int,
+  OUT passed bigint, OUT next bigint, OUT odd boolean, OUT each boolean)
+LANGUAGE plpgsql STABLE AS {$}
+DECLARE
   v_limit int := p_want + 1;
   v_seen  int;
 BEGIN

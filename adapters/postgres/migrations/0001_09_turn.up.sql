@@ -62,12 +62,15 @@ CREATE FUNCTION {schema}.repeat_turn(s {schema}.shards, p_now bigint, p_last big
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_expires bigint := {schema}.later(p_now, p_ttl);
+  v_header  {schema}.reply;
 BEGIN
   PERFORM {schema}.fold(s.id, p_now, p_last, p_ttl, v_expires, p_floor, p_rescan);
   PERFORM {schema}.merge_inbox(s.id, s.merged);
-  RETURN NEXT {schema}.header(0, s.paused, p_last, p_now, {schema}.remaining(v_expires, p_ttl, p_now),
+  v_header := {schema}.header(0, s.paused, p_last, p_now, {schema}.remaining(v_expires, p_ttl, p_now),
     CASE WHEN NOT s.paused THEN {schema}.head(s.id, (SELECT l.floor FROM {schema}.leases l WHERE l.shard = s.id)) END,
     NULL, NULL, s.token, s.owner);
+  v_header.kind := 4;
+  RETURN NEXT v_header;
   RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.as_claim(1::smallint, c) r
   WHERE c.shard = s.id AND c.token = s.token AND c.number = p_last;
   RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.as_claim(2::smallint, c) r
@@ -106,15 +109,17 @@ DECLARE
   v_retries int;
   v_took    bigint := 0;
 BEGIN
-  PERFORM {schema}.limit_waits(p_ttl);
-  SELECT * INTO s FROM {schema}.shards x WHERE x.id = {schema}.shard_number(p_queue, p_index) FOR UPDATE;
+  PERFORM set_config('lock_timeout', greatest(1, least(500, p_ttl / 10000))::text, true);
+  SELECT * INTO s FROM {schema}.shards x WHERE x.id = (
+    SELECT q.id * 16384 + p_index FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" AND p_index >= 0 AND p_index < q.shards
+  ) FOR UPDATE;
   IF NOT FOUND THEN
     RETURN NEXT {schema}.header({schema}.no_shard(p_queue), false, 0, 0, 0, NULL, NULL, NULL, 0, '');
     RETURN;
   END IF;
   v_now := {schema}.clock(p_now);
   SELECT x.number AS last, x.ttl, x.expires, x.floor, x.rescan,
-    EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.merged) AS inbox
+    EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged)) AS inbox
   INTO t FROM (SELECT s.id, s.token, s.last) y LEFT JOIN LATERAL (
     SELECT * FROM {schema}.turns x WHERE x.shard = y.id AND x.token = y.token AND x.number > y.last ORDER BY x.number DESC LIMIT 1
   ) x ON true;

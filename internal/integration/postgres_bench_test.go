@@ -1,0 +1,105 @@
+package integration_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// postgresLoad is a queue on a Postgres as it comes, for benchmarks: ids of 12
+// bytes, each with one payload of 100 bytes of its own.
+type postgresLoad struct {
+	b      *testing.B
+	store  *postgres.Store
+	pushed int
+}
+
+// benchPool is of a server of the benchmark's own, with its defaults.
+func benchPool(b *testing.B) *pgxpool.Pool { return testservers.OwnPostgres(b) }
+
+func newPostgresLoad(b *testing.B, pool *pgxpool.Pool) *postgresLoad {
+	b.Helper()
+	schema := testservers.Schema(b, pool)
+	if err := postgres.Migrate(b.Context(), pool, postgres.MigrateOptions{Schema: schema}); err != nil {
+		b.Fatal(err)
+	}
+	l := &postgresLoad{b: b, store: postgres.New(pool, postgres.Options{Schema: schema})}
+	if _, err := l.store.Declare(b.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// push pushes n new jobs in one call.
+func (l *postgresLoad) push(n int) {
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		id := fmt.Sprintf("order-%06d", l.pushed%1_000_000)
+		score := float64(time.Now().UnixMicro()) / 1e6
+		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "%088d%s", l.pushed, id), Score: score}}
+		l.pushed++
+	}
+	_, err := l.store.Push(l.b.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	if err != nil {
+		l.b.Fatal(err)
+	}
+}
+
+func BenchmarkPostgresPush(b *testing.B) {
+	pool := benchPool(b)
+	for _, size := range []int{1, 100, 500} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			l := newPostgresLoad(b, pool)
+			for b.Loop() {
+				l.push(size)
+			}
+			perJob(b, size)
+		})
+	}
+}
+
+// BenchmarkPostgresTurn settles as many jobs as it claims.
+func BenchmarkPostgresTurn(b *testing.B) {
+	pool := benchPool(b)
+	for _, size := range []int{1, 64, 256} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			l := newPostgresLoad(b, pool)
+			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
+				Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: 30 * time.Second})
+			if err != nil {
+				b.Fatal(err)
+			}
+			turn := ports.TurnRequest{
+				Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "bench", Token: a.Token},
+				TTL:   30 * time.Second, Want: size, Node: "bench",
+			}
+			for queued := 0; b.Loop(); queued -= size {
+				if queued < size {
+					b.StopTimer()
+					for ; queued < 20_000; queued += 1000 {
+						l.push(1000)
+					}
+					b.StartTimer()
+				}
+				turn.Number++
+				reply, err := l.store.Turn(b.Context(), turn)
+				if err != nil || len(reply.Claims) != size {
+					b.Fatalf("%d claims: %v", len(reply.Claims), err)
+				}
+				turn.Settle = turn.Settle[:0]
+				for _, c := range reply.Claims {
+					turn.Settle = append(turn.Settle, core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true})
+				}
+			}
+			perJob(b, size)
+		})
+	}
+}
