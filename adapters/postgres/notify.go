@@ -10,12 +10,10 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// How soon a shard is looked at again: at once after it gave news, later if it had
-// work that was due before, as in a queue that is behind.
-const (
-	afterNews   = time.Millisecond
-	afterNoNews = 20 * time.Millisecond
-)
+// restTime is how long a shard is not looked at after it had a job that was due
+// before, as one that is behind has. One that gave news is looked at again at once,
+// in the one statement at a time that a store sends.
+const restTime = 20 * time.Millisecond
 
 // notifyLimit is how long a wake-up may take to be sent.
 const notifyLimit = 5 * time.Second
@@ -93,7 +91,7 @@ type newsBatch struct {
 func (c *crier) take(now time.Time) (batch newsBatch, wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wait = afterNoNews
+	wait = restTime
 	for shard, due := range c.news {
 		if rest := c.rests[shard].Sub(now); rest > 0 {
 			wait = min(wait, rest)
@@ -109,16 +107,16 @@ func (c *crier) take(now time.Time) (batch newsBatch, wait time.Duration, ok boo
 	return batch, wait, c.running
 }
 
-// rest notes when to look at the shards again. told are positions.
+// rest has the shards rest that gave no news. told are the positions of the others.
 func (c *crier) rest(batch newsBatch, told []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	until := time.Now().Add(restTime)
 	for _, shard := range batch.shards {
-		c.rests[shard] = now.Add(afterNoNews)
+		c.rests[shard] = until
 	}
 	for _, i := range told {
-		c.rests[batch.shards[i]] = now.Add(afterNews)
+		delete(c.rests, batch.shards[i])
 	}
 }
 
