@@ -4,11 +4,12 @@
 -- first since it needs no library, whose functions cost more to make than a small
 -- turn.
 local function plain()
-  local call, sub, byte, pack, ARGV = redis.call, string.sub, string.byte, struct.pack, ARGV
+  local call, sub, byte, pack, parse, ARGV = redis.call, string.sub, string.byte, struct.pack, struct.unpack, ARGV
   local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
   local base = sub(META, 1, -2)
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
-  local WIDE, RECOVERED = 1, 64 -- flags of a record
+  local TAGGED, FIRST, RECOVERED = 4, 8, 64 -- flags of a record
+  local OTHERS = 2 + 16 + 32 + RECOVERED -- those of many payloads or a failure
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
   if ARGV[11] ~= '' or ARGV[15 + n] then return end
@@ -52,13 +53,16 @@ local function plain()
     end
     local rec, at = recs[k - before], tonumber(ready[2 * k])
     local flags = byte(rec)
-    size = size + #rec - 8 - flags
-    if taken == want or at > now or flags <= WIDE and taken > 0 and size > bytes then
+    local simple, skip = bit.band(flags, OTHERS) == 0, 8 + flags % 2
+    if simple and flags >= FIRST then skip = skip + 8 end
+    if simple and flags % FIRST >= TAGGED then skip = skip + 2 + parse('>I2', rec, skip + 1) end
+    size = size + #rec - skip
+    if taken == want or at > now or simple and taken > 0 and size > bytes then
       if flags >= RECOVERED then return end
       head = at
       break
     end
-    if flags > WIDE then return end
+    if not simple then return end
     rec = pack('>I8', at) .. rec
     claims[2 * k - 1], claims[2 * k] = ids[k], rec
     came[2 * k - 1], came[2 * k] = ids[k], prefix .. rec
