@@ -79,7 +79,7 @@ func (w *wakeups) begin(ctx context.Context) ([]*goredis.PubSub, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		subs, err = w.subscribe(ctx)
+		subs, err = w.follow(ctx)
 	}()
 	select {
 	case <-done:
@@ -93,6 +93,27 @@ func (w *wakeups) begin(ctx context.Context) ([]*goredis.PubSub, error) {
 	}
 }
 
+// follow subscribes, again where a slot is moving.
+func (w *wakeups) follow(ctx context.Context) ([]*goredis.PubSub, error) {
+	for began, wait := time.Now(), firstBackoff; ; wait = min(2*wait, lastBackoff) {
+		subs, err := w.subscribe(ctx)
+		if err == nil {
+			return subs, nil
+		}
+		if !refused(err) || time.Since(began) > refusedFor || !sleep(ctx, wait) {
+			return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))
+		}
+		w.reload(ctx)
+	}
+}
+
+// reload learns anew which server of a Cluster has what.
+func (w *wakeups) reload(ctx context.Context) {
+	if cluster, ok := w.store.client.(*goredis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
+	}
+}
+
 // keep reads subscriptions until one is lost, and makes them anew, until the
 // context ends.
 func (w *wakeups) keep(ctx context.Context, subs []*goredis.PubSub) {
@@ -102,9 +123,7 @@ func (w *wakeups) keep(ctx context.Context, subs []*goredis.PubSub) {
 			if !sleep(ctx, wait) {
 				return
 			}
-			if cluster, ok := w.store.client.(*goredis.ClusterClient); ok {
-				cluster.ReloadState(ctx)
-			}
+			w.reload(ctx)
 			subs, _ = w.subscribe(ctx)
 		}
 		wait = firstReturn
@@ -122,7 +141,7 @@ func (w *wakeups) subscribe(ctx context.Context) ([]*goredis.PubSub, error) {
 	var subs []*goredis.PubSub
 	fail := func(err error) ([]*goredis.PubSub, error) {
 		closeAll(subs)
-		return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))
+		return nil, err
 	}
 	for channel := range w.shards {
 		server, err := w.store.master(ctx, channel)

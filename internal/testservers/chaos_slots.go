@@ -18,7 +18,7 @@ const migrated = 10
 // the next, round and round, until the test ends, as a resharding does: ten keys
 // at a time while the slot belongs to both. Between moves it rests as long as
 // the last took, and the pause, so that each shard is served half of the time at
-// least. It fails the test if a move fails, or nothing was ever moved.
+// least. It fails the test if a move fails, or there was none.
 func MoveSlots(t testing.TB, client redis.UniversalClient, pause time.Duration, keys ...string) {
 	t.Helper()
 	m, err := newMover(t.Context(), client)
@@ -35,8 +35,8 @@ func MoveSlots(t testing.TB, client redis.UniversalClient, pause time.Duration, 
 		for _, n := range m.nodes {
 			n.client.Close()
 		}
-		if m.moves == 0 || m.keys == 0 {
-			t.Errorf("%d slots with %d keys were moved, want some of both", m.moves, m.keys)
+		if m.moves == 0 {
+			t.Error("no slot was moved")
 		}
 		t.Logf("%d slots with %d keys were moved", m.moves, m.keys)
 	})
