@@ -60,11 +60,12 @@ func (s *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats,
 }
 
 func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, error) {
-	if err := s.look(ctx, name); err != nil {
+	err := s.query(ctx, always, noRows, `SELECT {schema}.look($1), {schema}.tidy($1)`, name)
+	if err != nil {
 		return ports.QueueStats{}, err
 	}
 	var stats ports.QueueStats
-	err := s.query(ctx, always, func(rows pgx.Rows) error {
+	err = s.query(ctx, always, func(rows pgx.Rows) error {
 		stats = ports.QueueStats{Queue: ports.Queue{Name: name}}
 		return eachRow(rows, func() error {
 			shard, err := readStats(rows, &stats)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -353,6 +354,42 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 	got := [3]int64{stats[0].Fresh, stats[0].Retries, stats[0].Dead}
 	if want := [3]int64{int64(len(jobs.Jobs)), 0, int64(len(dead.Dead))}; got != want {
 		t.Errorf("fresh, retries and dead are counted as %v, and there are %v", got, want)
+	}
+}
+
+// Changes of counts pile up while no server runs. Looks sum up ever fewer of them, and
+// miss none of a transaction that was open for long.
+func TestPostgresLooksFoldCounts(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{})
+	insert := fmt.Sprintf(`INSERT INTO %s.tallies (shard, fresh, retries, dead, processed, failed)
+		SELECT 0, 1, 2, 3, 4, 5 FROM generate_series(1, $1)`, v.schema)
+	slow, err := v.pool.Begin(t.Context())
+	v.must(err)
+	defer slow.Rollback(context.Background())
+	_, err = slow.Exec(t.Context(), insert, 7)
+	v.must(err)
+	_, err = v.pool.Exec(t.Context(), insert, 25_000)
+	v.must(err)
+	counts := func(n int64) {
+		t.Helper()
+		stats, err := s.Stats(t.Context(), []string{"orders"})
+		v.must(err)
+		want := ports.Counts{Fresh: n, Retries: 2 * n, Dead: 3 * n, Processed: 4 * n, Failed: 5 * n}
+		if diff := cmp.Diff(want, stats[0].Counts); diff != "" {
+			t.Errorf("the counts of %d changes (-want +got):\n%s", n, diff)
+		}
+	}
+	for range 4 {
+		counts(25_000)
+	}
+	v.must(slow.Commit(t.Context()))
+	counts(25_007)
+	var left int
+	v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.tallies`).Scan(&left))
+	if left > 1000 {
+		t.Errorf("%d changes are left to sum up, want 1,000 at most", left)
 	}
 }
 
