@@ -1,0 +1,207 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// bench is a backend in Postgres whose one shard a test works by hand.
+type workbench struct {
+	t      *testing.T
+	pool   *pgxpool.Pool
+	schema string
+	store  *postgres.Store
+	turn   ports.TurnRequest
+}
+
+func newWorkbench(t *testing.T, ttl time.Duration) *workbench {
+	t.Helper()
+	pool := testservers.Postgres(t)
+	w := &workbench{t: t, pool: pool, schema: testservers.Schema(t, pool)}
+	w.must(postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: w.schema}))
+	w.store = postgres.New(pool, postgres.Options{Schema: w.schema, NoWakeups: true})
+	_, err := w.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	w.must(err)
+	w.turn = ports.TurnRequest{Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}}, TTL: ttl}
+	return w
+}
+
+func (w *workbench) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// acquire takes the shard for an owner and returns the ids left to it.
+func (w *workbench) acquire(owner string) []string {
+	w.t.Helper()
+	a, err := w.store.Acquire(w.t.Context(), ports.AcquireRequest{
+		Shard: w.turn.Lease.Shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: w.turn.TTL})
+	w.must(err)
+	w.turn.Lease.Owner, w.turn.Lease.Token, w.turn.Number = owner, a.Token, 0
+	return idsOf(a.Claims)
+}
+
+// next makes the next turn.
+func (w *workbench) next(want int, settle ...core.Settlement) ports.TurnReply {
+	w.t.Helper()
+	r := w.turn
+	r.Number, r.Want, r.Settle = w.turn.Number+1, want, settle
+	reply, err := w.store.Turn(w.t.Context(), r)
+	w.must(err)
+	w.turn.Number = reply.Last
+	return reply
+}
+
+func (w *workbench) push(via ports.Producer, ids ...string) error {
+	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1}
+	for _, id := range ids {
+		r.Entries = append(r.Entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte("of " + id)}})
+	}
+	_, err := via.Push(w.t.Context(), r)
+	return err
+}
+
+func (w *workbench) same(what string, got, want any) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func idsOf(claims []core.Claim) (ids []string) {
+	for _, c := range claims {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+func done(c core.Claim) core.Settlement {
+	return core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true}
+}
+
+// failed is a settlement that puts the job back, due at once.
+func failed(c core.Claim) core.Settlement {
+	return core.Settlement{ID: c.ID, Mark: c.Mark, Rest: core.Requeue, Failed: true, PutBack: core.PutBack{Error: "bang"}}
+}
+
+// A full disk refuses pushes, by name, and lets the queue drain.
+func TestPostgresFullRefusesPushesAndDrains(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.must(w.push(w.store, "a", "b"))
+	execAll(t, w.pool, fmt.Sprintf(`
+		CREATE FUNCTION %[1]s.full() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no room'' USING ERRCODE = ''disk_full''; END';
+		CREATE TRIGGER full_disk BEFORE INSERT ON %[1]s.jobs FOR EACH ROW EXECUTE FUNCTION %[1]s.full()`, w.schema))
+	err := w.push(w.store, "c", "d")
+	var partial *ports.PushError
+	if !errors.Is(err, ports.ErrFull) || !errors.As(err, &partial) || len(partial.Entries) != 2 {
+		t.Errorf("a push onto a full disk gave %v, want ErrFull for 2 entries", err)
+	}
+	w.acquire("n1")
+	claims := w.next(10).Claims
+	w.same("claimed", idsOf(claims), []string{"a", "b"})
+	w.same("skipped", w.next(10, done(claims[0]), done(claims[1])).Skipped, []int(nil))
+}
+
+// However long a caller's transaction stays open that pushed for a queued, a
+// claimed and a failing id, turns take their course, in well under a second each.
+func TestPostgresOpenPushHoldsNobodyUp(t *testing.T) {
+	const ttl = 300 * time.Millisecond
+	w := newWorkbench(t, ttl)
+	w.acquire("n1")
+	w.must(w.push(w.store, "claimed", "failing"))
+	claims := w.next(2).Claims
+	w.must(w.push(w.store, "queued"))
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	w.must(w.push(w.store.Tx(tx), "claimed", "failing", "queued"))
+
+	settle := []core.Settlement{done(claims[0]), failed(claims[1])}
+	for n, open := 0, time.Now(); time.Since(open) < 3*ttl; n++ {
+		began := time.Now()
+		w.must(w.push(w.store, fmt.Sprint(n), "queued"))
+		reply := w.next(10, settle...)
+		if took := time.Since(began); took > 3*ttl {
+			t.Errorf("a push and a turn took %v", took)
+		}
+		settle = settle[:0]
+		for _, c := range reply.Claims {
+			settle = append(settle, done(c))
+		}
+	}
+	w.next(0, settle...)
+	w.same("claimed before the commit", idsOf(w.next(10).Claims), []string(nil))
+	w.must(tx.Commit(t.Context()))
+	w.same("claimed after it", idsOf(w.next(10).Claims), []string{"claimed", "failing", "queued"})
+}
+
+// A job that a caller's transaction is settling is out of reach, for its owner and
+// for the next, until the transaction has ended.
+func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	w.must(w.push(w.store, "a", "b"))
+	claims := w.next(2).Claims
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	w.must(w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{done(claims[0])}))
+
+	w.same("held", w.next(0, done(claims[0])).Held, []int{0})
+	w.must(w.store.Release(t.Context(), w.turn.Lease))
+	w.same("left to the next owner", w.acquire("n2"), []string{"b"})
+	w.same("orphans while the transaction is open", idsOf(w.next(0).Orphans), []string(nil))
+	w.must(tx.Rollback(t.Context()))
+	w.same("orphans once it has ended", idsOf(w.next(0).Orphans), []string{"a"})
+	w.same("skipped", w.next(0, done(claims[0]), done(claims[1])).Skipped, []int(nil))
+}
+
+// In a database that was restored elsewhere, transactions count from a smaller
+// number than the shards have seen.
+func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET merged = '9000000000000', tallied = '9000000000000'`, w.schema))
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	w.must(w.push(w.store.Tx(tx), "a"))
+	w.must(tx.Commit(t.Context()))
+	w.same("claimed", idsOf(w.next(1).Claims), []string{"a"})
+	w.must(w.push(w.store, "b"))
+	stats, err := w.store.Stats(t.Context(), []string{"orders"})
+	w.must(err)
+	w.same("fresh", stats[0].Fresh, int64(1))
+}
+
+// A push that took long to commit has jobs below what claims look at; they are
+// found once the floor is looked under.
+func TestPostgresFindsASlowPush(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	w.must(w.push(w.store, "a"))
+	w.next(1, done(w.next(1).Claims[0]))
+	execAll(t, w.pool, fmt.Sprintf(`
+		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, error)
+		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if reply := w.next(1); len(reply.Claims) == 1 {
+			w.same("claimed", reply.Claims[0].ID, "slow")
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the job was not found")
+		}
+	}
+}
