@@ -57,8 +57,11 @@ func statementSize(list []routed) int {
 		for end < len(list) && list[end].shard == list[size].shard {
 			end++
 		}
+		if end > maxStatement && size > 0 {
+			return size
+		}
 		if end > maxStatement {
-			return max(size, min(len(list), maxStatement))
+			return maxStatement
 		}
 		size = end
 	}

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func pgError(code, severity string) error {
+	return fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Severity: severity, SeverityUnlocalized: severity, Message: "why"})
+}
+
+func TestTranslate(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want error // nil is an unknown outcome
+	}{
+		{"disk full", pgError("53100", "ERROR"), ports.ErrFull},
+		{"out of memory", pgError("53200", "ERROR"), ports.ErrFull},
+		{"too many connections", pgError("53300", "FATAL"), nil},
+		{"serialization failure", pgError("40001", "ERROR"), nil},
+		{"lost connection", io.ErrUnexpectedEOF, nil},
+		{"the port's own", fmt.Errorf("x: %w", ports.ErrLeaseLost), ports.ErrLeaseLost},
+		{"ended context", fmt.Errorf("x: %w", context.Canceled), context.Canceled},
+		{"late context", fmt.Errorf("x: %w", context.DeadlineExceeded), context.DeadlineExceeded},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := translate(tt.err)
+			if tt.want != nil && !errors.Is(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+			var pg *pgconn.PgError
+			if errors.As(got, &pg) || tt.want == nil && owned(got) {
+				t.Errorf("got %v, want an error of unknown outcome without the driver's type", got)
+			}
+		})
+	}
+	if translate(nil) != nil {
+		t.Error("no error became one")
+	}
+}
+
+func TestRepeatable(t *testing.T) {
+	tests := []struct {
+		name              string
+		err               error
+		ifRefused, always bool
+	}{
+		{"serialization failure", pgError("40001", "ERROR"), true, true},
+		{"deadlock", pgError("40P01", "ERROR"), true, true},
+		{"lock timeout", pgError("55P03", "ERROR"), true, true},
+		{"session ended by an operator", pgError("57P01", "FATAL"), true, true},
+		{"cancelled statement", pgError("57014", "ERROR"), false, false},
+		{"connection lost in the middle", io.ErrUnexpectedEOF, false, true},
+		{"disk full", pgError("53100", "ERROR"), false, false},
+		{"ended context", context.Canceled, false, false},
+		{"refused by us", ports.ErrStaleTurn, false, false},
+		{"a reply without sense", readError{io.EOF}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := repeatable(tt.err, ifRefused); got != tt.ifRefused {
+				t.Errorf("ifRefused: got %t", got)
+			}
+			if got := repeatable(tt.err, always); got != tt.always {
+				t.Errorf("always: got %t", got)
+			}
+		})
+	}
+}
+
+func TestStatusIsTheSentinelOfThePort(t *testing.T) {
+	shard := core.Shard{Queue: "orders", Index: 3}
+	for st, want := range map[status]error{
+		unknownQueue: ports.ErrUnknownQueue, noSuchShard: ports.ErrInvalidRequest, layoutMismatch: ports.ErrShardCountMismatch,
+		leaseLost: ports.ErrLeaseLost, staleTurn: ports.ErrStaleTurn, staleAttempt: ports.ErrStaleAttempt,
+	} {
+		if err := st.err(shard); !errors.Is(err, want) {
+			t.Errorf("status %d is %v, want %v", st, err, want)
+		}
+	}
+	if err := accepted.err(shard); err != nil {
+		t.Errorf("accepted is %v", err)
+	}
+}

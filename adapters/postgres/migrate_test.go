@@ -1,0 +1,38 @@
+package postgres
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestMigrationSQLQuotesTheSchema(t *testing.T) {
+	const strange = `a "b" $skein$ $skein_$`
+	text := MigrationSQL(strange, 0, NewestVersion()) + MigrationSQL(strange, NewestVersion(), 0)
+	if strings.Contains(text, "{") && regexp.MustCompile(`\{(schema|\$)\}`).MatchString(text) {
+		t.Error("a placeholder is left")
+	}
+	if !strings.Contains(text, `"a ""b"" $skein$ $skein_$".jobs`) || !strings.Contains(text, "AS $skein__$") {
+		t.Error("the name is not quoted, or ends the dollar quotes")
+	}
+}
+
+func TestMigrationSQLForNoChange(t *testing.T) {
+	for _, v := range [][2]int{{0, 0}, {1, 1}, {-1, 1}, {0, NewestVersion() + 1}} {
+		if text := MigrationSQL("", v[0], v[1]); text != "" {
+			t.Errorf("from %d to %d: %.40q, want nothing", v[0], v[1], text)
+		}
+	}
+}
+
+// What a version makes, its way down unmakes.
+func TestDownMigrationsNameAllThatIsMade(t *testing.T) {
+	made := regexp.MustCompile(`CREATE (?:TABLE|VIEW|FUNCTION|TYPE) (\{schema\}\.\w+)`)
+	for n, v := range versions() {
+		for _, match := range made.FindAllStringSubmatch(v.up, -1) {
+			if !regexp.MustCompile(regexp.QuoteMeta(match[1]) + `\b`).MatchString(v.down) {
+				t.Errorf("version %d makes %s and does not unmake it", n+1, match[1])
+			}
+		}
+	}
+}
