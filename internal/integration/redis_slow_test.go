@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"slices"
@@ -53,7 +52,9 @@ type slow struct {
 	last   int64
 	claims []core.Claim
 	pushed int
-	rows   []slowRow
+	// ids are those of the next step.
+	ids  []string
+	rows []slowRow
 }
 
 // slowRow is a work, and how long its slowest script took, rising.
@@ -159,152 +160,4 @@ func (s *slow) turn(outcome *core.Outcome, want int) {
 	reply, err := s.store.Turn(s.t.Context(), r)
 	s.must(err)
 	s.last, s.claims = reply.Last, append(s.claims, reply.Claims...)
-}
-
-func (s *slow) timePushes() {
-	var entries []core.Entry
-	s.time("push of 500 new jobs", func() { entries = s.fresh(ports.MaxPush, core.When{}) }, func() { s.push(entries) })
-	s.time("push of 500 payloads for 500 queued jobs", func() {
-		entries = s.fresh(ports.MaxPush, core.In(time.Hour))
-		s.push(entries)
-		for i := range entries {
-			entries[i] = s.entry(entries[i].ID, core.When{})
-		}
-	}, func() { s.push(entries) })
-	s.time("push of 500 payloads for one job", func() {
-		id := s.fresh(1, core.When{})[0].ID
-		for i := range entries {
-			entries[i] = s.entry(id, core.In(time.Hour))
-		}
-	}, func() { s.push(entries) })
-}
-
-func (s *slow) timeTurns() {
-	const most = core.MaxTurnJobs
-	done := &core.Outcome{Kind: core.Done}
-	refill := func() { s.push(s.fresh(most, core.When{})) }
-	for _, o := range []core.Outcome{
-		{Kind: core.Done}, {Kind: core.Untouched}, {Kind: core.Snoozed, Delay: time.Hour},
-		{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour}, {Kind: core.Buried, Error: "bad"},
-	} {
-		s.time(fmt.Sprintf("turn with 256 %v and 256 claimed", o.Kind), refill, func() { s.turn(&o, most) })
-	}
-	s.time("acquire with 256 claimed", nothing, func() { s.acquire(s.last + 1 + time.Now().UnixNano()) })
-	s.turn(done, 0)
-	// What is due at once is claimed first, and the rest of the shard waits.
-	oldest := core.At(0)
-	prepare := func(jobs, payloads int) func() {
-		return func() {
-			s.turn(done, 0)
-			var all []core.Entry
-			for _, e := range s.fresh(jobs, oldest) {
-				for range payloads {
-					all = append(all, s.entry(e.ID, oldest))
-				}
-			}
-			s.push(all)
-		}
-	}
-	s.time("turn that claims 250 jobs of 4 payloads", prepare(250, 4), func() { s.turn(nil, 250) })
-	s.time("turn with these 250 done", prepare(0, 0), func() { s.turn(done, 0) })
-	s.time("turn that claims a job of 1,000 payloads", prepare(1, 1000), func() { s.turn(nil, 1) })
-	s.time("turn that puts 1,000 payloads back", prepare(1, 1000), func() {
-		s.turn(nil, 1)
-		s.must(s.client.Do(s.t.Context(), "SLOWLOG", "RESET").Err())
-		s.turn(&core.Outcome{Kind: core.Snoozed, Delay: time.Hour}, 0)
-	})
-}
-
-func (s *slow) timeSteps() {
-	ctx, shard := s.t.Context(), s.lease.Shard
-	var ids []string
-	queue := func() {
-		ids = ids[:0]
-		entries := s.fresh(ports.MaxStep, core.In(time.Hour))
-		for _, e := range entries {
-			ids = append(ids, e.ID)
-		}
-		s.push(entries)
-	}
-	bury := func() {
-		queue()
-		s.step(s.store.Bury(ctx, ports.JobStep{Shard: shard, IDs: ids}))
-	}
-	fail := func() {
-		for range 2 {
-			s.turn(&core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour}, core.MaxTurnJobs)
-		}
-	}
-	type jobStep = func(context.Context, ports.JobStep) (ports.StepReply, error)
-	for name, step := range map[string]jobStep{"expedite": s.store.Expedite, "bury": s.store.Bury, "delete": s.store.Delete} {
-		s.time(name+" of 500 ids", queue, func() { s.step(step(ctx, ports.JobStep{Shard: shard, IDs: ids})) })
-		s.time(name+" of 500 of all", fail, func() { s.step(step(ctx, ports.JobStep{Shard: shard})) })
-	}
-	type deadStep = func(context.Context, ports.DeadStep) (ports.StepReply, error)
-	for name, step := range map[string]deadStep{"revive": s.store.Revive, "purge": s.store.Purge} {
-		s.time(name+" of 500 entries", bury, func() {
-			r := ports.DeadStep{Shard: shard}
-			for _, id := range ids {
-				r.Entries = append(r.Entries, ports.DeadRef{ID: id})
-			}
-			s.step(step(ctx, r))
-		})
-		s.time(name+" of 500 of all", bury, func() { s.step(step(ctx, ports.DeadStep{Shard: shard, Before: core.MaxInstant})) })
-	}
-	s.time("cancel of 256 claimed jobs", func() {
-		s.turn(&core.Outcome{Kind: core.Done}, core.MaxTurnJobs)
-		ids = ids[:0]
-		for _, c := range s.claims {
-			ids = append(ids, c.ID)
-		}
-	}, func() {
-		s.step(s.store.Cancel(ctx, ports.CancelRequest{Shard: shard, IDs: ids}))
-	})
-}
-
-// step must have handled something.
-func (s *slow) step(reply ports.StepReply, err error) {
-	s.t.Helper()
-	s.must(err)
-	if reply.Handled == 0 {
-		s.t.Fatal("a step handled nothing")
-	}
-}
-
-func (s *slow) timePages() {
-	ctx := s.t.Context()
-	for name, order := range map[string]ports.Order{
-		"time": ports.ByTime, "id": ports.ByID, "retries by time": ports.RetriesByTime,
-		"retries by id": ports.RetriesByID, "retries by count": ports.RetriesByCount,
-	} {
-		r := ports.JobsRequest{Order: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1}}
-		for _, r.Descending = range []bool{false, true} {
-			r.After = ports.Cursor{}
-			first, err := s.store.Jobs(ctx, r)
-			s.must(err)
-			r.After = first.Next
-			s.time(fmt.Sprintf("second page of jobs by %s, descending %t", name, r.Descending), nothing, func() {
-				page, err := s.store.Jobs(ctx, r)
-				s.must(err)
-				if len(page.Jobs) < ports.MaxPage {
-					s.t.Fatalf("the page has %d jobs", len(page.Jobs))
-				}
-			})
-		}
-	}
-	for _, byID := range []bool{false, true} {
-		r := ports.MorgueRequest{ByID: byID, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1}}
-		s.time(fmt.Sprintf("pages of 1,000 dead, by id %t", byID), nothing, func() {
-			_, err := s.store.Morgue(ctx, r)
-			s.must(err)
-		})
-	}
-	s.time("page of the claimed", nothing, func() {
-		_, err := s.store.Claimed(ctx, ports.PageRequest{Queue: "orders", Limit: ports.MaxPage})
-		s.must(err)
-	})
-	s.time("stats", nothing, func() {
-		_, err := s.store.Stats(ctx, []string{"orders"})
-		s.must(err)
-	})
 }
