@@ -1,0 +1,209 @@
+package integration_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+)
+
+func (v *viewed) wakeups(ctx context.Context, s *postgres.Store) <-chan core.Shard {
+	v.t.Helper()
+	ch, err := s.Wakeups(ctx, core.Shards("orders", v.shards))
+	v.must(err)
+	return ch
+}
+
+// wakes waits for a wake-up.
+func (v *viewed) wakes(what string, ch <-chan core.Shard) {
+	v.t.Helper()
+	select {
+	case _, open := <-ch:
+		if !open {
+			v.t.Fatalf("%s: the channel is closed", what)
+		}
+	case <-time.After(10 * time.Second):
+		v.t.Fatalf("%s: no wake-up within 10 s", what)
+	}
+}
+
+// listening are the connections of that name that listen.
+func (v *viewed) listening(name string) []int {
+	v.t.Helper()
+	rows, err := v.pool.Query(v.t.Context(),
+		`SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND query ILIKE 'listen %'`, name)
+	v.must(err)
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	v.must(err)
+	return pids
+}
+
+// eventually waits until something holds.
+func (v *viewed) eventually(what string, holds func() bool) {
+	v.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			v.t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func TestPostgresWakeupsOutliveTheirConnection(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	name := "cut " + v.schema
+	ch := v.wakeups(t.Context(), v.openAs(name, postgres.Options{}))
+	for i := range 3 {
+		pids := v.listening(name)
+		if len(pids) != 1 {
+			t.Fatalf("%d connections listen, want 1", len(pids))
+		}
+		_, err := v.pool.Exec(t.Context(), `SELECT pg_terminate_backend($1)`, pids[0])
+		v.must(err)
+		v.wakes("after the cut, for what was missed", ch)
+		v.push(v.open(postgres.Options{}), core.At(core.Instant(100-i)), fmt.Sprint("id ", i))
+		v.wakes("a push after it", ch)
+	}
+}
+
+func TestPostgresWakeupsShareAConnection(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	name := "share " + v.schema
+	s := v.openAs(name, postgres.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var all []<-chan core.Shard
+	for range 5 {
+		all = append(all, v.wakeups(ctx, s))
+	}
+	if n := len(v.listening(name)); n != 1 {
+		t.Errorf("%d connections listen for 5 readers, want 1", n)
+	}
+	v.push(s, core.When{}, "a")
+	for _, ch := range all {
+		v.wakes("a push", ch)
+	}
+	cancel()
+	for _, ch := range all {
+		for range ch { // until it is closed
+		}
+	}
+	v.eventually("the connection is gone with its readers", func() bool { return len(v.listening(name)) == 0 })
+	later := v.wakeups(t.Context(), s)
+	v.push(s, core.At(1), "b")
+	v.wakes("a push, for a reader who came later", later)
+}
+
+func TestPostgresWakeupsCanBeOff(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	mute := v.openAs("mute "+v.schema, postgres.Options{NoWakeups: true})
+	silent, hears := v.wakeups(ctx, mute), v.wakeups(ctx, v.open(postgres.Options{}))
+	v.push(mute, core.At(2), "a")
+	v.push(v.open(postgres.Options{}), core.At(1), "b")
+	v.wakes("the push that tells", hears)
+	if n := len(v.listening("mute " + v.schema)); n != 0 {
+		t.Errorf("%d connections listen, want none", n)
+	}
+	cancel()
+	if shard, open := <-silent; open {
+		t.Errorf("a store without wake-ups told of %v", shard)
+	}
+}
+
+func TestPostgresListensOnTheConnectionItIsGiven(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	listen := v.pool.Config().ConnConfig
+	listen.RuntimeParams["application_name"] = "given " + v.schema
+	s := v.openAs("pool "+v.schema, postgres.Options{Listen: listen})
+	ch := v.wakeups(t.Context(), s)
+	if pool, given := len(v.listening("pool "+v.schema)), len(v.listening("given "+v.schema)); pool != 0 || given != 1 {
+		t.Errorf("%d connections of the pool and %d that were given listen, want 0 and 1", pool, given)
+	}
+	v.push(s, core.When{}, "a")
+	v.wakes("a push", ch)
+}
+
+// A queue that is behind has no news for those who work on it.
+func TestPostgresWakesOnlyForWhatIsDueSooner(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	v.push(v.open(postgres.Options{NoWakeups: true}), core.At(1000), "old")
+	s := v.open(postgres.Options{})
+	ch := v.wakeups(t.Context(), s)
+	for i := range 20 {
+		v.push(s, core.When{}, fmt.Sprint("new ", i))
+	}
+	select {
+	case <-ch:
+		t.Error("a wake-up although an older job waits")
+	case <-time.After(200 * time.Millisecond):
+	}
+	v.push(s, core.At(10), "older")
+	v.wakes("a push that is due sooner", ch)
+}
+
+func TestPostgresTellsWhyItCantListen(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	s := v.openAs("pooler "+v.schema, postgres.Options{}, func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = dialPooler(c.ConnConfig.DialFunc)
+	})
+	v.push(s, core.When{}, "all else works")
+	_, err := s.Wakeups(t.Context(), core.Shards("orders", 1))
+	if err == nil || !strings.Contains(err.Error(), "set Options.Listen to a direct connection, or Options.NoWakeups") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// dialPooler dials through what looks like PgBouncer: it tells clients a number of
+// its own for their connection.
+func dialPooler(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return &poolerConn{Conn: conn}, err
+	}
+}
+
+type poolerConn struct {
+	net.Conn
+	read []byte // and not yet handed on
+	done bool   // the number has been told
+}
+
+func (c *poolerConn) Read(p []byte) (int, error) {
+	if len(c.read) == 0 && !c.done {
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(c.Conn, head); err != nil {
+			return 0, err
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+		if _, err := io.ReadFull(c.Conn, body); err != nil {
+			return 0, err
+		}
+		if head[0] == 'K' { // BackendKeyData begins with it
+			body[3]++
+			c.done = true
+		}
+		c.read = append(head, body...)
+	}
+	if len(c.read) > 0 {
+		n := copy(p, c.read)
+		c.read = c.read[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
