@@ -51,5 +51,5 @@ bench:
 # The large figures, written to docs/evidence. REPO is the git repository to
 # replay; a large one is generated if it isn't given.
 long:
-	@scripts/need go git cc redis-server
+	@scripts/need go git cc redis-server postgres
 	@CHECKS=$(CHECKS) REPO=$(REPO) scripts/long

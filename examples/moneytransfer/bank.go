@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,9 +26,9 @@ type movement struct {
 	Amount int64 `json:"amount"`
 }
 
-// movements runs through many deaths of its process: each counts as a recovery of
-// what ran, and after too many of them a job would go to the morgue.
-var movements = skein.NewQueue("movements", skein.QueueOptions[movement]{MaxRecoveries: 1_000_000})
+// movements is the queue. A transaction is about a few movements. Each death of the
+// process counts as a recovery of what ran, of which there may be very many here.
+var movements = skein.NewQueue("movements", skein.QueueOptions[movement]{MaxPayloads: 5, MaxRecoveries: 1_000_000})
 
 // transfer is an order to pay.
 type transfer struct {
@@ -121,6 +122,7 @@ func (b *bank) move(ctx context.Context, account string, list []movement) error 
 				return err
 			}
 		}
+		time.Sleep(b.options.think)
 		return nil
 	})
 }

@@ -36,7 +36,7 @@ type options struct {
 	store, schema       string
 	accounts, transfers int
 	seed                uint64
-	ttl                 time.Duration
+	ttl, think          time.Duration
 }
 
 func main() {
@@ -83,6 +83,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.transfers, "transfers", 2000, "how many transfers to order")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the transfers")
 	flags.DurationVar(&o.ttl, "ttl", 5*time.Second, "how `long` the jobs of a process that was killed wait")
+	flags.DurationVar(&o.think, "think", 0, "how `long` a handler thinks before it commits")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
