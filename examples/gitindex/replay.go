@@ -60,7 +60,7 @@ func newReplay(repo repository, o options) *replay {
 // run returns when all events are handled and the server has drained. A context
 // that ends stops the pushing; the error is then its cause.
 func (r *replay) run(ctx context.Context) error {
-	store, closeStore, err := backends.Open(r.store)
+	store, closeStore, err := backends.Open(ctx, r.store)
 	if err != nil {
 		return err
 	}

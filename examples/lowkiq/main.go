@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	store, closeStore, err := backends.Open(*storeURL)
+	store, closeStore, err := backends.Open(ctx, *storeURL)
 	if err != nil {
 		return err
 	}

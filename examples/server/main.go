@@ -59,7 +59,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	store, closeStore, err := backends.Open(*url)
+	store, closeStore, err := backends.Open(ctx, *url)
 	l, listenErr := net.Listen("tcp", "localhost:8080")
 	if err = errors.Join(err, listenErr); err == nil {
 		err = errors.Join(serve(ctx, store, l, func(context.Context, string, []string) error { return nil }), closeStore())
