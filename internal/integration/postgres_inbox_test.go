@@ -1,0 +1,140 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// pushApart pushes in a transaction, which it returns open.
+func (v *viewed) pushApart(s *postgres.Store, ids ...string) (commit func()) {
+	v.t.Helper()
+	tx, err := v.pool.Begin(v.t.Context())
+	v.must(err)
+	v.push(s.Tx(tx), core.In(time.Hour), ids...)
+	return func() {
+		v.t.Helper()
+		v.must(tx.Commit(v.t.Context()))
+	}
+}
+
+// Whatever is called first after a caller's transaction, no turn having been made,
+// sees what that pushed.
+func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
+	t.Parallel()
+	page := ports.PageRequest{Queue: "orders"}
+	shard := core.Shard{Queue: "orders"}
+	looks := map[string]func(v *viewed, s *postgres.Store) int{
+		"Stats": func(v *viewed, s *postgres.Store) int {
+			stats, err := s.Stats(v.t.Context(), []string{"orders"})
+			v.must(err)
+			return int(stats[0].Fresh)
+		},
+		"Jobs": func(v *viewed, s *postgres.Store) int {
+			jobs, err := s.Jobs(v.t.Context(), ports.JobsRequest{PageRequest: page})
+			v.must(err)
+			return len(jobs.Jobs)
+		},
+		"Find": func(v *viewed, s *postgres.Store) int {
+			found, err := s.Find(v.t.Context(), "orders", "b")
+			v.must(err)
+			if found.Queued == nil {
+				return 0
+			}
+			return 2
+		},
+	}
+	for name, step := range map[string]func(*postgres.Store, context.Context, ports.JobStep) (ports.StepReply, error){
+		"Expedite": (*postgres.Store).Expedite,
+		"Bury":     (*postgres.Store).Bury,
+		"Delete":   (*postgres.Store).Delete,
+	} {
+		looks[name] = func(v *viewed, s *postgres.Store) int {
+			reply, err := step(s, v.t.Context(), ports.JobStep{Shard: shard, IDs: []string{"a", "b"}})
+			v.must(err)
+			return reply.Handled
+		}
+	}
+	for name, look := range looks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newViewed(t, 1)
+			s := v.open(postgres.Options{})
+			commit := v.pushApart(s, "a", "b")
+			if n := look(v, s); n != 0 {
+				t.Errorf("%d of the jobs are there before the transaction commits", n)
+			}
+			commit()
+			if n := look(v, s); n != 2 {
+				t.Errorf("%d of the jobs are there after the transaction has committed, want 2", n)
+			}
+		})
+	}
+}
+
+// What a transaction pushed for an id in the morgue meets what is revived.
+func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{Clock: func() time.Time { return time.UnixMicro(1_000_000) }})
+	v.push(s, core.When{}, "a")
+	_, err := s.Bury(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"a"}})
+	v.must(err)
+	v.pushApart(s, "a")()
+	_, err = s.Revive(t.Context(), ports.DeadStep{Shard: core.Shard{Queue: "orders"}, Entries: []ports.DeadRef{{ID: "a"}}})
+	v.must(err)
+	found, err := s.Find(t.Context(), "orders", "a")
+	v.must(err)
+	want := &core.Job{
+		ID: "a", Payloads: []core.Payload{{Data: []byte("for a"), Score: 1}},
+		State: core.State{PerformAt: 1_000_000, RetryCount: core.FreshRetryCount, FirstPush: 1_000_000},
+	}
+	if diff := cmp.Diff(want, found.Queued); diff != "" {
+		t.Errorf("the queued job (-want +got):\n%s", diff)
+	}
+}
+
+// A job that somebody is settling may stay claimed for hours: an operator does not
+// wait for it.
+func TestPostgresCancelPassesOverWhatIsBeingSettled(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{})
+	shard := core.Shard{Queue: "orders"}
+	v.push(s, core.When{}, "a", "b")
+	lease, err := s.Acquire(t.Context(), ports.AcquireRequest{
+		Shard: shard, Shards: 1, Generation: 1, Owner: "me", Attempt: 1, TTL: time.Minute,
+	})
+	v.must(err)
+	turn, err := s.Turn(t.Context(), ports.TurnRequest{
+		Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: 1, TTL: time.Minute, Want: 2,
+	})
+	v.must(err)
+	tx, err := v.pool.Begin(t.Context())
+	v.must(err)
+	c := turn.Claims[0]
+	v.must(s.Tx(tx).Settle(t.Context(), shard, []core.Settlement{{ID: c.ID, Mark: c.Mark, Processed: true}}))
+
+	both := ports.CancelRequest{Shard: shard, IDs: []string{"a", "b"}, Drop: true}
+	reply, err := s.Cancel(t.Context(), both)
+	v.must(err)
+	if reply.Handled != 1 {
+		t.Errorf("%d jobs are cancelled while one is being settled, want 1", reply.Handled)
+	}
+	v.must(tx.Rollback(t.Context()))
+	_, err = s.Cancel(t.Context(), both)
+	v.must(err)
+	page, err := s.Claimed(t.Context(), ports.PageRequest{Queue: "orders"})
+	v.must(err)
+	for _, claim := range page.Claims {
+		if !claim.Cancelled {
+			t.Errorf("%s is not cancelled although its settlement was given up", claim.ID)
+		}
+	}
+}
