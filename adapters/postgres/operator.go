@@ -17,7 +17,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, call string, args ..
 	var reply ports.StepReply
 	var earliest *core.Instant
 	err := s.query(ctx, ifRefused, func(rows pgx.Rows) error {
-		return eachRow(rows, func() error { return rows.Scan(&done, &reply.Now, &reply.Handled, &reply.More, &earliest) })
+		return readOne(rows, &done, &reply.Now, &reply.Handled, &reply.More, &earliest)
 	}, `SELECT status, coalesce(now, 0), handled, more, earliest FROM {schema}.`+call,
 		append([]any{shard.Queue, shard.Index, s.now()}, args...)...)
 	if err == nil {

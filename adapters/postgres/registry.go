@@ -183,7 +183,7 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 // setPaused returns how many shards the queue has.
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
 	err = s.query(ctx, always, func(rows pgx.Rows) error {
-		return eachRow(rows, func() error { return rows.Scan(&shards) })
+		return readOne(rows, &shards)
 	}, pauseSQL, queue, paused)
 	if err == nil && shards == 0 {
 		err = unknownQueue.err(core.Shard{Queue: queue})

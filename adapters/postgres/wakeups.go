@@ -10,7 +10,8 @@ import (
 
 // Wakeups implements ports.Notifier, by LISTEN on one connection of the store
 // for all who ask. A connection that is lost is made anew, and then each shard is
-// told of, since a wake-up may have been missed.
+// told of, since a wake-up may have been missed. With Options.NoWakeups it tells
+// of none.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	if err := s.checkShards(ctx, shards); err != nil {
 		return nil, err
