@@ -77,7 +77,12 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) err
 	if to < 0 || to > len(versions()) {
 		return fmt.Errorf("postgres: %w: there is no version %d; this program knows 1 to %d", errSchema, to, len(versions()))
 	}
-	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return attempt(ctx, always, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
+}
+
+// migrateOnce may be repeated: it looks at what is there.
+func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int) error {
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "skein migrates "+quoted(schema)); err != nil {
 			return err
 		}
@@ -92,7 +97,6 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) err
 		_, err = tx.Conn().PgConn().Exec(ctx, MigrationSQL(schema, from, to)).ReadAll()
 		return err
 	})
-	return translate(err)
 }
 
 // versionOf is the version a schema has; 0 if it or its tables are not there.

@@ -51,11 +51,11 @@ func (s *Store) call(ctx context.Context, mode repeat, do func(context.Context) 
 	if err := s.ready(ctx); err != nil {
 		return translate(err)
 	}
-	return s.attempt(ctx, mode, do)
+	return attempt(ctx, mode, do)
 }
 
 // attempt is call without a look at the schema.
-func (s *Store) attempt(ctx context.Context, mode repeat, do func(context.Context) error) error {
+func attempt(ctx context.Context, mode repeat, do func(context.Context) error) error {
 	began := time.Now()
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		err := do(ctx)

@@ -30,7 +30,7 @@ func (s *Store) ready(ctx context.Context) error {
 		return nil
 	}
 	var there int
-	err := s.attempt(ctx, always, func(ctx context.Context) error {
+	err := attempt(ctx, always, func(ctx context.Context) error {
 		err := s.pool.QueryRow(ctx, s.sql(`SELECT max(version) FROM {schema}.migrations`)).Scan(&there)
 		if missing(err) {
 			return s.unfit(0)
