@@ -6,23 +6,30 @@ import (
 	"time"
 )
 
-// hugeBacklog is the work that is done on demand only.
-const hugeBacklog = "backlog-huge"
+// backlogOf is a backlog of a size.
+func backlogOf(size int) *probe {
+	return backlogProbe(fmt.Sprint(size), func(int) int { return size })
+}
+
+// backlogTimes is a backlog of so many times as many jobs as elsewhere.
+func backlogTimes(factor int) *probe {
+	return backlogProbe(fmt.Sprintf("%d times the jobs", factor), func(jobs int) int { return factor * jobs })
+}
 
 // backlogProbe measures how fast a backlog is handled, from the first job's start
 // until the store has none. A small one is filled and handled again until there
 // were as many jobs as elsewhere.
-func backlogProbe(size int) *probe {
-	setting := fmt.Sprintf("backlog of %d", size)
-	return &probe{name: "backlog, skein, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		jobs, handled := newJobs(size), 0
+func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
+	return &probe{name: "backlog, skein, " + name, measure: func(ctx context.Context, l *lab) ([]reading, error) {
+		size, handled := sizeOf(l.jobs), 0
+		jobs, setting := newJobs(size), fmt.Sprintf("backlog of %d", size)
 		var took time.Duration
 		for handled < max(l.jobs, size) {
 			s, err := l.system(ctx, skeinName)
 			if err != nil {
 				return nil, err
 			}
-			if err := s.fill(ctx, jobs); err != nil {
+			if err := stored(ctx, l, s, jobs); err != nil {
 				return nil, err
 			}
 			_, d, err := drain(ctx, s, jobs)

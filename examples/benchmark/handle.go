@@ -5,41 +5,54 @@ import (
 	"fmt"
 )
 
+// handleProbe handles 1/share of the jobs by a system.
+func handleProbe(name, setting string, share int, open opener) *probe {
+	return &probe{name: "handle, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
+		s, err := open(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		jobs := newJobs(max(1, l.jobs/share))
+		return handle(ctx, l, s, jobs, reading{system: name, setting: setting})
+	}}
+}
+
 // handleSkein handles jobs at default options, but for prefetch, which is 0 for
 // the default.
 func handleSkein(setting string, prefetch int) *probe {
-	return &probe{name: "handle, skein, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		if err := l.flush(ctx); err != nil {
-			return nil, err
-		}
-		return handle(ctx, newSkein(l.redis, prefetch), newJobs(l.jobs), reading{system: skeinName, setting: setting})
-	}}
+	return handleProbe(skeinName, setting, 1, withSkein(prefetch))
 }
 
 // handleAsynq handles jobs with so many at once.
 func handleAsynq(concurrency int) *probe {
-	setting := fmt.Sprintf("concurrency %d", concurrency)
-	return &probe{name: "handle, asynq, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		if err := l.flush(ctx); err != nil {
-			return nil, err
-		}
-		return handle(ctx, newAsynq(l.redis, concurrency), newJobs(l.jobs), reading{system: asynqName, setting: setting})
-	}}
+	return handleProbe(asynqName, fmt.Sprintf("concurrency %d", concurrency), 1, withAsynq(concurrency))
 }
 
 // handle measures how fast stored jobs are handled, from the server's start until
 // the store has none.
-func handle(ctx context.Context, s system, jobs []job, row reading) ([]reading, error) {
-	if err := s.fill(ctx, jobs); err != nil {
-		return nil, err
-	}
-	if err := expect(ctx, s, len(jobs)); err != nil {
+func handle(ctx context.Context, l *lab, s system, jobs []job, row reading) ([]reading, error) {
+	if err := stored(ctx, l, s, jobs); err != nil {
 		return nil, err
 	}
 	took, _, err := drain(ctx, s, jobs)
 	if err != nil {
 		return nil, err
 	}
+	if n, ok := s.(interface{ perTurn() float64 }); ok {
+		fmt.Fprintf(l.log, "    %.1f jobs in a turn\n", n.perTurn())
+	}
 	row.unit, row.value = perSecond, rate(len(jobs), took)
 	return []reading{row}, nil
+}
+
+// stored stores jobs, and leaves the database as it is when they have been there
+// for a while.
+func stored(ctx context.Context, l *lab, s system, jobs []job) error {
+	if err := s.fill(ctx, jobs); err != nil {
+		return err
+	}
+	if err := expect(ctx, s, len(jobs)); err != nil {
+		return err
+	}
+	return l.tidy(ctx)
 }

@@ -11,6 +11,6 @@ func hotShard() *probe {
 		if err != nil {
 			return nil, err
 		}
-		return handle(ctx, s, newHotJobs(l.jobs), reading{system: skeinName, setting: setting})
+		return handle(ctx, l, s, newHotJobs(l.jobs), reading{system: skeinName, setting: setting})
 	}}
 }

@@ -34,10 +34,13 @@ func newJob(number int) job {
 }
 
 // newJobs are jobs 0 to n-1.
-func newJobs(n int) []job {
+func newJobs(n int) []job { return jobsFrom(0, n) }
+
+// jobsFrom are n jobs from a number on.
+func jobsFrom(first, n int) []job {
 	jobs := make([]job, n)
 	for i := range jobs {
-		jobs[i] = newJob(i)
+		jobs[i] = newJob(first + i)
 	}
 	return jobs
 }
@@ -63,7 +66,8 @@ func number(payload []byte) (int, error) {
 
 // tally checks that a handler is given each payload of some jobs, and each once.
 type tally struct {
-	seen  []atomic.Bool
+	base  int           // the lowest job
+	seen  []atomic.Bool // from base on
 	left  atomic.Int64
 	first chan struct{} // closed when the first comes
 	done  chan error    // gets nil when all have come, or what is wrong
@@ -71,9 +75,10 @@ type tally struct {
 }
 
 func newTally(jobs []job) *tally {
-	highest := slices.MaxFunc(jobs, func(a, b job) int { return strings.Compare(a.id, b.id) })
-	n, _ := number(highest.payload)
-	t := &tally{seen: make([]atomic.Bool, n+1), first: make(chan struct{}), done: make(chan error, 1)}
+	byID := func(a, b job) int { return strings.Compare(a.id, b.id) }
+	lowest, _ := number(slices.MinFunc(jobs, byID).payload)
+	highest, _ := number(slices.MaxFunc(jobs, byID).payload)
+	t := &tally{base: lowest, seen: make([]atomic.Bool, highest-lowest+1), first: make(chan struct{}), done: make(chan error, 1)}
 	t.left.Store(int64(len(jobs)))
 	return t
 }
@@ -86,9 +91,9 @@ func (t *tally) take(payload []byte) {
 	n, err := number(payload)
 	switch {
 	case err != nil:
-	case n >= len(t.seen):
+	case n < t.base || n-t.base >= len(t.seen):
 		err = fmt.Errorf("job %d was handled, but not pushed", n)
-	case t.seen[n].Swap(true):
+	case t.seen[n-t.base].Swap(true):
 		err = fmt.Errorf("job %d was handled twice", n)
 	case t.left.Add(-1) > 0:
 		return

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/skeinq/skein"
@@ -64,6 +65,22 @@ func TestTally(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestTallyOfLaterJobs(t *testing.T) {
+	for _, n := range []int{9, 12} {
+		tally := newTally(jobsFrom(10, 2))
+		tally.take(newJob(n).payload)
+		if got, want := outcome(tally), fmt.Sprintf("job %d was handled, but not pushed", n); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	tally := newTally(jobsFrom(10, 2))
+	tally.take(newJob(11).payload)
+	tally.take(newJob(10).payload)
+	if got := outcome(tally); got != "nil" {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -7,50 +7,58 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein"
 )
 
-// connections is how many the systems may open: as many as asynq can use at its
-// highest concurrency.
-const connections = 64
-
-// lab is where works are measured: one Redis, for one system at a time.
+// lab is where works are measured: one database, for one system at a time.
 type lab struct {
-	redis *goredis.Client
-	jobs  int
-	log   io.Writer
+	redis    *goredis.Client // nil if the works are Postgres's
+	postgres *pgxpool.Pool   // nil if the works are Redis's
+	jobs     int
+	log      io.Writer
+	// close ends what was opened or started for the lab.
+	close func() error
 }
 
-// openLab connects to a Redis whose database must be empty: it is flushed before
-// every measurement.
-func openLab(ctx context.Context, url string, jobs int, log io.Writer) (*lab, error) {
-	options, err := goredis.ParseURL(url)
-	if err != nil {
-		return nil, err
+// openLab makes the lab that the rival's works need.
+func openLab(ctx context.Context, o options, log io.Writer) (*lab, error) {
+	if o.rival == riverName {
+		return openPostgres(ctx, o.postgres, o.jobs, log)
 	}
-	options.PoolSize = connections
-	l := &lab{redis: goredis.NewClient(options), jobs: jobs, log: log}
-	size, err := l.redis.DBSize(ctx).Result()
-	if err == nil && size > 0 {
-		err = fmt.Errorf("%s has %d keys; give a database that is empty, since it is flushed", url, size)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return openRedis(ctx, o.redis, o.jobs, log)
 }
 
-// flush empties the database.
+// flush empties the Redis database.
 func (l *lab) flush(ctx context.Context) error { return l.redis.FlushDB(ctx).Err() }
+
+// tidy does what Postgres would do by itself within some minutes.
+func (l *lab) tidy(ctx context.Context) error {
+	if l.postgres == nil {
+		return nil
+	}
+	return vacuum(ctx, l.postgres)
+}
+
+// opener makes a system on an empty database.
+type opener func(ctx context.Context, l *lab) (system, error)
 
 // system is a system as most works use it, on an empty database.
 func (l *lab) system(ctx context.Context, name string) (system, error) {
-	if name == asynqName {
-		return newAsynq(l.redis, skein.DefaultLanes), l.flush(ctx)
+	switch name {
+	case asynqName:
+		return withAsynq(skein.DefaultLanes)(ctx, l)
+	case riverName:
+		return withRiver(riverDefaults)(ctx, l)
 	}
-	return newSkein(l.redis, 0), l.flush(ctx)
+	return withSkein(0)(ctx, l)
+}
+
+// byName is the opener of system.
+func byName(name string) opener {
+	return func(ctx context.Context, l *lab) (system, error) { return l.system(ctx, name) }
 }
 
 // results are the readings of each row, in the order in which they came.

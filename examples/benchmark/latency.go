@@ -6,21 +6,25 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/riverqueue/river"
 )
 
-// How many jobs each system is sent, one after another. asynq is given fewer,
-// since each waits for its poll, a second on average.
+// How many jobs each system is sent at most, one after another. asynq is given
+// fewer, since each waits for its poll, a second on average; on Postgres both are.
 const (
-	skeinSamples = 400
-	asynqSamples = 20
+	skeinSamples    = 400
+	postgresSamples = 200
+	riverSamples    = 30
+	asynqSamples    = 20
 )
 
 // One in longEvery pauses before a push to Skein is long enough for all of it to
 // have gone idle; the others let it only drain.
 const longEvery = 40
 
-func latencySkein() *probe {
-	return latencyProbe(skeinName, skeinSamples, func(i int) time.Duration {
+func latencySkein(samples int) *probe {
+	return latencyProbe(skeinName, samples, withSkein(0), func(i int) time.Duration {
 		if i%longEvery == 0 {
 			return time.Second + rand.N(time.Second)
 		}
@@ -28,24 +32,32 @@ func latencySkein() *probe {
 	})
 }
 
+// latencyRiver pauses at random for several times as long as River waits between
+// fetches, so that nothing of the last job is under way.
+func latencyRiver() *probe {
+	return latencyProbe(riverName, riverSamples, withRiver(riverDefaults), func(int) time.Duration {
+		return 4*river.FetchCooldownDefault + rand.N(river.FetchCooldownDefault)
+	})
+}
+
 // latencyAsynq pauses at random for longer than asynq sleeps between its polls, so
 // that a push meets any moment of that sleep.
 func latencyAsynq() *probe {
-	return latencyProbe(asynqName, asynqSamples, func(int) time.Duration {
+	return latencyProbe(asynqName, asynqSamples, withAsynq(0), func(int) time.Duration {
 		return rand.N(2 * time.Second)
 	})
 }
 
+// trials is how many samples there are if others measure so many jobs.
+func trials(samples, jobs int) int { return min(samples, max(3, jobs/100)) }
+
 // latencyProbe measures the time from a push's begin to its handler's, on a server
 // at default settings that has nothing else to do.
-func latencyProbe(name string, samples int, pause func(i int) time.Duration) *probe {
+func latencyProbe(name string, samples int, open opener, pause func(i int) time.Duration) *probe {
 	return &probe{name: "latency, " + name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
-		s, err := l.system(ctx, name)
+		s, err := open(ctx, l)
 		if err != nil {
 			return nil, err
-		}
-		if name == asynqName {
-			s = newAsynq(l.redis, 0) // as many at once as it takes by default
 		}
 		started := make(chan time.Time, 1)
 		stop, err := s.serve(ctx, func([]byte) { started <- time.Now() })
@@ -54,7 +66,7 @@ func latencyProbe(name string, samples int, pause func(i int) time.Duration) *pr
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 		var took []float64
-		for i := range samples {
+		for i := range trials(samples, l.jobs) {
 			time.Sleep(pause(i))
 			d, err := pushToStart(ctx, s, newJob(i), started)
 			if err != nil {

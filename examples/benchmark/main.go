@@ -1,6 +1,6 @@
 // Benchmark does the same work on Skein and on another queue, side by side, on one
-// Redis, and prints a table in Markdown. docs/benchmarks.md says what each work
-// measures.
+// Redis or one Postgres, and prints a table in Markdown. docs/benchmarks.md says
+// what each work measures.
 package main
 
 import (
@@ -12,22 +12,28 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 )
 
 // options are the command's flags.
 type options struct {
-	works, rival, redis string
-	jobs, runs          int
-	json                bool
+	works, rival, redis, postgres string
+	jobs, runs                    int
+	json                          bool
 }
+
+// rivals are the other sides. River brings the works on Postgres with it.
+var rivals = []string{asynqName, riverName, "none"}
 
 func main() {
 	log.SetFlags(0)
 	var o options
-	flag.StringVar(&o.works, "work", "", "`NAME,…` of the works to do; default: all but "+hugeBacklog)
-	flag.StringVar(&o.rival, "rival", asynqName, "the other side: asynq, or none")
+	flag.StringVar(&o.works, "work", "", "`NAME,…` of the works to do; default: all but those on demand, "+onDemand())
+	flag.StringVar(&o.rival, "rival", asynqName, "the other side: asynq or none on Redis, river on Postgres")
 	flag.StringVar(&o.redis, "redis", "", "`URL` of an empty Redis database, which is flushed; default: a redis-server of its own")
+	flag.StringVar(&o.postgres, "postgres", "", "`URL` of a Postgres database without tables, whose user may CHECKPOINT; default: a server of its own")
 	flag.IntVar(&o.jobs, "jobs", 200_000, "how many jobs a measurement takes; fewer than the default only try the program out")
 	flag.IntVar(&o.runs, "runs", 5, "how often each is measured")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object a line instead of a table")
@@ -39,31 +45,46 @@ func main() {
 	}
 }
 
-// run does the works. What was measured before it failed or was stopped is
-// printed all the same.
-func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
-	if o.rival != asynqName && o.rival != "none" {
-		return fmt.Errorf("there is no rival %q; give asynq or none", o.rival)
+// onDemand are the names of the works that are done only if they are named.
+func onDemand() string {
+	var names []string
+	for _, w := range slices.Concat(redisWorks(""), postgresWorks()) {
+		if w.onDemand {
+			names = append(names, w.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// check is an error if the options make no sense.
+func (o *options) check() error {
+	if !slices.Contains(rivals, o.rival) {
+		return fmt.Errorf("there is no rival %q; give one of %s", o.rival, strings.Join(rivals, ", "))
+	}
+	if o.rival == riverName && o.redis != "" || o.rival != riverName && o.postgres != "" {
+		return fmt.Errorf("-rival %s: give -postgres with river, and -redis with the others", o.rival)
 	}
 	if o.jobs < 1 || o.runs < 1 {
 		return fmt.Errorf("-jobs %d -runs %d: give at least one of each", o.jobs, o.runs)
+	}
+	return nil
+}
+
+// run does the works. What was measured before it failed or was stopped is
+// printed all the same.
+func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
+	if err := o.check(); err != nil {
+		return err
 	}
 	works, err := choose(allWorks(o.rival), o.works)
 	if err != nil {
 		return err
 	}
-	if o.redis == "" {
-		url, stop, failure := startRedis(ctx)
-		if failure != nil {
-			return failure
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		o.redis = url
-	}
-	l, err := openLab(ctx, o.redis, o.jobs, progress)
+	l, err := openLab(ctx, o, progress)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, l.close()) }()
 	measured, failure := l.measure(ctx, probesOf(works), o.runs)
 	var rows []row
 	for _, w := range works {

@@ -6,37 +6,41 @@ import (
 	"time"
 )
 
-// pushBatchProbe pushes jobs 500 in a call, from so many goroutines.
-func pushBatchProbe(goroutines int) *probe {
-	setting := fmt.Sprintf("PushMany of %d, %s", pushedMany, plural(goroutines, "goroutine"))
-	return &probe{name: "push-batch, skein, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		if err := l.flush(ctx); err != nil {
+// pushBatchProbe pushes jobs pushedMany in a call, from so many goroutines.
+func pushBatchProbe(name, call string, goroutines int) *probe {
+	setting := fmt.Sprintf("%s %d, %s", call, pushedMany, plural(goroutines, "goroutine"))
+	return &probe{name: "push-batch, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
+		s, err := l.system(ctx, name)
+		if err != nil {
 			return nil, err
 		}
-		s := newSkein(l.redis, 0)
-		return pushed(ctx, l, s, reading{system: skeinName, setting: setting}, func(jobs []job) error {
-			return s.pushMany(ctx, jobs, goroutines)
+		many, ok := s.(batcher)
+		if !ok {
+			return nil, fmt.Errorf("%s has no call that stores many", name)
+		}
+		return pushed(ctx, s, newJobs(l.jobs), reading{system: name, setting: setting}, func(jobs []job) error {
+			return many.pushMany(ctx, jobs, goroutines)
 		})
 	}}
 }
 
-// pushOneProbe pushes jobs one in a call, from so many goroutines.
-func pushOneProbe(name string, goroutines int) *probe {
+// pushOneProbe pushes 1/share of the jobs, one in a call, from so many goroutines.
+func pushOneProbe(name string, goroutines, share int) *probe {
 	setting := plural(goroutines, "goroutine")
 	return &probe{name: "push-one, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
 		s, err := l.system(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		return pushed(ctx, l, s, reading{system: name, setting: setting}, func(jobs []job) error {
+		jobs := newJobs(max(1, l.jobs/share))
+		return pushed(ctx, s, jobs, reading{system: name, setting: setting}, func(jobs []job) error {
 			return each(ctx, goroutines, jobs, s.push)
 		})
 	}}
 }
 
 // pushed measures how fast push stores jobs, and checks that it has.
-func pushed(ctx context.Context, l *lab, s system, row reading, push func([]job) error) ([]reading, error) {
-	jobs := newJobs(l.jobs)
+func pushed(ctx context.Context, s system, jobs []job, row reading, push func([]job) error) ([]reading, error) {
 	start := time.Now()
 	if err := push(jobs); err != nil {
 		return nil, err

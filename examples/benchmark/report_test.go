@@ -119,7 +119,7 @@ func counting(order *[]string, name string, once bool, failAt int) *probe {
 func TestProbesTakeTurns(t *testing.T) {
 	var order []string
 	a, b, c := counting(&order, "a", false, 0), counting(&order, "b", true, 0), counting(&order, "c", false, 0)
-	works := []work{{"one", []*probe{a, b}}, {"two", []*probe{b, c}}}
+	works := []work{{name: "one", probes: []*probe{a, b}}, {name: "two", probes: []*probe{b, c}}}
 	l := &lab{log: io.Discard}
 	measured, err := l.measure(t.Context(), probesOf(works), 3)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestProbesTakeTurns(t *testing.T) {
 
 func TestWhatWasMeasuredBeforeAFailureIsKept(t *testing.T) {
 	var order []string
-	works := []work{{"one", []*probe{counting(&order, "a", false, 0), counting(&order, "b", false, 1)}}}
+	works := []work{{name: "one", probes: []*probe{counting(&order, "a", false, 0), counting(&order, "b", false, 1)}}}
 	l := &lab{log: io.Discard}
 	measured, err := l.measure(t.Context(), probesOf(works), 2)
 	if err == nil || err.Error() != "b: out of order" {

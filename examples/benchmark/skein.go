@@ -2,31 +2,34 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"slices"
-
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/ports"
+	"log/slog"
 )
 
-const (
-	skeinName  = "skein"
-	pushedMany = 500
-)
+const skeinName = "skein"
 
 // skeinSystem is Skein at default options, but for what is set here.
 type skeinSystem struct {
-	store  *redis.Store
+	store  ports.ShardStore
 	queue  *skein.Queue[[]byte]
 	client *skein.Client
 	// prefetch is the server's; 0 is its default.
 	prefetch int
 }
 
-func newSkein(client goredis.UniversalClient, prefetch int) *skeinSystem {
-	store := redis.New(client, redis.Options{})
+// withSkein is Skein with a prefetch, which is 0 for the default.
+func withSkein(prefetch int) opener {
+	return func(ctx context.Context, l *lab) (system, error) {
+		if l.postgres != nil {
+			return newSkeinOnPostgres(l.postgres, prefetch), renewed(ctx, l.postgres, skeinTables)
+		}
+		return newSkein(redis.New(l.redis, redis.Options{}), prefetch), l.flush(ctx)
+	}
+}
+
+func newSkein(store ports.ShardStore, prefetch int) *skeinSystem {
 	return &skeinSystem{
 		store:    store,
 		queue:    skein.NewQueue("bench", skein.QueueOptions[[]byte]{Codec: skein.Raw{}}),
@@ -43,21 +46,13 @@ func (s *skeinSystem) fill(ctx context.Context, jobs []job) error {
 	return s.pushMany(ctx, jobs, 1)
 }
 
-// pushMany stores jobs 500 in a call, from so many goroutines.
 func (s *skeinSystem) pushMany(ctx context.Context, jobs []job, goroutines int) error {
-	size := (len(jobs) + goroutines - 1) / goroutines
-	return concurrently(ctx, slices.Collect(slices.Chunk(jobs, size)), func(ctx context.Context, part []job) error {
-		entries := make([]skein.Entry[[]byte], 0, pushedMany)
-		for chunk := range slices.Chunk(part, pushedMany) {
-			entries = entries[:0]
-			for _, j := range chunk {
-				entries = append(entries, skein.Entry[[]byte]{ID: j.id, Payload: j.payload})
-			}
-			if err := s.queue.PushMany(ctx, s.client, entries); err != nil {
-				return err
-			}
+	return eachChunk(ctx, goroutines, pushedMany, jobs, func(ctx context.Context, chunk []job) error {
+		entries := make([]skein.Entry[[]byte], len(chunk))
+		for i, j := range chunk {
+			entries[i] = skein.Entry[[]byte]{ID: j.id, Payload: j.payload}
 		}
-		return nil
+		return s.queue.PushMany(ctx, s.client, entries)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// system is a queue under test, on the Redis of the lab.
+// system is a queue under test, on the database of the lab.
 type system interface {
 	// push stores one job.
 	push(ctx context.Context, j job) error
@@ -21,6 +21,22 @@ type system interface {
 	// left is how many jobs the store has, queued, claimed or put aside.
 	left(ctx context.Context) (int64, error)
 }
+
+// auditor is a system whose store can be looked through, once its jobs are
+// handled, in a way that takes too long to be part of the measurement.
+type auditor interface {
+	audit(ctx context.Context, handled int) error
+}
+
+// batcher is a system that stores many jobs in one call.
+type batcher interface {
+	system
+	// pushMany stores jobs, pushedMany in a call, from so many goroutines.
+	pushMany(ctx context.Context, jobs []job, goroutines int) error
+}
+
+// pushedMany is how many jobs a batcher stores in a call.
+const pushedMany = 500
 
 // These are how often a store is asked whether it is empty, and how long it may
 // take to be so after the last handler has begun.
@@ -73,7 +89,11 @@ func drain(ctx context.Context, s system, jobs []job) (fromStart, fromFirst time
 	if err := awaitEmpty(ctx, s); err != nil {
 		return 0, 0, err
 	}
-	return time.Since(start), time.Since(first), nil
+	fromStart, fromFirst = time.Since(start), time.Since(first)
+	if a, ok := s.(auditor); ok {
+		err = a.audit(ctx, len(jobs))
+	}
+	return fromStart, fromFirst, err
 }
 
 // concurrently calls do for every part at once, and returns the first error.
@@ -94,10 +114,16 @@ func concurrently[T any](ctx context.Context, parts []T, do func(context.Context
 
 // each calls do for every job, from several goroutines, until one fails.
 func each(ctx context.Context, goroutines int, jobs []job, do func(context.Context, job) error) error {
-	size := (len(jobs) + goroutines - 1) / goroutines
-	return concurrently(ctx, slices.Collect(slices.Chunk(jobs, size)), func(ctx context.Context, part []job) error {
-		for _, j := range part {
-			if err := do(ctx, j); err != nil {
+	return eachChunk(ctx, goroutines, 1, jobs, func(ctx context.Context, one []job) error { return do(ctx, one[0]) })
+}
+
+// eachChunk calls do for every chunk of jobs of a size, from several goroutines,
+// until one fails.
+func eachChunk(ctx context.Context, goroutines, size int, jobs []job, do func(context.Context, []job) error) error {
+	part := (len(jobs) + goroutines - 1) / goroutines
+	return concurrently(ctx, slices.Collect(slices.Chunk(jobs, part)), func(ctx context.Context, part []job) error {
+		for chunk := range slices.Chunk(part, size) {
+			if err := do(ctx, chunk); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,8 @@ const (
 	perSecond = "jobs/s"
 	millis    = "ms"
 	perJob    = "bytes/job"
+	heapMB    = "MB of heaps"
+	indexMB   = "MB of indexes"
 )
 
 // costs reports whether less of a unit is better.
@@ -34,14 +36,15 @@ type probe struct {
 
 // work is what systems are compared at.
 type work struct {
-	name   string
-	probes []*probe
+	name     string
+	probes   []*probe
+	onDemand bool // it takes long, and is done only if it is named
 }
 
 // choose returns the named works, in their own order, or all but those on demand.
 func choose(all []work, names string) ([]work, error) {
 	if names == "" {
-		return slices.DeleteFunc(slices.Clone(all), func(w work) bool { return w.name == hugeBacklog }), nil
+		return slices.DeleteFunc(slices.Clone(all), func(w work) bool { return w.onDemand }), nil
 	}
 	wanted := strings.Split(names, ",")
 	for _, name := range wanted {
@@ -65,30 +68,72 @@ func probesOf(works []work) []*probe {
 	return probes
 }
 
-// allWorks are the works against a rival, which is asynqName, or "" for none.
+// allWorks are the works against a rival: riverName on Postgres, asynqName or "" for
+// none on Redis.
 func allWorks(rival string) []work {
+	if rival == riverName {
+		return postgresWorks()
+	}
+	return redisWorks(rival)
+}
+
+func redisWorks(rival string) []work {
 	beside := func(probes ...*probe) []*probe {
 		if rival == asynqName {
 			return probes
 		}
 		return nil
 	}
+	const call = "PushMany of"
 	handled := beside(handleAsynq(5), handleAsynq(10), handleAsynq(50))
-	fromTen := pushOneProbe(asynqName, fillers)
+	fromTen := pushOneProbe(asynqName, fillers, 1)
 	return []work{
-		{"handle", with(handled, handleSkein("5 lanes", 0))},
-		{"handle-prefetch1", with(handled, handleSkein("5 lanes, Prefetch 1", 1))},
-		{"push-batch", with(beside(fromTen), pushBatchProbe(1), pushBatchProbe(fillers))},
-		{"push-one", interleave(
-			[]*probe{pushOneProbe(skeinName, 1), pushOneProbe(skeinName, fillers)},
-			beside(pushOneProbe(asynqName, 1), fromTen))},
-		{"latency", with(beside(latencyAsynq()), latencySkein())},
-		{"memory", with(beside(memoryProbe(asynqName)), memoryProbe(skeinName))},
-		{"merge", with(beside(mergeProbe(asynqName)), mergeProbe(skeinName))},
-		{"hot-shard", with(handled, hotShard())},
-		{"backlog", []*probe{backlogProbe(10_000), backlogProbe(1_000_000)}},
-		{hugeBacklog, []*probe{backlogProbe(10_000), backlogProbe(10_000_000)}},
-		{"ceiling", ceilingProbes()},
+		{name: "handle", probes: with(handled, handleSkein("5 lanes", 0))},
+		{name: "handle-prefetch1", probes: with(handled, handleSkein("5 lanes, Prefetch 1", 1))},
+		{name: "push-batch", probes: with(beside(fromTen), pushBatchProbe(skeinName, call, 1), pushBatchProbe(skeinName, call, fillers))},
+		{name: "push-one", probes: interleave(
+			[]*probe{pushOneProbe(skeinName, 1, 1), pushOneProbe(skeinName, fillers, 1)},
+			beside(pushOneProbe(asynqName, 1, 1), fromTen))},
+		{name: "latency", probes: with(beside(latencyAsynq()), latencySkein(skeinSamples))},
+		{name: "memory", probes: with(beside(memoryProbe(asynqName)), memoryProbe(skeinName))},
+		{name: "merge", probes: with(beside(mergeProbe(asynqName)), mergeProbe(skeinName))},
+		{name: "hot-shard", probes: with(handled, hotShard())},
+		{name: "backlog", probes: []*probe{backlogOf(10_000), backlogOf(1_000_000)}},
+		{name: "backlog-huge", probes: []*probe{backlogOf(10_000), backlogOf(10_000_000)}, onDemand: true},
+		{name: "ceiling", probes: ceilingProbes()},
+	}
+}
+
+// one is the share of the jobs that works take which commit each by itself.
+const one = 20
+
+// postgresWorks are those on Postgres, where the rival is River or, at one job a
+// turn, the least that would do.
+func postgresWorks() []work {
+	const call = "calls of"
+	from := func(name string) []*probe {
+		return []*probe{pushOneProbe(name, 1, one), pushOneProbe(name, fillers, one)}
+	}
+	many := func(name string) []*probe {
+		return []*probe{pushBatchProbe(name, call, 1), pushBatchProbe(name, call, fillers)}
+	}
+	return []work{
+		{name: "handle", probes: []*probe{
+			handleSkein("5 lanes", 0),
+			handleProbe(riverName, riverBench.String(), 1, withRiver(riverBench)),
+			handleProbe(riverName, riverDefaults.String(), one, withRiver(riverDefaults)),
+		}},
+		{name: "handle-one", probes: []*probe{
+			handleProbe(skeinName, "5 lanes, Prefetch 1", one, withSkein(1)),
+			handleProbe(bareName, plural(bareConnections, "connection"), one, withBare),
+		}},
+		{name: "push-batch", probes: interleave(many(skeinName), many(riverName))},
+		{name: "push-one", probes: interleave(from(skeinName), from(riverName))},
+		{name: "latency", probes: []*probe{latencySkein(postgresSamples), latencyRiver()}},
+		{name: "backlog", probes: []*probe{backlogTimes(1), backlogTimes(5)}},
+		{name: "snapshot", probes: []*probe{snapshotProbe()}, onDemand: true},
+		{name: "churn", probes: []*probe{churnProbe(false)}, onDemand: true},
+		{name: "churn-snapshot", probes: []*probe{churnProbe(true)}, onDemand: true},
 	}
 }
 

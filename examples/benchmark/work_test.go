@@ -8,18 +8,24 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	const normal = "handle handle-prefetch1 push-batch push-one latency memory merge hot-shard backlog ceiling"
+	const (
+		onRedis    = "handle handle-prefetch1 push-batch push-one latency memory merge hot-shard backlog ceiling"
+		onPostgres = "handle handle-one push-batch push-one latency backlog"
+	)
 	tests := []struct {
-		name, wanted, want string
+		name, rival, wanted, want string
 	}{
-		{"all but the one on demand", "", normal},
-		{"some, in their own order", "memory,handle", "handle memory"},
-		{"the one on demand", hugeBacklog, hugeBacklog},
-		{"an unknown one", "handle,fly", `there is no work "fly"`},
+		{"all but the one on demand", asynqName, "", onRedis},
+		{"some, in their own order", asynqName, "memory,handle", "handle memory"},
+		{"the one on demand", asynqName, "backlog-huge", "backlog-huge"},
+		{"an unknown one", asynqName, "handle,fly", `there is no work "fly"`},
+		{"all but those on demand, on Postgres", riverName, "", onPostgres},
+		{"one on demand, on Postgres", riverName, "churn", "churn"},
+		{"one that only Redis has", riverName, "memory", `there is no work "memory"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			works, err := choose(allWorks(asynqName), tt.wanted)
+			works, err := choose(allWorks(tt.rival), tt.wanted)
 			var names []string
 			for _, w := range works {
 				names = append(names, w.name)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+)
+
+// postgresConnections is how many the systems may open: enough for ten writers or
+// five lanes, and what listens and renews beside them.
+const postgresConnections = 20
+
+// Each system's tables are in a schema of their own.
+const (
+	riverSchema = "river"
+	bareSchema  = "bare"
+)
+
+// openPostgres makes a lab of a Postgres database that must have no tables: those
+// of the systems are made anew before every measurement, and dropped at the end.
+// Without a URL it starts a server.
+func openPostgres(ctx context.Context, url string, jobs int, log io.Writer) (*lab, error) {
+	stop := func() error { return nil }
+	if url == "" {
+		var err error
+		if url, stop, err = startPostgres(ctx); err != nil {
+			return nil, err
+		}
+	}
+	pool, err := emptyPostgres(ctx, url)
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return &lab{postgres: pool, jobs: jobs, log: log, close: func() error {
+		err := dropTables(context.WithoutCancel(ctx), pool)
+		pool.Close()
+		return errors.Join(err, stop())
+	}}, nil
+}
+
+func emptyPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = postgresConnections
+	// DROP says what it finds missing.
+	config.ConnConfig.RuntimeParams["client_min_messages"] = "warning"
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuse(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
+// refuse is an error if a database has tables, or settings that would give an
+// advantage no user should want.
+func refuse(ctx context.Context, pool *pgxpool.Pool) error {
+	var tables int
+	var unsafe string
+	err := pool.QueryRow(ctx, `SELECT
+  (SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')),
+  (SELECT coalesce(string_agg(name, ', '), '') FROM pg_settings
+    WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') AND setting <> 'on')`).Scan(&tables, &unsafe)
+	switch {
+	case err != nil:
+	case tables > 0:
+		err = fmt.Errorf("database %s has %d tables; give one that is empty, since the benchmark drops schemas",
+			pool.Config().ConnConfig.Database, tables)
+	case unsafe != "":
+		err = fmt.Errorf("the server has %s not on; such figures would mean nothing", unsafe)
+	}
+	return err
+}
+
+// renewed drops all tables and has make make a system's, on new connections and
+// with a checkpoint behind it.
+func renewed(ctx context.Context, pool *pgxpool.Pool, make func(context.Context, *pgxpool.Pool) error) error {
+	pool.Reset()
+	if err := dropTables(ctx, pool); err != nil {
+		return err
+	}
+	if err := make(ctx, pool); err != nil {
+		return err
+	}
+	_, err := pool.Exec(ctx, "CHECKPOINT")
+	return err
+}
+
+func dropTables(ctx context.Context, pool *pgxpool.Pool) error {
+	var b pgx.Batch
+	for _, schema := range []string{postgres.DefaultSchema, riverSchema, bareSchema} {
+		b.Queue("DROP SCHEMA IF EXISTS " + schema + " CASCADE")
+	}
+	return pool.SendBatch(ctx, &b).Close()
+}
+
+// vacuum does to the whole database what autovacuum would.
+func vacuum(ctx context.Context, pool *pgxpool.Pool) error {
+	_, err := pool.Exec(ctx, "VACUUM (ANALYZE)")
+	return err
+}

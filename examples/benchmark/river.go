@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+const riverName = "river"
+
+// riverFilled is how many jobs River is filled with in a call, as its own bench
+// command does.
+const riverFilled = 5_000
+
+// silent is the log of what is not of interest here.
+var silent = slog.New(slog.DiscardHandler)
+
+// riverSetting is how River is configured. Durations of 0 are its defaults.
+type riverSetting struct {
+	workers             int
+	cooldown, fetchPoll time.Duration
+}
+
+var (
+	// riverDefaults has the number of workers of River's documentation: that
+	// setting has no default.
+	riverDefaults = riverSetting{workers: 100}
+	// riverBench is what River's own bench command runs with.
+	riverBench = riverSetting{workers: 2_000, cooldown: 2 * time.Millisecond, fetchPoll: 20 * time.Millisecond}
+)
+
+func (s riverSetting) String() string {
+	if s.cooldown == 0 {
+		return fmt.Sprintf("%d workers, defaults", s.workers)
+	}
+	return fmt.Sprintf("%d workers, fetches %v apart", s.workers, s.cooldown)
+}
+
+// riverArgs are a job's arguments, which River keeps as JSON. It numbers jobs by
+// itself, so that the id is one of them.
+type riverArgs struct {
+	ID      string `json:"id"`
+	Payload string `json:"payload"`
+}
+
+// Kind implements river.JobArgs.
+func (riverArgs) Kind() string { return "bench" }
+
+func argsOf(j job) riverArgs { return riverArgs{ID: j.id, Payload: string(j.payload)} }
+
+// riverSystem is River at default options, but for its setting.
+type riverSystem struct {
+	pool    *pgxpool.Pool
+	client  *river.Client[pgx.Tx] // inserts only
+	setting riverSetting
+}
+
+// withRiver is River with a setting.
+func withRiver(setting riverSetting) opener {
+	return func(ctx context.Context, l *lab) (system, error) {
+		if err := renewed(ctx, l.postgres, riverTables); err != nil {
+			return nil, err
+		}
+		client, err := river.NewClient(riverpgxv5.New(l.postgres), &river.Config{Schema: riverSchema, Logger: silent})
+		return &riverSystem{pool: l.postgres, client: client, setting: setting}, err
+	}
+}
+
+// riverTables makes River's tables.
+func riverTables(ctx context.Context, pool *pgxpool.Pool) error {
+	if _, err := pool.Exec(ctx, "CREATE SCHEMA "+riverSchema); err != nil {
+		return err
+	}
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: riverSchema, Logger: silent})
+	if err != nil {
+		return err
+	}
+	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	return err
+}
+
+func (s *riverSystem) push(ctx context.Context, j job) error {
+	_, err := s.client.Insert(ctx, argsOf(j), nil)
+	return err
+}
+
+func (s *riverSystem) fill(ctx context.Context, jobs []job) error {
+	return eachChunk(ctx, 1, riverFilled, jobs, s.insertMany)
+}
+
+func (s *riverSystem) pushMany(ctx context.Context, jobs []job, goroutines int) error {
+	return eachChunk(ctx, goroutines, pushedMany, jobs, s.insertMany)
+}
+
+// insertMany stores jobs by COPY, which is River's fastest way.
+func (s *riverSystem) insertMany(ctx context.Context, jobs []job) error {
+	params := make([]river.InsertManyParams, len(jobs))
+	for i, j := range jobs {
+		params[i].Args = argsOf(j)
+	}
+	_, err := s.client.InsertManyFast(ctx, params)
+	return err
+}
+
+func (s *riverSystem) serve(ctx context.Context, handle func([]byte)) (func() error, error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(func(_ context.Context, j *river.Job[riverArgs]) error {
+		handle([]byte(j.Args.Payload))
+		return nil
+	}))
+	client, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{
+		Schema: riverSchema, Logger: silent, Workers: workers,
+		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.setting.workers}},
+		FetchCooldown: s.setting.cooldown, FetchPollInterval: s.setting.fetchPoll,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Start(ctx); err != nil {
+		return nil, err
+	}
+	return func() error { return client.Stop(context.WithoutCancel(ctx)) }, nil
+}
+
+// left counts jobs in all states but completed. They are named, so that Postgres
+// finds them by River's index.
+func (s *riverSystem) left(ctx context.Context) (int64, error) {
+	var n int64
+	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM river.river_job
+WHERE state IN ('available', 'running', 'retryable', 'scheduled', 'pending', 'cancelled', 'discarded')`).Scan(&n)
+	return n, err
+}
+
+// audit checks that River has kept each job as completed.
+func (s *riverSystem) audit(ctx context.Context, handled int) error {
+	var n int
+	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM river.river_job WHERE state = 'completed'`).Scan(&n)
+	if err == nil && n != handled {
+		err = fmt.Errorf("%d jobs are completed instead of %d", n, handled)
+	}
+	return err
+}
