@@ -52,9 +52,15 @@ func keepExtras(store ports.ShardStore, r *relay) ports.ShardStore {
 	return r
 }
 
-func TestDisturbedMemory(t *testing.T) { RunDisturbed(t, unreliable(memoryStore, 20)) }
+func TestDisturbedMemory(t *testing.T) {
+	t.Parallel()
+	RunDisturbed(t, unreliable(memoryStore, 20))
+}
 
-func TestDisturbedModel(t *testing.T) { RunDisturbed(t, unreliable(modelStore, 20)) }
+func TestDisturbedModel(t *testing.T) {
+	t.Parallel()
+	RunDisturbed(t, unreliable(modelStore, 20))
+}
 
 // What a broken store breaks is seen although its calls are repeated.
 func TestDisturbanceHidesNoFault(t *testing.T) {
