@@ -64,7 +64,9 @@ func TestRepeatable(t *testing.T) {
 		{"disk full", pgError("53100", "ERROR"), false, false},
 		{"ended context", context.Canceled, false, false},
 		{"refused by us", ports.ErrStaleTurn, false, false},
-		{"a reply without sense", readError{io.EOF}, false, false},
+		{"too many connections", pgError("53300", "FATAL"), true, true},
+		{"never connected", &pgconn.ConnectError{Config: &pgconn.Config{}}, true, true},
+		{"arguments that can't be sent", errors.New("failed to encode"), false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

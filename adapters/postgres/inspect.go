@@ -19,7 +19,7 @@ func (s *Store) look(ctx context.Context, queue string) error {
 func eachRow(rows pgx.Rows, read func() error) error {
 	for rows.Next() {
 		if err := read(); err != nil {
-			return readError{err}
+			return err
 		}
 	}
 	return nil

@@ -81,20 +81,31 @@ func positions(list []routed) []int {
 const pushCall = `SELECT status, now, coalesce(index, -1), coalesce(due, 0) FROM {schema}.push($1, $2, $3, $4, $5::smallint, $6,
   $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
-// pushSome pushes entries in one exchange and one transaction: by one statement,
-// or one for each time that an id comes if the rule must meet it each time.
+// pushSome pushes entries in one exchange and one transaction.
 func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []routed) (core.Instant, error) {
-	var (
-		now   core.Instant
-		moved []due
-	)
 	statements := pushStatements(r, list)
-	err := s.call(ctx, ifRefused, func(ctx context.Context) error {
+	push := s.pushAll
+	if len(statements) == 1 && len(statements[0].ids) == 1 && len(statements[0].more.ids) == 0 {
+		push = s.pushOne
+	}
+	now, moved, err := push(ctx, r, statements)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range moved {
+		s.wake(core.Shard{Queue: r.Queue, Index: d.index}, d.at)
+	}
+	return now, nil
+}
+
+// pushAll makes the statements' calls.
+func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (now core.Instant, moved []due, err error) {
+	read := func(rows pgx.Rows) (err error) {
+		now, moved, err = readPush(rows, r.Queue, moved)
+		return err
+	}
+	err = s.call(ctx, ifRefused, func(ctx context.Context) error {
 		moved = moved[:0]
-		read := func(rows pgx.Rows) (err error) {
-			now, moved, err = readPush(rows, r.Queue, moved)
-			return err
-		}
 		if len(statements) == 1 {
 			rows, err := s.pool.Query(ctx, s.sql(pushCall), statements[0].args(s, r)...)
 			if err != nil {
@@ -109,13 +120,7 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []route
 		}
 		return s.pool.SendBatch(ctx, &batch).Close()
 	})
-	if err != nil {
-		return 0, err
-	}
-	for _, d := range moved {
-		s.wake(core.Shard{Queue: r.Queue, Index: d.index}, d.at)
-	}
-	return now, nil
+	return now, moved, err
 }
 
 // due is the earliest job of a shard that a push made or moved.

@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,9 +79,16 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refusals are the errors after which nothing was committed and a repeat may
-// succeed: serialization failure, deadlock, lock not available.
-var refusals = map[string]bool{"40001": true, "40P01": true, "55P03": true}
+// refused reports whether an error of the server means that nothing was committed
+// and a repeat may succeed: serialization failure, deadlock, lock not available, no
+// connection left.
+func refused(e *pgconn.PgError) bool {
+	switch e.Code {
+	case "40001", "40P01", "55P03", tooManyConnections:
+		return true
+	}
+	return ended(e)
+}
 
 // repeatable reports whether a failed call may be made again.
 func repeatable(err error, mode repeat) bool {
@@ -87,10 +97,16 @@ func repeatable(err error, mode repeat) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return refusals[pg.Code] || ended(pg) || mode == always && class(pg) == "08"
+		return refused(pg) || mode == always && class(pg) == "08"
 	}
-	var read readError
-	return !errors.As(err, &read) && (mode == always || pgconn.SafeToRetry(err))
+	var connecting *pgconn.ConnectError
+	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) || mode == always && lost(err)
+}
+
+// lost reports whether the connection broke.
+func lost(err error) bool {
+	var network net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
 }
 
 // ended reports whether the server ended the session on an operator's or its own
@@ -101,13 +117,12 @@ func ended(e *pgconn.PgError) bool {
 
 const queryCanceled = "57014"
 
-// readError is a reply that can't be understood, which no repeat mends.
-type readError struct{ error }
+var errNoRow = errors.New("the reply has no row")
 
 // readOne scans the only row of a reply.
 func readOne(rows pgx.Rows, into ...any) error {
 	if !rows.Next() {
-		return errors.Join(rows.Err(), readError{errors.New("the reply has no row")})
+		return cmp.Or(rows.Err(), errNoRow)
 	}
 	return rows.Scan(into...)
 }

@@ -31,7 +31,7 @@ func (s *Store) ready(ctx context.Context) error {
 	}
 	var there int
 	err := attempt(ctx, always, func(ctx context.Context) error {
-		err := s.pool.QueryRow(ctx, s.sql(`SELECT max(version) FROM {schema}.migrations`)).Scan(&there)
+		err := s.pool.QueryRow(ctx, s.sql(`SELECT coalesce(max(version), 0) FROM {schema}.migrations`)).Scan(&there)
 		if missing(err) {
 			return s.unfit(0)
 		}

@@ -29,7 +29,8 @@ CREATE FUNCTION {schema}.push(p_queue text, p_shards int, p_generation bigint, p
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
   x_index int[], x_ids text[], x_scores double precision[], x_data bytea[], x_meta bytea[])
 RETURNS TABLE (status smallint, now bigint, index int, due bigint) LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '500ms' AS {$}
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET lock_timeout = '500ms' AS {$}
 #variable_conflict use_column
 DECLARE
   v_base int;

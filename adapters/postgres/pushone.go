@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// pushOneSQL is what the function push does, for one entry: as a statement of its
+// own it costs the server half as much. It gives a row with the time and, if there
+// is a new job or one whose time the rule may have moved, its PerformAt; none if
+// the queue is not as the caller believes.
+//
+//	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule, $6 its limit in µs,
+//	$7 the shard's index, $8 the id, $9 its PerformAt or -1, $10 else its delay,
+//	$11 score, $12 data, $13 meta
+const pushOneSQL = `
+WITH q AS MATERIALIZED (
+  SELECT q.id * 16384 + $7::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
+  WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint
+), put AS (
+  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, meta, error)
+  SELECT q.shard, $8::text, CASE WHEN $9::bigint >= 0 THEN $9 ELSE {schema}.later(q.now, $10::bigint) END, q.now, -1, 0,
+    false, $11::double precision, $12::bytea, $13::bytea, ''
+  FROM q
+  ON CONFLICT (shard, id) DO UPDATE SET
+    prior = j.retry_count,
+    perform_at = CASE WHEN $5::smallint = 0 OR j.retry_count >= 0 THEN j.perform_at ELSE
+      {schema}.pushed_at($5, $6::bigint, j.perform_at, excluded.perform_at, least(j.first_push, excluded.first_push)) END,
+    first_push = least(j.first_push, excluded.first_push),
+    more = j.more OR j.data <> excluded.data,
+    score = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.score ELSE j.score END,
+    meta = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.meta ELSE j.meta END
+  RETURNING shard, CASE WHEN prior IS NULL OR $5 <> 0 THEN perform_at END AS due, prior, more AND data <> $12 AS another
+), counted AS (
+  INSERT INTO {schema}.tallies (shard, fresh, retries, dead, processed, failed)
+  SELECT shard, 1, 0, 0, 0, 0 FROM put WHERE prior IS NULL
+), added AS (
+  INSERT INTO {schema}.payloads AS p (shard, id, digest, score, data, meta)
+  SELECT shard, $8, sha256($12), $11, $12, $13 FROM put WHERE another
+  ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
+  WHERE excluded.score < p.score
+), noted AS (
+  INSERT INTO {schema}.inbox (shard, kind, perform_at)
+  SELECT put.shard, 'e', put.due FROM put, q
+  WHERE put.due < q.now - 500000 OR put.due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = put.shard)
+)
+SELECT q.now, coalesce(put.due, -1) FROM q LEFT JOIN put ON true`
+
+// pushOne makes the only statement's push, of a single entry.
+func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (now core.Instant, moved []due, err error) {
+	st := statements[0]
+	found, at := false, due{index: int(st.index[0])}
+	fixed, delay := int64(notFixed), int64(0)
+	if st.at != nil {
+		fixed, delay = st.at[0], st.delay[0]
+	}
+	err = s.query(ctx, ifRefused, func(rows pgx.Rows) error {
+		if found = rows.Next(); !found {
+			return nil
+		}
+		return rows.Scan(&now, &at.at)
+	}, pushOneSQL, r.Queue, int32(r.Shards), r.Generation, s.now(), int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
+		st.index[0], st.ids[0], fixed, delay, st.scores[0], st.data[0], st.meta[0])
+	if err == nil && !found {
+		err = s.misinformed(ctx, r.Queue)
+	}
+	if err == nil && at.at >= 0 {
+		moved = []due{at}
+	}
+	return now, moved, err
+}
+
+// misinformed is why a queue is not as a push believes.
+func (s *Store) misinformed(ctx context.Context, queue string) error {
+	var st status
+	err := s.query(ctx, always, func(rows pgx.Rows) error { return readOne(rows, &st) }, `SELECT {schema}.no_shard($1)`, queue)
+	if err != nil {
+		return err
+	}
+	if st != unknownQueue {
+		st = layoutMismatch
+	}
+	return st.err(core.Shard{Queue: queue})
+}
