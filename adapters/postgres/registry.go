@@ -158,7 +158,7 @@ WITH q AS MATERIALIZED (
   WHERE s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
   ORDER BY s.id FOR UPDATE OF s
 ), changed AS (
-  UPDATE {schema}.shards s SET paused = $2 FROM locked l WHERE s.id = l.id AND s.paused <> $2
+  UPDATE {schema}.shards s SET paused = $2 WHERE s.id = ANY (ARRAY(SELECT id FROM locked)) AND s.paused <> $2
 )
 SELECT count(*) FROM locked`
 

@@ -14,7 +14,7 @@ CREATE TYPE {schema}.step AS (
 -- Makes queued jobs due: those named, or for NULL the last by time, at most so many.
 CREATE FUNCTION {schema}.step_expedite(p_queue text, p_index int, p_now bigint, p_ids text[], p_limit int)
 RETURNS {schema}.step LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   l record;
   r {schema}.step;
@@ -24,15 +24,17 @@ BEGIN
   IF l.status <> 0 THEN
     RETURN r;
   END IF;
+  -- The ids alone choose the rows, or the planner may walk through all that are not due.
   WITH locked AS MATERIALIZED (
-    SELECT j.id FROM {schema}.jobs j
-    WHERE j.shard = l.shard AND j.perform_at > l.now AND j.id = ANY (coalesce(p_ids, ARRAY(
+    SELECT j.id, j.perform_at FROM {schema}.jobs j
+    WHERE j.shard = l.shard AND j.id = ANY (coalesce(p_ids, ARRAY(
       SELECT j.id FROM {schema}.jobs j
       WHERE j.shard = l.shard AND j.perform_at > l.now
       ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit)))
     ORDER BY j.id FOR UPDATE
   )
-  UPDATE {schema}.jobs j SET perform_at = l.now FROM locked WHERE j.shard = l.shard AND j.id = locked.id;
+  UPDATE {schema}.jobs j SET perform_at = l.now
+  WHERE j.shard = l.shard AND j.id = ANY (ARRAY(SELECT id FROM locked WHERE perform_at > l.now));
   GET DIAGNOSTICS r.handled = ROW_COUNT;
   r.more := p_ids IS NULL AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = l.shard AND j.perform_at > l.now);
   IF r.handled > 0 THEN
@@ -47,7 +49,7 @@ END {$};
 -- NULL p_error deleted.
 CREATE FUNCTION {schema}.step_remove(p_queue text, p_index int, p_now bigint, p_ids text[], p_limit int, p_error text)
 RETURNS {schema}.step LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   l record;
   r {schema}.step;
@@ -83,7 +85,7 @@ END {$};
 -- to it.
 CREATE FUNCTION {schema}.step_cancel(p_queue text, p_index int, p_now bigint, p_ids text[], p_drop boolean)
 RETURNS {schema}.step LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   l record;
   r {schema}.step;
@@ -98,7 +100,7 @@ BEGIN
     WHERE c.shard = l.shard AND c.id = ANY (p_ids) AND c.cancel_drop IS DISTINCT FROM p_drop
     ORDER BY c.id FOR UPDATE SKIP LOCKED
   )
-  UPDATE {schema}.claimed c SET cancel_drop = p_drop FROM locked WHERE c.shard = l.shard AND c.id = locked.id;
+  UPDATE {schema}.claimed c SET cancel_drop = p_drop WHERE c.shard = l.shard AND c.id = ANY (ARRAY(SELECT id FROM locked));
   GET DIAGNOSTICS r.handled = ROW_COUNT;
   RETURN r;
 END {$};
@@ -109,7 +111,7 @@ END {$};
 CREATE FUNCTION {schema}.step_exhume(p_queue text, p_index int, p_now bigint, p_whole text[], p_ids text[], p_data bytea[],
   p_before bigint, p_limit int, p_revive boolean)
 RETURNS {schema}.step LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   l record;
   r {schema}.step;
@@ -163,7 +165,7 @@ END {$};
 -- score stays.
 CREATE FUNCTION {schema}.step_edit(p_queue text, p_index int, p_now bigint, p_id text, p_old bytea, p_new bytea)
 RETURNS {schema}.step LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   l record;
   r {schema}.step;

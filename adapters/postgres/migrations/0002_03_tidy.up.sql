@@ -2,7 +2,7 @@
 -- and again while no server runs: of each shard of a queue that has more than a few, at most
 -- so many, unless its row is locked. Transactions still open keep tallied from passing them.
 CREATE FUNCTION {schema}.tidy(p_queue text) RETURNS void LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   c_few  CONSTANT int := 1000;
   c_most CONSTANT int := 10000;
