@@ -147,7 +147,9 @@ BEGIN
   )
   SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries, coalesce(sum(dead), 0) AS dead,
     coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed,
-    CASE WHEN count(*) < c_most THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE max(tx) END AS tallied
+    -- An open transaction may still bring older ones. xid8 has no max before 15.
+    CASE WHEN count(*) < c_most OR max(tx::text::bigint)::text::xid8 > pg_snapshot_xmin(pg_current_snapshot())
+      THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE max(tx::text::bigint)::text::xid8 END AS tallied
   INTO v_new FROM gone;
   UPDATE {schema}.shards SET
     last = p_last, ttl = p_ttl, expires = p_expires, renewed = p_now, floor = p_floor, rescan = p_rescan,
