@@ -56,11 +56,6 @@ func (l *lab) system(ctx context.Context, name string) (system, error) {
 	return withSkein(0)(ctx, l)
 }
 
-// byName is the opener of system.
-func byName(name string) opener {
-	return func(ctx context.Context, l *lab) (system, error) { return l.system(ctx, name) }
-}
-
 // results are the readings of each row, in the order in which they came.
 type results struct {
 	rows   []reading // without values
