@@ -45,7 +45,8 @@
 // Handlers run at least once: after a crash, jobs whose end the store has not
 // heard of run again. A process that was paused past its lease can overlap with
 // its successor until it notices. It can settle nothing then, and Fence gives a
-// token by which others can refuse its writes.
+// token by which others can refuse its writes. What a handler writes in the
+// transaction in which it calls Settle happens exactly once.
 //
 // # Stores
 //
