@@ -26,7 +26,7 @@ local function first(e, n)
       all[#all + 1] = p
     end
   end
-  table.sort(all, lower)
+  if not job.many or #job.list > 0 then table.sort(all, lower) end
   for i = #all, n + 1, -1 do all[i] = nil end
   return all, total
 end
