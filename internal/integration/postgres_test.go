@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
@@ -21,16 +22,38 @@ func TestPostgresConformance(t *testing.T) {
 }
 
 // schemas gives backends schemas of their own, and used ones again once they are
-// emptied: so the server's sessions need not plan anew for each of hundreds.
+// emptied: so the server's sessions need not plan anew for each of hundreds. Each
+// table that is made has a session look through all its plans, so those that
+// make tables have none, and the others do not grow old.
 type schemas struct {
-	t    testing.TB
-	pool *pgxpool.Pool
+	t     testing.TB
+	pool  *pgxpool.Pool
+	maker *pgxpool.Pool
 
 	mu   sync.Mutex
 	free []string
 }
 
-func newSchemas(t testing.TB, pool *pgxpool.Pool) *schemas { return &schemas{t: t, pool: pool} }
+func newSchemas(t testing.TB, pool *pgxpool.Pool) *schemas {
+	return &schemas{
+		t:     t,
+		pool:  poolLike(t, pool, func(c *pgxpool.Config) { c.MaxConnLifetime = 3 * time.Second }),
+		maker: poolLike(t, pool, func(c *pgxpool.Config) { c.AfterRelease = func(*pgx.Conn) bool { return false } }),
+	}
+}
+
+// poolLike is another pool on a pool's server.
+func poolLike(t testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) *pgxpool.Pool {
+	t.Helper()
+	config := pool.Config()
+	change(config)
+	other, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	return other
+}
 
 // factory is a conformance.Factory.
 func (s *schemas) factory(t testing.TB, clock func() time.Time) func() ports.ShardStore {
@@ -47,8 +70,8 @@ func (s *schemas) take() string {
 		s.free = s.free[:last]
 		return schema
 	}
-	schema := testservers.Schema(s.t, s.pool)
-	if err := postgres.Migrate(context.Background(), s.pool, postgres.MigrateOptions{Schema: schema}); err != nil {
+	schema := testservers.Schema(s.t, s.maker)
+	if err := postgres.Migrate(context.Background(), s.maker, postgres.MigrateOptions{Schema: schema}); err != nil {
 		s.t.Fatal(err)
 	}
 	return schema
