@@ -33,7 +33,7 @@ func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
 	schema := testservers.Schema(t, testservers.Postgres(t))
 	args := []string{
 		"-store", withSearchPath(t, testservers.PostgresURL(t), schema), "-schema", schema,
-		"-transfers", strconv.Itoa(1000 + 500*kills), "-ttl", "300ms", "-think", "20ms",
+		"-transfers", strconv.Itoa(1000 + 100*kills), "-ttl", "300ms", "-think", "20ms",
 	}
 	for n := range kills {
 		process := exec.CommandContext(t.Context(), program, args...)

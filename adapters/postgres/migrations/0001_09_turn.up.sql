@@ -1,8 +1,8 @@
 -- The turn.
 
--- Takes the inbox and carries out settlements, and merges what comes back. The counts are
+-- Takes at most p_inbox rows of the inbox and carries out settlements, and merges what comes back. The counts are
 -- changes; early is how far claims must go back for it, and rest whether the inbox holds more.
-CREATE FUNCTION {schema}.settle_turn(p_shard int, p_merged xid8, p_now bigint,
+CREATE FUNCTION {schema}.settle_turn(p_shard int, p_merged xid8, p_inbox int, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
   p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   x_place int[], x_position int[], x_disposition smallint[],
@@ -16,7 +16,7 @@ DECLARE
 BEGIN
   fresh := 0; retries := 0; dead := 0; processed := 0; failed := 0; rest := false;
   IF p_merged IS NOT NULL THEN
-    SELECT i.jobs, i.dead, i.early, i.rest INTO v_jobs, v_dead, early, rest FROM {schema}.take_inbox(p_shard, p_merged, 5000) i;
+    SELECT i.jobs, i.dead, i.early, i.rest INTO v_jobs, v_dead, early, rest FROM {schema}.take_inbox(p_shard, p_merged, p_inbox) i;
   END IF;
   IF p_ids IS NOT NULL THEN
     v := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_flags,
@@ -137,7 +137,8 @@ BEGIN
     RETURN;
   END IF;
 
-  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, v_now, p_ids, p_tokens, p_numbers, p_flags,
+  -- A merge must end well before the holder gives the turn up, at a third of the TTL.
+  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, greatest(100, least(5000, p_ttl / 600))::int, v_now, p_ids, p_tokens, p_numbers, p_flags,
     p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
   v_floor := least(t.floor, v_settled.early, v_now - 1000000);
   v_fresh := v_settled.fresh; v_retries := v_settled.retries;
