@@ -10,14 +10,17 @@ import (
 	"syscall"
 )
 
-// unprivileged has a command run as postgres if this process is root's, which
-// Postgres refuses to be, and gives that account the directory.
+// unprivileged has a command run as postgres or nobody if this process is root's,
+// which Postgres refuses to be, and gives that account the directory.
 func unprivileged(cmd *exec.Cmd, dir string) error {
 	cmd.Dir = dir
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	account, err := user.Lookup("postgres")
+	if err != nil {
+		account, err = user.Lookup("nobody")
+	}
 	if err != nil {
 		return err
 	}
