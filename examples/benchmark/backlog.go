@@ -36,6 +36,7 @@ func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
 			if err != nil {
 				return nil, err
 			}
+			l.noteTurns(s)
 			handled, took = handled+size, took+d
 		}
 		return []reading{{system: skeinName, setting: setting, unit: perSecond, value: rate(handled, took)}}, nil

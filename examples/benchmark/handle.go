@@ -38,11 +38,16 @@ func handle(ctx context.Context, l *lab, s system, jobs []job, row reading) ([]r
 	if err != nil {
 		return nil, err
 	}
+	l.noteTurns(s)
+	row.unit, row.value = perSecond, rate(len(jobs), took)
+	return []reading{row}, nil
+}
+
+// noteTurns logs how many jobs a turn has claimed, if the system counts that.
+func (l *lab) noteTurns(s system) {
 	if n, ok := s.(interface{ perTurn() float64 }); ok {
 		fmt.Fprintf(l.log, "    %.1f jobs in a turn\n", n.perTurn())
 	}
-	row.unit, row.value = perSecond, rate(len(jobs), took)
-	return []reading{row}, nil
 }
 
 // stored stores jobs, and leaves the database as it is when they have been there

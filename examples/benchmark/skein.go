@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
+	"log/slog"
+
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/ports"
-	"log/slog"
 )
 
 const skeinName = "skein"
