@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -9,10 +10,34 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// pushNewSQL is what pushOneSQL does, for an id that has no queued job and a time
+// that claims have not gone past: it costs the server less still. Its PerformAt is
+// -1 if it did nothing, since the entry is another.
+//
+//	$1 the queue, $2 its shards, $3 its generation, $4 now,
+//	$5 the shard's index, $6 the id, $7 its PerformAt or -1, $8 else its delay,
+//	$9 score, $10 data, $11 meta
+const pushNewSQL = `
+WITH q AS MATERIALIZED (
+  SELECT q.shard, q.now, CASE WHEN $7::bigint >= 0 THEN $7 ELSE {schema}.later(q.now, $8::bigint) END AS due
+  FROM (
+    SELECT q.id * 16384 + $5::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
+    WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint OFFSET 0
+  ) q
+), put AS (
+  INSERT INTO {schema}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, meta, error)
+  SELECT q.shard, $6::text, q.due, q.now, -1, 0, false, $9::double precision, $10::bytea, $11::bytea, '' FROM q
+  WHERE q.due >= q.now - 500000 AND q.due >= (SELECT l.floor FROM {schema}.leases l WHERE l.shard = q.shard)
+  ON CONFLICT (shard, id) DO NOTHING RETURNING shard, perform_at
+), counted AS (
+  INSERT INTO {schema}.tallies (shard, fresh, retries, dead, processed, failed) SELECT shard, 1, 0, 0, 0, 0 FROM put
+)
+SELECT q.now, coalesce(put.perform_at, -1), true FROM q LEFT JOIN put ON true`
+
 // pushOneSQL is what the function push does, for one entry: as a statement of its
-// own it costs the server half as much. It gives a row with the time and, if there
-// is a new job or one whose time the rule may have moved, its PerformAt; none if
-// the queue is not as the caller believes.
+// own it costs the server less. It gives a row with the time, the PerformAt if
+// there is a new job or one whose time the rule may have moved, else -1, and
+// whether the job is new; no row if the queue is not as the caller believes.
 //
 //	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule, $6 its limit in µs,
 //	$7 the shard's index, $8 the id, $9 its PerformAt or -1, $10 else its delay,
@@ -48,30 +73,53 @@ WITH q AS MATERIALIZED (
   SELECT put.shard, 'e', put.due FROM put, q
   WHERE put.due < q.now - 500000 OR put.due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = put.shard)
 )
-SELECT q.now, coalesce(put.due, -1) FROM q LEFT JOIN put ON true`
+SELECT q.now, coalesce(put.due, -1), put.prior IS NULL FROM q LEFT JOIN put ON true`
 
-// pushOne makes the only statement's push, of a single entry.
+// pushOne makes the only statement's push, of a single entry. It tries first what
+// is cheap for a new job, unless the last such push met a queued one.
 func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (now core.Instant, moved []due, err error) {
 	st := statements[0]
-	found, at := false, due{index: int(st.index[0])}
 	fixed, delay := int64(notFixed), int64(0)
 	if st.at != nil {
 		fixed, delay = st.at[0], st.delay[0]
 	}
-	err = s.query(ctx, ifRefused, func(rows pgx.Rows) error {
-		if found = rows.Next(); !found {
-			return nil
-		}
-		return rows.Scan(&now, &at.at)
-	}, pushOneSQL, r.Queue, int32(r.Shards), r.Generation, s.now(), int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
-		st.index[0], st.ids[0], fixed, delay, st.scores[0], st.data[0], st.meta[0])
-	if err == nil && !found {
-		err = s.misinformed(ctx, r.Queue)
+	var (
+		p     = pushedOne{due: due{index: int(st.index[0]), at: -1}}
+		queue = []any{r.Queue, int32(r.Shards), r.Generation, s.now()}
+		rule  = []any{int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds()}
+		entry = []any{st.index[0], st.ids[0], fixed, delay, st.scores[0], st.data[0], st.meta[0]}
+	)
+	if !s.merging.Load() {
+		err = s.query(ctx, ifRefused, p.read, pushNewSQL, slices.Concat(queue, entry)...)
 	}
-	if err == nil && at.at >= 0 {
-		moved = []due{at}
+	if err == nil && p.at < 0 {
+		err = s.query(ctx, ifRefused, p.read, pushOneSQL, slices.Concat(queue, rule, entry)...)
+		s.merging.Store(!p.fresh)
 	}
-	return now, moved, err
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case !p.found:
+		return 0, nil, s.misinformed(ctx, r.Queue)
+	case p.at >= 0:
+		moved = []due{p.due}
+	}
+	return p.now, moved, nil
+}
+
+// pushedOne is the reply to the push of a single entry.
+type pushedOne struct {
+	found, fresh bool
+	now          core.Instant
+	due
+}
+
+func (p *pushedOne) read(rows pgx.Rows) error {
+	if p.found = rows.Next(); !p.found {
+		p.at, p.fresh = -1, true
+		return nil
+	}
+	return rows.Scan(&p.now, &p.at, &p.fresh)
 }
 
 // misinformed is why a queue is not as a push believes.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -50,6 +51,8 @@ type Store struct {
 	schema  string // quoted
 	version check
 	texts   sync.Map // statements by their templates
+	// merging says that the last push of a single entry met a queued job.
+	merging atomic.Bool
 
 	// For wake-ups: what hears them, and what sends them.
 	ear   ear
