@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -121,7 +122,9 @@ func live(t *testing.T, f Factory, disturbed *fault) legacy {
 	if disturbed.at > 0 {
 		rule += fmt.Sprintf("; here call %d %s", disturbed.at, disturbed.kind.name)
 	}
-	e := newEnv(ctx, t, f, rule)
+	tb := &lifeTB{TB: t}
+	defer tb.end()
+	e := newEnv(ctx, tb, f, rule)
 	defer e.reportPanic()
 	store := e.store
 	e.made = &repeats{} // none of its verdicts needs a first reply
@@ -136,6 +139,20 @@ func live(t *testing.T, f Factory, disturbed *fault) legacy {
 	e.store = store
 	l.read(e)
 	return l
+}
+
+// lifeTB gives a Factory's clean-up to the life instead of the whole test.
+type lifeTB struct {
+	testing.TB
+	tidy []func()
+}
+
+func (tb *lifeTB) Cleanup(f func()) { tb.tidy = append(tb.tidy, f) }
+
+func (tb *lifeTB) end() {
+	for _, f := range slices.Backward(tb.tidy) {
+		f()
+	}
 }
 
 // legacy is what can be seen at the end of a life.

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync"
@@ -70,21 +71,35 @@ func (s *schemas) take() string {
 		s.free = s.free[:last]
 		return schema
 	}
-	schema := testservers.Schema(s.t, s.maker)
-	if err := postgres.Migrate(context.Background(), s.maker, postgres.MigrateOptions{Schema: schema}); err != nil {
-		s.t.Fatal(err)
-	}
+	schema := "suite_" + strings.ToLower(rand.Text()[:13])
+	s.insist(func(ctx context.Context) error {
+		return postgres.Migrate(ctx, s.maker, postgres.MigrateOptions{Schema: schema})
+	})
+	s.t.Cleanup(func() {
+		s.insist(func(ctx context.Context) error {
+			_, err := s.maker.Exec(ctx, "DROP SCHEMA IF EXISTS "+schema+" CASCADE")
+			return err
+		})
+	})
 	return schema
 }
 
 func (s *schemas) giveBack(schema string) {
-	if err := empty(context.Background(), s.pool, schema); err != nil {
-		s.t.Error(err)
-		return
-	}
+	s.insist(func(ctx context.Context) error { return empty(ctx, s.pool, schema) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, schema)
+}
+
+// insist does something again if its connection is cut meanwhile.
+func (s *schemas) insist(do func(context.Context) error) {
+	var err error
+	for range 20 {
+		if err = do(context.Background()); err == nil {
+			return
+		}
+	}
+	s.t.Error(err)
 }
 
 // empty deletes all that a backend holds, which spares the sessions' plans as

@@ -129,10 +129,10 @@ END {$};
 -- stays.
 CREATE FUNCTION {schema}.leave_rest(p_shard int, p_id text, p_data bytea[]) RETURNS boolean LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
-  p record;
+  p         record;
+  v_digests bytea[] := ARRAY(SELECT sha256(d) FROM unnest(p_data) d);
 BEGIN
-  DELETE FROM {schema}.payloads x USING unnest(p_data) d (data)
-  WHERE x.shard = p_shard AND x.id = p_id AND x.digest = sha256(d.data);
+  DELETE FROM {schema}.payloads x WHERE x.shard = p_shard AND x.id = p_id AND x.digest = ANY (v_digests);
   DELETE FROM {schema}.payloads x WHERE (x.shard, x.id, x.digest) = (
     SELECT y.shard, y.id, y.digest FROM {schema}.payloads y WHERE y.shard = p_shard AND y.id = p_id LIMIT 1
   ) AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = p_shard AND j.id = p_id AND j.data = ANY (p_data))
