@@ -202,6 +202,7 @@ func settlerAllOrNone(e *env) {
 	other.Mark.Number++
 	e.unchanged("a refused Settle", func() {
 		e.refused("Settle with another mark", e.settleOutside(done(claims[0]), done(other)), ports.ErrLeaseLost)
+		e.refused("Settle of one twice", e.settleOutside(done(claims[0]), done(claims[0])), ports.ErrLeaseLost)
 	})
 }
 

@@ -39,7 +39,9 @@ type BatchEvent struct {
 	Lane  int
 	// Claims are the jobs, read-only.
 	Claims []core.Claim
-	// Outcomes are those of the Claims, at the end; nil at the start.
+	// Outcomes are those of the Claims, at the end; nil at the start. That of a
+	// job settled in a transaction is as the handler left it, whether or not the
+	// transaction commits.
 	Outcomes []core.Outcome
 	// Took is how long the handler ran, at the end.
 	Took time.Duration

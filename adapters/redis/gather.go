@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -26,9 +27,9 @@ type gathered struct {
 }
 
 const (
-	// gatherSenders is how many exchanges may be under way: with two, one is
-	// prepared while the server works on the other.
-	gatherSenders = 2
+	// gatherSenders is how many exchanges may be under way: while the server works
+	// on one, others are prepared or read.
+	gatherSenders = 4
 	// gatherCalls is how many calls go in one, so that none waits for long.
 	gatherCalls = 64
 	// gatherEntries is how many entries a push may have to be gathered.
@@ -110,5 +111,6 @@ func (s *Store) sendGathered(ctx context.Context) {
 		for i, g := range taken {
 			g.done <- outcomes[i]
 		}
+		runtime.Gosched() // whose pushes are done may push again, and go along
 	}
 }
