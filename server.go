@@ -23,7 +23,7 @@ const (
 	DefaultPollInterval    = time.Second
 	DefaultTTL             = 30 * time.Second
 	DefaultShutdownTimeout = 30 * time.Second
-	DefaultPrefetch        = core.MaxTurnJobs
+	DefaultPrefetch        = 2 * core.MaxTurnJobs
 )
 
 // NoPrefetch is the Prefetch of a server that claims jobs only when a lane is
@@ -45,7 +45,7 @@ type ServerOptions struct {
 	// the jobs of a node that died wait. At least 50 ms. Default 30 s.
 	TTL time.Duration
 	// Prefetch bounds how many jobs of a shard are claimed before a lane is free
-	// for them; fewer are, unless jobs are short. Default 256.
+	// for them; fewer are, unless jobs are short. Default 512, two turns full.
 	Prefetch int
 	// ShutdownTimeout is how long handlers may go on after Run's context has
 	// ended before theirs ends too. Default 30 s.

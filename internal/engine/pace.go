@@ -27,6 +27,10 @@ func (p *pace) observe(took time.Duration, jobs int) {
 	p.average += (each - p.average) / weight
 }
 
+// mostAhead is the most jobs that a buffer holds: those of one turn are worked while
+// the next is under way, so that it can be as large.
+const mostAhead = 2 * core.MaxTurnJobs
+
 // want is how many jobs the buffer should hold. A lane that waits gets at least
 // a batch. One that runs for so long gets more only if it will start on them
 // within the time ahead.
@@ -35,7 +39,7 @@ func (p *pace) want(batch, prefetch int, running bool, since time.Duration) int 
 	if running && soon < batch {
 		return 0
 	}
-	return min(max(batch, soon), core.MaxTurnJobs)
+	return min(max(batch, soon), mostAhead)
 }
 
 // jobsWithin is how many jobs of the average, or of the one that has taken longer

@@ -28,7 +28,7 @@ func TestHowManyJobsAShardClaims(t *testing.T) {
 		"nothing is known and the lane is busy":          {pace{}, 1, 256, busy, 0, 0},
 		"what starts within 50 ms":                       {paced(time.Millisecond), 1, 256, free, 0, 50},
 		"the same while the lane is busy":                {paced(time.Millisecond), 1, 256, busy, 0, 50},
-		"as many as a turn gives":                        {paced(time.Microsecond), 1, 1000, free, 0, core.MaxTurnJobs},
+		"as many as two turns give":                      {paced(time.Microsecond), 1, 1000, free, 0, 2 * core.MaxTurnJobs},
 		"jobs that take no time at all":                  {paced(0), 1, 256, busy, 0, 256},
 		"at most the prefetch":                           {paced(time.Millisecond), 1, 10, busy, 0, 10},
 		"long jobs: one batch when free":                 {paced(time.Second), 1, 256, free, 0, 1},

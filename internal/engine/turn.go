@@ -180,7 +180,7 @@ func (s *shard) want(now time.Time, stopping bool) int {
 		since = now.Sub(s.running.started)
 	}
 	want := s.pace.want(s.queue.BatchSize, s.node.cfg.Prefetch, s.running != nil, since)
-	return max(0, want-s.buffer.jobs)
+	return max(0, min(want-s.buffer.jobs, core.MaxTurnJobs))
 }
 
 // apply takes a turn's reply, unless the lease was lost meanwhile.
