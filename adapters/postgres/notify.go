@@ -121,11 +121,12 @@ func (c *crier) rest(batch newsBatch, told []int) {
 }
 
 // notifySQL tells of those shards that have no job of a claimable id that is due
-// before, and gives their positions.
+// before, and gives their positions. It does not wait for the disk: a wake-up may be
+// lost.
 //
 //	$1 the channel, $2 queues, $3 indexes, $4 instants
 const notifySQL = `
-SELECT n.position - 1, pg_notify($1, n.queue || '/' || n.index)
+SELECT n.position - 1, pg_notify($1, n.queue || '/' || n.index), set_config('synchronous_commit', 'off', true)
 FROM unnest($2::text[], $3::int[], $4::bigint[]) WITH ORDINALITY n (queue, index, due, position)
 JOIN {schema}.queues q ON q.name = n.queue
 JOIN {schema}.leases l ON l.shard = q.id * 16384 + n.index
@@ -143,7 +144,7 @@ func (s *Store) notify(batch newsBatch) (told []int) {
 		told = nil
 		return eachRow(rows, func() error {
 			var i int
-			err := rows.Scan(&i, nil)
+			err := rows.Scan(&i, nil, nil)
 			told = append(told, i)
 			return err
 		})
