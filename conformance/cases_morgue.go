@@ -24,7 +24,7 @@ func morgueCases() []namedCase {
 		{"purge removes whole entries and selected payloads", ruleParts, purgeRemoves},
 		{"steps take the longest unchanged first", "DeadStep: the longest unchanged come first", deadInOrder},
 		{"steps stop before an instant", "DeadStep: nil is all that last changed before Before", deadBefore},
-		{"steps handle 500 at most", "DeadStep: Limit: 0 is MaxStep, which is also the most", deadLimit},
+		{"steps handle 250 at most", "DeadStep: Limit: 0 is MaxStep, which is also the most", deadLimit},
 		{"steps ignore other shards", "DeadStep: ids of other shards are ignored", deadOtherShards},
 		{"steps handle nothing for no entries or payloads", "DeadStep, DeadRef: nil is all; an empty list is not nil", deadNone},
 		{"edit replaces a payload's bytes", "Edit replaces one dead payload, keeping its Score and Meta; the entry's ChangedAt becomes now", editReplaces},

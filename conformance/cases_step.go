@@ -26,7 +26,7 @@ func stepCases() []namedCase {
 		{"handles the queued job of a claimed id", ruleClaimed, stepQueuedOfClaimed},
 		{"ignores ids of other shards", "JobStep: ids of other shards are ignored", stepOtherShards},
 		{"handles nothing for no ids", "JobStep: nil is all that the method speaks of; a list without ids is not nil", stepNoIDs},
-		{"handles 500 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
+		{"handles 250 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
 		{"counts nothing again", "Operator: what it has done already is not done twice, only not counted again", stepRepeats},
 		{"refuses a bad step", "JobStep.Validate, DeadStep.Validate, EditRequest.Validate: ErrInvalidRequest", stepInvalid},
 	}

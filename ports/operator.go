@@ -9,7 +9,7 @@ import (
 
 // MaxStep is the most entries that one step of an operator handles, and the
 // default.
-const MaxStep = 500
+const MaxStep = 250
 
 // Operator is what can be done by hand (RULES 7). A claimed job is never
 // touched; only Cancel reaches it.

@@ -64,7 +64,7 @@ func (c *crew) ok(err error) {
 func (c *crew) push(payloads ...string) {
 	c.t.Helper()
 	var entries []core.Entry
-	for i := range 300 {
+	for i := range ports.MaxStep {
 		for _, data := range payloads {
 			entries = append(entries, core.Entry{ID: fmt.Sprintf("order-%d", i), Payload: core.Payload{Data: []byte(data)}})
 		}

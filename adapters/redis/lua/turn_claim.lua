@@ -5,12 +5,16 @@ for i = 1, #ready, 2 do
   times[#times + 1] = tonumber(ready[i + 1])
 end
 if next(moved) or next(waiting) then
-  local at = {}
+  local at, soonest = {}, nil -- of those that are not due, the first is enough: for the head
   for i, id in ipairs(order) do at[id] = times[i] end
   for _, id in ipairs(freed) do
     local time = moved[id] and moved[id].job.at or waiting[id]
-    if time then at[id], order[#order + 1] = time, id end
+    if time and time <= now then at[id], order[#order + 1] = time, id
+    elseif time and (not soonest or time < at[soonest] or time == at[soonest] and precedes(id, soonest)) then
+      at[id], soonest = time, id
+    end
   end
+  if soonest then order[#order + 1] = soonest end
   table.sort(order, function(a, b)
     if at[a] ~= at[b] then return at[a] < at[b] end
     return precedes(a, b)

@@ -47,15 +47,18 @@ local function leave(moved, deads)
     end
     return job, dead, reason
   end
-  local back = {}
-  for i, x in ipairs(ended) do back[i] = x.id end
-  local queued, buried = load(back, fetch('HMGET', JOBS, back)), load_dead(back)
-  for _, x in ipairs(ended) do
+  local back, left, dying = {}, {}, {}
+  for i, x in ipairs(ended) do
     local job, dead, reason = disposed(x)
-    local e = queued[x.id]
+    back[i], left[i] = x.id, {job = job, dead = dead, reason = reason}
+    if #dead > 0 then dying[#dying + 1] = x.id end
+  end
+  local queued, buried = load(back, fetch('HMGET', JOBS, back)), load_dead(dying)
+  for i, id in ipairs(back) do
+    local job, dead, e = left[i].job, left[i].dead, queued[id]
     if #dead > 0 then
-      bury(buried, x.id, dead, reason, now)
-      deads[#deads + 1] = buried[x.id]
+      bury(buried, id, dead, left[i].reason, now)
+      deads[#deads + 1] = buried[id]
     end
     if #job.list > 0 and e then
       local there = e.job
@@ -63,9 +66,9 @@ local function leave(moved, deads)
       there.recoveries, there.first = math.max(there.recoveries, job.recoveries), math.min(there.first, job.first)
       unite(e, job.list)
     elseif #job.list > 0 then
-      e = {id = x.id, area = living, job = job}
+      e = {id = id, area = living, job = job}
     end
-    if #job.list > 0 then moved[x.id] = e end
+    if #job.list > 0 then moved[id] = e end
   end
 end
 
