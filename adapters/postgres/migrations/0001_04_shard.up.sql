@@ -121,6 +121,28 @@ BEGIN
   END LOOP;
 END {$};
 
+-- Removes changes of counts that are not folded into a shard's row yet, at most 10,000, and
+-- gives their sums. Transactions below tallied need not be looked through again: those that
+-- are still open may bring older changes than the last found.
+CREATE FUNCTION {schema}.take_tallies(p_shard int, p_tallied xid8,
+  OUT fresh bigint, OUT retries bigint, OUT dead bigint, OUT processed bigint, OUT failed bigint, OUT tallied xid8)
+LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  c_most CONSTANT int := 10000;
+BEGIN
+  WITH found AS (
+    SELECT a.ctid AS at FROM {schema}.tallies a WHERE a.shard = p_shard AND a.tx >= {schema}.since(p_tallied) ORDER BY a.tx LIMIT c_most
+  ), gone AS (
+    DELETE FROM {schema}.tallies a USING found f WHERE a.ctid = f.at RETURNING a.*
+  )
+  SELECT coalesce(sum(g.fresh), 0), coalesce(sum(g.retries), 0), coalesce(sum(g.dead), 0),
+    coalesce(sum(g.processed), 0), coalesce(sum(g.failed), 0),
+    -- xid8 has no max before 15.
+    CASE WHEN count(*) < c_most OR max(g.tx::text::bigint)::text::xid8 > pg_snapshot_xmin(pg_current_snapshot())
+      THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE max(g.tx::text::bigint)::text::xid8 END
+  INTO fresh, retries, dead, processed, failed, tallied FROM gone g;
+END {$};
+
 -- Adds what is not folded yet to a shard's row and makes the row the newest word on the
 -- lease: p_last, p_ttl, p_expires, p_floor, p_rescan. The caller holds the shard's lock.
 -- Of transactions that had ended by then, tallies and inbox are not looked through again.
@@ -128,7 +150,6 @@ CREATE FUNCTION {schema}.fold(p_shard int, p_now bigint, p_last bigint, p_ttl bi
 RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
-  c_most  CONSTANT int := 10000;
   v_s     {schema}.shards;
   v_turns record;
   v_new   record;
@@ -140,17 +161,7 @@ BEGIN
   SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries, coalesce(sum(dead), 0) AS dead,
     coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed
   INTO v_turns FROM gone;
-  WITH found AS (
-    SELECT a.ctid AS at FROM {schema}.tallies a WHERE a.shard = p_shard AND a.tx >= {schema}.since(v_s.tallied) ORDER BY a.tx LIMIT c_most
-  ), gone AS (
-    DELETE FROM {schema}.tallies a USING found f WHERE a.ctid = f.at RETURNING a.*
-  )
-  SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries, coalesce(sum(dead), 0) AS dead,
-    coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed,
-    -- An open transaction may still bring older ones. xid8 has no max before 15.
-    CASE WHEN count(*) < c_most OR max(tx::text::bigint)::text::xid8 > pg_snapshot_xmin(pg_current_snapshot())
-      THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE max(tx::text::bigint)::text::xid8 END AS tallied
-  INTO v_new FROM gone;
+  SELECT * INTO v_new FROM {schema}.take_tallies(p_shard, v_s.tallied);
   UPDATE {schema}.shards SET
     last = p_last, ttl = p_ttl, expires = p_expires, renewed = p_now, floor = p_floor, rescan = p_rescan,
     fresh = v_s.fresh + v_turns.fresh + v_new.fresh,
