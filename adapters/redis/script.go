@@ -27,7 +27,7 @@ func read(name string) string {
 }
 
 // library is what scripts share that change jobs or list them.
-var library = []string{"lib/base", "lib/plan", "lib/records", "lib/entities", "lib/payloads", "lib/queued", "lib/dead"}
+var library = []string{"lib/clock", "lib/base", "lib/plan", "lib/records", "lib/entities", "lib/payloads", "lib/queued", "lib/dead"}
 
 // compose makes a script of its parts, with the flags of the last in front: a
 // part before the library is tried without it.
@@ -49,8 +49,10 @@ func scriptOf(text string) *script {
 	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-// alone is a script that needs no library, and shared one that does.
+// alone is a script that needs no library, clocked one that needs the clock of it,
+// and shared one that needs all.
 func alone(name string) *script                  { return compose([]string{name}) }
+func clocked(name string) *script                { return compose([]string{"lib/clock", name}) }
 func shared(name string, more ...string) *script { return compose(library, more, []string{name}) }
 
 // freeing is the script as one that passes on a full server, since it makes room.
@@ -59,28 +61,28 @@ func freeing(s *script) *script {
 }
 
 var (
-	acquireScript    = alone("acquire")
-	announceScript   = alone("announce")
+	acquireScript    = clocked("acquire")
+	announceScript   = clocked("announce")
 	buryScript       = shared("bury", "lib/steps")
-	cancelScript     = alone("cancel")
+	cancelScript     = clocked("cancel")
 	claimedScript    = alone("claimed")
 	declareScript    = alone("declare")
 	deleteScript     = shared("delete", "lib/steps")
 	editScript       = shared("edit")
 	expediteScript   = shared("expedite", "lib/steps")
 	findScript       = shared("find")
-	headsScript      = alone("heads")
+	headsScript      = clocked("heads")
 	historyScript    = alone("history")
 	listScript       = shared("list")
-	nodesScript      = alone("nodes")
+	nodesScript      = clocked("nodes")
 	openScript       = alone("open")
 	pauseScript      = alone("pause")
 	pauseShardScript = alone("pauseshard")
 	purgeScript      = freeing(shared("exhume"))
 	pushScript       = compose([]string{"push_plain"}, library, []string{"push"})
 	releaseScript    = alone("release")
-	renewScript      = alone("renew")
+	renewScript      = clocked("renew")
 	reviveScript     = shared("exhume")
-	statsScript      = alone("stats")
+	statsScript      = clocked("stats")
 	turnScript       = compose([]string{"turn_plain"}, library, []string{"turn", "turn_settle", "turn_claim", "turn_end"})
 )

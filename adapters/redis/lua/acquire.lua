@@ -8,11 +8,7 @@
 
 local LEASE, META, CLAIMS, CANCELS = unpack(KEYS)
 local owner, attempt, ttl = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 
 local record = redis.call('GET', META)
 if not record then return {'unknown'} end

@@ -6,11 +6,7 @@
 
 local owner, ttl, node = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local HOUR = 3600000000 -- for a clock that steps back
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 local known, started, gone = redis.call('HGETALL', KEYS[1]), now, {}
 for i = 1, #known, 2 do
   local since, till = string.match(known[i + 1], '^(%d+) (%d+) ')

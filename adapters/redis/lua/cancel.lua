@@ -6,11 +6,7 @@
 
 local META, CLAIMS, CANCELS = unpack(KEYS)
 local drop, channel, handled, marks = ARGV[2], ARGV[3], 0, {}
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end
 for i = 4, #ARGV do
   local id = ARGV[i]

@@ -6,11 +6,7 @@
 
 local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
 local RECOVERED = 64 -- a flag of the record, see lib/records.lua
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 local record = redis.call('GET', META) -- "index paused ..."
 if not record then return {'unknown'} end
 local head = redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES')

@@ -4,9 +4,5 @@
 -- ARGV: 1 now or ''
 -- Returns {now, {owner, "started expires node", ...}}
 
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 return {now, redis.call('HGETALL', KEYS[1])}

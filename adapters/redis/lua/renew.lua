@@ -5,11 +5,7 @@
 -- Returns {'ok', now, remaining} or {'lost'}
 
 local owner, token, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 local l = redis.call('HMGET', KEYS[1], 'owner', 'token', 'held')
 if l[1] ~= owner or l[2] ~= token or l[3] ~= '1' then return {'lost'} end
 local expires = math.min(now + ttl, 9007199254740992)

@@ -6,11 +6,7 @@
 --   or -1, owner, token, expires} or {'unknown'}
 
 local META, READY, PARKED, CLAIMS, RID, DEAD, LEASE = unpack(KEYS)
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000000 + t[2]
-end
+local now = clock(ARGV[1])
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end
 local oldest = -1
 for _, key in ipairs({READY, PARKED}) do

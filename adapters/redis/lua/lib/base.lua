@@ -15,13 +15,6 @@ local LEASE, CANCELS, HISTORY = base .. 'l', base .. 'k', base .. 'h'
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, RECOVERED = 1, 2, 4, 8, 16, 32, 64
 local LIMIT = 9007199254740992 -- 2^53, the latest instant
 
--- clock is the instant given, or the server's; call it once.
-local function clock(given)
-  if given ~= '' then return tonumber(given) end
-  local t = call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-
 -- queue is whether the shard's queue lists its jobs by id, whether it is paused,
 -- and its layout, "shards generation"; nothing if there is no such shard.
 local function queue()
