@@ -26,6 +26,14 @@ func (h Head) Lag(now Instant) time.Duration {
 	return now.Sub(h.Due)
 }
 
+// Earlier is h, or o if that comes first.
+func (h Head) Earlier(o Head) Head {
+	if !h.OK || o.OK && o.Due < h.Due {
+		return o
+	}
+	return h
+}
+
 // Choice is what a lane does next.
 type Choice struct {
 	// Index is the shard to run a batch of, or -1 to wait.

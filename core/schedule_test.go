@@ -251,3 +251,14 @@ func TestHeadLag(t *testing.T) {
 		})
 	}
 }
+
+func TestEarlierHead(t *testing.T) {
+	none, soon, late := core.Head{}, core.Head{Due: 1, OK: true}, core.Head{Due: 2, OK: true}
+	for _, c := range []struct{ a, b, want core.Head }{
+		{none, none, none}, {none, late, late}, {late, none, late}, {soon, late, soon}, {late, soon, soon}, {core.Head{Due: 0}, soon, soon},
+	} {
+		if got := c.a.Earlier(c.b); got != c.want {
+			t.Errorf("%+v.Earlier(%+v) = %+v, want %+v", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -52,6 +52,19 @@ type Counts struct {
 	Oldest core.Head
 }
 
+// SumCounts adds up the sizes of two shards; Oldest is the earlier.
+func SumCounts(a, b Counts) Counts {
+	return Counts{
+		Fresh:     a.Fresh + b.Fresh,
+		Retries:   a.Retries + b.Retries,
+		Claimed:   a.Claimed + b.Claimed,
+		Dead:      a.Dead + b.Dead,
+		Processed: a.Processed + b.Processed,
+		Failed:    a.Failed + b.Failed,
+		Oldest:    a.Oldest.Earlier(b.Oldest),
+	}
+}
+
 // QueueStats is the state of a queue.
 type QueueStats struct {
 	Queue Queue

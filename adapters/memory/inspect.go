@@ -26,7 +26,7 @@ func (q *queue) stats() ports.QueueStats {
 	stats := ports.QueueStats{Queue: q.view(), Shards: make([]ports.ShardStats, len(q.shards))}
 	for i, sh := range q.shards {
 		stats.Shards[i] = sh.stats()
-		stats.Counts = sum(stats.Counts, stats.Shards[i].Counts)
+		stats.Counts = ports.SumCounts(stats.Counts, stats.Shards[i].Counts)
 	}
 	return stats
 }
@@ -39,18 +39,6 @@ func (s *shard) stats() ports.ShardStats {
 		stats.Owner, stats.Token, stats.ExpiresAt = s.lease.owner, s.lease.token, s.lease.expires
 	}
 	return stats
-}
-
-func sum(a, b ports.Counts) ports.Counts {
-	return ports.Counts{
-		Fresh:     a.Fresh + b.Fresh,
-		Retries:   a.Retries + b.Retries,
-		Claimed:   a.Claimed + b.Claimed,
-		Dead:      a.Dead + b.Dead,
-		Processed: a.Processed + b.Processed,
-		Failed:    a.Failed + b.Failed,
-		Oldest:    earlier(a.Oldest, b.Oldest),
-	}
 }
 
 // Find implements ports.Inspector.

@@ -176,17 +176,10 @@ func (s *shard) oldest() core.Head {
 	var head core.Head
 	for _, l := range []*sorted[*entity]{&s.ready, &s.parked} {
 		if e, ok := l.First(); ok {
-			head = earlier(head, core.Head{Due: e.PerformAt, OK: true})
+			head = head.Earlier(core.Head{Due: e.PerformAt, OK: true})
 		}
 	}
 	return head
-}
-
-func earlier(a, b core.Head) core.Head {
-	if !a.OK || b.OK && b.Due < a.Due {
-		return b
-	}
-	return a
 }
 
 func (s *shard) counts() ports.Counts {

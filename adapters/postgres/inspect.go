@@ -71,7 +71,7 @@ func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, 
 			shard, err := readStats(rows, &stats)
 			shard.Shard = core.Shard{Queue: name, Index: len(stats.Shards)}
 			stats.Shards = append(stats.Shards, shard)
-			stats.Counts = sum(stats.Counts, shard.Counts)
+			stats.Counts = ports.SumCounts(stats.Counts, shard.Counts)
 			return err
 		})
 	}, statsSQL, s.now(), name)
@@ -95,20 +95,4 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 		c.Oldest = core.Head{Due: *oldest, OK: true}
 	}
 	return shard, err
-}
-
-func sum(a, b ports.Counts) ports.Counts {
-	oldest := a.Oldest
-	if !a.Oldest.OK || b.Oldest.OK && b.Oldest.Due < a.Oldest.Due {
-		oldest = b.Oldest
-	}
-	return ports.Counts{
-		Fresh:     a.Fresh + b.Fresh,
-		Retries:   a.Retries + b.Retries,
-		Claimed:   a.Claimed + b.Claimed,
-		Dead:      a.Dead + b.Dead,
-		Processed: a.Processed + b.Processed,
-		Failed:    a.Failed + b.Failed,
-		Oldest:    oldest,
-	}
 }

@@ -30,7 +30,7 @@ func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, 
 			}
 			stats.Now = now
 			stats.Shards = append(stats.Shards, one)
-			stats.Counts = sum(stats.Counts, one.Counts)
+			stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
 			return err
 		})
 		if err != nil {
@@ -53,22 +53,6 @@ func parseShardStats(shard core.Shard, value any) (now core.Instant, stats ports
 	}}
 	stats.Owner, stats.Token, stats.ExpiresAt = r.text(), r.int(), core.Instant(r.int())
 	return now, stats, true, r.err()
-}
-
-func sum(a, b ports.Counts) ports.Counts {
-	oldest := a.Oldest
-	if !a.Oldest.OK || b.Oldest.OK && b.Oldest.Due < a.Oldest.Due {
-		oldest = b.Oldest
-	}
-	return ports.Counts{
-		Fresh:     a.Fresh + b.Fresh,
-		Retries:   a.Retries + b.Retries,
-		Claimed:   a.Claimed + b.Claimed,
-		Dead:      a.Dead + b.Dead,
-		Processed: a.Processed + b.Processed,
-		Failed:    a.Failed + b.Failed,
-		Oldest:    oldest,
-	}
 }
 
 // Find implements ports.Inspector.
