@@ -14,7 +14,8 @@ type settled struct {
 
 	ids             []string
 	tokens, numbers []int64
-	flags           []int16
+	// flags is nil if all are plain, and processed.
+	flags []int16
 	// What follows is nil if all jobs are gone whole.
 	rest         []int16
 	sameTime     []bool
@@ -60,6 +61,9 @@ func newSettled(list []core.Settlement) *settled {
 		if !plain {
 			s.addFate(x)
 		}
+	}
+	if plain && !slices.ContainsFunc(s.flags, func(f int16) bool { return f != processedFlag }) {
+		s.flags = nil
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,8 +26,11 @@ func TestSettledTellsPositionsOfTheRequest(t *testing.T) {
 func TestSettledSendsFatesOnlyWhereAJobStays(t *testing.T) {
 	plain := core.Settlement{ID: "a", Processed: true}
 	back := core.Settlement{ID: "b", Rest: core.Requeue, Failed: true, Except: []core.PayloadDisposition{{Position: 2, Disposition: core.Bury}}}
-	if s := newSettled([]core.Settlement{plain}); s.rest != nil {
-		t.Errorf("all are gone whole, but the fates are %v", s.rest)
+	if s := newSettled([]core.Settlement{plain}); s.rest != nil || s.flags != nil {
+		t.Errorf("all are gone whole and processed, but the fates are %v, the flags %v", s.rest, s.flags)
+	}
+	if s := newSettled([]core.Settlement{plain, {ID: "c"}}); s.rest != nil || !slices.Equal(s.flags, []int16{processedFlag, 0}) {
+		t.Errorf("all are gone whole, one of them not processed, but the fates are %v, the flags %v", s.rest, s.flags)
 	}
 	s := newSettled([]core.Settlement{plain, back})
 	want := []any{[]int16{0, 1}, []int32{2}, []int32{2}, []int16{2}, []int16{processedFlag, failedFlag}}

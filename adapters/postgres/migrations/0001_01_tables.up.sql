@@ -32,7 +32,8 @@ CREATE TABLE {schema}.queues (
 
 CREATE TABLE {schema}.shards (
   id        int PRIMARY KEY,
-  queue     int NOT NULL REFERENCES {schema}.queues,
+  queue     text COLLATE "C" NOT NULL REFERENCES {schema}.queues (name),
+  index     int NOT NULL,
   paused    boolean NOT NULL DEFAULT false,
   -- The lease. After a release owner, attempt and token stay known. last, ttl and
   -- expires are older than the turn log's last row under this token, if it has one.
@@ -44,8 +45,10 @@ CREATE TABLE {schema}.shards (
   ttl       bigint NOT NULL DEFAULT 0,
   expires   bigint NOT NULL DEFAULT 0,
   renewed   bigint NOT NULL DEFAULT 0,
-  -- Whether claims of earlier leases may still have to be handed over.
+  -- Whether claims of earlier leases may still have to be handed over, and whether a
+  -- claim may run alone or be cancelled.
   orphans   boolean NOT NULL DEFAULT false,
+  special   boolean NOT NULL DEFAULT false,
   -- No queued job of a claimable id is due before floor, but for pushes that took long
   -- to commit; those are looked for from rescan on.
   floor     bigint NOT NULL DEFAULT 0,
@@ -57,7 +60,8 @@ CREATE TABLE {schema}.shards (
   processed bigint NOT NULL DEFAULT 0,
   failed    bigint NOT NULL DEFAULT 0,
   tallied   xid8 NOT NULL DEFAULT '0',
-  merged    xid8 NOT NULL DEFAULT '0'
+  merged    xid8 NOT NULL DEFAULT '0',
+  UNIQUE (queue, index)
 ) WITH (fillfactor = 20);
 
 CREATE TABLE {schema}.turns (

@@ -93,8 +93,7 @@ END {$};
 
 -- The number of a shard, or NULL if it can't exist.
 CREATE FUNCTION {schema}.shard_number(p_queue text, p_index int) RETURNS int LANGUAGE sql STABLE AS {$}
-  SELECT q.id * 16384 + p_index FROM {schema}.queues q
-  WHERE q.name = p_queue COLLATE "C" AND p_index >= 0 AND p_index < q.shards
+  SELECT s.id FROM {schema}.shards s WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index
 {$};
 
 -- Why there is no such shard: unknownQueue or noSuchShard of errors.go.

@@ -16,8 +16,8 @@ BEGIN
     SELECT coalesce(max(q.id) + 1, 0), p_queue, p_shards, 1, p_index_ids FROM {schema}.queues q
     ON CONFLICT (name) DO NOTHING
     RETURNING q.id INTO v_id;
-    INSERT INTO {schema}.shards (id, queue)
-    SELECT v_id * 16384 + n, v_id FROM generate_series(0, p_shards - 1) n WHERE v_id IS NOT NULL;
+    INSERT INTO {schema}.shards (id, queue, index)
+    SELECT v_id * 16384 + n, p_queue, n FROM generate_series(0, p_shards - 1) n WHERE v_id IS NOT NULL;
   END LOOP;
 END {$};
 

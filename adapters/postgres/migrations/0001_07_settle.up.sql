@@ -1,7 +1,7 @@
 -- Settling.
 
 -- Removes claimed jobs and gives what becomes of them. The arrays are one element for each
--- settlement; p_flags is 1 for processed + 2 for failed. Those from p_rest on are NULL if
+-- settlement; p_flags is 1 for processed + 2 for failed, NULL if all are processed. Those from p_rest on are NULL if
 -- all jobs are gone whole; else p_rest is a core.Disposition, and x_ lists exceptions: of
 -- the settlement x_place the payload x_position. done are the places carried out: those
 -- whose (id, mark) is claimed by a row that nobody else holds locked.
@@ -14,7 +14,7 @@ LANGUAGE plpgsql VOLATILE AS {$}
 BEGIN
   IF p_rest IS NULL THEN
     WITH found AS MATERIALIZED (
-      SELECT c.at, s.place, s.flags
+      SELECT c.at, s.place, coalesce(s.flags, 1) AS flags
       FROM unnest(p_ids, p_tokens, p_numbers, p_flags) WITH ORDINALITY s (id, token, number, flags, place), LATERAL (
         SELECT c.ctid AS at FROM {schema}.claimed c
         WHERE c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number FOR UPDATE SKIP LOCKED

@@ -115,6 +115,9 @@ BEGIN
       p_owner, j.error, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
     ids := ids || j.id;
     v_jobs := v_jobs + 1; v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
+    IF j.recoveries > 0 THEN
+      UPDATE {schema}.shards s SET special = true WHERE s.id = p_shard;
+    END IF;
     EXIT WHEN {schema}.leave_rest(p_shard, j.id, p.data);
     IF j.retry_count < 0 THEN
       fresh := fresh - 1;

@@ -78,25 +78,22 @@ BEGIN
   RETURN QUERY SELECT * FROM {schema}.cancels(s.id);
 END {$};
 
--- A turn, as ports.Consumer says; the settlements are as in settle_claimed, the statistics
--- as in add_minute. p_want is within 0 and core.MaxTurnJobs.
-CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
+-- A turn that may find anything, of a shard that the caller has locked, at v_now. The rest is
+-- as in turn.
+CREATE FUNCTION {schema}.whole_turn(p_shard int, v_now bigint, p_owner text, p_token bigint, p_number bigint, p_ttl bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
   p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   x_place int[], x_position int[], x_disposition smallint[],
   p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[])
-RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
-SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
+RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   s         {schema}.shards;
   t         record;
-  v_now     bigint;
   v_began   timestamptz;
   v_from    bigint;
   v_settled record;
-  v_special boolean;
+  v_special boolean := false;
   v_alone   boolean := false;
   v_given   record;
   v_count   int := 0;
@@ -109,15 +106,7 @@ DECLARE
   v_retries int;
   v_took    bigint := 0;
 BEGIN
-  PERFORM set_config('lock_timeout', greatest(1, least(500, p_ttl / 10000))::text, true);
-  SELECT * INTO s FROM {schema}.shards x WHERE x.id = (
-    SELECT q.id * 16384 + p_index FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" AND p_index >= 0 AND p_index < q.shards
-  ) FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN NEXT {schema}.header({schema}.no_shard(p_queue), false, 0, 0, 0, NULL, NULL, NULL, 0, '');
-    RETURN;
-  END IF;
-  v_now := {schema}.clock(p_now);
+  SELECT * INTO s FROM {schema}.shards x WHERE x.id = p_shard;
   SELECT x.number AS last, x.ttl, x.expires, x.floor, x.rescan,
     EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged)) AS inbox
   INTO t FROM (SELECT s.id, s.token, s.last) y LEFT JOIN LATERAL (
@@ -142,8 +131,11 @@ BEGIN
     p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
   v_floor := least(t.floor, v_settled.early, v_now - 1000000);
   v_fresh := v_settled.fresh; v_retries := v_settled.retries;
-  SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 0), false) INTO v_special, v_alone FROM {schema}.claimed x
-  WHERE x.shard = s.id AND (x.recoveries > 0 OR x.cancel_drop IS NOT NULL);
+  IF s.special THEN
+    SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 0), false) INTO v_special, v_alone FROM {schema}.claimed x
+    WHERE x.shard = s.id AND (x.recoveries > 0 OR x.cancel_drop IS NOT NULL);
+    UPDATE {schema}.shards x SET special = false WHERE x.id = s.id AND NOT v_special;
+  END IF;
   SELECT NULL::text[] AS ids, NULL::boolean AS rest INTO v_given;
   IF s.orphans THEN
     v_given := {schema}.hand_over(s.id, s.token, p_number, false);

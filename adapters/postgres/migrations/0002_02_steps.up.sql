@@ -102,6 +102,7 @@ BEGIN
   )
   UPDATE {schema}.claimed c SET cancel_drop = p_drop WHERE c.shard = l.shard AND c.id = ANY (ARRAY(SELECT id FROM locked));
   GET DIAGNOSTICS r.handled = ROW_COUNT;
+  UPDATE {schema}.shards s SET special = true WHERE s.id = l.shard AND r.handled > 0;
   RETURN r;
 END {$};
 
