@@ -99,9 +99,14 @@ func (s *settled) addFate(x *core.Settlement) {
 	}
 }
 
-func (s *settled) args() []any {
+// plain reports whether fates has nothing to say.
+func (s *settled) plain() bool { return s.flags == nil && s.rest == nil }
+
+func (s *settled) marks() []any { return []any{s.ids, s.tokens, s.numbers} }
+
+func (s *settled) fates() []any {
 	return []any{
-		s.ids, s.tokens, s.numbers, s.flags, s.rest, s.sameTime, s.delays, s.retries, s.recoveries, s.errors, s.buryErrors,
+		s.flags, s.rest, s.sameTime, s.delays, s.retries, s.recoveries, s.errors, s.buryErrors,
 		s.place, s.position, s.dispositions,
 	}
 }

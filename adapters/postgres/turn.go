@@ -12,8 +12,13 @@ import (
 // turnArgs is how many parameters turnSQL has.
 const turnArgs = 30
 
-const turnSQL = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+// Most turns need less than half of the parameters, of which each takes its time.
+const (
+	turnSQL = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
   $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
+	plainTurnSQL = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+  $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)`
+)
 
 // Turn implements ports.Consumer. A settlement whose job a caller's transaction is
 // settling is held.
@@ -27,10 +32,15 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(max(0, min(budget.Jobs, core.MaxTurnJobs))), atMost(budget.PerJob, core.MaxTurnPayloads),
 		atMost(budget.Bytes, core.DefaultTurnBytes), r.Node, int64(r.Lane))
-	args = append(args, settled.args()...)
-	args = append(args, statsArgs(r.Stats)...)
+	template := plainTurnSQL
+	args = append(args, settled.marks()...)
+	if !settled.plain() || r.Stats != nil {
+		template = turnSQL
+		args = append(args, settled.fates()...)
+		args = append(args, statsArgs(r.Stats)...)
+	}
 	var a answer
-	if err := s.query(ctx, always, a.read, turnSQL, args...); err != nil {
+	if err := s.query(ctx, always, a.read, template, args...); err != nil {
 		return ports.TurnReply{}, err
 	}
 	h := &a.header

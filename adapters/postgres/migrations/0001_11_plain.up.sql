@@ -46,8 +46,10 @@ BEGIN
   -- size is c_odd for what is not plain. An id that this turn settles is free.
   IF v_plain AND p_flags IS NULL AND p_rest IS NULL AND p_wait IS NULL THEN
     SELECT l.floor, l.rescan, d.at[:p_want], CASE WHEN cardinality(d.at) > p_want THEN d.last END, coalesce(d.size, 0), d.retry,
-      ARRAY(SELECT c.ctid FROM generate_series(1, cardinality(p_ids)) n, {schema}.claimed c
-        WHERE c.shard = v_shard AND c.id = p_ids[n] AND c.token = p_tokens[n] AND c.number = p_numbers[n] FOR UPDATE OF c SKIP LOCKED)
+      ARRAY(SELECT c.at FROM generate_series(1, cardinality(p_ids)) n, LATERAL (
+        SELECT c.ctid AS at FROM {schema}.claimed c
+        WHERE c.shard = v_shard AND c.id = p_ids[n] AND c.token = p_tokens[n] AND c.number = p_numbers[n] FOR UPDATE SKIP LOCKED
+      ) c)
     INTO v_floor, v_rescan, v_due, v_next, v_size, v_retry, v_settled
     FROM (
       SELECT x.number, x.floor, x.rescan FROM {schema}.turns x
