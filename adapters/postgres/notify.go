@@ -120,21 +120,6 @@ func (c *crier) rest(batch newsBatch, told []int) {
 	}
 }
 
-// notifySQL tells of those shards that have no job of a claimable id that is due
-// before, and gives their positions. It does not wait for the disk: a wake-up may be
-// lost.
-//
-//	$1 the channel, $2 queues, $3 indexes, $4 instants
-const notifySQL = `
-SELECT n.position - 1, pg_notify($1, n.queue || '/' || n.index), set_config('synchronous_commit', 'off', true)
-FROM unnest($2::text[], $3::int[], $4::bigint[]) WITH ORDINALITY n (queue, index, due, position)
-JOIN {schema}.queues q ON q.name = n.queue
-JOIN {schema}.leases l ON l.shard = q.id * 16384 + n.index
-WHERE NOT EXISTS (
-  SELECT FROM {schema}.jobs j
-  WHERE j.shard = l.shard AND j.perform_at >= l.floor AND j.perform_at < n.due
-    AND NOT EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id))`
-
 // notify gives the positions of the shards that it told of. What fails is lost,
 // as wake-ups may be: polling finds the work.
 func (s *Store) notify(batch newsBatch) (told []int) {
@@ -144,11 +129,11 @@ func (s *Store) notify(batch newsBatch) (told []int) {
 		told = nil
 		return eachRow(rows, func() error {
 			var i int
-			err := rows.Scan(&i, nil, nil)
+			err := rows.Scan(&i)
 			told = append(told, i)
 			return err
 		})
-	}, notifySQL, s.channel(), batch.queues, batch.indexes, batch.dues)
+	}, `SELECT * FROM {schema}.tell($1, $2, $3, $4)`, s.channel(), batch.queues, batch.indexes, batch.dues)
 	if err != nil {
 		return nil
 	}
