@@ -174,17 +174,25 @@ func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// listener is a connection of its own: taken out of the pool, so that it is made
-// as the pool's are, unless the options say how.
-func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
-	if s.options.Listen != nil {
-		return pgx.ConnectConfig(ctx, s.options.Listen.Copy())
-	}
+// apart is a connection for a long time, taken out of the pool, so that it is made as
+// the pool's are and keeps no call waiting.
+func (s *Store) apart(ctx context.Context) (*pgx.Conn, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	conn := pooled.Hijack()
+	return pooled.Hijack(), nil
+}
+
+// listener is a connection of its own, from the pool unless the options say how.
+func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
+	if s.options.Listen != nil {
+		return pgx.ConnectConfig(ctx, s.options.Listen.Copy())
+	}
+	conn, err := s.apart(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := refusePooler(ctx, conn); err != nil {
 		closeSoon(conn)
 		return nil, err

@@ -37,6 +37,10 @@ type Options struct {
 	Listen *pgx.ConnConfig
 	// NoWakeups turns wake-ups off: nothing is sent or heard, and the engine polls.
 	NoWakeups bool
+	// VacuumEvery is after how many claims of this store the tables are vacuumed,
+	// beside what autovacuum does. 0 is DefaultVacuumEvery; below 0 they never are.
+	// A role that does not own the tables can't vacuum them, and does not try.
+	VacuumEvery int
 }
 
 // Store is a handle on a backend in Postgres. It is safe for any number of
@@ -57,6 +61,8 @@ type Store struct {
 	// For wake-ups: what hears them, and what sends them.
 	ear   ear
 	crier crier
+
+	sweeper sweeper
 }
 
 // New makes a handle. It asks nothing of the server: the first call does, and

@@ -47,6 +47,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err := turnError(h, &r); err != nil {
 		return ports.TurnReply{}, err
 	}
+	s.claimed(len(a.claims))
 	sortClaims(a.claims, byTime)
 	sortClaims(a.orphans, byID)
 	reply := ports.TurnReply{
