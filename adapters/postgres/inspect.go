@@ -10,9 +10,17 @@ import (
 )
 
 // look merges what waits in the inboxes of a queue's shards, so that what is read
-// next sees it.
+// next sees it. Each call takes no more than keeps turns from waiting for long.
 func (s *Store) look(ctx context.Context, queue string) error {
-	return s.query(ctx, always, noRows, `SELECT {schema}.look($1)`, queue)
+	var until *string
+	for more := true; more; {
+		err := s.query(ctx, always, func(rows pgx.Rows) error { return readOne(rows, &until, &more) },
+			`SELECT until::text, more FROM {schema}.look($1, $2::text::xid8)`, queue, until)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachRow has read scan one row after another.
@@ -60,12 +68,14 @@ func (s *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats,
 }
 
 func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, error) {
-	err := s.query(ctx, always, noRows, `SELECT {schema}.look($1), {schema}.tidy($1)`, name)
-	if err != nil {
+	if err := s.look(ctx, name); err != nil {
+		return ports.QueueStats{}, err
+	}
+	if err := s.query(ctx, always, noRows, `SELECT {schema}.tidy($1)`, name); err != nil {
 		return ports.QueueStats{}, err
 	}
 	var stats ports.QueueStats
-	err = s.query(ctx, always, func(rows pgx.Rows) error {
+	err := s.query(ctx, always, func(rows pgx.Rows) error {
 		stats = ports.QueueStats{Queue: ports.Queue{Name: name}}
 		return eachRow(rows, func() error {
 			shard, err := readStats(rows, &stats)

@@ -13,6 +13,9 @@ import (
 // shard and the clock, and wakes who listens for what it made due. A repeat after
 // an unknown outcome would count what the first has done as not done.
 func (s *Store) step(ctx context.Context, shard core.Shard, call string, args ...any) (ports.StepReply, error) {
+	if err := s.look(ctx, shard.Queue); err != nil { // so that the step has little to merge
+		return ports.StepReply{}, err
+	}
 	var done status
 	var reply ports.StepReply
 	var earliest *core.Instant

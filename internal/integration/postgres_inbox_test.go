@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -76,6 +77,55 @@ func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever looks merges a large transaction bit by bit, so that the holder's turns get
+// in between before the lease runs out.
+func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
+	t.Parallel()
+	const jobs, call, ttl = 20_000, 500, time.Second
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{})
+	shard := core.Shard{Queue: "orders"}
+	tx, err := v.pool.Begin(t.Context())
+	v.must(err)
+	for i := 0; i < jobs; i += call {
+		ids := make([]string, call)
+		for n := range ids {
+			ids[n] = fmt.Sprintf("%05d", i+n)
+		}
+		v.push(s.Tx(tx), core.In(time.Hour), ids...)
+	}
+	lease, err := s.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "me", Attempt: 1, TTL: ttl})
+	v.must(err)
+	v.must(tx.Commit(t.Context()))
+
+	var looking errgroup
+	looked := make(chan struct{})
+	looking.Go(func() error {
+		defer close(looked)
+		stats, err := s.Stats(t.Context(), []string{"orders"})
+		if err == nil && stats[0].Fresh != jobs {
+			err = fmt.Errorf("%d jobs are counted, want %d", stats[0].Fresh, jobs)
+		}
+		return err
+	})
+	for number, more := int64(1), true; more; number++ {
+		began := time.Now()
+		_, err := s.Turn(t.Context(), ports.TurnRequest{
+			Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: number, TTL: ttl, Stats: &core.Stats{Processed: 1},
+		})
+		v.must(err)
+		if took := time.Since(began); took > ttl {
+			t.Errorf("turn %d took %v, longer than the lease", number, took)
+		}
+		select {
+		case <-looked:
+			more = false
+		case <-time.After(ttl / 10):
+		}
+	}
+	v.must(looking.Wait())
 }
 
 // What a transaction pushed for an id in the morgue meets what is revived.

@@ -45,32 +45,39 @@ BEGIN
   rest := v_count = p_limit;
 END {$};
 
--- Merges a shard's whole inbox. The caller holds the shard's lock.
-CREATE FUNCTION {schema}.merge_inbox(p_shard int, p_merged xid8) RETURNS void LANGUAGE plpgsql VOLATILE
+-- How many rows of an inbox a turn merges: it must end well before the holder gives it up,
+-- at a third of the TTL.
+CREATE FUNCTION {schema}.inbox_limit(p_ttl bigint) RETURNS int LANGUAGE sql IMMUTABLE AS {$}
+  SELECT greatest(100, least(5000, p_ttl / 600))::int
+{$};
+
+-- Merges at most p_limit rows of a shard's inbox. Reports whether there may be more. The
+-- caller holds the shard's lock.
+CREATE FUNCTION {schema}.merge_inbox(p_shard int, p_merged xid8, p_limit int) RETURNS boolean LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
   v_in   record;
   v_jobs record;
 BEGIN
-  LOOP
-    EXIT WHEN NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.since(p_merged));
-    SELECT * INTO v_in FROM {schema}.take_inbox(p_shard, p_merged, 5000);
-    IF v_in.early IS NOT NULL THEN
-      PERFORM {schema}.note_early(p_shard, v_in.early);
-    END IF;
-    IF v_in.jobs IS NOT NULL THEN
-      SELECT * INTO v_jobs FROM {schema}.merge(p_shard, v_in.jobs);
-      PERFORM {schema}.tally(p_shard, v_jobs.fresh, v_jobs.retries, 0, 0, 0);
-      PERFORM {schema}.note_early(p_shard, v_jobs.earliest);
-    END IF;
-    IF v_in.dead IS NOT NULL THEN
-      PERFORM {schema}.tally(p_shard, 0, 0, {schema}.bury(p_shard, v_in.dead), 0, 0);
-    END IF;
-    EXIT WHEN NOT v_in.rest;
-  END LOOP;
+  IF NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.since(p_merged)) THEN
+    RETURN false;
+  END IF;
+  SELECT * INTO v_in FROM {schema}.take_inbox(p_shard, p_merged, p_limit);
+  IF v_in.early IS NOT NULL THEN
+    PERFORM {schema}.note_early(p_shard, v_in.early);
+  END IF;
+  IF v_in.jobs IS NOT NULL THEN
+    SELECT * INTO v_jobs FROM {schema}.merge(p_shard, v_in.jobs);
+    PERFORM {schema}.tally(p_shard, v_jobs.fresh, v_jobs.retries, 0, 0, 0);
+    PERFORM {schema}.note_early(p_shard, v_jobs.earliest);
+  END IF;
+  IF v_in.dead IS NOT NULL THEN
+    PERFORM {schema}.tally(p_shard, 0, 0, {schema}.bury(p_shard, v_in.dead), 0, 0);
+  END IF;
+  RETURN v_in.rest;
 END {$};
 
--- Locks a shard, merges its inbox and reads the clock: how all begins that operates on a
+-- Locks a shard, merges its whole inbox and reads the clock: how all begins that operates on a
 -- shard. status is unknownQueue or noSuchShard of errors.go if there is none.
 CREATE FUNCTION {schema}.lock_shard(p_queue text, p_index int, p_now bigint,
   OUT status smallint, OUT shard int, OUT now bigint, OUT paused boolean)
@@ -88,7 +95,8 @@ BEGIN
   END IF;
   status := 0;
   now := {schema}.clock(p_now);
-  PERFORM {schema}.merge_inbox(shard, v_merged);
+  WHILE {schema}.merge_inbox(shard, v_merged, 5000) LOOP
+  END LOOP;
 END {$};
 
 -- The number of a shard, or NULL if it can't exist.
@@ -101,22 +109,28 @@ CREATE FUNCTION {schema}.no_shard(p_queue text) RETURNS smallint LANGUAGE sql ST
   SELECT CASE WHEN EXISTS (SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C") THEN 2 ELSE 1 END::smallint
 {$};
 
--- Merges the inboxes of a queue's shards, so that what is then read is all there is.
+-- Merges the inboxes of a queue's shards, so that what is then read is all there is: what
+-- transactions before p_until have left, or for NULL any that have ended. To keep no turn
+-- waiting it ends after some rows; more then says to call again with the same until.
 -- Shards are locked in order, only those whose inbox holds something.
-CREATE FUNCTION {schema}.look(p_queue text) RETURNS void LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION {schema}.look(p_queue text, p_until xid8, OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE
+  c_rows CONSTANT int := 2000;
   v_shard record;
 BEGIN
+  until := coalesce(p_until, pg_snapshot_xmax(pg_current_snapshot()));
+  more := false;
   FOR v_shard IN
     SELECT s.id FROM {schema}.queues q JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + q.shards - 1
     WHERE q.name = p_queue COLLATE "C"
-      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged))
+      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged) AND i.tx < until)
     ORDER BY s.id
   LOOP
-    PERFORM {schema}.merge_inbox(s.id, s.merged) FROM (
+    SELECT {schema}.merge_inbox(s.id, s.merged, c_rows) INTO more FROM (
       SELECT s.id, s.merged FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE
     ) s;
+    EXIT WHEN more;
   END LOOP;
 END {$};
 

@@ -162,16 +162,19 @@ BEGIN
   END IF;
 END {$};
 
--- When shards could next give a job, in the order asked.
+-- When shards could next give a job, in the order asked: now if the inbox holds more than a
+-- look merges.
 CREATE FUNCTION {schema}.heads(p_queues text[], p_indexes int[], p_now bigint)
 RETURNS TABLE (status smallint, now bigint, head bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 #variable_conflict use_column
 BEGIN
-  PERFORM {schema}.look(q.queue) FROM (SELECT DISTINCT queue FROM unnest(p_queues) u (queue) ORDER BY queue) q;
+  PERFORM {schema}.look(q.queue, NULL) FROM (SELECT DISTINCT queue FROM unnest(p_queues) u (queue) ORDER BY queue) q;
   RETURN QUERY
   SELECT CASE WHEN l.shard IS NULL THEN {schema}.no_shard(a.queue) ELSE 0 END::smallint, {schema}.clock(p_now),
-    CASE WHEN NOT s.paused THEN {schema}.head(l.shard, l.floor) END
+    CASE WHEN s.paused THEN NULL
+      WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged)) THEN {schema}.clock(p_now)
+      ELSE {schema}.head(l.shard, l.floor) END
   FROM unnest(p_queues, p_indexes) WITH ORDINALITY a (queue, index, ord)
   LEFT JOIN {schema}.leases l ON l.shard = {schema}.shard_number(a.queue, a.index)
   LEFT JOIN {schema}.shards s ON s.id = l.shard

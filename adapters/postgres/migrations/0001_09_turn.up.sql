@@ -63,11 +63,13 @@ RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_expires bigint := {schema}.later(p_now, p_ttl);
   v_header  {schema}.reply;
+  v_rest    boolean;
 BEGIN
   PERFORM {schema}.fold(s.id, p_now, p_last, p_ttl, v_expires, p_floor, p_rescan);
-  PERFORM {schema}.merge_inbox(s.id, s.merged);
+  v_rest := {schema}.merge_inbox(s.id, s.merged, {schema}.inbox_limit(p_ttl));
   v_header := {schema}.header(0, s.paused, p_last, p_now, {schema}.remaining(v_expires, p_ttl, p_now),
-    CASE WHEN NOT s.paused THEN {schema}.head(s.id, (SELECT l.floor FROM {schema}.leases l WHERE l.shard = s.id)) END,
+    CASE WHEN s.paused THEN NULL WHEN v_rest THEN p_now
+      ELSE {schema}.head(s.id, (SELECT l.floor FROM {schema}.leases l WHERE l.shard = s.id)) END,
     NULL, NULL, s.token, s.owner);
   v_header.kind := 4;
   RETURN NEXT v_header;
@@ -126,8 +128,7 @@ BEGIN
     RETURN;
   END IF;
 
-  -- A merge must end well before the holder gives the turn up, at a third of the TTL.
-  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, greatest(100, least(5000, p_ttl / 600))::int, v_now, p_ids, p_tokens, p_numbers, p_flags,
+  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, {schema}.inbox_limit(p_ttl), v_now, p_ids, p_tokens, p_numbers, p_flags,
     p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
   v_floor := least(t.floor, v_settled.early, v_now - 1000000);
   v_fresh := v_settled.fresh; v_retries := v_settled.retries;
