@@ -15,7 +15,7 @@ RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
 SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
 DECLARE
-  c_odd CONSTANT int := 1000000000; -- more than p_bytes may be
+  c_odd CONSTANT int := 1000000000;
   v_shard   int;
   v_plain   boolean;
   v_merged  xid8;
@@ -43,7 +43,8 @@ BEGIN
   END IF;
   v_now := {schema}.clock(p_now);
 
-  -- size is c_odd for what is not plain. An id that this turn settles is free.
+  -- A job that is not plain counts as c_odd bytes, which no plain turn takes. An id that
+  -- this turn settles is free.
   IF v_plain AND p_flags IS NULL AND p_rest IS NULL AND p_wait IS NULL THEN
     SELECT l.floor, l.rescan, d.at[:p_want], CASE WHEN cardinality(d.at) > p_want THEN d.last END, coalesce(d.size, 0), d.retry,
       ARRAY(SELECT c.at FROM generate_series(1, cardinality(p_ids)) n, LATERAL (
@@ -67,7 +68,7 @@ BEGIN
     WHERE l.number = p_number - 1 AND v_now < l.rescan AND l.rescan <= v_now + 60000000
       AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx >= v_merged);
   END IF;
-  IF v_size <= p_bytes AND (p_ids IS NOT NULL OR v_due <> '{}') AND cardinality(v_settled) = coalesce(cardinality(p_ids), 0) THEN
+  IF v_size <= p_bytes AND v_size < c_odd AND (p_ids IS NOT NULL OR v_due <> '{}') AND cardinality(v_settled) = coalesce(cardinality(p_ids), 0) THEN
     NULL;
   ELSE
     RETURN QUERY SELECT * FROM {schema}.whole_turn(v_shard, v_now, p_owner, p_token, p_number, p_ttl,
