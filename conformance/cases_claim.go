@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ func claimCases() []namedCase {
 		{"leaves a job that does not fit", ruleBudget, claimBytesBetween},
 		{"takes the first payload whatever its size", "core.Budget: the very first payload is always taken", claimFirstExempt},
 		{"takes 4 MiB unless told", "core.DefaultTurnBytes is how many bytes of payload a turn claims unless told", claimDefaultBytes},
+		{"takes all payloads in a later turn, whatever the bytes", ruleBudget, claimLater},
 		{"leaves a cut job's state to the rest", "Turn: what a cut job leaves stays queued with its State", claimLeavesState},
 		{"passes over claimed ids", "Turn: ids that are claimed after this turn's settlements are passed over", claimPassesOver},
 		{"passes over the rest of a cut job", "Turn: ids that are claimed are passed over", claimPassesOverRest},
@@ -140,6 +142,16 @@ func claimBytesBetween(e *env) {
 	e.same("the claims", ids(bytesTurn(h, 100).Claims), []string{"a"})
 	e.same("the queued jobs", e.queuedIDs(), []string{"b", "c"})
 	e.same("the next turn", ids(bytesTurn(h, 100).Claims), []string{"b", "c"})
+}
+
+func claimLater(e *env) {
+	e.pushIDs("first")
+	h := e.acquire("n1")
+	h.claim(1)
+	pushPayloads(e, 3, "a", "b")
+	claims := bytesTurn(h, math.MaxInt).Claims
+	e.same("the claims", ids(claims), []string{"a", "b"})
+	e.same("the payloads", []int{len(claims[0].Payloads), len(claims[1].Payloads)}, []int{3, 3})
 }
 
 func claimFirstExempt(e *env) {
