@@ -3,8 +3,10 @@ FUZZRUNS ?= 40000
 CHECKS ?= 10000
 REPO ?=
 
-# The oldest and the newest Postgres that the store is tested on, beside Debian's.
+# The oldest and the newest Postgres that the store is tested on, beside Debian's, and
+# the tests that are run there.
 POSTGRES_VERSIONS ?= 14.23.0-beta.17 18.4.0-beta.17
+POSTGRES_TESTS ?= Postgres
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -29,7 +31,7 @@ test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
 		SKEIN_TEST_VIA=local scripts/other-postgres $$version \
-			go test -race -count=1 -timeout 10m -run 'Postgres' ./internal/testservers ./internal/integration || exit; \
+			go test -race -count=1 -timeout 10m -run '$(POSTGRES_TESTS)' ./internal/testservers ./internal/integration || exit; \
 	done
 
 # What reads the code instead of running it.

@@ -111,14 +111,14 @@ func (c *churn) wave(ctx context.Context) error {
 		return err
 	}
 	c.pushed += len(jobs)
-	if err := t.wait(ctx); err != nil {
-		return err
-	}
-	return awaitEmpty(ctx, c.system)
+	return t.wait(ctx)
 }
 
-// sizes reads what the tables take after a vacuum.
+// sizes reads what the tables take after a vacuum, once nothing is left in them.
 func (c *churn) sizes(ctx context.Context, name string) error {
+	if err := awaitEmpty(ctx, c.system); err != nil {
+		return err
+	}
 	if err := vacuum(ctx, c.lab.postgres); err != nil {
 		return err
 	}

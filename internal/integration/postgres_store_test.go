@@ -185,16 +185,43 @@ func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w.same("fresh", stats[0].Fresh, int64(1))
 }
 
-// A push that took long to commit has jobs below what claims look at; they are
-// found once the floor is looked under.
-func TestPostgresFindsASlowPush(t *testing.T) {
-	w := newWorkbench(t, time.Minute)
+// slowPush leaves a job as a push does that took long to commit: below what claims
+// look at.
+func (w *workbench) slowPush() {
+	w.t.Helper()
 	w.acquire("n1")
 	w.must(w.push(w.store, "a"))
 	w.next(1, done(w.next(1).Claims[0]))
-	execAll(t, w.pool, fmt.Sprintf(`
+	execAll(w.t, w.pool, fmt.Sprintf(`
 		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, error)
 		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
+}
+
+// A shard that is idle makes no turns: its renewals look.
+func TestPostgresRenewalsFindASlowPush(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.slowPush()
+	shards := []core.Shard{w.turn.Lease.Shard}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.turn.Lease, TTL: w.turn.TTL})
+		w.must(err)
+		reply, err := w.store.Heads(t.Context(), shards)
+		w.must(err)
+		if head := reply.Heads[0]; head.OK {
+			w.same("the head", head.Due, core.Instant(1))
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the job was not found")
+		}
+	}
+	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
+}
+
+// A shard that makes turns looks in them.
+func TestPostgresTurnsFindASlowPush(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.slowPush()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if reply := w.next(1); len(reply.Claims) == 1 {
 			w.same("claimed", reply.Claims[0].ID, "slow")

@@ -188,6 +188,17 @@ BEGIN
   WHERE id = p_shard;
 END {$};
 
+-- Whether it is time to look below the floor; also if the clock has stepped back.
+CREATE FUNCTION {schema}.overdue(p_rescan bigint, p_now bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS {$}
+  SELECT p_now >= p_rescan OR p_rescan > p_now + 60000000
+{$};
+
+-- When to look below the floor again, after a look that began at p_began. It takes no more
+-- than a twentieth of the time, however many dead rows are there.
+CREATE FUNCTION {schema}.next_rescan(p_now bigint, p_began timestamptz) RETURNS bigint LANGUAGE sql VOLATILE AS {$}
+  SELECT p_now + least(50000000, greatest(1000000, (20000000 * extract(epoch FROM clock_timestamp() - p_began))::bigint))
+{$};
+
 -- When a shard could next give a job, NULL if never: of the jobs due from p_floor on whose
 -- ids are not claimed, the first. The caller has switched off what the planner might do else.
 CREATE FUNCTION {schema}.head(p_shard int, p_floor bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS {$}

@@ -131,13 +131,16 @@ CREATE FUNCTION {schema}.limit_waits(p_ttl bigint) RETURNS void LANGUAGE sql VOL
   SELECT set_config('lock_timeout', greatest(1, least(500, p_ttl / 10000))::text, true)
 {$};
 
--- Renews a lease, or ends it if p_ttl is NULL.
+-- Renews a lease, or ends it if p_ttl is NULL. A shard that makes no turns has only this to
+-- find pushes that came below the floor since they were slow to commit.
 CREATE FUNCTION {schema}.renew(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint,
   OUT status smallint, OUT now bigint, OUT remaining bigint)
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off AS {$}
 DECLARE
   v_shard int := {schema}.shard_number(p_queue, p_index);
+  v_began timestamptz;
+  v_early bigint;
   l       {schema}.leases;
 BEGIN
   PERFORM {schema}.limit_waits(coalesce(p_ttl, 5000000));
@@ -157,6 +160,15 @@ BEGIN
     PERFORM {schema}.fold(v_shard, now, l.last, l.ttl, l.expires, l.floor, l.rescan);
     UPDATE {schema}.shards SET held = false WHERE id = v_shard;
   ELSE
+    IF {schema}.overdue(l.rescan, now) THEN
+      v_began := clock_timestamp();
+      SELECT j.perform_at INTO v_early FROM {schema}.jobs j
+      WHERE j.shard = v_shard AND j.perform_at < l.floor
+        AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
+      ORDER BY j.perform_at, j.id LIMIT 1;
+      l.floor := least(l.floor, v_early);
+      l.rescan := {schema}.next_rescan(now, v_began);
+    END IF;
     PERFORM {schema}.fold(v_shard, now, l.last, p_ttl, {schema}.later(now, p_ttl), l.floor, l.rescan);
     remaining := {schema}.remaining({schema}.later(now, p_ttl), p_ttl, now);
   END IF;

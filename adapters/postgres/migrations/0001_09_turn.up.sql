@@ -106,7 +106,6 @@ DECLARE
   v_floor   bigint;
   v_fresh   int;
   v_retries int;
-  v_took    bigint := 0;
 BEGIN
   SELECT * INTO s FROM {schema}.shards x WHERE x.id = p_shard;
   SELECT x.number AS last, x.ttl, x.expires, x.floor, x.rescan,
@@ -142,10 +141,10 @@ BEGIN
     v_given := {schema}.hand_over(s.id, s.token, p_number, false);
   END IF;
 
-  -- Slow pushes may have come below the floor; looking for them takes no more than a twentieth of the time.
+  -- Slow pushes may have come below the floor.
   v_from := v_floor;
   SELECT NULL::bigint AS next, false AS odd INTO c;
-  IF v_now >= t.rescan OR t.rescan > v_now + 60000000 THEN
+  IF {schema}.overdue(t.rescan, v_now) THEN
     v_from := 0;
     v_began := clock_timestamp();
   END IF;
@@ -189,8 +188,7 @@ BEGIN
       v_floor := least(v_now - 1000000, c.passed, coalesce(c.last, c.next));
     END IF;
     IF v_from = 0 THEN
-      v_took := extract(epoch FROM clock_timestamp() - v_began) * 1000000;
-      t.rescan := v_now + greatest(1000000, 20 * v_took);
+      t.rescan := {schema}.next_rescan(v_now, v_began);
     END IF;
     v_from := v_floor;
   END IF;
@@ -219,7 +217,7 @@ BEGIN
     IF NOT v_given.rest THEN
       UPDATE {schema}.shards SET orphans = false WHERE id = s.id;
     END IF;
-  ELSIF t.inbox OR v_took > 5000 THEN
+  ELSIF t.inbox OR v_began IS NOT NULL AND t.rescan > v_now + 1000000 THEN
     PERFORM {schema}.tally(s.id, v_fresh, v_retries, v_settled.dead, 0, 0);
     PERFORM {schema}.fold(s.id, v_now, t.last, t.ttl, t.expires, v_floor, t.rescan);
   ELSE

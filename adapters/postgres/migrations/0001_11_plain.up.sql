@@ -65,7 +65,7 @@ BEGIN
         ORDER BY j.perform_at, j.id LIMIT p_want + 1
       ) j
     ) d
-    WHERE l.number = p_number - 1 AND v_now < l.rescan AND l.rescan <= v_now + 60000000
+    WHERE l.number = p_number - 1 AND NOT {schema}.overdue(l.rescan, v_now)
       AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx >= v_merged);
   END IF;
   IF v_size <= p_bytes AND v_size < c_odd AND (p_ids IS NOT NULL OR v_due <> '{}') AND cardinality(v_settled) = coalesce(cardinality(p_ids), 0) THEN
