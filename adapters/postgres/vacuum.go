@@ -15,7 +15,7 @@ const DefaultVacuumEvery = 100_000
 // vacuumLimit is how long a vacuum of all tables may take.
 const vacuumLimit = 10 * time.Minute
 
-// sweeper has the tables vacuumed after so many claims. Autovacuum comes once a
+// sweeper has the tables looked at after so many claims, and vacuumed. Autovacuum comes once a
 // minute at most, in which indexes may grow by millions of dead entries, and stay
 // so large. The zero value is ready.
 type sweeper struct {
@@ -62,13 +62,14 @@ func (s *Store) claimed(n int) {
 	}
 }
 
-// deadSQL gives the tables that have many dead rows, and how many. Only their
-// owner may vacuum them.
+// deadSQL gives the tables that have many dead rows, also beside the live ones, of
+// which a vacuum reads every index entry, and how many. Only their owner may
+// vacuum them.
 //
 //	$1 the schema, $2 how many are many
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
-WHERE t.schemaname = $1 AND t.n_dead_tup >= $2 AND pg_has_role(c.relowner, 'USAGE')
+WHERE t.schemaname = $1 AND t.n_dead_tup >= greatest($2, t.n_live_tup / 2) AND pg_has_role(c.relowner, 'USAGE')
 ORDER BY t.relname`
 
 // vacuum vacuums the tables that have many dead rows, on a connection of its own,
