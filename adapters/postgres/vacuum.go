@@ -69,7 +69,7 @@ func (s *Store) claimed(n int) {
 //	$1 the schema, $2 how many are many
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
-WHERE t.schemaname = $1 AND t.n_dead_tup >= greatest($2, t.n_live_tup / 2) AND pg_has_role(c.relowner, 'USAGE')
+WHERE t.schemaname = $1 AND t.n_dead_tup >= greatest($2, t.n_live_tup) AND pg_has_role(c.relowner, 'USAGE')
 ORDER BY t.relname`
 
 // vacuum vacuums the tables that have many dead rows, on a connection of its own,
