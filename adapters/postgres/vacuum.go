@@ -15,9 +15,9 @@ const DefaultVacuumEvery = 100_000
 // vacuumLimit is how long a vacuum of all tables may take.
 const vacuumLimit = 10 * time.Minute
 
-// sweeper has the tables looked at after so many claims, and vacuumed. Autovacuum comes once a
-// minute at most, in which indexes may grow by millions of dead entries, and stay
-// so large. The zero value is ready.
+// sweeper has the tables looked at after so many claims, and vacuumed. Autovacuum
+// comes once a minute at most, in which indexes may grow by millions of dead
+// entries, and stay so large. The zero value is ready.
 type sweeper struct {
 	mu      sync.Mutex
 	running bool
@@ -66,10 +66,10 @@ func (s *Store) claimed(n int) {
 // which a vacuum reads every index entry, and how many. Only their owner may
 // vacuum them.
 //
-//	$1 the schema, $2 how many are many
+//	$1 the schema, quoted, $2 how many are many
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
-WHERE t.schemaname = $1 AND t.n_dead_tup >= greatest($2, t.n_live_tup) AND pg_has_role(c.relowner, 'USAGE')
+WHERE c.relnamespace = to_regnamespace($1) AND t.n_dead_tup >= greatest($2, t.n_live_tup) AND pg_has_role(c.relowner, 'USAGE')
 ORDER BY t.relname`
 
 // vacuum vacuums the tables that have many dead rows, on a connection of its own,
@@ -102,11 +102,7 @@ func (s *Store) vacuum(ctx context.Context, every int) (kept int, err error) {
 
 // dead are the dead rows of tables that have so many.
 func (s *Store) dead(ctx context.Context, conn *pgx.Conn, many int) (map[string]int, error) {
-	schema := s.options.Schema
-	if schema == "" {
-		schema = DefaultSchema
-	}
-	rows, err := conn.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, schema, many)
+	rows, err := conn.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, many)
 	if err != nil {
 		return nil, err
 	}

@@ -68,9 +68,9 @@ BEGIN
     WHERE l.number = p_number - 1 AND NOT {schema}.overdue(l.rescan, v_now)
       AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx >= v_merged);
   END IF;
-  IF v_size <= p_bytes AND v_size < c_odd AND (p_ids IS NOT NULL OR v_due <> '{}') AND cardinality(v_settled) = coalesce(cardinality(p_ids), 0) THEN
-    NULL;
-  ELSE
+  -- All are NULL if nothing was looked for.
+  IF (v_size <= p_bytes AND v_size < c_odd AND (p_ids IS NOT NULL OR v_due <> '{}')
+    AND cardinality(v_settled) = coalesce(cardinality(p_ids), 0)) IS NOT TRUE THEN
     RETURN QUERY SELECT * FROM {schema}.whole_turn(v_shard, v_now, p_owner, p_token, p_number, p_ttl,
       p_want, p_per_job, p_bytes, p_node, p_lane, p_ids, p_tokens, p_numbers, p_flags,
       p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition,
