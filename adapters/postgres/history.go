@@ -18,7 +18,7 @@ import (
 const historySQL = `
 SELECT m.at, m.processed, m.failed, m.wait, m.run
 FROM {schema}.queues q
-JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
+JOIN {schema}.shards s ON s.queue = q.name
 LEFT JOIN {schema}.minutes m ON m.shard = s.id AND m.at >= $2 AND m.at < $3
 WHERE q.name = $1
 ORDER BY m.at`

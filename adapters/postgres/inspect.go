@@ -48,7 +48,7 @@ SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1),
       FROM {schema}.claimed c WHERE c.shard = s.id)),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
 FROM {schema}.queues q
-JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
+JOIN {schema}.shards s ON s.queue = q.name
 JOIN {schema}.counts c ON c.shard = s.id
 JOIN {schema}.leases l ON l.shard = s.id
 WHERE q.name = $2

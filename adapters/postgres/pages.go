@@ -41,7 +41,7 @@ SELECT {columns}
 FROM (
   SELECT e.*
   FROM {schema}.queues q
-  JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
+  JOIN {schema}.shards s ON s.queue = q.name
   CROSS JOIN LATERAL (
     SELECT * FROM {schema}.{table} WHERE shard = s.id {filter} AND {after}
     ORDER BY {order} LIMIT $3

@@ -152,10 +152,10 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 // $1 the queue, $2 whether it is paused.
 const pauseSQL = `
 WITH q AS MATERIALIZED (
-  SELECT id FROM {schema}.queues WHERE name = $1
+  SELECT name FROM {schema}.queues WHERE name = $1
 ), locked AS MATERIALIZED (
   SELECT s.id FROM {schema}.shards s, q
-  WHERE s.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
+  WHERE s.queue = q.name
   ORDER BY s.id FOR UPDATE OF s
 ), changed AS (
   UPDATE {schema}.shards s SET paused = $2 WHERE s.id = ANY (ARRAY(SELECT id FROM locked)) AND s.paused <> $2

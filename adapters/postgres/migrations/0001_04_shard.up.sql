@@ -122,7 +122,7 @@ BEGIN
   until := coalesce(p_until, pg_snapshot_xmax(pg_current_snapshot()));
   more := false;
   FOR v_shard IN
-    SELECT s.id FROM {schema}.queues q JOIN {schema}.shards s ON s.id BETWEEN q.id * 16384 AND q.id * 16384 + q.shards - 1
+    SELECT s.id FROM {schema}.queues q JOIN {schema}.shards s ON s.queue = q.name
     WHERE q.name = p_queue COLLATE "C"
       AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged) AND i.tx < until)
     ORDER BY s.id

@@ -9,7 +9,7 @@ DECLARE
   v     record;
 BEGIN
   FOR s IN
-    SELECT x.id FROM {schema}.queues q JOIN {schema}.shards x ON x.id BETWEEN q.id * 16384 AND q.id * 16384 + 16383
+    SELECT x.id FROM {schema}.queues q JOIN {schema}.shards x ON x.queue = q.name
     WHERE q.name = p_queue COLLATE "C" AND EXISTS (
       SELECT FROM {schema}.tallies a WHERE a.shard = x.id AND a.tx >= {schema}.since(x.tallied) OFFSET c_few)
     ORDER BY x.id FOR UPDATE OF x SKIP LOCKED
