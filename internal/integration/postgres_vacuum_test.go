@@ -5,40 +5,86 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 )
 
+const vacuumBatch = 500
+
 // Autovacuum is not counted here.
 func TestPostgresVacuumsAfterSoManyClaims(t *testing.T) {
 	t.Parallel()
-	const batch = 500
-	w := newWorkbench(t, time.Minute)
-	w.store = postgres.New(w.pool, postgres.Options{Schema: w.schema, NoWakeups: true, VacuumEvery: 2 * batch})
-	w.acquire("me")
-	var settle []core.Settlement
+	w := newVacuumed(t)
 	deadline := time.Now().Add(30 * time.Second)
-	for n := 0; w.vacuums() == 0; n++ {
+	for n := 0; w.vacuums("jobs") == 0; n++ {
 		if time.Now().After(deadline) {
-			t.Fatalf("no vacuum after %d claims", n*batch)
+			t.Fatalf("no vacuum after %d claims", n*vacuumBatch)
 		}
-		ids := make([]string, batch)
-		for i := range ids {
-			ids[i] = fmt.Sprintf("%d-%d", n, i)
-		}
-		w.must(w.push(w.store, ids...))
-		claims := w.next(batch, settle...).Claims
-		settle = settle[:0]
-		for _, c := range claims {
-			settle = append(settle, done(c))
-		}
+		w.handle(n)
 	}
 }
 
-// vacuums is how often the table of jobs was vacuumed by somebody.
-func (w *workbench) vacuums() (n int) {
+// Whoever vacuums a table leaves what dies meanwhile.
+func TestPostgresVacuumsWhatWasBusy(t *testing.T) {
+	t.Parallel()
+	w := newVacuumed(t)
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgx.Identifier{w.schema, "jobs"}.Sanitize()+" IN SHARE UPDATE EXCLUSIVE MODE")
+	w.must(err)
+	deadline := time.Now().Add(30 * time.Second)
+	for n := 0; w.vacuums("claimed") == 0; n++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("no vacuum of claimed after %d claims", n*vacuumBatch)
+		}
+		w.handle(n)
+	}
+	if n := w.vacuums("jobs"); n > 0 {
+		t.Fatalf("jobs vacuumed %d times while locked", n)
+	}
+	w.must(tx.Rollback(t.Context()))
+	for w.vacuums("jobs") == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("no vacuum of jobs after its lock was given up, without more claims")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// vacuumed is a shard whose store vacuums after few claims.
+type vacuumed struct {
+	*workbench
+	settle []core.Settlement
+}
+
+func newVacuumed(t *testing.T) *vacuumed {
+	w := &vacuumed{workbench: newWorkbench(t, time.Minute)}
+	w.store = postgres.New(w.pool, postgres.Options{Schema: w.schema, NoWakeups: true, VacuumEvery: 2 * vacuumBatch})
+	w.acquire("me")
+	return w
+}
+
+// handle pushes and claims a batch, and settles the one before.
+func (w *vacuumed) handle(n int) {
 	w.t.Helper()
-	w.must(w.pool.QueryRow(w.t.Context(), `SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'jobs'`,
-		w.schema).Scan(&n))
+	ids := make([]string, vacuumBatch)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%d-%d", n, i)
+	}
+	w.must(w.push(w.store, ids...))
+	claims := w.next(vacuumBatch, w.settle...).Claims
+	w.settle = w.settle[:0]
+	for _, c := range claims {
+		w.settle = append(w.settle, done(c))
+	}
+}
+
+// vacuums is how often a table was vacuumed by somebody.
+func (w *vacuumed) vacuums(table string) (n int) {
+	w.t.Helper()
+	w.must(w.pool.QueryRow(w.t.Context(), `SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2`,
+		w.schema, table).Scan(&n))
 	return n
 }

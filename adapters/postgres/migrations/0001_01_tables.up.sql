@@ -21,6 +21,9 @@
 -- Locks are taken in this order: shards, claimed, jobs by id, the rest. Pushes lock
 -- nothing but jobs by id, callers' transactions nothing but rows of claimed, which
 -- everybody else therefore takes with SKIP LOCKED.
+--
+-- Tables whose rows come and go with each job are vacuumed at full speed: while a slow
+-- autovacuum holds one, what dies in it makes the indexes grow for good.
 
 CREATE TABLE {schema}.queues (
   id         int PRIMARY KEY CHECK (id BETWEEN 0 AND 131071),
@@ -78,7 +81,7 @@ CREATE TABLE {schema}.turns (
   processed int NOT NULL,
   failed    int NOT NULL,
   PRIMARY KEY (shard, token, number)
-);
+) WITH (autovacuum_vacuum_cost_delay = 0);
 
 CREATE TABLE {schema}.tallies (
   shard     int NOT NULL,
@@ -108,7 +111,7 @@ CREATE TABLE {schema}.jobs (
   -- an upsert what it met.
   prior       int,
   PRIMARY KEY (shard, id)
-);
+) WITH (autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX jobs_time ON {schema}.jobs (shard, perform_at, id);
 CREATE INDEX retries_time ON {schema}.jobs (shard, perform_at, id) WHERE retry_count >= 0;
 CREATE INDEX retries_id ON {schema}.jobs (shard, id) WHERE retry_count >= 0;
@@ -151,7 +154,7 @@ CREATE TABLE {schema}.claimed (
   given_token  bigint,
   given_number bigint,
   PRIMARY KEY (shard, id)
-) WITH (fillfactor = 90);
+) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0);
 -- What turns must heed, seldom anything: jobs that run alone, and cancelled ones.
 CREATE INDEX claimed_special ON {schema}.claimed (shard, id) WHERE recoveries > 0 OR cancel_drop IS NOT NULL;
 
