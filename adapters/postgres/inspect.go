@@ -35,17 +35,13 @@ func eachRow(rows pgx.Rows, read func() error) error {
 
 // statsSQL sums up each shard of a queue in order, all at one instant. The oldest
 // job is looked for from the shard's floor on, below which there may be a million
-// dead rows, and among those whose id is claimed.
+// dead rows.
 //
 //	$1 now, $2 the queue
 const statsSQL = `
 SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1),
-  c.fresh, c.retries, (SELECT count(*) FROM {schema}.claimed c WHERE c.shard = s.id), c.dead, c.processed, c.failed,
-  least(
-    (SELECT j.perform_at FROM {schema}.jobs j WHERE j.shard = s.id AND j.perform_at >= l.floor
-      ORDER BY j.perform_at, j.id LIMIT 1),
-    (SELECT min((SELECT j.perform_at FROM {schema}.jobs j WHERE j.shard = c.shard AND j.id = c.id))
-      FROM {schema}.claimed c WHERE c.shard = s.id)),
+  c.fresh, c.retries, c.claimed, c.dead, c.processed, c.failed,
+  (SELECT j.perform_at FROM {schema}.jobs j WHERE j.shard = s.id AND j.perform_at >= l.floor ORDER BY j.perform_at, j.id LIMIT 1),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
 FROM {schema}.queues q
 JOIN {schema}.shards s ON s.queue = q.name

@@ -59,6 +59,7 @@ CREATE TABLE {schema}.shards (
   -- Counts as of the last fold. Transactions below these are folded for good.
   fresh     bigint NOT NULL DEFAULT 0,
   retries   bigint NOT NULL DEFAULT 0,
+  claimed   bigint NOT NULL DEFAULT 0,
   dead      bigint NOT NULL DEFAULT 0,
   processed bigint NOT NULL DEFAULT 0,
   failed    bigint NOT NULL DEFAULT 0,
@@ -77,6 +78,7 @@ CREATE TABLE {schema}.turns (
   rescan    bigint NOT NULL,
   fresh     int NOT NULL,
   retries   int NOT NULL,
+  claimed   int NOT NULL,
   dead      int NOT NULL,
   processed int NOT NULL,
   failed    int NOT NULL,
@@ -87,6 +89,7 @@ CREATE TABLE {schema}.tallies (
   shard     int NOT NULL,
   fresh     int NOT NULL,
   retries   int NOT NULL,
+  claimed   int NOT NULL DEFAULT 0,
   dead      int NOT NULL,
   processed int NOT NULL,
   failed    int NOT NULL,

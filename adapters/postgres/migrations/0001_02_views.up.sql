@@ -26,18 +26,19 @@ CREATE VIEW {schema}.counts AS
 SELECT s.id AS shard,
   s.fresh + coalesce(t.fresh, 0) + coalesce(a.fresh, 0) AS fresh,
   s.retries + coalesce(t.retries, 0) + coalesce(a.retries, 0) AS retries,
+  s.claimed + coalesce(t.claimed, 0) + coalesce(a.claimed, 0) AS claimed,
   s.dead + coalesce(t.dead, 0) + coalesce(a.dead, 0) AS dead,
   s.processed + coalesce(t.processed, 0) + coalesce(a.processed, 0) AS processed,
   s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed
 FROM {schema}.shards s
 LEFT JOIN LATERAL (
-  SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(dead) AS dead,
+  SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(claimed) AS claimed, sum(dead) AS dead,
     sum(processed) AS processed, sum(failed) AS failed
   FROM {schema}.turns t
   WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last
 ) t ON true
 LEFT JOIN LATERAL (
-  SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(dead) AS dead,
+  SELECT sum(fresh) AS fresh, sum(retries) AS retries, sum(claimed) AS claimed, sum(dead) AS dead,
     sum(processed) AS processed, sum(failed) AS failed
   FROM {schema}.tallies a
   WHERE a.shard = s.id AND a.tx >= {schema}.since(s.tallied)

@@ -138,7 +138,7 @@ END {$};
 -- gives their sums. Transactions below tallied need not be looked through again: those that
 -- are still open may bring older changes than the last found.
 CREATE FUNCTION {schema}.take_tallies(p_shard int, p_tallied xid8,
-  OUT fresh bigint, OUT retries bigint, OUT dead bigint, OUT processed bigint, OUT failed bigint, OUT tallied xid8)
+  OUT fresh bigint, OUT retries bigint, OUT claimed bigint, OUT dead bigint, OUT processed bigint, OUT failed bigint, OUT tallied xid8)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_most CONSTANT int := 10000;
@@ -148,12 +148,12 @@ BEGIN
   ), gone AS (
     DELETE FROM {schema}.tallies a USING found f WHERE a.ctid = f.at RETURNING a.*
   )
-  SELECT coalesce(sum(g.fresh), 0), coalesce(sum(g.retries), 0), coalesce(sum(g.dead), 0),
+  SELECT coalesce(sum(g.fresh), 0), coalesce(sum(g.retries), 0), coalesce(sum(g.claimed), 0), coalesce(sum(g.dead), 0),
     coalesce(sum(g.processed), 0), coalesce(sum(g.failed), 0),
     -- xid8 has no max before 15.
     CASE WHEN count(*) < c_most OR max(g.tx::text::bigint)::text::xid8 > pg_snapshot_xmin(pg_current_snapshot())
       THEN pg_snapshot_xmin(pg_current_snapshot()) ELSE max(g.tx::text::bigint)::text::xid8 END
-  INTO fresh, retries, dead, processed, failed, tallied FROM gone g;
+  INTO fresh, retries, claimed, dead, processed, failed, tallied FROM gone g;
 END {$};
 
 -- Adds what is not folded yet to a shard's row and makes the row the newest word on the
@@ -171,7 +171,8 @@ BEGIN
   WITH gone AS (
     DELETE FROM {schema}.turns t WHERE t.shard = p_shard AND t.token = v_s.token AND t.number > v_s.last RETURNING t.*
   )
-  SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries, coalesce(sum(dead), 0) AS dead,
+  SELECT coalesce(sum(fresh), 0) AS fresh, coalesce(sum(retries), 0) AS retries,
+    coalesce(sum(claimed), 0) AS claimed, coalesce(sum(dead), 0) AS dead,
     coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed
   INTO v_turns FROM gone;
   SELECT * INTO v_new FROM {schema}.take_tallies(p_shard, v_s.tallied);
@@ -179,6 +180,7 @@ BEGIN
     last = p_last, ttl = p_ttl, expires = p_expires, renewed = p_now, floor = p_floor, rescan = p_rescan,
     fresh = v_s.fresh + v_turns.fresh + v_new.fresh,
     retries = v_s.retries + v_turns.retries + v_new.retries,
+    claimed = v_s.claimed + v_turns.claimed + v_new.claimed,
     dead = v_s.dead + v_turns.dead + v_new.dead,
     processed = v_s.processed + v_turns.processed + v_new.processed,
     failed = v_s.failed + v_turns.failed + v_new.failed,

@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.settle_turn(p_shard int, p_merged xid8, p_inbox int, p_
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
   p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   x_place int[], x_position int[], x_disposition smallint[],
-  OUT fresh int, OUT retries int, OUT dead int, OUT processed int, OUT failed int,
+  OUT fresh int, OUT retries int, OUT settled int, OUT dead int, OUT processed int, OUT failed int,
   OUT skipped int[], OUT held int[], OUT early bigint, OUT rest boolean)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -14,16 +14,16 @@ DECLARE
   v_dead {schema}.coming[];
   v      record;
 BEGIN
-  fresh := 0; retries := 0; dead := 0; processed := 0; failed := 0; rest := false;
+  fresh := 0; retries := 0; settled := 0; dead := 0; processed := 0; failed := 0; rest := false;
   IF p_merged IS NOT NULL THEN
     SELECT i.jobs, i.dead, i.early, i.rest INTO v_jobs, v_dead, early, rest FROM {schema}.take_inbox(p_shard, p_merged, p_inbox) i;
   END IF;
   IF p_ids IS NOT NULL THEN
     v := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_flags,
       p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
-    processed := v.processed; failed := v.failed;
+    settled := coalesce(cardinality(v.done), 0); processed := v.processed; failed := v.failed;
     v_jobs := v_jobs || v.jobs; v_dead := v_dead || v.dead;
-    IF cardinality(p_ids) > coalesce(cardinality(v.done), 0) THEN
+    IF cardinality(p_ids) > settled THEN
       SELECT array_agg(o.place ORDER BY o.place) FILTER (WHERE NOT o.there), array_agg(o.place ORDER BY o.place) FILTER (WHERE o.there)
       INTO skipped, held FROM (
         SELECT u.place, EXISTS (SELECT FROM {schema}.claimed c
@@ -205,8 +205,8 @@ BEGIN
 
   IF p_ids IS NOT NULL OR p_wait IS NOT NULL OR v_count > 0 OR v_given.ids IS NOT NULL THEN
     t.last := p_number; t.ttl := p_ttl; t.expires := {schema}.later(p_now, p_ttl);
-    INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, dead, processed, failed)
-    VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_fresh, v_retries, v_settled.dead,
+    INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
+    VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_fresh, v_retries, v_count - v_settled.settled, v_settled.dead,
       v_settled.processed, v_settled.failed);
     IF NOT p_now - s.renewed BETWEEN 0 AND p_ttl / 3 THEN
       PERFORM {schema}.fold(s.id, p_now, p_number, p_ttl, t.expires, v_floor, t.rescan);

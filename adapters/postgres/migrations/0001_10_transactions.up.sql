@@ -61,9 +61,9 @@ BEGIN
     RETURNING s.*, c.perform_at, c.first_push, ARRAY[c.score] || c.more_scores AS scores, ARRAY[c.data] || c.more_data AS data,
       ARRAY[c.meta] || c.more_meta AS meta
   ), tallied AS (
-    INSERT INTO {schema}.tallies (shard, fresh, retries, dead, processed, failed)
-    SELECT v_shard, 0, 0, 0, count(*) FILTER (WHERE g.processed), count(*) FILTER (WHERE g.failed)
-    FROM gone g HAVING bool_or(g.processed OR g.failed)
+    INSERT INTO {schema}.tallies (shard, fresh, retries, claimed, dead, processed, failed)
+    SELECT v_shard, 0, 0, - count(*), 0, count(*) FILTER (WHERE g.processed), count(*) FILTER (WHERE g.failed)
+    FROM gone g HAVING count(*) > 0
   )
   INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta)
   SELECT v_shard, CASE d.disposition WHEN 1 THEN 'r' ELSE 'd' END::"char",

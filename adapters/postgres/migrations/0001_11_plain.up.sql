@@ -102,9 +102,9 @@ BEGIN
     END IF;
   END IF;
   v_floor := CASE WHEN v_missed THEN v_floor ELSE v_next END;
-  INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, dead, processed, failed)
+  INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
   VALUES (v_shard, p_token, p_number, p_ttl, {schema}.later(v_now, p_ttl), least(v_floor, v_now - 1000000), v_rescan,
-    v_retries - v_count, - v_retries, 0, coalesce(cardinality(p_ids), 0), 0);
+    v_retries - v_count, - v_retries, v_count - cardinality(v_settled), 0, cardinality(v_settled), 0);
   RETURN NEXT {schema}.header(0, false, p_number, v_now, p_ttl,
     CASE WHEN v_missed THEN v_now WHEN v_next IS NOT NULL THEN v_next ELSE {schema}.head(v_shard, v_now - 1000000) END,
     NULL, NULL, p_token, p_owner);

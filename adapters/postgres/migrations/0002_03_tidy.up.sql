@@ -16,7 +16,7 @@ BEGIN
   LOOP
     SELECT * INTO v FROM {schema}.take_tallies(s.id, (SELECT x.tallied FROM {schema}.shards x WHERE x.id = s.id));
     UPDATE {schema}.shards x SET
-      fresh = x.fresh + v.fresh, retries = x.retries + v.retries, dead = x.dead + v.dead,
+      fresh = x.fresh + v.fresh, retries = x.retries + v.retries, claimed = x.claimed + v.claimed, dead = x.dead + v.dead,
       processed = x.processed + v.processed, failed = x.failed + v.failed, tallied = v.tallied
     WHERE x.id = s.id;
   END LOOP;
