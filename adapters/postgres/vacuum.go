@@ -98,7 +98,7 @@ func (s *Store) vacuum(ctx context.Context, every int) (kept int, err error) {
 	defer closeSoon(conn)
 	done := make(map[string]bool)
 	for {
-		tables, err := s.dead(ctx, conn, every/10)
+		tables, err := s.dead(ctx, conn, every/100)
 		if err != nil {
 			return 0, err
 		}
