@@ -1,17 +1,21 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
-const vacuumBatch = 500
+const vacuumBatch = 250
 
 // Autovacuum is not counted here.
 func TestPostgresVacuumsAfterSoManyClaims(t *testing.T) {
@@ -87,4 +91,40 @@ func (w *vacuumed) vacuums(table string) (n int) {
 	w.must(w.pool.QueryRow(w.t.Context(), `SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2`,
 		w.schema, table).Scan(&n))
 	return n
+}
+
+// A transaction that stays open keeps all that died since from being removed.
+func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
+	t.Parallel()
+	const batches, most = 40, 300
+	w := newVacuumed(t)
+	now := time.Now()
+	o := postgres.Options{Schema: w.schema, NoWakeups: true, VacuumEvery: -1, Clock: func() time.Time { return now }}
+	w.store = postgres.New(w.pool, o)
+	tx, err := w.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	w.must(err)
+	defer func() { w.must(tx.Rollback(context.WithoutCancel(t.Context()))) }()
+	_, err = tx.Exec(t.Context(), "SELECT count(*) FROM "+pgx.Identifier{w.schema, "jobs"}.Sanitize())
+	w.must(err)
+
+	w.acquire("me")
+	for n := range batches {
+		w.handle(n)
+		now = now.Add(2 * time.Second)
+	}
+	w.next(0, w.settle...)
+	v := &viewed{t: t, pool: w.pool, schema: w.schema}
+	tracer := &seen{}
+	s := v.openAs("looks", o, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+	stats, err := s.Stats(t.Context(), []string{"orders"})
+	w.must(err)
+	want := ports.Counts{Processed: batches * vacuumBatch}
+	if diff := cmp.Diff(want, stats[0].Counts); diff != "" {
+		t.Error(diff)
+	}
+	for _, q := range tracer.queries {
+		if n := v.blocks(q); n > most {
+			t.Errorf("%d blocks are read by %s", n, q.SQL)
+		}
+	}
 }
