@@ -9,15 +9,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// turnArgs is how many parameters turnSQL has.
+// turnArgs is how many parameters wholeTurnSQL has.
 const turnArgs = 30
 
-// Most turns need less than half of the parameters, of which each takes its time.
+// Most turns are usual, as the function turn has it. Others need twice as many
+// parameters, of which each takes its time.
 const (
-	turnSQL = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+	turnSQL      = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+	wholeTurnSQL = `SELECT * FROM {schema}.whole_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
   $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
-	plainTurnSQL = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-  $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)`
 )
 
 // Turn implements ports.Consumer. A settlement whose job a caller's transaction is
@@ -32,10 +32,10 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(max(0, min(budget.Jobs, core.MaxTurnJobs))), atMost(budget.PerJob, core.MaxTurnPayloads),
 		atMost(budget.Bytes, core.DefaultTurnBytes), r.Node, int64(r.Lane))
-	template := plainTurnSQL
+	template := turnSQL
 	args = append(args, settled.marks()...)
 	if !settled.plain() || r.Stats != nil {
-		template = turnSQL
+		template = wholeTurnSQL
 		args = append(args, settled.fates()...)
 		args = append(args, statsArgs(r.Stats)...)
 	}

@@ -52,6 +52,7 @@ CREATE TABLE {schema}.shards (
   -- claim may run alone or be cancelled.
   orphans   boolean NOT NULL DEFAULT false,
   special   boolean NOT NULL DEFAULT false,
+  plain     boolean NOT NULL GENERATED ALWAYS AS (held AND NOT paused AND NOT orphans AND NOT special) STORED,
   -- No queued job of a claimable id is due before floor, but for pushes that took long
   -- to commit; those are looked for from rescan on.
   floor     bigint NOT NULL DEFAULT 0,

@@ -80,17 +80,20 @@ BEGIN
   RETURN QUERY SELECT * FROM {schema}.cancels(s.id);
 END {$};
 
--- A turn that may find anything, of a shard that the caller has locked, at p_now. The rest is
--- as in turn.
-CREATE FUNCTION {schema}.whole_turn(p_shard int, p_now bigint, p_owner text, p_token bigint, p_number bigint, p_ttl bigint,
+-- A turn that may find anything, as ports.Consumer says; the settlements are as in
+-- settle_claimed, the statistics as in add_minute. p_want is within 0 and core.MaxTurnJobs.
+CREATE FUNCTION {schema}.whole_turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
   p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   x_place int[], x_position int[], x_disposition smallint[],
   p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[])
-RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
+RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
+SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   s         {schema}.shards;
+  v_now     bigint;
   t         record;
   v_began   timestamptz;
   v_from    bigint;
@@ -107,7 +110,15 @@ DECLARE
   v_fresh   int;
   v_retries int;
 BEGIN
-  SELECT * INTO s FROM {schema}.shards x WHERE x.id = p_shard;
+  IF p_ttl < 5000000 THEN
+    PERFORM {schema}.limit_waits(p_ttl);
+  END IF;
+  SELECT * INTO s FROM {schema}.shards x WHERE x.queue = p_queue COLLATE "C" AND x.index = p_index FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NEXT {schema}.header({schema}.no_shard(p_queue), false, 0, 0, 0, NULL, NULL, NULL, 0, '');
+    RETURN;
+  END IF;
+  v_now := {schema}.clock(p_now);
   SELECT x.number AS last, x.ttl, x.expires, x.floor, x.rescan,
     EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged)) AS inbox
   INTO t FROM (SELECT s.id, s.token, s.last) y LEFT JOIN LATERAL (
@@ -117,19 +128,19 @@ BEGIN
     t.last := s.last; t.ttl := s.ttl; t.expires := s.expires; t.floor := s.floor; t.rescan := s.rescan;
   END IF;
   IF NOT s.held OR s.owner <> p_owner OR s.token <> p_token OR p_number > t.last + 1 THEN
-    RETURN NEXT {schema}.header(4, false, t.last, p_now, 0, NULL, NULL, NULL, s.token, s.owner);
+    RETURN NEXT {schema}.header(4, false, t.last, v_now, 0, NULL, NULL, NULL, s.token, s.owner);
     RETURN;
   ELSIF p_number < t.last THEN
-    RETURN NEXT {schema}.header(5, false, t.last, p_now, 0, NULL, NULL, NULL, s.token, s.owner);
+    RETURN NEXT {schema}.header(5, false, t.last, v_now, 0, NULL, NULL, NULL, s.token, s.owner);
     RETURN;
   ELSIF p_number = t.last THEN
-    RETURN QUERY SELECT * FROM {schema}.repeat_turn(s, p_now, t.last, p_ttl, t.floor, t.rescan);
+    RETURN QUERY SELECT * FROM {schema}.repeat_turn(s, v_now, t.last, p_ttl, t.floor, t.rescan);
     RETURN;
   END IF;
 
-  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, {schema}.inbox_limit(p_ttl), p_now, p_ids, p_tokens, p_numbers, p_flags,
+  v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, {schema}.inbox_limit(p_ttl), v_now, p_ids, p_tokens, p_numbers, p_flags,
     p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
-  v_floor := least(t.floor, v_settled.early, p_now - 1000000);
+  v_floor := least(t.floor, v_settled.early, v_now - 1000000);
   v_fresh := v_settled.fresh; v_retries := v_settled.retries;
   IF s.special THEN
     SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 0), false) INTO v_special, v_alone FROM {schema}.claimed x
@@ -144,12 +155,12 @@ BEGIN
   -- Slow pushes may have come below the floor.
   v_from := v_floor;
   SELECT NULL::bigint AS next, false AS odd INTO c;
-  IF {schema}.overdue(t.rescan, p_now) THEN
+  IF {schema}.overdue(t.rescan, v_now) THEN
     v_from := 0;
     v_began := clock_timestamp();
   END IF;
   IF p_want > 0 AND NOT s.paused AND NOT v_alone THEN
-    c := {schema}.choose(s.id, v_from, p_now, p_want, p_bytes);
+    c := {schema}.choose(s.id, v_from, v_now, p_want, p_bytes);
     IF c.at IS NOT NULL THEN
       RETURN QUERY
       WITH found AS (
@@ -159,7 +170,7 @@ BEGIN
       ), put AS (
         INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
           node, owner, error, data, meta)
-        SELECT p_token, p_number, j.perform_at, j.first_push, p_now, j.score, s.id, j.retry_count, j.recoveries, p_lane, j.id,
+        SELECT p_token, p_number, j.perform_at, j.first_push, v_now, j.score, s.id, j.retry_count, j.recoveries, p_lane, j.id,
           p_node, p_owner, j.error, j.data, j.meta FROM taken j
         RETURNING *
       )
@@ -175,7 +186,7 @@ BEGIN
       SELECT v_fresh + c.failed - count(*), v_retries + c.failed - count(*) INTO v_fresh, v_retries FROM {schema}.claimed x
       WHERE x.shard = s.id AND x.token = p_token AND x.number = p_number AND x.retry_count >= 0;
     ELSIF c.each THEN
-      e := {schema}.claim_each(s.id, v_from, p_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes,
+      e := {schema}.claim_each(s.id, v_from, v_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes,
         v_count, coalesce(c.used, 0));
       v_missed := e.missed;
       v_fresh := v_fresh + e.fresh; v_retries := v_retries + e.retries;
@@ -185,10 +196,10 @@ BEGIN
     IF v_missed THEN
       v_floor := least(v_floor, c.first, c.next);
     ELSE
-      v_floor := least(p_now - 1000000, c.passed, coalesce(c.last, c.next));
+      v_floor := least(v_now - 1000000, c.passed, coalesce(c.last, c.next));
     END IF;
     IF v_from = 0 THEN
-      t.rescan := {schema}.next_rescan(p_now, v_began);
+      t.rescan := {schema}.next_rescan(v_now, v_began);
     END IF;
     v_from := v_floor;
   END IF;
@@ -196,7 +207,7 @@ BEGIN
   IF s.paused OR v_alone THEN
     v_head := NULL;
   ELSIF v_missed OR v_settled.rest THEN
-    v_head := p_now;
+    v_head := v_now;
   ELSIF c.next IS NOT NULL AND NOT c.odd THEN
     v_head := c.next;
   ELSE
@@ -204,27 +215,27 @@ BEGIN
   END IF;
 
   IF p_ids IS NOT NULL OR p_wait IS NOT NULL OR v_count > 0 OR v_given.ids IS NOT NULL THEN
-    t.last := p_number; t.ttl := p_ttl; t.expires := {schema}.later(p_now, p_ttl);
+    t.last := p_number; t.ttl := p_ttl; t.expires := {schema}.later(v_now, p_ttl);
     INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
     VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_fresh, v_retries, v_count - v_settled.settled, v_settled.dead,
       v_settled.processed, v_settled.failed);
-    IF NOT p_now - s.renewed BETWEEN 0 AND p_ttl / 3 THEN
-      PERFORM {schema}.fold(s.id, p_now, p_number, p_ttl, t.expires, v_floor, t.rescan);
+    IF NOT v_now - s.renewed BETWEEN 0 AND p_ttl / 3 THEN
+      PERFORM {schema}.fold(s.id, v_now, p_number, p_ttl, t.expires, v_floor, t.rescan);
     END IF;
     IF p_wait IS NOT NULL THEN
-      PERFORM {schema}.add_minute(s.id, p_now, p_processed, p_failed, p_wait, p_run);
+      PERFORM {schema}.add_minute(s.id, v_now, p_processed, p_failed, p_wait, p_run);
     END IF;
     IF NOT v_given.rest THEN
       UPDATE {schema}.shards SET orphans = false WHERE id = s.id;
     END IF;
-  ELSIF t.inbox OR v_began IS NOT NULL AND t.rescan > p_now + 1000000 THEN
+  ELSIF t.inbox OR v_began IS NOT NULL AND t.rescan > v_now + 1000000 THEN
     PERFORM {schema}.tally(s.id, v_fresh, v_retries, v_settled.dead, 0, 0);
-    PERFORM {schema}.fold(s.id, p_now, t.last, t.ttl, t.expires, v_floor, t.rescan);
+    PERFORM {schema}.fold(s.id, v_now, t.last, t.ttl, t.expires, v_floor, t.rescan);
   ELSE
     PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
   END IF;
 
-  RETURN NEXT {schema}.header(0, s.paused, t.last, p_now, {schema}.remaining(t.expires, t.ttl, p_now), v_head,
+  RETURN NEXT {schema}.header(0, s.paused, t.last, v_now, {schema}.remaining(t.expires, t.ttl, v_now), v_head,
     v_settled.skipped, v_settled.held, s.token, s.owner);
   IF v_given.ids IS NOT NULL THEN
     RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(2::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (v_given.ids);
