@@ -63,6 +63,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 // Release implements ports.Consumer. It is not repeated after a lost connection:
 // it may have been carried out.
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
+	s.near.set(l.Shard, false)
 	_, err := s.renew(ctx, ifRefused, l, nil)
 	return err
 }

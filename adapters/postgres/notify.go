@@ -11,14 +11,15 @@ import (
 )
 
 // restTime is how long a shard is not looked at after it had a job that was due
-// before, as one that is behind has. One that gave news is looked at again at once,
-// in the one statement at a time that a store sends.
+// before, as one that is behind has, or while its holder in this process is given
+// time to take the job. One that gave news is looked at again at once, in the one
+// statement at a time that a store sends.
 const restTime = 20 * time.Millisecond
 
 // notifyLimit is how long a wake-up may take to be sent.
 const notifyLimit = 5 * time.Second
 
-// regardless is an instant before which nothing is due: for a wake-up in any case.
+// regardless is an instant before every floor: there is news whatever the head is.
 const regardless core.Instant = -1
 
 // crier sends wake-ups outside the transactions that cause them, since a NOTIFY in
@@ -32,8 +33,8 @@ type crier struct {
 	rests   map[core.Shard]time.Time    // not to be looked at before
 }
 
-// wake has those who listen told of a shard, soon, unless it has a job that is due
-// before the given instant. It never blocks.
+// wake has those who listen told of a shard, soon, unless it then has no job to give
+// or one that is due before the given instant. It never blocks.
 func (s *Store) wake(shard core.Shard, due core.Instant) {
 	if !s.options.NoWakeups && s.crier.add(shard, due) {
 		go s.cry()
@@ -45,8 +46,7 @@ func (c *crier) add(shard core.Shard, due core.Instant) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.signal == nil {
-		c.signal = make(chan struct{}, 1)
-		c.news, c.rests = make(map[core.Shard]core.Instant), make(map[core.Shard]time.Time)
+		c.signal, c.news = make(chan struct{}, 1), make(map[core.Shard]core.Instant)
 	}
 	if known, ok := c.news[shard]; !ok || due < known {
 		c.news[shard] = due
@@ -68,7 +68,7 @@ func (s *Store) cry() {
 		case !ok:
 			return
 		case len(batch.shards) > 0:
-			s.crier.rest(batch, s.notify(batch))
+			s.crier.told(batch, s.notify(batch))
 		default:
 			select {
 			case <-s.crier.signal:
@@ -107,16 +107,26 @@ func (c *crier) take(now time.Time) (batch newsBatch, wait time.Duration, ok boo
 	return batch, wait, c.running
 }
 
-// rest has the shards rest that gave no news. told are the positions of the others.
-func (c *crier) rest(batch newsBatch, told []int) {
+// told has the shards rest that gave no news. told are the positions of the others.
+func (c *crier) told(batch newsBatch, told []int) {
+	c.rest(batch.shards...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	until := time.Now().Add(restTime)
-	for _, shard := range batch.shards {
-		c.rests[shard] = until
-	}
 	for _, i := range told {
 		delete(c.rests, batch.shards[i])
+	}
+}
+
+// rest has shards not looked at for a while.
+func (c *crier) rest(shards ...core.Shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rests == nil {
+		c.rests = make(map[core.Shard]time.Time)
+	}
+	until := time.Now().Add(restTime)
+	for _, shard := range shards {
+		c.rests[shard] = until
 	}
 }
 

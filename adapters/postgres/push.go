@@ -93,7 +93,7 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []route
 		return 0, err
 	}
 	for _, d := range moved {
-		s.wake(core.Shard{Queue: r.Queue, Index: d.index}, d.at)
+		s.pushed(core.Shard{Queue: r.Queue, Index: d.index}, d.at, now)
 	}
 	return now, nil
 }

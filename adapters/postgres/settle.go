@@ -32,6 +32,6 @@ func (s *Store) Settle(ctx context.Context, shard core.Shard, settle []core.Sett
 	case found != len(settle):
 		return fmt.Errorf("%w: %d of %d jobs of %v are claimed as they were", ports.ErrLeaseLost, found, len(settle), shard)
 	}
-	s.wake(shard, 0) // ids are free, and some may be back
+	s.wake(shard, regardless) // ids are free, and some may be back
 	return nil
 }

@@ -61,6 +61,7 @@ type Store struct {
 	// For wake-ups: what hears them, and what sends them.
 	ear   ear
 	crier crier
+	near  near
 
 	sweeper sweeper
 }

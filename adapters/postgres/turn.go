@@ -40,11 +40,13 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		args = append(args, statsArgs(r.Stats)...)
 	}
 	var a answer
-	if err := s.query(ctx, always, a.read, template, args...); err != nil {
-		return ports.TurnReply{}, err
-	}
+	err := s.query(ctx, always, a.read, template, args...)
 	h := &a.header
-	if err := turnError(h, &r); err != nil {
+	if err == nil {
+		err = turnError(h, &r)
+	}
+	if err != nil {
+		s.near.set(r.Lease.Shard, false)
 		return ports.TurnReply{}, err
 	}
 	s.claimed(len(a.claims))
@@ -57,6 +59,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if !h.repeated {
 		reply.Skipped, reply.Held = settled.skipped(h.skipped), settled.places(h.held)
 	}
+	s.near.saw(r.Lease.Shard, &reply)
 	return reply, nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 func (v *viewed) wakeups(ctx context.Context, s *postgres.Store) <-chan core.Shard {
@@ -207,4 +208,55 @@ func (c *poolerConn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// A store that listens in another database hears no NOTIFY.
+func TestPostgresWakesTheHolderInItsProcessAtOnce(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	elsewhere := v.pool.Config().ConnConfig
+	elsewhere.Database = "template1"
+	deaf := v.open(postgres.Options{Listen: elsewhere})
+	other := v.wakeups(t.Context(), v.open(postgres.Options{}))
+	w := &workbench{t: t, pool: v.pool, schema: v.schema, store: deaf}
+	w.turn = ports.TurnRequest{Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}}, TTL: time.Minute}
+	w.acquire("me")
+	w.next(1)
+	ch := v.wakeups(t.Context(), deaf)
+
+	v.push(deaf, core.When{}, "a")
+	v.wakes("a push through the holder's store", ch)
+	v.wakes("a job that the holder does not take", other)
+}
+
+func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	v.push(v.open(postgres.Options{NoWakeups: true}), core.At(1000), "a")
+	w := &workbench{t: t, pool: v.pool, schema: v.schema, store: v.open(postgres.Options{NoWakeups: true})}
+	w.turn = ports.TurnRequest{Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}}, TTL: time.Minute}
+	w.acquire("me")
+	tells := func(due core.Instant) bool {
+		t.Helper()
+		var n int
+		v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.tell('none', '{orders}', '{0}', ARRAY[$1::bigint])`,
+			int64(due)).Scan(&n))
+		return n > 0
+	}
+	for _, tt := range []struct {
+		due  core.Instant
+		want bool
+	}{{1000, true}, {500, true}, {1001, false}, {-1, true}} {
+		if got := tells(tt.due); got != tt.want {
+			t.Errorf("due at %d beside a job due at 1000: told %v, want %v", tt.due, got, tt.want)
+		}
+	}
+	w.next(1)
+	due := core.InstantOf(time.Now())
+	if tells(due) {
+		t.Error("told of a job that is claimed")
+	}
+	if !tells(-1) {
+		t.Error("not told of other news")
+	}
 }

@@ -1,8 +1,8 @@
 -- Wake-ups.
 
--- Tells those who listen on a channel of shards that have no job of a claimable id that is
--- due before the instant of each, and gives their positions from 0. It does not wait for the
--- disk: a wake-up may be lost.
+-- Tells those who listen on a channel of shards that have a head, not before the instant of
+-- each, or that is before the floor, and gives their positions from 0. It does not wait for
+-- the disk: a wake-up may be lost.
 CREATE FUNCTION {schema}.tell(p_channel text, p_queues text[], p_indexes int[], p_dues bigint[])
 RETURNS SETOF int LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
@@ -11,12 +11,8 @@ DECLARE
 BEGIN
   FOR n IN 1..cardinality(p_queues) LOOP
     PERFORM pg_notify(p_channel, p_queues[n] || '/' || p_indexes[n]) FROM {schema}.leases l
-    WHERE l.shard = (
-      SELECT s.id FROM {schema}.shards s WHERE s.queue = p_queues[n] COLLATE "C" AND s.index = p_indexes[n]
-    ) AND NOT EXISTS (
-      SELECT FROM {schema}.jobs j
-      WHERE j.shard = l.shard AND j.perform_at >= l.floor AND j.perform_at < p_dues[n]
-        AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL);
+    WHERE l.shard = {schema}.shard_number(p_queues[n], p_indexes[n])
+      AND (p_dues[n] < l.floor OR {schema}.head(l.shard, l.floor) >= p_dues[n]);
     IF FOUND THEN
       RETURN NEXT n - 1;
     END IF;
