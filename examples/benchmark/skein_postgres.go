@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/ports"
 )
@@ -21,6 +22,13 @@ type skeinOnPostgres struct {
 func newSkeinOnPostgres(pool *pgxpool.Pool, prefetch int) *skeinOnPostgres {
 	turns := &turnCounter{Store: postgres.New(pool, postgres.Options{})}
 	return &skeinOnPostgres{skeinSystem: newSkein(turns, prefetch), pool: pool, turns: turns}
+}
+
+// withSkeinApart is Skein that pushes through another store than the server's.
+func withSkeinApart(ctx context.Context, l *lab) (system, error) {
+	s := newSkeinOnPostgres(l.postgres, 0)
+	s.client = skein.NewClient(postgres.New(l.postgres, postgres.Options{}), skein.ClientOptions{})
+	return s, renewed(ctx, l.postgres, skeinTables)
 }
 
 // skeinTables makes Skein's tables.

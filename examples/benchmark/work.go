@@ -130,6 +130,7 @@ func postgresWorks() []work {
 		{name: "push-batch", probes: interleave(many(skeinName), many(riverName))},
 		{name: "push-one", probes: interleave(from(skeinName), from(riverName))},
 		{name: "latency", probes: []*probe{latencySkein(postgresSamples), latencyRiver()}},
+		{name: "latency-apart", probes: []*probe{latencySkeinApart(postgresSamples), latencyRiver()}},
 		{name: "backlog", probes: []*probe{backlogTimes(1), backlogTimes(5)}},
 		{name: "snapshot", probes: []*probe{snapshotProbe()}, onDemand: true},
 		{name: "churn", probes: []*probe{churnProbe(false)}, onDemand: true},

@@ -10,7 +10,7 @@ import (
 func TestChoose(t *testing.T) {
 	const (
 		onRedis    = "handle handle-prefetch1 push-batch push-one latency memory merge hot-shard backlog ceiling"
-		onPostgres = "handle handle-one push-batch push-one latency backlog"
+		onPostgres = "handle handle-one push-batch push-one latency latency-apart backlog"
 	)
 	tests := []struct {
 		name, rival, wanted, want string
