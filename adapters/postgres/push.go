@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -88,14 +89,39 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []route
 	if len(statements) == 1 && len(statements[0].ids) == 1 && len(statements[0].more.ids) == 0 {
 		push = s.pushOne
 	}
+	began := time.Now()
 	now, moved, err := push(ctx, r, statements)
 	if err != nil {
 		return 0, err
+	}
+	if time.Since(began) > timely {
+		s.note(ctx, r.Queue, moved)
 	}
 	for _, d := range moved {
 		s.pushed(core.Shard{Queue: r.Queue, Index: d.index}, d.at, now)
 	}
 	return now, nil
+}
+
+// timely is how long a push may take and be seen for certain: turns don't look again
+// where they looked more than a second after a PerformAt.
+const timely = 900 * time.Millisecond
+
+// noteSQL has the next turns look from certain jobs on.
+//
+//	$1 the queue, $2 the shards' indexes, $3 the earliest PerformAt in each
+const noteSQL = `
+INSERT INTO {schema}.inbox (shard, kind, perform_at)
+SELECT s.id, 'e', u.due FROM unnest($2::int[], $3::bigint[]) u (index, due) JOIN {schema}.shards s ON s.queue = $1 AND s.index = u.index`
+
+// note tells of jobs that a push was slow to store. If it fails they are found when
+// turns or renewals look for such.
+func (s *Store) note(ctx context.Context, queue string, moved []due) {
+	indexes, dues := make([]int32, len(moved)), make([]int64, len(moved))
+	for i, d := range moved {
+		indexes[i], dues[i] = int32(d.index), int64(d.at)
+	}
+	_ = s.query(ctx, ifRefused, noRows, noteSQL, queue, indexes, dues)
 }
 
 // pushAll makes the statements' calls.

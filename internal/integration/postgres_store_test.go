@@ -3,6 +3,7 @@ package integration_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +216,25 @@ func TestPostgresRenewalsFindASlowPush(t *testing.T) {
 			t.Fatal("the job was not found")
 		}
 	}
+	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
+}
+
+// Whoever pushed it knows that it was slow, long before anybody would look.
+func TestPostgresASlowPushTellsOfItself(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	w.acquire("me")
+	execAll(t, w.pool, strings.ReplaceAll(`CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'`, "{schema}", w.schema))
+	execAll(t, w.pool, strings.ReplaceAll(`CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
+	pushed := make(chan error, 1)
+	go func() { pushed <- w.push(w.store, "slow") }()
+	for asleep := 0; asleep == 0; time.Sleep(5 * time.Millisecond) {
+		w.must(w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1`,
+			"%"+w.schema+"%").Scan(&asleep))
+	}
+	// A turn looked meanwhile.
+	execAll(t, w.pool, strings.ReplaceAll(`UPDATE {schema}.shards SET floor = {schema}.clock(NULL) + 1000000, rescan = {schema}.clock(NULL) + 50000000`, "{schema}", w.schema))
+	w.must(<-pushed)
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
