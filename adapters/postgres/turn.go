@@ -96,10 +96,15 @@ func statsArgs(st *core.Stats) []any {
 	return []any{int64(st.Processed), int64(st.Failed), buckets(&st.Wait), buckets(&st.Run)}
 }
 
+// buckets are a histogram's counts without the zeros at its end, which are most.
 func buckets(h *core.Histogram) []int64 {
-	counts := make([]int64, len(h))
-	for i, n := range h {
-		counts[i] = int64(n)
+	n := len(h)
+	for n > 0 && h[n-1] == 0 {
+		n--
+	}
+	counts := make([]int64, n)
+	for i := range counts {
+		counts[i] = int64(h[i])
 	}
 	return counts
 }

@@ -210,7 +210,7 @@ CREATE TABLE {schema}.minutes (
   at        bigint NOT NULL,
   processed bigint NOT NULL,
   failed    bigint NOT NULL,
-  -- Counts by bucket of core.Histogram.
+  -- Counts by bucket of core.Histogram, without zeros at the end.
   wait      bigint[] NOT NULL,
   run       bigint[] NOT NULL,
   PRIMARY KEY (shard, at)

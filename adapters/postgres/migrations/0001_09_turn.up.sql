@@ -43,6 +43,11 @@ BEGIN
   END IF;
 END {$};
 
+-- Adds histograms bucket by bucket, of which one may be longer.
+CREATE FUNCTION {schema}.sums(bigint[], bigint[]) RETURNS bigint[] LANGUAGE sql IMMUTABLE AS {$}
+  SELECT ARRAY(SELECT coalesce(a, 0) + coalesce(b, 0) FROM unnest($1, $2) WITH ORDINALITY u (a, b, n) ORDER BY n)
+{$};
+
 -- Adds statistics to a shard's current minute and forgets those of 25 hours ago.
 CREATE FUNCTION {schema}.add_minute(p_shard int, p_now bigint, p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[])
 RETURNS void LANGUAGE plpgsql VOLATILE AS {$}
@@ -52,8 +57,8 @@ BEGIN
   ON CONFLICT (shard, at) DO UPDATE SET
     processed = m.processed + excluded.processed,
     failed = m.failed + excluded.failed,
-    wait = (SELECT array_agg(a + b ORDER BY n) FROM unnest(m.wait, excluded.wait) WITH ORDINALITY u (a, b, n)),
-    run = (SELECT array_agg(a + b ORDER BY n) FROM unnest(m.run, excluded.run) WITH ORDINALITY u (a, b, n));
+    wait = {schema}.sums(m.wait, excluded.wait),
+    run = {schema}.sums(m.run, excluded.run);
   DELETE FROM {schema}.minutes m WHERE m.shard = p_shard AND m.at < p_now - 90000000000;
 END {$};
 
