@@ -117,16 +117,18 @@ func (c *crier) told(batch newsBatch, told []int) {
 	}
 }
 
-// rest has shards not looked at for a while.
+// rest has shards not looked at for a while. Those that rest already do so no longer.
 func (c *crier) rest(shards ...core.Shard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rests == nil {
 		c.rests = make(map[core.Shard]time.Time)
 	}
-	until := time.Now().Add(restTime)
+	now := time.Now()
 	for _, shard := range shards {
-		c.rests[shard] = until
+		if !c.rests[shard].After(now) {
+			c.rests[shard] = now.Add(restTime)
+		}
 	}
 }
 
