@@ -124,8 +124,8 @@ func postgresWorks() []work {
 			handleProbe(riverName, riverDefaults.String(), one, withRiver(riverDefaults)),
 		}},
 		{name: "handle-one", probes: []*probe{
-			handleProbe(skeinName, "5 lanes, Prefetch 1", one, withSkein(1)),
-			handleProbe(bareName, plural(bareConnections, "connection"), one, withBare),
+			handleSkein("5 lanes, Prefetch 1", 1),
+			handleProbe(bareName, plural(bareConnections, "connection"), 1, withBare),
 		}},
 		{name: "push-batch", probes: interleave(many(skeinName), many(riverName))},
 		{name: "push-one", probes: interleave(from(skeinName), from(riverName))},
