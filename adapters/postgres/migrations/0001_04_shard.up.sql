@@ -195,6 +195,14 @@ CREATE FUNCTION {schema}.overdue(p_rescan bigint, p_now bigint) RETURNS boolean 
   SELECT p_now >= p_rescan OR p_rescan > p_now + 60000000
 {$};
 
+-- From which PerformAt on to look below the floor: from the first, but beside millions of
+-- dead rows only for pushes that took at most a minute, since a look must end long before a
+-- lease does.
+CREATE FUNCTION {schema}.look_from(p_now bigint) RETURNS bigint LANGUAGE sql STABLE AS {$}
+  SELECT CASE WHEN pg_stat_get_dead_tuples(t.typrelid) < 1000000 THEN 0 ELSE greatest(0, p_now - 120000000) END
+  FROM pg_type t WHERE t.oid = pg_typeof(NULL::{schema}.jobs)::oid
+{$};
+
 -- When to look below the floor again, after a look that began at p_began. It takes no more
 -- than a twentieth of the time, however many dead rows are there.
 CREATE FUNCTION {schema}.next_rescan(p_now bigint, p_began timestamptz) RETURNS bigint LANGUAGE sql VOLATILE AS {$}

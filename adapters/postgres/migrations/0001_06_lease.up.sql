@@ -163,7 +163,7 @@ BEGIN
     IF {schema}.overdue(l.rescan, now) THEN
       v_began := clock_timestamp();
       SELECT j.perform_at INTO v_early FROM {schema}.jobs j
-      WHERE j.shard = v_shard AND j.perform_at < l.floor
+      WHERE j.shard = v_shard AND j.perform_at >= {schema}.look_from(now) AND j.perform_at < l.floor
         AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
       ORDER BY j.perform_at, j.id LIMIT 1;
       l.floor := least(l.floor, v_early);

@@ -161,7 +161,7 @@ BEGIN
   v_from := v_floor;
   SELECT NULL::bigint AS next, false AS odd INTO c;
   IF {schema}.overdue(t.rescan, v_now) THEN
-    v_from := 0;
+    v_from := least(v_floor, {schema}.look_from(v_now));
     v_began := clock_timestamp();
   END IF;
   IF p_want > 0 AND NOT s.paused AND NOT v_alone THEN
@@ -191,7 +191,7 @@ BEGIN
       SELECT v_fresh + c.failed - count(*), v_retries + c.failed - count(*) INTO v_fresh, v_retries FROM {schema}.claimed x
       WHERE x.shard = s.id AND x.token = p_token AND x.number = p_number AND x.retry_count >= 0;
     ELSIF c.each THEN
-      e := {schema}.claim_each(s.id, v_from, v_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes,
+      e := {schema}.claim_each(s.id, c.next, v_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes,
         v_count, coalesce(c.used, 0));
       v_missed := e.missed;
       v_fresh := v_fresh + e.fresh; v_retries := v_retries + e.retries;
@@ -203,7 +203,7 @@ BEGIN
     ELSE
       v_floor := least(v_now - 1000000, c.passed, coalesce(c.last, c.next));
     END IF;
-    IF v_from = 0 THEN
+    IF v_began IS NOT NULL THEN
       t.rescan := {schema}.next_rescan(v_now, v_began);
     END IF;
     v_from := v_floor;
