@@ -36,7 +36,7 @@ func (w *leaseWatch) LeaseChanged(e ports.LeaseEvent) {
 // open for three TTLs. Handling goes on meanwhile, of these ids too, and no lease
 // is lost.
 func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
-	const ttl = 3 * time.Second
+	const ttl = 2 * time.Second
 	pool := testservers.Postgres(t)
 	store := newTxStore(t, pool)
 	client := skein.NewClient(store, skein.ClientOptions{})
