@@ -17,10 +17,9 @@ import (
 //	$1 the queue, $2 from, $3 to
 const historySQL = `
 SELECT m.at, m.processed, m.failed, m.wait, m.run
-FROM {schema}.queues q
-JOIN {schema}.shards s ON s.queue = q.name
+FROM {schema}.shards s
 LEFT JOIN {schema}.minutes m ON m.shard = s.id AND m.at >= $2 AND m.at < $3
-WHERE q.name = $1
+WHERE s.queue = $1
 ORDER BY m.at`
 
 // History implements ports.Inspector.

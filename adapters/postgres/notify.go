@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,26 +110,22 @@ func (c *crier) take(now time.Time) (batch newsBatch, wait time.Duration, ok boo
 
 // told has the shards rest that gave no news. told are the positions of the others.
 func (c *crier) told(batch newsBatch, told []int) {
-	c.rest(batch.shards...)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, i := range told {
-		delete(c.rests, batch.shards[i])
+	for i, shard := range batch.shards {
+		if !slices.Contains(told, i) {
+			c.rest(shard)
+		}
 	}
 }
 
-// rest has shards not looked at for a while. Those that rest already do so no longer.
-func (c *crier) rest(shards ...core.Shard) {
+// rest has a shard not looked at for a while. One that rests already does so no longer.
+func (c *crier) rest(shard core.Shard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rests == nil {
 		c.rests = make(map[core.Shard]time.Time)
 	}
-	now := time.Now()
-	for _, shard := range shards {
-		if !c.rests[shard].After(now) {
-			c.rests[shard] = now.Add(restTime)
-		}
+	if now := time.Now(); !c.rests[shard].After(now) {
+		c.rests[shard] = now.Add(restTime)
 	}
 }
 

@@ -40,13 +40,12 @@ const pageSQL = `
 SELECT {columns}
 FROM (
   SELECT e.*
-  FROM {schema}.queues q
-  JOIN {schema}.shards s ON s.queue = q.name
+  FROM {schema}.shards s
   CROSS JOIN LATERAL (
     SELECT * FROM {schema}.{table} WHERE shard = s.id {filter} AND {after}
     ORDER BY {order} LIMIT $3
   ) e
-  WHERE q.name = $2
+  WHERE s.queue = $2
   ORDER BY {order} LIMIT $3
 ) e {joins}
 ORDER BY {order}`

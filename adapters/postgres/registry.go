@@ -151,12 +151,8 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 // pauseSQL pauses or resumes all shards of a queue, locking them in their order.
 // $1 the queue, $2 whether it is paused.
 const pauseSQL = `
-WITH q AS MATERIALIZED (
-  SELECT name FROM {schema}.queues WHERE name = $1
-), locked AS MATERIALIZED (
-  SELECT s.id FROM {schema}.shards s, q
-  WHERE s.queue = q.name
-  ORDER BY s.id FOR UPDATE OF s
+WITH locked AS MATERIALIZED (
+  SELECT s.id FROM {schema}.shards s WHERE s.queue = $1 ORDER BY s.id FOR UPDATE
 ), changed AS (
   UPDATE {schema}.shards s SET paused = $2 WHERE s.id = ANY (ARRAY(SELECT id FROM locked)) AND s.paused <> $2
 )

@@ -39,7 +39,8 @@ type Options struct {
 	NoWakeups bool
 	// VacuumEvery is after how many claims of this store those tables are vacuumed
 	// that have as many dead rows as live ones, beside what autovacuum does. 0 is
-	// DefaultVacuumEvery; below 0 they never are. A role that does not own the tables can't vacuum them, and does not try.
+	// DefaultVacuumEvery; below 0 they never are. A role that does not own the
+	// tables can't vacuum them, and does not try.
 	VacuumEvery int
 }
 
@@ -58,7 +59,7 @@ type Store struct {
 	// merging says that the last push of a single entry met a queued job.
 	merging atomic.Bool
 
-	// For wake-ups: what hears them, and what sends them.
+	// For wake-ups: what hears them, what sends them, and who needs none.
 	ear   ear
 	crier crier
 	near  near

@@ -23,13 +23,17 @@ const (
 // have gone idle; the others let it only drain.
 const longEvery = 40
 
-func latencySkein(samples int) *probe { return latencyOf(samples, "", withSkein(0)) }
+func latencySkein(samples int) *probe { return latencyOf(samples, withSkein(0)) }
 
 // latencySkeinApart pushes through a store of its own, as another process would.
-func latencySkeinApart(samples int) *probe { return latencyOf(samples, ", apart", withSkeinApart) }
+func latencySkeinApart(samples int) *probe {
+	p := latencyOf(samples, withSkeinApart)
+	p.name += ", apart"
+	return p
+}
 
-func latencyOf(samples int, title string, open opener) *probe {
-	return latencyProbe(skeinName, title, samples, open, func(i int) time.Duration {
+func latencyOf(samples int, open opener) *probe {
+	return latencyProbe(skeinName, samples, open, func(i int) time.Duration {
 		if i%longEvery == 0 {
 			return time.Second + rand.N(time.Second)
 		}
@@ -40,7 +44,7 @@ func latencyOf(samples int, title string, open opener) *probe {
 // latencyRiver pauses at random for several times as long as River waits between
 // fetches, so that nothing of the last job is under way.
 func latencyRiver() *probe {
-	return latencyProbe(riverName, "", riverSamples, withRiver(riverDefaults), func(int) time.Duration {
+	return latencyProbe(riverName, riverSamples, withRiver(riverDefaults), func(int) time.Duration {
 		return 4*river.FetchCooldownDefault + rand.N(river.FetchCooldownDefault)
 	})
 }
@@ -48,7 +52,7 @@ func latencyRiver() *probe {
 // latencyAsynq pauses at random for longer than asynq sleeps between its polls, so
 // that a push meets any moment of that sleep.
 func latencyAsynq() *probe {
-	return latencyProbe(asynqName, "", asynqSamples, withAsynq(0), func(int) time.Duration {
+	return latencyProbe(asynqName, asynqSamples, withAsynq(0), func(int) time.Duration {
 		return rand.N(2 * time.Second)
 	})
 }
@@ -58,8 +62,8 @@ func trials(samples, jobs int) int { return min(samples, max(3, jobs/100)) }
 
 // latencyProbe measures the time from a push's begin to its handler's, on a server
 // at default settings that has nothing else to do.
-func latencyProbe(name, title string, samples int, open opener, pause func(i int) time.Duration) *probe {
-	return &probe{name: "latency, " + name + title, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
+func latencyProbe(name string, samples int, open opener, pause func(i int) time.Duration) *probe {
+	return &probe{name: "latency, " + name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
 		s, err := open(ctx, l)
 		if err != nil {
 			return nil, err

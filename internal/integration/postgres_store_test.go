@@ -37,6 +37,11 @@ func newWorkbench(t *testing.T, ttl time.Duration) *workbench {
 	return w
 }
 
+// viewed is the same backend for what needs no lease.
+func (w *workbench) viewed() *viewed {
+	return &viewed{t: w.t, pool: w.pool, schema: w.schema, shards: 1}
+}
+
 func (w *workbench) must(err error) {
 	w.t.Helper()
 	if err != nil {
@@ -224,16 +229,19 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
 	w.acquire("me")
-	execAll(t, w.pool, strings.ReplaceAll(`CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'`, "{schema}", w.schema))
-	execAll(t, w.pool, strings.ReplaceAll(`CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
+	execAll(t, w.pool, strings.ReplaceAll(`
+		CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
+		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
 	pushed := make(chan error, 1)
 	go func() { pushed <- w.push(w.store, "slow") }()
-	for asleep := 0; asleep == 0; time.Sleep(5 * time.Millisecond) {
-		w.must(w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1`,
+	w.viewed().eventually("the push sleeps", func() (asleep bool) {
+		w.must(w.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
 			"%"+w.schema+"%").Scan(&asleep))
-	}
+		return asleep
+	})
 	// A turn looked meanwhile.
-	execAll(t, w.pool, strings.ReplaceAll(`UPDATE {schema}.shards SET floor = {schema}.clock(NULL) + 1000000, rescan = {schema}.clock(NULL) + 50000000`, "{schema}", w.schema))
+	execAll(t, w.pool, strings.ReplaceAll(`
+		UPDATE {schema}.shards SET floor = {schema}.clock(NULL) + 1000000, rescan = {schema}.clock(NULL) + 50000000`, "{schema}", w.schema))
 	w.must(<-pushed)
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }

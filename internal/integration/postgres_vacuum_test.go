@@ -113,7 +113,7 @@ func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
 		now = now.Add(2 * time.Second)
 	}
 	w.next(0, w.settle...)
-	v := &viewed{t: t, pool: w.pool, schema: w.schema}
+	v := w.viewed()
 	tracer := &seen{}
 	s := v.openAs("looks", o, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 	stats, err := s.Stats(t.Context(), []string{"orders"})

@@ -16,7 +16,6 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
 )
 
 func (v *viewed) wakeups(ctx context.Context, s *postgres.Store) <-chan core.Shard {
@@ -213,28 +212,26 @@ func (c *poolerConn) Read(p []byte) (int, error) {
 // A store that listens in another database hears no NOTIFY.
 func TestPostgresWakesTheHolderInItsProcessAtOnce(t *testing.T) {
 	t.Parallel()
-	v := newViewed(t, 1)
+	w := newWorkbench(t, time.Minute)
+	v := w.viewed()
 	elsewhere := v.pool.Config().ConnConfig
 	elsewhere.Database = "template1"
-	deaf := v.open(postgres.Options{Listen: elsewhere})
+	w.store = v.open(postgres.Options{Listen: elsewhere})
 	other := v.wakeups(t.Context(), v.open(postgres.Options{}))
-	w := &workbench{t: t, pool: v.pool, schema: v.schema, store: deaf}
-	w.turn = ports.TurnRequest{Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}}, TTL: time.Minute}
 	w.acquire("me")
 	w.next(1)
-	ch := v.wakeups(t.Context(), deaf)
+	ch := v.wakeups(t.Context(), w.store)
 
-	v.push(deaf, core.When{}, "a")
+	v.push(w.store, core.When{}, "a")
 	v.wakes("a push through the holder's store", ch)
 	v.wakes("a job that the holder does not take", other)
 }
 
 func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
 	t.Parallel()
-	v := newViewed(t, 1)
-	v.push(v.open(postgres.Options{NoWakeups: true}), core.At(1000), "a")
-	w := &workbench{t: t, pool: v.pool, schema: v.schema, store: v.open(postgres.Options{NoWakeups: true})}
-	w.turn = ports.TurnRequest{Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}}, TTL: time.Minute}
+	w := newWorkbench(t, time.Minute)
+	v := w.viewed()
+	v.push(w.store, core.At(1000), "a")
 	w.acquire("me")
 	tells := func(due core.Instant) bool {
 		t.Helper()

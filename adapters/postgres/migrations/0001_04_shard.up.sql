@@ -122,8 +122,8 @@ BEGIN
   until := coalesce(p_until, pg_snapshot_xmax(pg_current_snapshot()));
   more := false;
   FOR v_shard IN
-    SELECT s.id FROM {schema}.queues q JOIN {schema}.shards s ON s.queue = q.name
-    WHERE q.name = p_queue COLLATE "C"
+    SELECT s.id FROM {schema}.shards s
+    WHERE s.queue = p_queue COLLATE "C"
       AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.since(s.merged) AND i.tx < until)
     ORDER BY s.id
   LOOP

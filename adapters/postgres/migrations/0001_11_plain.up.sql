@@ -37,6 +37,7 @@ BEGIN
     WHERE t.shard = v_shard AND t.token = p_token AND t.number >= p_number - 1 ORDER BY t.number DESC;
     EXIT plain WHEN v_last IS DISTINCT FROM p_number - 1 OR {schema}.overdue(v_rescan, v_now)
       OR NOT v_now - v_renewed BETWEEN 0 AND p_ttl / 3;
+    v_floor := least(v_floor, v_now - 1000000);
 
     IF v_settle = 1 THEN
       SELECT ARRAY[c.ctid] INTO v_settled FROM {schema}.claimed c
@@ -54,7 +55,7 @@ BEGIN
         OR (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id
           AND (p_ids IS NULL OR c.id <> ALL (p_ids))) IS NOT NULL THEN c_odd ELSE octet_length(j.data) END AS size
       FROM {schema}.jobs j
-      WHERE j.shard = v_shard AND j.perform_at <= v_now AND j.perform_at >= least(v_floor, v_now - 1000000)
+      WHERE j.shard = v_shard AND j.perform_at <= v_now AND j.perform_at >= v_floor
       ORDER BY j.perform_at, j.id LIMIT p_want + 1
     ) j;
     EXIT plain WHEN v_size > p_bytes OR v_size >= c_odd OR cardinality(v_settled) IS DISTINCT FROM v_settle;
@@ -69,7 +70,7 @@ BEGIN
     IF v_count + v_settle = 0 THEN
       PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
       RETURN NEXT {schema}.header(0, false, v_last, v_now, {schema}.remaining(v_expires, v_ttl, v_now),
-        coalesce(v_next, {schema}.head(v_shard, least(v_floor, v_now - 1000000))), NULL, NULL, p_token, p_owner);
+        coalesce(v_next, {schema}.head(v_shard, v_floor)), NULL, NULL, p_token, p_owner);
       RETURN;
     END IF;
     IF v_settle > 0 THEN
@@ -93,10 +94,10 @@ BEGIN
     IF v_count < cardinality(v_due) THEN
       v_next := v_now; -- pushes hold some of them locked
     ELSE
-      v_floor := coalesce(v_next, v_now - 1000000);
+      v_floor := least(v_next, v_now - 1000000);
     END IF;
     INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
-    VALUES (v_shard, p_token, p_number, p_ttl, {schema}.later(v_now, p_ttl), least(v_floor, v_now - 1000000), v_rescan,
+    VALUES (v_shard, p_token, p_number, p_ttl, {schema}.later(v_now, p_ttl), v_floor, v_rescan,
       - v_count, 0, v_count - v_settle, 0, v_settle, 0);
     RETURN NEXT {schema}.header(0, false, p_number, v_now, p_ttl, coalesce(v_next, {schema}.head(v_shard, v_now - 1000000)),
       NULL, NULL, p_token, p_owner);

@@ -9,10 +9,10 @@ DECLARE
   v     record;
 BEGIN
   FOR s IN
-    SELECT x.id FROM {schema}.queues q JOIN {schema}.shards x ON x.queue = q.name
-    WHERE q.name = p_queue COLLATE "C" AND EXISTS (
+    SELECT x.id FROM {schema}.shards x
+    WHERE x.queue = p_queue COLLATE "C" AND EXISTS (
       SELECT FROM {schema}.tallies a WHERE a.shard = x.id AND a.tx >= {schema}.since(x.tallied) OFFSET c_few)
-    ORDER BY x.id FOR UPDATE OF x SKIP LOCKED
+    ORDER BY x.id FOR UPDATE SKIP LOCKED
   LOOP
     SELECT * INTO v FROM {schema}.take_tallies(s.id, (SELECT x.tallied FROM {schema}.shards x WHERE x.id = s.id));
     UPDATE {schema}.shards x SET
