@@ -3,10 +3,12 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
@@ -79,14 +81,14 @@ func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 	}
 }
 
-// Whoever looks merges a large transaction bit by bit, so that the holder's turns get
-// in between before the lease runs out.
+// Whoever looks merges a large transaction bit by bit, each bit in a transaction of its
+// own, so that the holder's turns get in between before the lease runs out.
 func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 	t.Parallel()
-	const jobs, call, ttl = 20_000, 500, time.Second
+	const jobs, call, most = 20_000, 500, 2000
 	v := newViewed(t, 1)
-	s := v.open(postgres.Options{})
-	shard := core.Shard{Queue: "orders"}
+	tracer := &seen{}
+	s := v.openAs("looks", postgres.Options{}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 	tx, err := v.pool.Begin(t.Context())
 	v.must(err)
 	for i := 0; i < jobs; i += call {
@@ -96,36 +98,25 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 		}
 		v.push(s.Tx(tx), core.In(time.Hour), ids...)
 	}
-	lease, err := s.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "me", Attempt: 1, TTL: ttl})
-	v.must(err)
 	v.must(tx.Commit(t.Context()))
 
-	var looking errgroup
-	looked := make(chan struct{})
-	looking.Go(func() error {
-		defer close(looked)
-		stats, err := s.Stats(t.Context(), []string{"orders"})
-		if err == nil && stats[0].Fresh != jobs {
-			err = fmt.Errorf("%d jobs are counted, want %d", stats[0].Fresh, jobs)
-		}
-		return err
-	})
-	for number, more := int64(1), true; more; number++ {
-		began := time.Now()
-		_, err := s.Turn(t.Context(), ports.TurnRequest{
-			Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: number, TTL: ttl, Stats: &core.Stats{Processed: 1},
-		})
-		v.must(err)
-		if took := time.Since(began); took > ttl {
-			t.Errorf("turn %d took %v, longer than the lease", number, took)
-		}
-		select {
-		case <-looked:
-			more = false
-		case <-time.After(ttl / 10):
+	stats, err := s.Stats(t.Context(), []string{"orders"})
+	v.must(err)
+	if got := stats[0].Fresh; got != jobs {
+		t.Errorf("%d jobs are counted, want %d", got, jobs)
+	}
+	looks := 0
+	for _, q := range tracer.queries {
+		switch {
+		case strings.Contains(q.SQL, ".look("):
+			looks++
+		case strings.HasPrefix(strings.ToLower(q.SQL), "begin"):
+			t.Errorf("%q: a transaction may hold the shard over several bits", q.SQL)
 		}
 	}
-	v.must(looking.Wait())
+	if want := jobs / most; looks < want {
+		t.Errorf("%d jobs were merged in %d bits, want %d at least", jobs, looks, want)
+	}
 }
 
 // What a transaction pushed for an id in the morgue meets what is revived.

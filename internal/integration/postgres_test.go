@@ -19,6 +19,7 @@ import (
 )
 
 func TestPostgresConformance(t *testing.T) {
+	t.Parallel()
 	conformance.Run(t, newSchemas(t, testservers.Postgres(t)).factory)
 }
 

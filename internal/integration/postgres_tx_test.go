@@ -111,6 +111,7 @@ func (s throughTx) Settle(ctx context.Context, shard core.Shard, settle []core.S
 
 // What transactions push and settle is by the rules.
 func TestPostgresTransactionsConformance(t *testing.T) {
+	t.Parallel()
 	pool := testservers.Postgres(t)
 	backends, within := newSchemas(t, pool), pgxTransactor(pool)
 	conformance.Run(t, func(t testing.TB, clock func() time.Time) func() ports.ShardStore {

@@ -21,6 +21,7 @@ import (
 // carries, and takes them back out in every way, beside the memory store: higher
 // and oftener than the suite's random test, which has to do everything else too.
 func TestRedisPilesAsMemoryDoes(t *testing.T) {
+	t.Parallel()
 	client := testservers.Redis(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.UnixMicro(1_800_000_000_123_456)

@@ -27,15 +27,18 @@ func redisFactory(client goredis.UniversalClient) conformance.Factory {
 }
 
 func TestRedisConformance(t *testing.T) {
+	t.Parallel()
 	conformance.Run(t, redisFactory(testservers.Redis(t)))
 }
 
 func TestRedisClusterConformance(t *testing.T) {
+	t.Parallel()
 	conformance.Run(t, redisFactory(testservers.RedisCluster(t)))
 }
 
 // Valkey is held to the suite where it is found.
 func TestValkeyConformance(t *testing.T) {
+	t.Parallel()
 	if testservers.HasValkey() {
 		conformance.Run(t, redisFactory(testservers.Valkey(t)))
 	}
