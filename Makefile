@@ -10,6 +10,11 @@ POSTGRES_TESTS ?= Postgres
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+# Suites that are run once more under a twist: fewer model runs of each are enough.
+# What waits more than it computes has more tests at once than there are cores.
+TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix|RedisPilesAsMemoryDoes)$$
+RACE := go test -race -parallel 6 -timeout 14m
+
 .PHONY: test test-docker test-postgres lint fuzz bench long
 
 # Everything that must pass, from a fresh clone.
@@ -17,7 +22,8 @@ test:
 	@scripts/need go git cc redis-server postgres
 	@scripts/formatted
 	go vet ./...
-	go test -race -timeout 14m ./...
+	$(RACE) -skip '$(TWISTED)' ./...
+	$(RACE) -run '$(TWISTED)' ./internal/integration -rapid.checks=20
 	go -C examples/benchmark vet ./...
 	go -C examples/benchmark test -race ./...
 
