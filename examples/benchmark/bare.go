@@ -31,10 +31,11 @@ WHERE id = (SELECT id FROM bare.jobs ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
 type bareSystem struct{ pool *pgxpool.Pool }
 
 func withBare(ctx context.Context, l *lab) (system, error) {
-	return &bareSystem{l.postgres}, renewed(ctx, l.postgres, func(ctx context.Context, pool *pgxpool.Pool) error {
+	err := renewed(ctx, l, func(ctx context.Context, pool *pgxpool.Pool) error {
 		_, err := pool.Exec(ctx, bareTables)
 		return err
 	})
+	return &bareSystem{l.postgres}, err
 }
 
 func (s *bareSystem) push(ctx context.Context, j job) error {

@@ -37,11 +37,13 @@ func openPostgres(ctx context.Context, url string, jobs int, log io.Writer) (*la
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	return &lab{postgres: pool, jobs: jobs, log: log, close: func() error {
-		err := dropTables(context.WithoutCancel(ctx), pool)
-		pool.Close()
+	l := &lab{postgres: pool, jobs: jobs, log: log}
+	l.close = func() error {
+		err := l.renew(context.WithoutCancel(ctx))
+		l.postgres.Close()
 		return errors.Join(err, stop())
-	}}, nil
+	}
+	return l, nil
 }
 
 func emptyPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
@@ -83,18 +85,28 @@ func refuse(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// renewed drops all tables and has make make a system's, on new connections and
-// with a checkpoint behind it.
-func renewed(ctx context.Context, pool *pgxpool.Pool, make func(context.Context, *pgxpool.Pool) error) error {
-	pool.Reset()
-	if err := dropTables(ctx, pool); err != nil {
+// renewed drops all tables and has make make a system's, with a checkpoint behind it.
+func renewed(ctx context.Context, l *lab, make func(context.Context, *pgxpool.Pool) error) error {
+	if err := l.renew(ctx); err != nil {
 		return err
 	}
-	if err := make(ctx, pool); err != nil {
+	if err := make(ctx, l.postgres); err != nil {
 		return err
 	}
-	_, err := pool.Exec(ctx, "CHECKPOINT")
+	_, err := l.postgres.Exec(ctx, "CHECKPOINT")
 	return err
+}
+
+// renew drops all tables, on new connections, when the old ones have ended what the
+// last system still had under way.
+func (l *lab) renew(ctx context.Context) error {
+	l.postgres.Close()
+	pool, err := pgxpool.NewWithConfig(ctx, l.postgres.Config())
+	if err != nil {
+		return err
+	}
+	l.postgres = pool
+	return dropTables(ctx, pool)
 }
 
 func dropTables(ctx context.Context, pool *pgxpool.Pool) error {

@@ -65,7 +65,7 @@ type riverSystem struct {
 // withRiver is River with a setting.
 func withRiver(setting riverSetting) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
-		if err := renewed(ctx, l.postgres, riverTables); err != nil {
+		if err := renewed(ctx, l, riverTables); err != nil {
 			return nil, err
 		}
 		client, err := river.NewClient(riverpgxv5.New(l.postgres), &river.Config{Schema: riverSchema, Logger: silent})

@@ -24,7 +24,8 @@ type skeinSystem struct {
 func withSkein(prefetch int) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
 		if l.postgres != nil {
-			return newSkeinOnPostgres(l.postgres, prefetch), renewed(ctx, l.postgres, skeinTables)
+			err := renewed(ctx, l, skeinTables)
+			return newSkeinOnPostgres(l.postgres, prefetch), err
 		}
 		return newSkein(redis.New(l.redis, redis.Options{}), prefetch), l.flush(ctx)
 	}

@@ -26,9 +26,12 @@ func newSkeinOnPostgres(pool *pgxpool.Pool, prefetch int) *skeinOnPostgres {
 
 // withSkeinApart is Skein that pushes through another store than the server's.
 func withSkeinApart(ctx context.Context, l *lab) (system, error) {
+	if err := renewed(ctx, l, skeinTables); err != nil {
+		return nil, err
+	}
 	s := newSkeinOnPostgres(l.postgres, 0)
 	s.client = skein.NewClient(postgres.New(l.postgres, postgres.Options{}), skein.ClientOptions{})
-	return s, renewed(ctx, l.postgres, skeinTables)
+	return s, nil
 }
 
 // skeinTables makes Skein's tables.
