@@ -11,19 +11,19 @@ import (
 // The test fails if cut does, or has cut nothing.
 //
 // Where a cut takes long, those who are cut have as little of the machine. They get
-// ten times as long until the next, or they would be cut again before they have done
+// five times as long until the next, or they would be cut again before they have done
 // anything.
 func disturb(t testing.TB, interval time.Duration, count *atomic.Int64, cut func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+	begun, done := time.Now(), make(chan struct{})
 	go func() {
 		defer close(done)
 		for took := time.Duration(0); ; {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(max(interval-took, 10*took)):
+			case <-time.After(max(interval-took, 5*took)):
 			}
 			began := time.Now()
 			if err := cut(ctx); err != nil && ctx.Err() == nil {
@@ -36,8 +36,10 @@ func disturb(t testing.TB, interval time.Duration, count *atomic.Int64, cut func
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		if count.Load() == 0 {
+		n := count.Load()
+		if n == 0 {
 			t.Error("not a single connection was cut")
 		}
+		t.Logf("%d connections were cut in %v", n, time.Since(begun).Round(time.Second))
 	})
 }
