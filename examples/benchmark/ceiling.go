@@ -119,7 +119,7 @@ func scripted(ctx context.Context, l *lab, perCall int) (float64, error) {
 		return 0, err
 	}
 	took := time.Since(start)
-	return rate(l.jobs, took), expect(ctx, newSkein(redis.New(l.redis, redis.Options{}), 0), 0)
+	return rate(l.jobs, took), expect(ctx, newSkein(l, redis.New(l.redis, redis.Options{}), 0), 0)
 }
 
 // benchmarked has redis-benchmark run the script, on a shard drawn for each call.
@@ -142,7 +142,7 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	left, err := newSkein(redis.New(l.redis, redis.Options{}), 0).left(ctx)
+	left, err := newSkein(l, redis.New(l.redis, redis.Options{}), 0).left(ctx)
 	// What the last call of each shard has claimed is still there.
 	if gone := (calls - skein.DefaultShards) * perCall; err == nil && left > int64(l.jobs-gone) {
 		err = fmt.Errorf("redis-benchmark left %d jobs: some calls found none; give more -jobs", left)

@@ -13,6 +13,7 @@ const skeinName = "skein"
 
 // skeinSystem is Skein at default options, but for what is set here.
 type skeinSystem struct {
+	log    *slog.Logger // what would disturb a figure, as a lost lease
 	store  ports.ShardStore
 	queue  *skein.Queue[[]byte]
 	client *skein.Client
@@ -25,14 +26,15 @@ func withSkein(prefetch int) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
 		if l.postgres != nil {
 			err := renewed(ctx, l, skeinTables)
-			return newSkeinOnPostgres(l.postgres, prefetch), err
+			return newSkeinOnPostgres(l, prefetch), err
 		}
-		return newSkein(redis.New(l.redis, redis.Options{}), prefetch), l.flush(ctx)
+		return newSkein(l, redis.New(l.redis, redis.Options{}), prefetch), l.flush(ctx)
 	}
 }
 
-func newSkein(store ports.ShardStore, prefetch int) *skeinSystem {
+func newSkein(l *lab, store ports.ShardStore, prefetch int) *skeinSystem {
 	return &skeinSystem{
+		log:      slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		store:    store,
 		queue:    skein.NewQueue("bench", skein.QueueOptions[[]byte]{Codec: skein.Raw{}}),
 		client:   skein.NewClient(store, skein.ClientOptions{}),
@@ -66,9 +68,7 @@ func (s *skeinSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 		}
 		return nil
 	})
-	server := skein.NewServer(s.store, skein.ServerOptions{
-		Prefetch: s.prefetch, Logger: slog.New(slog.DiscardHandler),
-	}, h)
+	server := skein.NewServer(s.store, skein.ServerOptions{Prefetch: s.prefetch, Logger: s.log}, h)
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
 	return func() error { cancel(); return <-done }, nil
