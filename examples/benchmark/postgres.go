@@ -117,8 +117,9 @@ func dropTables(ctx context.Context, pool *pgxpool.Pool) error {
 	return pool.SendBatch(ctx, &b).Close()
 }
 
-// vacuum does to the whole database what autovacuum would.
+// vacuum does to the whole database what autovacuum would, and gives back the space of
+// tables that it is told not to shrink.
 func vacuum(ctx context.Context, pool *pgxpool.Pool) error {
-	_, err := pool.Exec(ctx, "VACUUM (ANALYZE)")
+	_, err := pool.Exec(ctx, "VACUUM (ANALYZE, TRUNCATE)")
 	return err
 }

@@ -84,7 +84,7 @@ CREATE TABLE {schema}.turns (
   processed int NOT NULL,
   failed    int NOT NULL,
   PRIMARY KEY (shard, token, number)
-) WITH (autovacuum_vacuum_cost_delay = 0);
+) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
 CREATE TABLE {schema}.tallies (
   shard     int NOT NULL,
@@ -115,7 +115,7 @@ CREATE TABLE {schema}.jobs (
   -- an upsert what it met.
   prior       int,
   PRIMARY KEY (shard, id)
-) WITH (autovacuum_vacuum_cost_delay = 0);
+) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 CREATE INDEX jobs_time ON {schema}.jobs (shard, perform_at, id);
 CREATE INDEX retries_time ON {schema}.jobs (shard, perform_at, id) WHERE retry_count >= 0;
 CREATE INDEX retries_id ON {schema}.jobs (shard, id) WHERE retry_count >= 0;
@@ -158,7 +158,7 @@ CREATE TABLE {schema}.claimed (
   given_token  bigint,
   given_number bigint,
   PRIMARY KEY (shard, id)
-) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0);
+) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 -- What turns must heed, seldom anything: jobs that run alone, and cancelled ones.
 CREATE INDEX claimed_special ON {schema}.claimed (shard, id) WHERE recoveries > 0 OR cancel_drop IS NOT NULL;
 
