@@ -81,25 +81,26 @@ func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 	}
 }
 
+// pushLarge has a transaction push many jobs in one shard, and returns it open.
+func (v *viewed) pushLarge(s *postgres.Store) (jobs int64, commit func()) {
+	v.t.Helper()
+	ids := make([]string, 20_000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%05d", i)
+	}
+	return int64(len(ids)), v.pushApart(s, ids...)
+}
+
 // Whoever looks merges a large transaction bit by bit, each bit in a transaction of its
-// own, so that the holder's turns get in between before the lease runs out.
-func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
+// own.
+func TestPostgresLooksAtALargeTransactionBitByBit(t *testing.T) {
 	t.Parallel()
-	const jobs, call, most = 20_000, 500, 2000
+	const most = 2000
 	v := newViewed(t, 1)
 	tracer := &seen{}
 	s := v.openAs("looks", postgres.Options{}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
-	tx, err := v.pool.Begin(t.Context())
-	v.must(err)
-	for i := 0; i < jobs; i += call {
-		ids := make([]string, call)
-		for n := range ids {
-			ids[n] = fmt.Sprintf("%05d", i+n)
-		}
-		v.push(s.Tx(tx), core.In(time.Hour), ids...)
-	}
-	v.must(tx.Commit(t.Context()))
-
+	jobs, commit := v.pushLarge(s)
+	commit()
 	stats, err := s.Stats(t.Context(), []string{"orders"})
 	v.must(err)
 	if got := stats[0].Fresh; got != jobs {
@@ -114,9 +115,49 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 			t.Errorf("%q: a transaction may hold the shard over several bits", q.SQL)
 		}
 	}
-	if want := jobs / most; looks < want {
+	if want := int(jobs) / most; looks < want {
 		t.Errorf("%d jobs were merged in %d bits, want %d at least", jobs, looks, want)
 	}
+}
+
+// The holder's turns get in between, before the lease runs out.
+func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
+	t.Parallel()
+	const ttl = 10 * time.Second
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{})
+	shard := core.Shard{Queue: "orders"}
+	jobs, commit := v.pushLarge(s)
+	lease, err := s.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "me", Attempt: 1, TTL: ttl})
+	v.must(err)
+	commit()
+
+	var looking errgroup
+	looked := make(chan struct{})
+	looking.Go(func() error {
+		defer close(looked)
+		stats, err := s.Stats(t.Context(), []string{"orders"})
+		if err == nil && stats[0].Fresh != jobs {
+			err = fmt.Errorf("%d jobs are counted, want %d", stats[0].Fresh, jobs)
+		}
+		return err
+	})
+	for number, more := int64(1), true; more; number++ {
+		began := time.Now()
+		_, err := s.Turn(t.Context(), ports.TurnRequest{
+			Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: number, TTL: ttl, Stats: &core.Stats{Processed: 1},
+		})
+		v.must(err)
+		if took := time.Since(began); took > ttl {
+			t.Errorf("turn %d took %v, longer than the lease", number, took)
+		}
+		select {
+		case <-looked:
+			more = false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	v.must(looking.Wait())
 }
 
 // What a transaction pushed for an id in the morgue meets what is revived.
