@@ -39,7 +39,7 @@ func openPostgres(ctx context.Context, url string, jobs int, log io.Writer) (*la
 	}
 	l := &lab{postgres: pool, jobs: jobs, log: log}
 	l.close = func() error {
-		err := l.renew(context.WithoutCancel(ctx))
+		err := l.dropTables(context.WithoutCancel(ctx))
 		l.postgres.Close()
 		return errors.Join(err, stop())
 	}
@@ -87,7 +87,7 @@ func refuse(ctx context.Context, pool *pgxpool.Pool) error {
 
 // renewed drops all tables and has make make a system's, with a checkpoint behind it.
 func renewed(ctx context.Context, l *lab, make func(context.Context, *pgxpool.Pool) error) error {
-	if err := l.renew(ctx); err != nil {
+	if err := l.dropTables(ctx); err != nil {
 		return err
 	}
 	if err := make(ctx, l.postgres); err != nil {
@@ -97,19 +97,15 @@ func renewed(ctx context.Context, l *lab, make func(context.Context, *pgxpool.Po
 	return err
 }
 
-// renew drops all tables, on new connections, when the old ones have ended what the
+// dropTables drops all tables, on new connections, when the old ones have ended what the
 // last system still had under way.
-func (l *lab) renew(ctx context.Context) error {
+func (l *lab) dropTables(ctx context.Context) error {
 	l.postgres.Close()
 	pool, err := pgxpool.NewWithConfig(ctx, l.postgres.Config())
 	if err != nil {
 		return err
 	}
 	l.postgres = pool
-	return dropTables(ctx, pool)
-}
-
-func dropTables(ctx context.Context, pool *pgxpool.Pool) error {
 	var b pgx.Batch
 	for _, schema := range []string{postgres.DefaultSchema, riverSchema, bareSchema} {
 		b.Queue("DROP SCHEMA IF EXISTS " + schema + " CASCADE")
