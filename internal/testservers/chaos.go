@@ -23,11 +23,11 @@ func Chaos(t testing.TB, client redis.UniversalClient, interval time.Duration) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { killer.Close() })
-	var cut atomic.Int64
-	disturb(t, interval, &cut, func(ctx context.Context) error {
+	disturb(t, interval, func(ctx context.Context) (int64, error) {
+		var cut atomic.Int64
 		// A server that can't be reached now is tried again the next time.
 		_ = eachMaster(ctx, killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })
-		return nil
+		return cut.Load(), nil
 	})
 }
 

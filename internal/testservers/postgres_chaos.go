@@ -2,7 +2,6 @@ package testservers
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,16 +15,13 @@ import (
 // ever ended.
 func ChaosPostgres(t testing.TB, pool *pgxpool.Pool, interval time.Duration) {
 	t.Helper()
-	var ended atomic.Int64
-	disturb(t, interval, &ended, func(ctx context.Context) error {
+	disturb(t, interval, func(ctx context.Context) (int64, error) {
 		killer, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		defer killer.Close(context.WithoutCancel(ctx))
-		n, err := terminate(ctx, killer)
-		ended.Add(n)
-		return err
+		return terminate(ctx, killer)
 	})
 }
 
