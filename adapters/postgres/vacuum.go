@@ -10,19 +10,27 @@ import (
 
 // DefaultVacuumEvery is how many jobs a store claims between vacuums unless
 // Options say otherwise.
-const DefaultVacuumEvery = 100_000
+const DefaultVacuumEvery = 25_000
+
+// vacuumMany is the part of those claims that makes a table's dead rows many.
+const vacuumMany = 25
 
 // vacuumLimit is how long a vacuum of all tables may take.
 const vacuumLimit = 10 * time.Minute
 
-// sweeper has the tables looked at after so many claims, and vacuumed. Autovacuum
+// vacuumPause is how far apart vacuums are at least: the server counts dead rows
+// once a second.
+const vacuumPause = time.Second
+
+// sweeper has tables looked at after so many claims, and vacuumed. Autovacuum
 // comes once a minute at most, in which indexes may grow by millions of dead
 // entries, and stay so large. The zero value is ready.
 type sweeper struct {
 	mu      sync.Mutex
 	running bool
-	claimed int // since the last vacuum
-	kept    int // dead rows that it could not remove
+	claimed int       // since the last vacuum
+	kept    int       // dead rows that it could not remove
+	ended   time.Time // when it ended
 }
 
 // add counts claims, and reports whether to vacuum now. What an open transaction
@@ -32,7 +40,7 @@ func (w *sweeper) add(claims, every int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claimed += claims
-	if w.running || w.claimed < max(every, w.kept) {
+	if w.running || w.claimed < max(every, w.kept) || time.Since(w.ended) < vacuumPause {
 		return false
 	}
 	w.running, w.claimed = true, 0
@@ -42,7 +50,7 @@ func (w *sweeper) add(claims, every int) bool {
 func (w *sweeper) done(kept int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running, w.kept = false, kept
+	w.running, w.kept, w.ended = false, kept, time.Now()
 }
 
 // claimed counts claims towards the next vacuum. It never blocks.
@@ -51,29 +59,51 @@ func (s *Store) claimed(n int) {
 	if every == 0 {
 		every = DefaultVacuumEvery
 	}
-	if every > 0 && n > 0 && s.sweeper.add(n, every) {
-		go func() {
-			kept := 0
-			defer func() { s.sweeper.done(kept) }()
-			ctx, cancel := context.WithTimeout(context.Background(), vacuumLimit)
-			defer cancel()
-			kept, _ = s.vacuum(ctx, every) // autovacuum does what this does not
-		}()
+	if every <= 0 || n <= 0 {
+		return
+	}
+	for i := range s.sweepers {
+		if s.sweepers[i].add(n, every) {
+			go s.sweep(half(i), every)
+		}
 	}
 }
 
-// deadSQL gives the tables that have many dead rows, also beside the live ones, of
-// which a vacuum reads every index entry, how many, and whether somebody vacuums or
-// alters them. Only their owner may vacuum them.
+// half is one of the two halves in which the tables are swept, beside each other:
+// what a backlog has made large may take as long as the backlog itself, in which the
+// tables of what is claimed would become as large.
+type half int
+
+const (
+	claims half = iota
+	backlog
+	halves
+)
+
+// sweep vacuums a half of the tables. If it can't, autovacuum does.
+func (s *Store) sweep(h half, every int) {
+	kept := 0
+	defer func() { s.sweepers[h].done(kept) }()
+	ctx, cancel := context.WithTimeout(context.Background(), vacuumLimit)
+	defer cancel()
+	kept, _ = s.vacuum(ctx, h, every/vacuumMany)
+}
+
+// deadSQL gives the tables that have many dead rows, how many, and whether somebody
+// vacuums or alters them. A vacuum reads every entry and page of their indexes, so dead
+// rows are few beside more live ones, and beside as many pages. Only a table's owner
+// may vacuum it.
 //
-//	$1 the schema, quoted, $2 how many are many
+//	$1 the schema, quoted, $2 how many are many, $3 whether those of a backlog
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
   WHERE k.locktype = 'relation' AND k.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
     AND k.relation = c.oid AND k.granted AND k.pid <> pg_backend_pid()
     AND k.mode IN ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
 FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
-WHERE c.relnamespace = to_regnamespace($1) AND t.n_dead_tup >= greatest($2, t.n_live_tup) AND pg_has_role(c.relowner, 'USAGE')
+WHERE c.relnamespace = to_regnamespace($1) AND t.relname IN ('jobs', 'payloads') = $3 AND pg_has_role(c.relowner, 'USAGE')
+  AND t.n_dead_tup >= greatest($2, t.n_live_tup,
+    (SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid))
 ORDER BY t.relname`
 
 // vacuumAgain is how long to wait while all tables are busy.
@@ -86,11 +116,15 @@ type table struct {
 	busy bool
 }
 
-// vacuum vacuums the tables that have many dead rows, on a connection of its own,
-// and gives how many are left in the worst of them. It takes no lock that turns or
-// pushes wait for. If somebody is at work on a table, it does the others and comes
-// back: a vacuum leaves what has died since it began.
-func (s *Store) vacuum(ctx context.Context, every int) (kept int, err error) {
+// vacuum vacuums those of the half's tables that have many dead rows, on a connection
+// of its own, and gives how many are left in the worst of them. It takes no lock that
+// turns or pushes wait for. If somebody is at work on a table, it does the others and
+// comes back: a vacuum leaves what has died since it began.
+func (s *Store) vacuum(ctx context.Context, h half, many int) (kept int, err error) {
+	tables, err := s.dead(ctx, h, many)
+	if err != nil || len(tables) == 0 {
+		return 0, err
+	}
 	conn, err := s.apart(ctx)
 	if err != nil {
 		return 0, err
@@ -98,10 +132,6 @@ func (s *Store) vacuum(ctx context.Context, every int) (kept int, err error) {
 	defer closeSoon(conn)
 	done := make(map[string]bool)
 	for {
-		tables, err := s.dead(ctx, conn, every/100)
-		if err != nil {
-			return 0, err
-		}
 		kept, waiting, idle := 0, false, true
 		for _, t := range tables {
 			if done[t.name] {
@@ -123,6 +153,9 @@ func (s *Store) vacuum(ctx context.Context, every int) (kept int, err error) {
 		if idle && !sleep(ctx, vacuumAgain) {
 			return 0, ctx.Err()
 		}
+		if tables, err = s.dead(ctx, h, many); err != nil {
+			return 0, err
+		}
 	}
 }
 
@@ -133,9 +166,9 @@ func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) er
 	return err
 }
 
-// dead are the tables that have so many dead rows.
-func (s *Store) dead(ctx context.Context, conn *pgx.Conn, many int) ([]table, error) {
-	rows, err := conn.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, many)
+// dead are the half's tables that have so many dead rows.
+func (s *Store) dead(ctx context.Context, h half, many int) ([]table, error) {
+	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, many, h == backlog)
 	if err != nil {
 		return nil, err
 	}
