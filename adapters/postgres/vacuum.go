@@ -10,17 +10,13 @@ import (
 
 // DefaultVacuumEvery is how many jobs a store claims between vacuums unless
 // Options say otherwise.
-const DefaultVacuumEvery = 25_000
+const DefaultVacuumEvery = 50_000
 
 // vacuumMany is the part of those claims that makes a table's dead rows many.
-const vacuumMany = 25
+const vacuumMany = 50
 
 // vacuumLimit is how long a vacuum of all tables may take.
 const vacuumLimit = 10 * time.Minute
-
-// vacuumPause is how far apart vacuums are at least: the server counts dead rows
-// once a second.
-const vacuumPause = time.Second
 
 // sweeper has tables looked at after so many claims, and vacuumed. Autovacuum
 // comes once a minute at most, in which indexes may grow by millions of dead
@@ -28,29 +24,28 @@ const vacuumPause = time.Second
 type sweeper struct {
 	mu      sync.Mutex
 	running bool
-	claimed int       // since the last vacuum
-	kept    int       // dead rows that it could not remove
-	ended   time.Time // when it ended
+	claimed int // since the last vacuum began
+	kept    int // dead rows that it could not remove
 }
 
-// add counts claims, and reports whether to vacuum now. What an open transaction
-// keeps from being removed makes vacuums rarer, so that they don't read it again
-// and again.
-func (w *sweeper) add(claims, every int) bool {
+// add counts claims, and gives how many there were since the last vacuum if it is time
+// for one, else 0. What an open transaction keeps from being removed makes vacuums rarer,
+// so that they don't read it again and again.
+func (w *sweeper) add(claims, every int) (since int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claimed += claims
-	if w.running || w.claimed < max(every, w.kept) || time.Since(w.ended) < vacuumPause {
-		return false
+	if w.running || w.claimed < max(every, w.kept) {
+		return 0
 	}
-	w.running, w.claimed = true, 0
-	return true
+	since, w.claimed, w.running = w.claimed, 0, true
+	return since
 }
 
 func (w *sweeper) done(kept int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running, w.kept, w.ended = false, kept, time.Now()
+	w.running, w.kept = false, kept
 }
 
 // claimed counts claims towards the next vacuum. It never blocks.
@@ -63,8 +58,8 @@ func (s *Store) claimed(n int) {
 		return
 	}
 	for i := range s.sweepers {
-		if s.sweepers[i].add(n, every) {
-			go s.sweep(half(i), every)
+		if since := s.sweepers[i].add(n, every); since > 0 {
+			go s.sweep(half(i), dying{claims: since, many: every / vacuumMany})
 		}
 	}
 }
@@ -80,21 +75,27 @@ const (
 	halves
 )
 
+// dying is what is known of dead rows before the server says so, up to a second later:
+// how many claims there were since the last vacuum, each of a row of jobs that is dead
+// now and of one of claimed that is or soon will be; and how many dead rows are many.
+type dying struct{ claims, many int }
+
 // sweep vacuums a half of the tables. If it can't, autovacuum does.
-func (s *Store) sweep(h half, every int) {
+func (s *Store) sweep(h half, d dying) {
 	kept := 0
 	defer func() { s.sweepers[h].done(kept) }()
 	ctx, cancel := context.WithTimeout(context.Background(), vacuumLimit)
 	defer cancel()
-	kept, _ = s.vacuum(ctx, h, every/vacuumMany)
+	kept, _ = s.vacuum(ctx, h, d)
 }
 
-// deadSQL gives the tables that have many dead rows, how many, and whether somebody
+// deadSQL gives the tables that have many dead rows, how many the server knows of, and whether somebody
 // vacuums or alters them. A vacuum reads every entry and page of their indexes, so dead
 // rows are few beside more live ones, and beside as many pages. Only a table's owner
 // may vacuum it.
 //
-//	$1 the schema, quoted, $2 how many are many, $3 whether those of a backlog
+//	$1 the schema, quoted, $2 how many are many, $3 whether those of a backlog,
+//	$4 how many rows of jobs and claimed have died at least
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
   WHERE k.locktype = 'relation' AND k.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
@@ -102,7 +103,7 @@ SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
     AND k.mode IN ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
 FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
 WHERE c.relnamespace = to_regnamespace($1) AND t.relname IN ('jobs', 'payloads') = $3 AND pg_has_role(c.relowner, 'USAGE')
-  AND t.n_dead_tup >= greatest($2, t.n_live_tup,
+  AND greatest(t.n_dead_tup, CASE WHEN t.relname IN ('jobs', 'claimed') THEN $4::bigint END) >= greatest($2, t.n_live_tup,
     (SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid))
 ORDER BY t.relname`
 
@@ -120,8 +121,8 @@ type table struct {
 // of its own, and gives how many are left in the worst of them. It takes no lock that
 // turns or pushes wait for. If somebody is at work on a table, it does the others and
 // comes back: a vacuum leaves what has died since it began.
-func (s *Store) vacuum(ctx context.Context, h half, many int) (kept int, err error) {
-	tables, err := s.dead(ctx, h, many)
+func (s *Store) vacuum(ctx context.Context, h half, d dying) (kept int, err error) {
+	tables, err := s.dead(ctx, h, d)
 	if err != nil || len(tables) == 0 {
 		return 0, err
 	}
@@ -153,7 +154,7 @@ func (s *Store) vacuum(ctx context.Context, h half, many int) (kept int, err err
 		if idle && !sleep(ctx, vacuumAgain) {
 			return 0, ctx.Err()
 		}
-		if tables, err = s.dead(ctx, h, many); err != nil {
+		if tables, err = s.dead(ctx, h, d); err != nil {
 			return 0, err
 		}
 	}
@@ -167,8 +168,8 @@ func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) er
 }
 
 // dead are the half's tables that have so many dead rows.
-func (s *Store) dead(ctx context.Context, h half, many int) ([]table, error) {
-	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, many, h == backlog)
+func (s *Store) dead(ctx context.Context, h half, d dying) ([]table, error) {
+	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, h == backlog, d.claims)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ func TestPostgresVacuumsWhatWasBusy(t *testing.T) {
 	w := newVacuumed(t)
 	tx, err := w.pool.Begin(t.Context())
 	w.must(err)
+	defer tx.Rollback(context.Background()) // or the pool waits for it
 	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgx.Identifier{w.schema, "jobs"}.Sanitize()+" IN SHARE UPDATE EXCLUSIVE MODE")
 	w.must(err)
 	deadline := time.Now().Add(30 * time.Second)
