@@ -38,9 +38,9 @@ type Options struct {
 	// NoWakeups turns wake-ups off: nothing is sent or heard, and the engine polls.
 	NoWakeups bool
 	// VacuumEvery is after how many claims of this store those tables are vacuumed
-	// that have as many dead rows as live ones, beside what autovacuum does. 0 is
-	// DefaultVacuumEvery; below 0 they never are. A role that does not own the
-	// tables can't vacuum them, and does not try.
+	// that have as many dead rows as live ones, and three times as many as their indexes
+	// have pages, beside what autovacuum does. 0 is DefaultVacuumEvery; below 0 they
+	// never are. A role that does not own the tables can't vacuum them, and does not try.
 	VacuumEvery int
 }
 

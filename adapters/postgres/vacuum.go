@@ -57,9 +57,9 @@ func (s *Store) claimed(n int) {
 	if every <= 0 || n <= 0 {
 		return
 	}
-	for i := range s.sweepers {
-		if since := s.sweepers[i].add(n, every); since > 0 {
-			go s.sweep(half(i), dying{claims: since, many: every / vacuumMany})
+	for h := range halves {
+		if since := s.sweepers[h].add(n, every); since > 0 {
+			go s.sweep(h, dying{claims: since, many: every / vacuumMany})
 		}
 	}
 }
@@ -89,10 +89,10 @@ func (s *Store) sweep(h half, d dying) {
 	kept, _ = s.vacuum(ctx, h, d)
 }
 
-// deadSQL gives the tables that have many dead rows, how many the server knows of, and whether somebody
-// vacuums or alters them. A vacuum reads every entry and page of their indexes, so dead
-// rows are few beside more live ones, and beside as many pages. Only a table's owner
-// may vacuum it.
+// deadSQL gives the tables that have many dead rows, how many the server knows of, and
+// whether somebody vacuums or alters them. A vacuum reads every entry and page of their
+// indexes, so dead rows are few beside more live ones, and beside a third as many pages.
+// Only a table's owner may vacuum it.
 //
 //	$1 the schema, quoted, $2 how many are many, $3 whether those of a backlog,
 //	$4 how many rows of jobs and claimed have died at least

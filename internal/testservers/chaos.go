@@ -24,10 +24,8 @@ func Chaos(t testing.TB, client redis.UniversalClient, interval time.Duration) {
 	}
 	t.Cleanup(func() { killer.Close() })
 	disturb(t, interval, func(ctx context.Context) (int64, error) {
-		var cut atomic.Int64
-		// A server that can't be reached now is tried again the next time.
-		_ = eachMaster(ctx, killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })
-		return cut.Load(), nil
+		cut, _ := cutAll(ctx, killer) // a server that can't be reached now is tried again the next time
+		return cut, nil
 	})
 }
 
@@ -39,11 +37,16 @@ func Cut(t testing.TB, client redis.UniversalClient) {
 		t.Fatal(err)
 	}
 	defer killer.Close()
-	var cut atomic.Int64
-	err = eachMaster(t.Context(), killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })
-	if err != nil {
+	if _, err := cutAll(t.Context(), killer); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// cutAll cuts every connection to the client's servers but its own, and says how many.
+func cutAll(ctx context.Context, killer redis.UniversalClient) (int64, error) {
+	var cut atomic.Int64
+	err := eachMaster(ctx, killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })
+	return cut.Load(), err
 }
 
 // apart opens a client of its own for the same servers, so that the connection

@@ -20,7 +20,7 @@ func ChaosPostgres(t testing.TB, pool *pgxpool.Pool, interval time.Duration) {
 		if err != nil {
 			return 0, err
 		}
-		defer killer.Close(context.WithoutCancel(ctx))
+		defer killer.Close(ctx)
 		return terminate(ctx, killer)
 	})
 }

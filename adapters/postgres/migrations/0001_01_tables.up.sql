@@ -22,8 +22,8 @@
 -- nothing but jobs by id, callers' transactions nothing but rows of claimed, which
 -- everybody else therefore takes with SKIP LOCKED.
 --
--- Tables whose rows come and go with each job are vacuumed at full speed: while a slow
--- autovacuum holds one, what dies in it makes the indexes grow for good.
+-- Tables whose rows come and go with each job are vacuumed at full speed and not shrunk:
+-- while an autovacuum holds one for long, what dies in it makes the indexes grow for good.
 
 CREATE TABLE {schema}.queues (
   id         int PRIMARY KEY CHECK (id BETWEEN 0 AND 131071),
