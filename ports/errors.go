@@ -32,6 +32,11 @@ var (
 	// ErrInvalidRequest is a request that breaks this package's rules, such as a
 	// negative TTL. Nothing was written; it is a bug of the caller.
 	ErrInvalidRequest = errors.New("invalid request")
+	// ErrUnusable is a store that answers but can't be used as it is set up, and
+	// that no waiting cures: a wrong password, missing rights, no schema, no such
+	// database, a policy that evicts keys, an invalid prefix. The error says what
+	// to change. Nothing was written.
+	ErrUnusable = errors.New("store can't be used")
 	// ErrFull is a store without room for what a push brings. Nothing of the
 	// shards it names was written; handling goes on and makes room.
 	ErrFull = errors.New("store is full")
