@@ -8,6 +8,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/ports"
 )
 
 // oldest is the first major version whose scripts have flags.
@@ -25,7 +29,7 @@ func (s *Store) ready(ctx context.Context) error {
 		return nil
 	}
 	if strings.ContainsAny(s.prefix, "{}") {
-		return fmt.Errorf("redis: the prefix %q has braces, which would tie all keys to one slot; use others", s.prefix)
+		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would tie all keys to one slot; use one without", ports.ErrUnusable, s.prefix)
 	}
 	err, ended := await(ctx, s.crew, func() error { return s.inspect(ctx) })
 	return errors.Join(err, ended)
@@ -37,43 +41,71 @@ func (s *Store) inspect(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	info, err := s.client.Info(ctx, "server").Result()
-	if err == nil {
-		err = checkVersion(info)
-	} else if err = s.unchecked("its version", err); err != nil {
-		return err
+	for _, look := range []func(context.Context) error{s.checkVersion, s.checkPolicy, s.checkRights} {
+		if err := look(ctx); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	config, err := s.client.ConfigGet(ctx, "maxmemory-policy").Result()
-	if err != nil {
-		err = s.unchecked("that its maxmemory-policy is noeviction", err)
-	} else if policy, ok := config["maxmemory-policy"]; ok && policy != "noeviction" {
-		err = fmt.Errorf("redis: the server's maxmemory-policy is %s, so it may evict jobs and leases; set it to noeviction", policy)
-	}
-	s.server.done.Store(err == nil)
-	return err
-}
-
-// unchecked warns of what the server keeps to itself; an error of the network
-// stays one.
-func (s *Store) unchecked(what string, err error) error {
-	text := err.Error()
-	if !strings.HasPrefix(text, "ERR ") && !strings.HasPrefix(text, "NOPERM ") {
-		return translate(err)
-	}
-	s.logger.Warn("redis: the server does not let us check "+what+"; make sure of it", "error", text)
+	s.server.done.Store(true)
 	return nil
 }
 
-// checkVersion reads the reply to INFO.
-func checkVersion(info string) error {
+func (s *Store) checkVersion(ctx context.Context) error {
+	info, err := s.client.Info(ctx, "server").Result()
+	if err != nil {
+		return s.unchecked("its version", err)
+	}
+	return parseVersion(info)
+}
+
+// parseVersion reads the reply to INFO and refuses a version that is too old.
+func parseVersion(info string) error {
 	_, version, found := strings.Cut(info, "redis_version:")
 	version, _, _ = strings.Cut(version, "\r\n")
 	major, _, _ := strings.Cut(version, ".")
 	if n, err := strconv.Atoi(major); !found || err != nil || n < oldest {
-		return fmt.Errorf("redis: the server has version %q; use Redis %d.0 or later, or Valkey", version, oldest)
+		return fmt.Errorf("%w: Redis has version %q; use %d.0 or later, or Valkey", ports.ErrUnusable, version, oldest)
 	}
+	return nil
+}
+
+func (s *Store) checkPolicy(ctx context.Context) error {
+	const setting, fit = "maxmemory-policy", "noeviction"
+	config, err := s.client.ConfigGet(ctx, setting).Result()
+	if err != nil {
+		return s.unchecked("that its "+setting+" is "+fit, err)
+	}
+	if policy, ok := config[setting]; ok && policy != fit {
+		return fmt.Errorf("%w: the %s of Redis is %s, so it may evict jobs and leases; set it to %s", ports.ErrUnusable, setting, policy, fit)
+	}
+	return nil
+}
+
+// checkRights asks whether the user may run every command of the scripts: a
+// script that is refused one midway leaves half of its writes behind.
+func (s *Store) checkRights(ctx context.Context) error {
+	o := s.exchange(ctx, []call{{script: rightsScript, keys: []any{s.queuesKey()}}})[0]
+	if o.err != nil {
+		return o.err
+	}
+	var missing []string
+	for r := replyOf(o.value); r.more(); {
+		missing = append(missing, strings.ToLower(r.text()))
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: the user of Redis may not run %s on keys below %q; grant the rights that docs/redis.md lists",
+			ports.ErrUnusable, strings.Join(missing, ", "), s.prefix)
+	}
+	return nil
+}
+
+// unchecked warns of what the server does not let the user ask; any other error
+// is returned.
+func (s *Store) unchecked(what string, err error) error {
+	forbidden := goredis.HasErrorPrefix(err, "NOPERM")
+	if !forbidden && (advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
+		return translate(err)
+	}
+	s.logger.Warn("redis: the server does not let us check "+what+"; make sure of it", "error", err.Error())
 	return nil
 }

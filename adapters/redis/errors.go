@@ -1,17 +1,72 @@
 package redis
 
 import (
+	"context"
 	"errors"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/ports"
 )
 
 // refusal reports whether an error says that nothing was written.
 func refusal(err error) bool {
-	for _, sentinel := range []error{ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrFull} {
+	for _, sentinel := range []error{ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrFull, ports.ErrUnusable} {
 		if errors.Is(err, sentinel) {
 			return true
 		}
 	}
 	return false
+}
+
+// incurable is how the errors begin that no waiting cures, after "ERR " if they
+// begin so, and what to change. A server gives them before it has run anything.
+// Those of a restart or a failover, such as LOADING, READONLY and CLUSTERDOWN, are
+// not among them.
+var incurable = []struct{ prefix, advice string }{
+	{"WRONGPASS", "check the Username and Password of the client's options"},
+	{"NOAUTH", "set the Password of the client's options"},
+	{"NOPERM", "grant the user the rights that docs/redis.md lists"},
+	{"DENIED", "give the server a password, or set its protected-mode or bind"},
+	{"DB index is out of range", "set the DB of the client's options to one that the server has"},
+	{"SELECT is not allowed in cluster mode", "set the DB of the client's options to 0"},
+	{"This instance has cluster support disabled", "connect with goredis.NewClient"},
+	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
+}
+
+// advice is what to change after an error that no waiting cures, and empty after
+// any other.
+func advice(err error) string {
+	for _, e := range incurable {
+		if goredis.HasErrorPrefix(err, e.prefix) {
+			return e.advice
+		}
+	}
+	return ""
+}
+
+// translate makes the driver's error one of the port's. What is unknown stays
+// so, and loses its type.
+func translate(err error) error {
+	switch {
+	case err == nil || errors.Is(err, goredis.Nil):
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("redis: the call was given up: %w", ending(err))
+	case goredis.HasErrorPrefix(err, "OOM"):
+		return fmt.Errorf("%w: Redis is at its maxmemory; let servers drain the queue, or raise it", ports.ErrFull)
+	}
+	if what := advice(err); what != "" {
+		return fmt.Errorf("%w: Redis says %q; %s", ports.ErrUnusable, err.Error(), what)
+	}
+	return fmt.Errorf("redis: %v", err)
+}
+
+// ending is the context's error that another wraps.
+func ending(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return context.DeadlineExceeded
 }

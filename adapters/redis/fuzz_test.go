@@ -44,7 +44,7 @@ func FuzzText(f *testing.F) {
 		if n, err := parseNode("o", text); err == nil && n.Owner != "o" {
 			t.Errorf("got the node %q", n.Owner)
 		}
-		_ = checkVersion(text)
+		_ = parseVersion(text)
 	})
 }
 

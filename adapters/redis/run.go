@@ -2,14 +2,10 @@ package redis
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/skeinq/skein/ports"
 )
 
 // call is a script to run.
@@ -188,26 +184,4 @@ func refused(err error) bool {
 		}
 	}
 	return strings.Contains(err.Error(), notLocal)
-}
-
-// translate makes the driver's error one of the port's. What is unknown stays
-// so, and loses its type.
-func translate(err error) error {
-	switch {
-	case err == nil || errors.Is(err, goredis.Nil):
-		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("redis: the call was given up: %w", ending(err))
-	case goredis.HasErrorPrefix(err, "OOM"):
-		return fmt.Errorf("%w: Redis is at its maxmemory; let servers drain the queue, or raise it", ports.ErrFull)
-	}
-	return fmt.Errorf("redis: %v", err)
-}
-
-// ending is the context's error that another wraps.
-func ending(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return context.Canceled
-	}
-	return context.DeadlineExceeded
 }

@@ -83,6 +83,7 @@ var (
 	releaseScript    = alone("release")
 	renewScript      = clocked("renew")
 	reviveScript     = shared("exhume")
+	rightsScript     = alone("rights")
 	statsScript      = clocked("stats")
 	turnScript       = compose([]string{"turn_plain"}, library, []string{"turn", "turn_settle", "turn_claim", "turn_end"})
 )

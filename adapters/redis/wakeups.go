@@ -100,6 +100,9 @@ func (w *wakeups) follow(ctx context.Context) ([]*goredis.PubSub, error) {
 		if err == nil {
 			return subs, nil
 		}
+		if goredis.HasErrorPrefix(err, "NOPERM") { // the store is usable without
+			return nil, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", err, w.store.prefix)
+		}
 		if !refused(err) || time.Since(began) > refusedFor || !sleep(ctx, wait) {
 			return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))
 		}

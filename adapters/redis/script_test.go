@@ -1,0 +1,123 @@
+package redis
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Flags of scripts, in the first line.
+const (
+	refusedWhenFull = "#!lua"
+	passesWhenFull  = "#!lua flags=allow-oom"
+	onlyReads       = "#!lua flags=no-writes"
+)
+
+// scriptFlags are the scripts by name, with the flags of each. A script that
+// stores more than it takes away is refused by a full server, so that what is
+// there can be handled; all that handles it, ends it, renews a lease or pauses
+// passes.
+var scriptFlags = map[string]struct {
+	script *script
+	flags  string
+}{
+	"acquire":    {acquireScript, passesWhenFull},
+	"announce":   {announceScript, passesWhenFull},
+	"bury":       {buryScript, passesWhenFull},
+	"cancel":     {cancelScript, passesWhenFull},
+	"claimed":    {claimedScript, onlyReads},
+	"declare":    {declareScript, refusedWhenFull},
+	"delete":     {deleteScript, passesWhenFull},
+	"edit":       {editScript, refusedWhenFull},
+	"exhume":     {reviveScript, refusedWhenFull},
+	"expedite":   {expediteScript, passesWhenFull},
+	"find":       {findScript, onlyReads},
+	"heads":      {headsScript, onlyReads},
+	"history":    {historyScript, onlyReads},
+	"list":       {listScript, onlyReads},
+	"nodes":      {nodesScript, onlyReads},
+	"open":       {openScript, refusedWhenFull},
+	"pause":      {pauseScript, passesWhenFull},
+	"pauseshard": {pauseShardScript, passesWhenFull},
+	"purge":      {purgeScript, passesWhenFull},
+	"push":       {pushScript, refusedWhenFull},
+	"release":    {releaseScript, passesWhenFull},
+	"renew":      {renewScript, passesWhenFull},
+	"rights":     {rightsScript, onlyReads},
+	"stats":      {statsScript, onlyReads},
+	"turn":       {turnScript, passesWhenFull},
+}
+
+// embedded are the parts of scripts by name, as they are embedded.
+func embedded(t *testing.T) map[string]string {
+	t.Helper()
+	parts := map[string]string{}
+	err := fs.WalkDir(sources, "lua", func(path string, entry fs.DirEntry, err error) error {
+		if name, ok := strings.CutSuffix(path, ".lua"); ok && err == nil {
+			name = strings.TrimPrefix(name, "lua/")
+			parts[name] = read(name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+// Each script that is embedded stands in the table, and so says whether a full
+// server runs it.
+func TestScriptsSayWhetherAFullServerRunsThem(t *testing.T) {
+	for name, text := range embedded(t) {
+		if _, ok := scriptFlags[name]; strings.HasPrefix(text, "#!") && !ok {
+			t.Errorf("the script %s is not in the table of flags", name)
+		}
+	}
+	for name, s := range scriptFlags {
+		if got, _, _ := strings.Cut(s.script.text, "\n"); got != s.flags {
+			t.Errorf("%s begins with %q, want %q", name, got, s.flags)
+		}
+	}
+}
+
+func TestScriptsSayWhatTheyTake(t *testing.T) {
+	for name, s := range scriptFlags {
+		if len(s.script.sha) != 40 {
+			t.Errorf("%s has the sum %q", name, s.script.sha)
+		}
+		for _, part := range []string{"\n-- KEYS: ", "\n-- ARGV: ", "\n-- Returns "} {
+			if !strings.Contains(s.script.text, part) {
+				t.Errorf("%s has no line %q", name, part)
+			}
+		}
+	}
+}
+
+// Before its first call the store asks whether the user may run each command that
+// a script calls; but for publishing, which may fail.
+func TestRightsNameEveryCommand(t *testing.T) {
+	calls := regexp.MustCompile(`(?:call|fetch|carry)\('([A-Z]+)'`)
+	used := map[string]bool{"TIME": true}
+	for _, text := range embedded(t) {
+		for _, call := range calls.FindAllStringSubmatch(text, -1) {
+			used[call[1]] = true
+		}
+	}
+	delete(used, "SPUBLISH")
+	var want, got []string
+	for command := range used {
+		want = append(want, command)
+	}
+	slices.Sort(want)
+	list, _, _ := strings.Cut(read("rights"), "}\n")
+	for _, name := range regexp.MustCompile(`'([A-Z]+)'`).FindAllStringSubmatch(list, -1) {
+		got = append(got, name[1])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the commands that rights.lua names (-used +named):\n%s", diff)
+	}
+}
