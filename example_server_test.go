@@ -56,7 +56,7 @@ func ExampleServer_RunDue() {
 	// 2 jobs <nil>
 }
 
-// Server middleware wraps each batch, the first outermost.
+// Server middleware wraps each call of a handler, the first outermost.
 func ExampleServerOptions_middleware() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})

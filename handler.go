@@ -18,7 +18,12 @@ type Handler struct {
 	name  string
 	err   error
 	serve func() *engine.Queue
+	// bind puts middleware around each call of the function, once.
+	bind func(middleware []func(RunFunc) RunFunc) (runBatch, error)
 }
+
+// runBatch is a handler as the engine calls it.
+type runBatch func(ctx context.Context, b *engine.Batch) error
 
 // Handler works each job of the queue by calling f with its id and its payloads
 // in order of score, lowest first. The ids of a batch run one after another.
@@ -35,38 +40,40 @@ type Handler struct {
 // so it should heed the context. Fence gives the token for writes that must not
 // come late.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
-	return q.handler(func(ctx context.Context, b *engine.Batch) error {
-		return q.each(ctx, b, func(ctx context.Context, i int) error {
-			payloads, err := q.payloads(b, i)
-			if len(payloads) == 0 {
-				return err
-			}
-			return engine.Guard(func() error { return f(ctx, b.Claims[i].ID, payloads) })
-		})
+	return q.eachJob(func(ctx context.Context, c call) error {
+		payloads, err := q.payloads(c.batch, c.job)
+		if len(payloads) == 0 {
+			return err
+		}
+		return f(ctx, c.batch.Claims[c.job].ID, payloads)
 	})
 }
 
 // JobHandler is Handler for a function that needs to know more of its job, or
 // that settles payloads by themselves.
+//
+// An error that f returns, or its panic, is the job's outcome, whatever job.Settle
+// said before. If f returns nil, what job.Settle said last is the outcome, and
+// done if it was not called. That is so for any BatchSize.
 func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
-	return q.handler(func(ctx context.Context, b *engine.Batch) error {
-		return q.each(ctx, b, func(ctx context.Context, i int) error {
-			job, err := q.job(b, i)
-			if len(job.Payloads) == 0 {
-				return err
-			}
-			return engine.Guard(func() error { return f(ctx, job) })
-		})
+	return q.eachJob(func(ctx context.Context, c call) error {
+		job, err := q.job(c.batch, c.job)
+		if len(job.Payloads) == 0 {
+			return err
+		}
+		return f(ctx, job)
 	})
 }
 
 // BatchHandler works up to BatchSize jobs in one call of f, such as one bulk
 // request for many ids. What f returns, or a panic, is the outcome of each job
-// that f has not settled by itself. The queue's Timeout is for the call, and
-// cancelling one job ends the context of all: those that were not cancelled go
-// back untouched if f returns the context's error.
+// that f has not settled by itself; a job that it has settled keeps that outcome.
+// The queue's Timeout is for the call, and cancelling one job ends the context of
+// all: those that were not cancelled go back untouched if f returns the context's
+// error.
 func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) error) Handler {
-	return q.handler(func(ctx context.Context, b *engine.Batch) error {
+	run := q.guarded(func(ctx context.Context, c call) error {
+		b := c.batch
 		batch := &Batch[T]{batch: b, jobs: make([]*Job[T], 0, len(b.Claims))}
 		for i := range b.Claims {
 			job, err := q.job(b, i)
@@ -79,51 +86,50 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 		if len(batch.jobs) == 0 {
 			return nil
 		}
-		return q.timed(ctx, func(ctx context.Context) error {
-			return engine.Guard(func() error { return f(ctx, batch) })
-		})
+		return f(ctx, batch)
+	})
+	return q.handler(run, func(run runCall) runBatch {
+		return func(ctx context.Context, b *engine.Batch) error { return run(ctx, call{b, wholeBatch}) }
 	})
 }
 
-func (q *Queue[T]) handler(run func(context.Context, *engine.Batch) error) Handler {
-	return Handler{name: q.name, err: q.err, serve: func() *engine.Queue {
-		served := q.serve()
-		served.Run = run
-		return served
-	}}
+// eachJob is a handler that runs the jobs of a batch one after another, each in a
+// call of its own.
+func (q *Queue[T]) eachJob(run runCall) Handler {
+	return q.handler(q.guarded(run), func(run runCall) runBatch {
+		return func(ctx context.Context, b *engine.Batch) error {
+			defer b.End()
+			for i := range b.Claims {
+				if job, ok := b.Begin(ctx, i); ok {
+					b.Return(i, run(job, call{b, i}))
+				}
+			}
+			return nil
+		}
+	})
 }
 
-// each runs the jobs of a batch one after another. A job that is alone is settled
-// with what is returned, so that middleware can change it; of several each has
-// its own outcome already.
-func (q *Queue[T]) each(ctx context.Context, b *engine.Batch, run func(context.Context, int) error) error {
-	var errs []error
-	defer b.End()
-	for i := range b.Claims {
-		job, ok := b.Begin(ctx, i)
-		if !ok {
-			continue
-		}
-		err := q.timed(job, func(ctx context.Context) error { return run(ctx, i) })
-		if len(b.Claims) == 1 {
-			return err
-		}
-		b.Settle(i, err)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("job %q: %w", b.Claims[i].ID, err))
-		}
+// handler makes a Handler of what it calls and of how a batch becomes calls.
+func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
+	return Handler{
+		name: q.name, err: q.err, serve: q.serve,
+		bind: func(middleware []func(RunFunc) RunFunc) (runBatch, error) {
+			wrapped, err := wrapRun(run, middleware)
+			return batch(wrapped), err
+		},
 	}
-	return errors.Join(errs...)
 }
 
-// timed calls f under the queue's Timeout.
-func (q *Queue[T]) timed(ctx context.Context, f func(context.Context) error) error {
-	if q.options.Timeout == 0 {
-		return f(ctx)
+// guarded calls run under the queue's Timeout, and returns a panic as an error.
+func (q *Queue[T]) guarded(run runCall) runCall {
+	return func(ctx context.Context, c call) error {
+		if q.options.Timeout != 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
+			defer cancel()
+		}
+		return engine.Guard(func() error { return run(ctx, c) })
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
-	defer cancel()
-	return f(ctx)
 }
 
 // payloads decodes those of a job. What the codec refuses is buried by itself,

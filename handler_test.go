@@ -269,16 +269,16 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			push(t, store, q, id, 1)
 		}
-		var joined error
+		seen := make(map[string]error)
 		rescue := func(next skein.RunFunc) skein.RunFunc {
 			return func(ctx context.Context, b *skein.RawBatch) error {
-				joined = next(ctx, b)
-				for i := range b.Jobs {
-					if b.Jobs[i].ID == "c" {
-						b.Jobs[i].Settle(skein.Bury(errBoom))
-					}
+				err := next(ctx, b)
+				equal(t, "jobs of a call", len(b.Jobs), 1)
+				seen[b.Jobs[0].ID] = err
+				if b.Jobs[0].ID == "c" {
+					return skein.Bury(err)
 				}
-				return nil
+				return err
 			}
 		}
 		o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{rescue}}
@@ -296,8 +296,9 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 		}
 		equal(t, "b", fate(t, store, "q", "b"), "")
 		equal(t, "c, as the middleware settled it", fate(t, store, "q", "c"), `dead [1], error "boom"`)
-		if !errors.Is(joined, errBoom) || !strings.Contains(fmt.Sprint(joined), `job "a": panic`) {
-			t.Errorf("the middleware saw %v, want the errors of a and c", joined)
+		var caught *skein.PanicError
+		if !errors.As(seen["a"], &caught) || seen["b"] != nil || seen["c"] != errBoom {
+			t.Errorf("the middleware saw %v, want the panic of a, nil and the error of c", seen)
 		}
 	})
 }

@@ -59,9 +59,10 @@ func (j *Job[T]) Values() []T {
 	return values
 }
 
-// Settle gives the job its outcome, as a handler's error does: nil is done. In a
-// BatchHandler a job that is settled keeps its outcome whatever the handler
-// returns; the last call counts. In a JobHandler the returned error counts.
+// Settle gives the job its outcome, as a handler's error does: nil is done. The
+// last call counts. In a BatchHandler a job that is settled keeps its outcome
+// whatever the handler returns. In a JobHandler it counts if the handler returns
+// nil: an error or a panic comes before it.
 func (j *Job[T]) Settle(err error) { j.batch.Settle(j.index, err) }
 
 // Batch is the jobs of one call of a BatchHandler.

@@ -2,6 +2,8 @@ package skein
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
@@ -22,15 +24,18 @@ type RawEntry = core.Entry
 // PushFunc stores a push.
 type PushFunc func(ctx context.Context, push *RawPush) error
 
-// RawBatch is a batch as server middleware sees it.
+// RawBatch is one call of a handler as server middleware sees it: one job, or all
+// jobs of the batch for a BatchHandler.
 type RawBatch struct {
 	// Queue and Shard say where the jobs live.
 	Queue string
 	Shard int
 	// Token is the fencing token that they run under.
 	Token int64
-	// Jobs are those of the batch.
+	// Jobs are those of the call.
 	Jobs []RawJob
+
+	call call
 }
 
 // RawJob is a job of a RawBatch.
@@ -46,37 +51,79 @@ type RawJob struct {
 	index int
 }
 
-// Settle gives the job its outcome, in place of any it has: nil is done.
-func (j *RawJob) Settle(err error) { j.batch.Settle(j.index, err) }
+// Settle gives the job its outcome, in place of any it has: nil is done. As in a
+// handler, an error of the call comes before it, except for a BatchHandler.
+func (j *RawJob) Settle(err error) {
+	if j.batch != nil {
+		j.batch.Settle(j.index, err)
+	}
+}
 
-// RunFunc handles a batch. Its error is the outcome of each job that has none of
-// its own; for a Handler or JobHandler it is the error of the one job, or, of
-// several, their errors joined, each settled already.
+// RunFunc makes one call of a handler: for a Handler or a JobHandler of one job,
+// whatever the BatchSize is, for a BatchHandler of the whole batch. Middleware
+// takes one and returns one.
+//
+// What the outermost RunFunc returns decides as if the handler had returned it.
+// For one job an error is its outcome, and nil leaves what Settle said, or means
+// done. For a batch an error, or nil, is the outcome of each job that was not
+// settled by itself. So middleware may turn an error into Snooze, Bury, RetryIn,
+// nil or another error. It gets a handler's panic as a *PanicError. A panic of its
+// own fails the call's jobs like one of the handler.
 type RunFunc func(ctx context.Context, batch *RawBatch) error
 
-func newRawBatch(b *engine.Batch) *RawBatch {
-	shard := b.Shard()
-	raw := &RawBatch{Queue: shard.Queue, Shard: shard.Index, Token: b.Token(), Jobs: make([]RawJob, len(b.Claims))}
-	for i := range b.Claims {
-		c := &b.Claims[i]
-		raw.Jobs[i] = RawJob{ID: c.ID, Payloads: c.Payloads, Retries: c.RetryCount + 1, batch: b, index: i}
+// call is the job of a batch that a handler is called for, or wholeBatch.
+type call struct {
+	batch *engine.Batch
+	job   int
+}
+
+const wholeBatch = -1
+
+// runCall handles a call. It does not panic.
+type runCall func(ctx context.Context, c call) error
+
+// raw is the call for middleware.
+func (c call) raw() *RawBatch {
+	first, end := c.job, c.job+1
+	if c.job == wholeBatch {
+		first, end = 0, len(c.batch.Claims)
+	}
+	shard := c.batch.Shard()
+	raw := &RawBatch{
+		Queue: shard.Queue, Shard: shard.Index, Token: c.batch.Token(), Jobs: make([]RawJob, 0, end-first), call: c,
+	}
+	for i := first; i < end; i++ {
+		claim := &c.batch.Claims[i]
+		raw.Jobs = append(raw.Jobs, RawJob{
+			ID: claim.ID, Payloads: claim.Payloads, Retries: claim.RetryCount + 1, batch: c.batch, index: i,
+		})
 	}
 	return raw
 }
 
-// wrapRun puts middleware around a handler, the first outermost. Without any the
-// handler stays as it is.
-func wrapRun(
-	run func(context.Context, *engine.Batch) error, middleware []func(RunFunc) RunFunc,
-) func(context.Context, *engine.Batch) error {
+var errForeignBatch = errors.New("middleware called the next RunFunc with a RawBatch of its own; pass on the one that it was given")
+
+// wrapRun builds the chain of middleware around run, the first outermost. Without
+// any, run stays as it is.
+func wrapRun(run runCall, middleware []func(RunFunc) RunFunc) (runCall, error) {
 	if len(middleware) == 0 {
-		return run
+		return run, nil
 	}
-	return func(ctx context.Context, b *engine.Batch) error {
-		next := RunFunc(func(ctx context.Context, _ *RawBatch) error { return run(ctx, b) })
-		for i := len(middleware) - 1; i >= 0; i-- {
-			next = middleware[i](next)
+	next := RunFunc(func(ctx context.Context, raw *RawBatch) error {
+		if raw == nil || raw.call.batch == nil {
+			return errForeignBatch
 		}
-		return next(ctx, newRawBatch(b))
+		return run(ctx, raw.call)
+	})
+	for i := len(middleware) - 1; i >= 0; i-- {
+		if middleware[i] == nil {
+			return run, fmt.Errorf("%w: middleware %d is nil", ErrInvalidOptions, i)
+		}
+		if next = middleware[i](next); next == nil {
+			return run, fmt.Errorf("%w: middleware %d returned a nil RunFunc", ErrInvalidOptions, i)
+		}
 	}
+	return func(ctx context.Context, c call) error {
+		return engine.Guard(func() error { return next(ctx, c.raw()) })
+	}, nil
 }

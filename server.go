@@ -55,7 +55,9 @@ type ServerOptions struct {
 	Splitter Splitter
 	// Scheduler builds each lane's scheduler. Default NewLag.
 	Scheduler NewScheduler
-	// Middleware wraps each batch, the first outermost.
+	// Middleware wraps each call of a handler, the first outermost: of one job, or
+	// of a batch for a BatchHandler. It is built once for each handler, by
+	// NewServer.
 	Middleware []func(RunFunc) RunFunc
 	// OnStart is called once when the store has answered and before a job is
 	// claimed. Its error ends Run. nil is none.
@@ -100,7 +102,10 @@ type Server struct {
 	store    ports.ShardStore
 	options  ServerOptions
 	handlers []Handler
-	started  atomic.Bool
+	// runs are the handlers within the middleware, and invalid what is wrong with it.
+	runs    []runBatch
+	invalid error
+	started atomic.Bool
 }
 
 // NewServer makes a server that works the handlers' queues on a store. It does
@@ -128,7 +133,20 @@ func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handle
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Server{store: store, options: o, handlers: handlers}
+	s := &Server{store: store, options: o, handlers: handlers}
+	s.bind()
+	return s
+}
+
+// bind builds the middleware around each handler.
+func (s *Server) bind() {
+	s.runs = make([]runBatch, len(s.handlers))
+	for i, h := range s.handlers {
+		if h.bind == nil || s.invalid != nil {
+			continue
+		}
+		s.runs[i], s.invalid = h.bind(s.options.Middleware)
+	}
 }
 
 // Run works until ctx ends, then drains: it claims nothing more, lets handlers
@@ -189,6 +207,7 @@ func (s *Server) check() error {
 	refuse(o.TTL < minTTL, "TTL %v; at least %v", o.TTL, minTTL)
 	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; for none use NoPrefetch", o.Prefetch)
 	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
+	errs = append(errs, s.invalid)
 	refuse(len(s.handlers) == 0, "no handlers")
 	seen := make(map[string]bool)
 	for i, h := range s.handlers {
@@ -235,17 +254,17 @@ func (s *Server) config() engine.Config {
 			})
 		}
 	}
-	for _, h := range s.handlers {
-		c.Queues = append(c.Queues, s.queue(h))
+	for i, h := range s.handlers {
+		c.Queues = append(c.Queues, s.queue(h, s.runs[i]))
 	}
 	return c
 }
 
 // queue is a handler's queue with what the server adds to it.
-func (s *Server) queue(h Handler) *engine.Queue {
+func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	o := &s.options
 	q := h.serve()
-	q.Run = wrapRun(q.Run, o.Middleware)
+	q.Run = run
 	q.Text = func(err error) string { return o.ErrorCodec.encode(errorText(err, o.FormatError)) }
 	q.Outcome = func(err error) core.Outcome { return outcomeOf(err, q.Text) }
 	q.Stored = o.ErrorCodec.decode

@@ -18,8 +18,8 @@ var ErrNotCommitted = engine.ErrNotCommitted
 //
 // The context is the handler's. The job ends as done, or with the outcome and the
 // marks on payloads that it was given before. A BatchHandler, and middleware
-// around any handler, settles all jobs of its batch. The caller commits, before
-// the handler returns.
+// around one, settles all jobs of its batch. The caller commits, before the
+// handler returns.
 //
 // What counts is what has committed, and the server finds out: a handler that
 // returns nil after Settle although nothing has committed fails its job with

@@ -106,6 +106,17 @@ func (b *Batch) Settle(i int, err error) {
 	b.set(i, o)
 }
 
+// Return gives job i the outcome that its handler's return means: an error comes
+// before what Settle said, and nil after it.
+func (b *Batch) Return(i int, err error) {
+	o := b.outcomeOf(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil || b.outcomes[i].Kind == core.Undecided {
+		b.set(i, o)
+	}
+}
+
 // MarkDone marks one payload of job i as done by itself.
 func (b *Batch) MarkDone(i, position int) {
 	b.mark(i, core.PayloadOutcome{Position: position})

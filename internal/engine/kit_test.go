@@ -65,7 +65,7 @@ func each(f func(ctx context.Context, c *core.Claim) error) handler {
 	return func(ctx context.Context, b *engine.Batch) error {
 		for i := range b.Claims {
 			if job, ok := b.Begin(ctx, i); ok {
-				b.Settle(i, engine.Guard(func() error { return f(job, &b.Claims[i]) }))
+				b.Return(i, engine.Guard(func() error { return f(job, &b.Claims[i]) }))
 			}
 		}
 		return nil
