@@ -94,11 +94,13 @@ func (s *shard) redeclare(cause error) {
 // acquired starts a lease, and settles in its first turn what earlier ones left.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
+	s.node.trips.observe(time.Since(sent))
 	s.mu.Lock()
 	s.lease = lease{held: true, token: r.Token}
 	s.lease.allowCalls(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
 	s.recover(r.Claims, r.Cancels)
+	s.turns.due = s.blind // no lane waits for a shard that did not answer last time
 	s.sawHead(s.node.dueNow())
 	s.mu.Unlock()
 	signal(s.lane.wake)

@@ -198,7 +198,7 @@ func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testin
 				if freed {
 					n.link.change(func() { n.link.hold = func(string) bool { return false } })
 				}
-				<-n.ended
+				n.awaitEnd()
 				if freed {
 					w.within("Run returned", w.elapsed(), asked+5*time.Second, asked+6*time.Second)
 					w.wantCounts(0, 0, 1, 0)

@@ -21,6 +21,7 @@ type Engine struct {
 	observer ports.Observer
 	clock    *storeClock
 	health   health
+	trips    roundTrips
 
 	shards []*shard
 	lanes  []*lane

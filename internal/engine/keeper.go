@@ -18,7 +18,7 @@ func (e *Engine) keep(stop <-chan struct{}) {
 
 // keepAll looks at each lease once, and tells how long nothing can be due.
 func (e *Engine) keepAll(now time.Time) time.Duration {
-	next := e.cfg.TTL / 3
+	next := e.cfg.TTL / 6
 	for _, s := range e.shards {
 		next = min(next, s.keep(now))
 	}
@@ -34,10 +34,10 @@ func (s *shard) keep(now time.Time) time.Duration {
 		s.mu.Unlock()
 		return ttl / 3
 	}
-	token := l.token
-	if !now.Before(l.until) {
+	token, cause := l.token, s.over(now)
+	if cause != nil {
 		s.mu.Unlock()
-		s.drop(token, fmt.Errorf("%w: the store did not answer for most of its TTL of %v", ports.ErrLeaseLost, ttl))
+		s.drop(token, cause)
 		return ttl / 3
 	}
 	if s.turns.inFlight && now.Sub(s.turns.since) >= ttl/3 {
@@ -47,9 +47,24 @@ func (s *shard) keep(now time.Time) time.Duration {
 		l.renewAt = now.Add(ttl / 15) // until the answer is here
 		s.node.renewals.Go(func() { s.renew(token) })
 	}
-	wait := min(l.renewAt.Sub(now), l.until.Sub(now))
+	wait := min(l.renewAt.Sub(now), l.until.Sub(now), ttl-s.turns.unanswered(now))
 	s.mu.Unlock()
 	return wait
+}
+
+// over is why the lease is to be dropped, nil if it is not: it was not renewed in
+// time, or a turn got no answer for a TTL although renewals did. The latter may have
+// been carried out or not, so that only a new lease can go on.
+func (s *shard) over(now time.Time) error {
+	ttl := s.node.cfg.TTL
+	switch {
+	case !now.Before(s.lease.until):
+		return fmt.Errorf("%w: the store did not answer for most of its TTL of %v", ports.ErrLeaseLost, ttl)
+	case s.turns.unanswered(now) >= ttl:
+		return fmt.Errorf("%w: given up, since turn %d got no answer for the TTL of %v", ports.ErrLeaseLost,
+			s.turns.request.Number, ttl)
+	}
+	return nil
 }
 
 var errTurnHangs = errors.New("the turn takes too long and is repeated")

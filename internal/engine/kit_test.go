@@ -112,6 +112,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	name := fmt.Sprintf("node-%d", w.nodes)
 	n := &node{world: w, owner: "owner-of-" + name, log: &logBook{}, ended: make(chan struct{})}
 	s := &setup{queue: newQueue(queueName, run), link: newLink(w.store.Open())}
+	s.link.spin.t = w.T
 	s.Config = engine.Config{
 		Owner: n.owner, Node: name, Host: "host", PID: 1, Lanes: 5,
 		PollInterval: poll, TTL: ttl, ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs,
@@ -141,13 +142,12 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	return n
 }
 
-// stop drains the node and returns once Run has; it fails the test if Run fails.
+// stop drains the node and returns once Run has; it fails the test if Run fails
+// or does not return.
 func (n *node) stop() {
+	n.Helper()
 	n.cancel()
-	<-n.ended
-	if n.err != nil {
-		n.Errorf("Run: %v", n.err)
-	}
+	n.awaitEnd()
 }
 
 // die cuts the node off for good, as if its process were killed: what it does
@@ -274,4 +274,10 @@ func (l *logBook) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// tail is the last lines.
+func (l *logBook) tail(lines int) string {
+	all := strings.Split(strings.TrimSpace(l.String()), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -24,6 +24,8 @@ type lane struct {
 	// now is when the last batch ended, if the lane has not waited since: the
 	// next one starts then.
 	now time.Time
+	// left counts the shards in a row that did not answer in time.
+	left int
 }
 
 func newLane(node *Engine, number int) *lane {
@@ -75,14 +77,25 @@ func (l *lane) round() {
 	ok = b != nil && l.execute(s, b)
 }
 
-// fetch waits until the shard's next turn has answered; false if there is none.
+// fetch waits until the shard's next turn has answered. False if there is none,
+// or if that takes long: then the shard waits, not the lane.
 func (l *lane) fetch(s *shard) bool {
 	if !s.ask() {
 		return false
 	}
+	timer := time.NewTimer(l.node.trips.patience(l.node.cfg.PollInterval, l.left))
+	defer timer.Stop()
 	for !s.answered() {
-		<-l.wake
+		select {
+		case <-l.wake:
+		case <-timer.C:
+			if s.leave() {
+				l.left++
+				return false
+			}
+		}
 	}
+	l.left = 0
 	return true
 }
 

@@ -87,7 +87,7 @@ func TestAHandlerThatIgnoresItsEndKeepsItsShardDuringShutdown(t *testing.T) {
 				w.Fatalf("at %v the shard belongs to %q", w.elapsed(), owner)
 			}
 		}
-		<-n.ended
+		n.awaitEnd()
 		w.within("Run returned", w.elapsed(), poll+3*time.Minute, poll+3*time.Minute)
 		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, engine.ErrShutdown) {
 			w.Errorf("the context ended with cause %v, want ErrShutdown", cause)

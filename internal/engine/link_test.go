@@ -24,6 +24,7 @@ const (
 	up      linkState = iota
 	down              // calls fail at once
 	hanging           // calls wait until the link is up again or their context ends
+	usurped           // calls say that the lease is lost
 )
 
 // link is one node's connection to a store, which can fail in every way a
@@ -43,10 +44,13 @@ type link struct {
 	lose   func(method string) bool
 	// hold tells which settlements the store can't reach now.
 	hold func(id string) bool
-	// broken are errors of the turns of some shards.
+	// broken are errors of the turns of some shards, and stuck are the shards whose
+	// turns get no answer.
 	broken   map[core.Shard]error
+	stuck    map[core.Shard]bool
 	late     map[string]chan func() error
 	calls    map[string]int
+	spin     spinGuard
 	turns    []turnRecord
 	acquires []ports.AcquireRequest
 }
@@ -54,6 +58,7 @@ type link struct {
 // turnRecord is a turn that was sent, and how it ended for the sender.
 type turnRecord struct {
 	at      time.Time
+	ended   time.Time
 	request ports.TurnRequest
 	reply   ports.TurnReply
 	err     error
@@ -67,6 +72,7 @@ func newLink(store ports.ShardStore) *link {
 		lose:       func(string) bool { return false },
 		hold:       func(string) bool { return false },
 		broken:     make(map[core.Shard]error),
+		stuck:      make(map[core.Shard]bool),
 		linger:     make(map[string]time.Duration),
 		late:       make(map[string]chan func() error),
 		calls:      make(map[string]int),
@@ -130,6 +136,7 @@ func (l *link) store() ports.ShardStore {
 
 // call takes one call over the link and back.
 func (l *link) call(ctx context.Context, method string, perform func(ctx context.Context, s ports.ShardStore) error) error {
+	l.spin.pass()
 	l.mu.Lock()
 	l.calls[method]++
 	refused, lost, late := l.refuse(method), l.lose(method), l.late[method]
@@ -172,6 +179,8 @@ func (l *link) cross(ctx context.Context) error {
 			return nil
 		case down:
 			return errDown
+		case usurped:
+			return ports.ErrLeaseLost
 		}
 		select {
 		case <-changed:

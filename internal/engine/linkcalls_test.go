@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -44,6 +45,7 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 	if record.err != nil {
 		record.reply = ports.TurnReply{}
 	}
+	record.ended = time.Now()
 	l.mu.Lock()
 	l.turns = append(l.turns, record)
 	l.mu.Unlock()
@@ -52,6 +54,13 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 
 // turn leaves out the settlements that are to be held.
 func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
+	for l.isStuck(r.Lease.Shard) {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ports.TurnReply{}, fmt.Errorf("link: %w", ctx.Err())
+		}
+	}
 	var passed []core.Settlement
 	var held, positions []int
 	l.mu.Lock()
@@ -74,6 +83,12 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 		reply.Skipped[k] = positions[at]
 	}
 	return reply, err
+}
+
+func (l *link) isStuck(shard core.Shard) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stuck[shard]
 }
 
 func (l *link) Renew(ctx context.Context, r ports.RenewRequest) (reply ports.RenewReply, err error) {

@@ -221,7 +221,7 @@ func TestAReplyThatComesAfterTheLeaseEndedChangesNothing(t *testing.T) {
 				w.push("job", "x")
 				n.cancel()
 				w.sleep(4 * ttl)
-				<-n.ended
+				n.awaitEnd()
 				n.link.change(func() { clear(n.link.linger) })
 				w.start(each(idle))
 				w.sleep(ttl)

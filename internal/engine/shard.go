@@ -41,9 +41,14 @@ type shard struct {
 	held []core.Settlement
 	// sequels wait until the settlement that they belong to is confirmed.
 	sequels []sequel
-	// store is the store's head as last heard; blind hides it while turns fail.
+	// store is the store's head as last heard. Blind hides it after a turn that failed
+	// or for which the lane has stopped waiting, until one is answered.
 	store core.Head
 	blind bool
+	// notBefore is when to believe again a store that has said that a job is due and
+	// gave none; doubts are the waits until then.
+	notBefore core.Instant
+	doubts    backoff
 	// asked says that the lane waits for jobs.
 	asked  bool
 	paused bool
@@ -68,6 +73,7 @@ const noHead = math.MaxInt64
 func newShard(node *Engine, id core.Shard, queue *Queue, l *lane) *shard {
 	s := &shard{node: node, id: id, queue: queue, lane: l, kick: make(chan struct{}, 1)}
 	s.probe.health = &node.health
+	s.doubts.longest = min(longestRetry, node.cfg.PollInterval)
 	s.head.Store(noHead)
 	return s
 }
@@ -86,7 +92,7 @@ func (s *shard) publish() {
 	case first != nil && !s.paused:
 		due = int64(first.PerformAt)
 	case s.store.OK && !s.blind:
-		due = int64(s.store.Due)
+		due = int64(max(s.store.Due, s.notBefore))
 	}
 	s.head.Store(due)
 }
@@ -99,6 +105,21 @@ func (s *shard) ask() bool {
 		return false
 	}
 	s.asked = true
+	signal(s.kick)
+	return true
+}
+
+// leave ends the lane's wait for an answer: it comes back once a turn is answered.
+// False if the answer is here.
+func (s *shard) leave() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.asked {
+		return false
+	}
+	s.asked, s.blind = false, true
+	s.turns.due = !s.turns.open() // else the one under way will do
+	s.publish()
 	signal(s.kick)
 	return true
 }
@@ -172,7 +193,8 @@ func (s *shard) forget(cause error) {
 	s.buffer.reset()
 	s.finished, s.held, s.sequels = nil, nil, nil
 	s.store = core.Head{}
-	s.asked, s.paused, s.blind = false, false, false
+	s.asked, s.paused = false, false
+	s.notBefore = 0
 	s.publish()
 	signal(s.lane.wake)
 }
@@ -182,13 +204,29 @@ func (s *shard) forget(cause error) {
 func (s *shard) wakeUp() {
 	s.mu.Lock()
 	s.turns.woken, s.turns.heard = s.turns.inFlight, time.Now()
-	s.sawHead(core.Head{Due: s.node.clock.now(), OK: true})
+	s.sawNews(s.node.clock.now())
 	if s.running != nil || s.buffer.jobs > 0 { // it may be a cancel
 		s.turns.due = true
 		signal(s.kick)
 	}
 	s.mu.Unlock()
 	signal(s.lane.wake)
+}
+
+// sawNews takes a head of now that is news, whatever the store said before.
+func (s *shard) sawNews(now core.Instant) {
+	s.notBefore = 0
+	s.sawHead(core.Head{Due: now, OK: true})
+}
+
+// doubtHead hides the store's head for a while if it is not to be believed.
+func (s *shard) doubtHead(doubt bool, now core.Instant) {
+	s.notBefore = 0
+	if !doubt {
+		s.doubts.reset()
+		return
+	}
+	s.notBefore = now.Add(s.doubts.next())
 }
 
 // sawHead takes a head that is news, unless the one known is earlier.

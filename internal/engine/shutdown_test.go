@@ -171,7 +171,7 @@ func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 		stop.Store(&n.cancel)
 		w.sleep(time.Second)
 		n.link.set(up)
-		<-n.ended
+		n.awaitEnd()
 		w.wantCounts(18, 0, 102, 0)
 	})
 }

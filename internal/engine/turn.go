@@ -15,6 +15,8 @@ type turns struct {
 	// request is the turn in flight or, if unknown is set, the one to repeat.
 	request ports.TurnRequest
 	unknown bool
+	// begun is when the turn in flight, or the one to repeat, was first sent.
+	begun time.Time
 	// inFlight and since say that a call is under way.
 	inFlight bool
 	since    time.Time
@@ -39,6 +41,17 @@ const (
 	stepDrained             // stopping, and all is settled
 )
 
+// open reports whether a turn is under way or to be repeated.
+func (t *turns) open() bool { return t.inFlight || t.unknown }
+
+// unanswered is how long a turn has been open; 0 if none is.
+func (t *turns) unanswered(now time.Time) time.Duration {
+	if !t.open() {
+		return 0
+	}
+	return now.Sub(t.begun)
+}
+
 // work turns while the lease lasts. It returns after the lease was lost, or
 // released on shutdown.
 func (s *shard) work() {
@@ -58,9 +71,22 @@ func (s *shard) work() {
 				retry.reset()
 				continue
 			}
-			pause(retry.next(), ctx.Done())
+			pause(retry.next(), s.leaseEnd())
 		}
 	}
+}
+
+// leaseEnd is closed when the lease ends. After a turn was called off it is not the
+// channel of that turn's context.
+func (s *shard) leaseEnd() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.held {
+		return s.lease.ctx.Done()
+	}
+	over := make(chan struct{})
+	close(over)
+	return over
 }
 
 // turn makes the prepared call. An error means that its fate is unknown, and that
@@ -79,6 +105,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 		s.probe.ok()
 		s.refusals.reset()
 		s.node.clock.sync(reply.Now)
+		s.node.trips.observe(received.Sub(sent))
 		s.apply(&request, &reply, sent, received)
 		return nil
 	case final(err):
@@ -140,7 +167,7 @@ func (s *shard) request(now time.Time, stopping bool) bool {
 	if len(s.finished) == 0 && !s.asked && !t.due && !sendStats {
 		return false
 	}
-	t.due = false
+	t.due, t.begun = false, now
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
 		Lease:  ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
@@ -194,6 +221,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	if r.Last == request.Number {
 		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
 	}
+	repeat := t.unknown
 	farewells := s.confirmed(request.Settle, r)
 	s.sendAgain(request.Settle, r.Held)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
@@ -205,9 +233,10 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 		s.asked = false // else this turn was made before the lane asked
 	}
 	s.store = r.Head
+	s.doubtHead(!repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
 	if t.woken && !r.Paused {
 		t.woken = false
-		s.sawHead(core.Head{Due: r.Now, OK: true})
+		s.sawNews(r.Now)
 	}
 	s.publish()
 	waits := len(r.Claims) > 0 || len(s.held) > 0

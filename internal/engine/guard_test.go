@@ -1,0 +1,73 @@
+package engine_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// endless is how long, in virtual time, a stopped node may take to end: longer
+// than any test's shutdown timeout, but not for ever.
+const endless = 3 * time.Hour
+
+// awaitEnd returns once the stopped node's Run has, and fails the test if Run fails
+// or does not return.
+//
+// A node that is left running keeps virtual time going, so the test would never
+// end either. So it is told that its leases are lost, which ends nearly
+// everything, and failing that the test ends its process.
+func (n *node) awaitEnd() {
+	n.Helper()
+	if !n.endsWithin(endless) {
+		n.Errorf("Run has not returned %v after the stop; the log's end:\n%s", endless, n.log.tail(20))
+		n.link.set(usurped)
+		if !n.endsWithin(endless) {
+			panic("Run does not return, though its leases are lost")
+		}
+	}
+	if n.err != nil {
+		n.Errorf("Run: %v", n.err)
+	}
+}
+
+func (n *node) endsWithin(d time.Duration) bool {
+	select {
+	case <-n.ended:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// spinGuard fails a test in which something is called again and again without
+// any time passing, and then slows the caller down, so that the test ends.
+type spinGuard struct {
+	t  *testing.T
+	mu sync.Mutex
+	// at is the instant of the calls that are counted.
+	at     time.Time
+	calls  int
+	failed bool
+}
+
+// mostCallsAtOnce is more than any test makes at one instant.
+const mostCallsAtOnce = 5000
+
+// pass counts a call.
+func (g *spinGuard) pass() {
+	g.mu.Lock()
+	now := time.Now()
+	if !now.Equal(g.at) {
+		g.at, g.calls = now, 0
+	}
+	g.calls++
+	spins := g.calls > mostCallsAtOnce
+	if spins && !g.failed {
+		g.failed = true
+		g.t.Errorf("%d calls at the same instant: something spins", g.calls)
+	}
+	g.mu.Unlock()
+	if spins {
+		time.Sleep(time.Second)
+	}
+}

@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// idsIn lists n ids of a shard.
+func idsIn(shard, shards, n int) (ids []string) {
+	for i := 0; len(ids) < n; i++ {
+		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == shard {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
+	const most = 200 * time.Millisecond
+	for name, options := range map[string][]func(*setup){
+		"with wake-ups": nil,
+		"polling":       {deaf},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				n := w.start(a.watch(idle), append(options, shards(6), lanes(1), roundTrip(time.Millisecond))...)
+				w.sleep(poll)
+				n.link.change(func() {
+					for shard := range 5 {
+						n.link.stuck[shardOfQueue(shard)] = true
+					}
+				})
+				for shard := range 5 {
+					w.push(idIn(shard, 6), "x")
+				}
+				worst := time.Duration(0)
+				healthy, pushed := idsIn(5, 6, 600), map[string]time.Duration{}
+				for _, id := range healthy {
+					w.push(id, "x")
+					pushed[id] = w.elapsed()
+					w.sleep(210 * time.Millisecond)
+				}
+				w.sleep(2 * poll)
+				for _, id := range healthy {
+					worst = max(worst, a.wantRuns(id, 1)[0].at-pushed[id])
+				}
+				limit := most
+				if options != nil {
+					limit += poll
+				}
+				if worst > limit {
+					w.Errorf("a job of a healthy shard waited %v, want at most %v", worst, limit)
+				}
+				if turns := n.link.count("Turn"); turns > 2*len(healthy)+5*100 {
+					w.Errorf("%d turns in %v", turns, w.elapsed())
+				}
+			})
+		})
+	}
+}
+
+func TestATurnThatHungIsRepeatedWithBackoff(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(idle))
+		w.sleep(poll)
+		n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
+		w.push("job", "x")
+		w.sleep(ttl - time.Second)
+		turns := n.link.turnsSent()
+		for i := 1; i < len(turns); i++ {
+			if turns[i].err == nil || turns[i-1].err == nil {
+				continue
+			}
+			gap := turns[i].at.Sub(turns[i-1].ended)
+			if gap < 5*time.Millisecond {
+				w.Errorf("a turn was repeated %v after it was given up", gap)
+			}
+		}
+	})
+}
+
+// A store slower than anybody's patience is worked all the same, by every scheduler.
+func TestASlowStoreIsWorked(t *testing.T) {
+	for name, scheduler := range map[string]core.NewScheduler{
+		"lag": core.NewLag, "seq": core.NewSeq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
+	} {
+		for _, trip := range []time.Duration{300 * time.Millisecond, 900 * time.Millisecond, 1500 * time.Millisecond} {
+			t.Run(fmt.Sprintf("%s, %v", name, trip), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					a := w.audit()
+					w.start(a.watch(idle), shards(8), lanes(1), roundTrip(trip), func(s *setup) { s.NewScheduler = scheduler })
+					w.sleep(10 * poll)
+					for shard := range 8 {
+						w.push(idIn(shard, 8), "x")
+					}
+					w.sleep(time.Minute)
+					for shard := range 8 {
+						a.wantRuns(idIn(shard, 8), 1)
+					}
+				})
+			})
+		}
+	}
+}
+
+// liar is a store that says that a job is due, and gives none.
+type liar struct {
+	*memory.Store
+	lies func() bool
+}
+
+func (l liar) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	if !l.lies() {
+		return l.Store.Turn(ctx, r)
+	}
+	r.Want = 0
+	reply, err := l.Store.Turn(ctx, r)
+	reply.Head = core.Head{Due: reply.Now, OK: true}
+	return reply, err
+}
+
+func TestAStoreThatSaysDueAndGivesNothingDoesNotMakeALaneSpin(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(2)
+		lies := true
+		a := w.audit()
+		n := w.start(a.watch(idle), shards(2), lanes(1), func(s *setup) {
+			s.link.ShardStore = liar{s.link.ShardStore.(*memory.Store), func() bool { return lies }}
+		})
+		w.push("job", "x")
+		w.sleep(time.Minute)
+		if turns := n.link.count("Turn"); turns > 2*150 {
+			w.Errorf("%d turns of two shards in a minute, want at most 150 each", turns)
+		}
+		a.wantRuns("job", 0)
+		n.link.change(func() { lies = false })
+		w.sleep(2 * poll)
+		a.wantRuns("job", 1)
+	})
+}
