@@ -13,7 +13,11 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # Suites that are run once more under a twist: fewer model runs of each are enough.
 # What waits more than it computes has more tests at once than there are cores.
 TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix|RedisPilesAsMemoryDoes)$$
-RACE := go test -race -parallel 6 -timeout 14m
+RACE := test -race -parallel 6 -timeout 30m
+
+# The tests that need servers are a module of their own. They always run: the go
+# command's cache doesn't know which servers they found.
+INTEGRATION := go -C internal/integration
 
 .PHONY: test test-docker test-postgres lint fuzz bench long
 
@@ -21,31 +25,31 @@ RACE := go test -race -parallel 6 -timeout 14m
 test:
 	@scripts/need go git cc redis-server postgres
 	@scripts/formatted
-	go vet ./...
-	$(RACE) -skip '$(TWISTED)' ./...
-	$(RACE) -run '$(TWISTED)' ./internal/integration -rapid.checks=20
-	go -C examples/benchmark vet ./...
-	go -C examples/benchmark test -race ./...
+	@scripts/modules vet ./...
+	go $(RACE) ./...
+	$(INTEGRATION) $(RACE) -count=1 -skip '$(TWISTED)' ./...
+	$(INTEGRATION) $(RACE) -count=1 -run '$(TWISTED)' . -rapid.checks=20
+	go -C examples/benchmark $(RACE) ./...
 
 # That tests get their servers from Docker where nothing else is.
 test-docker:
 	@scripts/need go cc
-	SKEIN_TEST_VIA=docker scripts/with-docker go test -race -count=1 -timeout 5m ./internal/testservers
+	SKEIN_TEST_VIA=docker scripts/with-docker $(INTEGRATION) test -race -count=1 -timeout 15m ./testservers
 
 # The Postgres store on other versions, whose binaries npm has.
 test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
 		SKEIN_TEST_VIA=local scripts/other-postgres $$version \
-			go test -race -count=1 -timeout 10m -run '$(POSTGRES_TESTS)' ./internal/testservers ./internal/integration || exit; \
+			$(INTEGRATION) test -race -count=1 -timeout 30m -run '$(POSTGRES_TESTS)' ./... || exit; \
 	done
 
 # What reads the code instead of running it.
 lint:
 	@scripts/need go
 	@scripts/formatted
-	go vet ./...
-	go run $(STATICCHECK) ./...
+	@scripts/modules vet ./...
+	@scripts/modules run $(STATICCHECK) ./...
 
 # FUZZRUNS of every fuzz target, some seconds each.
 fuzz:
@@ -54,7 +58,7 @@ fuzz:
 
 bench:
 	@scripts/need go
-	go test -run '^$$' -bench . -benchmem ./...
+	@scripts/modules test -run '^$$' -bench . -benchmem ./...
 
 # The large figures, written to docs/evidence. REPO is the git repository to
 # replay; a large one is generated if it isn't given.

@@ -1,6 +1,7 @@
 package skein_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,6 +26,35 @@ func TestEmbeddingCompilesNoOtherModule(t *testing.T) {
 	}
 	if diff := cmp.Diff("order-42 [{placed} {paid}]\n", goIn(t, dir, "run", ".")); diff != "" {
 		t.Errorf("the program printed (-want +got):\n%s", diff)
+	}
+}
+
+// required are the modules that the root's go.mod requires for itself, and so all that
+// a program that imports Skein can inherit. Each is in docs/decisions.md.
+var required = []string{
+	"github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/redis/go-redis/v9", "pgregory.net/rapid",
+}
+
+// Whoever requires Skein inherits what its go.mod requires. What only tests on real
+// servers need, Docker above all, is required by their own module.
+func TestModuleRequiresOnlyWhatIsDecided(t *testing.T) {
+	var file struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	if err := json.Unmarshal([]byte(goOutput(t, exec.Command("go", "mod", "edit", "-json"))), &file); err != nil {
+		t.Fatal(err)
+	}
+	var direct []string
+	for _, require := range file.Require {
+		if !require.Indirect {
+			direct = append(direct, require.Path)
+		}
+	}
+	if diff := cmp.Diff(required, direct); diff != "" {
+		t.Errorf("modules that go.mod requires (-want +got):\n%s", diff)
 	}
 }
 
@@ -65,11 +95,17 @@ func goIn(t *testing.T, dir string, args ...string) string {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PWD="+dir, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	return goOutput(t, cmd)
+}
+
+// goOutput runs a go command and returns what it prints.
+func goOutput(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
 	var problems strings.Builder
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, problems.String())
+		t.Fatalf("%v: %v\n%s", cmd, err, problems.String())
 	}
 	return string(out)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/internal/gitfixture"
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // TestGitindexWhileConnectionsAreCut replays a history through handlers that fail,
@@ -21,7 +21,7 @@ import (
 func TestGitindexWhileConnectionsAreCut(t *testing.T) {
 	dir := t.TempDir()
 	program, repo := filepath.Join(dir, "gitindex"), filepath.Join(dir, "repo")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", program, "../../examples/gitindex").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-race", "-o", program, "./examples/gitindex").CombinedOutput(); err != nil {
 		t.Fatalf("build gitindex: %v\n%s", err, out)
 	}
 	if err := gitfixture.Write(t.Context(), repo, gitfixture.Options{Commits: 1000}); err != nil {

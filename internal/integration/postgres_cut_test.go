@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/conformance"
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // The suite passes while a random connection is ended ten times a second.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // killsVariable says how often the process is killed, by default a few times.
@@ -27,7 +27,7 @@ func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
 		}
 	}
 	program := filepath.Join(t.TempDir(), "moneytransfer")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../examples/moneytransfer").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", program, "./examples/moneytransfer").CombinedOutput(); err != nil {
 		t.Fatalf("build moneytransfer: %v\n%s", err, out)
 	}
 	schema := testservers.Schema(t, testservers.Postgres(t))

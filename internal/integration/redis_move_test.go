@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/conformance"
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // The suite passes while the slots of its shards move between the masters of a

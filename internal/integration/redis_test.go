@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // starter makes the test binary a process that starts a server and waits.
