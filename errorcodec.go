@@ -4,10 +4,12 @@ import (
 	"strings"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
 )
 
 // ErrorCodec changes how error texts are stored, such as compressed. Both
-// functions must be safe for concurrent use; nil leaves a text as it is.
+// functions must be safe for concurrent use; nil leaves a text as it is, and so
+// does a panic, which is noted in the text and logged if it was Encode's.
 type ErrorCodec struct {
 	// Encode makes UTF-8 text of at most 4 KiB of a longer one. What it makes
 	// longer than that is made again of half the error's text.
@@ -20,10 +22,24 @@ type ErrorCodec struct {
 // maxErrorText is how much of an error's text an Encode gets.
 const maxErrorText = 64 << 10
 
-func (c ErrorCodec) encode(text string) string {
+// encode is the text to store. If Encode panics, that is the error, and the text is
+// stored as it is, with the panic.
+func (c ErrorCodec) encode(text string) (stored string, err error) {
 	if c.Encode == nil {
-		return core.ErrorText(text)
+		return core.ErrorText(text), nil
 	}
+	err = engine.Guard(func() error {
+		stored = c.shortened(text)
+		return nil
+	})
+	if err != nil {
+		const reserved = 1 << 10 // for the panic and the beginning of its stack
+		stored = core.ErrorText(text[:min(len(text), core.MaxErrorBytes-reserved)] + "\n\nErrorCodec.Encode: " + err.Error())
+	}
+	return stored, err
+}
+
+func (c ErrorCodec) shortened(text string) string {
 	for text = text[:min(len(text), maxErrorText)]; ; text = text[:len(text)/2] {
 		stored := c.Encode(strings.ToValidUTF8(text, ""))
 		if len(stored) <= core.MaxErrorBytes || text == "" {
@@ -36,5 +52,9 @@ func (c ErrorCodec) decode(stored string) string {
 	if c.Decode == nil {
 		return stored
 	}
-	return c.Decode(stored)
+	text := stored
+	if engine.Guard(func() error { text = c.Decode(stored); return nil }) != nil {
+		return stored
+	}
+	return text
 }

@@ -13,7 +13,7 @@ import (
 type BuryError struct{ Err error }
 
 // Error implements error.
-func (e *BuryError) Error() string { return "bury: " + e.Err.Error() }
+func (e *BuryError) Error() string { return "bury: " + orNoReason(e.Err).Error() }
 
 // Unwrap is the reason.
 func (e *BuryError) Unwrap() error { return e.Err }
@@ -31,7 +31,9 @@ type RetryError struct {
 }
 
 // Error implements error.
-func (e *RetryError) Error() string { return fmt.Sprintf("retry in %v: %v", e.Delay, e.Err) }
+func (e *RetryError) Error() string {
+	return fmt.Sprintf("retry in %v: %v", e.Delay, orNoReason(e.Err))
+}
 
 // Unwrap is the reason.
 func (e *RetryError) Unwrap() error { return e.Err }
@@ -61,17 +63,18 @@ func orNoReason(err error) error {
 	return err
 }
 
-// outcomeOf is what a handler's error means; text makes what is kept of it.
+// outcomeOf is what a handler's error means; text makes what is kept of it. It panics
+// where a method of the error does, such as Unwrap of a nil pointer.
 func outcomeOf(err error, text func(error) string) core.Outcome {
 	var bury *BuryError
 	var retry *RetryError
 	var snooze *SnoozeError
 	switch {
 	case errors.As(err, &bury):
-		return core.Outcome{Kind: core.Buried, Error: text(withoutMark(err, bury, bury.Err))}
+		return core.Outcome{Kind: core.Buried, Error: text(withoutMark(err, bury, orNoReason(bury.Err)))}
 	case errors.As(err, &retry):
 		return core.Outcome{
-			Kind: core.Failed, Error: text(withoutMark(err, retry, retry.Err)), Delay: retry.Delay, OwnDelay: true,
+			Kind: core.Failed, Error: text(withoutMark(err, retry, orNoReason(retry.Err))), Delay: retry.Delay, OwnDelay: true,
 		}
 	case errors.As(err, &snooze):
 		return core.Outcome{Kind: core.Snoozed, Delay: snooze.Delay}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
 )
 
 // PushOption changes one push.
@@ -84,7 +85,11 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 
 // encode fills in an entry that has its default score.
 func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
-	data, err := q.options.Codec.Encode(from.Payload)
+	var data []byte
+	err := engine.Guard(func() (err error) {
+		data, err = q.options.Codec.Encode(from.Payload)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%w: encode: %w", ErrInvalidPayload, err)
 	}

@@ -36,8 +36,9 @@ type QueueOptions[T any] struct {
 	// MaxRecoveries is how often a job may lose the process it runs in before its
 	// first payload goes to the morgue. Default 3. NoRetries is none.
 	MaxRecoveries int
-	// Backoff is the wait before a retry, of which the first is 0. It must be
-	// safe for concurrent use. Default core.DefaultBackoff.
+	// Backoff is the wait before a retry, of which the first is 0. It is asked once
+	// for each failure, and must be safe for concurrent use. If it panics, the wait
+	// is the default one, and the log says so. Default core.DefaultBackoff.
 	Backoff func(retry int) time.Duration
 	// MaxPayloads is how many payloads of an id a handler is given at once, the
 	// lowest scores first, 1 to 1000. The rest follows in the next execution.

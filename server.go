@@ -69,8 +69,9 @@ type ServerOptions struct {
 	// OnFatal gets the last words: the error that Run is about to return, or,
 	// before it ends the process, a panic that is no handler's. nil is none.
 	OnFatal func(err error)
-	// Jitter draws what the default backoff adds to a wait, a whole number within
-	// 0 … 29. It must be safe for concurrent use. Default: at random.
+	// Jitter draws what the default backoff adds to a wait, a whole number that is
+	// cut to 0 … 29. It must be safe for concurrent use. Default: at random, also
+	// where it panics.
 	Jitter func() int
 	// FormatError makes the text that is kept of a failure, at most 4 KiB of it.
 	// Default: the error's own, which for a panic has the stack.
@@ -265,8 +266,17 @@ func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	o := &s.options
 	q := h.serve()
 	q.Run = run
-	q.Text = func(err error) string { return o.ErrorCodec.encode(errorText(err, o.FormatError)) }
+	q.Text = s.errorText
 	q.Outcome = func(err error) core.Outcome { return outcomeOf(err, q.Text) }
 	q.Stored = o.ErrorCodec.decode
 	return q
+}
+
+// errorText is what is kept of an error.
+func (s *Server) errorText(err error) string {
+	stored, failed := s.options.ErrorCodec.encode(errorText(err, s.options.FormatError))
+	if failed != nil {
+		s.options.Logger.Error("skein: ErrorCodec.Encode panicked; the error's text is stored as it is", "error", failed)
+	}
+	return stored
 }

@@ -8,8 +8,7 @@ import (
 
 // Backoff is the wait before retry number retryCount, which is 0 after the first
 // failure. The jitter is a whole number within 0 … BackoffJitter-1, drawn by the
-// caller. It must be pure and safe for concurrent use; a negative wait counts
-// as 0.
+// caller. It must be safe for concurrent use; a negative wait counts as 0.
 type Backoff func(retryCount, jitter int) time.Duration
 
 // BackoffJitter is how many values a jitter has.
@@ -26,7 +25,9 @@ func DefaultBackoff(retryCount, jitter int) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-func (p RetryPolicy) backoff(retryCount, jitter int) time.Duration {
+// Wait is how long a job waits before retry number retryCount, by the policy's
+// Backoff.
+func (p RetryPolicy) Wait(retryCount, jitter int) time.Duration {
 	if p.Backoff == nil {
 		return DefaultBackoff(retryCount, jitter)
 	}

@@ -126,9 +126,15 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	}
 	delay := o.Delay
 	if !o.OwnDelay {
-		delay = p.backoff(retry, jitter)
+		delay = p.Wait(retry, jitter)
 	}
 	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
+}
+
+// BacksOff reports whether the settlement of such a claim plans a retry after the
+// policy's Backoff: whether Settle calls it.
+func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
+	return o.Kind == Failed && !o.OwnDelay && c.RetryCount+1 < p.MaxRetries
 }
 
 // Exhausts reports whether the settlement of such a claim uses up its retries, and

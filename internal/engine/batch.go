@@ -38,7 +38,9 @@ type Batch struct {
 	dropped  map[int]bool // the cancelled jobs, and whether to drop them
 	// transacted are the jobs that the handler settled in a transaction, as they
 	// end if it commits.
-	transacted map[int]core.Outcome
+	transacted map[int]transacted
+	// waits are the backoffs of jobs that have failed.
+	waits map[int]time.Duration
 
 	firstCtx     runContext
 	firstOutcome [1]core.Outcome
@@ -152,14 +154,24 @@ func (b *Batch) set(i int, o core.Outcome) {
 	b.outcomes[i] = o
 }
 
-func (b *Batch) outcomeOf(err error) core.Outcome {
-	switch {
-	case err == nil:
+// outcomeOf asks the error itself, whose methods may panic, as those of a nil
+// pointer do: that panic is a failure then.
+func (b *Batch) outcomeOf(err error) (o core.Outcome) {
+	if err == nil {
 		return core.Outcome{Kind: core.Done}
-	case b.interrupted(err):
-		return core.Outcome{Kind: core.Untouched}
 	}
-	return b.shard.queue.Outcome(err)
+	failed := Guard(func() error {
+		if b.interrupted(err) {
+			o = core.Outcome{Kind: core.Untouched}
+		} else {
+			o = b.shard.queue.Outcome(err)
+		}
+		return nil
+	})
+	if failed != nil {
+		o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(failed)}
+	}
+	return o
 }
 
 // interrupted reports whether err is no fault of the job: its context was ended
@@ -225,19 +237,6 @@ func (b *Batch) close(err error) {
 		b.set(i, o)
 	}
 	b.closed = true
-}
-
-// settlements appends what the outcomes mean for the store.
-func (b *Batch) settlements(to []core.Settlement, jitter func() int) []core.Settlement {
-	policy := &b.shard.queue.Policy
-	for i := range b.Claims {
-		draw := 0
-		if b.outcomes[i].Kind == core.Failed {
-			draw = jitter()
-		}
-		to = append(to, policy.Settle(&b.Claims[i], &b.outcomes[i], draw))
-	}
-	return to
 }
 
 // succeeded reports whether a job of the batch is done.

@@ -44,11 +44,11 @@ type Queue struct {
 	// Run handles a batch. Jobs that it gave no outcome get that of its error or
 	// panic.
 	Run func(ctx context.Context, b *Batch) error
-	// Outcome is what an error other than nil means for a job, and Text what is
-	// kept of one.
+	// Outcome is what an error other than nil means for a job. It may panic, as the
+	// error's own methods may. Text is what is kept of an error; it does not panic.
 	Outcome func(err error) core.Outcome
 	Text    func(err error) string
-	// Stored is the error that a kept text stands for.
+	// Stored is the error that a kept text stands for. It does not panic.
 	Stored func(text string) string
 
 	generation atomic.Int64
@@ -87,7 +87,7 @@ type Config struct {
 	// Fatal is called before a panic outside of handlers ends the process. nil is
 	// none.
 	Fatal func(err error)
-	// Jitter draws a whole number within 0 … core.BackoffJitter-1. It is safe
-	// for concurrent use.
+	// Jitter draws a whole number, which is cut to 0 … core.BackoffJitter-1. It is
+	// safe for concurrent use.
 	Jitter func() int
 }

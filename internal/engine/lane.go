@@ -143,7 +143,7 @@ func (l *lane) execute(s *shard, b *Batch) (ok bool) {
 			observer.BatchEnd(ctx, event)
 		}
 		b.doubt()
-		l.settled = b.settlements(l.settled[:0], l.node.cfg.Jitter)
+		l.settled = b.settlements(l.settled[:0])
 		s.finish(b, l.settled, took)
 	}()
 	err = Guard(func() error { return s.queue.Run(ctx, b) })

@@ -26,22 +26,21 @@ type ending struct {
 	exhausted         *Exhausted
 }
 
-func (s *shard) ending(c *core.Claim, o *core.Outcome) ending {
-	settled := s.queue.Policy.Settle(c, o, 0)
+func (s *shard) ending(c *core.Claim, o *core.Outcome, settled *core.Settlement) ending {
 	return ending{processed: settled.Processed, failed: settled.Failed, exhausted: s.exhausted(c, o)}
 }
 
 // sequels lists what is to follow the batch's settlements.
-func (b *Batch) sequels() []sequel {
+func (b *Batch) sequels(settled []core.Settlement) []sequel {
 	if b.transacted == nil && b.shard.node.cfg.Exhausted == nil {
 		return nil
 	}
 	var list []sequel
 	for i := range b.Claims {
 		c := &b.Claims[i]
-		q := sequel{id: c.ID, mark: c.Mark, carried: b.shard.ending(c, &b.outcomes[i])}
-		if o, ok := b.transacted[i]; ok {
-			q.transacted, q.committed = true, b.shard.ending(c, &o)
+		q := sequel{id: c.ID, mark: c.Mark, carried: b.shard.ending(c, &b.outcomes[i], &settled[i])}
+		if t, ok := b.transacted[i]; ok {
+			q.transacted, q.committed = true, b.shard.ending(c, &t.outcome, &t.settled)
 		} else if q.carried.exhausted == nil {
 			continue
 		}

@@ -147,7 +147,7 @@ func (s *shard) take(now time.Time) *Batch {
 // that is gone is not sent: the next owner recovers it.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
 	wait := s.node.clock.at(b.started)
-	sequels := b.sequels()
+	sequels := b.sequels(settled)
 	s.mu.Lock()
 	s.running = nil
 	current := s.lease.held && s.lease.token == b.token

@@ -41,29 +41,44 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	return nil
 }
 
+// transacted is how a job ends if its transaction commits.
+type transacted struct {
+	outcome core.Outcome
+	settled core.Settlement
+}
+
 // transact notes how jobs end if the transaction commits, those without an
 // outcome being done, and gives their settlements.
 func (b *Batch) transact() ([]core.Settlement, error) {
-	first, outcomes, err := b.transacting()
+	first, outcomes := b.transacting()
 	settle := make([]core.Settlement, len(outcomes))
 	for i := range outcomes {
-		settle[i] = b.shard.queue.Policy.Settle(&b.Claims[first+i], &outcomes[i], b.shard.node.cfg.Jitter())
+		settle[i] = b.settlement(first+i, outcomes[i])
 	}
-	return settle, err
-}
-
-func (b *Batch) transacting() (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return 0, nil, errTooLate
+		return nil, errTooLate
+	}
+	if b.transacted == nil {
+		b.transacted = make(map[int]transacted, len(outcomes))
+	}
+	for i := range outcomes {
+		b.transacted[first+i] = transacted{outcomes[i], settle[i]}
+	}
+	return settle, nil
+}
+
+// transacting gives the outcomes of the job that has begun, or of the whole batch.
+func (b *Batch) transacting() (first int, outcomes []core.Outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, nil
 	}
 	end := b.current + 1
 	if first = b.current; first == wholeBatch {
 		first, end = 0, len(b.Claims)
-	}
-	if b.transacted == nil {
-		b.transacted = make(map[int]core.Outcome, end-first)
 	}
 	for i := first; i < end; i++ {
 		o := b.outcomes[i]
@@ -71,10 +86,9 @@ func (b *Batch) transacting() (first int, outcomes []core.Outcome, err error) {
 		if o.Kind == core.Undecided {
 			o.Kind = core.Done
 		}
-		b.transacted[i] = o
 		outcomes = append(outcomes, o)
 	}
-	return first, outcomes, nil
+	return first, outcomes
 }
 
 // doubt makes the outcomes of a closed batch those of jobs whose transaction has
