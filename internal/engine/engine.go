@@ -41,6 +41,7 @@ type Engine struct {
 	lanesRunning sync.WaitGroup
 	renewals     sync.WaitGroup
 	hooks        sync.WaitGroup
+	fatal        sync.Once
 }
 
 // New makes an engine of a checked Config.
@@ -199,14 +200,19 @@ func (e *Engine) start(group *sync.WaitGroup, loop func()) {
 	})
 }
 
-// lastWords lets Fatal hear of a panic before it ends the process.
+// lastWords is deferred by each of the engine's goroutines.
 func (e *Engine) lastWords() {
-	if e.cfg.Fatal == nil {
-		return
-	}
 	if v := recover(); v != nil {
-		e.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()})
+		e.tellFatal(v)
 		panic(v)
+	}
+}
+
+// tellFatal lets Fatal hear of the first panic that is no handler's. A second one waits
+// until it has returned, since the process ends with the panic.
+func (e *Engine) tellFatal(v any) {
+	if e.cfg.Fatal != nil {
+		e.fatal.Do(func() { e.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()}) })
 	}
 }
 

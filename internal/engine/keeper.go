@@ -45,7 +45,7 @@ func (s *shard) keep(now time.Time) time.Duration {
 	}
 	if !now.Before(l.renewAt) {
 		l.renewAt = now.Add(ttl / 15) // until the answer is here
-		s.node.renewals.Go(func() { s.renew(token) })
+		s.node.start(&s.node.renewals, func() { s.renew(token) })
 	}
 	wait := min(l.renewAt.Sub(now), l.until.Sub(now), ttl-s.turns.unanswered(now))
 	s.mu.Unlock()

@@ -36,8 +36,11 @@ func newLane(node *Engine, number int) *lane {
 // the lane: it goes on in a new one.
 func (l *lane) run() {
 	stopped := false
-	defer l.node.lastWords()
 	defer func() {
+		if v := recover(); v != nil { // not a handler's
+			l.node.tellFatal(v)
+			panic(v)
+		}
 		if stopped {
 			l.node.lanesRunning.Done()
 			return
