@@ -21,8 +21,8 @@ import (
 const (
 	DefaultLanes           = 5
 	DefaultPollInterval    = time.Second
-	DefaultTTL             = 30 * time.Second
-	DefaultShutdownTimeout = 30 * time.Second
+	DefaultTTL             = 10 * time.Second
+	DefaultShutdownTimeout = 20 * time.Second
 	DefaultPrefetch        = 2 * core.MaxTurnJobs
 )
 
@@ -41,14 +41,20 @@ type ServerOptions struct {
 	// wake-up was lost, and how long a job that was claimed ahead may wait to
 	// start before it goes back. Default 1 s.
 	PollInterval time.Duration
-	// TTL is how long a lease lasts unless it is renewed, and so about how long
-	// the jobs of a node that died wait. At least 50 ms. Default 30 s.
+	// TTL is how long a lease lasts unless it is renewed, which happens after a
+	// third of it. The shards of a server that was killed wait so long at most, 10 s
+	// by default, also if it is started again at once; a server that stops gives
+	// them back itself. A store that does not answer for four fifths of it, 8 s by
+	// default, costs the lease: handlers are cancelled with ErrLeaseLost. At least
+	// 50 ms. Default 10 s.
 	TTL time.Duration
 	// Prefetch bounds how many jobs of a shard are claimed before a lane is free
 	// for them; fewer are, unless jobs are short. Default 512, two turns full.
 	Prefetch int
 	// ShutdownTimeout is how long handlers may go on after Run's context has
-	// ended before theirs ends too. Default 30 s.
+	// ended before theirs ends too. Keep it below the time after which the process
+	// is killed, by enough to settle what was cancelled: Kubernetes kills 30 s after
+	// it asked for the end. Default 20 s.
 	ShutdownTimeout time.Duration
 	// Splitter deals shards to lanes. Default LaneSplitter. Servers that share a
 	// store each need a NodeSplitter with a number of their own.

@@ -19,7 +19,7 @@ import (
 
 const queueName = "orders"
 
-// Defaults of a test's nodes, which are those of a server.
+// Times of a test's nodes, unless it sets others.
 const (
 	poll = time.Second
 	ttl  = 30 * time.Second
