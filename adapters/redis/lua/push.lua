@@ -8,7 +8,7 @@
 -- Returns now, {'unknown'}, {'mismatch', "shards generation"}
 
 local ARGV = ARGV
-call('EXISTS', PARKED, BYID, METAS) -- fails here, not in write(), if one has gone to another server
+call('EXISTS', PARKED, BYID, METAS) -- fails here, not in write(), if another server has one of them
 local now = clock(ARGV[1])
 local index, paused, layout = queue()
 if index == nil then return {'unknown'} end

@@ -9,7 +9,7 @@ local function plain()
   if not record or string.sub(record, 5, 5 + #layout) ~= layout .. ' ' then return end
   local base, index, paused = string.sub(META, 1, -2), byte(record) == 49, byte(record, 3) == 49 -- 49 is '1'
   local BYID = base .. 'i'
-  if index then call('EXISTS', BYID) end -- fails here, not below, if it has gone to another server
+  if index then call('EXISTS', BYID, META) end -- fails if another server has one of them
   local now = ARGV[1]
   if now == '' then
     local t = call('TIME')

@@ -12,7 +12,7 @@
 -- A claim is stored as mark, since, claimer, PerformAt, record.
 
 local ARGV = ARGV
--- Fails here, not in write(), if a key has gone to another server.
+-- Fails here, not in write(), if another server has one of them.
 call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, CANCELS, HISTORY)
 local now, owner, token, number, ttl = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local want, perjob, bytes = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])

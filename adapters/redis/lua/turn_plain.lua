@@ -14,15 +14,14 @@ local function plain()
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
   if ARGV[11] ~= '' or ARGV[15 + n] then return end
   local record = call('GET', META) -- "index paused ..."
+  -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
   local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'recovered')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
-    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or call('HLEN', CANCELS) > 0 then return end
+    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or call('EXISTS', CANCELS, PARKED) > 0 then return end
 
   local index = byte(record) == 49 -- '1'
-  if index then call('EXISTS', BYID) end -- fails here, not below, if it has gone to another server
   local processed, failed, seen = 0, 0, {}
   if n > 0 then
-    if call('ZCARD', PARKED) > 0 then return end
     local claimed, marks, codes = call('HMGET', CLAIMS, unpack(ARGV, 13, 12 + n)), ARGV[13 + n], ARGV[14 + n]
     local mark = #marks == 16 and marks
     for i = 1, n do

@@ -2,8 +2,13 @@
 --
 -- A script reads and checks, plans its writes with hset, zadd, hdel and zrem,
 -- and ends with write(): an error before that leaves nothing behind. In write()
--- each key gains before it loses, so that no key is empty in between: Redis
--- refuses to touch an absent key while its slot migrates.
+-- each key gains before it loses, so that no key is empty in between: while a slot
+-- migrates, the server that it leaves refuses to touch an absent key.
+--
+-- The server that the slot goes to refuses nothing to a call that was sent on to it:
+-- a key that has not come yet looks empty. Only of several keys in one command does
+-- it tell that one is missing. So each key that is not in KEYS stands in an EXISTS
+-- with another before it is read or written.
 
 local call, sub, byte, char = redis.call, string.sub, string.byte, string.char
 local pack, parse, band, floor = struct.pack, struct.unpack, bit.band, math.floor

@@ -1,8 +1,12 @@
+-- check_local fails if another server has the set of an id's payloads.
+local function check_local(key) call('EXISTS', key, META) end
+
 -- first is the n lowest payloads of an entity, in order, and how many it has.
 local function first(e, n)
   local job, key, by = e.job, e.area.sets .. e.id, {}
   local all, total = {}, #job.list
   if job.many then
+    check_local(key)
     local stored, fields, tags = call('ZRANGE', key, 0, n - 1, 'WITHSCORES'), {}, {}
     if job.tagged then
       for i = 1, #stored, 2 do fields[#fields + 1] = e.id .. '\0' .. stored[i] end
@@ -38,6 +42,7 @@ local function keep(e)
   local key, datas = area.sets .. e.id, {}
   if not job.many and not small(job.list) and #job.list > 1 then job.many = true end
   if job.many then
+    check_local(key)
     for i, p in ipairs(job.list) do datas[i] = p.data end
     local scores = fetch('ZMSCORE', key, datas)
     for i, p in ipairs(job.list) do
@@ -61,7 +66,7 @@ local function drop(e)
   hdel(e.area.hash, e.id)
   if not e.old.many then return end
   local key = e.area.sets .. e.id
-  call('EXISTS', key) -- fails here, not in write(), if it has gone to another server
+  check_local(key)
   if e.job.tagged then
     for _, data in ipairs(call('ZRANGE', key, 0, -1)) do hdel(e.area.metas, e.id .. '\0' .. data) end
   end

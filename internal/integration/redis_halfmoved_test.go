@@ -1,0 +1,185 @@
+package integration_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/internal/testservers"
+)
+
+// TestRedisHalfMovedSlot runs every script on both servers of a slot that is half
+// moved, with each one of its keys on the other server. A script that misses a key
+// must fail before its first write and read nothing wrong: all is as it was, or as
+// after the call on a server that has all keys.
+func TestRedisHalfMovedSlot(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
+	for _, work := range redisWorks() {
+		t.Run(work.name, func(t *testing.T) {
+			h := newHalfMoved(t, client, work)
+			for _, missing := range append([]string{""}, h.keys()...) {
+				h.try(missing, false)
+				// A call is sent to the new server when the old one has none of its KEYS.
+				if !slices.Contains(h.call, any(missing)) {
+					h.try(missing, true)
+				}
+			}
+		})
+	}
+}
+
+// halfMoved is a slot of which one key is on another server than the rest.
+type halfMoved struct {
+	t        *testing.T
+	slot     int
+	from, to *slotServer
+	call     []any
+	// dumps and before are the slot's keys before the call, after is them after it,
+	// and reply is its reply.
+	dumps         map[string]string
+	before, after contents
+	reply         []string
+}
+
+// contents are the keys of a slot with what they hold.
+type contents map[string]any
+
+// newHalfMoved makes the call once where all keys are, and remembers it.
+func newHalfMoved(t *testing.T, client *goredis.ClusterClient, work redisWork) *halfMoved {
+	t.Helper()
+	h := &halfMoved{t: t}
+	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.FlushAll(ctx).Err() }))
+	recorder := recordScript(t, work.script)
+	own := goredis.NewClusterClient(client.Options())
+	t.Cleanup(func() { own.Close() })
+	w := newWorker(t, own, work.rich)
+	if work.script == "pauseshard" && strings.HasPrefix(work.name, "resume") {
+		must(t, w.store.Pause(t.Context(), "orders"))
+	}
+	own.AddHook(recorder)
+	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.ScriptFlush(ctx).Err() }))
+
+	h.learn(client, w.shardKey(work))
+	h.dumps, h.before = h.from.dump(t, h.slot), h.from.read(t, h.slot)
+	must(t, work.do(w))
+	if recorder.args == nil {
+		t.Fatalf("the call did not run the script %s", work.script)
+	}
+	h.after, h.call, h.reply = h.from.read(t, h.slot), recorder.args, leaves(recorder.reply)
+	return h
+}
+
+// shardKey is a key of the slot that a work concerns.
+func (w *worker) shardKey(work redisWork) string {
+	switch work.script {
+	case "declare", "pause", "rights":
+		return "skein:queues"
+	case "announce", "nodes":
+		return "skein:nodes"
+	}
+	return "skein:{orders/0}:m"
+}
+
+// learn finds the slot's server and another.
+func (h *halfMoved) learn(client *goredis.ClusterClient, key string) {
+	h.t.Helper()
+	ctx := h.t.Context()
+	slot, err := client.ClusterKeySlot(ctx, key).Result()
+	must(h.t, err)
+	h.slot = int(slot)
+	ranges, err := client.ClusterSlots(ctx).Result()
+	must(h.t, err)
+	for _, r := range ranges {
+		s := &slotServer{id: r.Nodes[0].ID, client: goredis.NewClient(&goredis.Options{Addr: r.Nodes[0].Addr})}
+		h.t.Cleanup(func() { s.client.Close() })
+		if r.Start <= h.slot && h.slot <= r.End {
+			h.from = s
+		} else {
+			h.to = s
+		}
+	}
+	h.t.Cleanup(func() { h.flag("STABLE") })
+}
+
+// flag sets the state of the slot on both servers.
+func (h *halfMoved) flag(state string) {
+	h.t.Helper()
+	from, to := []any{"cluster", "setslot", h.slot, state}, []any{"cluster", "setslot", h.slot, state}
+	if state == "MOVING" {
+		from, to = append(from[:3], "MIGRATING", h.to.id), append(to[:3], "IMPORTING", h.from.id)
+	}
+	must(h.t, h.to.client.Do(context.Background(), to...).Err())
+	must(h.t, h.from.client.Do(context.Background(), from...).Err())
+}
+
+func (h *halfMoved) keys() []string {
+	var keys []string
+	for key := range h.before {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// try runs the script where one key is missing: on the server that the slot goes
+// to or on that which it comes from.
+func (h *halfMoved) try(missing string, there bool) {
+	h.t.Helper()
+	where := map[bool]string{false: "the old server without ", true: "the new server without "}[there] + missing
+	at, other := h.from, h.to
+	if there {
+		at, other = h.to, h.from
+	}
+	h.flag("STABLE")
+	h.from.put(h.t, nil)
+	h.to.put(h.t, nil)
+	all, one := map[string]string{}, map[string]string{}
+	for key, dump := range h.dumps {
+		if key == missing {
+			one[key] = dump
+		} else {
+			all[key] = dump
+		}
+	}
+	h.place(at, all)
+	h.place(other, one)
+	h.flag("MOVING")
+
+	reply, err := at.do(h.t.Context(), h.call...)
+	got := h.from.read(h.t, h.slot)
+	for key, value := range h.to.read(h.t, h.slot) {
+		if _, twice := got[key]; twice {
+			h.t.Errorf("on %s: %s is on both servers", where, key)
+		}
+		got[key] = value
+	}
+	if err != nil {
+		if diff := cmp.Diff(h.before, got); diff != "" {
+			h.t.Errorf("on %s: the script failed with %v and has changed (-before +after):\n%s", where, err, diff)
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "TRYAGAIN") && !strings.HasPrefix(text, "ASK") && !strings.Contains(text, "non local key") {
+			h.t.Errorf("on %s: the script failed with %v, which nobody repeats", where, err)
+		}
+		return
+	}
+	if diff := cmp.Diff(h.after, got); diff != "" {
+		h.t.Errorf("on %s: the script did other than where all keys are (-there +here):\n%s", where, diff)
+	}
+	if diff := cmp.Diff(h.reply, leaves(reply)); diff != "" {
+		h.t.Errorf("on %s: the script said other than where all keys are (-there +here):\n%s", where, diff)
+	}
+}
+
+// place stores keys, on the new server while it is importing the slot.
+func (h *halfMoved) place(s *slotServer, dumps map[string]string) {
+	h.t.Helper()
+	if s == h.to {
+		must(h.t, h.to.client.Do(h.t.Context(), "cluster", "setslot", h.slot, "IMPORTING", h.from.id).Err())
+	}
+	s.put(h.t, dumps)
+}

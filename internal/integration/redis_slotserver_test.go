@@ -1,0 +1,144 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// slotServer is a master, spoken to as by those who were sent to it by ASK.
+type slotServer struct {
+	id     string
+	client *goredis.Client
+}
+
+// do sends a command after ASKING, which counts only where the slot is coming.
+func (s *slotServer) do(ctx context.Context, args ...any) (any, error) {
+	cmd := goredis.NewCmd(ctx, args...)
+	_, _ = s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		p.Do(ctx, "asking")
+		return p.Process(ctx, cmd)
+	})
+	if err := cmd.Err(); err != nil && !errors.Is(err, goredis.Nil) {
+		return nil, err
+	}
+	return cmd.Val(), nil
+}
+
+// put deletes all keys, or stores some.
+func (s *slotServer) put(t *testing.T, dumps map[string]string) {
+	t.Helper()
+	if dumps == nil {
+		must(t, s.client.FlushAll(t.Context()).Err())
+	}
+	for key, dump := range dumps {
+		_, err := s.do(t.Context(), "restore", key, 0, dump)
+		must(t, err)
+	}
+}
+
+func (s *slotServer) keys(t *testing.T, slot int) []string {
+	t.Helper()
+	keys, err := s.client.ClusterGetKeysInSlot(t.Context(), slot, 1000).Result()
+	must(t, err)
+	return keys
+}
+
+func (s *slotServer) dump(t *testing.T, slot int) map[string]string {
+	t.Helper()
+	dumps := map[string]string{}
+	for _, key := range s.keys(t, slot) {
+		value, err := s.do(t.Context(), "dump", key)
+		must(t, err)
+		dumps[key] = value.(string)
+	}
+	return dumps
+}
+
+// read is what the server has of a slot.
+func (s *slotServer) read(t *testing.T, slot int) contents {
+	t.Helper()
+	all := contents{}
+	for _, key := range s.keys(t, slot) {
+		kind, err := s.do(t.Context(), "type", key)
+		must(t, err)
+		command := map[string][]any{
+			"string": {"get", key}, "hash": {"hgetall", key}, "zset": {"zrange", key, 0, -1, "withscores"},
+		}[kind.(string)]
+		value, err := s.do(t.Context(), command...)
+		must(t, err)
+		all[key] = leaves(value)
+	}
+	return all
+}
+
+// leaves are the texts and numbers of a reply, whose order may be any in parts.
+func leaves(reply any) []string {
+	var all []string
+	switch r := reply.(type) {
+	case []any:
+		for _, v := range r {
+			all = append(all, leaves(v)...)
+		}
+	case map[any]any:
+		for k, v := range r {
+			all = append(all, fmt.Sprintf("%q: %v", k, leaves(v)))
+		}
+	default:
+		all = []string{fmt.Sprintf("%q", r)}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// scriptRecorder remembers the last call of a script that was sent in full, and
+// its reply.
+type scriptRecorder struct {
+	text  string
+	args  []any
+	reply any
+}
+
+// recordScript is a recorder of the script in a file below adapters/redis/lua.
+func recordScript(t *testing.T, name string) *scriptRecorder {
+	t.Helper()
+	file, err := os.ReadFile("../../adapters/redis/lua/" + name + ".lua")
+	must(t, err)
+	_, text, _ := strings.Cut(string(file), "\n")
+	return &scriptRecorder{text: text}
+}
+
+func (r *scriptRecorder) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (r *scriptRecorder) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		r.record(cmd)
+		return err
+	}
+}
+
+func (r *scriptRecorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			r.record(cmd)
+		}
+		return err
+	}
+}
+
+func (r *scriptRecorder) record(cmd goredis.Cmder) {
+	if sent, ok := cmd.Args()[1].(string); ok && cmd.Name() == "eval" && strings.Contains(sent, r.text) {
+		r.args = cmd.Args()
+		if c, ok := cmd.(interface{ Val() any }); ok {
+			r.reply = c.Val()
+		}
+	}
+}

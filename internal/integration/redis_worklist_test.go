@@ -1,0 +1,211 @@
+package integration_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// redisWorks reach every script of the store, and each way through those that
+// change jobs.
+func redisWorks() []redisWork {
+	var all []redisWork
+	for _, some := range [][]redisWork{queueWorks(), pushWorks(), leaseWorks(), turnWorks(), stepWorks(), deadWorks(), readWorks()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// A script that no work reaches would be held to no rule.
+func TestRedisWorksReachEveryScript(t *testing.T) {
+	used := map[string]bool{}
+	for _, work := range redisWorks() {
+		used[work.script] = true
+	}
+	files, err := filepath.Glob("../../adapters/redis/lua/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d scripts: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".lua")
+		if strings.HasPrefix(string(text), "#!") && !used[name] {
+			t.Errorf("no work reaches the script %s", name)
+		}
+	}
+}
+
+func queueWorks() []redisWork {
+	return []redisWork{
+		{"declare", "declare", false, func(w *worker) error { return w.declare("other") }},
+		{"declare again", "open", true, func(w *worker) error { return w.declare("orders") }},
+		{"pause", "pause", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
+		{"pause a shard", "pauseshard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
+		{"resume a shard", "pauseshard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
+		{"announce", "announce", true, func(w *worker) error {
+			_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "n", Name: "n"}, TTL: time.Minute})
+			return err
+		}},
+		{"nodes", "nodes", true, func(w *worker) error {
+			_, err := w.store.Nodes(w.t.Context())
+			return err
+		}},
+	}
+}
+
+func pushWorks() []redisWork {
+	push := func(name string, rich bool, entries ...core.Entry) redisWork {
+		return redisWork{"push " + name, "push", rich, func(w *worker) error { return w.push(entries...) }}
+	}
+	later := one("later", 1)
+	later.When = core.In(time.Hour)
+	return []redisWork{
+		push("one new", false, one("c", 1)),
+		push("one new beside all", true, one("c", 1)),
+		push("some new", false, one("c", 1), one("d", 1)),
+		push("some new beside all", true, one("c", 1), one("d", 1)),
+		push("later", true, later),
+		push("onto a claimed job", false, one("a", 2)),
+		push("onto a claimed job beside all", true, one("b", 2)),
+		push("some, one onto a claimed job", true, one("c", 1), one("b", 2)),
+		push("onto a queued job", true, one("plain", 2)),
+		push("onto a failed job", true, one("failed", 2)),
+		push("onto a large job", true, one("large", 2), one("large", -1)),
+		push("with Meta onto a large job", true, many("large", 21)[20], many("large", 1)[0]),
+		push("a large job", false, many("new", 20)...),
+		push("a large job beside all", true, many("new", 20)...),
+		push("until a job is large", true, many("plain", 20)...),
+	}
+}
+
+func leaseWorks() []redisWork {
+	return []redisWork{
+		{"acquire again", "acquire", true, func(w *worker) error { return w.acquire("test", 1) }},
+		{"acquire anew", "acquire", false, func(w *worker) error { return w.acquire("test", 2) }},
+		{"acquire anew with all", "acquire", true, func(w *worker) error { return w.acquire("test", 2) }},
+		{"renew", "renew", true, func(w *worker) error {
+			_, err := w.store.Renew(w.t.Context(), ports.RenewRequest{Lease: w.lease, TTL: time.Hour})
+			return err
+		}},
+		{"release", "release", true, func(w *worker) error { return w.store.Release(w.t.Context(), w.lease) }},
+	}
+}
+
+func turnWorks() []redisWork {
+	turn := func(name string, rich bool, request func(w *worker) ports.TurnRequest) redisWork {
+		return redisWork{"turn that " + name, "turn", rich, func(w *worker) error { return w.turn(request(w)) }}
+	}
+	both := func(name string, request func(w *worker) ports.TurnRequest) []redisWork {
+		return []redisWork{turn(name, false, request), turn(name+" beside all", true, request)}
+	}
+	settling := func(id string, want int, o core.Outcome) func(w *worker) ports.TurnRequest {
+		return func(w *worker) ports.TurnRequest { return ports.TurnRequest{Want: want, Settle: w.settle(id, o)} }
+	}
+	var all []redisWork
+	all = append(all, both("claims", func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10} })...)
+	all = append(all, both("looks", func(*worker) ports.TurnRequest { return ports.TurnRequest{} })...)
+	all = append(all, both("counts", func(*worker) ports.TurnRequest { return ports.TurnRequest{Stats: &core.Stats{Processed: 1}} })...)
+	for _, o := range []core.Outcome{
+		{Kind: core.Done}, {Kind: core.Untouched}, failure(), {Kind: core.Buried, Error: "bad"}, {Kind: core.Snoozed, Delay: time.Hour},
+	} {
+		all = append(all, both("settles as "+o.Kind.String(), settling("a", 0, o))...)
+		all = append(all, both("settles as "+o.Kind.String()+" and claims", settling("a", 10, o))...)
+	}
+	return append(all,
+		turn("settles what is cancelled", true, settling("b", 10, core.Outcome{Kind: core.Dropped})),
+		turn("settles a part of a job", true, settling("cut", 10, core.Outcome{Kind: core.Done})),
+		turn("buries what is dead", true, settling("dead", 0, core.Outcome{Kind: core.Buried, Error: "bad"})),
+		turn("settles all and claims another", true, func(w *worker) ports.TurnRequest {
+			r := ports.TurnRequest{Want: 1, Settle: w.settle("b", core.Outcome{Kind: core.Done})}
+			for _, id := range []string{"a", "cut", "dead"} {
+				r.Settle = append(r.Settle, w.settle(id, failure())...)
+			}
+			return r
+		}),
+		turn("puts back a part of a job", true, settling("cut", 0, failure())),
+		turn("cuts a job", true, func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10, PerJob: 2} }),
+		redisWork{"turn again", "turn", true, func(w *worker) error { w.number--; return w.turn(ports.TurnRequest{}) }},
+	)
+}
+
+func stepWorks() []redisWork {
+	step := func(name, script string, do func(w *worker) (ports.StepReply, error)) redisWork {
+		return redisWork{name, script, true, func(w *worker) error { _, err := do(w); return err }}
+	}
+	all := []string{"plain", "failed", "large", "a", "cut"}
+	return []redisWork{
+		step("expedite some", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step(all...)) }),
+		step("expedite all", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step()) }),
+		step("bury some", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step(all...)) }),
+		step("bury failed", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step()) }),
+		step("delete some", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step(all...)) }),
+		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step()) }),
+		step("cancel", "cancel", func(w *worker) (ports.StepReply, error) {
+			return w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: []string{"a", "cut"}, Drop: true})
+		}),
+	}
+}
+
+func deadWorks() []redisWork {
+	dead := func(name, script string, do func(w *worker) (ports.StepReply, error)) redisWork {
+		return redisWork{name, script, true, func(w *worker) error { _, err := do(w); return err }}
+	}
+	part := func(w *worker) ports.DeadStep { return w.some("dead", 3, 7) }
+	return []redisWork{
+		dead("revive", "exhume", func(w *worker) (ports.StepReply, error) {
+			return w.store.Revive(w.t.Context(), w.dead("dead", "buried"))
+		}),
+		dead("revive a part", "exhume", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), part(w)) }),
+		dead("purge", "exhume", func(w *worker) (ports.StepReply, error) {
+			return w.store.Purge(w.t.Context(), w.dead("dead", "buried"))
+		}),
+		dead("purge a part", "exhume", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
+		dead("edit", "edit", func(w *worker) (ports.StepReply, error) {
+			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "dead", Old: []byte("p3"), New: []byte("new")})
+		}),
+		dead("edit the last payload", "edit", func(w *worker) (ports.StepReply, error) {
+			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "rest", Old: []byte("p0"), New: []byte("new")})
+		}),
+	}
+}
+
+func readWorks() []redisWork {
+	read := func(name, script string, do func(w *worker) error) redisWork {
+		return redisWork{name, script, true, do}
+	}
+	page := ports.PageRequest{Queue: "orders", Limit: 100, Payloads: 100}
+	all := []redisWork{
+		read("heads", "heads", func(w *worker) error { _, err := w.store.Heads(w.t.Context(), []core.Shard{w.shard}); return err }),
+		read("stats", "stats", func(w *worker) error { _, err := w.store.Stats(w.t.Context(), []string{"orders"}); return err }),
+		read("history", "history", func(w *worker) error {
+			_, err := w.store.History(w.t.Context(), ports.HistoryRequest{Queue: "orders"})
+			return err
+		}),
+		read("claimed", "claimed", func(w *worker) error { _, err := w.store.Claimed(w.t.Context(), page); return err }),
+		read("rights", "rights", func(w *worker) error {
+			_, err := openWorks(w.client).Queues(w.t.Context())
+			return err
+		}),
+	}
+	for _, id := range []string{"large", "dead", "cut", "a", "never"} {
+		all = append(all, read("find "+id, "find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", id); return err }))
+	}
+	for order, name := range map[ports.Order]string{ports.ByTime: "time", ports.ByID: "id", ports.RetriesByTime: "failed by time"} {
+		all = append(all, read("jobs by "+name, "list", func(w *worker) error {
+			_, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: page, Order: order})
+			return err
+		}))
+	}
+	return append(all, read("morgue", "list", func(w *worker) error {
+		_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: page})
+		return err
+	}))
+}

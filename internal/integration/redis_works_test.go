@@ -1,0 +1,194 @@
+package integration_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// redisWork is a call that runs one of the store's scripts, for the tests that
+// hold every script to a rule.
+type redisWork struct {
+	name string
+	// script is the script's file below adapters/redis/lua.
+	script string
+	// rich makes the call in a shard that holds something of every kind; it is
+	// otherwise one with two jobs, of which one is claimed.
+	rich bool
+	// do is the call.
+	do func(*worker) error
+}
+
+// worker is a store with one shard, whose lease it holds.
+type worker struct {
+	t      *testing.T
+	client goredis.UniversalClient
+	store  *redis.Store
+	shard  core.Shard
+	lease  ports.Lease
+	number int64
+	claims map[string]core.Claim
+}
+
+var worksNow = time.UnixMicro(1_700_000_000_000_000)
+
+// openWorks opens a store whose clock stands still.
+func openWorks(client goredis.UniversalClient) *redis.Store {
+	return redis.New(client, redis.Options{Clock: func() time.Time { return worksNow }})
+}
+
+// newWorker declares a queue and fills its shard.
+func newWorker(t *testing.T, client goredis.UniversalClient, rich bool) *worker {
+	t.Helper()
+	w := &worker{
+		t: t, client: client, store: openWorks(client),
+		shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{},
+	}
+	w.must(w.declare("orders"))
+	w.must(w.push(one("a", 1), one("b", 1)))
+	w.must(w.acquire("test", 1))
+	w.must(w.turn(ports.TurnRequest{Want: 1}))
+	if rich {
+		w.fill()
+	}
+	return w
+}
+
+// fill adds a failed job, one that is claimed in part and parked, one of many
+// payloads, dead letters of one payload, of many, and of one that is left of many,
+// a claimed job whose id is dead, a cancel and statistics.
+func (w *worker) fill() {
+	w.t.Helper()
+	w.must(w.push(one("failed", 1), one("buried", 1)))
+	w.must(w.turn(ports.TurnRequest{Want: 3, Stats: &core.Stats{Processed: 1}}))
+	w.must(w.turn(ports.TurnRequest{Settle: w.settle("failed", failure())}))
+	w.must(w.turn(ports.TurnRequest{Settle: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad"})}))
+	w.must(w.push(many("dead", 20)...))
+	w.must(w.bury("dead"))
+	w.must(w.push(many("rest", 20)...))
+	w.must(w.bury("rest"))
+	w.must(w.purge(w.some("rest", 1, 19)))
+	w.must(w.push(many("dead", 21)[20]))
+	w.must(w.turn(ports.TurnRequest{Want: 1}))
+	w.must(w.push(many("cut", 3)...))
+	w.must(w.turn(ports.TurnRequest{Want: 1, PerJob: 1}))
+	w.must(w.push(many("large", 20)...))
+	w.must(w.push(one("a", 2)))
+	w.must(w.push(one("plain", 1)))
+	w.must(w.cancel("b"))
+}
+
+func failure() core.Outcome {
+	return core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour}
+}
+
+// one is an entry with a payload that its score names.
+func one(id string, score float64) core.Entry {
+	return core.Entry{ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "p%v", score), Score: score}}
+}
+
+// many are entries of one id with payloads that have a Meta; more than eight do
+// not fit in a record.
+func many(id string, n int) []core.Entry {
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		entries[i] = one(id, float64(i))
+		entries[i].Meta = []byte("meta")
+	}
+	return entries
+}
+
+func (w *worker) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *worker) declare(queue string) error {
+	_, err := w.store.Declare(w.t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1, IndexIDs: true})
+	return err
+}
+
+func (w *worker) push(entries ...core.Entry) error {
+	_, err := w.store.Push(w.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	return err
+}
+
+func (w *worker) acquire(owner string, attempt int64) error {
+	reply, err := w.store.Acquire(w.t.Context(), ports.AcquireRequest{
+		Shard: w.shard, Shards: 1, Generation: 1, Owner: owner, Attempt: attempt, TTL: time.Minute})
+	w.lease, w.number = ports.Lease{Shard: w.shard, Owner: owner, Token: reply.Token}, 0
+	return err
+}
+
+// turn sends the next turn and keeps what it claims.
+func (w *worker) turn(r ports.TurnRequest) error {
+	r.Lease, r.Number, r.TTL, r.Node = w.lease, w.number+1, time.Minute, "node"
+	reply, err := w.store.Turn(w.t.Context(), r)
+	if err != nil {
+		return err
+	}
+	w.number = reply.Last
+	for _, c := range reply.Claims {
+		w.claims[c.ID] = c
+	}
+	return nil
+}
+
+// settle ends a claimed job.
+func (w *worker) settle(id string, o core.Outcome) []core.Settlement {
+	w.t.Helper()
+	c, ok := w.claims[id]
+	if !ok {
+		w.t.Fatalf("%s is not claimed", id)
+	}
+	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settle(&c, &o, 0)}
+}
+
+func (w *worker) step(ids ...string) ports.JobStep { return ports.JobStep{Shard: w.shard, IDs: ids} }
+
+func (w *worker) bury(ids ...string) error {
+	_, err := w.store.Bury(w.t.Context(), w.step(ids...))
+	return err
+}
+
+func (w *worker) cancel(ids ...string) error {
+	_, err := w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: ids})
+	return err
+}
+
+func (w *worker) purge(s ports.DeadStep) error {
+	_, err := w.store.Purge(w.t.Context(), s)
+	return err
+}
+
+// some are the payloads of a dead id from one number up to another.
+func (w *worker) some(id string, from, to int) ports.DeadStep {
+	ref := ports.DeadRef{ID: id}
+	for i := from; i <= to; i++ {
+		ref.Payloads = append(ref.Payloads, fmt.Appendf(nil, "p%d", i))
+	}
+	return ports.DeadStep{Shard: w.shard, Entries: []ports.DeadRef{ref}}
+}
+
+func (w *worker) dead(ids ...string) ports.DeadStep {
+	s := ports.DeadStep{Shard: w.shard, Entries: []ports.DeadRef{}}
+	for _, id := range ids {
+		s.Entries = append(s.Entries, ports.DeadRef{ID: id})
+	}
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
