@@ -206,8 +206,8 @@ func soon(t *testing.T, ran <-chan string) string {
 	select {
 	case id := <-ran:
 		return id
-	case <-time.After(30 * time.Second):
-		t.Fatal("nothing ran within 30 s")
+	case <-time.After(testservers.Patience):
+		t.Fatalf("nothing ran within %v", testservers.Patience)
 		return ""
 	}
 }

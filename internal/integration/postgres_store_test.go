@@ -208,7 +208,7 @@ func TestPostgresRenewalsFindASlowPush(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.slowPush()
 	shards := []core.Shard{w.turn.Lease.Shard}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(50 * time.Millisecond) {
 		_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.turn.Lease, TTL: w.turn.TTL})
 		w.must(err)
 		reply, err := w.store.Heads(t.Context(), shards)
@@ -250,7 +250,7 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 func TestPostgresTurnsFindASlowPush(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.slowPush()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(50 * time.Millisecond) {
 		if reply := w.next(1); len(reply.Claims) == 1 {
 			w.same("claimed", reply.Claims[0].ID, "slow")
 			return

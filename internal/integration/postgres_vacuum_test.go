@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -21,7 +22,7 @@ const vacuumBatch = 250
 func TestPostgresVacuumsAfterSoManyClaims(t *testing.T) {
 	t.Parallel()
 	w := newVacuumed(t)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(testservers.Patience)
 	for n := 0; w.vacuums("jobs") == 0; n++ {
 		if time.Now().After(deadline) {
 			t.Fatalf("no vacuum after %d claims", n*vacuumBatch)
@@ -39,7 +40,7 @@ func TestPostgresVacuumsWhatWasBusy(t *testing.T) {
 	defer tx.Rollback(context.Background()) // or the pool waits for it
 	_, err = tx.Exec(t.Context(), "LOCK TABLE "+pgx.Identifier{w.schema, "jobs"}.Sanitize()+" IN SHARE UPDATE EXCLUSIVE MODE")
 	w.must(err)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(testservers.Patience)
 	for n := 0; w.vacuums("claimed") == 0; n++ {
 		if time.Now().After(deadline) {
 			t.Fatalf("no vacuum of claimed after %d claims", n*vacuumBatch)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 func (v *viewed) wakeups(ctx context.Context, s *postgres.Store) <-chan core.Shard {
@@ -33,8 +34,8 @@ func (v *viewed) wakes(what string, ch <-chan core.Shard) {
 		if !open {
 			v.t.Fatalf("%s: the channel is closed", what)
 		}
-	case <-time.After(10 * time.Second):
-		v.t.Fatalf("%s: no wake-up within 10 s", what)
+	case <-time.After(testservers.Patience):
+		v.t.Fatalf("%s: no wake-up within %v", what, testservers.Patience)
 	}
 }
 
@@ -52,9 +53,9 @@ func (v *viewed) listening(name string) []int {
 // eventually waits until something holds.
 func (v *viewed) eventually(what string, holds func() bool) {
 	v.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(testservers.Patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			v.t.Fatalf("not within 10 s: %s", what)
+			v.t.Fatalf("not within %v: %s", testservers.Patience, what)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func awaken(t *testing.T, wakeups <-chan core.Shard) core.Shard {
 			t.Fatal("the channel was closed")
 		}
 		return shard
-	case <-time.After(10 * time.Second):
+	case <-time.After(testservers.Patience):
 		t.Fatal("no wake-up came")
 	}
 	return core.Shard{}

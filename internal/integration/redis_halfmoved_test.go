@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/skeinq/skein/internal/testservers"
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // TestRedisHalfMovedSlot runs every script on both servers of a slot that is half

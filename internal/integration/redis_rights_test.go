@@ -83,7 +83,7 @@ func TestRedisThatMayEvictIsRefused(t *testing.T) {
 // replicated, and its tokens grow.
 func TestRedisFailsOver(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()
 	client := testservers.RedisSentinel(t)
 	store := redis.New(client, redis.Options{WaitReplicas: 1})

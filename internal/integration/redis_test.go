@@ -92,7 +92,7 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 // replicatedCluster is a Cluster each of whose masters has a replica.
 func replicatedCluster(t *testing.T) goredis.UniversalClient {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()
 	client := testservers.OwnRedisCluster(t, "--repl-diskless-sync-delay", "0").(*goredis.ClusterClient)
 	for _, master := range client.Options().Addrs {

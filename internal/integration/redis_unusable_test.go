@@ -116,7 +116,7 @@ func (tt *unusableRedis) open(t *testing.T) (admin, client *goredis.Client) {
 // knock gives the error of each kind of call.
 func knock(t *testing.T, store *redis.Store) map[string]error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()
 	shard, errs := core.Shard{Queue: "orders"}, map[string]error{}
 	_, errs["Declare"] = store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 1})

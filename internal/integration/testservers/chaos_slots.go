@@ -74,7 +74,7 @@ func newMover(ctx context.Context, client redis.UniversalClient) (*mover, error)
 // move moves slots until it is told to stop, and never leaves one half moved.
 func (m *mover) move(stop <-chan struct{}, pause time.Duration, keys []string) error {
 	for i := 0; ; i++ {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		began := time.Now()
 		err := m.moveSlot(ctx, keys[i%len(keys)])
 		cancel()
@@ -129,8 +129,8 @@ func (m *mover) moveKeys(ctx context.Context, slot int, from, to master) error {
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		const database, timeout = 0, 5000
-		args := []any{"MIGRATE", host, port, "", strconv.Itoa(database), timeout, "KEYS"}
+		const database = 0
+		args := []any{"MIGRATE", host, port, "", strconv.Itoa(database), Patience.Milliseconds(), "KEYS"}
 		for _, key := range keys {
 			args = append(args, key)
 		}

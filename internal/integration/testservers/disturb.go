@@ -47,7 +47,7 @@ func disturb(t testing.TB, interval time.Duration, cut func(context.Context) (in
 // cutOnce has a context of its own: a test may end on seeing the very first cut, which
 // is counted only when the server has answered.
 func cutOnce(cut func(context.Context) (int64, error)) (int64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	return cut(ctx)
 }

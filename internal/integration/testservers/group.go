@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// patience is how long servers may take to come up, attempts how often they may
-// fail at once.
-const (
-	patience = 30 * time.Second
-	attempts = 3
-)
+// Patience is how long tests wait for what a server or another process must do, and how
+// long servers may take to come up. It is never waited for on a machine where all is
+// well, and long enough for one that has a tenth of its time to spare.
+const Patience = 3 * time.Minute
+
+// attempts is how often the servers of a group may end before they are ready.
+const attempts = 3
 
 // group is servers of one program that are started and ended together.
 type group struct {
@@ -28,7 +29,7 @@ type group struct {
 // form makes a group with that many ports and has it assembled. It tries again
 // if a server ends, since another process may take a port that was free.
 func form(p program, ports int, assemble func(context.Context, *group) error) (*group, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		free, err := freePorts(ports)
@@ -115,7 +116,7 @@ func (g *group) until(ctx context.Context, ask func(context.Context) error) erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not ready after %v: %w", patience, err)
+			return fmt.Errorf("not ready after %v: %w", Patience, err)
 		case <-again.C:
 		}
 	}

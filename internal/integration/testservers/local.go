@@ -17,16 +17,18 @@ func openLocal(p program, _ []int) (machine, error) {
 	return local{p}, nil
 }
 
-// runHere runs a command in an empty directory until it goes or the script's
-// input ends; its first argument is the signal for that. Ctrl-C reaches the shell as well, and what it prints at the end finds
-// no reader: it cleans up all the same.
+// runHere runs a command in an empty directory until the command ends or the script's
+// input does; its first argument is the signal that is sent to the command then. It is
+// sent until the command is gone: a command that the shell has not yet become, such as
+// a server behind initdb, gets it once it is there. Ctrl-C reaches the shell as well,
+// and what it prints at the end finds no reader: it cleans up all the same.
 const runHere = `
 trap '' HUP INT PIPE TERM
 signal=$1 && shift
 dir=$(mktemp -d) && cd "$dir" || exit
 exec 3<&0
 "$@" 3<&- </dev/null & server=$!
-{ read -r _; kill -s "$signal" $server; } <&3 & watch=$!
+{ read -r _; while kill -s "$signal" $server; do sleep 0.1; done; } <&3 >/dev/null 2>&1 & watch=$!
 wait $server
 kill -9 $watch
 cd / && rm -rf "$dir"

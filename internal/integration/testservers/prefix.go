@@ -15,7 +15,7 @@ import (
 func Prefix(t testing.TB, client redis.UniversalClient) string {
 	prefix := "test-" + rand.Text()[:13] + ":"
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		err := eachMaster(ctx, client, func(ctx context.Context, node *redis.Client) error {
 			return deleteBelow(ctx, node, prefix)

@@ -20,7 +20,7 @@ func Schema(t testing.TB, pool *pgxpool.Pool) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if _, err := pool.Exec(ctx, "DROP SCHEMA "+name+" CASCADE"); err != nil {
 			// The test may have stopped its server, which ends with it.

@@ -14,18 +14,15 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// patience is how long a server may take to do what it will do.
-const patience = 30 * time.Second
-
 // until asks again and again until ask agrees.
 func until(t *testing.T, what string, ask func(context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()
 	for !ask(ctx) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", testservers.Patience, what)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -131,7 +128,7 @@ func TestSentinelPromotesTheReplica(t *testing.T) {
 	if err := client.Set(t.Context(), "key", "before", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := client.Do(t.Context(), "WAIT", 1, patience.Milliseconds()).Int(); n != 1 || err != nil {
+	if n, err := client.Do(t.Context(), "WAIT", 1, testservers.Patience.Milliseconds()).Int(); n != 1 || err != nil {
 		t.Fatalf("%d replicas have the write, %v; want 1", n, err)
 	}
 	// The server answers by closing the connection.
