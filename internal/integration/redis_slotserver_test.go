@@ -64,8 +64,13 @@ func (s *slotServer) dump(t *testing.T, slot int) map[string]string {
 // read is what the server has of a slot.
 func (s *slotServer) read(t *testing.T, slot int) contents {
 	t.Helper()
+	return s.readKeys(t, s.keys(t, slot))
+}
+
+func (s *slotServer) readKeys(t *testing.T, keys []string) contents {
+	t.Helper()
 	all := contents{}
-	for _, key := range s.keys(t, slot) {
+	for _, key := range keys {
 		kind, err := s.do(t.Context(), "type", key)
 		must(t, err)
 		command := map[string][]any{

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Makes the record of a queue unless it is there.
 -- KEYS: queues
 -- ARGV: 1 name, 2 shards, 3 index (1 or 0)

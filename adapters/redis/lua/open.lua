@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Makes the record of a shard unless it is there: the second half of Declare.
 -- KEYS: meta
 -- ARGV: 1 the queue's record

@@ -1,0 +1,54 @@
+package integration_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// refusedWhenFull reports whether a full server refuses the work: a script that
+// stores more than it takes away. All others pass, so that servers can start, and
+// handle what is there.
+func (w *redisWork) refusedWhenFull() bool {
+	return w.script == "push" || w.script == "edit" || strings.HasPrefix(w.name, "revive")
+}
+
+// TestRedisFullServer makes every call on a server that is beyond its maxmemory:
+// one whose script is refused is ErrFull and stores nothing, and any other does
+// its work.
+func TestRedisFullServer(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	for _, work := range redisWorks() {
+		t.Run(work.name, func(t *testing.T) {
+			must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
+			must(t, client.FlushAll(t.Context()).Err())
+			w := newWorker(t, client, work.rich)
+			must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+			before := allContents(t, client)
+			err := work.do(w)
+			switch changed := cmp.Diff(before, allContents(t, client)); {
+			case !work.refusedWhenFull() && err != nil:
+				t.Errorf("it gave %v on a full server", err)
+			case work.refusedWhenFull() && !errors.Is(err, ports.ErrFull):
+				t.Errorf("it gave %v on a full server, want %v", err, ports.ErrFull)
+			case work.refusedWhenFull() && changed != "":
+				t.Errorf("it was refused and has changed (-before +after):\n%s", changed)
+			}
+		})
+	}
+}
+
+// allContents are all keys of a server that is no part of a Cluster.
+func allContents(t *testing.T, client *goredis.Client) contents {
+	t.Helper()
+	keys, err := client.Keys(t.Context(), "*").Result()
+	must(t, err)
+	return (&slotServer{client: client}).readKeys(t, keys)
+}
