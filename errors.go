@@ -31,6 +31,11 @@ var (
 	// ErrFull is a store without room: nothing was stored, and handling makes
 	// room.
 	ErrFull = ports.ErrFull
+	// ErrUnusable is a store that answers but can't be used as it is set up, and
+	// that no waiting cures: a wrong password, missing rights, no schema, no such
+	// database, a policy that evicts keys, an invalid prefix. Run returns it if the
+	// store says so when the server starts.
+	ErrUnusable = ports.ErrUnusable
 )
 
 // Causes of a handler's context, from context.Cause, when it ends before the

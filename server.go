@@ -164,8 +164,11 @@ func (s *Server) bind() {
 // It returns at once, with all mistakes in one error, for options that can't be:
 // ErrInvalidOptions, ErrInvalidQueue, core.ErrSplit. It returns
 // ErrShardCountMismatch or ErrQueueMismatch where the store has a queue
-// otherwise. A store that can't be reached does not end it: it waits, says so in
-// the log, and goes on. After a drain it returns nil. A server runs once.
+// otherwise, and ErrUnusable where waiting cures nothing, such as a wrong password,
+// if the store says so when the server starts. A store that can't be reached, or
+// that becomes unusable later, does not end it: it waits, says so in the log at
+// once, each 30 s and when it is over, and goes on. After a drain it returns nil. A
+// server runs once.
 //
 // Run traps no signal; use signal.NotifyContext or the like.
 func (s *Server) Run(ctx context.Context) (err error) {

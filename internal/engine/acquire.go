@@ -48,11 +48,11 @@ func (s *shard) acquire() bool {
 		wait := retry.next()
 		switch held := (*ports.HeldError)(nil); {
 		case err == nil:
-			s.probe.ok()
+			s.acquiring.ok()
 			s.acquired(reply, sent)
 			return true
 		case errors.As(err, &held):
-			s.probe.ok()
+			s.refused()
 			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
 			s.attempt++
 		case errors.Is(err, ports.ErrStaleAttempt):
@@ -60,7 +60,7 @@ func (s *shard) acquire() bool {
 		case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
 			s.redeclare(err)
 		default:
-			s.probe.failed("acquire", err)
+			s.acquiring.failed(err)
 		}
 		if !pause(wait, s.node.stop) {
 			return false
@@ -86,8 +86,13 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 // redeclare is for a store that has lost the queue's record, or whose queue was
 // resharded; the latter needs somebody to restart this node with the new count.
 func (s *shard) redeclare(cause error) {
-	if err := s.node.declare(s.queue); err != nil {
-		s.probe.failed("declare", errors.Join(cause, err))
+	s.acquiring.failed(errors.Join(cause, s.node.declare(s.queue)))
+}
+
+// refused notes that the store answers, and that another node works the shard.
+func (s *shard) refused() {
+	for _, p := range []*probe{&s.acquiring, &s.turning, &s.renewing} {
+		p.ok()
 	}
 }
 

@@ -15,12 +15,12 @@ func (e *Engine) announce(stop <-chan struct{}) {
 	for _, q := range e.cfg.Queues {
 		node.Queues = append(node.Queues, q.Name)
 	}
-	p := probe{health: &e.health}
+	p := e.probe("announce")
 	every(e.cfg.TTL/3, stop, func() {
 		ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
 		defer cancel()
 		if _, err := e.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: e.cfg.TTL}); err != nil {
-			p.failed("announce", err)
+			p.failed(err)
 			return
 		}
 		p.ok()

@@ -13,6 +13,8 @@ import (
 type storeClock struct {
 	start  time.Time
 	offset atomic.Int64
+	// heard is when the last reply came.
+	heard atomic.Int64
 }
 
 func newStoreClock() *storeClock {
@@ -23,7 +25,14 @@ func newStoreClock() *storeClock {
 
 // sync takes a reply's Now, at the moment it came.
 func (c *storeClock) sync(now core.Instant) {
-	c.offset.Store(int64(now) - time.Since(c.start).Microseconds())
+	since := time.Since(c.start)
+	c.offset.Store(int64(now) - since.Microseconds())
+	c.heard.Store(int64(since))
+}
+
+// heardAfter reports whether a reply has come after a time of this process.
+func (c *storeClock) heardAfter(t time.Time) bool {
+	return time.Duration(c.heard.Load()) > t.Sub(c.start)
 }
 
 // time is this process's clock, monotonic and cheaper than time.Now.

@@ -35,6 +35,8 @@ type Engine struct {
 	// stoppedAt is when it was closed, by Run.
 	stoppedAt time.Time
 	pollNow   chan struct{}
+	// pollFailed is when the last poll failed that did; it belongs to that loop.
+	pollFailed time.Time
 	// tickNow says that a shard waits for time to pass.
 	tickNow chan struct{}
 
@@ -52,7 +54,7 @@ func New(store Store, cfg Config) *Engine {
 		log:      cfg.Logger,
 		observer: cfg.Observer,
 		clock:    newStoreClock(),
-		health:   health{log: cfg.Logger},
+		health:   health{log: cfg.Logger, outages: make(map[string]*outage)},
 		stop:     make(chan struct{}),
 		pollNow:  make(chan struct{}, 1),
 		tickNow:  make(chan struct{}, 1),
@@ -64,8 +66,8 @@ func New(store Store, cfg Config) *Engine {
 // leases. It returns once every handler has returned.
 //
 // A store that can't be reached does not end it. It returns an error, having
-// done nothing, if the queues can't be declared as they are or the splitter
-// deals badly.
+// done nothing, if the queues can't be declared as they are, if the store is
+// ports.ErrUnusable, or if the splitter deals badly.
 func (e *Engine) Run(ctx context.Context) error {
 	endCalls := e.begin(ctx)
 	defer endCalls()
@@ -89,6 +91,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) begin(ctx context.Context) (endCalls context.CancelFunc) {
 	e.handlerCtx = context.WithoutCancel(ctx)
 	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
+	e.health.calls = e.storeCtx
 	return endCalls
 }
 
@@ -129,7 +132,7 @@ func (e *Engine) deal() error {
 
 // declareAll declares the queues, however long the store takes to be there.
 func (e *Engine) declareAll(ctx context.Context) error {
-	p := probe{health: &e.health}
+	p := e.probe("declare")
 	var retry backoff
 	for _, q := range e.cfg.Queues {
 		for {
@@ -140,7 +143,7 @@ func (e *Engine) declareAll(ctx context.Context) error {
 			if permanent(err) {
 				return err
 			}
-			p.failed("declare", err)
+			p.failed(err)
 			if !pause(retry.next(), ctx.Done()) {
 				return nil
 			}
@@ -150,9 +153,11 @@ func (e *Engine) declareAll(ctx context.Context) error {
 	return nil
 }
 
+// permanent reports whether waiting can't help. Once the node works, it waits all the
+// same.
 func permanent(err error) bool {
 	return errors.Is(err, ports.ErrShardCountMismatch) || errors.Is(err, ports.ErrQueueMismatch) ||
-		errors.Is(err, core.ErrInvalidQueue)
+		errors.Is(err, core.ErrInvalidQueue) || errors.Is(err, ports.ErrUnusable)
 }
 
 func (e *Engine) declare(q *Queue) error {
@@ -227,6 +232,9 @@ func (e *Engine) drain(turning *sync.WaitGroup) {
 	e.kickAll()
 	turning.Wait()
 }
+
+// probe makes the view of a loop that is for all shards.
+func (e *Engine) probe(doing string) *probe { return &probe{health: &e.health, doing: doing} }
 
 func (e *Engine) stopping() bool {
 	select {

@@ -1,39 +1,115 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
+	"regexp"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// health says once that the store can't be reached and once that it is back,
-// however many loops notice.
+// health logs when the store fails: one line for each kind of loop and each cause,
+// however many loops notice, again each reminder while it lasts, and one line when
+// the last loop of the kind gets an answer.
 type health struct {
-	log     *slog.Logger
-	failing atomic.Int32
+	log *slog.Logger
+	// calls is the context of the node's calls: once it has ended, errors mean
+	// nothing.
+	calls context.Context
+
+	mu      sync.Mutex
+	outages map[string]*outage // by what the loops do
 }
 
-// probe is one loop's view; it belongs to a single goroutine.
+// outage is that of one kind of loop.
+type outage struct {
+	began   time.Time
+	failing int                  // how many loops
+	logged  map[string]time.Time // when each cause was logged last
+}
+
+const (
+	// reminder is how often the log repeats what lasts.
+	reminder = 30 * time.Second
+	// mostCauses bounds the lines of an outage whose error texts never repeat.
+	mostCauses = 8
+)
+
+// probe is one loop's view of the store. It is safe for concurrent use.
 type probe struct {
 	health *health
-	down   bool
+	doing  string
+	shard  string // "" for a loop that is for all
+	down   atomic.Bool
 }
 
-func (p *probe) failed(doing string, err error) {
-	if p.down {
+// digits tell errors of one cause apart: ports, shards, durations.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+func (p *probe) failed(err error) {
+	h := p.health
+	if h.calls.Err() != nil {
 		return
 	}
-	p.down = true
-	if p.health.failing.Add(1) == 1 {
-		p.health.log.Warn("skein: the store fails; retrying until it answers", "doing", doing, "error", err)
+	h.mu.Lock()
+	o := h.outages[p.doing]
+	if o == nil {
+		o = &outage{began: time.Now(), logged: make(map[string]time.Time)}
+		h.outages[p.doing] = o
 	}
+	if p.down.CompareAndSwap(false, true) {
+		o.failing++
+	}
+	cause, failing, lasted := digits.ReplaceAllString(err.Error(), "#"), o.failing, o.lasted()
+	due := o.due(cause)
+	h.mu.Unlock()
+	if due {
+		h.log.Warn("skein: the store fails; retrying until it answers", p.about("error", err, "loops", failing, "for", lasted)...)
+	}
+}
+
+func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.Millisecond) }
+
+// due reports whether to log a cause now, and notes that it is.
+func (o *outage) due(cause string) bool {
+	if _, known := o.logged[cause]; !known && len(o.logged) >= mostCauses {
+		cause = "" // one for all the others
+	}
+	last, known := o.logged[cause]
+	if known && time.Since(last) < reminder {
+		return false
+	}
+	o.logged[cause] = time.Now()
+	return true
 }
 
 func (p *probe) ok() {
-	if !p.down {
+	if !p.down.Load() {
 		return
 	}
-	p.down = false
-	if p.health.failing.Add(-1) == 0 {
-		p.health.log.Info("skein: the store answers again")
+	h := p.health
+	h.mu.Lock()
+	if !p.down.CompareAndSwap(true, false) {
+		h.mu.Unlock()
+		return
 	}
+	o := h.outages[p.doing]
+	o.failing--
+	over := o.failing == 0
+	if over {
+		delete(h.outages, p.doing)
+	}
+	h.mu.Unlock()
+	if over {
+		h.log.Info("skein: the store answers again", p.about("for", o.lasted())...)
+	}
+}
+
+func (p *probe) about(more ...any) []any {
+	about := []any{"doing", p.doing}
+	if p.shard != "" {
+		about = append(about, "shard", p.shard)
+	}
+	return append(about, more...)
 }

@@ -81,6 +81,7 @@ func (s *shard) renew(token int64) {
 	})
 	switch {
 	case err == nil:
+		s.renewing.ok()
 		s.node.clock.sync(reply.Now)
 		s.mu.Lock()
 		if s.lease.held && s.lease.token == token {
@@ -88,8 +89,9 @@ func (s *shard) renew(token int64) {
 		}
 		s.mu.Unlock()
 	case final(err):
+		s.renewing.ok()
 		s.drop(token, err)
 	default:
-		s.node.log.Debug("skein: renewal failed", "shard", s.id.String(), "error", err)
+		s.renewing.failed(err)
 	}
 }

@@ -39,12 +39,6 @@ func TestAStoreThatFailsForAMinuteStopsNothingForLonger(t *testing.T) {
 				}
 				w.sleep(time.Minute)
 				w.wantCounts(0, 0, jobs, 0)
-				if got := n.log.count("the store fails"); got != 1 {
-					w.Errorf("the log says %d times that the store fails, want once", got)
-				}
-				if got := n.log.count("the store answers again"); got != 1 {
-					w.Errorf("the log says %d times that the store is back, want once", got)
-				}
 			})
 		})
 	}
@@ -149,8 +143,8 @@ func TestAServerWaitsForAStoreThatIsAbsentWhenItStarts(t *testing.T) {
 		n.link.set(up)
 		w.sleep(2 * time.Second)
 		a.wantRuns("job", 1)
-		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 1 || back != 1 {
-			w.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
+		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 20 || back != 1 {
+			w.Errorf("the log says %d times that the store fails and %d that it is back, want 20 in 10 minutes, and once", fails, back)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 // pollAll polls each interval, and when asked to, until stop is closed.
 func (e *Engine) pollAll(stop <-chan struct{}) {
-	p := probe{health: &e.health}
+	p := e.probe("poll")
 	ticker := time.NewTicker(e.cfg.PollInterval)
 	defer ticker.Stop()
 	for {
@@ -19,7 +19,7 @@ func (e *Engine) pollAll(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		e.poll(&p)
+		e.poll(p)
 	}
 }
 
@@ -35,15 +35,18 @@ func (e *Engine) poll(p *probe) {
 			ids = append(ids, s.id)
 		}
 	}
-	if len(ids) == 0 { // others tell how the store is
-		p.ok()
+	if len(ids) == 0 { // the store's answers to others are as good
+		if e.clock.heardAfter(e.pollFailed) {
+			p.ok()
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
 	defer cancel()
 	reply, err := e.store.Heads(ctx, ids)
 	if err != nil {
-		p.failed("poll", err)
+		e.pollFailed = time.Now()
+		p.failed(err)
 		return
 	}
 	p.ok()

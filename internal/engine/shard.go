@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -24,14 +25,17 @@ type shard struct {
 	// head is when the next job is due as the lane sees it, or noHead.
 	head atomic.Int64
 
-	// attempt, probe and refusals, the waits after refused turns, belong to the
-	// turn loop alone.
+	// attempt and refusals, the waits after refused turns, belong to the turn loop
+	// alone.
 	attempt  int64
-	probe    probe
 	refusals backoff
 
-	mu      sync.Mutex
-	lease   lease
+	acquiring, turning, renewing probe
+
+	mu    sync.Mutex
+	lease lease
+	// lostAt is when the log last said that the lease was lost.
+	lostAt  time.Time
 	turns   turns
 	buffer  buffer
 	running *Batch
@@ -72,7 +76,9 @@ const noHead = math.MaxInt64
 
 func newShard(node *Engine, id core.Shard, queue *Queue, l *lane) *shard {
 	s := &shard{node: node, id: id, queue: queue, lane: l, kick: make(chan struct{}, 1)}
-	s.probe.health = &node.health
+	for p, doing := range map[*probe]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
+		p.health, p.doing, p.shard = &node.health, doing, id.String()
+	}
 	s.doubts.longest = min(longestRetry, node.cfg.PollInterval)
 	s.head.Store(noHead)
 	return s
@@ -175,13 +181,19 @@ func (s *shard) drop(token int64, cause error) {
 		return
 	}
 	s.forget(cause)
+	level := slog.LevelWarn
+	if now := time.Now(); now.Sub(s.lostAt) < reminder { // a store that grants leases and breaks them
+		level = slog.LevelDebug
+	} else {
+		s.lostAt = now
+	}
 	running := s.running
 	s.mu.Unlock()
 	if running != nil {
 		running.interrupt(ports.ErrLeaseLost)
 	}
 	signal(s.kick)
-	s.node.log.Warn("skein: lease lost", "shard", s.id.String(), "token", token, "error", cause)
+	s.node.log.Log(context.Background(), level, "skein: lease lost", "shard", s.id.String(), "token", token, "error", cause)
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -102,18 +103,24 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	}
 	switch {
 	case err == nil:
-		s.probe.ok()
+		s.turning.ok()
 		s.refusals.reset()
 		s.node.clock.sync(reply.Now)
 		s.node.trips.observe(received.Sub(sent))
 		s.apply(&request, &reply, sent, received)
 		return nil
 	case final(err):
+		s.turning.ok() // it answers
 		s.drop(request.Lease.Token, err)
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
-	s.probe.failed("turn", err)
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		s.turning.failed(err)
+	case errors.Is(cause, errTurnHangs):
+		s.turning.failed(fmt.Errorf("%w: %w", cause, err))
+	} // else the lease was dropped, which is logged
 	s.turnFailed(request.Lease.Token)
 	return err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -15,17 +16,25 @@ func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
 	for i, s := range e.shards {
 		ids[i], byID[s.id] = s.id, s
 	}
+	p := e.probe("listen for wake-ups")
 	var retry backoff
 	for ctx.Err() == nil {
+		began := time.Now()
 		wakeups, err := n.Wakeups(ctx, ids)
-		if err == nil {
-			retry.reset()
+		switch {
+		case err == nil:
+			p.ok()
 			signal(e.pollNow)
 			for id := range wakeups {
 				if s := byID[id]; s != nil {
 					s.wakeUp()
 				}
 			}
+		case ctx.Err() == nil:
+			p.failed(err)
+		}
+		if time.Since(began) > longestRetry { // it has listened for a while
+			retry.reset()
 		}
 		pause(retry.next(), ctx.Done())
 	}
