@@ -39,8 +39,13 @@
 // The error that a handler returns is its job's outcome: nil is done, any other
 // is retried with backoff, and a panic is an error. Bury, Snooze and RetryIn make
 // other outcomes. When the retries are used up the first payload goes to the
-// morgue, and the others go on. JobHandler shows a job's scores and retries and
-// settles payloads by themselves; BatchHandler takes many ids in one call.
+// morgue, and the others go on.
+//
+// Each takes payload by payload instead, so that after a failure none before it is
+// run again, and the first one left, which goes to the morgue, is the one that
+// failed. It is the handler for whoever would write a loop over the payloads.
+// JobHandler shows a job's scores and retries and settles payloads by themselves;
+// BatchHandler takes many ids in one call.
 //
 // Handlers run at least once: after a crash, jobs whose end the store has not
 // heard of run again. A process that was paused past its lease can overlap with

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"time"
 
 	"github.com/skeinq/skein"
@@ -30,6 +31,41 @@ func ExampleQueue_Handler() {
 	}
 	// Output:
 	// order-42 [placed paid shipped]
+}
+
+// Each takes payload by payload: what is done is not run again, and the one that
+// fails too often goes to the morgue, without the others.
+func ExampleQueue_Each() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{
+		MaxRetries: 1, Backoff: func(int) time.Duration { return 0 },
+	})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	for _, event := range []string{"placed", "nonsense", "paid"} {
+		if err := orders.Push(ctx, client, "order-42", event); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	handler := orders.Each(func(_ context.Context, id, event string) error {
+		fmt.Println(id, event)
+		if event == "nonsense" {
+			return errors.New("not an event")
+		}
+		return nil
+	})
+	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for letter, err := range skein.NewInspector(store, skein.InspectorOptions{}).Morgue(ctx, "orders", skein.ListOptions{Payloads: 1}) {
+		fmt.Printf("in the morgue: %s, %s, %v\n", letter.Payloads[0].Data, letter.LastError, err)
+	}
+	// Output:
+	// order-42 placed
+	// order-42 nonsense
+	// order-42 nonsense
+	// order-42 paid
+	// in the morgue: "nonsense", not an event, <nil>
 }
 
 // Payloads can be settled by themselves: what remains when the handler returns

@@ -13,7 +13,7 @@ import (
 var ErrTimeout = errors.New("handler timeout")
 
 // Handler is a queue together with the function that works it: what NewServer
-// takes. Queue.Handler, JobHandler and BatchHandler make one.
+// takes. Queue.Each, Handler, JobHandler and BatchHandler make one.
 type Handler struct {
 	name  string
 	err   error
@@ -30,7 +30,8 @@ type runBatch func(ctx context.Context, b *engine.Batch) error
 //
 // The error that f returns is the job's outcome. nil is done. Any other fails it,
 // as a panic does: it is retried with backoff, and after MaxRetries its first
-// payload goes to the morgue. Bury, Snooze and RetryIn make other outcomes.
+// payload goes to the morgue, whichever one f failed for: a loop over payloads
+// should be an Each. Bury, Snooze and RetryIn make other outcomes.
 // Payloads pushed meanwhile for the id wait until f has returned. After a crash f
 // may be called again with the same payloads, so it should be able to repeat its
 // effects.
@@ -40,7 +41,7 @@ type runBatch func(ctx context.Context, b *engine.Batch) error
 // so it should heed the context. Fence gives the token for writes that must not
 // come late.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
-	return q.eachJob(func(ctx context.Context, c call) error {
+	return q.eachJob(q.timed, func(ctx context.Context, c call) error {
 		payloads, err := q.payloads(c.batch, c.job)
 		if len(payloads) == 0 {
 			return err
@@ -56,7 +57,7 @@ func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) 
 // said before. If f returns nil, what job.Settle said last is the outcome, and
 // done if it was not called. That is so for any BatchSize.
 func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
-	return q.eachJob(func(ctx context.Context, c call) error {
+	return q.eachJob(q.timed, func(ctx context.Context, c call) error {
 		job, err := q.job(c.batch, c.job)
 		if len(job.Payloads) == 0 {
 			return err
@@ -72,7 +73,7 @@ func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Ha
 // all: those that were not cancelled go back untouched if f returns the context's
 // error.
 func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) error) Handler {
-	run := q.guarded(func(ctx context.Context, c call) error {
+	run := q.timed(func(ctx context.Context, c call) error {
 		b := c.batch
 		batch := &Batch[T]{batch: b, jobs: make([]*Job[T], 0, len(b.Claims))}
 		for i := range b.Claims {
@@ -94,9 +95,9 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 }
 
 // eachJob is a handler that runs the jobs of a batch one after another, each in a
-// call of its own.
-func (q *Queue[T]) eachJob(run runCall) Handler {
-	return q.handler(q.guarded(run), func(run runCall) runBatch {
+// call of its own that guard protects.
+func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
+	return q.handler(guard(run), func(run runCall) runBatch {
 		return func(ctx context.Context, b *engine.Batch) error {
 			defer b.End()
 			for i := range b.Claims {
@@ -120,15 +121,23 @@ func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
 	}
 }
 
-// guarded calls run under the queue's Timeout, and returns a panic as an error.
-func (q *Queue[T]) guarded(run runCall) runCall {
+// guarded calls run and returns a panic as an error.
+func guarded(run runCall) runCall {
 	return func(ctx context.Context, c call) error {
-		if q.options.Timeout != 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
-			defer cancel()
-		}
 		return engine.Guard(func() error { return run(ctx, c) })
+	}
+}
+
+// timed is guarded under the queue's Timeout.
+func (q *Queue[T]) timed(run runCall) runCall {
+	run = guarded(run)
+	if q.options.Timeout == 0 {
+		return run
+	}
+	return func(ctx context.Context, c call) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
+		defer cancel()
+		return run(ctx, c)
 	}
 }
 

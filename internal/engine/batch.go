@@ -42,8 +42,13 @@ type Batch struct {
 	// waits are the backoffs of jobs that have failed.
 	waits map[int]time.Duration
 
+	runs []jobRun // of jobs that run one after another
+	// byPayload says that a handler runs that settles payload by payload.
+	byPayload bool
+
 	firstCtx     runContext
 	firstOutcome [1]core.Outcome
+	firstRun     [1]jobRun
 }
 
 // wholeBatch is the current job of a handler that takes all at once.
@@ -74,31 +79,6 @@ func (b *Batch) LastError(i int) string {
 	return ""
 }
 
-// Begin gives the context of job i, for handlers that run one job after another:
-// from now on cancelling job i, and no other, ends it. The handler passes the
-// context that it was called with. It is not ok if job i must not start, since it
-// was cancelled or the batch is; it goes back untouched.
-func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil, false
-	}
-	b.current = i
-	if _, cancelled := b.dropped[i]; cancelled || b.stopped {
-		b.outcomes[i].Kind = core.Untouched
-		return nil, false
-	}
-	ended := b.ctx.ended() != nil
-	if !ended && b.ctx == &b.firstCtx {
-		return ctx, true
-	}
-	if ended { // with an earlier job of the batch, which was cancelled
-		b.ctx = &runContext{parent: context.WithoutCancel(ctx), batch: b}
-	}
-	return b.ctx, true
-}
-
 // Settle gives job i the outcome that an error means, nil being done. An error
 // that only says that the engine interrupted the handler puts it back untouched.
 func (b *Batch) Settle(i int, err error) {
@@ -106,17 +86,6 @@ func (b *Batch) Settle(i int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.set(i, o)
-}
-
-// Return gives job i the outcome that its handler's return means: an error comes
-// before what Settle said, and nil after it.
-func (b *Batch) Return(i int, err error) {
-	o := b.outcomeOf(err)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err != nil || b.outcomes[i].Kind == core.Undecided {
-		b.set(i, o)
-	}
 }
 
 // MarkDone marks one payload of job i as done by itself.
@@ -209,13 +178,6 @@ func (b *Batch) interrupt(cause error) {
 	b.ctx.end(cause)
 }
 
-// End ends what Begin began: from now on the handler speaks for the whole batch.
-func (b *Batch) End() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.current = wholeBatch
-}
-
 // close ends the batch after its handler returned: jobs without an outcome get
 // that of the handler's error, and what an operator has cancelled ends as the
 // operator chose. From then on the outcomes don't change.
@@ -224,6 +186,7 @@ func (b *Batch) close(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ctx.end(context.Canceled)
+	b.endRun(b.now())
 	for i := range b.outcomes {
 		if b.outcomes[i].Kind == core.Undecided {
 			b.set(i, o)

@@ -84,8 +84,12 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		if b == nil {
 			return jobs, nil
 		}
-		jobs += len(b.Claims)
 		s.lane.execute(s, b)
+		for i := range b.Claims {
+			if _, ran := b.run(i, 0); ran {
+				jobs++
+			}
+		}
 	}
 	return jobs, nil
 }

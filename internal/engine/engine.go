@@ -28,6 +28,8 @@ type Engine struct {
 
 	// handlerCtx carries the values of Run's context but not its end.
 	handlerCtx context.Context
+	// asked is Run's context: once it has ended the node starts nothing more.
+	asked context.Context
 	// storeCtx is that of all calls until the node has drained.
 	storeCtx context.Context
 	// stop is closed when the node is to stop.
@@ -89,7 +91,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // begin makes the contexts of handlers and of calls, and gives the end of the
 // latter.
 func (e *Engine) begin(ctx context.Context) (endCalls context.CancelFunc) {
-	e.handlerCtx = context.WithoutCancel(ctx)
+	e.asked, e.handlerCtx = ctx, context.WithoutCancel(ctx)
 	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
 	e.health.calls = e.storeCtx
 	return endCalls

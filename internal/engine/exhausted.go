@@ -28,6 +28,16 @@ func (s *shard) buried(c *core.Claim, position int, text string) *Exhausted {
 	return &Exhausted{Shard: s.id, ID: c.ID, Payload: c.Payloads[position], Error: text}
 }
 
+// buriedByRecovery is what follows the settlement of a job that has lost its owner too
+// often.
+func (s *shard) buriedByRecovery(c *core.Claim, settled *core.Settlement) sequel {
+	end := ending{failed: true}
+	if s.node.cfg.Exhausted != nil {
+		end.exhausted = s.buried(c, 0, settled.BuryError)
+	}
+	return sequel{id: c.ID, mark: c.Mark, uncounted: true, carried: end}
+}
+
 // bid calls the hook beside the work; what goes wrong in it is logged.
 func (e *Engine) bid(farewells []*Exhausted) {
 	if len(farewells) == 0 {

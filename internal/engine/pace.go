@@ -62,11 +62,16 @@ type statsBuffer struct {
 	sent    time.Time
 }
 
-func (b *statsBuffer) observe(batch *Batch, started core.Instant, took time.Duration, settled []core.Settlement) {
+// observe takes a closed batch that took so long: of each job how long it waited and
+// how long it ran by itself.
+func (b *statsBuffer) observe(batch *Batch, took time.Duration, settled []core.Settlement) {
 	b.any = true
+	clock := batch.shard.node.clock
 	for i := range batch.Claims {
-		b.pending.Wait.Observe(max(0, started.Sub(batch.Claims[i].PerformAt)))
-		b.pending.Run.Observe(took)
+		if run, began := batch.run(i, took); began {
+			b.pending.Wait.Observe(max(0, clock.at(run.began).Sub(batch.Claims[i].PerformAt)))
+			b.pending.Run.Observe(run.took)
+		}
 		if _, later := batch.transacted[i]; !later {
 			b.count(settled[i].Processed, settled[i].Failed)
 		}

@@ -58,10 +58,8 @@ func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
 			s.returnUnstarted(orphans[i:i+1], core.Untouched)
 		default:
 			settled := s.queue.Policy.Recover(c)
-			if settled.Failed && s.node.cfg.Exhausted != nil {
-				s.sequels = append(s.sequels, sequel{
-					id: c.ID, mark: c.Mark, carried: ending{exhausted: s.buried(c, 0, settled.BuryError)},
-				})
+			if settled.Failed {
+				s.sequels = append(s.sequels, s.buriedByRecovery(c, &settled))
 			}
 			s.finished = append(s.finished, settled)
 		}

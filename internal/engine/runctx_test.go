@@ -18,7 +18,8 @@ type (
 // testBatch is a batch of n jobs under lease token 7, whose node was started with
 // a value in its context.
 func testBatch(n int) *Batch {
-	node := &Engine{handlerCtx: context.WithValue(context.Background(), valueKey{}, "value")}
+	node := &Engine{clock: newStoreClock()}
+	node.begin(context.WithValue(context.Background(), valueKey{}, "value"))
 	s := &shard{node: node, queue: &Queue{}, lease: lease{held: true, token: 7}}
 	return newBatch(s, make([]core.Claim, n), time.Now())
 }
@@ -196,7 +197,8 @@ func TestAfterACancelTheNextJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 }
 
 func TestABatchOfOneJobCostsOneAllocation(t *testing.T) {
-	node := &Engine{handlerCtx: context.Background()}
+	node := &Engine{clock: newStoreClock()}
+	node.begin(context.Background())
 	s := &shard{node: node, queue: &Queue{}}
 	claims, now := make([]core.Claim, 1), time.Now()
 	var b *Batch

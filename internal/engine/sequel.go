@@ -12,6 +12,8 @@ import (
 type sequel struct {
 	id   string
 	mark core.Mark
+	// uncounted says that the statistics don't have the job's end yet.
+	uncounted bool
 	// carried follows if the settlement was carried out.
 	carried ending
 	// transacted says that the handler settled the job in a transaction. If that
@@ -40,7 +42,7 @@ func (b *Batch) sequels(settled []core.Settlement) []sequel {
 		c := &b.Claims[i]
 		q := sequel{id: c.ID, mark: c.Mark, carried: b.shard.ending(c, &b.outcomes[i], &settled[i])}
 		if t, ok := b.transacted[i]; ok {
-			q.transacted, q.committed = true, b.shard.ending(c, &t.outcome, &t.settled)
+			q.transacted, q.uncounted, q.committed = true, true, b.shard.ending(c, &t.outcome, &t.settled)
 		} else if q.carried.exhausted == nil {
 			continue
 		}
@@ -73,7 +75,7 @@ func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (farewe
 		case q.transacted:
 			end = q.committed
 		}
-		if q.transacted {
+		if q.uncounted {
 			s.stats.count(end.processed, end.failed)
 		}
 		if end.exhausted != nil {

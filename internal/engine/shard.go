@@ -152,7 +152,6 @@ func (s *shard) take(now time.Time) *Batch {
 // finish takes over a batch whose handler has returned. What ran under a lease
 // that is gone is not sent: the next owner recovers it.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
-	wait := s.node.clock.at(b.started)
 	sequels := b.sequels(settled)
 	s.mu.Lock()
 	s.running = nil
@@ -161,7 +160,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 		s.finished = append(s.finished, settled...)
 		s.sequels = append(s.sequels, sequels...)
 		s.pace.observe(took, len(b.Claims))
-		s.stats.observe(b, wait, took, settled)
+		s.stats.observe(b, took, settled)
 	}
 	s.publish()
 	s.mu.Unlock()

@@ -16,6 +16,7 @@ var ErrNotCommitted = errors.New("the handler returned without having committed 
 
 var (
 	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the one that the handler was given")
+	errByPayload = errors.New("settle in a transaction: it settles the whole job, and Each takes payload by payload; use Handler or JobHandler")
 	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )
 
@@ -50,7 +51,10 @@ type transacted struct {
 // transact notes how jobs end if the transaction commits, those without an
 // outcome being done, and gives their settlements.
 func (b *Batch) transact() ([]core.Settlement, error) {
-	first, outcomes := b.transacting()
+	first, outcomes, err := b.transacting()
+	if err != nil {
+		return nil, err
+	}
 	settle := make([]core.Settlement, len(outcomes))
 	for i := range outcomes {
 		settle[i] = b.settlement(first+i, outcomes[i])
@@ -70,11 +74,14 @@ func (b *Batch) transact() ([]core.Settlement, error) {
 }
 
 // transacting gives the outcomes of the job that has begun, or of the whole batch.
-func (b *Batch) transacting() (first int, outcomes []core.Outcome) {
+func (b *Batch) transacting() (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return 0, nil
+	switch {
+	case b.closed:
+		return 0, nil, errTooLate
+	case b.byPayload:
+		return 0, nil, errByPayload
 	}
 	end := b.current + 1
 	if first = b.current; first == wholeBatch {
@@ -88,7 +95,7 @@ func (b *Batch) transacting() (first int, outcomes []core.Outcome) {
 		}
 		outcomes = append(outcomes, o)
 	}
-	return first, outcomes
+	return first, outcomes, nil
 }
 
 // doubt makes the outcomes of a closed batch those of jobs whose transaction has

@@ -1,0 +1,253 @@
+package skein_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/ports"
+)
+
+// script says what Each's function returns for a payload, by execution of the job.
+type script func(execution, payload int) error
+
+// eachRun runs a script on payloads 1 to 4 of one job, once for each execution, and
+// returns what was called.
+func eachRun(t *testing.T, store *memory.Store, options skein.QueueOptions[int], executions int, f script) (calls []string) {
+	t.Helper()
+	if options.Backoff == nil {
+		options.Backoff = func(int) time.Duration { return time.Hour }
+	}
+	q := skein.NewQueue("q", options)
+	for payload := 1; payload <= 4; payload++ {
+		push(t, store, q, "a", payload)
+	}
+	execution := 0
+	count := mapping(func(_ *skein.RawBatch, err error) error {
+		execution++
+		return err
+	})
+	h := q.Each(func(_ context.Context, id string, payload int) error {
+		calls = append(calls, fmt.Sprintf("%s%d/%d", id, payload, execution))
+		return f(execution, payload)
+	})
+	for range executions {
+		time.Sleep(time.Hour)
+		runDue(t, store, skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{count}}, h)
+	}
+	return calls
+}
+
+func TestEachMarksItsPayloadsAsItGoes(t *testing.T) {
+	// on is an outcome of payload 3 in the first execution.
+	on := func(err error) script {
+		return func(execution, payload int) error {
+			if execution == 0 && payload == 3 {
+				return err
+			}
+			return nil
+		}
+	}
+	cases := []struct {
+		name       string
+		options    skein.QueueOptions[int]
+		executions int
+		script     script
+		calls      string
+		fate       string
+		processed  int64
+		failed     int64
+	}{
+		{"all are done", skein.QueueOptions[int]{}, 1, on(nil), "a1/0 a2/0 a3/0 a4/0", "", 1, 0},
+		{"an error ends the execution", skein.QueueOptions[int]{}, 1, on(errBoom),
+			"a1/0 a2/0 a3/0", `queued [3 4], retry 0, in 1h0m0s, error "boom"`, 0, 1},
+		{"a retry begins with the payload that failed", skein.QueueOptions[int]{}, 2, on(errBoom),
+			"a1/0 a2/0 a3/0 a3/1 a4/1", "", 1, 1},
+		{"the morgue takes the payload that failed", skein.QueueOptions[int]{MaxRetries: skein.NoRetries}, 1, on(errBoom),
+			"a1/0 a2/0 a3/0 a4/1", `dead [3], error "boom"`, 1, 1},
+		{"and after retries too", skein.QueueOptions[int]{MaxRetries: 1}, 2,
+			func(_, payload int) error {
+				if payload == 3 {
+					return errBoom
+				}
+				return nil
+			},
+			"a1/0 a2/0 a3/0 a3/1 a4/2", `dead [3], error "boom"`, 1, 2},
+		{"bury is for its payload alone", skein.QueueOptions[int]{}, 1, on(skein.Bury(errBoom)),
+			"a1/0 a2/0 a3/0 a4/0", `dead [3], error "boom"`, 1, 1},
+		{"bury, wrapped", skein.QueueOptions[int]{}, 1, on(fmt.Errorf("indexing: %w", skein.Bury(errBoom))),
+			"a1/0 a2/0 a3/0 a4/0", `dead [3], error "indexing: bury: boom"`, 1, 1},
+		{"all are buried", skein.QueueOptions[int]{}, 1, func(int, int) error { return skein.Bury(errBoom) },
+			"a1/0 a2/0 a3/0 a4/0", `dead [1 2 3 4], error "boom"`, 0, 1},
+		{"snooze puts back what is left", skein.QueueOptions[int]{}, 1, on(skein.Snooze(2 * time.Hour)),
+			"a1/0 a2/0 a3/0", `queued [3 4], retry -1, in 2h0m0s, error ""`, 0, 0},
+		{"retry in puts back what is left", skein.QueueOptions[int]{}, 1, on(skein.RetryIn(2*time.Hour, errBoom)),
+			"a1/0 a2/0 a3/0", `queued [3 4], retry 0, in 2h0m0s, error "boom"`, 0, 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				calls := eachRun(t, store, c.options, c.executions, c.script)
+				equal(t, "calls", strings.Join(calls, " "), c.calls)
+				equal(t, "fate", fate(t, store, "q", "a"), c.fate)
+				got := counts(t, store, "q")
+				equal(t, "processed, failed", []int64{got.Processed, got.Failed}, []int64{c.processed, c.failed})
+			})
+		})
+	}
+}
+
+func TestAPanicInEachBlamesItsPayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		eachRun(t, store, skein.QueueOptions[int]{MaxRetries: skein.NoRetries}, 1, func(_, payload int) error {
+			if payload == 2 {
+				panic("boom")
+			}
+			return nil
+		})
+		if got := fate(t, store, "q", "a"); !strings.HasPrefix(got, `dead [2], error "panic: boom`) {
+			t.Errorf("fate %s, want payload 2 dead with its panic", got)
+		}
+	})
+}
+
+func TestEachBuriesWhatItsCodecRefuses(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: bracketed{}})
+	for _, payload := range []string{"good 1", "bad", "good 2"} {
+		push(t, store, q, "a", payload)
+	}
+	var calls []string
+	runDue(t, store, skein.ServerOptions{}, q.Each(func(_ context.Context, _, payload string) error {
+		calls = append(calls, payload)
+		return nil
+	}))
+	equal(t, "calls", calls, []string{"good 1", "good 2"})
+	equal(t, "fate", fate(t, store, "q", "a"), `dead [<bad>], error "decode payload: it is bad"`)
+}
+
+// The Timeout of a queue is for each payload: three of 40 s are no failure with one of
+// a minute, and the one that takes longer is the one that fails.
+func TestTheTimeoutOfEachIsForAPayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		q := skein.NewQueue("q", skein.QueueOptions[int]{Timeout: time.Minute, Backoff: func(int) time.Duration { return time.Hour }})
+		for payload := 1; payload <= 4; payload++ {
+			push(t, store, q, "a", payload)
+		}
+		runDue(t, store, skein.ServerOptions{}, q.Each(func(ctx context.Context, _ string, payload int) error {
+			took := 40 * time.Second
+			if payload == 4 {
+				took = time.Hour
+			}
+			select {
+			case <-time.After(took):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}))
+		equal(t, "fate", fate(t, store, "q", "a"), `queued [4], retry 0, in 1h0m0s, error "handler timeout"`)
+	})
+}
+
+// Whatever ends an execution between payloads, none is started after it, what is done
+// stays so, and the rest goes back as it was.
+func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
+	cases := []struct {
+		name string
+		end  func(t *testing.T, store *memory.Store, stop func())
+		want string
+	}{
+		{"the server stops", func(_ *testing.T, _ *memory.Store, stop func()) { stop() }, "queued [3 4], retry -1,"},
+		{"the job is cancelled and put back", func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, false) },
+			"queued [3 4], retry -1,"},
+		{"the job is cancelled and dropped", func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, true) }, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				q := skein.NewQueue("q", skein.QueueOptions[int]{Shards: 1})
+				for payload := 1; payload <= 4; payload++ {
+					push(t, store, q, "a", payload, skein.At(time.Now()))
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var calls []int
+				h := q.Each(func(_ context.Context, _ string, payload int) error {
+					calls = append(calls, payload)
+					if payload == 2 {
+						c.end(t, store, stop)
+						time.Sleep(time.Minute) // it ends as it wishes
+					}
+					return nil
+				})
+				done := make(chan error)
+				s := skein.NewServer(store, skein.ServerOptions{Lanes: 1, ShutdownTimeout: time.Hour, Logger: quiet}, h)
+				go func() { done <- s.Run(ctx) }()
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				equal(t, "calls", calls, []int{1, 2})
+				if got := fate(t, store, "q", "a"); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+					t.Errorf("fate %s, want %s …", got, c.want)
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Errorf("Run: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// cancelJob cancels the only job of queue q as an operator does, and pauses the queue.
+func cancelJob(t *testing.T, store *memory.Store, drop bool) {
+	t.Helper()
+	found, err := store.Find(t.Context(), "q", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Cancel(t.Context(), ports.CancelRequest{Shard: found.Shard, IDs: []string{"a"}, Drop: drop}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Pause(t.Context(), "q"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSettleIsRefusedInEach(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := skein.NewQueue("q", skein.QueueOptions[int]{})
+	push(t, store, q, "a", 1)
+	push(t, store, q, "a", 2)
+	var refused error
+	runDue(t, store, skein.ServerOptions{}, q.Each(func(ctx context.Context, _ string, payload int) error {
+		if payload == 1 {
+			refused = skein.Settle(ctx, store)
+		}
+		return nil
+	}))
+	if refused == nil || !strings.Contains(refused.Error(), "use Handler or JobHandler") {
+		t.Errorf("Settle = %v, want what to use instead", refused)
+	}
+	equal(t, "fate", fate(t, store, "q", "a"), "")
+
+	push(t, store, q, "a", 1)
+	settle := func(next skein.RunFunc) skein.RunFunc {
+		return func(ctx context.Context, b *skein.RawBatch) error {
+			return errors.Join(next(ctx, b), skein.Settle(ctx, store))
+		}
+	}
+	o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{settle}}
+	runDue(t, store, o, q.Each(func(context.Context, string, int) error { return nil }))
+	equal(t, "processed, once by middleware around it", counts(t, store, "q").Processed, 2)
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// jobRun is the execution of one job of a batch whose jobs run one after another. A
+// job that has not begun has none.
+type jobRun struct {
+	began time.Time
+	took  time.Duration
+}
+
+// Begin gives the context of job i, for handlers that run one job after another:
+// from now on cancelling job i, and no other, ends it. The handler passes the
+// context that it was called with. It is not ok if job i must not start, since it
+// was cancelled, or the batch is, or the node stops; it goes back untouched.
+func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool) {
+	now := b.now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, false
+	}
+	b.endRun(now)
+	b.current = i
+	if b.halted(i) {
+		b.outcomes[i].Kind = core.Untouched
+		return nil, false
+	}
+	b.beginRun(i, now)
+	ended := b.ctx.ended() != nil
+	if !ended && b.ctx == &b.firstCtx {
+		return ctx, true
+	}
+	if ended { // with an earlier job of the batch, which was cancelled
+		b.ctx = &runContext{parent: context.WithoutCancel(ctx), batch: b}
+	}
+	return b.ctx, true
+}
+
+// halted reports whether nothing more of job i may start: it is cancelled, or the
+// whole batch is interrupted, or the node drains.
+func (b *Batch) halted(i int) bool {
+	_, cancelled := b.dropped[i]
+	return cancelled || b.stopped || b.shard.node.asked.Err() != nil
+}
+
+// Return gives job i the outcome that its handler's return means: an error comes
+// before what Settle said, and nil after it.
+func (b *Batch) Return(i int, err error) {
+	o := b.outcomeOf(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil || b.outcomes[i].Kind == core.Undecided {
+		b.set(i, o)
+	}
+}
+
+// BeginPayload is for a handler that takes the payloads of job i, which has begun,
+// one after another: it precedes each. False if no other may start, for the reasons
+// of Begin: what is not marked of the job goes back untouched.
+func (b *Batch) BeginPayload(i int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	if b.halted(i) {
+		b.set(i, core.Outcome{Kind: core.Untouched})
+		return false
+	}
+	b.byPayload = true
+	return true
+}
+
+// EndPayload follows the handler of a payload.
+func (b *Batch) EndPayload() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.byPayload = false
+}
+
+// End ends what Begin began: from now on the handler speaks for the whole batch.
+func (b *Batch) End() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.endRun(b.now())
+	b.current = wholeBatch
+}
+
+// now is when a job begins or ends. A job that is alone begins and ends with its
+// batch, and looks at no clock.
+func (b *Batch) now() time.Time {
+	if len(b.Claims) == 1 {
+		return b.started
+	}
+	return b.shard.node.clock.time()
+}
+
+func (b *Batch) beginRun(i int, now time.Time) {
+	if b.runs == nil {
+		b.runs = b.firstRun[:]
+		if len(b.Claims) > 1 {
+			b.runs = make([]jobRun, len(b.Claims))
+		}
+	}
+	b.runs[i].began = now
+}
+
+// endRun ends the execution of the job that has begun last.
+func (b *Batch) endRun(now time.Time) {
+	if b.closed || b.runs == nil || b.current == wholeBatch {
+		return
+	}
+	if r := &b.runs[b.current]; !r.began.IsZero() && r.took == 0 {
+		r.took = now.Sub(r.began)
+	}
+}
+
+// run is the execution of job i in a closed batch that took so long; not ok if it
+// has not begun.
+func (b *Batch) run(i int, took time.Duration) (r jobRun, ok bool) {
+	switch {
+	case b.runs == nil:
+		return jobRun{b.started, took}, true
+	case len(b.runs) == 1:
+		return jobRun{b.started, took}, !b.runs[0].began.IsZero()
+	}
+	return b.runs[i], !b.runs[i].began.IsZero()
+}
