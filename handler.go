@@ -135,7 +135,7 @@ func (q *Queue[T]) timed(run runCall) runCall {
 		return run
 	}
 	return func(ctx context.Context, c call) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
+		ctx, cancel := c.batch.WithTimeout(ctx, q.options.Timeout, ErrTimeout)
 		defer cancel()
 		return run(ctx, c)
 	}

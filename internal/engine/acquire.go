@@ -52,15 +52,11 @@ func (s *shard) acquire() bool {
 			s.acquired(reply, sent)
 			return true
 		case errors.As(err, &held):
-			s.refused()
+			s.refused(held.Owner)
 			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
 			s.attempt++
-		case errors.Is(err, ports.ErrStaleAttempt):
-			s.attempt++
-		case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
-			s.redeclare(err)
 		default:
-			s.acquiring.failed(err)
+			s.notAcquired(err)
 		}
 		if !pause(wait, s.node.stop) {
 			return false
@@ -83,17 +79,32 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	})
 }
 
-// redeclare is for a store that has lost the queue's record, or whose queue was
-// resharded; the latter needs somebody to restart this node with the new count.
-func (s *shard) redeclare(cause error) {
-	s.acquiring.failed(errors.Join(cause, s.node.declare(s.queue)))
+// notAcquired is for errors that don't say that somebody else holds the shard. A store
+// may have lost the queue's record, or its queue was resharded; the latter needs
+// somebody to restart this node with the new count.
+func (s *shard) notAcquired(err error) {
+	switch {
+	case errors.Is(err, ports.ErrStaleAttempt):
+		s.attempt++
+	case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
+		err = errors.Join(err, s.node.declare(s.queue))
+		fallthrough
+	default:
+		s.acquiring.failed(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vacancy.fail(err)
 }
 
 // refused notes that the store answers, and that another node works the shard.
-func (s *shard) refused() {
+func (s *shard) refused(holder string) {
 	for _, p := range []*probe{&s.acquiring, &s.turning, &s.renewing} {
 		p.ok()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vacancy = vacancy{holder: holder}
 }
 
 // acquired starts a lease, and settles in its first turn what earlier ones left.
@@ -101,6 +112,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
 	s.node.trips.observe(time.Since(sent))
 	s.mu.Lock()
+	s.vacancy = vacancy{}
 	s.lease = lease{held: true, token: r.Token}
 	s.lease.allowCalls(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)

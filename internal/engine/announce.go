@@ -19,11 +19,13 @@ func (e *Engine) announce(stop <-chan struct{}) {
 	every(e.cfg.TTL/3, stop, func() {
 		ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
 		defer cancel()
-		if _, err := e.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: e.cfg.TTL}); err != nil {
+		reply, err := e.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: e.cfg.TTL})
+		if err != nil {
 			p.failed(err)
 			return
 		}
 		p.ok()
+		e.nodes.Store(&reply.Nodes)
 	})
 }
 

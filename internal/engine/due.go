@@ -31,6 +31,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	helpers := make(chan struct{})
 	var helping sync.WaitGroup
 	e.start(&helping, func() { e.keep(helpers) })
+	e.start(&helping, func() { e.watch(helpers) })
 	defer func() {
 		close(helpers)
 		endCalls()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -25,6 +26,9 @@ type Engine struct {
 
 	shards []*shard
 	lanes  []*lane
+
+	// nodes are those that the last announcement was answered with.
+	nodes atomic.Pointer[[]ports.Node]
 
 	// handlerCtx carries the values of Run's context but not its end.
 	handlerCtx context.Context
@@ -180,6 +184,7 @@ func (e *Engine) serve(ctx context.Context, endCalls func()) {
 	e.start(&helping, func() { e.keep(helpers) })
 	e.start(&helping, func() { e.announce(helpers) })
 	e.start(&helping, func() { e.tickAll(helpers) })
+	e.start(&helping, func() { e.watch(helpers) })
 	e.start(&helping, func() { e.pollAll(e.stop) })
 	if n, ok := e.store.(ports.Notifier); ok {
 		e.start(&helping, func() { e.listen(ctx, n) })

@@ -18,6 +18,7 @@ type runContext struct {
 	inner  context.Context
 	cancel context.CancelCauseFunc
 	cause  error
+	at     time.Time // when it ended
 }
 
 type batchKey struct{}
@@ -29,7 +30,7 @@ func (c *runContext) end(cause error) {
 	if c.cause != nil {
 		return
 	}
-	c.cause = cause
+	c.cause, c.at = cause, time.Now()
 	if c.cancel != nil {
 		c.cancel(cause)
 	}
@@ -39,6 +40,13 @@ func (c *runContext) ended() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
+}
+
+// limit is when and why it ended.
+func (c *runContext) limit() limit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return limit{c.at, c.cause}
 }
 
 // real is the inner context, made if need be.

@@ -32,8 +32,9 @@ type shard struct {
 
 	acquiring, turning, renewing probe
 
-	mu    sync.Mutex
-	lease lease
+	mu      sync.Mutex
+	lease   lease
+	vacancy vacancy
 	// lostAt is when the log last said that the lease was lost.
 	lostAt  time.Time
 	turns   turns

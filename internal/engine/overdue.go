@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// patienceWithHandlers is how long a handler may go on after its context has ended
+// before the log says so, and then how often it does.
+const patienceWithHandlers = time.Minute
+
+// limit is when and why a handler's time ends.
+type limit struct {
+	at    time.Time
+	cause error
+}
+
+// overdue is a handler that goes on long after its context has ended.
+type overdue struct {
+	limit
+	ids []string
+}
+
+// WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The
+// node can then tell that it has ended.
+func (b *Batch) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
+	b.setTimeout(limit{time.Now().Add(d), cause})
+	return ctx, func() {
+		b.setTimeout(limit{})
+		cancel()
+	}
+}
+
+func (b *Batch) setTimeout(l limit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timeout = l
+}
+
+// overdue returns what to log of the batch at a time; nil if nothing. It returns
+// the same again after a while.
+func (b *Batch) overdue(now time.Time) *overdue {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	over := b.ctx.limit()
+	if t := b.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
+		over = t
+	}
+	if b.closed || over.cause == nil {
+		return nil
+	}
+	if said := latest(over.at, b.saidOverdue); now.Sub(said) < patienceWithHandlers {
+		return nil
+	}
+	b.saidOverdue = now
+	return &overdue{over, b.runningIDs()}
+}
+
+// runningIDs are the ids that the handler works: that of the job it has begun, or
+// all.
+func (b *Batch) runningIDs() []string {
+	if b.current != wholeBatch {
+		return []string{b.Claims[b.current].ID}
+	}
+	ids := make([]string, len(b.Claims))
+	for i := range b.Claims {
+		ids[i] = b.Claims[i].ID
+	}
+	return ids
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// watcher logs what no loop fails for: handlers that ignore the end of their
+// context, shards that nobody works, and a node that stands by.
+type watcher struct {
+	node *Engine
+	// holders are the owners that it last said it stands by for, and standingBy is
+	// since when all shards have been theirs.
+	holders    []string
+	standingBy time.Time
+}
+
+// unownedLimit is how long a shard may be without an owner before the log says so.
+const unownedLimit = 30 * time.Second
+
+// watch looks each second, until stop is closed.
+func (e *Engine) watch(stop <-chan struct{}) {
+	w := watcher{node: e}
+	every(time.Second, stop, func() {
+		now := time.Now()
+		w.handlers(now)
+		w.unowned(now)
+		w.standby(now)
+	})
+}
+
+func (w *watcher) handlers(now time.Time) {
+	for _, s := range w.node.shards {
+		s.mu.Lock()
+		running := s.running
+		s.mu.Unlock()
+		if running == nil {
+			continue
+		}
+		if o := running.overdue(now); o != nil {
+			w.node.log.Warn("skein: a handler goes on long after its context has ended; until it returns, its shard and its lane wait",
+				"queue", s.id.Queue, "shard", s.id.String(), "ids", o.ids, "cause", o.cause,
+				"since", o.at, "for", now.Sub(o.at).Round(time.Second))
+		}
+	}
+}
+
+// unowned speaks once of each shard that this node can't acquire, although it knows
+// of nobody who holds it.
+func (w *watcher) unowned(now time.Time) {
+	var shards []string
+	var cause error
+	for _, s := range w.node.shards {
+		s.mu.Lock()
+		if v := &s.vacancy; !v.since.IsZero() && !v.said && now.Sub(v.since) >= unownedLimit {
+			v.said, cause = true, v.err
+			shards = append(shards, s.id.String())
+		}
+		s.mu.Unlock()
+	}
+	if len(shards) > 0 {
+		w.node.log.Warn(fmt.Sprintf("skein: shards have had no owner for %v; their jobs wait", unownedLimit),
+			"shards", shards, "error", cause)
+	}
+}
+
+// standby says who holds the shards if others hold all of them, and again when it
+// is somebody else.
+func (w *watcher) standby(now time.Time) {
+	var holders []string
+	for _, s := range w.node.shards {
+		s.mu.Lock()
+		held, holder := s.lease.held, s.vacancy.holder
+		s.mu.Unlock()
+		if held {
+			w.holders = nil
+		}
+		if held || holder == "" {
+			w.standingBy = time.Time{}
+			return
+		}
+		holders = append(holders, holder)
+	}
+	slices.Sort(holders)
+	holders = slices.Compact(holders)
+	if w.standingBy.IsZero() {
+		w.standingBy = now
+	}
+	if len(holders) == 0 || slices.Equal(holders, w.holders) {
+		return
+	}
+	names, known := w.names(holders)
+	if !known && now.Sub(w.standingBy) < w.node.cfg.TTL { // they announce themselves within it
+		return
+	}
+	w.holders = holders
+	w.node.log.Info("skein: all shards are held by " + strings.Join(names, ", ") + "; this node stands by")
+}
+
+// names are those of owners, or their ids; known is false if a name is missing.
+func (w *watcher) names(owners []string) (names []string, known bool) {
+	known = true
+	nodes := w.node.nodes.Load()
+	for _, owner := range owners {
+		name := owner
+		at := -1
+		if nodes != nil {
+			at = slices.IndexFunc(*nodes, func(n ports.Node) bool { return n.Owner == owner })
+		}
+		if at >= 0 {
+			n := &(*nodes)[at]
+			name = fmt.Sprintf("%s (host %s, pid %d)", n.Name, n.Host, n.PID)
+		}
+		known = known && at >= 0
+		names = append(names, name)
+	}
+	return names, known
+}
+
+// vacancy is what this node knows of a shard that it does not hold.
+type vacancy struct {
+	// holder is the owner who held it when this node last asked; "" if unknown.
+	holder string
+	// since is from when on it may have had no owner, unless zero, and err why it
+	// could not be acquired; said is that the log has it.
+	since time.Time
+	err   error
+	said  bool
+}
+
+// fail notes that the shard can't be acquired, for another reason than a holder.
+func (v *vacancy) fail(err error) {
+	if v.since.IsZero() {
+		*v = vacancy{since: time.Now()}
+	}
+	v.err = err
+}

@@ -1,0 +1,152 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+const held = "all shards are held by "
+
+// wantLines checks how many lines have all the texts, and gives them.
+func (n *node) wantLines(count int, texts ...string) []string {
+	n.Helper()
+	lines := n.log.lines(texts...)
+	if len(lines) != count {
+		n.Errorf("at %v: %d lines with %q, want %d:\n%s", n.elapsed(), len(lines), texts, count, strings.Join(lines, "\n"))
+	}
+	return lines
+}
+
+func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := w.start(each(idle), shards(5))
+		w.sleep(poll)
+		standby := w.start(each(idle), shards(5))
+		w.sleep(10 * ttl)
+		standby.wantLines(1, held)
+		standby.wantLines(1, held+"node-1 (host host, pid 1); this node stands by", "level=INFO")
+		first.wantLines(0, held)
+
+		third := w.start(each(idle), shards(5))
+		first.stop() // one of the others takes each shard
+		w.sleep(ttl)
+		standby.stop()
+		w.sleep(ttl)
+		fourth := w.start(each(idle), shards(5))
+		w.sleep(ttl)
+		fourth.wantLines(1, held+"node-3 (host host, pid 1)")
+		third.stop()
+		w.sleep(ttl)
+		fourth.wantLines(1, held)
+	})
+}
+
+func TestAStandbySaysAgainWhoHoldsAllShardsWhenThatChanges(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := w.start(each(idle))
+		w.sleep(poll)
+		standby := w.start(each(idle))
+		w.sleep(ttl)
+		first.stop()
+		if reply := w.acquire("a-ghost-without-announcement", time.Hour); reply.Token == 0 {
+			w.Fatal("the test did not get the shard")
+		}
+		w.sleep(2 * ttl)
+		lines := standby.wantLines(2, held)
+		if !strings.Contains(lines[1], "a-ghost-without-announcement") {
+			w.Errorf("the second line is %q, want the new owner in it", lines[1])
+		}
+	})
+}
+
+func TestANodeThatHoldsAShardDoesNotStandBy(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(2)
+		w.acquire2("ghost", shardOfQueue(0), 2)
+		n := w.start(each(idle), shards(2))
+		w.sleep(ttl)
+		n.wantLines(0, held)
+	})
+}
+
+func (w *world) acquire2(owner string, shard core.Shard, shards int) {
+	w.Helper()
+	if _, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
+		Shard: shard, Shards: shards, Generation: 1, Owner: owner, Attempt: 1, TTL: time.Hour,
+	}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestAShardWithoutAnOwnerFor30sIsAWarning(t *testing.T) {
+	inWorld(t, func(w *world) {
+		refused := true
+		n := w.start(each(idle), shards(3), func(s *setup) {
+			s.link.refuse = func(method string) bool { return method == "Acquire" && refused }
+		})
+		w.sleep(29 * time.Second)
+		n.wantLines(0, "no owner")
+		w.sleep(3 * time.Second)
+		n.wantLines(1, "no owner for 30s", "level=WARN", "orders/0 orders/1 orders/2", errDown.Error())
+		w.sleep(5 * time.Minute)
+		n.wantLines(1, "no owner")
+		n.link.change(func() { refused = false })
+		w.sleep(time.Minute)
+		n.link.change(func() { refused = true; n.link.broken[shardOfQueue(1)] = ports.ErrLeaseLost })
+		w.push(idIn(1, 3), "x")
+		w.sleep(time.Minute)
+		n.wantLines(1, "no owner", "shards=[orders/1]")
+		n.wantLines(2, "no owner")
+	})
+}
+
+// A handler that ignores the end of its context keeps its shard and its lane.
+func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
+	errLate := context.DeadlineExceeded
+	for name, c := range map[string]struct {
+		cause string
+		// ends the handler's context at 10 s.
+		end func(w *world, n *node, id string)
+	}{
+		"timeout": {cause: errLate.Error(), end: func(*world, *node, string) {}},
+		"cancel": {cause: engine.ErrCancelled.Error(), end: func(w *world, _ *node, id string) {
+			w.cancel(false, id)
+		}},
+		"lost lease": {cause: ports.ErrLeaseLost.Error(), end: func(w *world, n *node, _ string) {
+			n.link.change(func() { n.link.broken[shardOfQueue(0)] = ports.ErrLeaseLost })
+		}},
+		"shutdown": {cause: engine.ErrShutdown.Error(), end: func(w *world, n *node, _ string) { n.cancel() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+					job, _ := b.Begin(ctx, 0)
+					if name == "timeout" {
+						_, cancel := b.WithTimeout(job, 9*time.Second, errLate)
+						defer cancel()
+					}
+					w.sleepHere(10*time.Second + 200*time.Second)
+					return nil
+				}, func(s *setup) { s.ShutdownTimeout = time.Millisecond })
+				w.sleep(time.Second)
+				w.push("stuck", "x")
+				w.sleepUntil(10 * time.Second)
+				c.end(w, n, "stuck")
+				w.sleepUntil(10*time.Second + 55*time.Second)
+				n.wantLines(0, "goes on")
+				w.sleepUntil(10*time.Second + 65*time.Second)
+				n.wantLines(1, "goes on", "level=WARN", "queue=orders", "shard=orders/0", "ids=[stuck]", c.cause, "for=1m")
+				w.sleepUntil(10*time.Second + 190*time.Second)
+				n.wantLines(3, "goes on")
+				w.sleepUntil(10*time.Second + 10*time.Minute)
+				n.wantLines(3, "goes on")
+			})
+		})
+	}
+}
