@@ -23,7 +23,7 @@ INTEGRATION := go -C internal/integration
 
 # Everything that must pass, from a fresh clone.
 test:
-	@scripts/need go git cc redis-server postgres
+	@scripts/need go git cc redis-server postgres -- valkey-server
 	@scripts/formatted
 	@scripts/modules vet ./...
 	go $(RACE) ./...
@@ -40,7 +40,7 @@ test-docker:
 test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
-		SKEIN_TEST_VIA=local scripts/other-postgres $$version \
+		scripts/other-postgres $$version scripts/ran \
 			$(INTEGRATION) test -race -count=1 -timeout 30m -run '$(POSTGRES_TESTS)' ./... || exit; \
 	done
 

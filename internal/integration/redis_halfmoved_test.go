@@ -86,7 +86,7 @@ func (w *worker) shardKey(work redisWork) string {
 }
 
 // learn finds the slot's server and another.
-func (h *halfMoved) learn(client *goredis.ClusterClient, key string) {
+func (h *halfMoved) learn(client goredis.UniversalClient, key string) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	slot, err := client.ClusterKeySlot(ctx, key).Result()

@@ -36,12 +36,9 @@ func TestRedisClusterConformance(t *testing.T) {
 	conformance.Run(t, redisFactory(testservers.RedisCluster(t)))
 }
 
-// Valkey is held to the suite where it is found.
 func TestValkeyConformance(t *testing.T) {
 	t.Parallel()
-	if testservers.HasValkey() {
-		conformance.Run(t, redisFactory(testservers.Valkey(t)))
-	}
+	conformance.Run(t, redisFactory(testservers.Valkey(t)))
 }
 
 // A push or an acquire that no replica confirms is carried out, but its outcome is

@@ -8,10 +8,14 @@
 //   - this machine's own program, redis-server, valkey-server or postgres in PATH
 //     (or where Debian has postgres), started on a free loopback port, in a
 //     directory of its own that goes with it;
-//   - Docker, with the images redis:7 and postgres:15.
+//   - Docker, with the images redis:7, valkey/valkey:8 and postgres:15.
 //
 // SKEIN_TEST_VIA=local or docker asks for that one and no other. A test that
-// gets no server fails and says how to get one; it is never skipped.
+// gets no server fails and says how to get one. Only tests of Valkey are skipped
+// without it, and not even they in CI, where the environment variable CI is true.
+//
+// SKEIN_TEST_POSTGRES_MAJOR is the major version that every Postgres must have,
+// such as 14, if it is set.
 //
 // A shared server starts when a test first asks for it and serves all tests of
 // the process, each below a [Prefix] or in a [Schema] of its own; the one from the environment is

@@ -1,6 +1,7 @@
 package testservers
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -21,9 +22,6 @@ type containers struct {
 }
 
 func openDocker(p program, ports []int) (machine, error) {
-	if p.repository == "" {
-		return nil, fmt.Errorf("docker: no image is used for %s", p.binary)
-	}
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, fmt.Errorf("docker: %w", err)
 	}
@@ -32,6 +30,9 @@ func openDocker(p program, ports []int) (machine, error) {
 		return nil, fmt.Errorf("docker: %w", err)
 	}
 	if err := pool.Client.Ping(); err != nil {
+		return nil, fmt.Errorf("docker: %w", err)
+	}
+	if err := pull(pool, p); err != nil {
 		return nil, fmt.Errorf("docker: %w", err)
 	}
 	c := &containers{pool: pool, program: p}
@@ -50,6 +51,18 @@ func openDocker(p program, ports []int) (machine, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// pull gets the program's image, unless it is here.
+func pull(pool *dockertest.Pool, p program) error {
+	_, err := pool.Client.InspectImage(p.repository + ":" + p.tag)
+	if errors.Is(err, docker.ErrNoSuchImage) {
+		err = pool.Client.PullImage(docker.PullImageOptions{Repository: p.repository, Tag: p.tag}, docker.AuthConfiguration{})
+	}
+	if err != nil {
+		return fmt.Errorf("image %s:%s: %w", p.repository, p.tag, err)
+	}
+	return nil
 }
 
 func (c *containers) start(command ...string) (*keeper, error) {

@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// program is a server's program, and an image that has it; without a repository
-// there is none to use.
+// program is a server's program, and an image that has it.
 type program struct {
 	binary, repository, tag string
 	// elsewhere is a pattern of files that are the program where PATH has none.
@@ -31,8 +30,11 @@ type machine interface {
 	end()
 }
 
+// errNowhere says that there is no machine to run a program.
+var errNowhere = errors.New("there is no way to run a server here")
+
 // open returns the machine for a program that SKEIN_TEST_VIA names, or else the
-// first that there is. Its servers may listen on the given ports.
+// first that there is, or errNowhere. Its servers may listen on the given ports.
 func open(p program, ports []int) (machine, error) {
 	via := os.Getenv("SKEIN_TEST_VIA")
 	var problems []error
@@ -55,5 +57,5 @@ func open(p program, ports []int) (machine, error) {
 	if len(problems) == 0 {
 		return nil, fmt.Errorf("SKEIN_TEST_VIA is %q; it may be local, docker or empty", via)
 	}
-	return nil, fmt.Errorf("%w\n%s", errors.Join(problems...), p.get)
+	return nil, fmt.Errorf("%w: %w\n%s", errNowhere, errors.Join(problems...), p.get)
 }

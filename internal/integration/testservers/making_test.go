@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 // The signal that ends a Postgres comes while there is none yet: initdb runs, in a
@@ -17,7 +19,7 @@ func TestPostgresEndsAlthoughInitdbStillRan(t *testing.T) {
 	t.Parallel()
 	real, err := localProgram("initdb")
 	if err != nil {
-		t.Skipf("no Postgres on this machine: %v", err)
+		testservers.Missing(t, fmt.Errorf("no Postgres on this machine: %w", err))
 	}
 	dir := openDirectory(t)
 	begun, proceed, servers := filepath.Join(dir, "begun"), filepath.Join(dir, "proceed"), filepath.Join(dir, "servers")

@@ -3,6 +3,8 @@ package testservers
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -74,6 +76,9 @@ func postgresPool(t testing.TB, url string) *pgxpool.Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
+	if err := ofVersion(context.Background(), pool); err != nil {
+		t.Fatal(err)
+	}
 	return pool
 }
 
@@ -113,4 +118,21 @@ func connected(ctx context.Context, url string) error {
 		return err
 	}
 	return conn.Close(ctx)
+}
+
+// ofVersion fails if the environment asks for another major version of Postgres than
+// the pool's server has: whoever asks must not be told that a test passed on it.
+func ofVersion(ctx context.Context, pool *pgxpool.Pool) error {
+	want := os.Getenv("SKEIN_TEST_POSTGRES_MAJOR")
+	if want == "" {
+		return nil
+	}
+	var version string
+	if err := pool.QueryRow(ctx, "SHOW server_version").Scan(&version); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(version, want+".") {
+		return fmt.Errorf("this Postgres is %s, and SKEIN_TEST_POSTGRES_MAJOR is %s", version, want)
+	}
+	return nil
 }

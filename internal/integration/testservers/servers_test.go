@@ -34,6 +34,7 @@ func TestServers(t *testing.T) {
 		open func(testing.TB) redis.UniversalClient
 	}{
 		{"Redis", testservers.Redis},
+		{"Valkey", testservers.Valkey},
 		{"own Redis", func(t testing.TB) redis.UniversalClient { return testservers.OwnRedis(t) }},
 		{"Cluster", testservers.RedisCluster},
 		{"own Cluster", func(t testing.TB) redis.UniversalClient { return testservers.OwnRedisCluster(t) }},
@@ -44,12 +45,6 @@ func TestServers(t *testing.T) {
 			t.Parallel()
 			holdsKeysApart(t, server.open(t))
 		})
-	}
-}
-
-func TestValkeyWhereItIsFound(t *testing.T) {
-	if testservers.HasValkey() {
-		holdsKeysApart(t, testservers.Valkey(t))
 	}
 }
 
