@@ -124,7 +124,7 @@ func randomHistory(w *world, random *rand.Rand) {
 		case 2:
 			nodes[i].cancel()
 			nodes[i].link.set(up)
-			<-nodes[i].ended
+			nodes[i].awaitEnd()
 			nodes[i] = start()
 		case 3, 4, 5, 6:
 			nodes[i].link.set(up)

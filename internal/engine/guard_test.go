@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/skeinq/skein/core"
 )
 
 // endless is how long, in virtual time, a stopped node may take to end: longer
@@ -70,4 +72,34 @@ func (g *spinGuard) pass() {
 	if spins {
 		time.Sleep(time.Second)
 	}
+}
+
+// guardedScheduler finds a lane that chooses again and again without any time
+// passing.
+type guardedScheduler struct {
+	core.Scheduler
+	spin *spinGuard
+}
+
+func guardScheduler(t *testing.T, build core.NewScheduler) core.NewScheduler {
+	return func(c core.SchedulerConfig) core.Scheduler {
+		return guardedScheduler{build(c), &spinGuard{t: t}}
+	}
+}
+
+func (s guardedScheduler) Next(now core.Instant, heads []core.Head) core.Choice {
+	s.spin.pass()
+	return s.Scheduler.Next(now, heads)
+}
+
+// realLimit is far more than any test in virtual time takes on a busy machine.
+const realLimit = 4 * time.Minute
+
+// limitRealTime ends the process, naming the test, if the returned function is not
+// called in time: virtual time stands still while a goroutine computes for ever or
+// waits for a mutex, and nothing within the test can end that.
+func limitRealTime(t *testing.T) (stop func() bool) {
+	return time.AfterFunc(realLimit, func() {
+		panic(t.Name() + ": virtual time stands still; see the goroutine that runs or waits for a mutex")
+	}).Stop
 }

@@ -58,6 +58,8 @@ func (s *shard) keep(now time.Time) time.Duration {
 func (s *shard) over(now time.Time) error {
 	ttl := s.node.cfg.TTL
 	switch {
+	case !s.lease.held:
+		return nil
 	case !now.Before(s.lease.until):
 		return fmt.Errorf("%w: the store did not answer for most of its TTL of %v", ports.ErrLeaseLost, ttl)
 	case s.turns.unanswered(now) >= ttl:

@@ -36,6 +36,7 @@ type world struct {
 // inWorld runs a test in virtual time.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
+	defer limitRealTime(t)()
 	synctest.Test(t, func(t *testing.T) {
 		test(&world{T: t, store: memory.New(memory.Options{}), began: time.Now()})
 	})
@@ -123,6 +124,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	for _, option := range options {
 		option(s)
 	}
+	s.NewScheduler = guardScheduler(w.T, s.NewScheduler)
 	if s.Queues == nil {
 		s.Queues = []*engine.Queue{s.queue}
 	}

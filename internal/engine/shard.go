@@ -104,8 +104,10 @@ func (s *shard) publish() {
 	s.head.Store(due)
 }
 
-// ask makes the next turn claim for the lane; false if the lease is not held.
+// ask makes the next turn claim for the lane; false if the lease is not held. One
+// that is over is dropped, should the lane be the first to see it.
 func (s *shard) ask() bool {
+	s.dropIfOver(time.Now())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.lease.held || s.blind {
@@ -169,6 +171,16 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	if !current {
 		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			"shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
+	}
+}
+
+// dropIfOver drops a lease that is not to be used any more.
+func (s *shard) dropIfOver(now time.Time) {
+	s.mu.Lock()
+	token, cause := s.lease.token, s.over(now)
+	s.mu.Unlock()
+	if cause != nil {
+		s.drop(token, cause)
 	}
 }
 
