@@ -1,0 +1,148 @@
+package integration_test
+
+import (
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// wakeCase is a call and how many wake-ups it sends. The port allows any number;
+// the Redis store promises none that are in vain to those who only push.
+type wakeCase struct {
+	name    string
+	prepare func(*worker) error
+	do      func(*worker) error
+	sends   int
+}
+
+func nothingFirst(*worker) error { return nil }
+
+func pushing(entries ...core.Entry) func(*worker) error {
+	return func(w *worker) error { return w.push(entries...) }
+}
+
+func pushingBy(kind core.RuleKind, entries ...core.Entry) func(*worker) error {
+	return func(w *worker) error {
+		_, err := w.store.Push(w.t.Context(), ports.PushRequest{
+			Queue: "orders", Shards: 1, Generation: 1, Rule: core.PushRule{Kind: kind}, Entries: entries})
+		return err
+	}
+}
+
+func pausing(w *worker) error  { return w.store.Pause(w.t.Context(), "orders") }
+func resuming(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }
+
+func cancelling(ids ...string) func(*worker) error {
+	return func(w *worker) error { return w.cancel(ids...) }
+}
+
+func expediting(ids ...string) func(*worker) error {
+	return func(w *worker) error {
+		_, err := w.store.Expedite(w.t.Context(), w.step(ids...))
+		return err
+	}
+}
+
+func reviving(ids ...string) func(*worker) error {
+	return func(w *worker) error {
+		_, err := w.store.Revive(w.t.Context(), w.dead(ids...))
+		return err
+	}
+}
+
+func inTurn(all ...func(*worker) error) func(*worker) error {
+	return func(w *worker) error {
+		for _, do := range all {
+			if err := do(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// at is an entry that is due so long after now.
+func at(id string, d time.Duration) core.Entry {
+	e := one(id, 1)
+	e.When = core.At(core.InstantOf(worksNow.Add(d)))
+	return e
+}
+
+// wakeCases are of a shard where b is due now and a is claimed.
+func wakeCases() []wakeCase {
+	burying := func(w *worker) error { return w.bury("b") }
+	return []wakeCase{
+		{"one in front of the head", nothingFirst, pushing(one("aa", 1)), 1},
+		{"some in front of the head", nothingFirst, pushing(one("aa", 1), one("c", 1)), 1},
+		{"sooner than the head", nothingFirst, pushing(at("c", -time.Hour)), 1},
+		{"one behind the head", nothingFirst, pushing(one("c", 1)), 0},
+		{"some behind the head", nothingFirst, pushing(one("c", 1), one("d", 1)), 0},
+		{"later than the head", nothingFirst, pushing(at("c", time.Hour), at("d", 0)), 0},
+		{"onto a queued job", nothingFirst, pushing(one("b", 2)), 0},
+		{"onto a claimed job", nothingFirst, pushing(one("a", 2)), 0},
+		{"sooner onto a claimed job", nothingFirst, pushing(at("a", -time.Hour)), 0},
+		{"some, one onto a claimed job", nothingFirst, pushing(one("a", 2), one("c", 1)), 0},
+		{"that makes the head sooner", nothingFirst, pushingBy(core.Earliest, at("b", -time.Hour)), 1},
+		{"that makes another sooner", pushing(at("c", time.Hour)), pushingBy(core.Earliest, at("c", time.Minute)), 0},
+		{"that makes a waiting job sooner", pushing(at("a", time.Hour)), pushingBy(core.Earliest, at("a", -time.Hour)), 0},
+		{"that leaves the head its time", nothingFirst, pushingBy(core.Earliest, at("b", time.Hour)), 0},
+		{"one while paused", pausing, pushing(one("aa", 1)), 0},
+		{"some while paused", pausing, pushing(one("aa", 1), one("c", 1)), 0},
+		{"sooner while paused", pausing, pushing(at("c", -time.Hour)), 0},
+		{"expedite", pushing(at("c", time.Hour)), expediting("c"), 1},
+		{"expedite what is due", nothingFirst, expediting("b"), 0},
+		{"expedite a waiting job", pushing(at("a", time.Hour)), expediting("a"), 0},
+		{"expedite while paused", inTurn(pushing(at("c", time.Hour)), pausing), expediting("c"), 0},
+		{"revive", burying, reviving("b"), 1},
+		{"revive what is not there", burying, reviving("c"), 0},
+		{"revive while paused", inTurn(burying, pausing), reviving("b"), 0},
+		{"revive onto a claimed job", inTurn(pushing(one("a", 2)), func(w *worker) error { return w.bury("a") }), reviving("a"), 0},
+		{"cancel", nothingFirst, cancelling("a"), 1},
+		{"cancel twice", cancelling("a"), cancelling("a"), 0},
+		{"cancel what is not claimed", nothingFirst, cancelling("b"), 0},
+		{"pause", nothingFirst, pausing, 0},
+		{"resume", pausing, resuming, 1},
+		{"resume without jobs", inTurn(pausing, func(w *worker) error { return w.bury("b") }), resuming, 0},
+		{"declare again", nothingFirst, func(w *worker) error { return w.declare("orders") }, 0},
+	}
+}
+
+// A call sends as many wake-ups as it must and no more. What arrives on a channel
+// comes in the order in which it was sent, so what stands before a message of the
+// test's own was sent by the call.
+func TestRedisWakesOnlyForEarlierHeads(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	const channel, end = "skein:{orders/0}:wake", "end"
+	for _, tt := range wakeCases() {
+		t.Run(tt.name, func(t *testing.T) {
+			must(t, client.FlushAll(t.Context()).Err())
+			w := newWorker(t, client, false)
+			must(t, tt.prepare(w))
+			channels := client.SSubscribe(t.Context(), channel)
+			defer channels.Close()
+			if _, err := channels.Receive(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			must(t, tt.do(w))
+			must(t, client.SPublish(t.Context(), channel, end).Err())
+			sent := 0
+			for {
+				message, err := channels.ReceiveMessage(t.Context())
+				must(t, err)
+				if message.Payload == end {
+					break
+				}
+				sent++
+			}
+			if sent != tt.sends {
+				t.Errorf("it sent %d wake-ups, want %d", sent, tt.sends)
+			}
+		})
+	}
+}
