@@ -8,8 +8,8 @@ import "encoding/json"
 // payloads that encode differently don't merge and run twice. Beware of maps in
 // random order, of times with a monotonic clock, and of encoders that add ids.
 //
-// Decode may keep the bytes, and must not change them. A payload that it refuses
-// goes to the morgue with the reason; the others of its job run.
+// Decode may keep the bytes, and must not change them. What becomes of a payload
+// that it refuses, the queue's Undecodable says.
 type Codec[T any] interface {
 	Encode(payload T) ([]byte, error)
 	Decode(data []byte) (T, error)

@@ -39,7 +39,8 @@
 // The error that a handler returns is its job's outcome: nil is done, any other
 // is retried with backoff, and a panic is an error. Bury, Snooze and RetryIn make
 // other outcomes. When the retries are used up the first payload goes to the
-// morgue, and the others go on.
+// morgue, and the others go on. The log has each failure, and OnBuried is told what
+// went to the morgue and why.
 //
 // Each takes payload by payload instead, so that after a failure none before it is
 // run again, and the first one left, which goes to the morgue, is the one that

@@ -32,7 +32,13 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 				return nil // what the job becomes is said
 			}
 			var bury *BuryError
-			switch err := q.onePayload(ctx, c, position, f); {
+			switch decoded, err := q.onePayload(ctx, c, position, f); {
+			case !decoded && q.options.Undecodable == RetryUndecodable:
+				c.batch.FailUndecodable(c.job, position, err, true)
+				return err
+			case !decoded:
+				buried = err
+				c.batch.BuryUndecodable(c.job, position, err)
 			case err == nil:
 				c.batch.MarkDone(c.job, position)
 				done = true
@@ -50,20 +56,20 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 	})
 }
 
-// onePayload decodes a payload and calls f with it.
+// onePayload decodes a payload and calls f with it. The error is the codec's or f's.
 func (q *Queue[T]) onePayload(
 	ctx context.Context, c call, position int, f func(ctx context.Context, id string, payload T) error,
-) error {
+) (decoded bool, err error) {
 	defer c.batch.EndPayload()
 	claim := &c.batch.Claims[c.job]
 	payload, err := q.decode(claim.Payloads[position].Data)
 	if err != nil {
-		return Bury(err)
+		return false, err
 	}
 	if q.options.Timeout != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
 		defer cancel()
 	}
-	return f(ctx, claim.ID, payload)
+	return true, f(ctx, claim.ID, payload)
 }

@@ -93,9 +93,9 @@ func ExampleServerOptions_middleware() {
 	// end: retry in 1m0s: context deadline exceeded
 }
 
-// OnStart comes before any job, and OnRetriesExhausted when a payload went to the
-// morgue since its job's retries were used up.
-func ExampleServerOptions_onRetriesExhausted() {
+// OnStart comes before any job, and OnBuried when payloads went to the morgue, such as
+// one whose job's retries were used up.
+func ExampleServerOptions_onBuried() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{
 		MaxRetries: 2, Backoff: func(int) time.Duration { return 0 },
@@ -106,8 +106,8 @@ func ExampleServerOptions_onRetriesExhausted() {
 			fmt.Println("the store is there")
 			return nil
 		},
-		OnRetriesExhausted: func(_ context.Context, e skein.Exhausted) error {
-			fmt.Printf("gave up on %s of %s: %s\n", e.Payload.Data, e.ID, e.Error)
+		OnBuried: func(_ context.Context, b skein.Buried) error {
+			fmt.Printf("%v: gave up on %s of %s: %s\n", b.Reason, b.Payloads[0].Data, b.ID, b.Error)
 			return nil
 		},
 	}
@@ -126,7 +126,7 @@ func ExampleServerOptions_onRetriesExhausted() {
 	// execution 1
 	// execution 2
 	// execution 3
-	// gave up on "paid" of order-42: the bank is closed
+	// exhausted: gave up on "paid" of order-42: the bank is closed
 }
 
 // OnFatal gets the last words of a server, such as all that is wrong with its

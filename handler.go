@@ -141,22 +141,31 @@ func (q *Queue[T]) timed(run runCall) runCall {
 	}
 }
 
-// payloads decodes those of a job. What the codec refuses is buried by itself,
-// and the last refusal returned.
+// payloads decodes those of a job. It returns the last refusal of the codec.
 func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
+	payloads := make([]T, 0, len(b.Claims[i].Payloads))
+	err := q.decodeAll(b, i, func(_ int, value T) { payloads = append(payloads, value) })
+	return payloads, err
+}
+
+// decodeAll calls f with the payloads of a job that a handler is to see, in order,
+// and returns the last refusal of the codec.
+func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value T)) (refused error) {
 	stored := b.Claims[i].Payloads
-	payloads := make([]T, 0, len(stored))
-	var refused error
 	for position := range stored {
-		payload, err := q.decode(stored[position].Data)
-		if err != nil {
+		value, err := q.decode(stored[position].Data)
+		switch {
+		case err == nil:
+			f(position, value)
+		case q.options.Undecodable == RetryUndecodable:
+			b.FailUndecodable(i, position, err, position == 0)
+			return err
+		default:
+			b.BuryUndecodable(i, position, err)
 			refused = err
-			b.MarkBuried(i, position, err)
-			continue
 		}
-		payloads = append(payloads, payload)
 	}
-	return payloads, refused
+	return refused
 }
 
 // decode treats a panic of the codec as a refusal.

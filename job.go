@@ -12,7 +12,8 @@ type Job[T any] struct {
 	// ID is the entity.
 	ID string
 	// Payloads are in order of score, lowest first, without those that the codec
-	// refused: these are buried by themselves.
+	// refused, which are buried by themselves, or with RetryUndecodable only those
+	// before the first of them.
 	Payloads []Payload[T]
 	// PerformAt is when the job was due, and FirstPush when the oldest push that
 	// merged into it came, by the store's clock.
@@ -74,8 +75,7 @@ type Batch[T any] struct {
 // Jobs are the jobs, in order of (PerformAt, id).
 func (b *Batch[T]) Jobs() []*Job[T] { return b.jobs }
 
-// job decodes one; what the codec refuses is buried by itself, and the last
-// refusal returned.
+// job decodes one, and returns the last refusal of the codec.
 func (q *Queue[T]) job(b *engine.Batch, i int) (*Job[T], error) {
 	claim := &b.Claims[i]
 	j := &Job[T]{
@@ -89,18 +89,11 @@ func (q *Queue[T]) job(b *engine.Batch, i int) (*Job[T], error) {
 		batch:      b,
 		index:      i,
 	}
-	var refused error
-	for position := range claim.Payloads {
+	err := q.decodeAll(b, i, func(position int, value T) {
 		p := &claim.Payloads[position]
-		value, err := q.decode(p.Data)
-		if err != nil {
-			refused = err
-			b.MarkBuried(i, position, err)
-			continue
-		}
 		j.Payloads = append(j.Payloads, Payload[T]{
 			Value: value, Score: p.Score, Meta: p.Meta, batch: b, index: i, position: position,
 		})
-	}
-	return j, refused
+	})
+	return j, err
 }

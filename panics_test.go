@@ -163,7 +163,7 @@ func TestTheDefaultJitterIsWithinItsRange(t *testing.T) {
 }
 
 func TestBackoffIsAskedOnceForAFailure(t *testing.T) {
-	hook := func(context.Context, skein.Exhausted) error { return nil }
+	hook := func(context.Context, skein.Buried) error { return nil }
 	cases := []struct {
 		name    string
 		options skein.ServerOptions
@@ -171,13 +171,13 @@ func TestBackoffIsAskedOnceForAFailure(t *testing.T) {
 		want    []int
 	}{
 		{"an error", skein.ServerOptions{}, func(context.Context, *memory.Store, *skein.Job[int]) error { return errBoom }, []int{0}},
-		{"an error, with the hook", skein.ServerOptions{OnRetriesExhausted: hook},
+		{"an error, with the hook", skein.ServerOptions{OnBuried: hook},
 			func(context.Context, *memory.Store, *skein.Job[int]) error { return errBoom }, []int{0}},
-		{"a delay of its own", skein.ServerOptions{OnRetriesExhausted: hook},
+		{"a delay of its own", skein.ServerOptions{OnBuried: hook},
 			func(context.Context, *memory.Store, *skein.Job[int]) error { return skein.RetryIn(time.Hour, errBoom) }, nil},
-		{"done", skein.ServerOptions{OnRetriesExhausted: hook},
+		{"done", skein.ServerOptions{OnBuried: hook},
 			func(context.Context, *memory.Store, *skein.Job[int]) error { return nil }, nil},
-		{"a failure in a transaction", skein.ServerOptions{OnRetriesExhausted: hook},
+		{"a failure in a transaction", skein.ServerOptions{OnBuried: hook},
 			func(ctx context.Context, store *memory.Store, j *skein.Job[int]) error {
 				j.Settle(errBoom)
 				return skein.Settle(ctx, store)

@@ -61,6 +61,9 @@ type QueueOptions[T any] struct {
 	Timeout time.Duration
 	// Codec encodes payloads. Default JSON.
 	Codec Codec[T]
+	// Undecodable is what becomes of a payload that the Codec refuses. Default
+	// BuryUndecodable.
+	Undecodable UndecodableRule
 }
 
 // PushRule is how a push meets a queued job that has not failed; a job in backoff
@@ -125,6 +128,7 @@ func (o *QueueOptions[T]) check(name string) error {
 	if err := o.PushRule.Validate(); err != nil {
 		refuse(true, "PushRule: %v", err)
 	}
+	refuse(o.Undecodable > RetryUndecodable, "Undecodable %d; use BuryUndecodable or RetryUndecodable", o.Undecodable)
 	refuse(o.MaxPayloadBytes < 0, "MaxPayloadBytes %d is negative", o.MaxPayloadBytes)
 	return errors.Join(errs...)
 }

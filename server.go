@@ -68,10 +68,14 @@ type ServerOptions struct {
 	// OnStart is called once when the store has answered and before a job is
 	// claimed. Its error ends Run. nil is none.
 	OnStart func(ctx context.Context) error
-	// OnRetriesExhausted is called after a payload went to the morgue because
-	// its job's retries, or recoveries, were used up. It runs beside the work; its
-	// error or panic is logged and stops nothing. nil is none.
-	OnRetriesExhausted func(ctx context.Context, e Exhausted) error
+	// OnBuried is called after payloads went to the morgue for a Reason that the
+	// server knows: what an operator buries, it does not hear of. It runs beside the
+	// work, up to 4 calls at once, one for RunDue, and its error or panic is logged
+	// and stops nothing. 1,000 burials may wait for their call; one that finds no
+	// room is not told, and logged as an error, as is one whose call has not begun
+	// when ShutdownTimeout is over. Then the context of those that run ends, with the
+	// cause ErrShutdown, and Run returns when they have. nil is none.
+	OnBuried func(ctx context.Context, b Buried) error
 	// OnFatal gets the last words: the error that Run is about to return, or,
 	// before it ends the process, a panic that is no handler's. nil is none.
 	OnFatal func(err error)
@@ -85,23 +89,16 @@ type ServerOptions struct {
 	// ErrorCodec changes how error texts are stored. The zero value stores them
 	// as they are.
 	ErrorCodec ErrorCodec
-	// Logger gets what an operator should know. Default slog.Default.
+	// Logger gets what an operator should know: a job's failure and a burial as a
+	// warning, a handler's panic as an error. What is logged of jobs has the keys
+	// queue, shard (such as orders/3), id, retry (how often the job had failed
+	// before), next (when it is retried), reason and payloads (why and how many went
+	// to the morgue), error, and stack (of a panic). Default slog.Default.
 	Logger *slog.Logger
 	// Observer watches. nil is none.
 	Observer ports.Observer
 	// Name is the node's name for people. Default the host's.
 	Name string
-}
-
-// Exhausted is a payload that went to the morgue because its job's retries, or
-// recoveries, were used up.
-type Exhausted struct {
-	Queue string
-	ID    string
-	// Payload is as it is stored. Read-only.
-	Payload core.Payload
-	// Error is why the last execution failed.
-	Error string
 }
 
 // Server works queues. Make it with NewServer and Run it.
@@ -255,14 +252,8 @@ func (s *Server) config() engine.Config {
 		Observer:        o.Observer,
 		Started:         o.OnStart,
 		Fatal:           o.OnFatal,
+		Buried:          s.onBuried(),
 		Jitter:          o.Jitter,
-	}
-	if o.OnRetriesExhausted != nil {
-		c.Exhausted = func(ctx context.Context, e engine.Exhausted) error {
-			return o.OnRetriesExhausted(ctx, Exhausted{
-				Queue: e.Shard.Queue, ID: e.ID, Payload: e.Payload, Error: o.ErrorCodec.decode(e.Error),
-			})
-		}
 	}
 	for i, h := range s.handlers {
 		c.Queues = append(c.Queues, s.queue(h, s.runs[i]))

@@ -248,27 +248,25 @@ func TestEachServerOptionCounts(t *testing.T) {
 				t.Errorf("Run = %v, want what OnStart returned", err)
 			}
 		}},
-		{"OnRetriesExhausted", func(t *testing.T, store *memory.Store) {
+		{"OnBuried", func(t *testing.T, store *memory.Store) {
 			once := skein.NewQueue("once", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
 			push(t, store, once, "a", "x", skein.Score(1))
 			push(t, store, once, "done", "x")
-			push(t, store, once, "buried", "x")
-			var got []skein.Exhausted
-			o := skein.ServerOptions{OnRetriesExhausted: func(_ context.Context, e skein.Exhausted) error {
-				got = append(got, e)
+			var got []skein.Buried
+			o := skein.ServerOptions{OnBuried: func(_ context.Context, b skein.Buried) error {
+				got = append(got, b)
 				panic("this stops nothing")
 			}}
 			runDue(t, store, o, once.Handler(func(_ context.Context, id string, _ []string) error {
 				switch id {
 				case "done":
 					return nil
-				case "buried":
-					return skein.Bury(errors.New("by itself"))
 				}
 				return errors.New("boom")
 			}))
-			equal(t, "exhausted", got, []skein.Exhausted{{
-				Queue: "once", ID: "a", Payload: core.Payload{Data: []byte(`"x"`), Score: 1}, Error: "boom",
+			equal(t, "buried", got, []skein.Buried{{
+				Queue: "once", ID: "a", Payloads: []core.Payload{{Data: []byte(`"x"`), Score: 1}},
+				Reason: skein.BuriedExhausted, Error: "boom",
 			}})
 		}},
 		{"OnFatal", func(t *testing.T, store *memory.Store) {

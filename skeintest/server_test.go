@@ -106,9 +106,9 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 				return next(ctx, b)
 			}
 		}},
-		OnStart:            func(context.Context) error { note("start"); return nil },
-		OnRetriesExhausted: func(_ context.Context, e skein.Exhausted) error { note("exhausted %s", e.ID); return nil },
-		Observer:           &turns{note: note},
+		OnStart:  func(context.Context) error { note("start"); return nil },
+		OnBuried: func(_ context.Context, b skein.Buried) error { note("%v %s", b.Reason, b.ID); return nil },
+		Observer: &turns{note: note},
 	}
 	push(t, s, q, "id", "p")
 	events := s.Drain(t, time.Hour, always(q, errBoom))
@@ -124,8 +124,8 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 func TestWhatAHookPushesRunsToo(t *testing.T) {
 	s := skeintest.New()
 	work, alarms := plain("work", skein.QueueOptions[[]byte]{MaxRetries: skein.NoRetries}), plain("alarms", skein.QueueOptions[[]byte]{})
-	s.Server.OnRetriesExhausted = func(ctx context.Context, e skein.Exhausted) error {
-		return alarms.Push(ctx, s.Client, e.ID, []byte(e.Error))
+	s.Server.OnBuried = func(ctx context.Context, b skein.Buried) error {
+		return alarms.Push(ctx, s.Client, b.ID, []byte(b.Error))
 	}
 	push(t, s, work, "id", "p")
 	skeintest.AssertEvents(t, s.Drain(t, 0, always(alarms, nil), always(work, errBoom)),

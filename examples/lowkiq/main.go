@@ -146,8 +146,8 @@ func (d *dummy) perform(ctx context.Context, _ string, _ []payload) error {
 func (d *dummy) options() skein.ServerOptions {
 	return skein.ServerOptions{
 		Middleware: []func(skein.RunFunc) skein.RunFunc{d.logStartAndFinish, d.logErrors},
-		OnRetriesExhausted: func(_ context.Context, e skein.Exhausted) error {
-			d.log.Printf("gave up on %s %s %s: %s", e.Queue, e.ID, e.Payload.Data, e.Error)
+		OnBuried: func(_ context.Context, b skein.Buried) error {
+			d.log.Printf("gave up on %s %s %s: %s", b.Queue, b.ID, b.Payloads[0].Data, b.Error)
 			return nil
 		},
 		OnFatal: func(err error) { d.log.Print("last words: ", err) },

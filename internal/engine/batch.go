@@ -42,6 +42,12 @@ type Batch struct {
 	// waits are the backoffs of jobs that have failed.
 	waits map[int]time.Duration
 
+	// panics are those of the handlers of jobs that have failed, refusals and
+	// undecodable what the codec refused.
+	panics      map[int]*PanicError
+	refusals    map[int]refusal
+	undecodable map[payloadOf]bool
+
 	runs []jobRun // of jobs that run one after another
 	// byPayload says that a handler runs that settles payload by payload.
 	byPayload bool
@@ -87,10 +93,10 @@ func (b *Batch) LastError(i int) string {
 // Settle gives job i the outcome that an error means, nil being done. An error
 // that only says that the engine interrupted the handler puts it back untouched.
 func (b *Batch) Settle(i int, err error) {
-	o := b.outcomeOf(err)
+	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.set(i, o)
+	b.set(i, o, p)
 }
 
 // MarkDone marks one payload of job i as done by itself.
@@ -110,9 +116,7 @@ func (b *Batch) mark(i int, m core.PayloadOutcome) {
 		return
 	}
 	marks := b.outcomes[i].Payloads
-	at, found := slices.BinarySearchFunc(marks, m.Position, func(o core.PayloadOutcome, p int) int {
-		return o.Position - p
-	})
+	at, found := markAt(marks, m.Position)
 	if found {
 		marks[at] = m
 		return
@@ -120,21 +124,33 @@ func (b *Batch) mark(i int, m core.PayloadOutcome) {
 	b.outcomes[i].Payloads = slices.Insert(marks, at, m)
 }
 
-func (b *Batch) set(i int, o core.Outcome) {
+// set gives job i an outcome, and the panic that it comes from, if one.
+func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
 	if b.closed { // a goroutine that the handler left behind
 		return
 	}
 	o.Payloads = b.outcomes[i].Payloads
 	b.outcomes[i] = o
+	if p != nil && b.panics == nil {
+		b.panics = make(map[int]*PanicError)
+	}
+	if b.panics != nil {
+		b.panics[i] = p
+	}
 }
 
 // outcomeOf asks the error itself, whose methods may panic, as those of a nil
 // pointer do: that panic is a failure then.
-func (b *Batch) outcomeOf(err error) (o core.Outcome) {
+func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 	if err == nil {
-		return core.Outcome{Kind: core.Done}
+		return core.Outcome{Kind: core.Done}, nil
 	}
+	return b.failureOf(err)
+}
+
+func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
 	failed := Guard(func() error {
+		errors.As(err, &p)
 		if b.interrupted(err) {
 			o = core.Outcome{Kind: core.Untouched}
 		} else {
@@ -144,8 +160,9 @@ func (b *Batch) outcomeOf(err error) (o core.Outcome) {
 	})
 	if failed != nil {
 		o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(failed)}
+		errors.As(failed, &p)
 	}
-	return o
+	return o, p
 }
 
 // interrupted reports whether err is no fault of the job: its context was ended
@@ -187,14 +204,17 @@ func (b *Batch) interrupt(cause error) {
 // that of the handler's error, and what an operator has cancelled ends as the
 // operator chose. From then on the outcomes don't change.
 func (b *Batch) close(err error) {
-	o := b.outcomeOf(err)
+	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ctx.end(context.Canceled)
 	b.endRun(b.now())
 	for i := range b.outcomes {
 		if b.outcomes[i].Kind == core.Undecided {
-			b.set(i, o)
+			b.set(i, o, p)
+		}
+		if b.refusals != nil {
+			b.outcomes[i] = b.refuse(i, b.outcomes[i])
 		}
 	}
 	for i, drop := range b.dropped {
@@ -202,7 +222,7 @@ func (b *Batch) close(err error) {
 		if drop {
 			o.Kind = core.Dropped
 		}
-		b.set(i, o)
+		b.set(i, o, nil)
 	}
 	b.closed = true
 }

@@ -81,9 +81,9 @@ type Config struct {
 	// Started is called once, when the queues are declared and nothing is claimed.
 	// Its error ends Run. nil is none.
 	Started func(ctx context.Context) error
-	// Exhausted is called after a payload went to the morgue since its job's
-	// retries or recoveries were used up. nil is none.
-	Exhausted func(ctx context.Context, e Exhausted) error
+	// Buried is called after payloads went to the morgue, beside the work and by
+	// several goroutines. nil is none.
+	Buried func(ctx context.Context, b Buried) error
 	// Fatal is called before a panic outside of handlers ends the process. nil is
 	// none.
 	Fatal func(err error)

@@ -16,6 +16,8 @@ import (
 func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	endCalls := e.begin(ctx)
 	defer endCalls()
+	defer e.hooks.close()
+	e.hooks.atOnce = 1
 	if err := e.deal(); err != nil {
 		return 0, err
 	}
@@ -37,7 +39,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 		endCalls()
 		helping.Wait()
 		e.renewals.Wait()
-		e.hooks.Wait()
+		e.hooks.wait()
 	}()
 	jobs, err = e.rounds(ctx)
 	close(e.stop)

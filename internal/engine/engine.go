@@ -48,7 +48,7 @@ type Engine struct {
 
 	lanesRunning sync.WaitGroup
 	renewals     sync.WaitGroup
-	hooks        sync.WaitGroup
+	hooks        hooks
 	fatal        sync.Once
 }
 
@@ -77,6 +77,7 @@ func New(store Store, cfg Config) *Engine {
 func (e *Engine) Run(ctx context.Context) error {
 	endCalls := e.begin(ctx)
 	defer endCalls()
+	defer e.hooks.close()
 	if err := e.deal(); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	e.serve(ctx, endCalls)
-	e.hooks.Wait()
+	e.hooks.wait()
 	e.retire()
 	return nil
 }
@@ -98,6 +99,7 @@ func (e *Engine) begin(ctx context.Context) (endCalls context.CancelFunc) {
 	e.asked, e.handlerCtx = ctx, context.WithoutCancel(ctx)
 	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
 	e.health.calls = e.storeCtx
+	e.hooks.begin(e, ctx)
 	return endCalls
 }
 

@@ -52,11 +52,11 @@ func (b *Batch) halted(i int) bool {
 // Return gives job i the outcome that its handler's return means: an error comes
 // before what Settle said, and nil after it.
 func (b *Batch) Return(i int, err error) {
-	o := b.outcomeOf(err)
+	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil || b.outcomes[i].Kind == core.Undecided {
-		b.set(i, o)
+		b.set(i, o, p)
 	}
 }
 
@@ -70,7 +70,7 @@ func (b *Batch) BeginPayload(i int) bool {
 		return false
 	}
 	if b.halted(i) {
-		b.set(i, core.Outcome{Kind: core.Untouched})
+		b.set(i, core.Outcome{Kind: core.Untouched}, nil)
 		return false
 	}
 	b.byPayload = true

@@ -134,7 +134,7 @@ func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
 			w.start(each(idle), func(s *setup) {
 				s.queue.Policy.MaxRecoveries = 0
 				if told {
-					s.Exhausted = func(context.Context, engine.Exhausted) error { return nil }
+					s.Buried = func(context.Context, engine.Buried) error { return nil }
 				}
 			})
 			w.sleep(3 * ttl)

@@ -82,7 +82,7 @@ func TestAHeldSettlementIsFollowedByNothingUntilItIsMade(t *testing.T) {
 				n := w.start(each(func(ctx context.Context, _ *core.Claim) error { return engine.SettleIn(ctx, tx) }), func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.link.hold = func(string) bool { return true }
-					s.Exhausted = func(context.Context, engine.Exhausted) error {
+					s.Buried = func(context.Context, engine.Buried) error {
 						buried++
 						return nil
 					}
@@ -124,7 +124,7 @@ func TestASkippedSettlementIsFollowedByNothing(t *testing.T) {
 			return errors.New("too late")
 		}), func(s *setup) {
 			s.queue.Policy = policy
-			s.Exhausted = func(context.Context, engine.Exhausted) error {
+			s.Buried = func(context.Context, engine.Buried) error {
 				told++
 				return nil
 			}

@@ -59,7 +59,9 @@ func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
 		default:
 			settled := s.queue.Policy.Recover(c)
 			if settled.Failed {
-				s.sequels = append(s.sequels, s.buriedByRecovery(c, &settled))
+				s.sequels = append(s.sequels, sequel{
+					id: c.ID, mark: c.Mark, uncounted: true, carried: s.recovered(c, &settled),
+				})
 			}
 			s.finished = append(s.finished, settled)
 		}

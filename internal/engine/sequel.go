@@ -25,35 +25,46 @@ type sequel struct {
 // ending is how a job ended.
 type ending struct {
 	processed, failed bool
-	exhausted         *Exhausted
+	// buried is for the hook, and notices for the log.
+	buried  []Buried
+	notices []notice
 }
 
-func (s *shard) ending(c *core.Claim, o *core.Outcome, settled *core.Settlement) ending {
-	return ending{processed: settled.Processed, failed: settled.Failed, exhausted: s.exhausted(c, o)}
-}
-
-// sequels lists what is to follow the batch's settlements.
-func (b *Batch) sequels(settled []core.Settlement) []sequel {
-	if b.transacted == nil && b.shard.node.cfg.Exhausted == nil {
-		return nil
+func (b *Batch) ending(i int, o *core.Outcome, settled *core.Settlement) ending {
+	e := ending{processed: settled.Processed, failed: settled.Failed}
+	if settled.Failed {
+		e.buried = b.burials(i, o)
+		e.notices = b.notices(i, o, settled, e.buried)
 	}
-	var list []sequel
+	return e
+}
+
+// sequels lists what is to follow the settlements of a closed batch. What its jobs'
+// failures have to say is said at once, unless only the store knows how they end.
+func (b *Batch) sequels(settled []core.Settlement) (list []sequel, now []notice) {
 	for i := range b.Claims {
-		c := &b.Claims[i]
-		q := sequel{id: c.ID, mark: c.Mark, carried: b.shard.ending(c, &b.outcomes[i], &settled[i])}
-		if t, ok := b.transacted[i]; ok {
-			q.transacted, q.uncounted, q.committed = true, true, b.shard.ending(c, &t.outcome, &t.settled)
-		} else if q.carried.exhausted == nil {
+		t, transacted := b.transacted[i]
+		if !transacted && !settled[i].Failed {
 			continue
 		}
-		list = append(list, q)
+		c := &b.Claims[i]
+		q := sequel{id: c.ID, mark: c.Mark, carried: b.ending(i, &b.outcomes[i], &settled[i])}
+		if transacted {
+			q.transacted, q.uncounted, q.committed = true, true, b.ending(i, &t.outcome, &t.settled)
+		} else {
+			now = append(now, q.carried.notices...)
+			q.carried.notices = nil
+		}
+		if transacted || len(q.carried.buried) > 0 {
+			list = append(list, q)
+		}
 	}
-	return list
+	return list, now
 }
 
 // confirmed removes the sequels of what a turn has settled, counts what only now is
-// known to have happened, and gives what was exhausted.
-func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (farewells []*Exhausted) {
+// known to have happened, and gives how these jobs ended.
+func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (ended []ending) {
 	if len(s.sequels) == 0 {
 		return nil
 	}
@@ -78,10 +89,16 @@ func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (farewe
 		if q.uncounted {
 			s.stats.count(end.processed, end.failed)
 		}
-		if end.exhausted != nil {
-			farewells = append(farewells, end.exhausted)
-		}
+		ended = append(ended, end)
 		s.sequels = slices.Delete(s.sequels, at, at+1)
 	}
-	return farewells
+	return ended
+}
+
+// tell logs how jobs have ended, and tells the hook what was buried.
+func (e *Engine) tell(ended []ending) {
+	for i := range ended {
+		e.logAll(ended[i].notices)
+		e.hooks.tell(ended[i].buried)
+	}
 }

@@ -29,7 +29,7 @@ func TestTransactionsCountOnceThoughRepliesAreLost(t *testing.T) {
 	})
 }
 
-func TestExhaustedRetriesAreToldAsTheTransactionEnds(t *testing.T) {
+func TestBurialsAreToldAsTheTransactionEnds(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(w *world, ctx context.Context, b *engine.Batch) error
@@ -53,8 +53,8 @@ func TestExhaustedRetriesAreToldAsTheTransactionEnds(t *testing.T) {
 				var told []string
 				w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) }, func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
-					s.Exhausted = func(_ context.Context, e engine.Exhausted) error {
-						told = append(told, e.Error)
+					s.Buried = func(_ context.Context, b engine.Buried) error {
+						told = append(told, b.Error)
 						return nil
 					}
 				})

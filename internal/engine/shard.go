@@ -155,7 +155,7 @@ func (s *shard) take(now time.Time) *Batch {
 // finish takes over a batch whose handler has returned. What ran under a lease
 // that is gone is not sent: the next owner recovers it.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
-	sequels := b.sequels(settled)
+	sequels, notices := b.sequels(settled)
 	s.mu.Lock()
 	s.running = nil
 	current := s.lease.held && s.lease.token == b.token
@@ -168,6 +168,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	s.publish()
 	s.mu.Unlock()
 	signal(s.kick)
+	s.node.logAll(notices)
 	if !current {
 		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			"shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))

@@ -93,6 +93,7 @@ func (b *Batch) transacting() (first int, outcomes []core.Outcome, err error) {
 		if o.Kind == core.Undecided {
 			o.Kind = core.Done
 		}
+		o = b.refuse(i, o)
 		outcomes = append(outcomes, o)
 	}
 	return first, outcomes, nil

@@ -229,7 +229,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
 	}
 	repeat := t.unknown
-	farewells := s.confirmed(request.Settle, r)
+	ended := s.confirmed(request.Settle, r)
 	s.sendAgain(request.Settle, r.Held)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
@@ -249,7 +249,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	waits := len(r.Claims) > 0 || len(s.held) > 0
 	s.mu.Unlock()
 	signal(s.lane.wake)
-	s.node.bid(farewells)
+	s.node.tell(ended)
 	if waits {
 		signal(s.node.tickNow)
 	}

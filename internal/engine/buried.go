@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+)
+
+// BuryReason is why payloads went to the morgue.
+type BuryReason uint8
+
+const (
+	// Exhausted is a payload whose job's retries were used up.
+	Exhausted BuryReason = iota + 1
+	// ByHandler is what a handler has buried.
+	ByHandler
+	// Undecodable is a payload that its codec refuses.
+	Undecodable
+	// Recovered is a payload whose job has lost its process too often.
+	Recovered
+)
+
+// String is the reason in a word, as it is logged.
+func (r BuryReason) String() string {
+	switch r {
+	case Exhausted:
+		return "exhausted"
+	case ByHandler:
+		return "handler"
+	case Undecodable:
+		return "decode"
+	case Recovered:
+		return "recoveries"
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// Buried is what went to the morgue of one job at once for one reason.
+type Buried struct {
+	Shard    core.Shard
+	ID       string
+	Payloads []core.Payload
+	Reason   BuryReason
+	// Error is the text kept with it.
+	Error string
+}
+
+// burials lists what an outcome of job i sends to the morgue: payloads by themselves,
+// then what the job's own outcome buries.
+func (b *Batch) burials(i int, o *core.Outcome) []Buried {
+	c := &b.Claims[i]
+	var list []Buried
+	for _, m := range o.Payloads {
+		if !m.Bury {
+			continue
+		}
+		reason := ByHandler
+		if b.undecodable[payloadOf{i, m.Position}] {
+			reason = Undecodable
+		}
+		list = append(list, b.shard.buried(c, c.Payloads[m.Position:m.Position+1], reason, m.Error))
+	}
+	switch o.Kind {
+	case core.Buried:
+		if open := unmarked(c.Payloads, o.Payloads); len(open) > 0 {
+			list = append(list, b.shard.buried(c, open, ByHandler, o.Error))
+		}
+	case core.Failed:
+		if at, ok := b.shard.queue.Policy.Exhausts(c, o); ok {
+			reason := Exhausted
+			if b.refusals[i].failed {
+				reason = Undecodable
+			}
+			list = append(list, b.shard.buried(c, c.Payloads[at:at+1], reason, o.Error))
+		}
+	}
+	return list
+}
+
+// unmarked are the payloads without a mark of their own.
+func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Payload {
+	if len(marks) == 0 {
+		return payloads
+	}
+	var open []core.Payload
+	for i, p := range payloads {
+		if len(marks) > 0 && marks[0].Position == i {
+			marks = marks[1:]
+			continue
+		}
+		open = append(open, p)
+	}
+	return open
+}
+
+func (s *shard) buried(c *core.Claim, payloads []core.Payload, reason BuryReason, text string) Buried {
+	return Buried{Shard: s.id, ID: c.ID, Payloads: payloads, Reason: reason, Error: text}
+}
+
+// recovered is how a job ended that has lost its owner too often.
+func (s *shard) recovered(c *core.Claim, settled *core.Settlement) ending {
+	e := ending{failed: true}
+	if len(c.Payloads) > 0 {
+		e.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
+		e.notices = []notice{s.burialNotice(&e.buried[0])}
+	}
+	return e
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Bounds of the calls of Config.Buried.
+const (
+	// hooksAtOnce is how many run at once.
+	hooksAtOnce = 4
+	// hooksWaiting is how many burials wait for a call.
+	hooksWaiting = 1000
+)
+
+// hooks calls Config.Buried beside the work.
+type hooks struct {
+	node *Engine
+	// ctx is that of the calls. It ends with the shutdown timeout.
+	ctx context.Context
+	end context.CancelCauseFunc
+	// forget ends the watch over Run's context.
+	forget func() bool
+	// atOnce is how many calls run at once.
+	atOnce int
+
+	running sync.WaitGroup
+	mu      sync.Mutex
+	workers int
+	waiting []Buried
+	missed  int
+}
+
+// begin makes the context of the calls. It ends when asked has ended and the shutdown
+// timeout after it.
+func (h *hooks) begin(node *Engine, asked context.Context) {
+	h.node, h.atOnce = node, hooksAtOnce
+	h.ctx, h.end = context.WithCancelCause(node.handlerCtx)
+	h.forget = context.AfterFunc(asked, func() {
+		time.AfterFunc(node.cfg.ShutdownTimeout, func() { h.end(ErrShutdown) })
+	})
+}
+
+// tell hands burials over. What finds no room is logged instead: nobody waits for a
+// hook, and nothing is lost in silence.
+func (h *hooks) tell(buried []Buried) {
+	if h.node.cfg.Buried == nil || len(buried) == 0 {
+		return
+	}
+	h.mu.Lock()
+	room := min(len(buried), hooksWaiting-len(h.waiting))
+	h.waiting = append(h.waiting, buried[:room]...)
+	for range min(room, h.atOnce-h.workers) {
+		h.workers++
+		h.running.Go(h.work)
+	}
+	h.mu.Unlock()
+	for i := range buried[room:] {
+		h.miss(&buried[room+i], "too many wait for it")
+	}
+}
+
+// work calls the hook until nothing waits. A hook that ends its goroutine does not end
+// the others' turn.
+func (h *hooks) work() {
+	done := false
+	defer func() {
+		if !done {
+			h.running.Go(h.work)
+		}
+	}()
+	for b, ok := h.next(); ok; b, ok = h.next() {
+		h.call(&b)
+	}
+	done = true
+}
+
+func (h *hooks) next() (Buried, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) == 0 {
+		h.workers--
+		h.waiting = nil
+		return Buried{}, false
+	}
+	b := h.waiting[0]
+	h.waiting = h.waiting[1:]
+	return b, true
+}
+
+func (h *hooks) call(b *Buried) {
+	if h.ctx.Err() != nil {
+		h.miss(b, "the server's shutdown timeout is over")
+		return
+	}
+	if err := Guard(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
+		h.node.log.Error("skein: OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
+			keyReason, b.Reason.String(), keyError, err)
+	}
+}
+
+// miss logs what the hook is not told.
+func (h *hooks) miss(b *Buried, why string) {
+	h.mu.Lock()
+	h.missed++
+	missed := h.missed
+	h.mu.Unlock()
+	h.node.log.Error("skein: OnBuried was not called for a burial: "+why, keyQueue, b.Shard.Queue, keyShard, b.Shard.String(),
+		keyID, b.ID, keyReason, b.Reason.String(), keyPayloads, len(b.Payloads), "missed", missed)
+}
+
+// wait returns once no call runs or waits.
+func (h *hooks) wait() { h.running.Wait() }
+
+// close ends the context of the calls.
+func (h *hooks) close() {
+	h.forget()
+	h.end(context.Canceled)
+}

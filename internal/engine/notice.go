@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Keys of what is logged of jobs. They are stable: ServerOptions.Logger lists them
+// for users.
+const (
+	keyQueue    = "queue"
+	keyShard    = "shard"
+	keyID       = "id"
+	keyRetry    = "retry"
+	keyNext     = "next"
+	keyReason   = "reason"
+	keyPayloads = "payloads"
+	keyError    = "error"
+	keyStack    = "stack"
+)
+
+// notice is a line for the log.
+type notice struct {
+	level   slog.Level
+	message string
+	attrs   []slog.Attr
+}
+
+func (e *Engine) logAll(notices []notice) {
+	for _, n := range notices {
+		e.log.LogAttrs(context.Background(), n.level, n.message, n.attrs...)
+	}
+}
+
+// jobAttrs name a job.
+func (s *shard) jobAttrs(id string) []slog.Attr {
+	return []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.String(keyID, id)}
+}
+
+// notices are the lines for how job i ended: one if it failed, and one for each
+// burial that is not its failure's.
+func (b *Batch) notices(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []notice {
+	c := &b.Claims[i]
+	var list []notice
+	exhausted := false
+	for k := range buried {
+		if o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o) {
+			exhausted = true
+			continue
+		}
+		list = append(list, b.shard.burialNotice(&buried[k]))
+	}
+	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
+		return list
+	}
+	return append(list, b.failureNotice(i, o, settled, exhausted))
+}
+
+// failureNotice is the line for a job that failed and is retried, or whose retries are
+// used up.
+func (b *Batch) failureNotice(i int, o *core.Outcome, settled *core.Settlement, exhausted bool) notice {
+	c, panicked, refused := &b.Claims[i], b.panics[i], b.refusals[i].failed
+	n := notice{level: slog.LevelWarn, message: "skein: a job failed"}
+	if panicked != nil {
+		n.level, n.message = slog.LevelError, "skein: a handler panicked"
+	}
+	if refused {
+		n.message = "skein: a payload can't be decoded"
+	}
+	n.attrs = append(b.shard.jobAttrs(c.ID), slog.Int(keyRetry, c.RetryCount+1))
+	if exhausted {
+		reason := Exhausted
+		if refused {
+			reason = Undecodable
+		}
+		n.message += "; the retries are used up, and one payload goes to the morgue"
+		n.attrs = append(n.attrs, slog.String(keyReason, reason.String()), slog.Int(keyPayloads, 1))
+	} else {
+		n.message += "; the job is retried"
+		n.attrs = append(n.attrs, slog.Time(keyNext, b.shard.node.clock.now().Add(settled.PutBack.Delay).Time()))
+	}
+	n.attrs = append(n.attrs, b.errorAttrs(panicked, o.Error)...)
+	return n
+}
+
+func exhausts(p core.RetryPolicy, c *core.Claim, o *core.Outcome) bool {
+	_, ok := p.Exhausts(c, o)
+	return ok
+}
+
+// errorAttrs are the error that a kept text stands for, of a panic its value and its
+// stack.
+func (b *Batch) errorAttrs(panicked *PanicError, text string) []slog.Attr {
+	if panicked == nil {
+		return []slog.Attr{slog.String(keyError, b.shard.queue.Stored(text))}
+	}
+	return []slog.Attr{
+		slog.String(keyError, fmt.Sprintf("panic: %v", panicked.Value)), slog.String(keyStack, string(panicked.Stack)),
+	}
+}
+
+// burialNotice is the line for what went to the morgue, other than by a failure.
+func (s *shard) burialNotice(b *Buried) notice {
+	n := notice{level: slog.LevelWarn, attrs: s.jobAttrs(b.ID)}
+	switch b.Reason {
+	case Undecodable:
+		n.message = "skein: a payload can't be decoded and goes to the morgue"
+	case Recovered:
+		n.message = "skein: a job has lost its process too often, and one payload goes to the morgue"
+	default:
+		n.message = "skein: a handler buried payloads"
+	}
+	n.attrs = append(n.attrs, slog.String(keyReason, b.Reason.String()), slog.Int(keyPayloads, len(b.Payloads)),
+		slog.String(keyError, s.queue.Stored(b.Error)))
+	return n
+}
