@@ -15,7 +15,8 @@ import (
 // ClientOptions are the options of a client. The zero value is ready.
 type ClientOptions struct {
 	// Middleware wraps each push, the first outermost: it may look at the encoded
-	// entries, change them, or refuse them with an error.
+	// entries, change them, or refuse them with an error. It is built once, by
+	// NewClient.
 	Middleware []func(PushFunc) PushFunc
 	// Observer watches pushes. nil is none.
 	Observer ports.Observer
@@ -26,20 +27,29 @@ type ClientOptions struct {
 type Client struct {
 	store   ports.Producer
 	options ClientOptions
+	// pushing is the chain of middleware, and invalid what is wrong with it.
+	pushing PushFunc
+	invalid error
 	// What follows is shared with the clients that Via makes.
 	scores *scores
 	// generations are those of the queues declared so far, by name.
 	generations *sync.Map
 }
 
-// NewClient makes a client that pushes to a store. It does not reach for it.
+// NewClient makes a client that pushes to a store. It does not reach for it, and
+// never fails: no store, or nil middleware, is ErrInvalidOptions from every push.
 func NewClient(store ports.Producer, options ClientOptions) *Client {
-	return &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
+	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
+	c.pushing, c.invalid = wrapPush(options.Middleware)
+	return c
 }
 
 // Via is the client pushing through another producer, such as a transaction on
 // the same store, with the same middleware and observer.
 func (c *Client) Via(producer ports.Producer) *Client {
+	if c == nil {
+		return nil
+	}
 	via := *c
 	via.store = producer
 	return &via
@@ -73,13 +83,17 @@ type target struct {
 	rule     PushRule
 }
 
+// check finds what keeps a client from pushing.
+func (c *Client) check() error {
+	if c == nil || c.scores == nil {
+		return fmt.Errorf("%w: no client; make one with NewClient", ErrInvalidOptions)
+	}
+	return c.invalid
+}
+
 // push stores entries through the middleware.
 func (c *Client) push(ctx context.Context, t target, entries []RawEntry) error {
-	next := PushFunc(func(ctx context.Context, p *RawPush) error { return c.send(ctx, t, p.Entries) })
-	for i := len(c.options.Middleware) - 1; i >= 0; i-- {
-		next = c.options.Middleware[i](next)
-	}
-	return next(ctx, &RawPush{Queue: t.name, Entries: entries})
+	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t})
 }
 
 // send stores entries, and declares the queue where the store does not know it.
@@ -92,6 +106,9 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	}
 	if len(entries) == 0 {
 		return nil
+	}
+	if absent(c.store) {
+		return fmt.Errorf("%w: the client has no store; give NewClient one", ErrInvalidOptions)
 	}
 	generation, known := c.generations.Load(t.name)
 	if !known {

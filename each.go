@@ -24,6 +24,9 @@ import (
 //
 // The context is that of Handler.
 func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error) Handler {
+	if err := q.refuse("Each", f == nil); err != nil {
+		return noHandler(err)
+	}
 	return q.eachJob(guarded, func(ctx context.Context, c call) error {
 		var buried error
 		done := false

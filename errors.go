@@ -1,8 +1,6 @@
 package skein
 
 import (
-	"errors"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
@@ -14,9 +12,9 @@ var (
 	// ErrInvalidQueue is a queue with options that can't be, from every push to it
 	// and from Run.
 	ErrInvalidQueue = core.ErrInvalidQueue
-	// ErrInvalidOptions is a server, a list or an action with options that can't
-	// be.
-	ErrInvalidOptions = errors.New("invalid options")
+	// ErrInvalidOptions is a server, a client, a handler, a push, a list or an action
+	// that is given what can't be, such as nil.
+	ErrInvalidOptions = engine.ErrInvalidOptions
 	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore and ErrInvalidTime are
 	// pushes that RULES 1 refuses. Nothing of such a push is stored.
 	ErrInvalidID      = core.ErrInvalidID

@@ -167,5 +167,5 @@ func ExampleServerOptions_scheduler() {
 	}
 	// Output:
 	// [urgent urgent urgent urgent urgent urgent urgent urgent]
-	// [urgent bulk urgent urgent urgent bulk urgent urgent]
+	// [urgent urgent bulk urgent urgent urgent bulk urgent]
 }

@@ -41,6 +41,9 @@ type runBatch func(ctx context.Context, b *engine.Batch) error
 // so it should heed the context. Fence gives the token for writes that must not
 // come late.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
+	if err := q.refuse("Handler", f == nil); err != nil {
+		return noHandler(err)
+	}
 	return q.eachJob(q.timed, func(ctx context.Context, c call) error {
 		payloads, err := q.payloads(c.batch, c.job)
 		if len(payloads) == 0 {
@@ -57,6 +60,9 @@ func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) 
 // said before. If f returns nil, what job.Settle said last is the outcome, and
 // done if it was not called. That is so for any BatchSize.
 func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
+	if err := q.refuse("JobHandler", f == nil); err != nil {
+		return noHandler(err)
+	}
 	return q.eachJob(q.timed, func(ctx context.Context, c call) error {
 		job, err := q.job(c.batch, c.job)
 		if len(job.Payloads) == 0 {
@@ -73,6 +79,9 @@ func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Ha
 // all: those that were not cancelled go back untouched if f returns the context's
 // error.
 func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) error) Handler {
+	if err := q.refuse("BatchHandler", f == nil); err != nil {
+		return noHandler(err)
+	}
 	run := q.timed(func(ctx context.Context, c call) error {
 		b := c.batch
 		batch := &Batch[T]{batch: b, jobs: make([]*Job[T], 0, len(b.Claims))}
@@ -113,13 +122,25 @@ func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 // handler makes a Handler of what it calls and of how a batch becomes calls.
 func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
 	return Handler{
-		name: q.name, err: q.err, serve: q.serve,
+		name: q.name, serve: q.serve,
 		bind: func(middleware []func(RunFunc) RunFunc) (runBatch, error) {
 			wrapped, err := wrapRun(run, middleware)
 			return batch(wrapped), err
 		},
 	}
 }
+
+// refuse finds what keeps a handler of a kind from being made.
+func (q *Queue[T]) refuse(kind string, missing bool) error {
+	err := q.check()
+	if missing {
+		err = errors.Join(err, fmt.Errorf("%w: queue %q: %s(nil); give it a function", ErrInvalidOptions, q.Name(), kind))
+	}
+	return err
+}
+
+// noHandler is a Handler that could not be made: Run returns why.
+func noHandler(err error) Handler { return Handler{err: err} }
 
 // guarded calls run and returns a panic as an error.
 func guarded(run runCall) runCall {

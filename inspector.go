@@ -54,8 +54,12 @@ type Inspector struct {
 	options InspectorOptions
 }
 
-// NewInspector makes an inspector of a store. It does not reach for it.
+// NewInspector makes an inspector of a store. It does not reach for it, and never
+// fails: without a store, every method returns ErrInvalidOptions.
 func NewInspector(store InspectorStore, options InspectorOptions) *Inspector {
+	if absent(store) {
+		store = noStore{}
+	}
 	return &Inspector{store: store, options: options}
 }
 

@@ -65,5 +65,5 @@ func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
 			return queues[at].Shards, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: %q; push to it or run its server first", ErrUnknownQueue, queue)
+	return 0, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
 }

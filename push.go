@@ -2,7 +2,9 @@ package skein
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -27,14 +29,27 @@ func Meta(meta []byte) PushOption {
 }
 
 // At is when the job may run, if the push makes a new one: merged into a queued
-// job, a payload waits for that job's time. The zero time is now.
+// job, a payload waits for that job's time. The zero time is now; a time before 1970
+// or after 2255 is ErrInvalidTime.
 func At(t time.Time) PushOption {
 	return func(e *RawEntry) {
 		e.When = core.When{}
 		if !t.IsZero() {
-			e.When = core.At(core.Instant(t.UnixMicro()))
+			e.When = core.At(instantOf(t))
 		}
 	}
+}
+
+// instantOf is the time in microseconds, also where that is no time of a job. Far away
+// it is the largest there is, for UnixMicro would overflow.
+func instantOf(t time.Time) core.Instant {
+	switch seconds := t.Unix(); {
+	case seconds > math.MaxInt64/1_000_000-1:
+		return math.MaxInt64
+	case seconds < math.MinInt64/1_000_000+1:
+		return math.MinInt64
+	}
+	return core.Instant(t.UnixMicro())
 }
 
 // In is At a while from now, by the store's clock.
@@ -65,8 +80,8 @@ func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, op
 // for each shard of the queue: bad input stores nothing, and where only some
 // shards took theirs the error is a *PushError.
 func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) error {
-	if q.err != nil {
-		return q.err
+	if err := errors.Join(q.check(), c.check()); err != nil {
+		return err
 	}
 	if len(entries) == 0 {
 		return nil
@@ -102,7 +117,10 @@ func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 	if q.options.Score != nil {
 		to.Score = q.options.Score(from.Payload)
 	}
-	for _, option := range from.Options {
+	for i, option := range from.Options {
+		if option == nil {
+			return fmt.Errorf("%w: option %d of the push is nil", ErrInvalidOptions, i+1)
+		}
 		option(to)
 	}
 	to.Score = core.NormalScore(to.Score)

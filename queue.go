@@ -108,7 +108,20 @@ func NewQueue[T any](name string, options QueueOptions[T]) *Queue[T] {
 }
 
 // Name is the queue's name.
-func (q *Queue[T]) Name() string { return q.name }
+func (q *Queue[T]) Name() string {
+	if q == nil {
+		return ""
+	}
+	return q.name
+}
+
+// check finds what is wrong with the queue.
+func (q *Queue[T]) check() error {
+	if q == nil || q.options.Codec == nil {
+		return fmt.Errorf("%w: it is empty; make it with NewQueue", ErrInvalidQueue)
+	}
+	return q.err
+}
 
 // check finds all mistakes at once.
 func (o *QueueOptions[T]) check(name string) error {

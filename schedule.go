@@ -15,13 +15,15 @@ type NodeSplitter = core.NodeSplitter
 
 // Scheduler chooses which of its shards a lane works next, NewScheduler builds
 // that of one lane from a SchedulerConfig, and a Choice is what it answers to the
-// Heads of the shards, by the store's clock, an Instant.
+// Heads of the shards, by the store's clock, an Instant. One that is given names of
+// queues can be a QueueNamer: Run refuses names without a handler.
 type (
 	Scheduler       = core.Scheduler
 	NewScheduler    = core.NewScheduler
 	SchedulerConfig = core.SchedulerConfig
 	Choice          = core.Choice
 	Head            = core.Head
+	QueueNamer      = core.QueueNamer
 	Instant         = core.Instant
 )
 
@@ -33,9 +35,11 @@ func NewLag(c SchedulerConfig) Scheduler { return core.NewLag(c) }
 func NewSeq(c SchedulerConfig) Scheduler { return core.NewSeq(c) }
 
 // StrictBy takes the first shard that has work, in the order of the named queues;
-// the others come last.
+// the others come last. A queue for which the server has no handler is
+// ErrInvalidOptions from Run.
 func StrictBy(queues ...string) NewScheduler { return core.StrictBy(queues...) }
 
 // WeightedBy shares turns among the shards that have work in proportion to the
-// weights of their queues; a queue that is not named weighs 1.
+// weights of their queues; a queue that is not named weighs 1. Equal weights are round
+// robin. A queue for which the server has no handler is ErrInvalidOptions from Run.
 func WeightedBy(weights map[string]int) NewScheduler { return core.WeightedBy(weights) }

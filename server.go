@@ -208,7 +208,7 @@ func (s *Server) check() error {
 			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalidOptions}, args...)...))
 		}
 	}
-	refuse(s.store == nil, "no store")
+	refuse(absent(s.store), "no store; give NewServer one")
 	refuse(o.Lanes < 1, "%d Lanes; a server has at least one", o.Lanes)
 	refuse(o.PollInterval < time.Millisecond, "PollInterval %v; at least 1ms", o.PollInterval)
 	refuse(o.TTL < minTTL, "TTL %v; at least %v", o.TTL, minTTL)
@@ -218,11 +218,14 @@ func (s *Server) check() error {
 	refuse(len(s.handlers) == 0, "no handlers")
 	seen := make(map[string]bool)
 	for i, h := range s.handlers {
+		if h.err != nil {
+			errs = append(errs, h.err)
+			continue
+		}
 		if h.serve == nil {
 			refuse(true, "handler %d is empty; make it with Queue.Handler", i)
 			continue
 		}
-		errs = append(errs, h.err)
 		refuse(seen[h.name], "queue %q has two handlers", h.name)
 		seen[h.name] = true
 	}

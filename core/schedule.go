@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -55,6 +54,13 @@ type Scheduler interface {
 	// Ran says how the batch of the chosen shard went: ok if a job of it
 	// succeeded. A shard that had nothing to give after all is not ok.
 	Ran(index int, ok bool)
+}
+
+// QueueNamer is a Scheduler that was given names of queues, as by StrictBy and
+// WeightedBy. A server that does not serve each of them refuses it.
+type QueueNamer interface {
+	// QueueNames lists the names, each once.
+	QueueNames() []string
 }
 
 // SchedulerConfig is what a scheduler is built from.
@@ -117,23 +123,26 @@ func (s *seq) Ran(index int, ok bool) {
 	}
 }
 
-type strict struct{ order []int }
+type strict struct {
+	order []int
+	named []string
+}
 
 // StrictBy takes the first shard that has work, in the order of the named
 // queues; shards of queues that are not named come last, in their own order.
 func StrictBy(queues ...string) NewScheduler {
-	rank := make(map[string]int, len(queues))
-	for i, q := range queues {
-		if _, named := rank[q]; !named {
-			rank[q] = i
+	var named []string
+	for _, q := range queues {
+		if !slices.Contains(named, q) {
+			named = append(named, q)
 		}
 	}
 	return func(c SchedulerConfig) Scheduler {
-		return &strict{order: byRank(c.Shards, func(q string) int {
-			if r, named := rank[q]; named {
-				return r
+		return &strict{named: named, order: byRank(c.Shards, func(q string) int {
+			if rank := slices.Index(named, q); rank >= 0 {
+				return rank
 			}
-			return len(queues)
+			return len(named)
 		})}
 	}
 }
@@ -149,6 +158,9 @@ func (s *strict) Next(now Instant, heads []Head) Choice {
 
 func (*strict) Ran(int, bool) {}
 
+// QueueNames implements QueueNamer.
+func (s *strict) QueueNames() []string { return slices.Clone(s.named) }
+
 // byRank lists the positions of the shards by rank of their queue, stable.
 func byRank(shards []Shard, rank func(queue string) int) []int {
 	order := make([]int, len(shards))
@@ -160,45 +172,3 @@ func byRank(shards []Shard, rank func(queue string) int) []int {
 	})
 	return order
 }
-
-type weighted struct {
-	weight []int
-	credit []int
-}
-
-// WeightedBy shares turns among the shards that have work in proportion to the
-// weights of their queues. A queue that is not named, or whose weight is below
-// 1, weighs 1. Turns are spread smoothly: 3 to 1 gives A A B A, not A A A B.
-func WeightedBy(weights map[string]int) NewScheduler {
-	weights = maps.Clone(weights)
-	return func(c SchedulerConfig) Scheduler {
-		w := &weighted{weight: make([]int, len(c.Shards)), credit: make([]int, len(c.Shards))}
-		for i, s := range c.Shards {
-			w.weight[i] = max(1, weights[s.Queue])
-		}
-		return w
-	}
-}
-
-// Next gives every shard with work its weight in credit and takes the one with
-// the most, which pays what was given out.
-func (w *weighted) Next(now Instant, heads []Head) Choice {
-	best, total := -1, 0
-	for i, h := range heads {
-		if !h.DueBy(now) {
-			w.credit[i] = 0
-			continue
-		}
-		w.credit[i] += w.weight[i]
-		total += w.weight[i]
-		if best < 0 || w.credit[i] > w.credit[best] {
-			best = i
-		}
-	}
-	if best >= 0 {
-		w.credit[best] -= total
-	}
-	return Choice{Index: best}
-}
-
-func (*weighted) Ran(int, bool) {}

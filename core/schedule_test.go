@@ -181,6 +181,7 @@ func TestSchedulers(t *testing.T) {
 			1 1 > A
 			1 - > A
 			1 1 > A
+			1 1 > A
 			1 1 > B`},
 		{"Weighted waits if none is due", core.WeightedBy(map[string]int{"A": 3}), `
 			11 - > wait

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -60,7 +61,8 @@ func (e *Entry) Validate() error {
 		return fmt.Errorf("%w: Meta has %d bytes, at most %d are kept", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
 	}
 	if at, fixed := e.When.Fixed(); fixed && (at < 0 || at > MaxInstant) {
-		return fmt.Errorf("%w: %d µs is outside 0 … %d", ErrInvalidTime, int64(at), int64(MaxInstant))
+		return fmt.Errorf("%w: %v; a job can run at times from %v to %v", ErrInvalidTime,
+			at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 var (
 	// ErrUnknownQueue is a queue that was never declared, or a store that lost
 	// it: declare it, then repeat.
-	ErrUnknownQueue = errors.New("unknown queue")
+	ErrUnknownQueue = errors.New("unknown queue: in this store nothing was pushed to it and no server has run it; " +
+		"do either, or check its name and the store's database, prefix or schema")
 	// ErrShardCountMismatch is a shard count or generation that is not that of
 	// the queue's record. Nothing was written.
 	ErrShardCountMismatch = errors.New("shard count mismatch")

@@ -71,7 +71,7 @@ func (b *backend) queue(ctx context.Context, name string) (*queue, error) {
 	q := b.queues[name]
 	b.mu.RUnlock()
 	if q == nil {
-		return nil, fmt.Errorf("%w: %q; declare it first", ports.ErrUnknownQueue, name)
+		return nil, fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
 	}
 	return q, nil
 }

@@ -32,7 +32,7 @@ func (s status) err(shard core.Shard) error {
 	case accepted:
 		return nil
 	case unknownQueue:
-		return fmt.Errorf("%w: %q; declare it first", ports.ErrUnknownQueue, shard.Queue)
+		return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, shard.Queue)
 	case noSuchShard:
 		return fmt.Errorf("%w: %q has no shard %d", ports.ErrInvalidRequest, shard.Queue, shard.Index)
 	case layoutMismatch:

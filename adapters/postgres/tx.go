@@ -41,6 +41,9 @@ var (
 
 // Tx is a transaction of pgx on the store's database.
 func (s *Store) Tx(tx pgx.Tx) *Tx {
+	if tx == nil {
+		return s.noTx()
+	}
 	return &Tx{store: s, row: func(ctx context.Context, statement string, args ...any) interface{ Scan(...any) error } {
 		return tx.QueryRow(ctx, statement, args...)
 	}}
@@ -49,9 +52,25 @@ func (s *Store) Tx(tx pgx.Tx) *Tx {
 // SQLTx is a transaction of database/sql on the store's database, by any driver
 // that numbers its parameters $1, $2 and so on, such as pgx's own and lib/pq.
 func (s *Store) SQLTx(tx *sql.Tx) *Tx {
+	if tx == nil {
+		return s.noTx()
+	}
 	return &Tx{store: s, row: func(ctx context.Context, statement string, args ...any) interface{ Scan(...any) error } {
 		return tx.QueryRowContext(ctx, statement, args...)
 	}}
+}
+
+// noTx is what nil makes: everything in it is refused.
+func (s *Store) noTx() *Tx {
+	return &Tx{store: s, row: func(context.Context, string, ...any) interface{ Scan(...any) error } { return refusing{} }}
+}
+
+// refusing is the row of no transaction.
+type refusing struct{}
+
+// Scan fails.
+func (refusing) Scan(...any) error {
+	return fmt.Errorf("%w: the transaction is nil; begin one and give it to Tx or SQLTx", ports.ErrInvalidRequest)
 }
 
 // Waking is the transaction with wake-ups: servers learn of its pushes when it

@@ -55,7 +55,7 @@ func (s *Store) queue(ctx context.Context, name string) (record, error) {
 		return record{}, err
 	}
 	if f.text == "" {
-		return record{}, fmt.Errorf("%w: %q; declare it first", ports.ErrUnknownQueue, name)
+		return record{}, fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
 	}
 	return parseRecord(name, f.text)
 }
@@ -198,7 +198,7 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return fmt.Errorf("%w: %q; declare it first", ports.ErrUnknownQueue, name)
+		return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
 	}
 	q, err := parseRecord(name, text)
 	if err != nil {

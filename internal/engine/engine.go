@@ -132,6 +132,9 @@ func (e *Engine) deal() error {
 		}
 		l.heads = make([]core.Head, len(l.shards))
 		l.scheduler = e.cfg.NewScheduler(core.SchedulerConfig{Shards: ids, PollInterval: e.cfg.PollInterval})
+		if err := checkScheduler(l.scheduler, queues); err != nil {
+			return err
+		}
 		e.lanes = append(e.lanes, l)
 		e.shards = append(e.shards, l.shards...)
 	}

@@ -1,0 +1,93 @@
+package core_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/skeinq/skein/core"
+)
+
+// TestWeightedIsRoundRobinWithEqualWeights lets work come and go at random. No shard that
+// has work may see another chosen twice while it waits.
+func TestWeightedIsRoundRobinWithEqualWeights(t *testing.T) {
+	cases := map[string]map[string]int{
+		"no weights":    nil,
+		"equal weights": {"A": 3, "B": 3, "C": 3, "D": 3, "E": 3, "F": 3, "G": 3, "H": 3, "I": 3, "J": 3},
+		"large weights": {"A": 1 << 50, "B": 1 << 50, "C": 1 << 50, "D": 1 << 50, "E": 1 << 50, "F": 1 << 50, "G": 1 << 50, "H": 1 << 50, "I": 1 << 50, "J": 1 << 50},
+	}
+	for name, weights := range cases {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(200) {
+				if fault := roundRobinFault(weights, rand.New(rand.NewPCG(seed, 0))); fault != "" {
+					t.Fatalf("seed %d: %s", seed, fault)
+				}
+			}
+		})
+	}
+}
+
+// roundRobinFault runs one scheduler, and says what it did wrong.
+func roundRobinFault(weights map[string]int, r *rand.Rand) string {
+	const turns = 300
+	shards := queueEach(2 + r.IntN(9))
+	lane := core.WeightedBy(weights)(core.SchedulerConfig{Shards: shards})
+	heads := make([]core.Head, len(shards))
+	// passed[i] are the shards that ran since shard i has waited with work.
+	passed := make([]map[int]bool, len(shards))
+	flicker := 1 + r.IntN(10)
+	for turn := range turns {
+		for i := range heads {
+			if r.IntN(flicker) == 0 {
+				heads[i] = core.Head{OK: r.IntN(3) > 0}
+			}
+			if !heads[i].OK || passed[i] == nil {
+				passed[i] = make(map[int]bool)
+			}
+		}
+		chosen := lane.Next(10, heads).Index
+		if chosen < 0 {
+			continue
+		}
+		lane.Ran(chosen, true)
+		passed[chosen] = make(map[int]bool)
+		for i := range heads {
+			if i == chosen || !heads[i].OK {
+				continue
+			}
+			if passed[i][chosen] {
+				return fmt.Sprintf("turn %d: shard %d has work, and %d runs for the second time before it", turn, i, chosen)
+			}
+			passed[i][chosen] = true
+		}
+	}
+	return ""
+}
+
+func TestSchedulersNameTheirQueues(t *testing.T) {
+	for _, c := range []struct {
+		scheduler core.NewScheduler
+		want      []string
+	}{
+		{core.StrictBy("B", "A", "B"), []string{"B", "A"}},
+		{core.WeightedBy(map[string]int{"B": 2, "A": 1}), []string{"A", "B"}},
+		{core.WeightedBy(nil), nil},
+	} {
+		named, ok := c.scheduler(core.SchedulerConfig{}).(core.QueueNamer)
+		if !ok || fmt.Sprint(named.QueueNames()) != fmt.Sprint(c.want) {
+			t.Errorf("QueueNames of %v = %v, want %v", named, named.QueueNames(), c.want)
+		}
+	}
+}
+
+// Weights too large for a common multiple are shared nearly as they should be.
+func TestHugeWeightsAreSharedInProportion(t *testing.T) {
+	lane := core.WeightedBy(map[string]int{"A": 3_000_000_019, "B": 999_999_937})(core.SchedulerConfig{Shards: queueEach(2)})
+	var turns [2]int
+	for range 4000 {
+		turns[lane.Next(10, []core.Head{{OK: true}, {OK: true}}).Index]++
+	}
+	if turns[0] < 2990 || turns[0] > 3010 {
+		t.Errorf("turns %v, want 3 to 1", turns)
+	}
+}
