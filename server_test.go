@@ -27,12 +27,17 @@ var quiet = slog.New(slog.DiscardHandler)
 func run(t *testing.T, s *skein.Server, f func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	f()
 	stop()
-	if err := <-done; err != nil {
-		t.Errorf("Run: %v", err)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	case <-time.After(24 * time.Hour): // a server that goes on keeps its bubble's time going
+		panic(t.Name() + ": Run has not returned a day after the stop")
 	}
 }
 

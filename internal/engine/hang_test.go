@@ -53,13 +53,35 @@ func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 				}
 				limit := most
 				if options != nil {
-					limit += poll
+					limit += 3 * poll
 				}
 				if worst > limit {
 					w.Errorf("a job of a healthy shard waited %v, want at most %v", worst, limit)
 				}
 				if turns := n.link.count("Turn"); turns > 2*len(healthy)+5*100 {
 					w.Errorf("%d turns in %v", turns, w.elapsed())
+				}
+			})
+		})
+	}
+}
+
+// A look at the heads of all shards fails or hangs for one of them; the others'
+// jobs are found all the same.
+func TestAShardThatCannotBePolledHidesNoOther(t *testing.T) {
+	for name, breaks := range stuckTurns {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				n := w.start(a.watch(idle), deaf, shards(2), lanes(1))
+				w.sleep(poll)
+				n.link.change(func() { breaks(n.link) })
+				w.sleep(ttl/3 + 3*poll)
+				for _, id := range idsIn(1, 2, 100) {
+					w.push(id, "x")
+					pushed := w.elapsed()
+					w.sleep(1234 * time.Millisecond)
+					w.within(id, a.wantRuns(id, 1)[0].at, pushed, pushed+poll+200*time.Millisecond)
 				}
 			})
 		})

@@ -45,7 +45,8 @@ type link struct {
 	// hold tells which settlements the store can't reach now.
 	hold func(id string) bool
 	// broken are errors of the turns of some shards, and stuck are the shards whose
-	// turns get no answer.
+	// turns get no answer. The same is true of looks at several heads with such a
+	// shard among them.
 	broken   map[core.Shard]error
 	stuck    map[core.Shard]bool
 	late     map[string]chan func() error

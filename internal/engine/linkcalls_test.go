@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,20 +55,12 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 
 // turn leaves out the settlements that are to be held.
 func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
-	for l.isStuck(r.Lease.Shard) {
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return ports.TurnReply{}, fmt.Errorf("link: %w", ctx.Err())
-		}
+	if err := l.reach(ctx, []core.Shard{r.Lease.Shard}); err != nil {
+		return ports.TurnReply{}, err
 	}
 	var passed []core.Settlement
 	var held, positions []int
 	l.mu.Lock()
-	if err := l.broken[r.Lease.Shard]; err != nil {
-		l.mu.Unlock()
-		return ports.TurnReply{}, err
-	}
 	for i := range r.Settle {
 		if l.hold(r.Settle[i].ID) {
 			held = append(held, i)
@@ -85,10 +78,25 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	return reply, err
 }
 
-func (l *link) isStuck(shard core.Shard) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stuck[shard]
+// reach fails if one of the shards is broken, and hangs while one is stuck.
+func (l *link) reach(ctx context.Context, shards []core.Shard) error {
+	for {
+		var broken error
+		stuck := false
+		l.mu.Lock()
+		for _, shard := range shards {
+			broken, stuck = cmp.Or(broken, l.broken[shard]), stuck || l.stuck[shard]
+		}
+		l.mu.Unlock()
+		if broken != nil || !stuck {
+			return broken
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return fmt.Errorf("link: %w", ctx.Err())
+		}
+	}
 }
 
 func (l *link) Renew(ctx context.Context, r ports.RenewRequest) (reply ports.RenewReply, err error) {
@@ -109,6 +117,9 @@ func (l *link) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply
 	shards = slices.Clone(shards)
 	var reply ports.HeadsReply
 	err := l.call(ctx, "Heads", func(ctx context.Context, s ports.ShardStore) (err error) {
+		if err := l.reach(ctx, shards); err != nil {
+			return err
+		}
 		reply, err = s.Heads(ctx, shards)
 		return err
 	})

@@ -90,7 +90,8 @@ func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
 			w.push("job", "x")
 			w.sleep(100 * time.Millisecond)
 		}
-		if fails, back := n.log.count("the store fails"), n.log.count("answers again"); fails != 1 || back != 1 {
+		fails, back := len(n.log.lines("the store fails", "doing=poll")), len(n.log.lines("answers again", "doing=poll"))
+		if fails != 1 || back != 1 {
 			w.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
 		}
 	})

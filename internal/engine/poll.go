@@ -19,13 +19,21 @@ func (e *Engine) pollAll(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		e.poll(p)
+		if !e.poll(p) {
+			ticker.Reset(e.cfg.PollInterval) // whoever looks by turn first
+		}
 	}
 }
 
+// pollTimeout is how long a poll waits, since its other shards wait with the one that
+// hangs.
+func (e *Engine) pollTimeout() time.Duration {
+	return min(e.cfg.TTL/3, max(2*e.cfg.PollInterval, time.Second))
+}
+
 // poll asks for the heads of the shards of this node that have not turned
-// lately, in one call.
-func (e *Engine) poll(p *probe) {
+// lately, in one call. After one that failed they look by turns.
+func (e *Engine) poll(p *probe) (ok bool) {
 	asked := make([]*shard, 0, len(e.shards))
 	ids := make([]core.Shard, 0, len(e.shards))
 	since := time.Now()
@@ -39,21 +47,25 @@ func (e *Engine) poll(p *probe) {
 		if e.clock.heardAfter(e.pollFailed) {
 			p.ok()
 		}
-		return
+		return true
 	}
-	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
+	ctx, cancel := context.WithTimeout(e.storeCtx, e.pollTimeout())
 	defer cancel()
 	reply, err := e.store.Heads(ctx, ids)
 	if err != nil {
 		e.pollFailed = time.Now()
 		p.failed(err)
-		return
+		for _, s := range asked { // one of them may be why, which its turn will show
+			s.lookByTurn()
+		}
+		return false
 	}
 	p.ok()
 	e.clock.sync(reply.Now)
 	for i, s := range asked {
 		s.polled(reply.Heads[i], since)
 	}
+	return true
 }
 
 // quiet reports whether a lease is held under which nothing has happened for
@@ -63,6 +75,14 @@ func (s *shard) quiet(now time.Time) bool {
 	defer s.mu.Unlock()
 	return s.lease.held && !s.turns.inFlight && !s.blind &&
 		now.Sub(s.turns.ended) >= s.node.cfg.PollInterval/2
+}
+
+// lookByTurn has the lane look at the shard, although nobody says that a job is due.
+func (s *shard) lookByTurn() {
+	s.mu.Lock()
+	s.sawNews(s.node.clock.now())
+	s.mu.Unlock()
+	signal(s.lane.wake)
 }
 
 // polled takes a head asked for at a time, unless a turn or a wake-up has told more
