@@ -52,10 +52,7 @@ type Batch struct {
 	// byPayload says that a handler runs that settles payload by payload.
 	byPayload bool
 
-	// timeout is when the handler's own time ends, and saidOverdue when the log last
-	// said that it goes on all the same.
-	timeout     limit
-	saidOverdue time.Time
+	overstays *overstays
 
 	firstCtx     runContext
 	firstOutcome [1]core.Outcome

@@ -15,6 +15,13 @@ type limit struct {
 	cause error
 }
 
+// overstays is what a batch needs if its handler has a timeout or goes on after its
+// end.
+type overstays struct {
+	timeout limit     // the handler's own; its cause is nil if there is none
+	said    time.Time // when the log last said that it goes on all the same
+}
+
 // overdue is a handler that goes on long after its context has ended.
 type overdue struct {
 	limit
@@ -35,7 +42,10 @@ func (b *Batch) WithTimeout(ctx context.Context, d time.Duration, cause error) (
 func (b *Batch) setTimeout(l limit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.timeout = l
+	if b.overstays == nil {
+		b.overstays = new(overstays)
+	}
+	b.overstays.timeout = l
 }
 
 // overdue returns what to log of the batch at a time; nil if nothing. It returns
@@ -43,17 +53,17 @@ func (b *Batch) setTimeout(l limit) {
 func (b *Batch) overdue(now time.Time) *overdue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	over := b.ctx.limit()
-	if t := b.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
+	over, more := b.ctx.limit(), b.overstays
+	if more == nil {
+		more = new(overstays)
+	}
+	if t := more.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
 		over = t
 	}
-	if b.closed || over.cause == nil {
+	if b.closed || over.cause == nil || now.Sub(latest(over.at, more.said)) < patienceWithHandlers {
 		return nil
 	}
-	if said := latest(over.at, b.saidOverdue); now.Sub(said) < patienceWithHandlers {
-		return nil
-	}
-	b.saidOverdue = now
+	more.said, b.overstays = now, more
 	return &overdue{over, b.runningIDs()}
 }
 
