@@ -15,6 +15,7 @@ type full interface {
 	ports.ShardStore
 	ports.Notifier
 	ports.Settler
+	Transactor
 }
 
 // hooks is a store of which some methods are replaced.
@@ -84,7 +85,7 @@ func (h *hooks) Settle(ctx context.Context, s core.Shard, settle []core.Settleme
 // wrapped is the memory store, broken by what is wrapped around its one handle.
 func wrapped(wrap func(full) full) Factory {
 	return func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-		store := wrap(memory.New(memory.Options{Clock: clock}))
+		store := wrap(withTransactions(memory.New(memory.Options{Clock: clock})))
 		return func() ports.ShardStore { return store }
 	}
 }

@@ -38,7 +38,7 @@ func givesAway(s full) full {
 
 // tokensGoBack shows the clock for a token and nothing else.
 func tokensGoBack(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-	store := hooked(memory.New(memory.Options{Clock: clock}))
+	store := hooked(withTransactions(memory.New(memory.Options{Clock: clock})))
 	tokens := map[int64]int64{}
 	acquire, release := store.acquire, store.release
 	store.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {

@@ -40,12 +40,17 @@ func brokenStores() []brokenStore {
 		{"ignores the bytes", "claim/cuts a job at the bytes", wrapped(ignoresBytes)},
 		{"overtakes a recovered job", "recovered/is never overtaken", wrapped(forgetsRecoveries)},
 		{"claims when paused", "pause/stops claims", wrapped(ignoresPause)},
+		{"claims when paused once it has worked", "pause/stops claims", wrapped(pausesLate)},
+		{"never sees an old job that is put back", "claim/takes an old job that was put back", wrapped(losesOldPutBacks)},
 		{"tells of a cancel once", "cancel/is reported in each reply until it is settled", wrapped(cancelsOnce)},
 		{"revives twice", "morgue/revive doubles nothing when it is repeated", wrapped(revivesTwice)},
 		{"gives an entry on two pages", "list/jobs come in every order, both ways", wrapped(pagesOverlap)},
 		{"keeps a handle's data to itself", "store/shares its data between handles", keepsToItself},
 		{"wakes nobody", "wakeups/tells of a push", wrapped(wakesNobody)},
 		{"settles one by one", "settler/settles all or none", wrapped(settlesOneByOne)},
+		{"claims before it merges what transactions pushed", "transaction/is not overtaken by a later push", wrapped(claimsBeforeItMerges)},
+		{"stops all ids for a long inbox", "transaction/does not stop other ids with a long inbox", wrapped(stopsForALongInbox)},
+		{"miscounts retries beside pushes", "racing/counts are what lists show", wrapped(miscountsBesidePushes)},
 	}
 }
 

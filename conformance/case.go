@@ -40,9 +40,12 @@ const tries = 50
 
 // run makes the case until it has a verdict, which is at once unless calls are
 // repeated.
-func (c namedCase) run(tb testing.TB, f Factory) {
+func (c namedCase) run(tb testing.TB, f Factory) { c.runAfter(func(*env) {}, tb, f) }
+
+// runAfter is run on a backend that has been prepared.
+func (c namedCase) runAfter(prepare func(e *env), tb testing.TB, f Factory) {
 	for range tries {
-		if c.try(tb, f) {
+		if c.try(prepare, tb, f) {
 			return
 		}
 	}
@@ -51,7 +54,7 @@ func (c namedCase) run(tb testing.TB, f Factory) {
 
 // try gives the case a fresh backend in which the queue orders has one shard, and
 // reports whether it has a verdict.
-func (c namedCase) try(tb testing.TB, f Factory) (verdict bool) {
+func (c namedCase) try(prepare func(e *env), tb testing.TB, f Factory) (verdict bool) {
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	ended := make(chan struct{})
@@ -61,6 +64,7 @@ func (c namedCase) try(tb testing.TB, f Factory) (verdict bool) {
 		e := newEnv(ctx, tb, f, c.Rule)
 		defer func() { verdict = !e.undecided }()
 		defer e.reportPanic()
+		prepare(e)
 		c.Check(e)
 	}()
 	<-ended
@@ -81,6 +85,8 @@ type env struct {
 	// can have no verdict because of them.
 	made      *repeats
 	undecided bool
+	// worked are the leases that have begun with a turn that wrote; nil if none has to.
+	worked map[ports.Lease]bool
 
 	// shard is the one shard of the queue orders, which most cases work on.
 	shard    core.Shard

@@ -38,12 +38,16 @@ func (e *env) acquireBy(r ports.AcquireRequest) *holder {
 	e.tb.Helper()
 	reply, err := e.store.Acquire(e.ctx, r)
 	e.must(err, "Acquire")
-	return &holder{
+	h := &holder{
 		e:     e,
 		lease: ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token},
 		reply: reply,
 		left:  reply.Claims,
 	}
+	if e.worked != nil {
+		h.workFirst()
+	}
+	return h
 }
 
 // acquireRequest is a new attempt at a shard.

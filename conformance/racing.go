@@ -15,19 +15,29 @@ import (
 // testRacing uses handles on one backend at once, from goroutines. What they may
 // find in between is open; what must hold afterwards is not.
 func testRacing(t *testing.T, f Factory) {
-	for _, race := range []namedCase{
+	for _, race := range races(probe(t, f)) {
+		t.Run(race.Name, func(t *testing.T) {
+			t.Parallel()
+			race.run(t, f)
+		})
+	}
+}
+
+// races are those of a store with its extras.
+func races(store ports.ShardStore) []namedCase {
+	all := []namedCase{
 		{"declares agree", "Declare is atomic for the queue", declaresAgree},
 		{"one acquire wins", "a shard has at most one owner by its lease, and tokens only grow", oneAcquireWins},
 		{"pushes lose nothing", "Push is atomic for each shard; payloads that meet are united (RULES 2)", pushesLoseNothing},
 		{"a turn is carried out once", "a turn that was carried out is repeated, not done again", turnsCountOnce},
 		{"revive and purge double nothing", "revived twice, or while a purge runs, nothing is doubled (RULES 5)", revivePurge},
 		{"a working day", "each accepted copy of a payload is in exactly one place; executions for one id never overlap", workingDay},
-	} {
-		t.Run(race.Name, func(t *testing.T) {
-			t.Parallel()
-			race.run(t, f)
-		})
+		{"counts are what lists show", ruleCounts, countsHold},
 	}
+	if _, ok := store.(Transactor); ok {
+		all = append(all, namedCase{"transactions keep an id's order", ruleCommitted, transactionsInOrder})
+	}
+	return all
 }
 
 // racers is how many goroutines race where one thing is raced for.

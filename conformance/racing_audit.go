@@ -116,8 +116,7 @@ func (a *audit) close(queue string) {
 		a.placed(queue, id)
 		a.inOrder(id)
 	}
-	counts := a.e.stats(queue).Counts
-	a.e.same("processed and failed", []int64{counts.Processed, counts.Failed}, []int64{a.processed, a.failed})
+	a.e.countsMatch(queue, a.processed, a.failed)
 }
 
 // settled enters that a turn settled a claim, which no other may have.

@@ -22,7 +22,7 @@ func record(t testing.TB, c namedCase, f Factory) []string {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		c.run(r, f)
+		c.both(r, f)
 	}()
 	<-ended
 	return r.reports
@@ -47,7 +47,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func caseNamed(t *testing.T, name string) namedCase {
 	t.Helper()
 	subject, rest, _ := strings.Cut(name, "/")
-	for _, g := range groups(probe(t, memoryStore)) {
+	store := probe(t, memoryStore)
+	for _, g := range append(groups(store), group{"racing", races(store)}) {
 		for _, c := range g.Cases {
 			if g.Name == subject && c.Name == rest {
 				return c

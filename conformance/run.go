@@ -16,7 +16,7 @@ func Run(t *testing.T, f Factory) {
 			for _, c := range g.Cases {
 				t.Run(c.Name, func(t *testing.T) {
 					t.Parallel()
-					c.run(t, f)
+					c.both(t, f)
 				})
 			}
 		})
@@ -42,7 +42,7 @@ func groups(store ports.ShardStore) []group {
 		{"repeat", repeatCases()},
 		{"skip", skipCases()},
 		{"settle", settleCases()},
-		{"claim", claimCases()},
+		{"claim", append(claimCases(), oldCases()...)},
 		{"recovered", recoveredCases()},
 		{"head", headCases()},
 		{"pause", pauseCases()},
@@ -61,6 +61,9 @@ func groups(store ports.ShardStore) []group {
 	}
 	if _, ok := store.(ports.Settler); ok {
 		all = append(all, group{"settler", settlerCases()})
+	}
+	if _, ok := store.(Transactor); ok {
+		all = append(all, group{"transaction", transactionCases()})
 	}
 	return all
 }

@@ -12,7 +12,8 @@ import (
 
 func memoryStore(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 	backend := memory.New(memory.Options{Clock: clock})
-	return func() ports.ShardStore { return backend.Open() }
+	all := withTransactions(backend)
+	return func() ports.ShardStore { return all.open() }
 }
 
 func TestMemory(t *testing.T) { Run(t, memoryStore) }

@@ -21,7 +21,9 @@ const (
 )
 
 // Turn implements ports.Consumer. A settlement whose job a caller's transaction is
-// settling is held.
+// settling is held. The turn is sent again only where the server says that it has rolled
+// it back, or where it was not sent at all: of any other error the outcome is unknown,
+// and only the caller may repeat the turn, since the reply to a repeat tells less.
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
@@ -40,7 +42,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		args = append(args, statsArgs(r.Stats)...)
 	}
 	var a answer
-	err := s.query(ctx, always, a.read, template, args...)
+	err := s.query(ctx, ifRefused, a.read, template, args...)
 	h := &a.header
 	if err == nil {
 		err = turnError(h, &r)

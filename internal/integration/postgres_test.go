@@ -61,7 +61,9 @@ func poolLike(t testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) *p
 func (s *schemas) factory(t testing.TB, clock func() time.Time) func() ports.ShardStore {
 	schema := s.take()
 	t.Cleanup(func() { s.giveBack(schema) })
-	return func() ports.ShardStore { return postgres.New(s.pool, postgres.Options{Schema: schema, Clock: clock}) }
+	return func() ports.ShardStore {
+		return opensTx{postgres.New(s.pool, postgres.Options{Schema: schema, Clock: clock}), s.pool}
+	}
 }
 
 func (s *schemas) take() string {

@@ -116,7 +116,7 @@ func TestPostgresTransactionsConformance(t *testing.T) {
 	backends, within := newSchemas(t, pool), pgxTransactor(pool)
 	conformance.Run(t, func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
 		open := backends.factory(t, clock)
-		return func() ports.ShardStore { return throughTx{open().(*postgres.Store), within} }
+		return func() ports.ShardStore { return throughTx{open().(opensTx).Store, within} }
 	})
 }
 

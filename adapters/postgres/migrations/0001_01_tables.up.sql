@@ -185,6 +185,8 @@ CREATE TABLE {schema}.inbox (
   meta        bytea
 );
 CREATE INDEX inbox_shard ON {schema}.inbox (shard, tx, seq);
+-- Which ids wait there to be merged into the queue.
+CREATE INDEX inbox_id ON {schema}.inbox (shard, id) WHERE kind IN ('p', 'r');
 
 CREATE TABLE {schema}.dead (
   shard      int NOT NULL,

@@ -113,8 +113,7 @@ BEGIN
   END IF;
   PERFORM {schema}.fold(v_shard, v_now, l.last, p_ttl, {schema}.later(v_now, p_ttl), l.floor, l.rescan);
   SELECT * INTO v_given FROM {schema}.hand_over(v_shard, l.token, 0, true);
-  UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = l.token, orphans = v_given.rest,
-    special = true
+  UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = l.token, orphans = v_given.rest
   WHERE id = v_shard;
   RETURN NEXT {schema}.header(0, false, l.last, v_now, {schema}.remaining({schema}.later(v_now, p_ttl), p_ttl, v_now), NULL, NULL, NULL, l.token, p_owner);
   RETURN QUERY SELECT ({schema}.as_claim(1::smallint, c)).* FROM {schema}.claimed c WHERE c.shard = v_shard AND c.id = ANY (v_given.ids);

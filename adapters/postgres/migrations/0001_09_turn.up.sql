@@ -108,12 +108,8 @@ DECLARE
   v_given   record;
   v_count   int := 0;
   c         record;
-  e         record;
-  v_missed  boolean := false;
   v_head    bigint;
   v_floor   bigint;
-  v_fresh   int;
-  v_retries int;
 BEGIN
   IF p_ttl < 5000000 THEN
     PERFORM {schema}.limit_waits(p_ttl);
@@ -146,7 +142,6 @@ BEGIN
   v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, {schema}.inbox_limit(p_ttl), v_now, p_ids, p_tokens, p_numbers, p_flags,
     p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
   v_floor := least(t.floor, v_settled.early, v_now - 1000000);
-  v_fresh := v_settled.fresh; v_retries := v_settled.retries;
   IF s.special THEN
     SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 0), false) INTO v_special, v_alone FROM {schema}.claimed x
     WHERE x.shard = s.id AND (x.recoveries > 0 OR x.cancel_drop IS NOT NULL);
@@ -159,61 +154,26 @@ BEGIN
 
   -- Slow pushes may have come below the floor.
   v_from := v_floor;
-  SELECT NULL::bigint AS next, false AS odd INTO c;
+  SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retries, false AS missed, NULL::bigint AS next INTO c;
   IF {schema}.overdue(t.rescan, v_now) THEN
     v_from := least(v_floor, {schema}.look_from(v_now));
     v_began := clock_timestamp();
   END IF;
   IF p_want > 0 AND NOT s.paused AND NOT v_alone THEN
-    c := {schema}.choose(s.id, v_from, v_now, p_want, p_bytes);
-    IF c.at IS NOT NULL THEN
-      RETURN QUERY
-      WITH found AS (
-        SELECT j.ctid AS at FROM {schema}.jobs j WHERE j.ctid = ANY (c.at) FOR UPDATE SKIP LOCKED
-      ), taken AS (
-        DELETE FROM {schema}.jobs j USING found f WHERE j.ctid = f.at RETURNING j.*
-      ), put AS (
-        INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
-          node, owner, error, data, meta)
-        SELECT p_token, p_number, j.perform_at, j.first_push, v_now, j.score, s.id, j.retry_count, j.recoveries, p_lane, j.id,
-          p_node, p_owner, j.error, j.data, j.meta FROM taken j
-        RETURNING *
-      )
-      SELECT 1::smallint, x.id::text, x.token, x.number, x.perform_at, x.first_push, x.retry_count, x.recoveries, x.error, x.score,
-        x.data, x.meta, NULL::double precision[], NULL::bytea[], NULL::bytea[], NULL::int[], NULL::int[], 0::bigint, ''::text
-      FROM put x;
-      GET DIAGNOSTICS v_count = ROW_COUNT;
-      v_missed := v_count < cardinality(c.at);
-    END IF;
-    v_fresh := v_fresh - v_count + c.failed; v_retries := v_retries - c.failed;
-    IF v_missed THEN
-      -- Pushes held some of them locked, so that c.failed may be too many.
-      SELECT v_fresh + c.failed - count(*), v_retries + c.failed - count(*) INTO v_fresh, v_retries FROM {schema}.claimed x
-      WHERE x.shard = s.id AND x.token = p_token AND x.number = p_number AND x.retry_count >= 0;
-    ELSIF c.each THEN
-      e := {schema}.claim_each(s.id, c.next, v_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes,
-        v_count, coalesce(c.used, 0));
-      v_missed := e.missed;
-      v_fresh := v_fresh + e.fresh; v_retries := v_retries + e.retries;
-      v_count := v_count + coalesce(cardinality(e.ids), 0);
-      RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(1::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (e.ids);
-    END IF;
-    IF v_missed THEN
-      v_floor := least(v_floor, c.first, c.next);
-    ELSE
-      v_floor := least(v_now - 1000000, c.passed, coalesce(c.last, c.next));
-    END IF;
+    c := {schema}.claim_due(s.id, v_from, v_now, p_token, p_number, p_owner, p_node, p_lane, p_want, p_per_job, p_bytes, v_settled.rest);
+    v_count := coalesce(cardinality(c.ids), 0);
+    v_floor := CASE WHEN c.missed THEN least(v_floor, c.floor) ELSE c.floor END;
+    v_from := v_floor;
     IF v_began IS NOT NULL THEN
       t.rescan := {schema}.next_rescan(v_now, v_began);
     END IF;
-    v_from := v_floor;
   END IF;
 
   IF s.paused OR v_alone THEN
     v_head := NULL;
-  ELSIF v_missed OR v_settled.rest THEN
+  ELSIF c.missed OR v_settled.rest THEN
     v_head := v_now;
-  ELSIF c.next IS NOT NULL AND NOT c.odd THEN
+  ELSIF c.next IS NOT NULL THEN
     v_head := c.next;
   ELSE
     v_head := {schema}.head(s.id, v_from);
@@ -222,8 +182,8 @@ BEGIN
   IF p_ids IS NOT NULL OR p_wait IS NOT NULL OR v_count > 0 OR v_given.ids IS NOT NULL THEN
     t.last := p_number; t.ttl := p_ttl; t.expires := {schema}.later(v_now, p_ttl);
     INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
-    VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_fresh, v_retries, v_count - v_settled.settled, v_settled.dead,
-      v_settled.processed, v_settled.failed);
+    VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_settled.fresh + c.fresh, v_settled.retries + c.retries,
+      v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed);
     IF NOT v_now - s.renewed BETWEEN 0 AND p_ttl / 3 THEN
       PERFORM {schema}.fold(s.id, v_now, p_number, p_ttl, t.expires, v_floor, t.rescan);
     END IF;
@@ -234,7 +194,7 @@ BEGIN
       UPDATE {schema}.shards SET orphans = false WHERE id = s.id;
     END IF;
   ELSIF t.inbox OR v_began IS NOT NULL AND t.rescan > v_now + 1000000 THEN
-    PERFORM {schema}.tally(s.id, v_fresh, v_retries, v_settled.dead, 0, 0);
+    PERFORM {schema}.tally(s.id, v_settled.fresh, v_settled.retries, v_settled.dead, 0, 0);
     PERFORM {schema}.fold(s.id, v_now, t.last, t.ttl, t.expires, v_floor, t.rescan);
   ELSE
     PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
@@ -242,6 +202,9 @@ BEGIN
 
   RETURN NEXT {schema}.header(0, s.paused, t.last, v_now, {schema}.remaining(t.expires, t.ttl, v_now), v_head,
     v_settled.skipped, v_settled.held, s.token, s.owner);
+  IF v_count > 0 THEN
+    RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(1::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (c.ids);
+  END IF;
   IF v_given.ids IS NOT NULL THEN
     RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(2::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (v_given.ids);
   END IF;

@@ -14,6 +14,7 @@ DECLARE
   v_settle  int := coalesce(cardinality(p_ids), 0);
   v_shard   int;
   v_renewed bigint;
+  v_merged  xid8;
   v_now     bigint;
   v_last    bigint;
   v_ttl     bigint;
@@ -22,13 +23,14 @@ DECLARE
   v_rescan  bigint;
   v_settled tid[] := '{}';
   v_due     tid[];
+  v_locked  tid[];
   v_next    bigint;
   v_size    bigint;
   v_count   int;
 BEGIN
   <<plain>>
   BEGIN
-    SELECT s.id, s.renewed INTO v_shard, v_renewed FROM {schema}.shards s
+    SELECT s.id, s.renewed, s.merged INTO v_shard, v_renewed, v_merged FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index AND s.token = p_token AND s.owner = p_owner AND s.plain
       AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.merged)
     FOR UPDATE SKIP LOCKED;
@@ -73,15 +75,21 @@ BEGIN
         coalesce(v_next, {schema}.head(v_shard, v_floor)), NULL, NULL, p_token, p_owner);
       RETURN;
     END IF;
+    IF v_count > 0 THEN
+      -- What transactions have left for the jobs that are locked now is in the inbox by now.
+      v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_due) FOR UPDATE SKIP LOCKED);
+      EXIT plain WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx >= v_merged);
+    END IF;
     IF v_settle > 0 THEN
       DELETE FROM {schema}.claimed c WHERE c.ctid = ANY (v_settled);
     END IF;
     IF v_count > 0 THEN
       RETURN QUERY
       WITH taken AS (
-        DELETE FROM {schema}.jobs j WHERE j.ctid = ANY (ARRAY(
-          SELECT f.ctid FROM {schema}.jobs f WHERE f.ctid = ANY (v_due) FOR UPDATE SKIP LOCKED
-        )) RETURNING j.perform_at, j.first_push, j.score, j.id, j.error, j.data, j.meta
+        DELETE FROM {schema}.jobs j
+        WHERE j.ctid = ANY (v_locked) AND j.shard = v_shard AND j.perform_at <= v_now
+          AND NOT j.more AND j.recoveries = 0 AND j.retry_count < 0
+        RETURNING j.perform_at, j.first_push, j.score, j.id, j.error, j.data, j.meta
       )
       INSERT INTO {schema}.claimed AS c (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
         node, owner, error, data, meta)

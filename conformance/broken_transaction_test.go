@@ -1,0 +1,115 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// choosesFirst has what transactions leave merged after a turn's choice instead of
+// before it.
+type choosesFirst struct {
+	full
+	left []func(context.Context) error
+}
+
+func claimsBeforeItMerges(s full) full { return &choosesFirst{full: s} }
+
+func (s *choosesFirst) Begin(ctx context.Context) (Transaction, error) {
+	tx, err := s.full.Begin(ctx)
+	return &leaving{Transaction: tx, store: s}, err
+}
+
+func (s *choosesFirst) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	reply, err := s.full.Turn(ctx, r)
+	for _, merge := range s.left {
+		_ = merge(ctx)
+	}
+	s.left = nil
+	return reply, err
+}
+
+type leaving struct {
+	Transaction
+	store *choosesFirst
+}
+
+func (tx *leaving) Commit(context.Context) error {
+	tx.store.left = append(tx.store.left, tx.Transaction.Commit)
+	return nil
+}
+
+// stopsForALongInbox claims nothing in the turn after a long transaction.
+func stopsForALongInbox(s full) full {
+	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
+		stats, err := s.Stats(ctx, []string{r.Lease.Shard.Queue})
+		if err == nil && stats[0].Fresh > longInbox {
+			r.Want = 0
+		}
+	})
+}
+
+// miscountsBesidePushes counts a claimed retry as if it had been fresh, and the other
+// way round, while a push is under way.
+func miscountsBesidePushes(s full) full {
+	h := hooked(s)
+	var pushing, onTop atomic.Int64
+	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		pushing.Add(1)
+		defer pushing.Add(-1)
+		time.Sleep(time.Millisecond)
+		return s.Push(ctx, r)
+	}
+	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		time.Sleep(time.Millisecond)
+		reply, err := s.Turn(ctx, r)
+		for _, c := range reply.Claims {
+			if c.RetryCount >= 0 {
+				onTop.Add(min(1, pushing.Load()))
+			}
+		}
+		return reply, err
+	}
+	h.stats = func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, queues)
+		for i := range all {
+			all[i].Fresh += onTop.Load()
+		}
+		return all, err
+	}
+	return h
+}
+
+// pausesLate gives jobs of a paused queue to a lease that has claimed before.
+func pausesLate(s full) full {
+	h := hooked(s)
+	busy := false
+	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		queue := r.Lease.Shard.Queue
+		queues, err := s.Queues(ctx)
+		at := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == queue })
+		if err == nil && busy && queues[at].Paused {
+			_ = s.Resume(ctx, queue)
+			defer func() { _ = s.Pause(ctx, queue) }()
+		}
+		reply, err := s.Turn(ctx, r)
+		busy = busy || len(reply.Claims) > 0
+		return reply, err
+	}
+	return h
+}
+
+// losesOldPutBacks looks for due jobs from the last claimed one on, and so never sees
+// one that is put back with an earlier time.
+func losesOldPutBacks(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
+		for i := range r.Settle {
+			if r.Settle[i].PutBack.SameTime {
+				r.Settle[i].PutBack.SameTime, r.Settle[i].PutBack.Delay = false, 24*time.Hour
+			}
+		}
+	})
+}

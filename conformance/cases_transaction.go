@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+const ruleCommitted = "Push, Settle: what has committed before a later call of the same id is never overtaken by it (payloads are handed over oldest first, RULES 1)"
+
+// transactionCases are about stores that have transactions: calls in one beside calls
+// outside of it.
+func transactionCases() []namedCase {
+	return []namedCase{
+		{"shows a push when it commits", "Transactor: others see what a transaction does once it has committed", transactionCommits},
+		{"is not overtaken by a later push", ruleCommitted, transactionPush},
+		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
+		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
+		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
+		{"holds a job that it settles", "Turn: a settlement whose job a caller's transaction holds is reported as held, and changes nothing", transactionHolds},
+	}
+}
+
+// within does something in a transaction, which then commits.
+func (e *env) within(do func(tx Transaction) error) {
+	e.tb.Helper()
+	tx := e.begin()
+	e.must(do(tx), "a call in a transaction")
+	e.must(tx.Commit(e.ctx), "Commit")
+}
+
+func (e *env) begin() Transaction {
+	e.tb.Helper()
+	tx, err := e.store.(Transactor).Begin(e.ctx)
+	e.must(err, "Begin")
+	return tx
+}
+
+// pushWithin pushes to orders in a transaction.
+func (e *env) pushWithin(entries ...core.Entry) {
+	e.tb.Helper()
+	e.within(func(tx Transaction) error {
+		_, err := tx.Push(e.ctx, e.pushRequest(orders, entries...))
+		return err
+	})
+}
+
+func (e *env) settleWithin(settle ...core.Settlement) {
+	e.tb.Helper()
+	e.within(func(tx Transaction) error { return tx.Settle(e.ctx, e.shard, settle) })
+}
+
+func transactionCommits(e *env) {
+	tx := e.begin()
+	_, err := tx.Push(e.ctx, e.pushRequest(orders, entry("a", "p", 1)))
+	e.must(err, "Push in a transaction")
+	h := e.acquire("n1")
+	e.same("the claims before it commits", h.claim(1), nil)
+	e.must(tx.Commit(e.ctx), "Commit")
+	e.same("the claims after it has committed", ids(h.claim(1)), []string{"a"})
+}
+
+func transactionPush(e *env) {
+	h := e.acquire("n1")
+	e.pushWithin(entry("a", "first", 1))
+	e.push(entry("a", "second", 2))
+	e.same("the payloads", h.one().Payloads, []core.Payload{pay("first", 1), pay("second", 2)})
+}
+
+func transactionPutBack(e *env) {
+	e.push(entry("a", "first", 1))
+	h := e.acquire("n1")
+	e.settleWithin(failed(h.one(), "boom", time.Minute))
+	e.push(entry("a", "second", 2))
+	e.same("the claims during its backoff", h.claim(1), nil)
+	e.same("the queued job", e.queued("a"), core.Job{
+		ID:       "a",
+		State:    core.State{PerformAt: e.now().Add(time.Minute), FirstPush: start, Error: "boom"},
+		Payloads: []core.Payload{pay("first", 1), pay("second", 2)},
+	})
+}
+
+// longInbox is more than a turn merges of what transactions have left.
+const longInbox = 12_000
+
+// fillInbox has a transaction push for so many other ids.
+func (e *env) fillInbox() {
+	e.tb.Helper()
+	entries := make([]core.Entry, longInbox)
+	for i := range entries {
+		entries[i] = entryAt(fmt.Sprintf("other-%05d", i), "p", 1, e.now().Add(time.Hour))
+	}
+	e.pushWithin(entries...)
+}
+
+func transactionLong(e *env) {
+	e.push(entry("put back", "first", 1))
+	h := e.acquire("n1")
+	c := h.one()
+	e.fillInbox()
+	e.settleWithin(untouched(c))
+	e.pushWithin(entry("pushed", "first", 1))
+	e.push(entry("put back", "second", 2), entry("pushed", "second", 2), entry("several", "p", 1), entry("several", "q", 2))
+	seen := map[string][]core.Payload{}
+	for range longInbox { // far more turns than any store needs
+		for _, c := range h.claim(core.MaxTurnJobs) {
+			seen[c.ID] = c.Payloads
+		}
+		if len(seen) == 3 {
+			break
+		}
+	}
+	both := []core.Payload{pay("first", 1), pay("second", 2)}
+	e.same("the claimed payloads", seen, map[string][]core.Payload{
+		"put back": both, "pushed": both, "several": {pay("p", 1), pay("q", 2)},
+	})
+}
+
+func transactionLongBeside(e *env) {
+	h := e.acquire("n1")
+	e.fillInbox()
+	e.pushWithin(entry("a", "first", 1))
+	e.push(entry("a", "second", 2), entry("b", "p", 1), entry("c", "p", 1), entry("c", "q", 2))
+	claims := h.claim(core.MaxTurnJobs)
+	found := map[string]bool{}
+	for _, c := range claims {
+		found[c.ID] = true
+	}
+	e.same("whether the first turn claimed what is not in the inbox", []bool{found["b"], found["c"]}, []bool{true, true})
+}
+
+func transactionHolds(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	tx := e.begin()
+	e.must(tx.Settle(e.ctx, e.shard, []core.Settlement{done(claims[0])}), "Settle in a transaction")
+	reply := h.settle(done(claims[0]), done(claims[1]))
+	e.told("the held settlements", reply.Held, []int{0})
+	e.told("the skipped settlements", reply.Skipped, nil)
+	e.must(tx.Commit(e.ctx), "Commit")
+	e.told("the skipped settlements once it has committed", h.settle(done(claims[0])).Skipped, []int{0})
+	e.countsMatch(orders, 2, 0)
+}

@@ -1,0 +1,137 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const ruleCounts = "Counts: fresh, retries, claimed and dead are how many there are; processed and failed count jobs (RULES 7)"
+
+// countsHold has turns claim jobs while pushes merge into them and an operator acts on
+// them. Some of the jobs have failed before, so that each way to count takes part.
+func countsHold(e *env) {
+	const pushes, turns, jobs, want = 60, 150, 24, 8
+	entries := func(push int) []core.Entry {
+		list := make([]core.Entry, jobs)
+		for i := range list {
+			payload := "p"
+			if i >= jobs-4 { // some have several payloads
+				payload = fmt.Sprint(push % 3)
+			}
+			list[i] = entry(fmt.Sprintf("job-%02d", i), payload, 1)
+		}
+		return list
+	}
+	e.push(entries(0)...)
+	h := e.acquire("n1")
+	var processed, failures int64
+	e.race(func(i int, store ports.ShardStore) {
+		switch i {
+		case 0:
+			worker := *h
+			worker.e = e.with(store)
+			processed, failures = worker.endInEveryWay(turns, want)
+		case 1:
+			for range pushes {
+				e.stepOver(store)
+			}
+		default:
+			for push := range pushes {
+				_, err := store.Push(e.ctx, e.pushRequest(orders, entries(push)...))
+				e.fine(err, "a racing Push")
+			}
+		}
+	})
+	e.countsMatch(orders, processed, failures)
+}
+
+// with is the env with another handle.
+func (e *env) with(store ports.ShardStore) *env {
+	other := *e
+	other.store = store
+	return &other
+}
+
+// endInEveryWay makes turns that claim jobs and end those of the turn before, each in
+// another way. It reports how many it processed and how many failed.
+func (h *holder) endInEveryWay(turns, want int) (processed, failures int64) {
+	var claims []core.Claim
+	for range turns {
+		var settle []core.Settlement
+		for i, c := range claims {
+			switch i % 5 {
+			case 0:
+				settle = append(settle, done(c))
+			case 1:
+				settle = append(settle, untouched(c))
+			case 2:
+				settle = append(settle, buried(c, "bad"))
+			default:
+				settle = append(settle, failed(c, "boom", 0))
+			}
+		}
+		h.e.clock.Advance(time.Microsecond) // so that what is put back comes last
+		reply, err := h.e.store.Turn(h.e.ctx, h.request(want, settle...))
+		if !h.e.fine(err, "a racing Turn") {
+			return processed, failures
+		}
+		if reply.Last > h.number {
+			h.number, claims = reply.Last, reply.Claims
+			for _, s := range settle {
+				processed += count(s.Processed)
+				failures += count(s.Failed)
+			}
+		}
+	}
+	return processed, failures
+}
+
+func count(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// stepOver does by hand what moves jobs between the queue and the morgue.
+func (e *env) stepOver(store ports.ShardStore) {
+	_, err := store.Bury(e.ctx, ports.JobStep{Shard: e.shard, Limit: 2})
+	e.fine(err, "a racing Bury")
+	_, err = store.Revive(e.ctx, ports.DeadStep{Shard: e.shard, Before: core.MaxInstant, Limit: 3})
+	e.fine(err, "a racing Revive")
+	_, err = store.Expedite(e.ctx, ports.JobStep{Shard: e.shard, Limit: 3})
+	e.fine(err, "a racing Expedite")
+}
+
+// countsMatch compares every count of a queue with what its lists show, and with what
+// was processed and failed in all. A queue has at most ports.MaxPage entries in a list.
+func (e *env) countsMatch(queue string, processed, failures int64) {
+	e.tb.Helper()
+	want := ports.Counts{Processed: processed, Failed: failures}
+	for _, j := range e.jobsOf(queue) {
+		if j.RetryCount < 0 {
+			want.Fresh++
+		} else {
+			want.Retries++
+		}
+		want.Oldest = want.Oldest.Earlier(due(j.PerformAt))
+	}
+	claimed, err := e.store.Claimed(e.ctx, wholePage(queue))
+	e.must(err, "Claimed")
+	want.Claimed = int64(len(claimed.Claims))
+	dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(queue)})
+	e.must(err, "Morgue")
+	want.Dead = int64(len(dead.Dead))
+
+	stats := e.stats(queue)
+	got, sum := stats.Counts, ports.Counts{}
+	for _, s := range stats.Shards {
+		sum = ports.SumCounts(sum, s.Counts)
+	}
+	got.Oldest, sum.Oldest = plain(got.Oldest), plain(sum.Oldest)
+	e.same("the counts of the queue, beside its lists", got, want)
+	e.same("the counts of its shards, summed up", sum, want)
+}

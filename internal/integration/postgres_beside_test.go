@@ -1,0 +1,109 @@
+package integration_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// waits blocks until a session of that name waits for a lock.
+func (g *guarded) waits(name string) {
+	g.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		var n int
+		g.must(g.pool.QueryRow(g.t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE application_name = $1 AND wait_event_type = 'Lock'`, name).Scan(&n))
+		if n > 0 {
+			return
+		}
+	}
+	g.t.Fatalf("%s never waited for a lock", name)
+}
+
+// A turn that has seen an empty inbox claims nothing of an id for which a transaction
+// then commits a push, although a direct push follows: it is in the turn after.
+func TestPostgresTurnIsNotOvertakenByWhatCommitsBesideIt(t *testing.T) {
+	t.Parallel()
+	type block func(g *guarded) (unlock func(), settle []core.Settlement)
+	usual := func(g *guarded) (func(), []core.Settlement) {
+		return g.lock(fmt.Sprintf("LOCK TABLE %s.claimed IN ACCESS EXCLUSIVE MODE", g.schema)), nil
+	}
+	merging := func(g *guarded) (func(), []core.Settlement) {
+		g.push(g.store, core.When{}, "z")
+		z := g.claim(1)[0]
+		g.push(g.store, core.In(time.Hour), "z")
+		return g.lockRows("jobs", "z"), []core.Settlement{failed(z)}
+	}
+	for name, tt := range map[string]struct {
+		block block
+		// later is what is pushed directly after the transaction.
+		later []string
+	}{
+		"a usual turn":                           {usual, []string{"second"}},
+		"a turn that merges":                     {merging, []string{"second"}},
+		"a turn that claims several payloads":    {merging, []string{"second", "third"}},
+		"a usual turn that meets several of one": {usual, []string{"second", "third"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGuarded(t)
+			session := "turns of " + g.schema
+			g.store = g.openAs(session, still())
+			pusher := g.open(still())
+			unlock, settle := tt.block(g)
+			replies := make(chan ports.TurnReply, 1)
+			go func() {
+				defer close(replies) // also if the turn fails the test
+				replies <- g.next(10, settle...)
+			}()
+			g.waits(session)
+			g.pushData(pusher, true, "first")
+			g.pushData(pusher, false, tt.later...)
+			unlock()
+			claims := (<-replies).Claims
+			for range 3 {
+				claims = append(claims, g.claim(10)...)
+			}
+			var got []string
+			for _, c := range claims {
+				for _, p := range c.Payloads {
+					if c.ID == "x" {
+						got = append(got, string(p.Data))
+					}
+				}
+			}
+			if diff := cmp.Diff(append([]string{"first"}, tt.later...), got); diff != "" {
+				t.Errorf("the payloads in the order in which they were claimed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// pushData pushes payloads for the id x with rising scores, in a transaction or directly.
+func (g *guarded) pushData(s *postgres.Store, apart bool, data ...string) {
+	g.t.Helper()
+	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1}
+	for i, d := range data {
+		score := float64(i)
+		if !apart {
+			score++
+		}
+		r.Entries = append(r.Entries, core.Entry{ID: "x", Payload: core.Payload{Data: []byte(d), Score: score}})
+	}
+	if !apart {
+		_, err := s.Push(g.t.Context(), r)
+		g.must(err)
+		return
+	}
+	g.must(pgx.BeginFunc(g.t.Context(), g.pool, func(tx pgx.Tx) error {
+		_, err := s.Tx(tx).Push(g.t.Context(), r)
+		return err
+	}))
+}

@@ -1,0 +1,80 @@
+package integration_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// losing loses replies: the next one that the server sends, if armed.
+type losing struct{ armed atomic.Bool }
+
+func (l *losing) dial(c *pgxpool.Config) {
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return &losingConn{conn, l}, err
+	}
+}
+
+type losingConn struct {
+	net.Conn
+	by *losing
+}
+
+// Read waits for what the server sends, and may then break the connection instead of
+// giving it.
+func (c *losingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.by.armed.CompareAndSwap(true, false) {
+		_ = c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// A turn whose reply is lost is not repeated by the store: the reply to the repeat would
+// not tell what the turn has held and skipped, as if it had settled everything.
+func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	wire, turns := &losing{}, &counted{of: "turn(", seen: make(chan struct{}, 100)}
+	g.store = g.openAs("loses replies", still(), wire.dial, turns.trace)
+	g.push(g.store, core.When{}, "held", "gone", "settled")
+	claims := g.claim(3)
+	byID := map[string]core.Claim{}
+	for _, c := range claims {
+		byID[c.ID] = c
+	}
+	settle := []core.Settlement{done(byID["held"]), done(byID["gone"]), done(byID["settled"])}
+	settle[1].Mark.Number += 100
+	g.lockRows("claimed", "held")
+	for len(turns.seen) > 0 {
+		<-turns.seen
+	}
+
+	wire.armed.Store(true)
+	g.turn.Number++
+	g.turn.Want, g.turn.Settle = 0, settle
+	reply, err := g.store.Turn(t.Context(), g.turn)
+	if err == nil {
+		t.Errorf("the turn whose reply was lost gave held %v and skipped %v, and no error", reply.Held, reply.Skipped)
+	}
+	if n := len(turns.seen); n != 1 {
+		t.Errorf("the turn was sent %d times, want once", n)
+	}
+	reply, err = g.store.Turn(t.Context(), g.turn)
+	g.must(err)
+	if diff := cmp.Diff(g.turn.Number, reply.Last); diff != "" {
+		t.Errorf("the last turn after a repeat (-want +got):\n%s", diff)
+	}
+	g.counts(ports.Counts{Fresh: 0, Claimed: 2, Processed: 2})
+}
