@@ -60,6 +60,9 @@ func translate(err error) error {
 	if !errors.As(err, &pg) {
 		return fmt.Errorf("postgres: %v", err)
 	}
+	if cure := cureOf(pg.Code); cure != "" {
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, cure)
+	}
 	switch class(pg) {
 	case "53": // insufficient resources
 		if pg.Code != tooManyConnections {
@@ -71,13 +74,36 @@ func translate(err error) error {
 
 const tooManyConnections = "53300"
 
+// cureOf is what to do about an error that comes again however long one waits; empty for
+// all others.
+func cureOf(code string) string {
+	switch code {
+	case "28P01", "28000":
+		return "correct the role and the password with which the pool connects, or let that role in by pg_hba.conf"
+	case "3D000":
+		return "create the database, or correct its name in the pool's configuration"
+	case "42501":
+		return "grant the role the rights that docs/postgres.md lists"
+	case undefinedTable, undefinedSchema, undefinedFunction:
+		return "make the schema with postgres.Migrate, or correct Options.Schema"
+	}
+	return ""
+}
+
+// What the server says of a schema that is not there, or is not ours.
+const (
+	undefinedTable    = "42P01"
+	undefinedFunction = "42883"
+	undefinedSchema   = "3F000"
+)
+
 func class(e *pgconn.PgError) string { return e.Code[:min(2, len(e.Code))] }
 
 // owned reports whether an error is the port's already.
 func owned(err error) bool {
 	for _, sentinel := range []error{
 		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld, ports.ErrLeaseLost,
-		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull, errSchema,
+		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull, ports.ErrUnusable,
 	} {
 		if errors.Is(err, sentinel) {
 			return true

@@ -77,6 +77,9 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) err
 	if to < 0 || to > len(versions()) {
 		return fmt.Errorf("postgres: %w: there is no version %d; this program knows 1 to %d", errSchema, to, len(versions()))
 	}
+	if err := checkName(schema); err != nil {
+		return err
+	}
 	return attempt(ctx, always, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
 }
 

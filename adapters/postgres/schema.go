@@ -4,14 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/skeinq/skein/ports"
 )
 
 // errSchema is a schema that this version of the code can't use.
-var errSchema = errors.New("the schema does not fit")
+var errSchema = fmt.Errorf("%w: the schema does not fit", ports.ErrUnusable)
+
+// maxName is how many bytes of a name Postgres tells apart.
+const maxName = 63
+
+// checkName refuses a schema's name that Postgres would not take as it is; empty is the
+// default.
+func checkName(schema string) error {
+	fault := ""
+	switch {
+	case len(schema) > maxName:
+		fault = fmt.Sprintf("has %d bytes, and at most %d are told apart", len(schema), maxName)
+	case !utf8.ValidString(schema) || strings.ContainsRune(schema, 0):
+		fault = "is no text"
+	case strings.HasPrefix(schema, "pg_"):
+		fault = "begins with pg_, which Postgres keeps for itself"
+	default:
+		return nil
+	}
+	return fmt.Errorf("postgres: %w: the schema name %q %s; choose another", ports.ErrUnusable, schema, fault)
+}
 
 // check is whether the schema was found fit for use.
 type check struct {
@@ -23,6 +47,9 @@ type check struct {
 func (s *Store) ready(ctx context.Context) error {
 	if s.version.done.Load() {
 		return nil
+	}
+	if err := checkName(s.options.Schema); err != nil {
+		return err
 	}
 	s.version.mu.Lock()
 	defer s.version.mu.Unlock()
@@ -47,7 +74,7 @@ func (s *Store) ready(ctx context.Context) error {
 // missing reports whether the schema or its table of migrations does not exist.
 func missing(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000")
+	return errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
 }
 
 func (s *Store) unfit(there int) error {

@@ -26,7 +26,8 @@ const DefaultSchema = "skein"
 type Options struct {
 	// Schema holds the backend's tables and functions, so that several backends
 	// can share one database. Empty is DefaultSchema. Any name that Postgres
-	// takes will do; it is quoted.
+	// takes will do, of at most 63 bytes; it is quoted. With one that it does not
+	// take, every call gives ports.ErrUnusable.
 	Schema string
 	// Clock replaces the server's clock as the backend's only one, for tests:
 	// every handle must be given the same. nil is the server's clock_timestamp().

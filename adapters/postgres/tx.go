@@ -182,6 +182,9 @@ func (t *Tx) ready(ctx context.Context) error {
 	if s.version.done.Load() {
 		return nil
 	}
+	if err := checkName(s.options.Schema); err != nil {
+		return err
+	}
 	var there int
 	err := t.ask(ctx, `SELECT coalesce(max(version), 0) FROM {schema}.migrations`).Scan(&there)
 	switch {
@@ -197,6 +200,9 @@ func (t *Tx) ready(ctx context.Context) error {
 // translateTx keeps the caller's driver's error, but for what the port names.
 func translateTx(err error) error {
 	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) && cureOf(coded.SQLState()) != "" {
+		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrUnusable, err, cureOf(coded.SQLState()))
+	}
 	if errors.As(err, &coded) && coded.SQLState() != tooManyConnections && coded.SQLState()[:min(2, len(coded.SQLState()))] == "53" {
 		return fmt.Errorf("%w: %w; let servers drain the queue, or give the database room", ports.ErrFull, err)
 	}

@@ -1,0 +1,133 @@
+package integration_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// What no waiting cures is said at once, with what to do, by a store, in a caller's
+// transaction, and by Migrate.
+func TestPostgresSaysWhatNoWaitingCures(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, pool, `CREATE ROLE known LOGIN PASSWORD 'secret'; CREATE ROLE weak LOGIN; GRANT USAGE ON SCHEMA skein TO weak;
+		GRANT SELECT ON skein.migrations TO weak; CREATE ROLE shut LOGIN`)
+	execAll(t, pool, `CREATE DATABASE bare`)
+	letIn(t, pool, "host all known all scram-sha-256", "host all shut all reject", "host all all all trust")
+	tests := []struct {
+		name    string
+		connect func(*pgx.ConnConfig)
+		schema  string
+		says    string
+	}{
+		{"wrong password", as("known", "guessed"), "", "correct the role and the password"},
+		{"no password", as("known", ""), "", "correct the role and the password"},
+		{"no such role", as("unknown", ""), "", "correct the role and the password"},
+		{"a role that is not let in", as("shut", ""), "", "pg_hba.conf"},
+		{"no rights to the tables", as("weak", ""), "", "grant the role the rights"},
+		{"no database", func(c *pgx.ConnConfig) { c.Database = "gone" }, "", "create the database"},
+		{"no schema", func(c *pgx.ConnConfig) { c.Database = "bare" }, "", "postgres.Migrate"},
+		{"another schema", nil, "other", "postgres.Migrate"},
+		{"a schema name that is too long", nil, strings.Repeat("x", 64), "choose another"},
+		{"a schema name that is Postgres' own", nil, "pg_skein", "choose another"},
+		{"a schema name that is no text", nil, "a\xff", "choose another"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			change := tt.connect
+			if change == nil {
+				change = func(*pgx.ConnConfig) {}
+			}
+			other := poolLike(t, pool, func(c *pgxpool.Config) { change(c.ConnConfig) })
+			store := postgres.New(other, postgres.Options{Schema: tt.schema, NoWakeups: true})
+			began := time.Now()
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+			says(t, "Declare", err, tt.says)
+			_, err = store.Heads(t.Context(), []core.Shard{{Queue: "orders"}})
+			says(t, "Heads", err, tt.says)
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("two calls took %v; what no waiting cures is not to be repeated", took)
+			}
+			says(t, "a call in a transaction", pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				if tt.connect != nil {
+					return err // the caller's transaction has a connection that works
+				}
+				_, err := store.Tx(tx).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+				return err
+			}), tt.says)
+		})
+	}
+}
+
+func as(user, password string) func(*pgx.ConnConfig) {
+	return func(c *pgx.ConnConfig) { c.User, c.Password = user, password }
+}
+
+func says(t *testing.T, call string, err error, want string) {
+	t.Helper()
+	if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s gave %v; want ErrUnusable that says %q", call, err, want)
+	}
+}
+
+// letIn has the server let roles in by these lines alone.
+func letIn(t *testing.T, pool *pgxpool.Pool, lines ...string) {
+	t.Helper()
+	var file string
+	if err := pool.QueryRow(t.Context(), "SHOW hba_file").Scan(&file); err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, pool, fmt.Sprintf("COPY (SELECT unnest(ARRAY['%s'])) TO '%s'; SELECT pg_reload_conf()",
+		strings.Join(lines, "', '"), file))
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		refused, err := pgx.ConnectConfig(t.Context(), shutOut(pool))
+		if err != nil {
+			return
+		}
+		_ = refused.Close(t.Context())
+	}
+	t.Fatal("the server lets everybody in")
+}
+
+func shutOut(pool *pgxpool.Pool) *pgx.ConnConfig {
+	c := pool.Config().ConnConfig
+	c.User = "shut"
+	return c
+}
+
+// Migrate says the same.
+func TestPostgresMigrateSaysWhatNoWaitingCures(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	execAll(t, pool, `CREATE ROLE weak LOGIN`)
+	for name, tt := range map[string]struct {
+		connect func(*pgx.ConnConfig)
+		schema  string
+		says    string
+	}{
+		"no rights":         {as("weak", ""), "", "rights"},
+		"no database":       {func(c *pgx.ConnConfig) { c.Database = "gone" }, "", "create the database"},
+		"a reserved schema": {func(*pgx.ConnConfig) {}, "pg_skein", "choose another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := poolLike(t, pool, func(c *pgxpool.Config) { tt.connect(c.ConnConfig) })
+			says(t, "Migrate", postgres.Migrate(t.Context(), other, postgres.MigrateOptions{Schema: tt.schema}), tt.says)
+		})
+	}
+}
