@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// lateObserver lets f run between a handler's return and its settlement.
+type lateObserver struct {
+	ports.NopObserver
+	f func()
+}
+
+func (o *lateObserver) BatchEnd(context.Context, ports.BatchEvent) { o.f() }
+
+// TestWhatComesAfterTheHandlersReturnChangesNothing has all that a goroutine may do that
+// the handler left behind, at the last moment before the job is settled.
+func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
+	errLate := errors.New("late")
+	cases := map[string]func(ctx context.Context, w *world, b *engine.Batch){
+		"Settle as done":   func(_ context.Context, _ *world, b *engine.Batch) { b.Settle(0, nil) },
+		"Settle as failed": func(_ context.Context, _ *world, b *engine.Batch) { b.Settle(0, errLate) },
+		"Return":           func(_ context.Context, _ *world, b *engine.Batch) { b.Return(0, errLate) },
+		"MarkDone":         func(_ context.Context, _ *world, b *engine.Batch) { b.MarkDone(0, 0) },
+		"MarkBuried":       func(_ context.Context, _ *world, b *engine.Batch) { b.MarkBuried(0, 0, errLate) },
+		"BuryUndecodable":  func(_ context.Context, _ *world, b *engine.Batch) { b.BuryUndecodable(0, 0, errLate) },
+		"FailUndecodable":  func(_ context.Context, _ *world, b *engine.Batch) { b.FailUndecodable(0, 1, errLate, true) },
+		"Begin": func(ctx context.Context, w *world, b *engine.Batch) {
+			if _, ok := b.Begin(ctx, 0); ok {
+				w.Error("a job begins in a batch that has ended")
+			}
+		},
+		"BeginPayload": func(_ context.Context, w *world, b *engine.Batch) {
+			if b.BeginPayload(0) {
+				w.Error("a payload begins in a batch that has ended")
+			}
+		},
+		"SettleIn": func(ctx context.Context, w *world, _ *engine.Batch) {
+			if err := engine.SettleIn(context.WithoutCancel(ctx), w.store); err == nil {
+				w.Error("a transaction settles in a batch that has ended")
+			}
+		},
+	}
+	for name, late := range cases {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				returned, over := make(chan struct{}), make(chan struct{})
+				observer := &lateObserver{f: func() {
+					close(returned)
+					<-over
+				}}
+				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+					go func() {
+						defer close(over)
+						<-returned
+						late(ctx, w, b)
+					}()
+					return errors.New("its own")
+				}, func(s *setup) { s.Observer = observer })
+				w.push("job", "a", "b")
+				w.sleep(poll)
+				n.stop()
+				w.wantCounts(1, 0, 0, 1)
+				found := w.find("job")
+				if found.Queued == nil || found.Dead != nil {
+					w.Fatalf("found %+v, want the job back", found)
+				}
+				if diff := cmp.Diff([]string{"a", "b"}, texts(found.Queued.Payloads)); diff != "" || found.Queued.Error != "its own" {
+					w.Errorf("back for %q (-want +got):\n%s", found.Queued.Error, diff)
+				}
+			})
+		})
+	}
+}
