@@ -17,9 +17,11 @@ var ErrNotCommitted = engine.ErrNotCommitted
 // makes one of it; a store that is a ports.Settler itself settles at once.
 //
 // The context is the handler's. The job ends as done, or with the outcome and the
-// marks on payloads that it was given before. A BatchHandler, and middleware
-// around one, settles all jobs of its batch. The caller commits, before the
-// handler returns.
+// marks on payloads that it was given before: Job.Settle and the marks come before
+// Settle. An outcome that the handler gives or returns later, such as Snooze, does not
+// count once the transaction has committed, and a warning in the log says so. A
+// BatchHandler, and middleware around one, settles all jobs of its batch. The caller
+// commits, before the handler returns.
 //
 // What counts is what has committed, and the server finds out: a handler that
 // returns nil after Settle although nothing has committed fails its job with
@@ -28,6 +30,7 @@ var ErrNotCommitted = engine.ErrNotCommitted
 // were marked as done are not done then. A handler may roll back and settle again
 // in another transaction.
 //
-// Errors: ErrLeaseLost if another node has taken the job over, the cause of a
+// Errors: ErrLeaseLost if another node has taken the job over or if the handler has
+// settled it before, in this transaction or in one that has committed; the cause of a
 // context that has ended, or the store's own. Roll back then, and return it.
 func Settle(ctx context.Context, settler ports.Settler) error { return engine.SettleIn(ctx, settler) }

@@ -51,6 +51,7 @@ func (b *Batch) sequels(settled []core.Settlement) (list []sequel, now []notice)
 		q := sequel{id: c.ID, mark: c.Mark, carried: b.ending(i, &b.outcomes[i], &settled[i])}
 		if transacted {
 			q.transacted, q.uncounted, q.committed = true, true, b.ending(i, &t.outcome, &t.settled)
+			q.committed.notices = append(q.committed.notices, b.overruled(i, &t.outcome)...)
 		} else {
 			now = append(now, q.carried.notices...)
 			q.carried.notices = nil

@@ -44,6 +44,8 @@ type shard struct {
 	finished []core.Settlement
 	// held are settlements that the store could not reach, until the next tick.
 	held []core.Settlement
+	// waiting are the claims of settlements that are held, and since when.
+	waiting map[heldClaim]heldSince
 	// sequels wait until the settlement that they belong to is confirmed.
 	sequels []sequel
 	// store is the store's head as last heard. Blind hides it after a turn that failed
@@ -216,7 +218,7 @@ func (s *shard) forget(cause error) {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
-	s.finished, s.held, s.sequels = nil, nil, nil
+	s.finished, s.held, s.sequels, s.waiting = nil, nil, nil, nil
 	s.store = core.Head{}
 	s.asked, s.paused = false, false
 	s.notBefore = 0

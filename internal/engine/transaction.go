@@ -32,14 +32,19 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
-	settle, err := b.transact()
+	settle, again, err := b.transact()
 	if err != nil {
 		return err
 	}
-	if err := settler.Settle(ctx, b.shard.id, settle); err != nil {
-		return fmt.Errorf("settle in a transaction: %w", err)
+	err = settler.Settle(ctx, b.shard.id, settle)
+	switch {
+	case err == nil:
+		return nil
+	case again && errors.Is(err, ports.ErrLeaseLost):
+		return fmt.Errorf("settle in a transaction: the handler has settled its job before, in this transaction or "+
+			"in one that has committed; settle it once: %w", err)
 	}
-	return nil
+	return fmt.Errorf("settle in a transaction: %w", err)
 }
 
 // transacted is how a job ends if its transaction commits.
@@ -49,28 +54,31 @@ type transacted struct {
 }
 
 // transact notes how jobs end if the transaction commits, those without an
-// outcome being done, and gives their settlements.
-func (b *Batch) transact() ([]core.Settlement, error) {
+// outcome being done, and gives their settlements. again says that the handler has
+// settled one of them before.
+func (b *Batch) transact() (settle []core.Settlement, again bool, err error) {
 	first, outcomes, err := b.transacting()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	settle := make([]core.Settlement, len(outcomes))
+	settle = make([]core.Settlement, len(outcomes))
 	for i := range outcomes {
 		settle[i] = b.settlement(first+i, outcomes[i])
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, errTooLate
+		return nil, false, errTooLate
 	}
 	if b.transacted == nil {
 		b.transacted = make(map[int]transacted, len(outcomes))
 	}
 	for i := range outcomes {
+		_, before := b.transacted[first+i]
+		again = again || before
 		b.transacted[first+i] = transacted{outcomes[i], settle[i]}
 	}
-	return settle, nil
+	return settle, again, nil
 }
 
 // transacting gives the outcomes of the job that has begun, or of the whole batch.

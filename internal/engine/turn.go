@@ -230,6 +230,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	}
 	repeat := t.unknown
 	ended := s.confirmed(request.Settle, r)
+	ended = append(ended, s.heldTooLong(request.Settle, r.Held, received)...)
 	s.sendAgain(request.Settle, r.Held)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// heldClaim is a claim that a caller's transaction is settling.
+type heldClaim struct {
+	id   string
+	mark core.Mark
+}
+
+type heldSince struct {
+	at   time.Time
+	said bool
+}
+
+// heldTooLong notes which settlements of a turn are held, and gives a line for each that
+// has been for longer than a TTL. A repeated turn does not tell which are.
+func (s *shard) heldTooLong(settled []core.Settlement, held []int, now time.Time) (lines []ending) {
+	if s.turns.unknown || len(held) == 0 && len(s.waiting) == 0 {
+		return nil
+	}
+	for i := range settled {
+		c := heldClaim{settled[i].ID, settled[i].Mark}
+		if !slices.Contains(held, i) {
+			delete(s.waiting, c)
+			continue
+		}
+		since, known := s.waiting[c]
+		if !known {
+			since.at = now
+		}
+		if lasts := now.Sub(since.at); lasts > s.node.cfg.TTL && !since.said {
+			since.said = true
+			lines = append(lines, ending{notices: []notice{s.heldNotice(c.id, lasts)}})
+		}
+		if s.waiting == nil {
+			s.waiting = make(map[heldClaim]heldSince)
+		}
+		s.waiting[c] = since
+	}
+	return lines
+}
+
+func (s *shard) heldNotice(id string, lasts time.Duration) notice {
+	return notice{
+		level: slog.LevelWarn,
+		message: "skein: a transaction that settles a job stays open, and the job waits for it; " +
+			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the server does",
+		attrs: append(s.jobAttrs(id), slog.Duration("for", lasts)),
+	}
+}
+
+// overruled gives a line if the handler, after it had settled job i in a transaction,
+// gave it another outcome that can't count once that has committed. An error alone is
+// none: the commit's answer may have been lost.
+func (b *Batch) overruled(i int, committed *core.Outcome) []notice {
+	o := &b.outcomes[i]
+	var name string
+	switch {
+	case o.Kind == core.Snoozed:
+		name = "Snooze"
+	case o.Kind == core.Buried:
+		name = "Bury"
+	case o.Kind == core.Failed && o.OwnDelay:
+		name = "RetryIn"
+	}
+	if name == "" || o.Kind == committed.Kind {
+		return nil
+	}
+	return []notice{{
+		level: slog.LevelWarn,
+		message: "skein: a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
+			"which does not count; give the outcome by job.Settle before skein.Settle",
+		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
+	}}
+}
