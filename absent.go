@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -24,6 +25,14 @@ type noStore struct{ InspectorStore }
 var errNoStore = fmt.Errorf("%w: the inspector has no store; give NewInspector one", ErrInvalidOptions)
 
 func (noStore) Announce(context.Context, ports.AnnounceRequest) (r ports.AnnounceReply, err error) {
+	return r, errNoStore
+}
+
+func (noStore) Ping(context.Context) error { return errNoStore }
+
+func (noStore) Forget(context.Context, string) error { return errNoStore }
+
+func (noStore) Recount(context.Context, core.Shard) (r ports.RecountReply, err error) {
 	return r, errNoStore
 }
 

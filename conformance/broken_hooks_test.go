@@ -27,7 +27,9 @@ type hooks struct {
 	renew   func(context.Context, ports.RenewRequest) (ports.RenewReply, error)
 	release func(context.Context, ports.Lease) error
 	stats   func(context.Context, []string) ([]ports.QueueStats, error)
+	claimed func(context.Context, ports.PageRequest) (ports.ClaimedPage, error)
 	pause   func(context.Context, string) error
+	forget  func(context.Context, string) error
 	jobs    func(context.Context, ports.JobsRequest) (ports.JobsPage, error)
 	revive  func(context.Context, ports.DeadStep) (ports.StepReply, error)
 	wakeups func(context.Context, []core.Shard) (<-chan core.Shard, error)
@@ -38,7 +40,7 @@ type hooks struct {
 func hooked(s full) *hooks {
 	return &hooks{
 		full: s, push: s.Push, acquire: s.Acquire, turn: s.Turn, renew: s.Renew, release: s.Release, stats: s.Stats,
-		pause: s.Pause, jobs: s.Jobs, revive: s.Revive, wakeups: s.Wakeups, settle: s.Settle,
+		claimed: s.Claimed, pause: s.Pause, forget: s.Forget, jobs: s.Jobs, revive: s.Revive, wakeups: s.Wakeups, settle: s.Settle,
 	}
 }
 
@@ -63,6 +65,12 @@ func (h *hooks) Release(ctx context.Context, l ports.Lease) error { return h.rel
 func (h *hooks) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
 	return h.stats(ctx, queues)
 }
+
+func (h *hooks) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	return h.claimed(ctx, r)
+}
+
+func (h *hooks) Forget(ctx context.Context, queue string) error { return h.forget(ctx, queue) }
 
 func (h *hooks) Pause(ctx context.Context, queue string) error { return h.pause(ctx, queue) }
 

@@ -34,6 +34,12 @@ func (e *env) acquire(owner string) *holder {
 	return e.acquireBy(e.acquireRequest(e.shard, owner))
 }
 
+// acquireAt takes any shard with a new attempt.
+func (e *env) acquireAt(s core.Shard, owner string) *holder {
+	e.tb.Helper()
+	return e.acquireBy(e.acquireRequest(s, owner))
+}
+
 func (e *env) acquireBy(r ports.AcquireRequest) *holder {
 	e.tb.Helper()
 	reply, err := e.store.Acquire(e.ctx, r)
@@ -93,6 +99,21 @@ func (h *holder) turn(want int, settle ...core.Settlement) ports.TurnReply {
 func (h *holder) settle(settle ...core.Settlement) ports.TurnReply {
 	h.e.tb.Helper()
 	return h.turn(0, settle...)
+}
+
+// begin marks claimed jobs as begun.
+func (h *holder) begin(claims ...core.Claim) ports.TurnReply {
+	h.e.tb.Helper()
+	return h.send(h.beginRequest(claims...))
+}
+
+// beginRequest is the holder's next turn, which begins claimed jobs.
+func (h *holder) beginRequest(claims ...core.Claim) ports.TurnRequest {
+	r := h.request(0)
+	for i := range claims {
+		r.Begin = append(r.Begin, claims[i].Ref())
+	}
+	return r
 }
 
 func (h *holder) claim(want int) []core.Claim {

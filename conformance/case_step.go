@@ -50,8 +50,9 @@ func (e *env) byAge(do deadStep, before core.Instant, limit int) ports.StepReply
 	return reply
 }
 
-// once gives up if a step over all was repeated, which may have gone on from
-// where its first call came to.
+// once gives up if a call was repeated that leaves something else then: a step over
+// all may have gone on from where its first call came to, and a turn that found
+// nothing uses up its number.
 func (e *env) once(before int64) {
 	if e.made.untold.Load() > before {
 		e.giveUp()

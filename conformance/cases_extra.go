@@ -11,7 +11,7 @@ import (
 
 // The cases of stores that have an extra. A store without it has no such group.
 
-const ruleWakeups = "Wakeups gives shards of those asked for whose next job has become due earlier than it was, by a push, an operator or a resume, or that hold a newly cancelled job"
+const ruleWakeups = "Wakeups gives shards of those asked for whose next job has become due earlier than it was, by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
 
 func wakeupCases() []namedCase {
 	return []namedCase{
@@ -21,6 +21,7 @@ func wakeupCases() []namedCase {
 		{"tells of what an operator makes due", ruleWakeups, wakeupOperator},
 		{"tells of a resume", ruleWakeups, wakeupResume},
 		{"tells of a cancelled job", ruleWakeups, wakeupCancel},
+		{"tells of a release", ruleWakeups, wakeupRelease},
 		{"tells only of the shards asked for", ruleWakeups, wakeupAsked},
 		{"ends with its context", "Wakeups: the channel is closed when ctx ends", wakeupEnds},
 	}
@@ -118,6 +119,15 @@ func wakeupCancel(e *env) {
 	ch := e.wakeups(e.shard)
 	e.cancel(true, "a")
 	e.wakes("Cancel", ch, e.shard)
+}
+
+func wakeupRelease(e *env) {
+	h := e.acquire("n1")
+	other := *e
+	other.store = e.open()
+	ch := other.wakeups(e.shard)
+	h.release()
+	e.wakes("Release", ch, e.shard)
 }
 
 func wakeupAsked(e *env) {

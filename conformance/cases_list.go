@@ -151,6 +151,7 @@ func listClaimViews(e *env) {
 	c.Payloads = c.Payloads[:1]
 	want := ports.ClaimView{
 		Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Lane: lane, Since: start,
+		LeaseOver: true,
 	}
 	page, err := e.store.Claimed(e.ctx, ports.PageRequest{Queue: orders, Payloads: 1})
 	e.must(err, "Claimed")

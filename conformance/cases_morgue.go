@@ -72,7 +72,7 @@ func reviveKeepsRecoveries(e *env) {
 	first := e.queued("a").FirstPush
 	e.byRefs(e.store.Revive, whole("a"))
 	want := e.revived()
-	want.Recoveries, want.FirstPush = 1, first
+	want.Recoveries, want.FirstPush = 2, first
 	e.same("the state", e.queued("a").State, want)
 }
 

@@ -6,11 +6,15 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-const ruleAlone = "RULES 4: a job with Recoveries > 0 is claimed only when nothing else of its shard is, and alone; claiming stops in front of it"
+const (
+	ruleAlone  = "RULES 4: a job with 2 Recoveries or more is claimed only when nothing else of its shard is, and alone; claiming stops in front of it"
+	ruleBeside = "RULES 4: a job with 1 Recovery runs like any other, in order of (PerformAt, id), beside others"
+)
 
 // recoveredCases are about the isolation of jobs that may kill their process.
 func recoveredCases() []namedCase {
 	return []namedCase{
+		{"is claimed beside others once", ruleBeside, recoveredOnce},
 		{"is claimed alone", ruleAlone, recoveredAlone},
 		{"keeps all others waiting while it is claimed", "Turn: while it is claimed nothing else is", recoveredBlocks},
 		{"waits until nothing else is claimed", ruleAlone, recoveredWaits},
@@ -23,12 +27,27 @@ func recoveredCases() []namedCase {
 	}
 }
 
-// placeRecovered queues a job that was recovered once, due at an instant.
+// placeRecovered queues a job that was recovered twice, due at an instant.
 func placeRecovered(e *env, id string, at core.Instant) {
 	e.tb.Helper()
+	e.placeAfter(2, id, at)
+}
+
+// placeAfter queues a job that was recovered so often.
+func (e *env) placeAfter(recoveries int, id string, at core.Instant) {
+	e.tb.Helper()
 	s := fresh(at)
-	s.Recoveries = 1
+	s.Recoveries = recoveries
 	e.place(id, s, pay("p", 1))
+}
+
+func recoveredOnce(e *env) {
+	e.placeAfter(1, "r", 10)
+	e.placeAfter(1, "q", 5)
+	e.push(entryAt("a", "p", 1, 7), entryAt("b", "p", 1, 30))
+	h := e.acquire("n1")
+	e.same("the claims", ids(h.claim(3)), []string{"q", "a", "r"})
+	e.same("the claims beside them", ids(h.claim(3)), []string{"b"})
 }
 
 func recoveredAlone(e *env) {
@@ -87,9 +106,10 @@ func recoveredAfterSettle(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	e.push(entryAt("later", "p", 1, start))
+	c.Recoveries, c.Begun = 1, true
 	reply := h.turn(10, recovered(c))
 	e.same("the claims", ids(reply.Claims), []string{"a"})
-	e.same("its recoveries", reply.Claims[0].Recoveries, 1)
+	e.same("its recoveries", reply.Claims[0].Recoveries, 2)
 }
 
 func recoveredCleared(e *env) {

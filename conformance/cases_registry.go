@@ -8,6 +8,7 @@ import (
 
 func registryCases() []namedCase {
 	return []namedCase{
+		{"answers a ping", "Ping asks whether the store answers and can be used", registryAnswers},
 		{"lists the nodes that run", "Announce records that a node runs, for the TTL from now", registryLists},
 		{"lists nodes in order of name and owner", "Nodes: in order of (Name, Owner)", registryOrder},
 		{"forgets a node that stopped announcing", "Nodes lists the nodes whose announcement lasts", registryForgets},
@@ -17,6 +18,8 @@ func registryCases() []namedCase {
 		{"lists queues in order of name", "Queues lists the declared queues in order of name", registryQueues},
 	}
 }
+
+func registryAnswers(e *env) { e.must(e.store.Ping(e.ctx), "Ping") }
 
 func (e *env) announce(n ports.Node) ports.AnnounceReply {
 	e.tb.Helper()

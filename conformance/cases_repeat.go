@@ -9,10 +9,17 @@ import (
 
 const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore the request's other fields but TTL, renew, and give in their first order the jobs that still carry this mark"
 
+const ruleResent = "Turn: one that is Resent always uses up its number, so that its first call, should it arrive late, is a repeat or stale"
+
 // repeatCases are about a turn whose reply was lost.
 func repeatCases() []namedCase {
 	return []namedCase{
 		{"gives the same claims in their first order", ruleAgain, repeatGivesClaims},
+		{"says that it is one", "TurnReply: Repeat reports that a turn of this number had been carried out before", repeatSaysSo},
+		{"of a turn that found nothing uses up its number", ruleResent, repeatUsesNumber},
+		{"leaves nothing to a first call that arrives late", ruleResent, repeatBeforeFirst},
+		{"is stale after the next turn", "Turn: less: ErrStaleTurn, nothing is written", repeatStale},
+		{"begins nothing", ruleAgain, repeatBeginsNothing},
 		{"gives no claims of other turns", ruleAgain, repeatGivesOwn},
 		{"gives cut claims as they were", ruleAgain, repeatGivesCut},
 		{"claims nothing more", ruleAgain, repeatClaimsNothing},
@@ -38,6 +45,73 @@ func repeatGivesClaims(e *env) {
 		e.same("the claims again", again.Claims, first)
 		e.same("the number", again.Last, r.Number)
 	}
+}
+
+func repeatSaysSo(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(1)
+	e.told("whether the first call is one", h.send(r).Repeat, false)
+	r.Resent = true
+	e.same("whether the second is one", h.send(r).Repeat, true)
+	next := h.request(1, core.Settlement{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	e.told("whether the next turn is one", h.send(next).Repeat, false)
+	e.same("whether that repeated is one", h.send(next).Repeat, true)
+}
+
+func repeatUsesNumber(e *env) {
+	h := e.acquire("n1")
+	r := h.request(1)
+	r.Resent = true
+	reply := h.send(r)
+	e.same("the number used up", reply.Last, r.Number)
+	e.same("how long the lease lasts", reply.Remaining, ttl)
+	e.told("whether it is a repeat", reply.Repeat, false)
+	e.same("whether its repeat is one", h.send(r).Repeat, true)
+}
+
+// repeatBeforeFirst delivers the first call of a turn after its repeat.
+func repeatBeforeFirst(e *env) {
+	h := e.acquire("n1")
+	late := h.request(1)
+	again := late
+	again.Resent = true
+	h.send(again)
+	e.pushIDs("a")
+	late.Stats = &core.Stats{Processed: 3}
+	reply := h.send(late)
+	e.same("whether the late call is a repeat", reply.Repeat, true)
+	e.same("what the late call claims", reply.Claims, nil)
+	e.same("the claimed job", e.claimed("a"), core.Claim{})
+	e.history(ports.HistoryRequest{Queue: orders})
+	h.settle(done(h.one()))
+	e.same("processed", e.counts().Processed, int64(1))
+}
+
+func repeatStale(e *env) {
+	h := e.acquire("n1")
+	late := h.request(1)
+	again := late
+	again.Resent = true
+	h.send(again)
+	e.pushIDs("a", "b")
+	c := h.one()
+	e.unchanged("the late call", func() { h.refused("the late call", late, ports.ErrStaleTurn) })
+	h.settle(done(c))
+	e.same("the queued jobs", e.queuedIDs(), []string{"b"})
+}
+
+func repeatBeginsNothing(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	r := h.beginRequest(claims[0])
+	r.Begin = append(r.Begin, core.ClaimRef{ID: "never", Mark: claims[0].Mark})
+	e.told("what has not begun", h.send(r).NotBegun, []int{1})
+	r.Begin = []core.ClaimRef{claims[1].Ref()}
+	again := h.send(r)
+	e.same("what has not begun, of the repeat", again.NotBegun, nil)
+	e.same("whether the other has begun", e.claimed("b").Begun, false)
 }
 
 func repeatGivesOwn(e *env) {

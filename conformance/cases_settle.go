@@ -86,6 +86,7 @@ func settleSnoozed(e *env) {
 func settleRecovered(e *env) {
 	h, c := claimedJob(e)
 	for n := 1; n <= 3; n++ {
+		c.Begun = true
 		h.settle(recovered(c))
 		want := fresh(start)
 		want.Recoveries = n

@@ -15,9 +15,9 @@ import (
 // data about. Each call of unknown outcome is repeated, as package ports tells
 // callers to, and all that Run checks must hold as if nothing had happened.
 //
-// Three things a repeated call does not tell: which settlements a turn skipped,
-// how many entries an operator's step handled, and whether a step with a limit
-// came further than its first call. A named case or a race whose verdict hangs on one
+// Some things a repeated call does not tell: which settlements a turn skipped and
+// which jobs it began, how many entries an operator's step handled, whether a step
+// with a limit came further than its first call, and what was there before. A named case or a race whose verdict hangs on one
 // of them, after such a call was repeated, is made again from the start on a fresh
 // backend, up to fifty times; nothing is left out. A random history goes on with
 // every state that may be so, until what the store answers decides.
@@ -71,7 +71,7 @@ func repeatsBy(store ports.ShardStore) int64 {
 // insisting wraps a handle, with the extras that it has.
 func insisting(store ports.ShardStore, backend *repeats) ports.ShardStore {
 	s := &insistent{backend: backend}
-	s.relay = &relay{ShardStore: store, around: s.insist}
+	s.relay = &relay{ShardStore: store, around: s.insist, resends: true}
 	n, notifies := store.(ports.Notifier)
 	settler, settles := store.(ports.Settler)
 	switch {
@@ -106,7 +106,7 @@ const (
 // untold are the calls whose repeat tells less than they do.
 func untold(method string) bool {
 	switch method {
-	case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit":
+	case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Forget", "Recount":
 		return true
 	}
 	return false

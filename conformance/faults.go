@@ -40,7 +40,8 @@ type faultKind struct {
 	// disturb makes the call, or does not, and gives the error that the caller sees.
 	disturb func(c *clock, call func() error) error
 	// again makes the call once more after the next one, if it is a turn: other
-	// calls may do something then.
+	// calls may do something then. Where disturb does not make it, that is the
+	// first time, after its own repeat.
 	again bool
 }
 
@@ -67,6 +68,9 @@ func faultKinds() []faultKind {
 		}},
 		{name: "comes late again", again: true, disturb: func(_ *clock, call func() error) error {
 			return call()
+		}},
+		{name: "comes after its repeat", again: true, disturb: func(*clock, func() error) error {
+			return errNoReply
 		}},
 	}
 }
@@ -131,7 +135,7 @@ func live(t *testing.T, f Factory, disturbed *fault) legacy {
 	faulty := &relay{ShardStore: store, around: func(method string, call func() error) error {
 		return disturbed.around(e.clock, method, call)
 	}}
-	e.store = &relay{ShardStore: faulty, around: func(method string, call func() error) error {
+	e.store = &relay{ShardStore: faulty, resends: true, around: func(method string, call func() error) error {
 		return insist(e.clock, method, call)
 	}}
 	l := legacy{Done: map[string]int{}}

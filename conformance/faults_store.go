@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -11,6 +12,9 @@ import (
 type relay struct {
 	ports.ShardStore
 	around func(method string, call func() error) error
+	// resends says that around makes a call again for a caller who has had no
+	// answer, as the caller of a turn must say.
+	resends bool
 }
 
 // pass is one call on its way; a call that fails answers nothing.
@@ -43,7 +47,12 @@ func (s *relay) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 }
 
 func (s *relay) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-	return pass(ctx, s, "Turn", r, s.ShardStore.Turn)
+	sent := false
+	return pass(ctx, s, "Turn", r, func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		r.Resent = r.Resent || sent && s.resends
+		sent = true
+		return s.ShardStore.Turn(ctx, r)
+	})
 }
 
 func (s *relay) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
@@ -72,6 +81,15 @@ func (s *relay) Pause(ctx context.Context, queue string) error {
 func (s *relay) Resume(ctx context.Context, queue string) error {
 	_, err := pass(ctx, s, "Resume", queue, tellOnly(s.ShardStore.Resume))
 	return err
+}
+
+func (s *relay) Forget(ctx context.Context, queue string) error {
+	_, err := pass(ctx, s, "Forget", queue, tellOnly(s.ShardStore.Forget))
+	return err
+}
+
+func (s *relay) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	return pass(ctx, s, "Recount", shard, s.ShardStore.Recount)
 }
 
 func (s *relay) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {

@@ -136,7 +136,7 @@ func (m *model) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	var claims []ports.ClaimView
 	for _, s := range q.shards {
 		for _, c := range s.claimed {
-			claims = append(claims, c.ClaimView)
+			claims = append(claims, s.view(c, m.now()))
 		}
 	}
 	page, next := pageOf(claims, r, false, func(v ports.ClaimView) ports.Cursor {
@@ -146,6 +146,13 @@ func (m *model) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
 	}
 	return ports.ClaimedPage{Claims: page, Next: next}, nil
+}
+
+// view is a claim as it is seen now.
+func (s *modelShard) view(c modelClaim, now core.Instant) ports.ClaimView {
+	v := c.ClaimView
+	v.LeaseOver = c.Mark.Token != s.lease.token || !s.lease.lasts(now)
+	return v
 }
 
 // Morgue implements ports.Inspector.
@@ -189,8 +196,9 @@ func (m *model) Find(ctx context.Context, queue, id string) (ports.Found, error)
 		found.Queued = &job
 	}
 	if c, ok := s.claimed[id]; ok {
-		c.Payloads = slices.Clone(c.Payloads)
-		found.Claim = &c.ClaimView
+		view := s.view(c, m.now())
+		view.Payloads = slices.Clone(c.Payloads)
+		found.Claim = &view
 	}
 	if dead, ok := s.dead[id]; ok {
 		dead.Payloads = slices.Clone(dead.Payloads)

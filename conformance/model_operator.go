@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -137,6 +138,39 @@ func (m *model) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 		reply.Handled++
 	}
 	return reply, nil
+}
+
+// Forget implements ports.Operator.
+func (m *model) Forget(ctx context.Context, queue string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q, err := m.queue(ctx, queue)
+	if err != nil {
+		return err
+	}
+	for _, s := range q.shards {
+		if len(s.queued)+len(s.claimed)+len(s.dead) > 0 {
+			return fmt.Errorf("%w: %v", ports.ErrNotEmpty, s.shard)
+		}
+	}
+	for _, s := range q.shards {
+		if now := m.now(); s.lease.owner != "" && s.lease.lasts(now) {
+			return &ports.HeldError{Shard: s.shard, Owner: s.lease.owner, Remaining: s.lease.remaining(now)}
+		}
+	}
+	delete(m.queues, queue)
+	return nil
+}
+
+// Recount implements ports.Operator. The model never keeps a count.
+func (m *model) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, s, err := m.shard(ctx, shard)
+	if err != nil {
+		return ports.RecountReply{}, err
+	}
+	return ports.RecountReply{Before: s.counts(), After: s.counts()}, nil
 }
 
 // Revive implements ports.Operator.

@@ -10,6 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// Ping implements ports.Registry.
+func (m *model) Ping(ctx context.Context) error { return ctx.Err() }
+
 // Announce implements ports.Registry.
 func (m *model) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	m.mu.Lock()

@@ -60,11 +60,11 @@ func (s *modelShard) waiting() []core.Job {
 // given job (RULES 4).
 func (s *modelShard) mayClaim(job core.Job) bool {
 	for _, c := range s.claimed {
-		if c.Recoveries > 0 {
+		if c.Recoveries >= 2 {
 			return false
 		}
 	}
-	return job.Recoveries == 0 || len(s.claimed) == 0
+	return job.Recoveries < 2 || len(s.claimed) == 0
 }
 
 func (s *modelShard) head(paused bool) core.Head {

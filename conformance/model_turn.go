@@ -45,7 +45,7 @@ func (m *model) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 // repeat gives again what the lease's last turn gave.
 func (s *modelShard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	s.lease.renew(now, r.TTL)
-	var reply ports.TurnReply
+	reply := ports.TurnReply{Repeat: true}
 	for _, c := range s.claimed {
 		if c.Mark == (core.Mark{Token: r.Lease.Token, Number: r.Number}) {
 			reply.Claims = append(reply.Claims, copyClaim(c.Claim))
@@ -62,13 +62,14 @@ func (s *modelShard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnRep
 
 // carryOut does a turn of the next number, unless there is nothing to do.
 func (m *model) carryOut(q *modelQueue, s *modelShard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
-	reply := ports.TurnReply{Skipped: s.settle(r.Settle, now)}
+	reply := ports.TurnReply{Skipped: s.settle(r.Settle, now), NotBegun: s.begin(r.Begin)}
 	given := m.handOver(s, r.Number)
 	reply.Orphans = given
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, now)
 	}
-	if len(r.Settle) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(given) == 0 {
+	idle := len(r.Settle) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(given) == 0
+	if idle && !r.Resent {
 		return reply
 	}
 	s.lease.last = r.Number
@@ -103,6 +104,20 @@ func (s *modelShard) settle(settlements []core.Settlement, now core.Instant) (sk
 		}
 	}
 	return skipped
+}
+
+// begin returns the positions of what is not claimed.
+func (s *modelShard) begin(refs []core.ClaimRef) (notBegun []int) {
+	for i, ref := range refs {
+		c, ok := s.claimed[ref.ID]
+		if !ok || c.Mark != ref.Mark {
+			notBegun = append(notBegun, i)
+			continue
+		}
+		c.Begun = true
+		s.claimed[ref.ID] = c
+	}
+	return notBegun
 }
 
 // handOver gives the orphans that the lease was not told of yet.

@@ -32,21 +32,31 @@ func ask[Q, A any](d *duel, what string, request Q, call func(ports.ShardStore, 
 	var answer answered[A]
 	var possible []*model
 	var fault string
-	for _, world := range d.worlds {
-		for range 1 + repeated {
-			if repeated > 0 {
-				world = world.clone()
+	try := func(world *model, request Q) {
+		world.reach = orphansOf(got)
+		want, wantErr := call(world, d.ctx, request)
+		diff := disagree(what, want, got, wantErr, err)
+		switch {
+		case diff == "":
+			if possible = append(possible, world); len(possible) == 1 {
+				answer = answered[A]{want, wantErr}
 			}
-			world.reach = orphansOf(got)
-			want, wantErr := call(world, d.ctx, request)
-			diff := disagree(what, want, got, wantErr, err)
-			switch {
-			case diff == "":
-				if possible = append(possible, world); len(possible) == 1 {
-					answer = answered[A]{want, wantErr}
-				}
-			case fault == "":
-				fault = diff
+		case fault == "":
+			fault = diff
+		}
+	}
+	for _, world := range d.worlds {
+		if repeated == 0 {
+			try(world, request)
+			continue
+		}
+		reached := world.clone()
+		reached.reach = orphansOf(got)
+		_, _ = call(reached, d.ctx, request) // the first call, if it took effect
+		for _, world := range []*model{world, reached} {
+			for range repeated {
+				world = world.clone()
+				try(world, resent(request))
 			}
 		}
 	}
@@ -55,6 +65,14 @@ func ask[Q, A any](d *duel, what string, request Q, call func(ports.ShardStore, 
 	}
 	d.worlds = distinct(possible)
 	return answer.reply, answer.err
+}
+
+// resent is a request as a caller sends it again who has had no answer.
+func resent[Q any](request Q) Q {
+	if r, ok := any(&request).(*ports.TurnRequest); ok {
+		r.Resent = true
+	}
+	return request
 }
 
 type answered[A any] struct {
@@ -133,7 +151,7 @@ func classOf(err error) class {
 	for _, sentinel := range []error{
 		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
-		ports.ErrInvalidRequest, ports.ErrFull,
+		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrUnusable,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore,
 		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
 	} {

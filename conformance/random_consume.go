@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -135,6 +137,12 @@ func (d *duel) turnRequest(h *tenure) ports.TurnRequest {
 		Node:   "node of " + h.lease.Owner,
 		Lane:   pick(d, "Lane", 0, 1),
 	}
+	for _, c := range h.claims {
+		if rapid.Bool().Draw(d.t, "begin") {
+			r.Begin = append(r.Begin, c.Ref())
+		}
+	}
+	r.Resent = rarely(d, "resent")
 	if rarely(d, "Stats") {
 		r.Stats = &core.Stats{Processed: 2, Failed: 1}
 		r.Stats.Wait.Observe(pick(d, "wait", time.Millisecond, time.Second))

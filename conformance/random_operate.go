@@ -11,7 +11,7 @@ import (
 
 // operate does one thing by hand.
 func (d *duel) operate() {
-	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit") {
+	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "recount", "forget") {
 	case "pause":
 		tell(d, "Pause", d.queue().Name, ports.ShardStore.Pause)
 	case "resume":
@@ -30,6 +30,26 @@ func (d *duel) operate() {
 		ask(d, "Purge", d.deadStep(), ports.ShardStore.Purge)
 	case "edit":
 		d.edit()
+	case "recount":
+		ask(d, "Recount", d.shard(), ports.ShardStore.Recount)
+	case "forget":
+		d.forget()
+	}
+}
+
+// forget tries to remove a queue, and declares it again, since all else needs it.
+// What was known of its leases is then of no use.
+func (d *duel) forget() {
+	q := d.queue()
+	if tell(d, "Forget", q.Name, ports.ShardStore.Forget) != nil {
+		return
+	}
+	ask(d, "Declare", declaration(q), ports.ShardStore.Declare)
+	for at, h := range d.holders {
+		if at.Queue == q.Name {
+			d.former = append(d.former, h)
+			delete(d.holders, at)
+		}
 	}
 }
 

@@ -111,6 +111,7 @@ type recoveryVectorCase struct {
 	Job           jobVector
 	Now           core.Instant `json:"now_us"`
 	MaxRecoveries int          `json:"max_recoveries"`
+	Begun         bool
 	Outcome       struct {
 		Requeue *jobVector
 		Buried  []payloadVector
@@ -121,12 +122,17 @@ func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	e.tb.Helper()
 	e.clock.Set(v.Now)
 	e.place(id, v.Job.state(), v.Job.payloads()...)
-	lost := e.acquire("n1").one()
-	e.sameJob("the claimed job", lost.Job, id, &v.Job)
 	h := e.acquire("n1")
+	lost := h.one()
+	e.sameJob("the claimed job", lost.Job, id, &v.Job)
+	if v.Begun {
+		h.begin(lost)
+		lost.Begun = true
+	}
+	h = e.acquire("n1")
 	left := h.orphans()
 	e.same("the job left", left, []core.Claim{lost})
-	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries}.Recover(&lost)
+	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries}.Recover(&left[0])
 	h.settle(s)
 	h.release()
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)

@@ -23,6 +23,13 @@ type State struct {
 // Fresh reports whether the job has not failed since it was last fresh.
 func (s State) Fresh() bool { return s.RetryCount < 0 }
 
+// AloneRecoveries is the number of Recoveries from which a job is claimed only
+// when nothing else of its shard is, and alone (RULES 4).
+const AloneRecoveries = 2
+
+// Alone reports whether the job must be claimed alone in its shard.
+func (s State) Alone() bool { return s.Recoveries >= AloneRecoveries }
+
 // Job is an entity's work: an id and what was pushed for it (RULES 1).
 type Job struct {
 	// ID is the entity the job is about.
@@ -44,6 +51,19 @@ type Mark struct {
 // Claim is a job that a lease holder has taken, with its mark.
 type Claim struct {
 	Job
+	Mark Mark
+	// Begun reports that a turn has marked the job as begun, which recovered
+	// jobs are before their handler runs (RULES 4). It is false for all others.
+	Begun bool
+}
+
+// Ref is the claim's id and mark.
+func (c *Claim) Ref() ClaimRef { return ClaimRef{ID: c.ID, Mark: c.Mark} }
+
+// ClaimRef names one claim of a job.
+type ClaimRef struct {
+	// ID is the entity.
+	ID   string
 	Mark Mark
 }
 

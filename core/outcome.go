@@ -150,10 +150,20 @@ func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	return position, position < len(c.Payloads)
 }
 
-// Recover is the settlement of a claim whose owner is gone (RULES 4).
+// LastChance reports whether a job is buried if it is recovered once more: at most
+// one such job runs in a process at a time (RULES 4).
+func (p RetryPolicy) LastChance(c *Claim) bool {
+	return c.Recoveries > 0 && c.Recoveries >= p.MaxRecoveries
+}
+
+// Recover is the settlement of a claim whose owner is gone (RULES 4). The first
+// recovery counts whatever the job was doing, later ones only if it had begun.
 func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Mark: c.Mark, Rest: Requeue}
-	recoveries := c.Recoveries + 1
+	recoveries := c.Recoveries
+	if recoveries == 0 || c.Begun {
+		recoveries++
+	}
 	if recoveries > p.MaxRecoveries {
 		if len(c.Payloads) > 0 {
 			buryAt(&s, 0, recoveredTooOften(recoveries))

@@ -74,6 +74,7 @@ func TestRecoveryVectors(t *testing.T) {
 		Job           vectorJob
 		Now           core.Instant `json:"now_us"`
 		MaxRecoveries int          `json:"max_recoveries"`
+		Begun         bool
 		Outcome       struct {
 			Requeue   *vectorJob
 			BuryFirst bool `json:"bury_first"`
@@ -83,7 +84,7 @@ func TestRecoveryVectors(t *testing.T) {
 	for i, v := range vectors[vector](t, "recovery.json") {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries}
-			claim := &core.Claim{Job: v.Job.job()}
+			claim := &core.Claim{Job: v.Job.job(), Begun: v.Begun}
 			s := policy.Recover(claim)
 			back, dead := s.Apply(claim.Job, v.Now)
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
@@ -91,7 +92,11 @@ func TestRecoveryVectors(t *testing.T) {
 			if s.Buried() != v.Outcome.BuryFirst {
 				t.Errorf("Buried = %v, want %v", s.Buried(), v.Outcome.BuryFirst)
 			}
-			if v.Outcome.BuryFirst && !strings.Contains(s.BuryError, fmt.Sprint(v.Job.Recoveries+1)) {
+			lost := v.Job.Recoveries
+			if v.Begun || lost == 0 {
+				lost++
+			}
+			if v.Outcome.BuryFirst && !strings.Contains(s.BuryError, fmt.Sprint(lost)) {
 				t.Errorf("the error %q does not say how often the owner was lost", s.BuryError)
 			}
 		})
@@ -228,6 +233,25 @@ func TestSettleDrawsTheWaitFromThePolicy(t *testing.T) {
 	}
 }
 
+func begun(c *core.Claim) *core.Claim {
+	c.Begun = true
+	return c
+}
+
+func TestLastChanceIsOneRecoveryFromTheMorgue(t *testing.T) {
+	tests := []struct {
+		recoveries, most int
+		want             bool
+	}{
+		{0, 0, false}, {0, 3, false}, {1, 0, true}, {1, 1, true}, {1, 2, false}, {2, 3, false}, {3, 3, true}, {4, 3, true},
+	}
+	for _, tt := range tests {
+		if got := (core.RetryPolicy{MaxRecoveries: tt.most}).LastChance(claimOf(1, -1, tt.recoveries)); got != tt.want {
+			t.Errorf("Recoveries %d of at most %d: %v, want %v", tt.recoveries, tt.most, got, tt.want)
+		}
+	}
+}
+
 func TestRecover(t *testing.T) {
 	policy := core.RetryPolicy{MaxRetries: 2, MaxRecoveries: 3}
 	tests := []struct {
@@ -236,8 +260,10 @@ func TestRecover(t *testing.T) {
 		want  end
 	}{
 		{"a lost owner", claimOf(3, -1, 0), end{back: "abc", state: as(claimedAt, -1, 1, "before")}},
-		{"the third in a row, with retries", claimOf(3, 1, 2), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
-		{"the fourth", claimOf(3, 1, 3), end{back: "bc", dead: "a", state: as(now, -1, 0, "before"),
+		{"the third in a row, with retries", begun(claimOf(3, 1, 2)), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
+		{"the third while it waited to start", claimOf(3, 1, 2), end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
+		{"the fourth while it waited to start", claimOf(3, 1, 3), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
+		{"the fourth", begun(claimOf(3, 1, 3)), end{back: "bc", dead: "a", state: as(now, -1, 0, "before"),
 			buryError: "its owner was lost 4 times while it ran: the job may be killing its process", failed: true}},
 	}
 	for _, tt := range tests {

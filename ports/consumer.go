@@ -48,17 +48,23 @@ type Consumer interface {
 	// one in flight. The store compares Number with the last that it carried out
 	// under this lease (0 after Acquire):
 	//
-	//   last+1  settle, renew, claim; the number is used up
+	//   last+1  settle, begin, renew, claim; the number is used up
 	//   last    a repeat: apply, count and claim nothing, ignore the request's
 	//           other fields but TTL, renew, and give in their first order the
 	//           jobs that still carry this mark, with the same orphans as far
-	//           as they are still claimed, and no Skipped or Held
+	//           as they are still claimed, and no Skipped, Held or NotBegun;
+	//           TurnReply.Repeat is true
 	//   less    ErrStaleTurn, nothing is written
 	//   more    ErrLeaseLost, nothing is written: the store has lost turns
 	//
-	// A turn with number last+1 that has nothing to settle, no statistics, finds
-	// nothing to claim and hands over no orphan writes nothing, does not renew
-	// and does not use up its number; TurnReply.Last tells.
+	// A turn with number last+1 that has nothing to settle or begin, no
+	// statistics, finds nothing to claim and hands over no orphan writes nothing,
+	// does not renew and does not use up its number; TurnReply.Last tells. But
+	// one that is Resent always uses up its number, so that its first call, should
+	// it arrive late, is a repeat or stale, and a number never has two contents.
+	//
+	// A store makes each call once: one that fails is the caller's to repeat, who
+	// must see from Repeat that it was carried out before.
 	//
 	// Settling. A settlement whose (ID, Mark) is not claimed is skipped, counted
 	// nowhere and reported; so is the second of one id in a turn. What one does to
@@ -67,12 +73,17 @@ type Consumer interface {
 	// caller's transaction holding it, is reported as held, changes nothing, and
 	// is to be sent again with a later turn. A paused shard settles.
 	//
+	// Beginning. RULES 4 has a recovered job begin before its handler runs: each
+	// claimed job that Begin names is marked as begun until it is settled. One
+	// whose (ID, Mark) is not claimed after the settlements, or that the store
+	// can't reach now, is reported as not begun.
+	//
 	// Claiming. Due jobs (PerformAt <= now) in order of (PerformAt, id), put-backs
 	// of this turn included, as core.Budget allows. Ids that are claimed after
-	// this turn's settlements are passed over. A job with Recoveries > 0 is
-	// claimed only when nothing else of its shard is, and alone; claiming stops
-	// in front of it, so it is never overtaken, and while it is claimed nothing
-	// else is. What a cut job leaves stays queued with its State. A claimed job
+	// this turn's settlements are passed over. A job with
+	// core.AloneRecoveries or more Recoveries is claimed only when nothing else
+	// of its shard is, and alone; claiming stops in front of it, so it is never
+	// overtaken, and while it is claimed nothing else is. What a cut job leaves stays queued with its State. A claimed job
 	// keeps the mark (token, number). A paused shard gives nothing, whatever is
 	// asked.
 	//
@@ -87,7 +98,8 @@ type Consumer interface {
 	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
 
 	// Release ends the lease and its token at once: the shard is free. Jobs still
-	// claimed stay so for the next owner.
+	// claimed stay so for the next owner. A Notifier wakes those who wait for the
+	// shard.
 	//
 	// Errors: ErrUnknownQueue; ErrLeaseLost, also when it is repeated.
 	Release(ctx context.Context, l Lease) error
@@ -154,8 +166,14 @@ type TurnRequest struct {
 	Number int64
 	// TTL is how long the lease is to last from now, at least 1 ms.
 	TTL time.Duration
+	// Resent says that an earlier call of this turn has had no answer and may
+	// still arrive. The rest is as it was in that call.
+	Resent bool
 	// Settle is applied in order, at most core.MaxTurnJobs.
 	Settle []core.Settlement
+	// Begin names the recovered jobs whose handlers start once this turn has
+	// answered, at most core.MaxTurnJobs.
+	Begin []core.ClaimRef
 	// Want is how many jobs to claim, 0 for none, taken as core.MaxTurnJobs at
 	// the most.
 	Want int
@@ -173,13 +191,16 @@ type TurnRequest struct {
 }
 
 // Validate returns ErrInvalidRequest for a number below 1, a TTL below 1 ms, or
-// too many settlements.
+// too many settlements or jobs to begin.
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
 	}
 	if len(r.Settle) > core.MaxTurnJobs {
 		return fmt.Errorf("%w: %d settlements in a turn, at most %d", ErrInvalidRequest, len(r.Settle), core.MaxTurnJobs)
+	}
+	if len(r.Begin) > core.MaxTurnJobs {
+		return fmt.Errorf("%w: a turn that begins %d jobs, at most %d", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
 	}
 	return validateTTL(r.TTL)
 }
@@ -194,6 +215,9 @@ type TurnReply struct {
 	// Last is the number of the lease's last turn that was carried out: the
 	// request's, unless that turn wrote nothing.
 	Last int64
+	// Repeat reports that a turn of this number had been carried out before, and
+	// that this call applied, begun and claimed nothing.
+	Repeat bool
 	// Now is the store's clock, and Remaining how long the lease lasts from it.
 	Now       core.Instant
 	Remaining time.Duration
@@ -206,6 +230,9 @@ type TurnReply struct {
 	Skipped []int
 	// Held are the positions in Settle to send again later, ascending.
 	Held []int
+	// NotBegun are the positions in Begin of jobs that were not marked as begun,
+	// ascending. Their handlers must not start.
+	NotBegun []int
 	// Head is when the shard could next give a job, if nothing were pushed or
 	// settled; none while it is paused.
 	Head core.Head

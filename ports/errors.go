@@ -38,6 +38,9 @@ var (
 	// database, a policy that evicts keys, an invalid prefix. The error says what
 	// to change. Nothing was written.
 	ErrUnusable = errors.New("store can't be used")
+	// ErrNotEmpty is a queue that can't be forgotten, since it holds jobs or dead
+	// letters.
+	ErrNotEmpty = errors.New("queue is not empty")
 	// ErrFull is a store without room for what a push brings. Nothing of the
 	// shards it names was written; handling goes on and makes room.
 	ErrFull = errors.New("store is full")

@@ -183,8 +183,13 @@ type ClaimView struct {
 	Owner string
 	Node  string
 	Lane  int
-	// Since is when it was claimed.
+	// Since is when it was claimed. Begun, in the Claim, is known of recovered
+	// jobs only: others begin without telling the store.
 	Since core.Instant
+	// LeaseOver reports that the lease it was claimed under has run out, was
+	// released, or passed to another owner: nobody runs the job by right, and the
+	// shard's next owner recovers it.
+	LeaseOver bool
 	// Cancelled reports that an operator has cancelled it.
 	Cancelled bool
 }

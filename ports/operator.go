@@ -29,6 +29,24 @@ type Operator interface {
 	// Resume ends a pause. Repeating it changes nothing.
 	Resume(ctx context.Context, queue string) error
 
+	// Forget removes a queue in which nothing is queued, claimed or dead and
+	// whose shards nobody has leased: its record, counters and history. After it
+	// the name can be declared anew, with another shard count too. It looks at
+	// all shards before it removes the first, and each is removed atomically, so
+	// that no push is lost; one that arrives in between stops it. The queue is
+	// then still listed, pushes to shards that are gone get ErrUnknownQueue
+	// until it is declared again, and Forget can be repeated.
+	//
+	// Errors: ErrUnknownQueue, also when it is repeated; ErrNotEmpty; a
+	// *HeldError.
+	Forget(ctx context.Context, queue string) error
+
+	// Recount counts a shard's queued, claimed and dead entries one by one and
+	// corrects what Stats says of them, should that differ. Processed and Failed
+	// stay. It is atomic for the shard, and it alone takes as long as there are
+	// entries. Repeating it changes nothing more.
+	Recount(ctx context.Context, shard core.Shard) (RecountReply, error)
+
 	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). All of the
 	// shard, the last by (PerformAt, id) first, unless ids are given.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
@@ -147,6 +165,12 @@ type StepReply struct {
 	More bool
 	// Now is the store's clock.
 	Now core.Instant
+}
+
+// RecountReply is the answer to Recount.
+type RecountReply struct {
+	// Before is what Stats said of the shard, After what it says now.
+	Before, After Counts
 }
 
 func stepSize(limit int) int {

@@ -10,8 +10,8 @@ import (
 // is polled.
 type Notifier interface {
 	// Wakeups gives shards of those asked for whose next job has become due
-	// earlier than it was, by a push, an operator or a resume, or that hold a
-	// newly cancelled job. What the reader is slow to take may be merged or
+	// earlier than it was, by a push, an operator or a resume, that hold a
+	// newly cancelled job, or whose lease was released. What the reader is slow to take may be merged or
 	// dropped, and a wake-up may be spurious: it is a hint, and polling goes on.
 	// The channel is closed when ctx ends or the store can't tell any more; call
 	// again then.

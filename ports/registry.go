@@ -9,6 +9,13 @@ import (
 
 // Registry knows which nodes run and which queues exist.
 type Registry interface {
+	// Ping asks whether the store answers and can be used: its version, schema,
+	// settings and rights, as far as they can be seen without writing. It is for
+	// health checks and costs one exchange or two.
+	//
+	// Errors: ErrUnusable for what no waiting cures.
+	Ping(ctx context.Context) error
+
 	// Announce records that a node runs, for the TTL from now, in place of what
 	// its Owner announced before. Repeating it renews.
 	//

@@ -78,6 +78,11 @@ func (s *FailingStore) Heads(ctx context.Context, shards []core.Shard) (ports.He
 	return call(s, "Heads", func() (ports.HeadsReply, error) { return s.store.Heads(ctx, shards) })
 }
 
+// Ping implements ports.Registry.
+func (s *FailingStore) Ping(ctx context.Context) error {
+	return tell(s, "Ping", func() error { return s.store.Ping(ctx) })
+}
+
 // Announce implements ports.Registry.
 func (s *FailingStore) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	return call(s, "Announce", func() (ports.AnnounceReply, error) { return s.store.Announce(ctx, r) })
@@ -136,6 +141,16 @@ func (s *FailingStore) Pause(ctx context.Context, queue string) error {
 // Resume implements ports.Operator.
 func (s *FailingStore) Resume(ctx context.Context, queue string) error {
 	return tell(s, "Resume", func() error { return s.store.Resume(ctx, queue) })
+}
+
+// Forget implements ports.Operator.
+func (s *FailingStore) Forget(ctx context.Context, queue string) error {
+	return tell(s, "Forget", func() error { return s.store.Forget(ctx, queue) })
+}
+
+// Recount implements ports.Operator.
+func (s *FailingStore) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	return call(s, "Recount", func() (ports.RecountReply, error) { return s.store.Recount(ctx, shard) })
 }
 
 // Expedite implements ports.Operator.

@@ -20,7 +20,7 @@ type Job[P any] struct {
 	Payloads []P
 	// Scores are those of the Payloads, one for each.
 	Scores []float64
-	// In is how long from the store's now the job may run. Run heeds it not.
+	// In is how long from the store's now the job may run. Run ignores it.
 	In time.Duration
 	// Retries is how often the job has failed, and LastError the text of the
 	// last failure.

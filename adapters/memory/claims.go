@@ -29,18 +29,18 @@ type claimer struct {
 type claimList struct {
 	first, last *claim
 	size        int
-	// recovered and cancelled are how many of them have Recoveries, and how many
+	// alone and cancelled are how many of them must be claimed alone, and how many
 	// an operator has cancelled.
-	recovered, cancelled int
+	alone, cancelled int
 
 	free *claim
 }
 
 // admits reports whether the first ready job may be claimed, were it due: one
-// with Recoveries only when nothing else is claimed, and nothing beside it
+// that must be alone only when nothing else is claimed, and nothing beside it
 // (RULES 4).
 func (l *claimList) admits(e *entity) bool {
-	return l.recovered == 0 && (e.Recoveries == 0 || l.size == 0)
+	return l.alone == 0 && (!e.Alone() || l.size == 0)
 }
 
 // add appends a claim and returns it for the list's keeping.
@@ -59,8 +59,8 @@ func (l *claimList) add(c core.Claim, by *claimer) *claim {
 	}
 	l.last = kept
 	l.size++
-	if c.Recoveries > 0 {
-		l.recovered++
+	if c.Alone() {
+		l.alone++
 	}
 	return kept
 }
@@ -78,8 +78,8 @@ func (l *claimList) remove(c *claim) {
 		c.next.prev = c.prev
 	}
 	l.size--
-	if c.Recoveries > 0 {
-		l.recovered--
+	if c.Alone() {
+		l.alone--
 	}
 	if c.cancelled {
 		l.cancelled--

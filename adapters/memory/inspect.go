@@ -59,7 +59,7 @@ func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) 
 		found.Queued = &job
 	}
 	if e := sh.ids[id]; e != nil && e.claim != nil {
-		view := sh.claimView(e.claim, len(e.claim.Payloads))
+		view := sh.claimView(e.claim, len(e.claim.Payloads), s.b.now())
 		found.Claim = &view
 	}
 	if d := sh.morgue.entries[id]; d != nil {
@@ -78,7 +78,7 @@ func (e *entity) view(n int) ports.JobView {
 	}
 }
 
-func (s *shard) claimView(c *claim, n int) ports.ClaimView {
+func (s *shard) claimView(c *claim, n int, now core.Instant) ports.ClaimView {
 	view := ports.ClaimView{
 		Claim:     c.Claim,
 		Count:     len(c.Payloads),
@@ -87,6 +87,7 @@ func (s *shard) claimView(c *claim, n int) ports.ClaimView {
 		Node:      c.by.node,
 		Lane:      c.by.lane,
 		Since:     c.by.since,
+		LeaseOver: c.Mark.Token != s.lease.token || !s.lease.lasts(now),
 		Cancelled: c.cancelled,
 	}
 	view.Payloads = firstOf(c.Payloads, n)

@@ -73,6 +73,8 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+	q.use.RLock()
+	defer q.use.RUnlock()
 	if err := q.check(r.Shards, r.Generation); err != nil {
 		return ports.AcquireReply{}, err
 	}
@@ -129,6 +131,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 		return err
 	}
 	sh.lease.held = false
+	sh.wake()
 	return nil
 }
 

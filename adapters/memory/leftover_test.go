@@ -22,7 +22,7 @@ func (s *shard) sizes() map[string]int {
 		"retries by id":    s.retries.byID.Len(),
 		"retries by count": s.retries.byCount.Len(),
 		"claimed":          s.claimed.size,
-		"recovered":        s.claimed.recovered,
+		"alone":            s.claimed.alone,
 		"cancelled":        s.claimed.cancelled,
 		"dead":             len(s.morgue.entries),
 		"dead by time":     s.morgue.byTime.Len(),

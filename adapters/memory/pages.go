@@ -128,9 +128,10 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	p := newPager[ports.ClaimView](r, false)
 	for _, sh := range q.shards {
 		sh.mu.Lock()
+		now := s.b.now()
 		for c := sh.claimed.first; c != nil; c = c.next {
 			if at := (place{int64(c.by.since), c.ID}); p.wants(at) {
-				p.add(at, sh.claimView(c, r.Payloads))
+				p.add(at, sh.claimView(c, r.Payloads, now))
 			}
 		}
 		sh.mu.Unlock()

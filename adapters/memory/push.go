@@ -16,6 +16,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	}
 	q, err := s.b.queue(ctx, r.Queue)
 	if err == nil {
+		q.use.RLock()
+		defer q.use.RUnlock()
 		err = q.check(r.Shards, r.Generation)
 	}
 	if err != nil {

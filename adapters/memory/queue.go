@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/skeinq/skein/core"
@@ -19,6 +20,10 @@ type queue struct {
 	paused  atomic.Bool
 	shards  []*shard
 	history history
+
+	// use is held for reading by what must not reach a forgotten queue.
+	use       sync.RWMutex
+	forgotten bool
 }
 
 func newQueue(r ports.DeclareRequest) *queue {
@@ -47,8 +52,19 @@ func (q *queue) shard(index int) (*shard, error) {
 	return q.shards[index], nil
 }
 
-// check compares the layout that a caller believes in with the queue's.
+// gone reports whether the queue was forgotten.
+func (q *queue) gone() bool {
+	q.use.RLock()
+	defer q.use.RUnlock()
+	return q.forgotten
+}
+
+// check compares the layout that a caller believes in with the queue's. It needs
+// q.use.
 func (q *queue) check(shards int, generation int64) error {
+	if q.forgotten {
+		return unknownQueue(q.record.Name)
+	}
 	if shards == q.record.Shards && generation == q.record.Generation {
 		return nil
 	}

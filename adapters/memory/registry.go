@@ -16,6 +16,9 @@ import (
 // clock that steps back.
 const forgetNode = time.Hour
 
+// Ping implements ports.Registry. Memory is always there.
+func (s *Store) Ping(ctx context.Context) error { return ctx.Err() }
+
 // Announce implements ports.Registry.
 func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	if err := r.Validate(); err != nil {

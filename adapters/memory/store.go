@@ -49,8 +49,8 @@ func New(o Options) *Store {
 // Open gives another handle on the same backend, as another process has it.
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
-// backend is what all handles share. Locks are taken in the order backend,
-// shard, then those of history and subscribers.
+// backend is what all handles share. Locks are taken in the order backend, use of
+// a queue, shard, then those of history and subscribers.
 type backend struct {
 	clock func() time.Time
 
@@ -71,9 +71,13 @@ func (b *backend) queue(ctx context.Context, name string) (*queue, error) {
 	q := b.queues[name]
 	b.mu.RUnlock()
 	if q == nil {
-		return nil, fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
+		return nil, unknownQueue(name)
 	}
 	return q, nil
+}
+
+func unknownQueue(name string) error {
+	return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
 }
 
 func (b *backend) shard(ctx context.Context, id core.Shard) (*shard, error) {

@@ -44,17 +44,25 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	return reply, nil
 }
 
-// turn settles, renews and claims. One that comes to nothing writes nothing.
+// turn settles, begins, renews and claims. One that comes to nothing writes nothing.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	for i := range r.Settle {
 		if !s.settle(&r.Settle[i], reply.Now) {
 			reply.Skipped = append(reply.Skipped, i)
 		}
 	}
+	for i, ref := range r.Begin {
+		if e := s.marked(ref.ID, ref.Mark); e != nil {
+			e.claim.Begun = true
+		} else {
+			reply.NotBegun = append(reply.NotBegun, i)
+		}
+	}
 	if !reply.Paused {
 		reply.Claims = s.claim(r, reply.Now)
 	}
-	if len(r.Settle) == 0 && r.Stats == nil && len(reply.Claims) == 0 {
+	idle := len(r.Settle) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0
+	if idle && !r.Resent {
 		return
 	}
 	if r.Stats != nil {
@@ -66,6 +74,7 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 
 // repeat renews and gives again what the turn has claimed and still holds.
 func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
+	reply.Repeat = true
 	mark := core.Mark{Token: r.Lease.Token, Number: r.Number}
 	reply.Claims = s.claimed.pick(func(m core.Mark) bool { return m == mark })
 	s.lease.renew(r.TTL, reply.Now)

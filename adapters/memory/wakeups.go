@@ -12,6 +12,7 @@ import (
 // set, so a slow reader costs no memory and makes nobody wait.
 type subscriber struct {
 	signal chan struct{} // holds one token while shards wait
+	ended  chan struct{} // closed when a shard that is listened to was forgotten
 
 	mu      sync.Mutex
 	pending map[core.Shard]bool
@@ -32,6 +33,17 @@ func (s *subscriber) wake(id core.Shard) {
 	}
 }
 
+// end closes the reader's channel. It may be called again.
+func (s *subscriber) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
+	}
+}
+
 // next takes the shard that has waited longest.
 func (s *subscriber) next() (id core.Shard, ok bool) {
 	s.mu.Lock()
@@ -46,7 +58,7 @@ func (s *subscriber) next() (id core.Shard, ok bool) {
 }
 
 // Wakeups implements ports.Notifier. The channel is closed when ctx ends, which
-// is also what frees a subscription.
+// is also what frees a subscription, or when a queue asked for is forgotten.
 func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shard, error) {
 	shards := make([]*shard, len(ids))
 	for i, id := range ids {
@@ -56,9 +68,12 @@ func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shar
 		}
 		shards[i] = sh
 	}
-	sub := &subscriber{signal: make(chan struct{}, 1), pending: make(map[core.Shard]bool)}
+	sub := &subscriber{signal: make(chan struct{}, 1), ended: make(chan struct{}), pending: make(map[core.Shard]bool)}
 	for _, sh := range shards {
 		sh.subscribe(sub)
+		if sh.queue.gone() {
+			sub.end()
+		}
 	}
 	out := make(chan core.Shard)
 	go func() {
@@ -71,11 +86,13 @@ func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shar
 	return out, nil
 }
 
-// forward hands on what is pending until ctx ends.
+// forward hands on what is pending until ctx ends or the subscription does.
 func (s *subscriber) forward(ctx context.Context, out chan<- core.Shard) {
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case <-s.ended:
 			return
 		case <-s.signal:
 		}
@@ -117,5 +134,14 @@ func (s *shard) wakeIfEarlier(before core.Head) {
 	}
 	if after := s.head(); after.OK && (!before.OK || after.Due < before.Due) {
 		s.wake()
+	}
+}
+
+// endSubscriptions closes the channels of all who listen.
+func (s *shard) endSubscriptions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sub := range s.subscribers {
+		sub.end()
 	}
 }

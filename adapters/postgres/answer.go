@@ -32,6 +32,8 @@ type answer struct {
 	claims  []core.Claim
 	orphans []core.Claim
 	cancels []ports.Cancel
+	// notBegun are places in the request, from 1.
+	notBegun []int32
 }
 
 // The kinds of rows.
@@ -41,6 +43,9 @@ const (
 	orphanRow
 	cancelRow
 	repeatedRow
+	begunClaimRow
+	begunOrphanRow
+	notBegunRow
 )
 
 // row is one row of the type reply, as it is scanned.
@@ -73,10 +78,12 @@ func (a *answer) read(rows pgx.Rows) error {
 		switch r.kind {
 		case headerRow, repeatedRow:
 			a.header = r.header()
-		case claimRow:
+		case claimRow, begunClaimRow:
 			a.claims = append(a.claims, r.whole())
-		case orphanRow:
+		case orphanRow, begunOrphanRow:
 			a.orphans = append(a.orphans, r.whole())
+		case notBegunRow:
+			a.notBegun = r.skipped
 		case cancelRow:
 			a.cancels = append(a.cancels, ports.Cancel{ID: r.claim.ID, Mark: r.claim.Mark, Drop: r.recoveries != 0})
 		}
@@ -102,6 +109,7 @@ func (r *row) header() header {
 func (r *row) whole() core.Claim {
 	c := r.claim
 	c.RetryCount, c.Recoveries = int(r.retries), int(r.recoveries)
+	c.Begun = r.kind == begunClaimRow || r.kind == begunOrphanRow
 	c.Payloads = make([]core.Payload, 1, 1+len(r.moreData))
 	c.Payloads[0] = r.first
 	for i, data := range r.moreData {

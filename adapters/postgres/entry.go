@@ -10,11 +10,12 @@ import (
 )
 
 // What is read of a row e of jobs, claimed or dead: the same columns of each, so
-// that lists and look-ups share them. $1 is the most payloads to give.
+// that lists and look-ups share them. $1 is the most payloads to give. Between
+// claimColumns and claimPayloads goes the parameter for the clock.
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
-  0::bigint, 0::bigint, 0::bigint, 0, '', '', false,
+  0::bigint, 0::bigint, 0::bigint, 0, '', '', false, false, false,
   1 + CASE WHEN e.more THEN (
     SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
   CASE WHEN e.more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
@@ -28,15 +29,19 @@ LEFT JOIN LATERAL (
 
 	claimColumns = `
   'c'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
-  e.token, e.number, e.since, e.lane, e.node, e.owner, e.cancel_drop IS NOT NULL,
+  e.token, e.number, e.since, e.lane, e.node, e.owner, e.cancel_drop IS NOT NULL, e.begun IS TRUE,
+  NOT l.held OR l.token <> e.token OR {schema}.remaining(l.expires, l.ttl, {schema}.clock(`
+	claimPayloads = `)) = 0,
   1 + coalesce(cardinality(e.more_data), 0),
   (ARRAY[e.score] || e.more_scores)[1:$1::int],
   (ARRAY[e.data] || e.more_data)[1:$1],
   (ARRAY[e.meta] || e.more_meta)[1:$1]`
+	claimLease = `
+JOIN {schema}.leases l ON l.shard = e.shard`
 
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
-  0::bigint, 0::bigint, 0::bigint, 0, '', '', false,
+  0::bigint, 0::bigint, 0::bigint, 0, '', '', false, false, false,
   (SELECT count(*) FROM {schema}.dead_payloads p WHERE p.shard = e.shard AND p.id = e.id),
   m.scores, m.data, m.meta`
 	deadPayloads = `
@@ -62,7 +67,7 @@ func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
 	var scores []float64
 	var data, meta [][]byte
 	err = rows.Scan(&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
-		&e.Mark.Token, &e.Mark.Number, &e.Since, &e.Lane, &e.Node, &e.Owner, &e.Cancelled,
+		&e.Mark.Token, &e.Mark.Number, &e.Since, &e.Lane, &e.Node, &e.Owner, &e.Cancelled, &e.Begun, &e.LeaseOver,
 		&e.Count, &scores, &data, &meta)
 	if err != nil {
 		return entry{}, err

@@ -24,6 +24,7 @@ const (
 	staleTurn
 	staleAttempt
 	leaseHeld
+	notEmpty
 )
 
 // err is the port's error for a refused call on a shard; nil if it was accepted.
@@ -103,7 +104,7 @@ func class(e *pgconn.PgError) string { return e.Code[:min(2, len(e.Code))] }
 func owned(err error) bool {
 	for _, sentinel := range []error{
 		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld, ports.ErrLeaseLost,
-		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull, ports.ErrUnusable,
+		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull, ports.ErrUnusable, ports.ErrNotEmpty,
 	} {
 		if errors.Is(err, sentinel) {
 			return true

@@ -12,7 +12,7 @@ import (
 
 // findSQL reads all that a shard holds for an id, at one instant.
 //
-//	$1 the most payloads, $2 the queue, $3 the shard's index, $4 the id
+//	$1 the most payloads, $2 the queue, $3 the shard's index, $4 the id, $5 now
 const findSQL = `
 WITH s AS MATERIALIZED (
   SELECT q.id * 16384 + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
@@ -21,8 +21,8 @@ SELECT` + jobColumns + `
 FROM {schema}.jobs e` + jobPayloads + `
 WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 UNION ALL
-SELECT` + claimColumns + `
-FROM {schema}.claimed e
+SELECT` + claimColumns + `$5` + claimPayloads + `
+FROM {schema}.claimed e` + claimLease + `
 WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 UNION ALL
 SELECT` + deadColumns + `
@@ -50,7 +50,7 @@ func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error)
 			found = with(found, e)
 			return err
 		})
-	}, findSQL, math.MaxInt32, queue, shard.Index, id)
+	}, findSQL, math.MaxInt32, queue, shard.Index, id, s.now())
 	if err != nil {
 		return ports.Found{}, err
 	}

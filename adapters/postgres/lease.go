@@ -50,26 +50,32 @@ func index(s core.Shard) int32 {
 	return int32(s.Index)
 }
 
-const renewSQL = `SELECT status, coalesce(now, 0), coalesce(remaining, 0) FROM {schema}.renew($1, $2, $3, $4, $5, $6)`
+const renewSQL = `SELECT status, coalesce(now, 0), coalesce(remaining, 0) FROM {schema}.renew($1, $2, $3, $4, $5, $6, $7)`
 
 // Renew implements ports.Consumer.
 func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
 	}
-	return s.renew(ctx, always, r.Lease, r.TTL.Microseconds())
+	return s.renew(ctx, always, r.Lease, r.TTL.Microseconds(), nil)
 }
 
 // Release implements ports.Consumer. It is not repeated after a lost connection:
-// it may have been carried out.
+// it may have been carried out. Those who wait are told by its commit, since the process
+// may end right after it.
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	s.near.set(l.Shard, false)
-	_, err := s.renew(ctx, ifRefused, l, nil)
+	var channel any
+	if !s.options.NoWakeups {
+		channel = s.channel()
+	}
+	_, err := s.renew(ctx, ifRefused, l, nil, channel)
 	return err
 }
 
-// renew renews a lease, or ends it if the TTL is nil.
-func (s *Store) renew(ctx context.Context, mode repeat, l ports.Lease, ttl any) (ports.RenewReply, error) {
+// renew renews a lease, or ends it if the TTL is nil, and tells of that on a channel unless
+// it is nil.
+func (s *Store) renew(ctx context.Context, mode repeat, l ports.Lease, ttl, channel any) (ports.RenewReply, error) {
 	var (
 		st        status
 		reply     ports.RenewReply
@@ -77,7 +83,7 @@ func (s *Store) renew(ctx context.Context, mode repeat, l ports.Lease, ttl any) 
 	)
 	err := s.query(ctx, mode, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &remaining)
-	}, renewSQL, l.Shard.Queue, index(l.Shard), l.Owner, l.Token, ttl, s.now())
+	}, renewSQL, l.Shard.Queue, index(l.Shard), l.Owner, l.Token, ttl, s.now(), channel)
 	if err == nil {
 		err = st.err(l.Shard)
 	}

@@ -35,7 +35,8 @@ var jobLists = [...]list{
 // pageSQL takes from each shard of a queue as much as a page may need, by an index
 // of that order, and merges it.
 //
-//	$1 the most payloads, $2 the queue, $3 the most rows, $4 the cursor's id, $5 its key
+//	$1 the most payloads, $2 the queue, $3 the most rows, $4 the cursor's id, $5 its key,
+//	$6 now where claims are listed
 const pageSQL = `
 SELECT {columns}
 FROM (
@@ -94,6 +95,9 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, key func(
 	if l.key != "" {
 		args = append(args, after)
 	}
+	if l.joins == claimLease {
+		args = append(args, s.now())
+	}
 	var entries []entry
 	err := s.query(ctx, always, func(rows pgx.Rows) error {
 		entries = nil
@@ -149,7 +153,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if _, err := s.queue(ctx, r.Queue); err != nil {
 		return ports.ClaimedPage{}, err
 	}
-	claimed := list{"claimed", claimColumns, "", "since", ""}
+	claimed := list{"claimed", claimColumns + "$6" + claimPayloads, claimLease, "since", ""}
 	entries, next, err := s.page(ctx, claimed, r, sinceOf)
 	page := ports.ClaimedPage{Next: next}
 	for i := range entries {

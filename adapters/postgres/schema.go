@@ -48,7 +48,7 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.version.done.Load() {
 		return nil
 	}
-	if err := checkName(s.options.Schema); err != nil {
+	if err := s.configured(); err != nil {
 		return err
 	}
 	s.version.mu.Lock()
@@ -83,4 +83,12 @@ func (s *Store) unfit(there int) error {
 		return fmt.Errorf("postgres: %w: %s has version %d, this program knows %d; update the program", errSchema, s.schema, there, code)
 	}
 	return fmt.Errorf("postgres: %w: %s has version %d, this program needs %d; run postgres.Migrate", errSchema, s.schema, there, code)
+}
+
+// configured returns ErrUnusable for what New was given and no server can cure.
+func (s *Store) configured() error {
+	if s.pool == nil {
+		return fmt.Errorf("postgres: %w: there is no pool of connections; give New one", ports.ErrUnusable)
+	}
+	return checkName(s.options.Schema)
 }

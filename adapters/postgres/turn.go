@@ -10,14 +10,14 @@ import (
 )
 
 // turnArgs is how many parameters wholeTurnSQL has.
-const turnArgs = 30
+const turnArgs = 34
 
 // Most turns are usual, as the function turn has it. Others need twice as many
 // parameters, of which each takes its time.
 const (
 	turnSQL      = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	wholeTurnSQL = `SELECT * FROM {schema}.whole_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-  $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
+  $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`
 )
 
 // Turn implements ports.Consumer. A settlement whose job a caller's transaction is
@@ -36,10 +36,12 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		atMost(budget.Bytes, core.DefaultTurnBytes), r.Node, int64(r.Lane))
 	template := turnSQL
 	args = append(args, settled.marks()...)
-	if !settled.plain() || r.Stats != nil {
+	if !settled.plain() || r.Stats != nil || r.Resent || len(r.Begin) > 0 {
 		template = wholeTurnSQL
 		args = append(args, settled.fates()...)
 		args = append(args, statsArgs(r.Stats)...)
+		args = append(args, r.Resent)
+		args = append(args, beginArgs(r.Begin)...)
 	}
 	var a answer
 	err := s.query(ctx, ifRefused, a.read, template, args...)
@@ -55,11 +57,14 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	sortClaims(a.claims, byTime)
 	sortClaims(a.orphans, byID)
 	reply := ports.TurnReply{
-		Last: h.last, Now: h.now, Remaining: h.remaining, Claims: a.claims, Orphans: a.orphans,
+		Last: h.last, Repeat: h.repeated, Now: h.now, Remaining: h.remaining, Claims: a.claims, Orphans: a.orphans,
 		Head: h.head, Paused: h.paused, Cancels: a.cancels,
 	}
 	if !h.repeated {
 		reply.Skipped, reply.Held = settled.skipped(h.skipped), settled.places(h.held)
+		for _, place := range a.notBegun {
+			reply.NotBegun = append(reply.NotBegun, int(place)-1)
+		}
 	}
 	s.near.saw(r.Lease.Shard, &reply)
 	return reply, nil
@@ -96,6 +101,18 @@ func statsArgs(st *core.Stats) []any {
 		return []any{nil, nil, nil, nil}
 	}
 	return []any{int64(st.Processed), int64(st.Failed), buckets(&st.Wait), buckets(&st.Run)}
+}
+
+// beginArgs are claims as parameters, NULL for none.
+func beginArgs(refs []core.ClaimRef) []any {
+	if len(refs) == 0 {
+		return []any{nil, nil, nil}
+	}
+	ids, tokens, numbers := make([]string, len(refs)), make([]int64, len(refs)), make([]int64, len(refs))
+	for i, ref := range refs {
+		ids[i], tokens[i], numbers[i] = ref.ID, ref.Mark.Token, ref.Mark.Number
+	}
+	return []any{ids, tokens, numbers}
 }
 
 // buckets are a histogram's counts without the zeros at its end, which are most.

@@ -28,11 +28,29 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
+	if noClient(s.client) {
+		return fmt.Errorf("%w: there is no client of Redis; give New one", ports.ErrUnusable)
+	}
 	if strings.ContainsAny(s.prefix, "{}") {
 		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would tie all keys to one slot; use one without", ports.ErrUnusable, s.prefix)
 	}
 	err, ended := await(ctx, s.crew, func() error { return s.inspect(ctx) })
 	return errors.Join(err, ended)
+}
+
+// noClient reports whether New was given no client, also as a nil pointer.
+func noClient(client goredis.UniversalClient) bool {
+	switch c := client.(type) {
+	case nil:
+		return true
+	case *goredis.Client:
+		return c == nil
+	case *goredis.ClusterClient:
+		return c == nil
+	case *goredis.Ring:
+		return c == nil
+	}
+	return false
 }
 
 func (s *Store) inspect(ctx context.Context) error {

@@ -60,7 +60,7 @@ func readClaimer(text string, v *ports.ClaimView) error {
 // parseClaim reads a claim as it is stored; see lua/turn.lua.
 func parseClaim(id, text string) (ports.ClaimView, error) {
 	s := source{rest: text}
-	v := ports.ClaimView{Claim: core.Claim{Mark: s.mark()}, Since: s.instant()}
+	v := ports.ClaimView{Claim: core.Claim{Mark: s.mark(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
 	if err := readClaimer(s.sized(2), &v); err != nil {
 		return ports.ClaimView{}, err
 	}

@@ -18,11 +18,7 @@ func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, 
 		stats := &all[i]
 		*stats = ports.QueueStats{Queue: q.Queue, Shards: make([]ports.ShardStats, 0, q.Shards)}
 		err = s.eachShard(ctx, q, func(shard core.Shard) call {
-			return call{
-				script: statsScript,
-				keys:   s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease),
-				args:   []any{s.now()},
-			}
+			return s.statsCall(shard)
 		}, func(shard core.Shard, value any) error {
 			now, one, known, err := parseShardStats(shard, value)
 			if err == nil && !known {
@@ -38,6 +34,14 @@ func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, 
 		}
 	}
 	return all, nil
+}
+
+func (s *Store) statsCall(shard core.Shard) call {
+	return call{
+		script: statsScript,
+		keys:   s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease),
+		args:   []any{s.now()},
+	}
 }
 
 func parseShardStats(shard core.Shard, value any) (now core.Instant, stats ports.ShardStats, known bool, err error) {
@@ -65,7 +69,7 @@ func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) 
 		return ports.Found{}, err
 	}
 	shard := core.Shard{Queue: name, Index: core.ShardOf(id, q.Shards)}
-	value, err := s.run(ctx, call{script: findScript, keys: s.firstKeys(shard, allKeys), args: []any{id}})
+	value, err := s.run(ctx, call{script: findScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), id}})
 	if err != nil {
 		return ports.Found{}, err
 	}
@@ -96,6 +100,10 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 	}
 	if dead != nil {
 		found.Dead = deadOf(dead)
+	}
+	token := r.int()
+	if found.Claim != nil {
+		found.Claim.LeaseOver = found.Claim.Mark.Token != token
 	}
 	return found, r.err()
 }

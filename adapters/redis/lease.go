@@ -106,7 +106,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 // Release implements ports.Consumer. Of unknown outcome, it is not repeated by
 // the client: the second would be ErrLeaseLost.
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
-	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token}, once: true})
+	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token, s.channel(l.Shard)}, once: true})
 	if err != nil {
 		return err
 	}

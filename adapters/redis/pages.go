@@ -225,13 +225,13 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 func (s *Store) addClaims(ctx context.Context, p *pager[ports.ClaimView], shard core.Shard) error {
 	seen := make(map[string]bool)
 	for cursor := "0"; ; {
-		value, err := s.run(ctx, call{script: claimedScript, keys: s.someKeys(shard, keyClaims, keyCancels), args: []any{cursor}})
+		value, err := s.run(ctx, call{script: claimedScript, keys: s.someKeys(shard, keyClaims, keyCancels, keyLease), args: []any{s.now(), cursor}})
 		if err != nil {
 			return err
 		}
 		r := replyOf(value)
 		cursor = r.text()
-		claims, cancels := r.list(), r.list()
+		claims, cancels, token := r.list(), r.list(), r.int()
 		cancelled := make(map[string]bool)
 		for cancels.more() {
 			cancelled[cancels.text()] = true
@@ -243,7 +243,7 @@ func (s *Store) addClaims(ctx context.Context, p *pager[ports.ClaimView], shard 
 				return err
 			}
 			if !seen[v.ID] && p.wants(int64(v.Since), v.ID) {
-				v.Shard, v.Cancelled = shard, cancelled[v.ID]
+				v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[v.ID], v.Mark.Token != token
 				v.Payloads = v.Payloads[:max(0, min(p.r.Payloads, len(v.Payloads)))]
 				p.rows = append(p.rows, row[ports.ClaimView]{int64(v.Since), v.ID, v})
 			}

@@ -36,6 +36,7 @@ var scriptFlags = map[string]struct {
 	"exhume":     {reviveScript, refusedWhenFull},
 	"expedite":   {expediteScript, passesWhenFull},
 	"find":       {findScript, onlyReads},
+	"forget":     {forgetScript, passesWhenFull},
 	"heads":      {headsScript, onlyReads},
 	"history":    {historyScript, onlyReads},
 	"list":       {listScript, onlyReads},
@@ -50,6 +51,7 @@ var scriptFlags = map[string]struct {
 	"rights":     {rightsScript, onlyReads},
 	"stats":      {statsScript, onlyReads},
 	"turn":       {turnScript, passesWhenFull},
+	"vacant":     {vacantScript, passesWhenFull},
 }
 
 // embedded are the parts of scripts by name, as they are embedded.

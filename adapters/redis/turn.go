@@ -68,7 +68,14 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		max(0, min(b.Jobs, core.MaxTurnJobs)), perJob, size,
 		markText(core.Mark{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
-	return appendSettle(args, r.Settle), nil
+	args = appendSettle(args, r.Settle)
+	if r.Resent || len(r.Begin) > 0 {
+		args = append(args, flag(r.Resent))
+	}
+	for _, ref := range r.Begin {
+		args = append(args, ref.ID, markText(ref.Mark))
+	}
+	return args, nil
 }
 
 // appendSettle appends the settlements: how many, their ids, their marks, or one if
@@ -131,10 +138,13 @@ func settlementText(x *core.Settlement) []byte {
 
 // turned reads the reply of a turn that was carried out, or of its repeat.
 func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, error) {
-	t := ports.TurnReply{Last: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int()), Paused: r.int() == 1, Head: r.head()}
-	skipped, claims, cancels := r.list(), r.list(), r.list()
+	t := ports.TurnReply{Repeat: again, Last: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int()), Paused: r.int() == 1, Head: r.head()}
+	skipped, claims, cancels, notBegun := r.list(), r.list(), r.list(), r.list()
 	for skipped.more() {
 		t.Skipped = append(t.Skipped, int(skipped.int()))
+	}
+	for notBegun.more() {
+		t.NotBegun = append(t.NotBegun, int(notBegun.int()))
 	}
 	if n := len(claims.values); n > 0 {
 		t.Claims = make([]core.Claim, 0, n/2)
@@ -158,6 +168,6 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 	if t.Cancels, err = parseCancels(&cancels); err != nil {
 		return ports.TurnReply{}, err
 	}
-	r.bad = r.bad || skipped.bad || claims.bad
+	r.bad = r.bad || skipped.bad || claims.bad || notBegun.bad
 	return t, r.err()
 }

@@ -55,6 +55,20 @@ func reviving(ids ...string) func(*worker) error {
 	}
 }
 
+// waitingForB puts a back as a job that runs alone, so that it waits for b to end
+// and c waits behind it.
+func waitingForB(w *worker) error {
+	back := core.Settlement{ID: "a", Mark: w.claims["a"].Mark, Rest: core.Requeue,
+		PutBack: core.PutBack{SameTime: true, RetryCount: core.FreshRetryCount, Recoveries: 2}}
+	if err := w.turn(ports.TurnRequest{Want: 1}); err != nil {
+		return err
+	}
+	if err := w.turn(ports.TurnRequest{Settle: []core.Settlement{back}}); err != nil {
+		return err
+	}
+	return w.push(one("c", 1))
+}
+
 func inTurn(all ...func(*worker) error) func(*worker) error {
 	return func(w *worker) error {
 		for _, do := range all {
@@ -102,6 +116,15 @@ func wakeCases() []wakeCase {
 		{"revive what is not there", burying, reviving("c"), 0},
 		{"revive while paused", inTurn(burying, pausing), reviving("b"), 0},
 		{"revive onto a claimed job", inTurn(pushing(one("a", 2)), func(w *worker) error { return w.bury("a") }), reviving("a"), 0},
+		{"delete what keeps others waiting", waitingForB, func(w *worker) error {
+			_, err := w.store.Delete(w.t.Context(), w.step("a"))
+			return err
+		}, 1},
+		{"bury what keeps others waiting", waitingForB, func(w *worker) error { return w.bury("a") }, 1},
+		{"delete what is not there", nothingFirst, func(w *worker) error {
+			_, err := w.store.Delete(w.t.Context(), w.step("never"))
+			return err
+		}, 0},
 		{"cancel", nothingFirst, cancelling("a"), 1},
 		{"cancel twice", cancelling("a"), cancelling("a"), 0},
 		{"cancel what is not claimed", nothingFirst, cancelling("b"), 0},

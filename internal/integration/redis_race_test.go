@@ -12,20 +12,25 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A pause and a resume change the queue's record and then each shard. Where the
-// second comes between the two halves of the first, it is the last: all shards end
-// as it says.
+// A pause, a resume and a declaration change the queue's record and then each
+// shard. A pause or resume between the two halves of another call is the last: all
+// shards end as it says.
 func TestRedisPauseRacesResume(t *testing.T) {
 	t.Parallel()
-	for name, paused := range map[string]bool{"a resume comes in between": false, "a pause comes in between": true} {
+	declaring := func(w *worker) error { return w.declare("orders") }
+	for name, tt := range map[string]struct {
+		before, first, second func(*worker) error
+		paused                bool
+	}{
+		"a resume between a pause":   {resuming, pausing, resuming, false},
+		"a pause between a resume":   {pausing, resuming, pausing, true},
+		"a pause between a declare":  {nothingFirst, declaring, pausing, true},
+		"a resume between a declare": {pausing, declaring, resuming, false},
+	} {
 		t.Run(name, func(t *testing.T) {
-			client := testservers.OwnRedis(t).(*goredis.Client)
-			first, second := pausing, resuming
-			if paused {
-				first, second = resuming, pausing
-			}
+			client, first, second, paused := testservers.OwnRedis(t).(*goredis.Client), tt.first, tt.second, tt.paused
 			w := newWorker(t, client, false)
-			must(t, second(w))
+			must(t, tt.before(w))
 			late := goredis.NewClient(client.Options())
 			defer late.Close()
 			late.AddHook(&beforeShards{do: func() { must(t, second(w)) }})

@@ -26,7 +26,8 @@
 -- while an autovacuum holds one for long, what dies in it makes the indexes grow for good.
 
 CREATE TABLE {schema}.queues (
-  id         int PRIMARY KEY CHECK (id BETWEEN 0 AND 131071),
+  -- Never given again, so that nothing that is late for a forgotten queue reaches another.
+  id         int PRIMARY KEY GENERATED ALWAYS AS IDENTITY (MINVALUE 0 START 0 MAXVALUE 131071),
   name       text COLLATE "C" NOT NULL UNIQUE,
   shards     int NOT NULL,
   generation bigint NOT NULL,
@@ -154,13 +155,15 @@ CREATE TABLE {schema}.claimed (
   more_meta    bytea[],
   -- Set by Cancel: whether the job is dropped when it ends.
   cancel_drop  boolean,
+  -- Whether a turn has marked the job as begun; NULL is no.
+  begun        boolean,
   -- The lease and turn that handed the job over, number 0 for its acquire.
   given_token  bigint,
   given_number bigint,
   PRIMARY KEY (shard, id)
 ) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 -- What turns must heed, seldom anything: jobs that run alone, and cancelled ones.
-CREATE INDEX claimed_special ON {schema}.claimed (shard, id) WHERE recoveries > 0 OR cancel_drop IS NOT NULL;
+CREATE INDEX claimed_special ON {schema}.claimed (shard, id) WHERE recoveries > 1 OR cancel_drop IS NOT NULL;
 
 -- kind: 'p' a push, 'r' a job put back, 'd' a dead letter, one row for each payload, in
 -- the order of seq; 'e' a note that a job may be due at perform_at, before the floor.

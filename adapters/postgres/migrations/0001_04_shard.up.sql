@@ -220,9 +220,9 @@ BEGIN
   WHERE j.shard = p_shard AND j.perform_at >= p_floor
     AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
   ORDER BY j.perform_at, j.id LIMIT 1;
-  IF v_at IS NULL OR v_again > 0 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard)
-    OR EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard AND c.recoveries > 0
-      AND (c.recoveries > 0 OR c.cancel_drop IS NOT NULL)) THEN
+  IF v_at IS NULL OR v_again > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard)
+    OR EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard AND c.recoveries > 1
+      AND (c.recoveries > 1 OR c.cancel_drop IS NOT NULL)) THEN
     RETURN NULL;
   END IF;
   RETURN v_at;

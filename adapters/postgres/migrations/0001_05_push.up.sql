@@ -12,12 +12,11 @@ BEGIN
     WHERE q.name = p_queue COLLATE "C";
     EXIT WHEN FOUND OR i = 2;
     LOCK TABLE {schema}.queues IN SHARE ROW EXCLUSIVE MODE;
-    INSERT INTO {schema}.queues AS q (id, name, shards, generation, index_ids)
-    SELECT coalesce(max(q.id) + 1, 0), p_queue, p_shards, 1, p_index_ids FROM {schema}.queues q
-    ON CONFLICT (name) DO NOTHING
+    CONTINUE WHEN EXISTS (SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C");
+    INSERT INTO {schema}.queues AS q (name, shards, generation, index_ids) VALUES (p_queue, p_shards, 1, p_index_ids)
     RETURNING q.id INTO v_id;
     INSERT INTO {schema}.shards (id, queue, index)
-    SELECT v_id * 16384 + n, p_queue, n FROM generate_series(0, p_shards - 1) n WHERE v_id IS NOT NULL;
+    SELECT v_id * 16384 + n, p_queue, n FROM generate_series(0, p_shards - 1) n;
   END LOOP;
 END {$};
 

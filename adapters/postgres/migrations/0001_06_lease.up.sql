@@ -1,7 +1,8 @@
 -- Leases, and what a shard's holder is told.
 
 -- One row of a reply. kind 0 is its header, 1 a claim, 2 an orphan, 3 a cancel, whose
--- recoveries is 1 if the job is to be dropped, 4 the header for a repeated turn. In a header retry_count is the status of
+-- recoveries is 1 if the job is to be dropped, 4 the header for a repeated turn, 5 and 6 a
+-- claim and an orphan that have begun, 7 what was not begun, by places in skipped. In a header retry_count is the status of
 -- errors.go, recoveries whether the shard is paused, and token, number, perform_at,
 -- first_push, since and owner are last turn, now, remaining, head (-1 for none), fencing token
 -- and holder.
@@ -36,7 +37,7 @@ RETURNS {schema}.reply LANGUAGE sql IMMUTABLE AS {$}
 
 -- A claimed row as a reply.
 CREATE FUNCTION {schema}.as_claim(p_kind smallint, c {schema}.claimed) RETURNS {schema}.reply LANGUAGE sql IMMUTABLE AS {$}
-  SELECT ROW(p_kind, c.id, c.token, c.number, c.perform_at, c.first_push, c.retry_count, c.recoveries, c.error, c.score,
+  SELECT ROW(p_kind + CASE WHEN c.begun THEN 4 ELSE 0 END, c.id, c.token, c.number, c.perform_at, c.first_push, c.retry_count, c.recoveries, c.error, c.score,
     c.data, c.meta, c.more_scores, c.more_data, c.more_meta, NULL, NULL, 0, '')::{schema}.reply
 {$};
 
@@ -45,7 +46,7 @@ CREATE FUNCTION {schema}.cancels(p_shard int) RETURNS SETOF {schema}.reply LANGU
   SELECT (3::smallint, c.id, c.token, c.number, 0::bigint, 0::bigint, 0, c.cancel_drop::int, '', 0::double precision, ''::bytea,
     NULL::bytea, NULL::double precision[], NULL::bytea[], NULL::bytea[], NULL::int[], NULL::int[], 0::bigint, '')::{schema}.reply
   FROM {schema}.claimed c
-  WHERE c.shard = p_shard AND (c.recoveries > 0 OR c.cancel_drop IS NOT NULL) AND c.cancel_drop IS NOT NULL
+  WHERE c.shard = p_shard AND (c.recoveries > 1 OR c.cancel_drop IS NOT NULL) AND c.cancel_drop IS NOT NULL
   ORDER BY c.id
 {$};
 
@@ -130,9 +131,10 @@ CREATE FUNCTION {schema}.limit_waits(p_ttl bigint) RETURNS void LANGUAGE sql VOL
   SELECT set_config('lock_timeout', greatest(1, least(500, p_ttl / 10000))::text, true)
 {$};
 
--- Renews a lease, or ends it if p_ttl is NULL. A shard that makes no turns has only this to
--- find pushes that came below the floor since they were slow to commit.
-CREATE FUNCTION {schema}.renew(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint,
+-- Renews a lease, or ends it if p_ttl is NULL and tells those who listen on a channel, for
+-- NULL nobody. A shard that makes no turns has only this to find pushes that came below the
+-- floor since they were slow to commit.
+CREATE FUNCTION {schema}.renew(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint, p_channel text,
   OUT status smallint, OUT now bigint, OUT remaining bigint)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off AS {$}
@@ -158,6 +160,7 @@ BEGIN
   IF p_ttl IS NULL THEN
     PERFORM {schema}.fold(v_shard, now, l.last, l.ttl, l.expires, l.floor, l.rescan);
     UPDATE {schema}.shards SET held = false WHERE id = v_shard;
+    PERFORM pg_notify(p_channel, p_queue || '/' || p_index) WHERE p_channel IS NOT NULL;
   ELSE
     IF {schema}.overdue(l.rescan, now) THEN
       v_began := clock_timestamp();

@@ -7,10 +7,10 @@
 -- directly after a transaction has committed is therefore never claimed before it.
 
 -- Chooses due jobs to claim together, of those from p_from on: the first p_want, as long as
--- they have one payload and no recoveries and p_bytes lasts. p_inbox says that ids may be in
+-- they have one payload, may run beside others and p_bytes lasts. p_inbox says that ids may be in
 -- the inbox. at are their places, used their bytes, first and last the ends of their
 -- PerformAt. passed is the earliest of the ids passed over, claimed or in the inbox. next is
--- the first job left, odd whether it has more payloads or recoveries, each whether claim_each
+-- the first job left, odd whether it has more payloads or must run alone, each whether claim_each
 -- might take it, of the jobs until the PerformAt until.
 CREATE FUNCTION {schema}.choose(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean,
   OUT at tid[], OUT first bigint, OUT last bigint, OUT used bigint,
@@ -23,7 +23,7 @@ BEGIN
   SELECT array_agg(d.at), array_agg(d.perform_at), sum(d.size), bool_and(d.plain)
   INTO at, v_times, used, v_plain
   FROM (
-    SELECT j.ctid AS at, j.perform_at, octet_length(j.data) AS size, NOT j.more AND j.recoveries = 0
+    SELECT j.ctid AS at, j.perform_at, octet_length(j.data) AS size, NOT j.more AND j.recoveries < 2
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
       AND CASE WHEN p_inbox THEN (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('p', 'r') LIMIT 1) IS NULL ELSE true END AS plain
     FROM {schema}.jobs j
@@ -69,7 +69,7 @@ BEGIN
         SELECT d.*, sum(CASE WHEN d.busy THEN 0 ELSE 1 END) OVER w AS nth, sum(CASE WHEN d.busy THEN 0 ELSE d.size END) OVER w AS sum,
           sum(CASE WHEN d.odd AND NOT d.busy THEN 1 ELSE 0 END) OVER w AS odds
         FROM (
-          SELECT j.ctid AS at, j.perform_at, j.id, j.more OR j.recoveries > 0 AS odd, octet_length(j.data) AS size,
+          SELECT j.ctid AS at, j.perform_at, j.id, j.more OR j.recoveries > 1 AS odd, octet_length(j.data) AS size,
             CASE WHEN (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NOT NULL THEN true
               WHEN p_inbox THEN (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('p', 'r') LIMIT 1) IS NOT NULL ELSE false END AS busy
           FROM {schema}.jobs j
@@ -127,7 +127,7 @@ BEGIN
   -- A push may have changed a job after it was chosen and before it was locked.
   WITH taken AS (
     DELETE FROM {schema}.jobs j
-    WHERE j.ctid = ANY (v_locked) AND j.shard = p_shard AND j.perform_at <= p_now AND NOT j.more AND j.recoveries = 0
+    WHERE j.ctid = ANY (v_locked) AND j.shard = p_shard AND j.perform_at <= p_now AND NOT j.more AND j.recoveries < 2
       AND (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('p', 'r') LIMIT 1) IS NULL
     RETURNING j.*
   ), put AS (
@@ -141,7 +141,7 @@ BEGIN
   INTO ids, fresh, retries FROM put c;
 END {$};
 
--- Claims due jobs one by one: those with several payloads, or with recoveries, until the
+-- Claims due jobs one by one: those with several payloads, or that must run alone, until the
 -- PerformAt p_until. It starts with so many jobs, payloads and bytes claimed in this turn and
 -- ends at the budget, in front of a job that must run alone, or at one that a push holds
 -- locked or that is in the inbox by now; that is a miss.
@@ -167,7 +167,7 @@ BEGIN
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = q.shard AND c.id = q.id) IS NULL
       AND CASE WHEN p_inbox THEN (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = q.shard AND i.id = q.id AND i.kind IN ('p', 'r') LIMIT 1) IS NULL ELSE true END
     ORDER BY q.perform_at, q.id LIMIT 1;
-    EXIT WHEN NOT FOUND OR v_again > 0 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
+    EXIT WHEN NOT FOUND OR v_again > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
     SELECT q.* INTO j FROM {schema}.jobs q
     WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now FOR UPDATE SKIP LOCKED;
     missed := NOT FOUND;
@@ -189,7 +189,7 @@ BEGIN
       p_owner, j.error, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
     ids := ids || j.id;
     v_jobs := v_jobs + 1; v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
-    IF j.recoveries > 0 THEN
+    IF j.recoveries > 1 THEN
       UPDATE {schema}.shards s SET special = true WHERE s.id = p_shard;
     END IF;
     EXIT WHEN {schema}.leave_rest(p_shard, j.id, p.data);
@@ -198,7 +198,7 @@ BEGIN
     ELSE
       retries := retries - 1;
     END IF;
-    EXIT WHEN j.recoveries > 0;
+    EXIT WHEN j.recoveries > 1;
   END LOOP;
 END {$};
 

@@ -86,13 +86,15 @@ BEGIN
 END {$};
 
 -- A turn that may find anything, as ports.Consumer says; the settlements are as in
--- settle_claimed, the statistics as in add_minute. p_want is within 0 and core.MaxTurnJobs.
+-- settle_claimed, the statistics as in add_minute; b_ lists the claims to begin, NULL for
+-- none. p_want is within 0 and core.MaxTurnJobs.
 CREATE FUNCTION {schema}.whole_turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_flags smallint[],
   p_rest smallint[], p_same_time boolean[], p_delays bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   x_place int[], x_position int[], x_disposition smallint[],
-  p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[])
+  p_processed bigint, p_failed bigint, p_wait bigint[], p_run bigint[],
+  p_resent boolean, b_ids text[], b_tokens bigint[], b_numbers bigint[])
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
 SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
@@ -103,6 +105,7 @@ DECLARE
   v_began   timestamptz;
   v_from    bigint;
   v_settled record;
+  v_idle    int[];
   v_special boolean := false;
   v_alone   boolean := false;
   v_given   record;
@@ -142,9 +145,12 @@ BEGIN
   v_settled := {schema}.settle_turn(s.id, CASE WHEN t.inbox THEN s.merged END, {schema}.inbox_limit(p_ttl), v_now, p_ids, p_tokens, p_numbers, p_flags,
     p_rest, p_same_time, p_delays, p_retries, p_recoveries, p_errors, p_bury_errors, x_place, x_position, x_disposition);
   v_floor := least(t.floor, v_settled.early, v_now - 1000000);
+  IF b_ids IS NOT NULL THEN
+    v_idle := {schema}.begin_claimed(s.id, b_ids, b_tokens, b_numbers);
+  END IF;
   IF s.special THEN
-    SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 0), false) INTO v_special, v_alone FROM {schema}.claimed x
-    WHERE x.shard = s.id AND (x.recoveries > 0 OR x.cancel_drop IS NOT NULL);
+    SELECT count(*) > 0, coalesce(bool_or(x.recoveries > 1), false) INTO v_special, v_alone FROM {schema}.claimed x
+    WHERE x.shard = s.id AND (x.recoveries > 1 OR x.cancel_drop IS NOT NULL);
     UPDATE {schema}.shards x SET special = false WHERE x.id = s.id AND NOT v_special;
   END IF;
   SELECT NULL::text[] AS ids, NULL::boolean AS rest INTO v_given;
@@ -179,7 +185,7 @@ BEGIN
     v_head := {schema}.head(s.id, v_from);
   END IF;
 
-  IF p_ids IS NOT NULL OR p_wait IS NOT NULL OR v_count > 0 OR v_given.ids IS NOT NULL THEN
+  IF p_ids IS NOT NULL OR b_ids IS NOT NULL OR p_wait IS NOT NULL OR v_count > 0 OR v_given.ids IS NOT NULL OR p_resent THEN
     t.last := p_number; t.ttl := p_ttl; t.expires := {schema}.later(v_now, p_ttl);
     INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
     VALUES (s.id, s.token, p_number, p_ttl, t.expires, v_floor, t.rescan, v_settled.fresh + c.fresh, v_settled.retries + c.retries,
@@ -202,6 +208,9 @@ BEGIN
 
   RETURN NEXT {schema}.header(0, s.paused, t.last, v_now, {schema}.remaining(t.expires, t.ttl, v_now), v_head,
     v_settled.skipped, v_settled.held, s.token, s.owner);
+  IF v_idle IS NOT NULL THEN
+    RETURN NEXT (7::smallint, '', 0, 0, 0, 0, 0, 0, '', 0, '', NULL, NULL, NULL, NULL, v_idle, NULL, 0, '')::{schema}.reply;
+  END IF;
   IF v_count > 0 THEN
     RETURN QUERY SELECT r.* FROM {schema}.claimed x, {schema}.as_claim(1::smallint, x) r WHERE x.shard = s.id AND x.id = ANY (c.ids);
   END IF;

@@ -17,6 +17,10 @@ BEGIN
     status := CASE {schema}.no_shard(p_queue) WHEN 1 THEN 1 ELSE 3 END;
     RETURN;
   END IF;
+  IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+    -- Such a snapshot may show a queue that has been forgotten since: this fails then.
+    PERFORM FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" FOR KEY SHARE;
+  END IF;
   status := 0;
   INSERT INTO {schema}.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, id, data, meta)
   SELECT v_base + e.shard, 'p', p_rule, p_limit, coalesce(e.at, {schema}.later(push_inbox.now, coalesce(e."in", 0))), push_inbox.now,

@@ -114,5 +114,5 @@ BEGIN
 
   RETURN QUERY SELECT * FROM {schema}.whole_turn(p_queue, p_index, p_owner, p_token, p_number, p_ttl, p_now,
     p_want, p_per_job, p_bytes, p_node, p_lane, p_ids, p_tokens, p_numbers, NULL,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL);
 END {$};

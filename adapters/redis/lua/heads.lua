@@ -5,14 +5,14 @@
 -- Returns {'ok', now, due or -1} or {'unknown'}
 
 local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
-local RECOVERED = 64 -- a flag of the record, see lib/records.lua
+local ALONE = 64 -- a flag of the record, see lib/records.lua
 local now = clock(ARGV[1])
 local record = redis.call('GET', META) -- "index paused ..."
 if not record then return {'unknown'} end
 local head = redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-if not head[1] or string.sub(record, 3, 3) == '1' or tonumber(redis.call('HGET', LEASE, 'recovered') or 0) > 0 then return {'ok', now, -1} end
+if not head[1] or string.sub(record, 3, 3) == '1' or tonumber(redis.call('HGET', LEASE, 'alone') or 0) > 0 then return {'ok', now, -1} end
 if redis.call('HLEN', CLAIMS) > 0 then
   local rec = redis.call('HGET', JOBS, head[1])
-  if bit.band(string.byte(rec), RECOVERED) > 0 then return {'ok', now, -1} end
+  if bit.band(string.byte(rec), ALONE) > 0 then return {'ok', now, -1} end
 end
 return {'ok', now, tonumber(head[2])}

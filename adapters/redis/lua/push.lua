@@ -85,7 +85,7 @@ end
 for _, e in pairs(there) do
   if e.old then
     enqueue(e, e.old.place, index)
-    if e.old.place == READY and e.job.at < e.old.at and e.job.at < soonest then soonest = e.job.at end
+    if e.old.place == READY and e.job.at < soonest then soonest = e.job.at end
   end
 end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}

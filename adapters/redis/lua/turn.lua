@@ -4,12 +4,13 @@
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted,
 --   7 payloads per job, 8 bytes, 9 mark of the claims, 10 claimer, 11 statistics
 --   or '', 12 how many settlements; then their ids, their marks in one text, or one
---   that all have, a byte of code each, and what becomes of those whose code says so
+--   that all have, a byte of code each, and what becomes of those whose code says so;
+--   then, unless neither is, whether it is resent (1 or 0), and id and mark of what begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
---   cancels}; claims are id, then PerformAt and record; cancels id, value. Or
+--   cancels, not begun}; claims are id, then PerformAt and record; cancels id, value. Or
 --   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last},
 --   {'ahead', last}
--- A claim is stored as mark, since, claimer, PerformAt, record.
+-- A claim is stored as mark, begun (a byte), since (7 bytes), claimer, PerformAt, record.
 
 local ARGV = ARGV
 -- Fails here, not in write(), if another server has one of them.
@@ -21,12 +22,12 @@ local MOST = 1000
 
 local index, paused = queue()
 if index == nil then return {'unknown'} end
-local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'recovered', 'processed', 'failed')
+local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end
 local last = tonumber(lease[4])
 if number < last then return {'stale', last} end
 if number > last + 1 then return {'ahead', last} end
-local recovered, expires = tonumber(lease[7] or 0), within(now + ttl)
+local alone, expires = tonumber(lease[7] or 0), within(now + ttl)
 local cancels = call('HGETALL', CANCELS)
 
 -- tail is PerformAt and record of a stored claim.
@@ -42,9 +43,9 @@ local function again()
     end
   end
   local ready = call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-  if ready[1] and not paused and recovered == 0 and
-    (#held == 0 or byte(call('HGET', JOBS, ready[1])) < RECOVERED) then head = tonumber(ready[2]) end
+  if ready[1] and not paused and alone == 0 and
+    (#held == 0 or byte(call('HGET', JOBS, ready[1])) < ALONE) then head = tonumber(ready[2]) end
   call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
-  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, claims, cancels}
+  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, claims, cancels, {}}
 end
 if number == last then return again() end

@@ -30,11 +30,11 @@ local function record(k) -- some at a time, since payloads may be large
   return recs[k]
 end
 
--- isolated reports whether candidate k was recovered, so that it runs alone.
+-- isolated reports whether candidate k was recovered twice, so that it runs alone.
 local function isolated(k)
   local e = moved[order[k]]
-  if e then return e.job.recoveries > 0 end
-  return byte(record(k)) >= RECOVERED
+  if e then return e.job.recoveries >= 2 end
+  return byte(record(k)) >= ALONE
 end
 
 local claims, chosen, taken, payloads, size, cut, k = {}, {}, 0, 0, 0, false, 1
@@ -51,7 +51,7 @@ local function some(id, e)
   local all, total = first(e, math.min(perjob, MOST))
   local got, names, left = {}, {}, {}
   for _, p in ipairs(all) do
-    if payloads > 0 and (#got >= perjob or payloads >= MOST or size + #p.data > bytes) then break end
+    if payloads > 0 and (payloads >= MOST or size + #p.data > bytes) then break end
     got[#got + 1], names[p.data] = p, true
     payloads, size = payloads + 1, size + #p.data
   end
@@ -70,7 +70,7 @@ local prefix, plain, came = mark .. pack('>I8', now) .. claimer, {}, {}
 while not paused and not cut and taken < want and order[k] and times[k] <= now do
   local id, rec = order[k], nil
   local e, single = moved[id], isolated(k)
-  if recovered > 0 or single and not free() then break end
+  if alone > 0 or single and not free() then break end
   local flags = e and MANY or byte(record(k))
   if flags <= WIDE then -- one payload and no more to it: it moves as it is
     rec = record(k)
@@ -91,5 +91,5 @@ while not paused and not cut and taken < want and order[k] and times[k] <= now d
   claims[#claims + 1] = rec
   chosen[id], waiting[id] = true, nil
   taken, k = taken + 1, k + 1
-  if single then recovered = recovered + 1 end
+  if single then alone = alone + 1 end
 end

@@ -1,17 +1,18 @@
 local head = -1
-if order[k] and not paused and recovered == 0 and not (isolated(k) and not free()) then head = times[k] end
+if order[k] and not paused and alone == 0 and not (isolated(k) and not free()) then head = times[k] end
 local open = #cancels > 0 and {} or cancels
 for i = 1, #cancels, 2 do
   if gone[cancels[i]] then hdel(CANCELS, cancels[i])
   else open[#open + 1] = cancels[i]; open[#open + 1] = cancels[i + 1] end
 end
-if #ids == 0 and stats == '' and taken == 0 then
+if #ids == 0 and stats == '' and taken == 0 and not resent and ARGV[text + 2] == nil then
   local remaining = math.max(0, math.min(tonumber(lease[6]), now + tonumber(lease[5])) - now)
-  return {'ok', last, now, remaining, paused and 1 or 0, head, skipped, claims, open}
+  return {'ok', last, now, remaining, paused and 1 or 0, head, skipped, claims, open, unbegun}
 end
 
 for _, id in ipairs(freed) do if not chosen[id] then hdel(CLAIMS, id) end end
 for _, id in ipairs(plain) do hdel(JOBS, id) end
+for _, v in ipairs(begun) do came[#came + 1] = v end
 if #came > 0 then hsets[CLAIMS] = came end
 for id, time in pairs(waiting) do
   if not moved[id] then zadd(READY, time, id); zrem(PARKED, id) end
@@ -32,7 +33,7 @@ local function count()
   end
 end
 if stats ~= '' then count() end
-hsets[LEASE] = {'last', number, 'ttl', ttl, 'expires', expires, 'recovered', recovered,
+hsets[LEASE] = {'last', number, 'ttl', ttl, 'expires', expires, 'alone', alone,
   'processed', tonumber(lease[8] or 0) + processed, 'failed', tonumber(lease[9] or 0) + failed}
 write()
-return {'ok', number, now, expires - now, paused and 1 or 0, head, skipped, claims, open}
+return {'ok', number, now, expires - now, paused and 1 or 0, head, skipped, claims, open, unbegun}

@@ -8,14 +8,14 @@ local function plain()
   local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
   local base = sub(META, 1, -2)
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
-  local TAGGED, FIRST, RECOVERED = 4, 8, 64 -- flags of a record
-  local OTHERS = 2 + 16 + 32 + RECOVERED -- those of many payloads or a failure
+  local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a record
+  local OTHERS = 2 + 16 + 32 + ALONE -- those of many payloads or a failure
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
   if ARGV[11] ~= '' or ARGV[15 + n] then return end
   local record = call('GET', META) -- "index paused ..."
   -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
-  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'recovered')
+  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or call('EXISTS', CANCELS, PARKED) > 0 then return end
 
@@ -57,7 +57,7 @@ local function plain()
     if simple and flags % FIRST >= TAGGED then skip = skip + 2 + parse('>I2', rec, skip + 1) end
     size = size + #rec - skip
     if taken == want or at > now or simple and taken > 0 and size > bytes then
-      if flags >= RECOVERED then return end
+      if flags >= ALONE then return end
       head = at
       break
     end
@@ -80,7 +80,7 @@ local function plain()
   if failed > 0 then call('HINCRBY', LEASE, 'failed', failed) end
   local expires = math.min(now + ARGV[5], 9007199254740992)
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))
-  return {'ok', number, now, expires - now, 0, head, {}, claims, {}}
+  return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}}
 end
 local done = plain()
 if done then return done end

@@ -13,9 +13,20 @@ for i, id in ipairs(ids) do
     freed[#freed + 1] = id
     if code % 2 > 0 then processed = processed + 1 end
     if code % 4 > 1 then failed = failed + 1 end
-    if recovered > 0 and byte(tail(value), 9) >= RECOVERED then recovered = recovered - 1 end
+    if alone > 0 and byte(tail(value), 9) >= ALONE then alone = alone - 1 end
     if code > 3 then ended[#ended + 1] = {id = id, rest = tail(value), what = ARGV[text]} end
   end
+end
+
+-- Begin: which claims have begun from now on.
+local resent, begun, unbegun = ARGV[text + 1] == '1', {}, {}
+for i = text + 2, #ARGV, 2 do
+  local id = ARGV[i]
+  local value = not gone[id] and call('HGET', CLAIMS, id)
+  if value and sub(value, 1, 16) == ARGV[i + 1] then
+    begun[#begun + 1] = id
+    begun[#begun + 1] = sub(value, 1, 16) .. char(1) .. sub(value, 18)
+  else unbegun[#unbegun + 1] = (i - text) / 2 - 1 end
 end
 
 -- leave merges what ended claims leave: into moved, the queued jobs that

@@ -17,7 +17,7 @@ local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS = KEYS[1], base .. 'j', bas
 local RTIME, RID, RCOUNT = base .. 'rt', base .. 'ri', base .. 'rc'
 local DEAD, DTIME, DID, DMETAS = base .. 'x', base .. 'xt', base .. 'xi', base .. 'xm'
 local LEASE, CANCELS, HISTORY = base .. 'l', base .. 'k', base .. 'h'
-local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, RECOVERED = 1, 2, 4, 8, 16, 32, 64
+local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 local LIMIT = 9007199254740992 -- 2^53, the latest instant
 
 -- queue is whether the shard's queue lists its jobs by id, whether it is paused,

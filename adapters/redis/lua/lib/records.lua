@@ -1,7 +1,7 @@
 -- A stored job or dead letter is one byte of flags, then what they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
 --   first   8 bytes, FirstPush if that isn't the time in the job's list (FIRST)
---   failure RetryCount, Recoveries and error (FAILED)
+--   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE)
 --   meta    2 bytes of length and the Meta (TAGGED); for one payload
 --   data    the rest
 -- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then
@@ -81,7 +81,7 @@ local function encode(job)
   end
   if job.first ~= job.at then flags, first = flags + FIRST, pack('>I8', job.first) end
   if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' then
-    flags = flags + FAILED + (job.recoveries > 0 and RECOVERED or 0)
+    flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
     failure = pack('>i4I4I4', job.retry, job.recoveries, #job.error) .. job.error
   end
   return char(flags) .. score .. first .. failure .. rest

@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func hidesRepeats(s full) full {
+	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) { reply.Repeat = false })
+}
+
+func ignoresResent(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) { r.Resent = false })
+}
+
+// forgetsBegun keeps no evidence beyond the lease.
+func forgetsBegun(s full) full {
+	h := hooked(s)
+	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		for i := range reply.Claims {
+			reply.Claims[i].Begun = false
+		}
+		return reply, err
+	}
+	return h
+}
+
+func reportsAllBegun(s full) full {
+	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) { reply.NotBegun = nil })
+}
+
+// isolatesAtOnce takes a job that was recovered once for one that must be alone.
+func isolatesAtOnce(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
+		for i := range r.Settle {
+			if b := &r.Settle[i].PutBack; b.Recoveries == 1 {
+				b.Recoveries = core.AloneRecoveries
+			}
+		}
+	})
+}
+
+func forgetsJobs(s full) full {
+	h := hooked(s)
+	h.forget = func(ctx context.Context, queue string) error {
+		if err := s.Forget(ctx, queue); !errors.Is(err, ports.ErrNotEmpty) {
+			return err
+		}
+		return nil
+	}
+	return h
+}
+
+func forgetsLeased(s full) full {
+	h := hooked(s)
+	h.forget = func(ctx context.Context, queue string) error {
+		if err := s.Forget(ctx, queue); !errors.Is(err, ports.ErrLeaseHeld) {
+			return err
+		}
+		return nil
+	}
+	return h
+}
+
+func hidesLeaseOver(s full) full {
+	h := hooked(s)
+	h.claimed = func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+		page, err := s.Claimed(ctx, r)
+		for i := range page.Claims {
+			page.Claims[i].LeaseOver = false
+		}
+		return page, err
+	}
+	return h
+}
+
+// releasesSilently drops the wake-ups of shards that nothing is queued in.
+func releasesSilently(s full) full {
+	h := hooked(s)
+	h.wakeups = func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+		in, err := s.Wakeups(ctx, shards)
+		if err != nil {
+			return nil, err
+		}
+		out := make(chan core.Shard)
+		go func() {
+			defer close(out)
+			for shard := range in {
+				heads, err := s.Heads(ctx, []core.Shard{shard})
+				if err == nil && slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK }) {
+					hand(ctx, out, shard)
+				}
+			}
+		}()
+		return out, nil
+	}
+	return h
+}

@@ -1,0 +1,160 @@
+package conformance
+
+import (
+	"errors"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleForget = "Forget removes a queue in which nothing is queued, claimed or dead and whose shards nobody has leased: its record, counters and history"
+	ruleCount  = "Recount counts a shard's entries one by one and corrects what Stats says of them, should that differ"
+)
+
+func forgetCases() []namedCase {
+	return []namedCase{
+		{"removes all there is of an empty queue", ruleForget, forgetRemoves},
+		{"lets the name be declared anew", "Forget: after it the name can be declared anew, with another shard count too", forgetAnew},
+		{"refuses a queue that holds something", "Forget: ErrNotEmpty", forgetNotEmpty},
+		{"refuses a queue that somebody works", "Forget: a *HeldError", forgetLeased},
+		{"leaves other queues alone", ruleForget, forgetOthers},
+	}
+}
+
+func forgetRemoves(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(0, settleAll(h.claim(2), done)...)
+	r.Stats = &core.Stats{Processed: 2}
+	r.Number = h.number + 1
+	h.send(r)
+	h.release()
+	e.forget()
+	queues, err := e.store.Queues(e.ctx)
+	e.must(err, "Queues")
+	e.same("the queues", queues, nil)
+	_, err = e.store.Push(e.ctx, e.pushRequest(orders, entry("a", "p", 1)))
+	e.refused("Push", err, ports.ErrUnknownQueue)
+	_, err = e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n1"))
+	e.refused("Acquire", err, ports.ErrUnknownQueue)
+	_, err = e.store.Stats(e.ctx, []string{orders})
+	e.refused("Stats", err, ports.ErrUnknownQueue)
+	_, err = e.store.Turn(e.ctx, r)
+	e.refused("Turn", err, ports.ErrUnknownQueue)
+	if e.made.all.Load() == 0 {
+		e.refused("Forget again", e.store.Forget(e.ctx, orders), ports.ErrUnknownQueue)
+	}
+}
+
+func forgetAnew(e *env) {
+	e.declare("wide", 5)
+	for _, at := range core.Shards("wide", 5) {
+		e.pushTo("wide", entry(idsOf(at, 5, 1)[0], "p", 1))
+		h := e.acquireAt(at, "n1")
+		h.settle(done(h.one()))
+		h.release()
+	}
+	e.forgetQueue("wide")
+	e.declare("wide", 2)
+	stats := e.stats("wide")
+	e.same("the shards", len(stats.Shards), 2)
+	e.same("the counts", stats.Counts, ports.Counts{})
+	at := core.Shard{Queue: "wide", Index: 1}
+	id := idsOf(at, 2, 1)[0]
+	e.pushTo("wide", entry(id, "p", 1))
+	e.same("the claims", ids(e.acquireAt(at, "n1").claim(1)), []string{id})
+}
+
+func forgetNotEmpty(e *env) {
+	refused := func(what string) {
+		e.tb.Helper()
+		e.unchanged("a refused Forget", func() {
+			e.refused("Forget with "+what, e.store.Forget(e.ctx, orders), ports.ErrNotEmpty)
+		})
+	}
+	e.push(entryAt("a", "p", 1, start.Add(time.Hour)))
+	refused("a queued job")
+	e.byIDs(e.store.Expedite, "a")
+	h := e.acquire("n1")
+	c := h.one()
+	h.release()
+	refused("a claimed job")
+	h = e.acquire("n1")
+	h.orphans()
+	h.settle(buried(c, "no use"))
+	h.release()
+	refused("a dead letter")
+	e.byRefs(e.store.Purge, whole("a"))
+	e.forget()
+}
+
+func forgetLeased(e *env) {
+	h := e.acquire("n1")
+	err := e.store.Forget(e.ctx, orders)
+	e.refused("Forget of a leased queue", err, ports.ErrLeaseHeld)
+	if held, ok := errors.AsType[*ports.HeldError](err); !ok || held.Shard != e.shard || held.Owner != "n1" {
+		e.errorf("Forget of a leased queue gave %#v, want a *HeldError that names shard and owner", err)
+	}
+	e.same("what the holder claims", h.claim(1), nil)
+	e.clock.Advance(ttl + time.Microsecond)
+	e.forget()
+}
+
+func forgetOthers(e *env) {
+	e.declare("orders2", 1)
+	e.declare("order", 1)
+	e.pushTo("orders2", entry("a", "p", 1))
+	before := e.snapshot("orders2")
+	e.forget()
+	e.same("another queue", e.snapshot("orders2"), before)
+	e.same("the length of a third", e.stats("order").Fresh, int64(0))
+}
+
+// forget forgets the queue orders.
+func (e *env) forget() {
+	e.tb.Helper()
+	e.forgetQueue(orders)
+}
+
+func (e *env) forgetQueue(queue string) {
+	e.tb.Helper()
+	before := e.made.all.Load()
+	err := e.store.Forget(e.ctx, queue)
+	if errors.Is(err, ports.ErrUnknownQueue) && e.made.all.Load() > before {
+		return // its first call has forgotten it
+	}
+	e.must(err, "Forget")
+}
+
+func recountCases() []namedCase {
+	return []namedCase{
+		{"agrees with Stats", ruleCount, recountAgrees},
+		{"refuses what is no shard", "Operator: ErrInvalidRequest for a shard that the queue does not have", recountInvalid},
+	}
+}
+
+func recountAgrees(e *env) {
+	buryAll(e, "dead1", "dead2")
+	e.pushIDs("a", "b", "c", "d", "e")
+	h := e.acquire("n1")
+	claims := h.claim(3)
+	h.settle(failed(claims[0], "boom", time.Hour), done(claims[1]))
+	e.pushIDs("c")
+	e.unchanged("Recount", func() {
+		counts := e.stats(orders).Shards[0].Counts
+		reply, err := e.store.Recount(e.ctx, e.shard)
+		e.must(err, "Recount")
+		e.same("the counts", reply, ports.RecountReply{Before: counts, After: counts})
+		e.same("fresh, retrying, claimed and dead",
+			[4]int64{counts.Fresh, counts.Retries, counts.Claimed, counts.Dead}, [4]int64{3, 1, 1, 2})
+	})
+}
+
+func recountInvalid(e *env) {
+	_, err := e.store.Recount(e.ctx, core.Shard{Queue: orders, Index: 1})
+	e.refused("Recount of a shard that is not there", err, ports.ErrInvalidRequest)
+	_, err = e.store.Recount(e.ctx, core.Shard{Queue: "never"})
+	e.refused("Recount of an unknown queue", err, ports.ErrUnknownQueue)
+}

@@ -1,0 +1,127 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// mixedCases are about several of a kind in one call: what one of them says does
+// not touch the others.
+func mixedCases() []namedCase {
+	return []namedCase{
+		{"a skipped settlement leaves the next one its own outcome", ruleSkip, mixedSkipped},
+		{"the head is the earliest of what was put back", ruleHead, mixedHead},
+		{"a returning job keeps its larger recoveries", ruleReturn, mixedRecoveries},
+		{"the smaller first push stays, whichever side it is on", ruleReturn, mixedFirst},
+		{"a repeat tells the head as it is", ruleHead, mixedRepeatHead},
+		{"a repeat tells the head beside a job that runs alone", ruleHead, mixedRepeatAlone},
+		{"a node that ran out has started anew", "Node: StartedAt is when the node announced itself after it was not known", mixedStarted},
+		{"expedite takes the last id of one time first", "Expedite: the last by (PerformAt, id) first", mixedExpedite},
+		{"an id cancelled twice in a call is cancelled once", "Cancel marks claimed jobs", mixedCancel},
+	}
+}
+
+func mixedSkipped(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	other, never := claims[0], claims[0]
+	other.Mark.Number++
+	never.ID = "never"
+	reply := h.settle(buried(never, "of nobody"), buried(other, "of a"), failed(claims[1], "of b", time.Hour))
+	e.told("the skipped", reply.Skipped, []int{0, 1})
+	e.same("the error of the second", e.queued("b").Error, "of b")
+	e.same("the dead", e.deadIDs(), nil)
+	e.same("the first", e.claimed("a"), claims[0])
+}
+
+func mixedHead(e *env) {
+	e.pushIDs("a", "b", "c")
+	h := e.acquire("n1")
+	claims := h.claim(3)
+	reply := h.settle(failed(claims[0], "boom", 2*time.Hour), failed(claims[1], "boom", time.Hour), failed(claims[2], "boom", 3*time.Hour))
+	e.same("the head", plain(reply.Head), due(start.Add(time.Hour)))
+}
+
+func mixedRecoveries(e *env) {
+	e.push(entry("a", "p", 1))
+	h := e.acquire("n1")
+	c := h.one()
+	e.push(entry("a", "q", 2))
+	h.settle(recovered(c))
+	want := fresh(start)
+	want.Recoveries = 1
+	e.same("the merged job", e.queued("a"), job("a", want, pay("p", 1), pay("q", 2)))
+}
+
+func mixedFirst(e *env) {
+	e.push(entry("a", "p", 1))
+	h := e.acquire("n1")
+	c := h.one()
+	e.clock.Advance(-time.Minute)
+	e.push(entry("a", "q", 2))
+	e.clock.Advance(2 * time.Minute)
+	c = h.one(untouched(c))
+	e.same("the queued job's was smaller", c.FirstPush, start.Add(-time.Minute))
+	e.push(entry("a", "r", 3))
+	h.settle(untouched(c))
+	e.same("the returning job's was smaller", e.queued("a").FirstPush, start.Add(-time.Minute))
+}
+
+func mixedExpedite(e *env) {
+	later := start.Add(time.Hour)
+	e.push(entryAt("b", "p", 1, later), entryAt("a", "p", 1, later), entryAt("c", "p", 1, later))
+	e.told("the step", e.byLimit(e.store.Expedite, 1), ports.StepReply{Handled: 1, More: true, Now: start})
+	e.same("the times", []core.Instant{e.queued("a").PerformAt, e.queued("b").PerformAt, e.queued("c").PerformAt},
+		[]core.Instant{later, later, start})
+}
+
+func mixedCancel(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	h.one()
+	e.told("how many were cancelled", e.cancel(true, "a", "a").Handled, 1)
+	e.same("the cancels", len(h.turn(0).Cancels), 1)
+}
+
+// mixedRepeatHead repeats turns where something keeps the head back.
+func mixedRepeatHead(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(1)
+	h.send(r)
+	e.same("with a due job", plain(h.send(r).Head), due(start))
+	e.pause(orders)
+	e.same("while paused", plain(h.send(r).Head), core.Head{})
+	e.resume(orders)
+	e.same("after it", plain(h.send(r).Head), due(start))
+}
+
+func mixedRepeatAlone(e *env) {
+	placeRecovered(e, "r", 20)
+	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, 30))
+	h := e.acquire("n1")
+	r := h.request(1)
+	c := h.send(r).Claims[0]
+	e.same("the claim before it", c.ID, "a")
+	e.same("before it", plain(h.send(r).Head), core.Head{})
+	r = h.request(1, done(c))
+	e.same("its claim", ids(h.send(r).Claims), []string{"r"})
+	e.same("beside it", plain(h.send(r).Head), core.Head{})
+}
+
+func mixedStarted(e *env) {
+	announce := func() ports.Node {
+		e.tb.Helper()
+		reply, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "n1", Name: "n1"}, TTL: ttl})
+		e.must(err, "Announce")
+		return reply.Nodes[0]
+	}
+	announce()
+	e.clock.Advance(ttl / 2)
+	e.same("while it is known", announce().StartedAt, start)
+	e.clock.Advance(2 * ttl)
+	e.same("after it ran out", announce().StartedAt, e.now())
+}

@@ -1,0 +1,63 @@
+package integration_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// Nothing has a TTL, so what is over is removed by those who come later: nodes an
+// hour after they ran out, in case the clock steps back, and minutes after a day.
+func TestRedisRemovesWhatIsOver(t *testing.T) {
+	t.Parallel()
+	client, now := testservers.OwnRedis(t), worksNow
+	store := redis.New(client, redis.Options{Clock: func() time.Time { return now }})
+	announce := func(owner string) {
+		t.Helper()
+		_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Minute})
+		must(t, err)
+	}
+	known := func(what string, want int64) {
+		t.Helper()
+		if n, err := client.HLen(t.Context(), "skein:nodes").Result(); n != want || err != nil {
+			t.Errorf("%s: %d nodes are known, want %d: %v", what, n, want, err)
+		}
+	}
+	announce("n1")
+	now = now.Add(time.Hour)
+	announce("n2")
+	known("59 minutes after it ran out", 2)
+	now = now.Add(2 * time.Minute)
+	announce("n2")
+	known("61 minutes after it ran out", 1)
+
+	w := &worker{t: t, client: client, store: store, shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	must(t, w.declare("orders"))
+	must(t, w.acquire("test", 1))
+	for range 3 {
+		must(t, w.turn(ports.TurnRequest{Stats: &core.Stats{Processed: 1}}))
+		now = now.Add(13 * time.Hour)
+	}
+	if n, err := client.HLen(t.Context(), "skein:{orders/0}:h").Result(); n != 2 || err != nil {
+		t.Errorf("%d minutes are kept, want those of 24 hours, which are 2: %v", n, err)
+	}
+}
+
+// A shard whose Declare broke off has no record. It is no obstacle to a pause, and
+// is paused when the next Declare has made it.
+func TestRedisPausesWithoutAShard(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t)
+	w := newWorker(t, client, false)
+	must(t, client.Del(t.Context(), "skein:{orders/0}:m").Err())
+	must(t, pausing(w))
+	must(t, w.declare("orders"))
+	must(t, w.turn(ports.TurnRequest{Want: 1}))
+	if _, claimed := w.claims["b"]; claimed {
+		t.Error("the shard gives a job while its queue is paused")
+	}
+}
