@@ -20,8 +20,8 @@ type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, 
 // Progress the letters.
 //
 // A letter that was edited has changed now. Its payloads are edited one after
-// another, each atomically, and what comes in meanwhile is left alone. The size
-// of the new bytes is not checked.
+// another, each atomically, and what comes in meanwhile is left alone. Neither the
+// size of the new bytes is checked nor whether the queue's codec can decode them.
 func (i *Inspector) Edit(
 	ctx context.Context, queue string, ids []string, edit EditFunc, o BulkOptions,
 ) (Result, error) {

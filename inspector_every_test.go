@@ -41,6 +41,8 @@ func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context
 		},
 		"Pause":                func(ctx context.Context) error { return i.Pause(ctx, queue) },
 		"Resume":               func(ctx context.Context) error { return i.Resume(ctx, queue) },
+		"Forget":               func(ctx context.Context) error { return i.Forget(ctx, queue) },
+		"Recount":              func(ctx context.Context) error { _, err := i.Recount(ctx, queue); return err },
 		"RunNow":               func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids, o)) },
 		"RunAllNow":            func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, o)) },
 		"Bury":                 func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids, o)) },

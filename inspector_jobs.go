@@ -71,7 +71,8 @@ func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOption
 type Ending uint8
 
 const (
-	// PutBack queues the job again, untouched.
+	// PutBack queues the job again, untouched. It is due, so it runs again at once;
+	// to hold it back, Pause the queue before.
 	PutBack Ending = iota
 	// Drop removes it.
 	Drop

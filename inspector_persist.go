@@ -51,5 +51,6 @@ func pause(ctx context.Context, d time.Duration) error {
 // nothing if it were asked again.
 func refused(err error) bool {
 	return errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest) ||
+		errors.Is(err, ports.ErrNotEmpty) || errors.Is(err, ports.ErrLeaseHeld) || errors.Is(err, ports.ErrUnusable) ||
 		errors.Is(err, ports.ErrFull) || errors.Is(err, core.ErrInvalidID) || errors.Is(err, core.ErrInvalidQueue)
 }

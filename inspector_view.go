@@ -43,6 +43,12 @@ type ClaimedJob struct {
 	Token int64
 	// Since is when it was claimed.
 	Since time.Time
+	// Begun reports that its handler was about to start when its node last said so,
+	// which is known only of jobs with Recoveries.
+	Begun bool
+	// LeaseOver reports that its node is gone, or has lost the shard: it does not
+	// run by right, and the shard's next owner puts it back.
+	LeaseOver bool
 	// Cancelled reports that Cancel has marked it.
 	Cancelled bool
 }
@@ -103,6 +109,8 @@ func (i *Inspector) claimedJob(v *ports.ClaimView) ClaimedJob {
 		Lane:      v.Lane,
 		Token:     v.Mark.Token,
 		Since:     v.Since.Time(),
+		Begun:     v.Begun,
+		LeaseOver: v.LeaseOver,
 		Cancelled: v.Cancelled,
 	}
 	job.Cursor.key = int64(v.Since)
