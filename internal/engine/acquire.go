@@ -37,6 +37,30 @@ func (s *shard) awaitHandler() bool {
 // alone at most, since its holder may release it long before its expiry.
 const refusedPolls = 4
 
+// handOverPause is how soon after a refused acquire a wake-up makes the next: that
+// of a release must not wait, those of pushes to another node's shard are many.
+const handOverPause = 50 * time.Millisecond
+
+// awaitShard waits before the next acquire, or until the shard may be free. False
+// if the node stops.
+func (s *shard) awaitShard(wait time.Duration) bool {
+	if !pause(min(wait, handOverPause), s.node.stop) {
+		return false
+	}
+	if wait <= handOverPause {
+		return true
+	}
+	timer := time.NewTimer(wait - handOverPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.freed:
+	case <-s.node.stop:
+		return false
+	}
+	return true
+}
+
 // acquire tries until the shard is this node's. False if the node stops.
 func (s *shard) acquire() bool {
 	retry := backoff{}
@@ -58,7 +82,7 @@ func (s *shard) acquire() bool {
 		default:
 			s.notAcquired(err)
 		}
-		if !pause(wait, s.node.stop) {
+		if !s.awaitShard(wait) {
 			return false
 		}
 	}

@@ -99,3 +99,17 @@ func (b *buffer) remove(id string, mark core.Mark) (core.Claim, bool) {
 }
 
 func (b *buffer) reset() { *b = buffer{} }
+
+// leading is how many of the first n jobs come before one that is not ok.
+func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
+	count := 0
+	for at := b.first; at < len(b.chunks); at++ {
+		for i := range b.chunks[at].claims {
+			if count == n || !ok(&b.chunks[at].claims[i]) {
+				return count
+			}
+			count++
+		}
+	}
+	return count
+}

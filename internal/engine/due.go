@@ -84,6 +84,12 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 			return jobs, err
 		}
 		b := s.take(s.node.clock.time())
+		if b == nil && s.mustBegin() {
+			if err := s.turnOnce(); err != nil {
+				return jobs, err
+			}
+			b = s.take(s.node.clock.time())
+		}
 		if b == nil {
 			return jobs, nil
 		}

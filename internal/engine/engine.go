@@ -46,6 +46,8 @@ type Engine struct {
 	// tickNow says that a shard waits for time to pass.
 	tickNow chan struct{}
 
+	lastChance lastChance
+
 	lanesRunning sync.WaitGroup
 	renewals     sync.WaitGroup
 	hooks        hooks
@@ -171,12 +173,24 @@ func permanent(err error) bool {
 		errors.Is(err, core.ErrInvalidQueue) || errors.Is(err, ports.ErrUnusable)
 }
 
+// resharding is the page that says how to change a shard count.
+const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide.md#another-shard-count"
+
+// DeclareError is the error of a declaration that failed, with what to do where a
+// page says it.
+func DeclareError(queue string, err error) error {
+	if errors.Is(err, ports.ErrShardCountMismatch) {
+		return fmt.Errorf("declare queue %q: %w; to change it, see %s", queue, err, resharding)
+	}
+	return fmt.Errorf("declare queue %q: %w", queue, err)
+}
+
 func (e *Engine) declare(q *Queue) error {
 	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
 	defer cancel()
 	r, err := e.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
 	if err != nil {
-		return fmt.Errorf("declare queue %q: %w", q.Name, err)
+		return DeclareError(q.Name, err)
 	}
 	q.generation.Store(r.Generation)
 	return nil

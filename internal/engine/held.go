@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // heldClaim is a claim that a caller's transaction is settling.
@@ -21,13 +22,13 @@ type heldSince struct {
 
 // heldTooLong notes which settlements of a turn are held, and gives a line for each that
 // has been for longer than a TTL. A repeated turn does not tell which are.
-func (s *shard) heldTooLong(settled []core.Settlement, held []int, now time.Time) (lines []ending) {
-	if s.turns.unknown || len(held) == 0 && len(s.waiting) == 0 {
+func (s *shard) heldTooLong(settled []core.Settlement, r *ports.TurnReply, now time.Time) (lines []ending) {
+	if r.Repeat || len(r.Held) == 0 && len(s.waiting) == 0 {
 		return nil
 	}
 	for i := range settled {
 		c := heldClaim{settled[i].ID, settled[i].Mark}
-		if !slices.Contains(held, i) {
+		if !slices.Contains(r.Held, i) {
 			delete(s.waiting, c)
 			continue
 		}

@@ -95,6 +95,7 @@ func (s *shard) polled(h core.Head, asked time.Time) {
 		return
 	}
 	s.store = h
+	s.barred.Store(false)
 	s.publish()
 	signal(s.lane.wake)
 }

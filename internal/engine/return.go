@@ -18,17 +18,20 @@ func (s *shard) putBack(now time.Time, stopping bool) {
 		}
 		s.returnUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
 	}
+	if b := &s.starting; b.claims != nil && (stopping || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval) {
+		s.returnStarting()
+	}
 	s.publish()
 }
 
 // sendAgain keeps the settlements of a turn that the store could not reach. A repeat
 // does not tell which; what was settled is skipped when it comes again.
-func (s *shard) sendAgain(settled []core.Settlement, held []int) {
-	if s.turns.unknown {
+func (s *shard) sendAgain(settled []core.Settlement, r *ports.TurnReply) {
+	if r.Repeat {
 		s.held = append(s.held, settled...)
 		return
 	}
-	for _, i := range held {
+	for _, i := range r.Held {
 		s.held = append(s.held, settled[i])
 	}
 }
@@ -80,7 +83,7 @@ func (s *shard) cancelJobs(cancels []ports.Cancel) {
 			s.returnUnstarted([]core.Claim{c}, kind)
 			continue
 		}
-		if s.running == nil {
+		if s.dropStarting(core.ClaimRef{ID: k.ID, Mark: k.Mark}, kind) || s.running == nil {
 			continue
 		}
 		for i := range s.running.Claims {

@@ -14,8 +14,10 @@ type sequel struct {
 	mark core.Mark
 	// uncounted says that the statistics don't have the job's end yet.
 	uncounted bool
-	// carried follows if the settlement was carried out.
+	// carried follows if the settlement was carried out. One that is resent after a
+	// turn's repeat, and skipped then, was carried out by that turn's first call.
 	carried ending
+	resent  bool
 	// transacted says that the handler settled the job in a transaction. If that
 	// has committed, the settlement is skipped and committed follows.
 	transacted bool
@@ -77,12 +79,13 @@ func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (ended 
 			continue
 		}
 		q := &s.sequels[at]
-		if q.transacted && s.turns.unknown { // it is sent again, and then the reply tells
+		if r.Repeat { // it is sent again, and then the reply tells
+			q.resent = true
 			continue
 		}
 		var end ending
 		switch skipped := slices.Contains(r.Skipped, i); {
-		case !skipped:
+		case !skipped, q.resent && !q.transacted:
 			end = q.carried
 		case q.transacted:
 			end = q.committed

@@ -22,8 +22,12 @@ type shard struct {
 	lane  *lane
 	// kick tells the turn loop that there may be something to do.
 	kick chan struct{}
-	// head is when the next job is due as the lane sees it, or noHead.
-	head atomic.Int64
+	// freed tells the turn loop that another node may have released the shard.
+	freed chan struct{}
+	// head is when the next job is due as the lane sees it, or noHead. Barred hides
+	// it while a job on its last chance waits for another one.
+	head   atomic.Int64
+	barred atomic.Bool
 
 	// attempt and refusals, the waits after refused turns, belong to the turn loop
 	// alone.
@@ -36,10 +40,12 @@ type shard struct {
 	lease   lease
 	vacancy vacancy
 	// lostAt is when the log last said that the lease was lost.
-	lostAt  time.Time
-	turns   turns
-	buffer  buffer
-	running *Batch
+	lostAt time.Time
+	turns  turns
+	buffer buffer
+	// starting is the batch that waits for a turn to begin it.
+	starting starting
+	running  *Batch
 	// finished waits for the next turn.
 	finished []core.Settlement
 	// held are settlements that the store could not reach, until the next tick.
@@ -78,7 +84,7 @@ type lease struct {
 const noHead = math.MaxInt64
 
 func newShard(node *Engine, id core.Shard, queue *Queue, l *lane) *shard {
-	s := &shard{node: node, id: id, queue: queue, lane: l, kick: make(chan struct{}, 1)}
+	s := &shard{node: node, id: id, queue: queue, lane: l, kick: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	for p, doing := range map[*probe]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
 		p.health, p.doing, p.shard = &node.health, doing, id.String()
 	}
@@ -90,13 +96,13 @@ func newShard(node *Engine, id core.Shard, queue *Queue, l *lane) *shard {
 // headNow is the head for the lane's scheduler.
 func (s *shard) headNow() core.Head {
 	due := s.head.Load()
-	return core.Head{Due: core.Instant(due), OK: due != noHead}
+	return core.Head{Due: core.Instant(due), OK: due != noHead && !s.barred.Load()}
 }
 
-// publish computes the head: the buffer's first job, else the store's.
+// publish computes the head: the first job that waits to start, else the store's.
 func (s *shard) publish() {
 	due := int64(noHead)
-	switch first := s.buffer.head(); {
+	switch first := s.firstToStart(); {
 	case !s.lease.held:
 	case first != nil && !s.paused:
 		due = int64(first.PerformAt)
@@ -142,14 +148,18 @@ func (s *shard) answered() bool {
 	return !s.asked
 }
 
-// take starts a batch from the buffer, or gives nil.
+// take starts the next batch, or gives nil.
 func (s *shard) take(now time.Time) *Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.lease.held || s.paused || s.buffer.jobs == 0 || !now.Before(s.lease.until) || s.node.stopping() {
+	if !s.lease.held || s.paused || !now.Before(s.lease.until) || s.node.stopping() {
 		return nil
 	}
-	s.running = newBatch(s, s.buffer.take(s.queue.BatchSize), now)
+	claims := s.nextBatch(now)
+	if len(claims) == 0 {
+		return nil
+	}
+	s.running = newBatch(s, claims, now)
 	s.publish()
 	return s.running
 }
@@ -160,6 +170,9 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	sequels, notices := b.sequels(settled)
 	s.mu.Lock()
 	s.running = nil
+	if recovered(b.Claims[0]) {
+		s.node.lastChance.giveBack(s)
+	}
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
@@ -218,6 +231,7 @@ func (s *shard) forget(cause error) {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
+	s.endStarting()
 	s.finished, s.held, s.sequels, s.waiting = nil, nil, nil, nil
 	s.store = core.Head{}
 	s.asked, s.paused = false, false
@@ -227,12 +241,15 @@ func (s *shard) forget(cause error) {
 }
 
 // wakeUp is a hint that there may be a job now. It stays valid after the turn in
-// flight.
+// flight. To a node without the lease it says that it may be free.
 func (s *shard) wakeUp() {
 	s.mu.Lock()
+	if !s.lease.held {
+		signal(s.freed)
+	}
 	s.turns.woken, s.turns.heard = s.turns.inFlight, time.Now()
 	s.sawNews(s.node.clock.now())
-	if s.running != nil || s.buffer.jobs > 0 { // it may be a cancel
+	if s.running != nil || s.unstarted() > 0 { // it may be a cancel
 		s.turns.due = true
 		signal(s.kick)
 	}
@@ -243,6 +260,7 @@ func (s *shard) wakeUp() {
 // sawNews takes a head of now that is news, whatever the store said before.
 func (s *shard) sawNews(now core.Instant) {
 	s.notBefore = 0
+	s.barred.Store(false) // what it waits for may be gone, or have company
 	s.sawHead(core.Head{Due: now, OK: true})
 }
 

@@ -37,7 +37,7 @@ func (s *shard) tick(now time.Time) (again bool) {
 		s.turns.due = true
 	}
 	s.finished, s.held = append(s.finished, s.held...), nil
-	since, waiting := s.buffer.oldest()
+	since, waiting := s.oldest()
 	if s.turns.due || len(s.finished) > 0 || s.stats.due(now) || waiting && now.Sub(since) >= poll {
 		signal(s.kick)
 	}

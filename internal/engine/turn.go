@@ -140,6 +140,7 @@ func (s *shard) turnFailed(token int64) {
 		return
 	}
 	s.turns.unknown, s.turns.inFlight = true, false
+	s.turns.request.Resent = true
 	s.asked, s.blind = false, true
 	s.lease.allowCalls(s.node.storeCtx)
 	s.publish()
@@ -171,7 +172,7 @@ func (s *shard) prepare(now time.Time) (step, ports.TurnRequest, context.Context
 func (s *shard) request(now time.Time, stopping bool) bool {
 	t := &s.turns
 	sendStats := s.stats.due(now) || stopping && s.stats.any
-	if len(s.finished) == 0 && !s.asked && !t.due && !sendStats {
+	if len(s.finished) == 0 && !s.asked && !t.due && !sendStats && !s.toBegin() {
 		return false
 	}
 	t.due, t.begun = false, now
@@ -181,6 +182,7 @@ func (s *shard) request(now time.Time, stopping bool) bool {
 		Number: t.last + 1,
 		TTL:    cfg.TTL,
 		Settle: s.nextSettlements(),
+		Begin:  s.begin(),
 		Want:   s.want(now, stopping),
 		PerJob: s.queue.PerJob,
 		Bytes:  s.queue.Bytes,
@@ -206,7 +208,7 @@ func (s *shard) nextSettlements() []core.Settlement {
 // want is how many jobs the turn claims: for the shard that the lane is at, what
 // its pace asks for beyond the buffer.
 func (s *shard) want(now time.Time, stopping bool) int {
-	if stopping || s.lane.at.Load() != s {
+	if stopping || s.lane.at.Load() != s || s.barred.Load() {
 		return 0
 	}
 	var since time.Duration
@@ -214,7 +216,7 @@ func (s *shard) want(now time.Time, stopping bool) int {
 		since = now.Sub(s.running.started)
 	}
 	want := s.pace.want(s.queue.BatchSize, s.node.cfg.Prefetch, s.running != nil, since)
-	return max(0, min(want-s.buffer.jobs, core.MaxTurnJobs))
+	return max(0, min(want-s.unstarted(), core.MaxTurnJobs))
 }
 
 // apply takes a turn's reply, unless the lease was lost meanwhile.
@@ -228,26 +230,26 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	if r.Last == request.Number {
 		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
 	}
-	repeat := t.unknown
 	ended := s.confirmed(request.Settle, r)
-	ended = append(ended, s.heldTooLong(request.Settle, r.Held, received)...)
-	s.sendAgain(request.Settle, r.Held)
+	ended = append(ended, s.heldTooLong(request.Settle, r, received)...)
+	s.sendAgain(request.Settle, r)
+	s.began(request.Begin, r)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
 	s.recover(r.Orphans, r.Cancels)
 	s.cancelJobs(r.Cancels)
 	s.blind, s.paused = false, r.Paused
-	if request.Want > 0 || s.buffer.jobs > 0 || s.node.stopping() {
+	if request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
 		s.asked = false // else this turn was made before the lane asked
 	}
 	s.store = r.Head
-	s.doubtHead(!repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
+	s.doubtHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
 	if t.woken && !r.Paused {
 		t.woken = false
 		s.sawNews(r.Now)
 	}
 	s.publish()
-	waits := len(r.Claims) > 0 || len(s.held) > 0
+	waits := len(r.Claims) > 0 || len(s.held) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 	signal(s.lane.wake)
 	s.node.tell(ended)

@@ -8,8 +8,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// listen hands the store's wake-ups to the shards, and after each start lets the
-// poll see what it missed.
+// lookAgain lets the poll, and the shards that wait for another node, see what was
+// missed while nobody listened.
+func (e *Engine) lookAgain() {
+	signal(e.pollNow)
+	for _, s := range e.shards {
+		signal(s.freed)
+	}
+}
+
+// listen hands the store's wake-ups to the shards.
 func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
 	ids := make([]core.Shard, len(e.shards))
 	byID := make(map[core.Shard]*shard, len(e.shards))
@@ -24,7 +32,7 @@ func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
 		switch {
 		case err == nil:
 			p.ok()
-			signal(e.pollNow)
+			e.lookAgain()
 			for id := range wakeups {
 				if s := byID[id]; s != nil {
 					s.wakeUp()

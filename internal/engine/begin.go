@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// starting is the batch that is to start once a turn has marked its recovered jobs
+// as begun (RULES 4). Its jobs have left the buffer.
+type starting struct {
+	claims []core.Claim
+	// since is when the batch was made.
+	since time.Time
+	// sent says that a turn carries the marks, and begun that it has answered.
+	sent, begun bool
+}
+
+func recovered(c core.Claim) bool { return c.Recoveries > 0 }
+
+// unstarted is how many claimed jobs have not started.
+func (s *shard) unstarted() int { return s.buffer.jobs + len(s.starting.claims) }
+
+// firstToStart is the job that the lane would start next, as far as it need not ask
+// for it; nil if there is none.
+func (s *shard) firstToStart() *core.Claim {
+	if s.starting.claims == nil {
+		return s.buffer.head()
+	}
+	if s.blind && !s.starting.begun {
+		return nil
+	}
+	return &s.starting.claims[0]
+}
+
+// oldest is since when the first of them was claimed, or chosen to start.
+func (s *shard) oldest() (since time.Time, ok bool) {
+	if s.starting.claims != nil {
+		return s.starting.since, true
+	}
+	return s.buffer.oldest()
+}
+
+// nextBatch returns the claims that a lane may start now. It returns nil if there
+// are none, or if they have to wait: for the turn that begins them, or for the end
+// of another job on its last chance.
+func (s *shard) nextBatch(now time.Time) []core.Claim {
+	if s.starting.claims == nil {
+		claims := s.takeBatch()
+		if !slices.ContainsFunc(claims, recovered) {
+			return claims
+		}
+		s.starting = starting{claims: claims, since: now}
+		signal(s.kick)
+	}
+	if !s.starting.begun {
+		return nil
+	}
+	claims := s.starting.claims
+	s.starting = starting{}
+	return claims
+}
+
+// takeBatch takes a batch out of the buffer. A job on its last chance is a batch of
+// its own, and waits while another one runs on this node.
+func (s *shard) takeBatch() []core.Claim {
+	first := s.buffer.head()
+	if first == nil {
+		return nil
+	}
+	if s.queue.Policy.LastChance(first) {
+		if !s.node.lastChance.take(s) {
+			return nil
+		}
+		return s.buffer.take(1)
+	}
+	return s.buffer.take(s.buffer.leading(s.queue.BatchSize, func(c *core.Claim) bool {
+		return !s.queue.Policy.LastChance(c)
+	}))
+}
+
+// toBegin reports whether jobs wait for a turn to begin them.
+func (s *shard) toBegin() bool { return s.starting.claims != nil && !s.starting.sent }
+
+// mustBegin is toBegin for a caller without the lock.
+func (s *shard) mustBegin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.toBegin()
+}
+
+// begin lists the jobs for the next turn to begin.
+func (s *shard) begin() []core.ClaimRef {
+	if !s.toBegin() {
+		return nil
+	}
+	var refs []core.ClaimRef
+	for i := range s.starting.claims {
+		if c := &s.starting.claims[i]; recovered(*c) {
+			refs = append(refs, c.Ref())
+		}
+	}
+	s.starting.sent = true
+	return refs
+}
+
+// began takes a turn's answer. What has not begun does not start. A repeat does not
+// tell, so the jobs are sent again.
+func (s *shard) began(refs []core.ClaimRef, r *ports.TurnReply) {
+	switch {
+	case len(refs) == 0:
+		return
+	case r.Repeat:
+		s.starting.sent = false
+		return
+	}
+	for _, at := range r.NotBegun {
+		s.dropStarting(refs[at], core.Untouched)
+	}
+	s.starting.begun = s.starting.claims != nil
+}
+
+// dropStarting settles one job of the starting batch, and reports whether it was
+// there.
+func (s *shard) dropStarting(ref core.ClaimRef, kind core.OutcomeKind) bool {
+	at := slices.IndexFunc(s.starting.claims, func(c core.Claim) bool { return c.Ref() == ref })
+	if at < 0 {
+		return false
+	}
+	s.returnUnstarted(s.starting.claims[at:at+1], kind)
+	s.starting.claims = slices.Concat(s.starting.claims[:at], s.starting.claims[at+1:])
+	if len(s.starting.claims) == 0 {
+		s.endStarting()
+	}
+	return true
+}
+
+// returnStarting settles what was to start as untouched.
+func (s *shard) returnStarting() {
+	s.returnUnstarted(s.starting.claims, core.Untouched)
+	s.endStarting()
+}
+
+// endStarting forgets the starting batch.
+func (s *shard) endStarting() {
+	s.starting = starting{}
+	if s.running == nil {
+		s.node.lastChance.giveBack(s)
+	}
+}

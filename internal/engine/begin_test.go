@@ -1,0 +1,359 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// placeRecovered queues jobs that were recovered so often.
+func (w *world) placeRecovered(recoveries int, ids ...string) {
+	w.Helper()
+	for _, id := range ids {
+		w.push(id, "x")
+	}
+	for index := range w.queueRecord().Shards {
+		lease := w.hold(shardOfQueue(index))
+		claims := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: core.MaxTurnJobs}).Claims
+		back := ports.TurnRequest{Lease: lease, Number: 2, TTL: ttl}
+		for _, c := range claims {
+			s := core.Settlement{ID: c.ID, Mark: c.Mark, Rest: core.Requeue, PutBack: core.PutBack{
+				SameTime: true, RetryCount: c.RetryCount, Recoveries: c.Recoveries,
+			}}
+			if slices.Contains(ids, c.ID) {
+				s.PutBack.Recoveries = recoveries
+			}
+			back.Settle = append(back.Settle, s)
+		}
+		w.turn(back)
+		if err := w.store.Release(context.Background(), lease); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) hold(shard core.Shard) ports.Lease {
+	w.Helper()
+	w.nodes++
+	owner := fmt.Sprintf("placer-%d", w.nodes)
+	reply, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
+		Shard: shard, Shards: w.queueRecord().Shards, Generation: 1, Owner: owner, Attempt: 1, TTL: ttl,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return ports.Lease{Shard: shard, Owner: owner, Token: reply.Token}
+}
+
+func (w *world) turn(r ports.TurnRequest) ports.TurnReply {
+	w.Helper()
+	reply, err := w.store.Turn(context.Background(), r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return reply
+}
+
+func TestARecoveredJobHasBegunBeforeItsHandlerRuns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "recovered")
+		w.push("fresh", "x")
+		begun := map[string]bool{}
+		w.start(each(func(_ context.Context, c *core.Claim) error {
+			begun[c.ID] = w.find(c.ID).Claim.Begun
+			return nil
+		}))
+		w.sleep(poll)
+		if diff := cmp.Diff(map[string]bool{"recovered": true, "fresh": false}, begun); diff != "" {
+			w.Errorf("what had begun in the store (-want +got):\n%s", diff)
+		}
+		w.wantCounts(0, 0, 2, 0)
+	})
+}
+
+func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		ids := []string{"a", "b", "c"}
+		w.placeRecovered(1, ids...)
+		n := w.start(each(until))
+		w.sleep(poll / 2)
+		running := ""
+		for _, id := range ids {
+			if c := w.find(id).Claim; c != nil && c.Begun {
+				running += id
+			}
+		}
+		if running != "a" {
+			w.Fatalf("%q has begun while one lane runs a", running)
+		}
+		n.die()
+		w.start(each(until))
+		w.sleep(2 * ttl)
+		recoveries := map[string]int{}
+		for _, id := range ids {
+			found := w.find(id)
+			switch {
+			case found.Claim != nil:
+				recoveries[id] = found.Claim.Recoveries
+			case found.Queued != nil:
+				recoveries[id] = found.Queued.Recoveries
+			}
+		}
+		if diff := cmp.Diff(map[string]int{"a": 2, "b": 1, "c": 1}, recoveries); diff != "" {
+			w.Errorf("Recoveries (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const waiting = 250
+		w.declare(1)
+		var done sync.Map
+		block := func(ctx context.Context, c *core.Claim) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		quick := func(_ context.Context, c *core.Claim) error {
+			done.Store(c.ID, w.elapsed())
+			return nil
+		}
+		// Short jobs make the node claim ahead; then one hangs.
+		var hang atomic.Bool
+		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
+			if hang.Load() {
+				return block(ctx, c)
+			}
+			time.Sleep(100 * time.Microsecond)
+			return nil
+		}))
+		w.sleep(poll)
+		w.pushEach(1000)
+		time.Sleep(20 * time.Millisecond)
+		hang.Store(true)
+		w.sleep(poll / 10)
+		if s := w.stats(); s.Claimed < waiting {
+			w.Fatalf("only %d jobs are claimed; the test needs %d", s.Claimed, waiting)
+		}
+		n.die()
+		w.start(each(quick), roundTrip(time.Millisecond))
+		w.sleepUntil(ttl + poll)
+		for i := 0; w.stats().Shards[0].Owner != "owner-of-node-2" && i < 100; i++ {
+			w.sleep(poll)
+		}
+		taken := w.elapsed()
+		w.push("new", "x")
+		w.sleep(poll)
+		at, ok := done.Load("new")
+		if !ok {
+			w.Fatalf("the new job has not run %v after the take-over", w.elapsed()-taken)
+		}
+		w.within("the new job", at.(time.Duration)-taken, 0, poll)
+	})
+}
+
+func TestOneJobOnItsLastChanceRunsAtATime(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const shardCount = 5
+		w.declare(shardCount)
+		var ids []string
+		for i := range shardCount {
+			ids = append(ids, idIn(i, shardCount))
+		}
+		w.placeRecovered(3, ids...)
+		var running, most, runs atomic.Int64
+		w.start(each(func(_ context.Context, c *core.Claim) error {
+			if c.Recoveries >= 3 {
+				runs.Add(1)
+				most.Store(max(most.Load(), running.Add(1)))
+				defer running.Add(-1)
+			}
+			time.Sleep(3 * poll)
+			return nil
+		}), shards(shardCount), lanes(shardCount))
+		w.sleep(5 * shardCount * poll)
+		if most.Load() != 1 || runs.Load() != shardCount {
+			w.Errorf("%d runs, at most %d at a time; want %d, one at a time", runs.Load(), most.Load(), shardCount)
+		}
+		w.wantCounts(0, 0, shardCount, 0)
+	})
+}
+
+func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(2)
+		long, deleted := idIn(0, 2), idIn(1, 2)
+		w.placeRecovered(3, long, deleted)
+		var ran sync.Map
+		w.start(each(func(_ context.Context, c *core.Claim) error {
+			ran.Store(string(c.Payloads[0].Data), w.elapsed())
+			if c.Recoveries == 3 {
+				time.Sleep(100 * poll)
+			}
+			return nil
+		}), shards(2), lanes(2))
+		w.sleep(5 * poll)
+		running := w.find(long).Claim
+		if running == nil || !running.Begun {
+			long, deleted = deleted, long
+		}
+		index := core.ShardOf(deleted, 2)
+		if w.find(deleted).Queued == nil {
+			w.Fatalf("%q was not put back", deleted)
+		}
+		if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
+			w.Fatal(err)
+		}
+		w.push(deleted, "other")
+		w.sleep(3 * poll)
+		if _, ok := ran.Load("other"); !ok {
+			w.Errorf("the shard still waits at %v", w.elapsed())
+		}
+	})
+}
+
+func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "b", "d")
+		w.push("e", "x")
+		var batched [][]string
+		w.start(func(_ context.Context, b *engine.Batch) error {
+			var ids []string
+			for i := range b.Claims {
+				ids = append(ids, b.Claims[i].ID)
+			}
+			batched = append(batched, ids)
+			return nil
+		}, batches(10), func(s *setup) { s.queue.Policy.MaxRecoveries = 1 })
+		w.sleep(poll)
+		for _, ids := range batched {
+			if len(ids) > 1 && (slices.Contains(ids, "b") || slices.Contains(ids, "d")) {
+				w.Errorf("a batch of %v, with a job on its last chance", ids)
+			}
+		}
+		w.wantCounts(0, 0, 3, 0)
+	})
+}
+
+func TestALostAnswerBeginsTheJobAgain(t *testing.T) {
+	for name, lose := range map[string]func(*link, func(string) bool){
+		"reply":   func(l *link, f func(string) bool) { l.lose = f },
+		"request": func(l *link, f func(string) bool) { l.refuse = f },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				w.placeRecovered(1, "recovered")
+				runs := 0
+				n := w.start(each(func(_ context.Context, c *core.Claim) error {
+					runs++
+					if !w.find(c.ID).Claim.Begun {
+						w.Error("the handler runs, and its job has not begun")
+					}
+					return nil
+				}), func(s *setup) {
+					turns := 0
+					lose(s.link, func(method string) bool {
+						if method == "Turn" {
+							turns++
+						}
+						return method == "Turn" && (turns == 2 || turns == 3)
+					})
+				})
+				w.sleep(2 * poll)
+				if runs != 1 {
+					w.Errorf("the handler ran %d times", runs)
+				}
+				n.stop()
+				w.wantCounts(0, 0, 1, 0)
+			})
+		})
+	}
+}
+
+func TestWhatHasNotBegunDoesNotStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "recovered")
+		w.start(each(func(context.Context, *core.Claim) error {
+			w.Error("the handler runs although its job was settled by somebody else")
+			return nil
+		}), func(s *setup) {
+			s.link.lose = func(method string) bool { // settles the job when the node knows of it
+				c := w.find("recovered").Claim
+				if method != "Turn" || c == nil {
+					return false
+				}
+				done := []core.Settlement{{ID: c.ID, Mark: c.Mark, Processed: true}}
+				if err := w.store.Settle(context.Background(), c.Shard, done); err != nil {
+					w.Error(err)
+				}
+				return false
+			}
+		})
+		w.sleep(2 * poll)
+		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
+func TestALateLookClaimsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		a := w.audit()
+		n := w.start(a.watch(idle))
+		w.sleep(poll)
+		packet := n.link.delayNext("Turn")
+		w.push("first", "x") // makes the lane look; the look hangs
+		deliver := <-packet
+		if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(0), IDs: []string{"first"}}); err != nil {
+			w.Fatal(err)
+		}
+		w.sleep(ttl / 2) // the look is repeated, and finds nothing
+		w.pushLater("second", time.Millisecond)
+		w.sleep(2 * time.Millisecond)
+		_ = deliver()
+		w.sleep(3 * poll)
+		w.push("third", "x")
+		w.sleep(3 * poll)
+		a.wantRuns("second", 1)
+		a.wantRuns("third", 1)
+		n.stop()
+		w.wantCounts(0, 0, 2, 0)
+	})
+}
+
+func (w *world) pushLater(id string, d time.Duration) {
+	w.Helper()
+	w.pushEntries(core.Entry{ID: id, Payload: core.Payload{Data: []byte("x"), Score: 1}, When: core.In(d)})
+}
+
+func TestAReleaseLetsAWaitingNodeTakeOverAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		first := w.start(a.watch(idle), shards(3))
+		w.sleep(poll)
+		w.start(a.watch(idle), shards(3))
+		w.sleep(10 * poll)
+		first.stop()
+		stopped := w.elapsed()
+		w.pushEach(1)
+		w.sleep(100 * time.Millisecond)
+		for _, r := range a.of("job-0") {
+			w.within("the successor's first job", r.at-stopped, 0, 100*time.Millisecond)
+		}
+		a.wantRuns("job-0", 1)
+	})
+}
