@@ -9,8 +9,24 @@ import (
 )
 
 // TestMain silences the client's log, which is full of the connections that
-// these tests cut.
+// these tests cut. A process that a test starts to be killed is this program again,
+// and does what workerVariable says instead of running tests.
 func TestMain(m *testing.M) {
 	logging.Disable()
+	if work := workers[os.Getenv(workerVariable)]; work != nil {
+		os.Exit(work())
+	}
 	os.Exit(m.Run())
+}
+
+// workerVariable names what a process does that a test has started, and storeVariable
+// the URL of its store.
+const (
+	workerVariable = "SKEIN_TEST_WORKER"
+	storeVariable  = "SKEIN_TEST_WORKER_STORE"
+)
+
+// workers are what such processes do; each returns the exit code.
+var workers = map[string]func() int{
+	"poison": poisonWorker,
 }
