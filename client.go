@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -32,7 +33,7 @@ type Client struct {
 	invalid error
 	// What follows is shared with the clients that Via makes.
 	scores *scores
-	// generations are those of the queues declared so far, by name.
+	// generations are those of the queues declared so far, by declaration.
 	generations *sync.Map
 }
 
@@ -83,6 +84,11 @@ type target struct {
 	rule     PushRule
 }
 
+// declaration is what the store must agree to.
+func (t target) declaration() ports.DeclareRequest {
+	return ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs}
+}
+
 // check finds what keeps a client from pushing.
 func (c *Client) check() error {
 	if c == nil || c.scores == nil {
@@ -110,7 +116,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	if absent(c.store) {
 		return fmt.Errorf("%w: the client has no store; give NewClient one", ErrInvalidOptions)
 	}
-	generation, known := c.generations.Load(t.name)
+	generation, known := c.generations.Load(t.declaration())
 	if !known {
 		if generation, err = c.declare(ctx, t); err != nil {
 			return err
@@ -166,10 +172,10 @@ func renumber(err error, part []int) error {
 }
 
 func (c *Client) declare(ctx context.Context, t target) (any, error) {
-	r, err := c.store.Declare(ctx, ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs})
+	r, err := c.store.Declare(ctx, t.declaration())
 	if err != nil {
-		return nil, fmt.Errorf("declare queue %q: %w", t.name, err)
+		return nil, engine.DeclareError(t.name, err)
 	}
-	c.generations.Store(t.name, r.Generation)
+	c.generations.Store(t.declaration(), r.Generation)
 	return r.Generation, nil
 }

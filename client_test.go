@@ -256,3 +256,16 @@ func TestViaPushesThroughTheOtherProducer(t *testing.T) {
 	}
 	equal(t, "middleware calls", calls, 1)
 }
+
+func TestAClientNoticesAnotherIndexOfAQueueItKnows(t *testing.T) {
+	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{})
+	push := func(o skein.QueueOptions[string]) error {
+		return skein.NewQueue("orders", o).Push(t.Context(), client, "order-1", "placed")
+	}
+	if err := push(skein.QueueOptions[string]{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := push(skein.QueueOptions[string]{IndexIDs: true}); !errors.Is(err, skein.ErrQueueMismatch) {
+		t.Errorf("a push with IndexIDs: %v, want ErrQueueMismatch", err)
+	}
+}
