@@ -45,7 +45,8 @@ const (
 	// RetryUndecodable makes it a failure of its job, which is retried with backoff
 	// until MaxRetries are used up, and then buried. What is before the payload
 	// runs and is done; what is behind it waits, so the order stays. So a deploy
-	// whose codec is wrong can be rolled back, and nothing is lost or late.
+	// whose codec is wrong can be rolled back and loses nothing, if it had this rule
+	// already. What was refused runs when its backoff ends, or at Inspector.RunAllNow.
 	RetryUndecodable
 )
 

@@ -57,8 +57,9 @@
 // # Stores
 //
 // The store is chosen in one line: memory.New(memory.Options{}) keeps jobs in the
-// process, for tests and for work that can be pushed again. Package ports is the
-// contract for others, and package conformance the suite that holds them to it.
+// process, for tests and for work that can be pushed again; packages adapters/redis
+// and adapters/postgres keep them on servers. Package ports is the contract for
+// others, and package conformance the suite that holds them to it.
 //
 // # Looking and acting
 //

@@ -10,6 +10,11 @@ import (
 // returns nil is done. So after a failure those before it are not run again, and the
 // payload that goes to the morgue after MaxRetries is the one that failed.
 //
+// Retries are counted for the job, not for each payload, and begin anew when the
+// job has ended or a payload of it went to the morgue for its failures. So if a
+// payload succeeds on the last retry, the next one to fail in that job goes to the
+// morgue at its first failure.
+//
 // Any error ends the job's execution, and is the outcome of what is left of the job,
 // the payload that f was called with being the first: an error or a panic is a
 // failure that is retried with backoff, RetryIn one with its own delay, Snooze puts

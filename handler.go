@@ -204,6 +204,6 @@ func (q *Queue[T]) decode(data []byte) (payload T, err error) {
 
 // Fence is the fencing token of the lease that a handler runs under: a number
 // that rises each time a shard changes hands. A resource that remembers the
-// highest token it has seen can refuse a write that carries a lower one. It is
-// not ok for a context that is no handler's.
+// highest token it has seen can refuse a write that carries a lower one. ok is false
+// if ctx is not a handler's context.
 func Fence(ctx context.Context) (token int64, ok bool) { return engine.Fence(ctx) }

@@ -57,7 +57,9 @@ type QueueOptions[T any] struct {
 	// of their own. Default: the client's time, so the order of pushing.
 	Score func(payload T) float64
 	// Timeout ends the context of a handler that takes longer, for one id, or for
-	// the whole call of a BatchHandler. Default: none.
+	// the whole call of a BatchHandler, or for one payload with Each. The context's
+	// cause is ErrTimeout; its Err is context.DeadlineExceeded. A handler that goes
+	// on after it is not stopped, and what it returns counts, also nil. Default: none.
 	Timeout time.Duration
 	// Codec encodes payloads. Default JSON.
 	Codec Codec[T]

@@ -158,14 +158,15 @@ func (s *Server) bind() {
 // finished, puts back what has not started and releases its shards. It returns
 // once every handler has returned.
 //
-// It returns at once, with all mistakes in one error, for options that can't be:
+// It returns at once, with all mistakes in one error, for invalid options:
 // ErrInvalidOptions, ErrInvalidQueue, core.ErrSplit. It returns
 // ErrShardCountMismatch or ErrQueueMismatch where the store has a queue
 // otherwise, and ErrUnusable where waiting cures nothing, such as a wrong password,
 // if the store says so when the server starts. A store that can't be reached, or
-// that becomes unusable later, does not end it: it waits, says so in the log at
-// once, each 30 s and when it is over, and goes on. After a drain it returns nil. A
-// server runs once.
+// that becomes unusable later, does not end it: it waits, says so in the log, again
+// each 30 s and when it is over, and goes on. The first line comes when the store has
+// given up repeating the call, which takes Redis and Postgres some seconds. After a
+// drain it returns nil. A server runs once.
 //
 // Run traps no signal; use signal.NotifyContext or the like.
 func (s *Server) Run(ctx context.Context) (err error) {

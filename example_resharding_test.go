@@ -1,0 +1,75 @@
+package skein_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+)
+
+// move pushes what is queued in one queue to another, with scores, Meta and times.
+// Pushing again what was pushed already merges, so it may be stopped and repeated.
+func move(ctx context.Context, client *skein.Client, inspector *skein.Inspector, from, to *skein.Queue[[]byte]) error {
+	jobs := inspector.Jobs(ctx, from.Name(), skein.ListOptions{Payloads: 1_000_000})
+	for job, err := range jobs {
+		if err != nil {
+			return err
+		}
+		entries := make([]skein.Entry[[]byte], len(job.Payloads))
+		for n, p := range job.Payloads {
+			entries[n] = skein.Entry[[]byte]{ID: job.ID, Payload: p.Data, Options: []skein.PushOption{
+				skein.Score(p.Score), skein.Meta(p.Meta), skein.At(job.PerformAt),
+			}}
+		}
+		if err := to.PushMany(ctx, client, entries); err != nil {
+			return err
+		}
+		if _, err := inspector.Delete(ctx, from.Name(), []string{job.ID}, skein.BulkOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A queue that needs more shards is moved to one with another name, while the new
+// one is paused. Both are described as queues of bytes, whatever is in them.
+func Example_anotherShardCount() {
+	ctx := context.Background()
+	store := memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	inspector := skein.NewInspector(store, skein.InspectorOptions{})
+	few := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: skein.Raw{}, Shards: 5})
+	many := skein.NewQueue("orders-64", skein.QueueOptions[[]byte]{Codec: skein.Raw{}, Shards: 64})
+	must := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	must(few.Push(ctx, client, "order-1", []byte("paid"), skein.Score(2)))
+	must(few.Push(ctx, client, "order-1", []byte("placed"), skein.Score(1)))
+
+	// A push declares the new queue, and a pause keeps it still.
+	must(many.Push(ctx, client, "order-1", []byte("shipped"), skein.Score(3)))
+	must(inspector.Pause(ctx, "orders-64"))
+	// The servers of the old queue have stopped.
+	must(move(ctx, client, inspector, few, many))
+	must(inspector.Forget(ctx, "orders"))
+	must(inspector.Resume(ctx, "orders-64"))
+
+	for job, err := range inspector.Jobs(ctx, "orders-64", skein.ListOptions{Payloads: 10}) {
+		must(err)
+		for _, p := range job.Payloads {
+			fmt.Printf("%s %v %s\n", job.ID, p.Score, p.Data)
+		}
+	}
+	queues, err := inspector.Queues(ctx)
+	must(err)
+	fmt.Println(len(queues), "queue")
+	// Output:
+	// order-1 1 placed
+	// order-1 2 paid
+	// order-1 3 shipped
+	// 1 queue
+}
