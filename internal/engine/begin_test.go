@@ -19,19 +19,25 @@ import (
 // placeRecovered queues jobs that were recovered so often.
 func (w *world) placeRecovered(recoveries int, ids ...string) {
 	w.Helper()
+	w.placeRecoveredIn(0, recoveries, ids...)
+}
+
+// placeRecoveredIn queues them for later.
+func (w *world) placeRecoveredIn(delay time.Duration, recoveries int, ids ...string) {
+	w.Helper()
 	for _, id := range ids {
 		w.push(id, "x")
 	}
 	for index := range w.queueRecord().Shards {
 		lease := w.hold(shardOfQueue(index))
-		claims := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: core.MaxTurnJobs}).Claims
-		back := ports.TurnRequest{Lease: lease, Number: 2, TTL: ttl}
-		for _, c := range claims {
+		reply := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: core.MaxTurnJobs})
+		back := ports.TurnRequest{Lease: lease, Number: reply.Last + 1, TTL: ttl}
+		for _, c := range reply.Claims {
 			s := core.Settlement{ID: c.ID, Mark: c.Mark, Rest: core.Requeue, PutBack: core.PutBack{
 				SameTime: true, RetryCount: c.RetryCount, Recoveries: c.Recoveries,
 			}}
 			if slices.Contains(ids, c.ID) {
-				s.PutBack.Recoveries = recoveries
+				s.PutBack.Recoveries, s.PutBack.SameTime, s.PutBack.Delay = recoveries, delay == 0, delay
 			}
 			back.Settle = append(back.Settle, s)
 		}
@@ -227,6 +233,7 @@ func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
+		w.push("a", "x") // is in front of the others, and not recovered
 		w.placeRecovered(1, "b", "d")
 		w.push("e", "x")
 		var batched [][]string
@@ -244,7 +251,7 @@ func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {
 				w.Errorf("a batch of %v, with a job on its last chance", ids)
 			}
 		}
-		w.wantCounts(0, 0, 3, 0)
+		w.wantCounts(0, 0, 4, 0)
 	})
 }
 

@@ -44,6 +44,8 @@ type link struct {
 	lose   func(method string) bool
 	// hold tells which settlements the store can't reach now.
 	hold func(id string) bool
+	// beforeTurn is called before a turn reaches the store. It may take its time.
+	beforeTurn func(r ports.TurnRequest)
 	// broken are errors of the turns of some shards, and stuck are the shards whose
 	// turns get no answer. The same is true of looks at several heads with such a
 	// shard among them.
@@ -72,6 +74,7 @@ func newLink(store ports.ShardStore) *link {
 		refuse:     func(string) bool { return false },
 		lose:       func(string) bool { return false },
 		hold:       func(string) bool { return false },
+		beforeTurn: func(ports.TurnRequest) {},
 		broken:     make(map[core.Shard]error),
 		stuck:      make(map[core.Shard]bool),
 		linger:     make(map[string]time.Duration),

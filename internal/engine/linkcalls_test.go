@@ -55,6 +55,7 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 
 // turn leaves out the settlements that are to be held.
 func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
+	l.beforeTurn(r)
 	if err := l.reach(ctx, []core.Shard{r.Lease.Shard}); err != nil {
 		return ports.TurnReply{}, err
 	}

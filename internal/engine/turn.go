@@ -239,7 +239,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	s.recover(r.Orphans, r.Cancels)
 	s.cancelJobs(r.Cancels)
 	s.blind, s.paused = false, r.Paused
-	if request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
+	if request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.barred.Load() || s.node.stopping() {
 		s.asked = false // else this turn was made before the lane asked
 	}
 	s.store = r.Head
