@@ -198,36 +198,46 @@ func TestOneJobOnItsLastChanceRunsAtATime(t *testing.T) {
 }
 
 func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(2)
-		long, deleted := idIn(0, 2), idIn(1, 2)
-		w.placeRecovered(3, long, deleted)
-		var ran sync.Map
-		w.start(each(func(_ context.Context, c *core.Claim) error {
-			ran.Store(string(c.Payloads[0].Data), w.elapsed())
-			if c.Recoveries == 3 {
-				time.Sleep(100 * poll)
-			}
-			return nil
-		}), shards(2), lanes(2))
-		w.sleep(5 * poll)
-		running := w.find(long).Claim
-		if running == nil || !running.Begun {
-			long, deleted = deleted, long
-		}
-		index := core.ShardOf(deleted, 2)
-		if w.find(deleted).Queued == nil {
-			w.Fatalf("%q was not put back", deleted)
-		}
-		if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
-			w.Fatal(err)
-		}
-		w.push(deleted, "other")
-		w.sleep(3 * poll)
-		if _, ok := ran.Load("other"); !ok {
-			w.Errorf("the shard still waits at %v", w.elapsed())
-		}
-	})
+	for name, how := range map[string]struct {
+		option func(*setup)
+		within time.Duration
+	}{
+		"with wake-ups": {func(*setup) {}, poll / 10},
+		"by polling":    {deaf, 3 * poll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(2)
+				long, deleted := idIn(0, 2), idIn(1, 2)
+				w.placeRecovered(3, long, deleted)
+				var ran sync.Map
+				w.start(each(func(_ context.Context, c *core.Claim) error {
+					ran.Store(string(c.Payloads[0].Data), w.elapsed())
+					if c.Recoveries == 3 {
+						time.Sleep(100 * poll)
+					}
+					return nil
+				}), shards(2), lanes(2), how.option)
+				w.sleep(5 * poll)
+				running := w.find(long).Claim
+				if running == nil || !running.Begun {
+					long, deleted = deleted, long
+				}
+				index := core.ShardOf(deleted, 2)
+				if w.find(deleted).Queued == nil {
+					w.Fatalf("%q was not put back", deleted)
+				}
+				if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
+					w.Fatal(err)
+				}
+				w.push(deleted, "other")
+				w.sleep(how.within)
+				if _, ok := ran.Load("other"); !ok {
+					w.Errorf("the shard still waits at %v", w.elapsed())
+				}
+			})
+		})
+	}
 }
 
 func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {

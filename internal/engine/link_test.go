@@ -46,6 +46,8 @@ type link struct {
 	hold func(id string) bool
 	// beforeTurn is called before a turn reaches the store. It may take its time.
 	beforeTurn func(r ports.TurnRequest)
+	// loseTurn tells whether the reply of a turn is lost.
+	loseTurn func(r ports.TurnRequest) bool
 	// broken are errors of the turns of some shards, and stuck are the shards whose
 	// turns get no answer. The same is true of looks at several heads with such a
 	// shard among them.
@@ -75,6 +77,7 @@ func newLink(store ports.ShardStore) *link {
 		lose:       func(string) bool { return false },
 		hold:       func(string) bool { return false },
 		beforeTurn: func(ports.TurnRequest) {},
+		loseTurn:   func(ports.TurnRequest) bool { return false },
 		broken:     make(map[core.Shard]error),
 		stuck:      make(map[core.Shard]bool),
 		linger:     make(map[string]time.Duration),

@@ -76,6 +76,9 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	for k, at := range reply.Skipped {
 		reply.Skipped[k] = positions[at]
 	}
+	if l.loseTurn(r) {
+		return ports.TurnReply{}, errLost
+	}
 	return reply, err
 }
 
