@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -102,11 +103,28 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 
 // Declare implements ports.Producer. It writes the record of the queue, which
 // decides, and then that of each shard, so that a Declare which broke off is
-// completed by the next.
+// completed by the next. A Forget in between leaves shards without a queue, so it looks
+// whether the record is still there, and begins again if it is not.
 func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
+	for {
+		reply, err := s.declare(ctx, r)
+		if err != nil {
+			return ports.DeclareReply{}, err
+		}
+		q, err := s.queue(ctx, r.Queue)
+		if err == nil {
+			err = q.check(r.Shards, reply.Generation)
+		}
+		if !errors.Is(err, ports.ErrUnknownQueue) {
+			return reply, err
+		}
+	}
+}
+
+func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, flag(r.IndexIDs)}})
 	if err != nil {
 		return ports.DeclareReply{}, err
