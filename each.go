@@ -76,7 +76,7 @@ func (q *Queue[T]) onePayload(
 	}
 	if q.options.Timeout != 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, q.options.Timeout, ErrTimeout)
+		ctx, cancel = c.batch.WithTimeout(ctx, q.options.Timeout, ErrTimeout)
 		defer cancel()
 	}
 	return true, f(ctx, claim.ID, payload)

@@ -39,6 +39,10 @@ func TestAHandlerThatIgnoresItsTimeoutIsLoggedEachMinute(t *testing.T) {
 			time.Sleep(3 * time.Minute)
 			return nil
 		}),
+		"Each": q.Each(func(context.Context, string, string) error {
+			time.Sleep(3 * time.Minute)
+			return nil
+		}),
 		"BatchHandler": q.BatchHandler(func(context.Context, *skein.Batch[string]) error {
 			time.Sleep(3 * time.Minute)
 			return nil
