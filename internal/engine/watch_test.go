@@ -51,7 +51,7 @@ func TestAStandbySaysAgainWhoHoldsAllShardsWhenThatChanges(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.start(each(idle))
 		w.sleep(poll)
-		standby := w.start(each(idle))
+		standby := w.start(each(idle), deaf) // it does not hear of the release at once
 		w.sleep(ttl)
 		first.stop()
 		if reply := w.acquire("a-ghost-without-announcement", time.Hour); reply.Token == 0 {
