@@ -9,7 +9,7 @@ import (
 
 // ErrorCodec changes how error texts are stored, such as compressed. Both
 // functions must be safe for concurrent use; nil leaves a text as it is, and so
-// does a panic, which is noted in the text and logged if it was Encode's.
+// does a panic or a runtime.Goexit, which is noted in the text and logged if it was Encode's.
 type ErrorCodec struct {
 	// Encode makes UTF-8 text of at most 4 KiB of a longer one. What it makes
 	// longer than that is made again of half the error's text.
@@ -28,7 +28,7 @@ func (c ErrorCodec) encode(text string) (stored string, err error) {
 	if c.Encode == nil {
 		return core.ErrorText(text), nil
 	}
-	err = engine.Guard(func() error {
+	err = engine.GuardApart(func() error {
 		stored = c.shortened(text)
 		return nil
 	})
@@ -53,7 +53,7 @@ func (c ErrorCodec) decode(stored string) string {
 		return stored
 	}
 	text := stored
-	if engine.Guard(func() error { text = c.Decode(stored); return nil }) != nil {
+	if engine.GuardApart(func() error { text = c.Decode(stored); return nil }) != nil {
 		return stored
 	}
 	return text

@@ -146,7 +146,7 @@ func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 }
 
 func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
-	failed := Guard(func() error {
+	failed := GuardApart(func() error {
 		errors.As(err, &p)
 		if b.interrupted(err) {
 			o = core.Outcome{Kind: core.Untouched}

@@ -61,19 +61,11 @@ func (h *hooks) tell(buried []Buried) {
 	}
 }
 
-// work calls the hook until nothing waits. A hook that ends its goroutine does not end
-// the others' turn.
+// work calls the hook until nothing waits.
 func (h *hooks) work() {
-	done := false
-	defer func() {
-		if !done {
-			h.running.Go(h.work)
-		}
-	}()
 	for b, ok := h.next(); ok; b, ok = h.next() {
 		h.call(&b)
 	}
-	done = true
 }
 
 func (h *hooks) next() (Buried, bool) {
@@ -94,7 +86,7 @@ func (h *hooks) call(b *Buried) {
 		h.miss(b, "the server's shutdown timeout is over")
 		return
 	}
-	if err := Guard(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
+	if err := GuardApart(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
 		h.node.log.Error("skein: OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
 			keyReason, b.Reason.String(), keyError, err)
 	}

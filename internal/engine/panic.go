@@ -29,6 +29,22 @@ func (e *PanicError) Unwrap() error {
 // errGoexit is the failure of a handler that ended its goroutine.
 var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
 
+// errGoexitOf is a function of the user's, other than a handler, that ended its goroutine.
+var errGoexitOf = errors.New("the function called runtime.Goexit, as t.FailNow does")
+
+// GuardApart is Guard for a function that must not end the caller's goroutine either,
+// since what comes next has to happen: it calls f in a goroutine of its own.
+func GuardApart(f func() error) error {
+	err := errGoexitOf
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		err = Guard(f)
+	}()
+	<-over
+	return err
+}
+
 // Guard calls f and turns a panic into a *PanicError.
 func Guard(f func() error) (err error) {
 	defer func() {

@@ -47,7 +47,7 @@ func (b *Batch) wait(i int) time.Duration {
 // backoff asks the queue's Backoff; one that panics means the default.
 func (s *shard) backoff(c *core.Claim) (d time.Duration) {
 	retry, jitter := c.RetryCount+1, s.node.jitter()
-	failed := Guard(func() error {
+	failed := GuardApart(func() error {
 		d = s.queue.Policy.Wait(retry, jitter)
 		return nil
 	})
@@ -62,7 +62,7 @@ func (s *shard) backoff(c *core.Claim) (d time.Duration) {
 // jitter draws a whole number within 0 … core.BackoffJitter-1, whatever the
 // configured function does.
 func (e *Engine) jitter() (draw int) {
-	failed := Guard(func() error {
+	failed := GuardApart(func() error {
 		draw = e.cfg.Jitter()
 		return nil
 	})
