@@ -48,7 +48,8 @@ type Batch struct {
 	refusals    map[int]refusal
 	undecodable map[payloadOf]bool
 
-	runs []jobRun // of jobs that run one after another
+	runs     []jobRun     // of jobs that run one after another
+	contexts []runContext // theirs, if there are several
 	// byPayload says that a handler runs that settles payload by payload.
 	byPayload bool
 
@@ -64,7 +65,7 @@ const wholeBatch = -1
 
 func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
 	b := &Batch{Claims: claims, shard: s, token: s.lease.token, started: now, current: wholeBatch}
-	b.firstCtx.parent, b.firstCtx.batch = s.node.handlerCtx, b
+	b.firstCtx.parent, b.firstCtx.batch, b.firstCtx.job = s.node.handlerCtx, b, wholeBatch
 	b.ctx = &b.firstCtx
 	b.outcomes = b.firstOutcome[:]
 	if len(claims) > 1 {
@@ -93,7 +94,9 @@ func (b *Batch) Settle(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.set(i, o, p)
+	if !b.over(i) {
+		b.set(i, o, p)
+	}
 }
 
 // MarkDone marks one payload of job i as done by itself.
@@ -109,7 +112,7 @@ func (b *Batch) MarkBuried(i, position int, reason error) {
 func (b *Batch) mark(i int, m core.PayloadOutcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.over(i) {
 		return
 	}
 	marks := b.outcomes[i].Payloads
@@ -121,11 +124,12 @@ func (b *Batch) mark(i int, m core.PayloadOutcome) {
 	b.outcomes[i].Payloads = slices.Insert(marks, at, m)
 }
 
+// over reports whether the handler has spoken for job i: what a goroutine says that it
+// has left behind does not count.
+func (b *Batch) over(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
+
 // set gives job i an outcome, and the panic that it comes from, if one.
 func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
-	if b.closed { // a goroutine that the handler left behind
-		return
-	}
 	o.Payloads = b.outcomes[i].Payloads
 	b.outcomes[i] = o
 	if p != nil && b.panics == nil {
@@ -195,19 +199,25 @@ func (b *Batch) interrupt(cause error) {
 	defer b.mu.Unlock()
 	b.stopped = true
 	b.ctx.end(cause)
+	b.firstCtx.end(cause)
 }
 
 // close ends the batch after its handler returned: jobs without an outcome get
-// that of the handler's error, and what an operator has cancelled ends as the
+// that of the handler's error, but those whose turn has not come, where jobs run one
+// after another, go back untouched; and what an operator has cancelled ends as the
 // operator chose. From then on the outcomes don't change.
 func (b *Batch) close(err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ctx.end(context.Canceled)
 	b.endRun(b.now())
+	b.firstCtx.end(context.Canceled)
 	for i := range b.outcomes {
-		if b.outcomes[i].Kind == core.Undecided {
+		switch {
+		case b.outcomes[i].Kind != core.Undecided:
+		case b.waited(i):
+			b.outcomes[i].Kind = core.Untouched
+		default:
 			b.set(i, o, p)
 		}
 		if b.refusals != nil {

@@ -12,11 +12,13 @@ import (
 type jobRun struct {
 	began time.Time
 	took  time.Duration
+	// returned says that the job has its outcome.
+	returned bool
 }
 
 // Begin gives the context of job i, for handlers that run one job after another:
-// from now on cancelling job i, and no other, ends it. The handler passes the
-// context that it was called with. It is not ok if job i must not start, since it
+// cancelling job i, and no other, ends it, and so does the next job's Begin. The
+// handler passes the context that it was called with. It is not ok if job i must not start, since it
 // was cancelled, or the batch is, or the node stops; it goes back untouched.
 func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool) {
 	now := b.now()
@@ -32,13 +34,14 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 		return nil, false
 	}
 	b.beginRun(i, now)
-	ended := b.ctx.ended() != nil
-	if !ended && b.ctx == &b.firstCtx {
+	if len(b.Claims) == 1 {
 		return ctx, true
 	}
-	if ended { // with an earlier job of the batch, which was cancelled
-		b.ctx = &runContext{parent: context.WithoutCancel(ctx), batch: b}
+	if b.contexts == nil {
+		b.contexts = make([]runContext, len(b.Claims))
 	}
+	b.ctx = &b.contexts[i]
+	b.ctx.parent, b.ctx.batch, b.ctx.job = context.WithoutCancel(ctx), b, i
 	return b.ctx, true
 }
 
@@ -55,8 +58,14 @@ func (b *Batch) Return(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.over(i) {
+		return
+	}
 	if err != nil || b.outcomes[i].Kind == core.Undecided {
 		b.set(i, o, p)
+	}
+	if b.runs != nil {
+		b.runs[i].returned = true
 	}
 }
 
@@ -89,7 +98,7 @@ func (b *Batch) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.endRun(b.now())
-	b.current = wholeBatch
+	b.current, b.ctx = wholeBatch, &b.firstCtx
 }
 
 // now is when a job begins or ends. A job that is alone begins and ends with its
@@ -119,16 +128,22 @@ func (b *Batch) endRun(now time.Time) {
 	if r := &b.runs[b.current]; !r.began.IsZero() && r.took == 0 {
 		r.took = now.Sub(r.began)
 	}
+	if len(b.Claims) > 1 { // else it ends with the batch
+		b.ctx.end(context.Canceled)
+	}
 }
+
+// waited reports whether jobs run one after another and job i has not begun.
+func (b *Batch) waited(i int) bool { return b.runs != nil && b.runs[i].began.IsZero() }
 
 // run is the execution of job i in a closed batch that took so long; not ok if it
 // has not begun.
 func (b *Batch) run(i int, took time.Duration) (r jobRun, ok bool) {
 	switch {
 	case b.runs == nil:
-		return jobRun{b.started, took}, true
+		return jobRun{began: b.started, took: took}, true
 	case len(b.runs) == 1:
-		return jobRun{b.started, took}, !b.runs[0].began.IsZero()
+		return jobRun{began: b.started, took: took}, !b.runs[0].began.IsZero()
 	}
 	return b.runs[i], !b.runs[i].began.IsZero()
 }

@@ -24,7 +24,7 @@ func (b *Batch) BuryUndecodable(i, position int, reason error) {
 	if b.undecodable == nil {
 		b.undecodable = make(map[payloadOf]bool)
 	}
-	if !b.closed {
+	if !b.over(i) {
 		b.undecodable[payloadOf{i, position}] = true
 	}
 	b.mu.Unlock()
@@ -38,7 +38,7 @@ func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
 	r := refusal{position: position, text: b.shard.queue.Text(reason), failed: alone}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.over(i) {
 		return
 	}
 	if b.refusals == nil {

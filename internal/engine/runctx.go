@@ -13,6 +13,7 @@ import (
 type runContext struct {
 	parent context.Context
 	batch  *Batch
+	job    int // the only one that it is for, or wholeBatch
 
 	mu     sync.Mutex
 	inner  context.Context
@@ -79,7 +80,7 @@ func (c *runContext) Err() error {
 // Value implements context.Context.
 func (c *runContext) Value(key any) any {
 	if key == (batchKey{}) {
-		return c.batch
+		return c
 	}
 	if c.ended() != nil {
 		return c.real().Value(key)
@@ -95,9 +96,9 @@ func (c *runContext) Value(key any) any {
 
 // Fence is the fencing token of the lease that a handler's context runs under.
 func Fence(ctx context.Context) (token int64, ok bool) {
-	b, ok := ctx.Value(batchKey{}).(*Batch)
+	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {
 		return 0, false
 	}
-	return b.token, true
+	return c.batch.token, true
 }

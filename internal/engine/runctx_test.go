@@ -167,12 +167,12 @@ func TestAContextThatIsNoHandlersHasNoFence(t *testing.T) {
 	}
 }
 
-func TestAfterACancelTheNextJobOfABatchHasAContextOfItsOwn(t *testing.T) {
+func TestEachJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 	b := testBatch(3)
 	handed := context.WithValue(context.Context(b.ctx), valueKey{}, "the observer's")
 	first, ok := b.Begin(handed, 0)
-	if !ok || first != handed {
-		t.Fatalf("Begin = %v, %v; want what was handed", first, ok)
+	if !ok || ended(first) || first.Value(valueKey{}) != "the observer's" {
+		t.Fatalf("the first job's context: Done %v, Value %v", ended(first), first.Value(valueKey{}))
 	}
 	b.cancel(0, true)
 	b.cancel(1, false)

@@ -25,14 +25,15 @@ var (
 // that commits. So the next turn settles these jobs as if it had not; if it has,
 // they are claimed no more, and the store skips that.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
-	b, ok := ctx.Value(batchKey{}).(*Batch)
+	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {
 		return errNoHandler
 	}
+	b := c.batch
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
-	settle, again, err := b.transact()
+	settle, again, err := b.transact(c.job)
 	if err != nil {
 		return err
 	}
@@ -56,8 +57,8 @@ type transacted struct {
 // transact notes how jobs end if the transaction commits, those without an
 // outcome being done, and gives their settlements. again says that the handler has
 // settled one of them before.
-func (b *Batch) transact() (settle []core.Settlement, again bool, err error) {
-	first, outcomes, err := b.transacting()
+func (b *Batch) transact(job int) (settle []core.Settlement, again bool, err error) {
+	first, outcomes, err := b.transacting(job)
 	if err != nil {
 		return nil, false, err
 	}
@@ -81,12 +82,13 @@ func (b *Batch) transact() (settle []core.Settlement, again bool, err error) {
 	return settle, again, nil
 }
 
-// transacting gives the outcomes of the job that has begun, or of the whole batch.
-func (b *Batch) transacting() (first int, outcomes []core.Outcome, err error) {
+// transacting gives the outcomes of the job that has begun, or of the whole batch. It
+// refuses a context of a job that is not the one that runs.
+func (b *Batch) transacting(job int) (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.closed:
+	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.over(b.current):
 		return 0, nil, errTooLate
 	case b.byPayload:
 		return 0, nil, errByPayload
