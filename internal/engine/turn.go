@@ -16,6 +16,8 @@ type turns struct {
 	// request is the turn in flight or, if unknown is set, the one to repeat.
 	request ports.TurnRequest
 	unknown bool
+	// answers says that it was made after the lane had asked.
+	answers bool
 	// begun is when the turn in flight, or the one to repeat, was first sent.
 	begun time.Time
 	// inFlight and since say that a call is under way.
@@ -175,7 +177,7 @@ func (s *shard) request(now time.Time, stopping bool) bool {
 	if len(s.finished) == 0 && !s.asked && !t.due && !sendStats && !s.toBegin() {
 		return false
 	}
-	t.due, t.begun = false, now
+	t.due, t.begun, t.answers = false, now, s.asked
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
 		Lease:  ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
@@ -239,7 +241,7 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	s.recover(r.Orphans, r.Cancels)
 	s.cancelJobs(r.Cancels)
 	s.blind, s.paused = false, r.Paused
-	if request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.barred.Load() || s.node.stopping() {
+	if t.answers || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
 		s.asked = false // else this turn was made before the lane asked
 	}
 	s.store = r.Head
