@@ -157,6 +157,7 @@ func (s *shard) take(now time.Time) *Batch {
 	}
 	claims := s.nextBatch(now)
 	if len(claims) == 0 {
+		s.publish() // what has left the buffer may have to begin, which shows no job while turns fail
 		return nil
 	}
 	s.running = newBatch(s, claims, now)
