@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -18,6 +19,9 @@ func mixedCases() []namedCase {
 		{"a repeat tells the head as it is", ruleHead, mixedRepeatHead},
 		{"a repeat tells the head beside a job that runs alone", ruleHead, mixedRepeatAlone},
 		{"a node that ran out has started anew", "Node: StartedAt is when the node announced itself after it was not known", mixedStarted},
+		{"a job that begins twice has begun", ruleBegin, mixedBegins},
+		{"forget looks at all shards before it removes the first", "Forget: it looks at all shards before it removes the first", mixedForget},
+		{"forget tells what a clock that steps back leaves of a lease", ruleStepBack, mixedForgetStepBack},
 		{"expedite takes the last id of one time first", "Expedite: the last by (PerformAt, id) first", mixedExpedite},
 		{"an id cancelled twice in a call is cancelled once", "Cancel marks claimed jobs", mixedCancel},
 	}
@@ -124,4 +128,39 @@ func mixedStarted(e *env) {
 	e.same("while it is known", announce().StartedAt, start)
 	e.clock.Advance(2 * ttl)
 	e.same("after it ran out", announce().StartedAt, e.now())
+}
+
+func mixedBegins(e *env) {
+	e.placeAfter(1, "r", 10)
+	h := e.acquire("n1")
+	c := h.one()
+	for range 2 {
+		e.told("what has not begun", h.begin(c, c).NotBegun, nil)
+		e.same("whether it has begun", e.claimed("r").Begun, true)
+	}
+	h.settle(done(c))
+	e.same("processed", e.counts().Processed, int64(1))
+}
+
+func mixedForget(e *env) {
+	e.declare("wide", 3)
+	shards := core.Shards("wide", 3)
+	e.pushTo("wide", entry(idsOf(shards[2], 3, 1)[0], "p", 1))
+	before := e.snapshot("wide")
+	e.refused("Forget", e.store.Forget(e.ctx, "wide"), ports.ErrNotEmpty)
+	e.same("the queue", e.snapshot("wide"), before)
+	for _, s := range shards {
+		e.pushTo("wide", entry(idsOf(s, 3, 1)[0], "p", 1))
+	}
+}
+
+func mixedForgetStepBack(e *env) {
+	e.acquire("n1")
+	e.clock.Advance(-time.Hour)
+	held, ok := errors.AsType[*ports.HeldError](e.store.Forget(e.ctx, orders))
+	if !ok {
+		e.errorf("Forget of a leased queue gave no *HeldError")
+		return
+	}
+	e.same("how long the lease lasts", held.Remaining, ttl)
 }

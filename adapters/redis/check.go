@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,18 @@ func noClient(client goredis.UniversalClient) bool {
 		return c == nil
 	}
 	return false
+}
+
+// Ping implements ports.Registry. Rights and policy may have changed since the
+// first use; the version has not.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	err, ended := await(ctx, s.crew, func() error {
+		return cmp.Or(s.checkPolicy(ctx), s.checkRights(ctx))
+	})
+	return cmp.Or(err, ended)
 }
 
 func (s *Store) inspect(ctx context.Context) error {
@@ -123,6 +136,9 @@ func (s *Store) unchecked(what string, err error) error {
 	forbidden := goredis.HasErrorPrefix(err, "NOPERM")
 	if !forbidden && (advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
 		return translate(err)
+	}
+	if s.server.done.Load() {
+		return nil // it was said at the first use
 	}
 	s.logger.Warn("redis: the server does not let us check "+what+"; make sure of it", "error", err.Error())
 	return nil

@@ -1,90 +1,103 @@
 package redis
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// Ping implements ports.Registry. What the server is, is looked at once; after
-// that one command asks whether it answers.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	err, ended := await(ctx, s.crew, func() error { return translate(s.client.HLen(ctx, s.queuesKey()).Err()) })
-	return cmp.Or(ended, err)
-}
-
-// Forget implements ports.Operator. Shards go first, each only if it is empty and
-// free, and the queue's record last. A Declare in between may bring shards back:
-// then the record comes back too.
+// Forget implements ports.Operator. It removes the shards and then the queue's
+// record, unless the queue was declared meanwhile, whose shards are made again then.
 func (s *Store) Forget(ctx context.Context, name string) error {
 	q, err := s.queue(ctx, name)
 	if err != nil {
 		return err
 	}
-	for _, remove := range []bool{false, true} {
-		if err := s.vacate(ctx, q, remove, nil); err != nil {
-			return err
-		}
-	}
-	forget := call{script: forgetScript, keys: []any{s.queuesKey()}, args: []any{name, q.text}, once: true}
-	value, err := s.run(ctx, forget)
-	if err != nil {
+	if err := s.vacate(ctx, q, false); err != nil {
 		return err
 	}
-	if removed, _ := value.(int64); removed == 0 {
-		return fmt.Errorf("%w: %q was changed meanwhile; forget it again", ports.ErrNotEmpty, name)
-	}
-	back := false
-	if err := s.vacate(ctx, q, false, func() { back = true }); err != nil || !back {
+	mark := rand.Text()
+	if _, err := s.forget(ctx, name, mark, false); err != nil {
 		return err
 	}
-	if _, err := s.Declare(ctx, ports.DeclareRequest{Queue: name, Shards: q.Shards, IndexIDs: q.IndexIDs}); err != nil {
+	if err := s.vacate(ctx, q, true); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %q was declared meanwhile; stop what pushes to it, and forget it again", ports.ErrNotEmpty, name)
+	declared, err := s.forget(ctx, name, mark, true)
+	if err != nil || declared == "" {
+		return err
+	}
+	if q, err = parseRecord(name, declared); err != nil {
+		return err
+	}
+	return s.openShards(ctx, q)
 }
 
-// vacate looks at all shards, and removes them if told to. It reports each that is
-// there and empty.
-func (s *Store) vacate(ctx context.Context, q record, remove bool, there func()) error {
-	return s.eachShard(ctx, q, func(shard core.Shard) call {
+// forget marks the queue's record, or removes it and gives it back if it has lost
+// the mark.
+func (s *Store) forget(ctx context.Context, name, mark string, remove bool) (declared string, err error) {
+	value, err := s.run(ctx, call{script: forgetScript, keys: []any{s.queuesKey()}, args: []any{name, mark, flag(remove)}})
+	declared, _ = value.(string)
+	return declared, err
+}
+
+// vacate looks whether all shards are empty and nobody's, and may remove those
+// that are. Jobs count before leases.
+func (s *Store) vacate(ctx context.Context, q record, remove bool) error {
+	var held error
+	err := s.eachShard(ctx, q, func(shard core.Shard) call {
 		return call{script: vacantScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), flag(remove)}}
 	}, func(shard core.Shard, value any) error {
 		r := replyOf(value)
 		switch r.text() {
-		case "ok":
-			if there != nil {
-				there()
-			}
-			return nil
-		case "unknown": // an earlier Forget has removed it
+		case "ok", "unknown": // an earlier Forget has removed it
 			return nil
 		case "jobs":
 			return fmt.Errorf("%w: %v holds %d queued, %d claimed and %d dead; handle or delete jobs, revive or purge dead letters",
 				ports.ErrNotEmpty, shard, r.int(), r.int(), r.int())
 		case "held":
-			return &ports.HeldError{Shard: shard, Owner: r.text(), Remaining: micros(r.int())}
+			if held == nil {
+				held = &ports.HeldError{Shard: shard, Owner: r.text(), Remaining: micros(r.int())}
+			}
+			return r.err()
 		}
 		return errReply
 	})
+	if err != nil {
+		return err
+	}
+	return held
 }
 
-// Recount implements ports.Operator. What Stats says are the sizes of the lists
-// themselves, so that there is nothing to correct.
+// Recount implements ports.Operator. Stats counts by the lists that jobs and dead
+// letters are in, which a call corrects as a whole; so there is something to correct
+// only after a fault of Redis or of a person.
 func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
-	value, err := s.run(ctx, s.statsCall(shard))
+	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now()}})
 	if err != nil {
 		return ports.RecountReply{}, err
 	}
-	_, stats, known, err := parseShardStats(shard, value)
-	if err == nil && !known {
-		err = s.absent(ctx, shard)
+	r := replyOf(value)
+	switch r.text() {
+	case "ok":
+		before, after := r.list(), r.list()
+		reply := ports.RecountReply{Before: before.counts(), After: after.counts()}
+		return reply, errors.Join(r.err(), before.err(), after.err())
+	case "unknown":
+		return ports.RecountReply{}, s.absent(ctx, shard)
 	}
-	return ports.RecountReply{Before: stats.Counts, After: stats.Counts}, err
+	return ports.RecountReply{}, errReply
+}
+
+// counts are as lua/lib/counts.lua gives them.
+func (r *reply) counts() ports.Counts {
+	queued, retries := r.int(), r.int()
+	return ports.Counts{
+		Fresh: queued - retries, Retries: retries, Claimed: r.int(), Dead: r.int(),
+		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
+	}
 }

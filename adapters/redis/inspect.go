@@ -50,11 +50,9 @@ func parseShardStats(shard core.Shard, value any) (now core.Instant, stats ports
 		return 0, ports.ShardStats{}, false, r.err()
 	}
 	now = core.Instant(r.int())
-	queued, retries := r.int(), r.int()
-	stats = ports.ShardStats{Shard: shard, Counts: ports.Counts{
-		Fresh: queued - retries, Retries: retries, Claimed: r.int(), Dead: r.int(),
-		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
-	}}
+	counts := r.list()
+	stats = ports.ShardStats{Shard: shard, Counts: counts.counts()}
+	r.bad = r.bad || counts.bad
 	stats.Owner, stats.Token, stats.ExpiresAt = r.text(), r.int(), core.Instant(r.int())
 	return now, stats, true, r.err()
 }

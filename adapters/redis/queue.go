@@ -141,10 +141,14 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if q.IndexIDs != r.IndexIDs {
 		return ports.DeclareReply{}, fmt.Errorf("%w: %q has IndexIDs %t, which is permanent", ports.ErrQueueMismatch, r.Queue, q.IndexIDs)
 	}
-	err = s.eachShard(ctx, q, func(shard core.Shard) call {
+	return ports.DeclareReply{Generation: q.Generation}, s.openShards(ctx, q)
+}
+
+// openShards makes the record of each shard that has none.
+func (s *Store) openShards(ctx context.Context, q record) error {
+	return s.eachShard(ctx, q, func(shard core.Shard) call {
 		return call{script: openScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
 	}, nil)
-	return ports.DeclareReply{Generation: q.Generation}, err
 }
 
 // together is how many shards' scripts go in one exchange.

@@ -46,6 +46,7 @@ var scriptFlags = map[string]struct {
 	"pauseshard": {pauseShardScript, passesWhenFull},
 	"purge":      {purgeScript, passesWhenFull},
 	"push":       {pushScript, refusedWhenFull},
+	"recount":    {recountScript, refusedWhenFull},
 	"release":    {releaseScript, passesWhenFull},
 	"renew":      {renewScript, passesWhenFull},
 	"rights":     {rightsScript, onlyReads},
@@ -102,7 +103,7 @@ func TestScriptsSayWhatTheyTake(t *testing.T) {
 // Before its first call the store asks whether the user may run each command that
 // a script calls; but for publishing, which may fail.
 func TestRightsNameEveryCommand(t *testing.T) {
-	calls := regexp.MustCompile(`(?:call|fetch|carry)\('([A-Z]+)'`)
+	calls := regexp.MustCompile(`(?:call|fetch|carry|each)\('([A-Z]+)'`)
 	used := map[string]bool{"TIME": true}
 	for _, text := range embedded(t) {
 		for _, call := range calls.FindAllStringSubmatch(text, -1) {

@@ -1,6 +1,9 @@
 package integration_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -10,35 +13,129 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Declare makes the queue's record and then each shard's. Where Forget removes all
-// there is in between, the queue is declared all the same: nothing is pushed to shards
-// that no list knows of, and that the next Declare, with another shard count, would
-// find in its way.
-func TestRedisDeclareRacesForget(t *testing.T) {
+// A queue that is forgotten leaves no key behind.
+func TestRedisForgetsAll(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	store := openWorks(client)
-	declare := ports.DeclareRequest{Queue: "orders", Shards: 1}
-	_, err := store.Declare(t.Context(), declare)
+	w := newWorker(t, client, true)
+	must(t, releasing(w))
+	_, err := w.store.Delete(t.Context(), w.step("a", "cut", "failed", "large", "plain"))
 	must(t, err)
-	late := goredis.NewClient(client.Options())
-	defer late.Close()
-	late.AddHook(&beforeShards{do: func() { must(t, store.Forget(t.Context(), "orders")) }})
+	must(t, w.purge(w.dead("dead", "buried", "rest")))
+	must(t, w.acquire("test", 2))
+	r := ports.TurnRequest{}
+	for _, id := range []string{"a", "b", "cut", "dead"} {
+		r.Settle = append(r.Settle, w.settle(id, core.Outcome{Kind: core.Done})...)
+	}
+	must(t, w.turn(r))
+	must(t, releasing(w))
+	must(t, w.store.Forget(t.Context(), "orders"))
+	if left := allContents(t, client); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}
 
-	_, err = openWorks(late).Declare(t.Context(), declare)
-	must(t, err)
-	queues, err := store.Queues(t.Context())
-	must(t, err)
-	if len(queues) != 1 || queues[0].Shards != 1 {
-		t.Errorf("after Declare the queues are %+v, want orders with 1 shard", queues)
+// Whatever comes between the steps of a Forget: no job is ever in a queue that is
+// not listed, nothing of such a queue is left, and one that was declared after the
+// mark is whole.
+func TestRedisForgetRaces(t *testing.T) {
+	t.Parallel()
+	pushes := func(w *worker) error { return w.push(one("new", 1)) }
+	declares := func(w *worker) error { return w.declare("orders") }
+	for name, between := range map[string]func(*worker) error{
+		"nothing":                  nothingFirst,
+		"a push":                   pushes,
+		"an acquire":               func(w *worker) error { return w.acquire("test", 1) },
+		"a declaration":            declares,
+		"a declaration and a push": inTurn(declares, pushes),
+		"a pause":                  pausing,
+		"another Forget":           func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") },
+		"a declaration, a push and another's mark": inTurn(declares, pushes, func(w *worker) error {
+			return w.client.HSet(w.t.Context(), "skein:queues", "orders", "1 0 1 1 0 another").Err()
+		}),
+		"another, and a declaration": inTurn(func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") }, declares, pushes),
+	} {
+		for step, before := range []string{"the look", "the mark", "the shard", "the record"} {
+			t.Run(name+" before "+before, func(t *testing.T) {
+				w := forgetWith(t, step, between)
+				switch queues, err := w.store.Queues(t.Context()); {
+				case strings.Contains(name, "declaration") && step > 1:
+					w.listed()
+				case (name == "nothing" || name == "a pause") && (len(queues) > 0 || err != nil):
+					t.Errorf("%v are listed: %v", queues, err)
+				}
+			})
+		}
 	}
-	_, err = store.Push(t.Context(), ports.PushRequest{
-		Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("x")}}},
-	})
-	must(t, err)
-	found, err := store.Find(t.Context(), "orders", "a")
-	must(t, err)
-	if found.Queued == nil {
-		t.Errorf("found %+v, want the job queued", found)
+}
+
+// forgetWith forgets a queue while something comes before a step, and checks what
+// it leaves.
+func forgetWith(t *testing.T, step int, between func(*worker) error) *worker {
+	t.Helper()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := &worker{t: t, client: client, store: openWorks(client), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	must(t, w.declare("orders"))
+	own := goredis.NewClient(client.Options())
+	defer own.Close()
+	late := openWorks(own)
+	must(t, late.Ping(t.Context()))
+	var came error
+	own.AddHook(&beforeStep{step: step, do: func() { came = between(w) }})
+	err := late.Forget(t.Context(), "orders")
+	if came != nil && !errors.Is(came, ports.ErrUnknownQueue) {
+		t.Errorf("what came in between failed: %v", came)
 	}
+
+	pushed, err2 := client.HLen(t.Context(), "skein:{orders/0}:j").Result()
+	must(t, err2)
+	if queues, err := w.store.Queues(t.Context()); err != nil || len(queues) == 0 {
+		if left := allContents(t, client); len(left) > 0 || err != nil {
+			t.Errorf("the queue is not listed, but there are %v: %v", left, err)
+		}
+		return w
+	}
+	if err == nil {
+		w.listed()
+	} else if pushed == 0 && !errors.Is(err, ports.ErrLeaseHeld) {
+		t.Errorf("Forget of an empty queue gave %v", err)
+	}
+	return w
+}
+
+// listed checks that the queue is there and takes pushes.
+func (w *worker) listed() {
+	w.t.Helper()
+	queues, err := w.store.Queues(w.t.Context())
+	if err != nil || len(queues) != 1 {
+		w.t.Errorf("%d queues are listed: %v", len(queues), err)
+	}
+	if err := w.push(one("after", 1)); err != nil {
+		w.t.Errorf("the queue is listed, but a push gave %v", err)
+	}
+}
+
+// beforeStep calls do before the script of a number, of all that are sent.
+type beforeStep struct {
+	step int
+	do   func()
+	seen int
+}
+
+func (b *beforeStep) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (b *beforeStep) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			if b.seen == b.step {
+				b.do()
+			}
+			b.seen++
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *beforeStep) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
 }

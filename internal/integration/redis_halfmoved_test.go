@@ -49,7 +49,7 @@ type halfMoved struct {
 // contents are the keys of a slot with what they hold.
 type contents map[string]any
 
-// newHalfMoved makes the call once where all keys are, and remembers it.
+// newHalfMoved makes the call, and runs its script once more where all keys are.
 func newHalfMoved(t *testing.T, client *goredis.ClusterClient, work redisWork) *halfMoved {
 	t.Helper()
 	h := &halfMoved{t: t}
@@ -58,9 +58,7 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, work redisWork) *
 	own := goredis.NewClusterClient(client.Options())
 	t.Cleanup(func() { own.Close() })
 	w := newWorker(t, own, work.rich)
-	if work.script == "pauseshard" && strings.HasPrefix(work.name, "resume") {
-		must(t, w.store.Pause(t.Context(), "orders"))
-	}
+	w.before(work)
 	own.AddHook(recorder)
 	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.ScriptFlush(ctx).Err() }))
 
@@ -70,15 +68,22 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, work redisWork) *
 	if recorder.args == nil {
 		t.Fatalf("the call did not run the script %s", work.script)
 	}
-	h.after, h.call, h.reply = h.from.read(t, h.slot), recorder.args, leaves(recorder.reply)
+	h.call = recorder.args
+	h.from.put(t, nil)
+	h.from.put(t, h.dumps)
+	reply, err := h.from.do(t.Context(), h.call...)
+	must(t, err)
+	h.after, h.reply = h.from.read(t, h.slot), leaves(reply)
 	return h
 }
 
 // shardKey is a key of the slot that a work concerns.
 func (w *worker) shardKey(work redisWork) string {
 	switch work.script {
-	case "declare", "pause", "rights":
+	case "declare", "pause", "rights", "forget":
 		return "skein:queues"
+	case "vacant":
+		return "skein:{other/0}:m"
 	case "announce", "nodes":
 		return "skein:nodes"
 	}

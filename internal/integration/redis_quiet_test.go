@@ -1,6 +1,8 @@
 package integration_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,6 +35,8 @@ func pushingBy(kind core.RuleKind, entries ...core.Entry) func(*worker) error {
 		return err
 	}
 }
+
+func releasing(w *worker) error { return w.store.Release(w.t.Context(), w.lease) }
 
 func pausing(w *worker) error  { return w.store.Pause(w.t.Context(), "orders") }
 func resuming(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }
@@ -131,6 +135,13 @@ func wakeCases() []wakeCase {
 		{"pause", nothingFirst, pausing, 0},
 		{"resume", pausing, resuming, 1},
 		{"resume without jobs", inTurn(pausing, func(w *worker) error { return w.bury("b") }), resuming, 0},
+		{"release", nothingFirst, releasing, 1},
+		{"release a lease that is lost", releasing, func(w *worker) error {
+			if err := releasing(w); !errors.Is(err, ports.ErrLeaseLost) {
+				return fmt.Errorf("got %w, want %w", err, ports.ErrLeaseLost)
+			}
+			return nil
+		}, 0},
 		{"declare again", nothingFirst, func(w *worker) error { return w.declare("orders") }, 0},
 	}
 }

@@ -102,12 +102,10 @@ func leaves(reply any) []string {
 	return all
 }
 
-// scriptRecorder remembers the last call of a script that was sent in full, and
-// its reply.
+// scriptRecorder remembers the last call of a script that was sent in full.
 type scriptRecorder struct {
-	text  string
-	args  []any
-	reply any
+	text string
+	args []any
 }
 
 // recordScript is a recorder of the script in a file below adapters/redis/lua.
@@ -142,8 +140,5 @@ func (r *scriptRecorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) g
 func (r *scriptRecorder) record(cmd goredis.Cmder) {
 	if sent, ok := cmd.Args()[1].(string); ok && cmd.Name() == "eval" && strings.Contains(sent, r.text) {
 		r.args = cmd.Args()
-		if c, ok := cmd.(interface{ Val() any }); ok {
-			r.reply = c.Val()
-		}
 	}
 }

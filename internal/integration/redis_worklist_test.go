@@ -50,6 +50,8 @@ func queueWorks() []redisWork {
 		{"pause", "pause", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"pause a shard", "pauseshard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"resume a shard", "pauseshard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
+		{"forget", "forget", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
+		{"forget a shard", "vacant", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
 		{"announce", "announce", true, func(w *worker) error {
 			_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "n", Name: "n"}, TTL: time.Minute})
 			return err
@@ -120,6 +122,13 @@ func turnWorks() []redisWork {
 		all = append(all, both("settles as "+o.Kind.String()+" and claims", settling("a", 10, o))...)
 	}
 	return append(all,
+		turn("begins a job", false, func(w *worker) ports.TurnRequest { return w.beginning("a") }),
+		turn("begins jobs beside all", true, func(w *worker) ports.TurnRequest {
+			r := w.beginning("a", "cut", "never")
+			r.Want, r.Settle = 1, w.settle("b", core.Outcome{Kind: core.Done})
+			return r
+		}),
+		turn("is resent", false, func(*worker) ports.TurnRequest { return ports.TurnRequest{Resent: true, Want: 1} }),
 		turn("settles what is cancelled", true, settling("b", 10, core.Outcome{Kind: core.Dropped})),
 		turn("settles a part of a job", true, settling("cut", 10, core.Outcome{Kind: core.Done})),
 		turn("buries what is dead", true, settling("dead", 0, core.Outcome{Kind: core.Buried, Error: "bad"})),
@@ -148,6 +157,7 @@ func stepWorks() []redisWork {
 		step("bury failed", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step()) }),
 		step("delete some", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step(all...)) }),
 		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step()) }),
+		{"recount", "recount", true, func(w *worker) error { _, err := w.store.Recount(w.t.Context(), w.shard); return err }},
 		step("cancel", "cancel", func(w *worker) (ports.StepReply, error) {
 			return w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: []string{"a", "cut"}, Drop: true})
 		}),

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,6 +151,28 @@ func (w *worker) settle(id string, o core.Outcome) []core.Settlement {
 		w.t.Fatalf("%s is not claimed", id)
 	}
 	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settle(&c, &o, 0)}
+}
+
+// beginning is a turn that begins claimed jobs, or those that are not.
+func (w *worker) beginning(ids ...string) ports.TurnRequest {
+	var r ports.TurnRequest
+	for _, id := range ids {
+		r.Begin = append(r.Begin, core.ClaimRef{ID: id, Mark: w.claims[id].Mark})
+	}
+	return r
+}
+
+// before is what a work needs besides the filled shard.
+func (w *worker) before(work redisWork) {
+	w.t.Helper()
+	switch work.script {
+	case "pauseshard":
+		if strings.HasPrefix(work.name, "resume") {
+			w.must(pausing(w))
+		}
+	case "forget", "vacant":
+		w.must(w.declare("other"))
+	}
 }
 
 func (w *worker) step(ids ...string) ports.JobStep { return ports.JobStep{Shard: w.shard, IDs: ids} }

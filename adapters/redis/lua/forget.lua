@@ -1,9 +1,19 @@
 #!lua flags=allow-oom
--- Removes the record of a queue if it is as it was.
+-- Marks a queue's record as one that is being forgotten, or removes it if it still
+-- has that mark: whoever declares the queue in between takes it away.
 -- KEYS: queues
--- ARGV: 1 name, 2 record
--- Returns 1, or 0
+-- ARGV: 1 name, 2 mark, 3 remove (1 or 0)
+-- Returns the record if the queue was declared in between, or nil
 
-local name, record = ARGV[1], ARGV[2]
-if redis.call('HGET', KEYS[1], name) ~= record then return 0 end
-return redis.call('HDEL', KEYS[1], name)
+local name, mark, remove = ARGV[1], ARGV[2], ARGV[3] == '1'
+local record = redis.call('HGET', KEYS[1], name)
+if not record then return false end
+local plain, marked = string.match(record, '^(%d %d %d+ %d+ %d+) ?(.*)$')
+if not remove then
+  redis.call('HSET', KEYS[1], name, plain .. ' ' .. mark)
+elseif marked == mark then
+  redis.call('HDEL', KEYS[1], name)
+elseif marked == '' then
+  return record
+end
+return false

@@ -8,7 +8,7 @@
 local name, paused = ARGV[1], ARGV[2]
 local record = redis.call('HGET', KEYS[1], name)
 if not record then return false end
-local index, layout, version = string.match(record, '^(%d) %d (%d+ %d+) (%d+)$')
+local index, layout, version, mark = string.match(record, '^(%d) %d (%d+ %d+) (%d+)(.*)$') -- of one that is being forgotten
 record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', version + 1)
-redis.call('HSET', KEYS[1], name, record)
+redis.call('HSET', KEYS[1], name, record .. mark)
 return record

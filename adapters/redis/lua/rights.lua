@@ -6,7 +6,7 @@
 
 local commands = {'EXISTS', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'HSET',
   'HSETNX', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYLEX', 'ZRANGEBYSCORE', 'ZREM',
-  'ZREMRANGEBYRANK', 'ZREVRANGE', 'ZREVRANGEBYLEX', 'ZREVRANGEBYSCORE'}
+  'ZREMRANGEBYRANK', 'ZREVRANGE', 'ZREVRANGEBYLEX', 'ZREVRANGEBYSCORE', 'ZSCAN'}
 local missing = {}
 for _, command in ipairs(commands) do
   if not redis.acl_check_cmd(command, KEYS[1]) then missing[#missing + 1] = command end

@@ -1,6 +1,6 @@
 -- lasting is the token of the lease that keeps others out now, or 0.
 local function lasting(key, now)
-  local l = redis.call('HMGET', key, 'token', 'held', 'expires', 'ttl')
-  if l[2] ~= '1' or math.min(tonumber(l[3]), now + tonumber(l[4])) <= now then return 0 end
+  local l = redis.call('HMGET', key, 'token', 'held', 'expires')
+  if l[2] ~= '1' or tonumber(l[3]) <= now then return 0 end
   return tonumber(l[1])
 end
