@@ -16,7 +16,7 @@ func Run(t *testing.T, f Factory) {
 			for _, c := range g.Cases {
 				t.Run(c.Name, func(t *testing.T) {
 					t.Parallel()
-					c.both(t, f)
+					g.check(c, t, f)
 				})
 			}
 		})
