@@ -39,12 +39,13 @@ func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqui
 func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	r.Settle = slices.Clone(r.Settle)
 	record := turnRecord{at: time.Now(), request: r}
+	var reply ports.TurnReply // a late packet's is nobody's
 	record.err = l.call(ctx, "Turn", func(ctx context.Context, s ports.ShardStore) (err error) {
-		record.reply, err = l.turn(ctx, s, r)
+		reply, err = l.turn(ctx, s, r)
 		return err
 	})
-	if record.err != nil {
-		record.reply = ports.TurnReply{}
+	if record.err == nil {
+		record.reply = reply
 	}
 	record.ended = time.Now()
 	l.mu.Lock()
