@@ -263,6 +263,7 @@ func (s *shard) sawNews(now core.Instant) {
 	s.notBefore = 0
 	s.barred.Store(false) // what it waits for may be gone, or have company
 	s.sawHead(core.Head{Due: now, OK: true})
+	s.publish() // also the head that was known, and was not believed
 }
 
 // doubtHead hides the store's head for a while if it is not to be believed.

@@ -58,12 +58,27 @@ func (w *world) startLiar(a *audit, lies func() bool, options ...func(*setup)) *
 	})...)
 }
 
+// thoroughLiar also lies about its heads.
+type thoroughLiar struct{ liar }
+
+func (l thoroughLiar) Heads(_ context.Context, shards []core.Shard) (r ports.HeadsReply, err error) {
+	r, err = l.Store.Heads(context.Background(), shards)
+	for i := range r.Heads {
+		if l.lies() {
+			r.Heads[i] = core.Head{Due: r.Now, OK: true}
+		}
+	}
+	return r, err
+}
+
 func TestAStoreThatIsNotBelievedIsHeardAtOnceWhenSomethingIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		lies := true
 		a := w.audit()
-		n := w.startLiar(a, func() bool { return lies })
+		n := w.start(a.watch(idle), func(s *setup) {
+			s.link.ShardStore = thoroughLiar{liar{s.link.ShardStore.(*memory.Store), func() bool { return lies }}}
+		})
 		const news = 30*poll + poll/3 // between two polls
 		w.sleepUntil(news)
 		n.link.change(func() { lies = false })
