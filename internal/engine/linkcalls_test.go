@@ -38,6 +38,9 @@ func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqui
 // sender does to its slices after it gave up.
 func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	r.Settle = slices.Clone(r.Settle)
+	if l.settlesTwice(r.Settle) { // or what it keeps to send again would double for ever
+		return ports.TurnReply{}, ports.ErrLeaseLost
+	}
 	record := turnRecord{at: time.Now(), request: r}
 	var reply ports.TurnReply // a late packet's is nobody's
 	record.err = l.call(ctx, "Turn", func(ctx context.Context, s ports.ShardStore) (err error) {
@@ -52,6 +55,20 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 	l.turns = append(l.turns, record)
 	l.mu.Unlock()
 	return record.reply, record.err
+}
+
+// settlesTwice fails the test if a turn settles a claim twice.
+func (l *link) settlesTwice(settle []core.Settlement) bool {
+	seen := make(map[core.ClaimRef]bool, len(settle))
+	for i := range settle {
+		ref := core.ClaimRef{ID: settle[i].ID, Mark: settle[i].Mark}
+		if seen[ref] {
+			l.spin.t.Errorf("a turn settles %v twice", ref)
+			return true
+		}
+		seen[ref] = true
+	}
+	return false
 }
 
 // turn leaves out the settlements that are to be held.
