@@ -1,0 +1,141 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// A queue that is forgotten leaves no key behind.
+func TestRedisForgetsAll(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, true)
+	must(t, releasing(w))
+	_, err := w.store.Delete(t.Context(), w.step("a", "cut", "failed", "large", "plain"))
+	must(t, err)
+	must(t, w.purge(w.dead("dead", "buried", "rest")))
+	must(t, w.acquire("test", 2))
+	r := ports.TurnRequest{}
+	for _, id := range []string{"a", "b", "cut", "dead"} {
+		r.Settle = append(r.Settle, w.settle(id, core.Outcome{Kind: core.Done})...)
+	}
+	must(t, w.turn(r))
+	must(t, releasing(w))
+	must(t, w.store.Forget(t.Context(), "orders"))
+	if left := allContents(t, client); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}
+
+// Whatever comes between the steps of a Forget: no job is ever in a queue that is
+// not listed, nothing of such a queue is left, and one that was declared after the
+// mark is whole.
+func TestRedisForgetRaces(t *testing.T) {
+	t.Parallel()
+	pushes := func(w *worker) error { return w.push(one("new", 1)) }
+	declares := func(w *worker) error { return w.declare("orders") }
+	for name, between := range map[string]func(*worker) error{
+		"nothing":                  nothingFirst,
+		"a push":                   pushes,
+		"an acquire":               func(w *worker) error { return w.acquire("test", 1) },
+		"a declaration":            declares,
+		"a declaration and a push": inTurn(declares, pushes),
+		"a pause":                  pausing,
+		"another Forget":           func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") },
+		"a declaration, a push and another's mark": inTurn(declares, pushes, func(w *worker) error {
+			return w.client.HSet(w.t.Context(), "skein:queues", "orders", "1 0 1 1 0 another").Err()
+		}),
+		"another, and a declaration": inTurn(func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") }, declares, pushes),
+	} {
+		for step, before := range []string{"the look", "the mark", "the shard", "the record"} {
+			t.Run(name+" before "+before, func(t *testing.T) {
+				w := forgetWith(t, step, between)
+				switch queues, err := w.store.Queues(t.Context()); {
+				case strings.Contains(name, "declaration") && step > 1:
+					w.listed()
+				case (name == "nothing" || name == "a pause") && (len(queues) > 0 || err != nil):
+					t.Errorf("%v are listed: %v", queues, err)
+				}
+			})
+		}
+	}
+}
+
+// forgetWith forgets a queue while something comes before a step, and checks what
+// it leaves.
+func forgetWith(t *testing.T, step int, between func(*worker) error) *worker {
+	t.Helper()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := &worker{t: t, client: client, store: openWorks(client), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	must(t, w.declare("orders"))
+	own := goredis.NewClient(client.Options())
+	defer own.Close()
+	late := openWorks(own)
+	must(t, late.Ping(t.Context()))
+	var came error
+	own.AddHook(&beforeStep{step: step, do: func() { came = between(w) }})
+	err := late.Forget(t.Context(), "orders")
+	if came != nil && !errors.Is(came, ports.ErrUnknownQueue) {
+		t.Errorf("what came in between failed: %v", came)
+	}
+
+	pushed, err2 := client.HLen(t.Context(), "skein:{orders/0}:j").Result()
+	must(t, err2)
+	if queues, err := w.store.Queues(t.Context()); err != nil || len(queues) == 0 {
+		if left := allContents(t, client); len(left) > 0 || err != nil {
+			t.Errorf("the queue is not listed, but there are %v: %v", left, err)
+		}
+		return w
+	}
+	if err == nil {
+		w.listed()
+	} else if pushed == 0 && !errors.Is(err, ports.ErrLeaseHeld) {
+		t.Errorf("Forget of an empty queue gave %v", err)
+	}
+	return w
+}
+
+// listed checks that the queue is there and takes pushes.
+func (w *worker) listed() {
+	w.t.Helper()
+	queues, err := w.store.Queues(w.t.Context())
+	if err != nil || len(queues) != 1 {
+		w.t.Errorf("%d queues are listed: %v", len(queues), err)
+	}
+	if err := w.push(one("after", 1)); err != nil {
+		w.t.Errorf("the queue is listed, but a push gave %v", err)
+	}
+}
+
+// beforeStep calls do before the script of a number, of all that are sent.
+type beforeStep struct {
+	step int
+	do   func()
+	seen int
+}
+
+func (b *beforeStep) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (b *beforeStep) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			if b.seen == b.step {
+				b.do()
+			}
+			b.seen++
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *beforeStep) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
