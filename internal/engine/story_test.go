@@ -41,7 +41,6 @@ type story struct {
 	r     *rand.Rand
 	a     *audit
 	nodes []*node
-	late  []func() error
 	ids   []string
 	seen  map[string]map[string]bool
 	want  map[string]map[string]bool
