@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -167,101 +166,6 @@ func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 			w.Fatalf("the new job has not run %v after the take-over", w.elapsed()-taken)
 		}
 		w.within("the new job", at.(time.Duration)-taken, 0, poll)
-	})
-}
-
-func TestOneJobOnItsLastChanceRunsAtATime(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const shardCount = 5
-		w.declare(shardCount)
-		var ids []string
-		for i := range shardCount {
-			ids = append(ids, idIn(i, shardCount))
-		}
-		w.placeRecovered(3, ids...)
-		var running, most, runs atomic.Int64
-		w.start(each(func(_ context.Context, c *core.Claim) error {
-			if c.Recoveries >= 3 {
-				runs.Add(1)
-				most.Store(max(most.Load(), running.Add(1)))
-				defer running.Add(-1)
-			}
-			time.Sleep(3 * poll)
-			return nil
-		}), shards(shardCount), lanes(shardCount))
-		w.sleep(5 * shardCount * poll)
-		if most.Load() != 1 || runs.Load() != shardCount {
-			w.Errorf("%d runs, at most %d at a time; want %d, one at a time", runs.Load(), most.Load(), shardCount)
-		}
-		w.wantCounts(0, 0, shardCount, 0)
-	})
-}
-
-func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
-	for name, how := range map[string]struct {
-		option func(*setup)
-		within time.Duration
-	}{
-		"with wake-ups": {func(*setup) {}, poll / 10},
-		"by polling":    {deaf, 3 * poll},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				w.declare(2)
-				long, deleted := idIn(0, 2), idIn(1, 2)
-				w.placeRecovered(3, long, deleted)
-				var ran sync.Map
-				w.start(each(func(_ context.Context, c *core.Claim) error {
-					ran.Store(string(c.Payloads[0].Data), w.elapsed())
-					if c.Recoveries == 3 {
-						time.Sleep(100 * poll)
-					}
-					return nil
-				}), shards(2), lanes(2), how.option)
-				w.sleep(5 * poll)
-				running := w.find(long).Claim
-				if running == nil || !running.Begun {
-					long, deleted = deleted, long
-				}
-				index := core.ShardOf(deleted, 2)
-				if w.find(deleted).Queued == nil {
-					w.Fatalf("%q was not put back", deleted)
-				}
-				if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
-					w.Fatal(err)
-				}
-				w.push(deleted, "other")
-				w.sleep(how.within)
-				if _, ok := ran.Load("other"); !ok {
-					w.Errorf("the shard still waits at %v", w.elapsed())
-				}
-			})
-		})
-	}
-}
-
-func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(1)
-		w.push("a", "x") // is in front of the others, and not recovered
-		w.placeRecovered(1, "b", "d")
-		w.push("e", "x")
-		var batched [][]string
-		w.start(func(_ context.Context, b *engine.Batch) error {
-			var ids []string
-			for i := range b.Claims {
-				ids = append(ids, b.Claims[i].ID)
-			}
-			batched = append(batched, ids)
-			return nil
-		}, batches(10), func(s *setup) { s.queue.Policy.MaxRecoveries = 1 })
-		w.sleep(poll)
-		for _, ids := range batched {
-			if len(ids) > 1 && (slices.Contains(ids, "b") || slices.Contains(ids, "d")) {
-				w.Errorf("a batch of %v, with a job on its last chance", ids)
-			}
-		}
-		w.wantCounts(0, 0, 4, 0)
 	})
 }
 

@@ -63,13 +63,13 @@ func (g *spinGuard) pass() {
 		g.at, g.calls = now, 0
 	}
 	g.calls++
-	spins := g.calls > mostCallsAtOnce
-	if spins && !g.failed {
+	if g.calls > mostCallsAtOnce && !g.failed {
 		g.failed = true
 		g.t.Errorf("%d calls at the same instant: something spins", g.calls)
 	}
+	slow := g.failed // from now on, or it would spin at the next instant too
 	g.mu.Unlock()
-	if spins {
+	if slow {
 		time.Sleep(time.Second)
 	}
 }

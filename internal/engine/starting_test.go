@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,116 +133,6 @@ func TestWhatHasNotBegunDoesNotStartAlsoWhenTheAnswerIsLost(t *testing.T) {
 			w.Errorf("%d turns lost their answer, want 1", begins)
 		}
 		w.wantCounts(0, 0, 1, 0)
-	})
-}
-
-// What befalls the first of two jobs on their last chance as it begins, for good.
-var befalls = map[string]func(w *world, l *link, r ports.TurnRequest){
-	"somebody else has settled it": func(w *world, _ *link, r ports.TurnRequest) {
-		w.settleElsewhere(r.Begin[0], r.Lease.Shard)
-	},
-	"its lease is lost": func(_ *world, l *link, r ports.TurnRequest) {
-		l.change(func() { l.broken[r.Lease.Shard] = ports.ErrLeaseLost })
-	},
-}
-
-func TestALastChanceThatIsNotTakenIsTheNextJobs(t *testing.T) {
-	for name, befall := range befalls {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				w.declare(2)
-				w.placeRecovered(3, idIn(0, 2), idIn(1, 2))
-				var unlucky core.Shard
-				var ran sync.Map
-				var s *setup
-				w.start(each(func(_ context.Context, c *core.Claim) error {
-					ran.Store(core.ShardOf(c.ID, 2), true)
-					return nil
-				}), shards(2), lanes(2), func(its *setup) { s = its }, onFirstBegin(func(r ports.TurnRequest) {
-					unlucky = r.Lease.Shard
-					befall(w, s.link, r)
-				}))
-				w.sleep(poll / 2) // after a poll interval its shard would try again
-				for index := range 2 {
-					if _, ok := ran.Load(index); ok == (index == unlucky.Index) {
-						w.Errorf("shard %d: its job has run: %t; the unlucky one is %d", index, ok, unlucky.Index)
-					}
-				}
-			})
-		})
-	}
-}
-
-func TestAJobOnItsLastChanceThatOutlivesItsLeaseRunsAlone(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const lasts = 10 * poll
-		w.declare(2)
-		w.placeRecovered(3, idIn(0, 2), idIn(1, 2))
-		var l *link
-		var ran []time.Duration
-		w.start(each(func(_ context.Context, c *core.Claim) error {
-			ran = append(ran, w.elapsed())
-			if len(ran) == 1 {
-				l.change(func() { l.broken[shardOfQueue(core.ShardOf(c.ID, 2))] = ports.ErrLeaseLost })
-				time.Sleep(lasts)
-			}
-			return nil
-		}), shards(2), lanes(2), func(s *setup) { l = s.link })
-		w.sleep(2 * lasts)
-		if len(ran) != 2 {
-			w.Fatalf("the jobs ran at %v, want one run of each", ran)
-		}
-		w.within("the second one", ran[1]-ran[0], lasts, lasts+2*poll)
-	})
-}
-
-func TestOtherRecoveredJobsGiveNobodysLastChanceAway(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(3)
-		w.placeRecovered(1, idIn(2, 3))
-		w.placeRecovered(3, idIn(0, 3), idIn(1, 3))
-		var running, most, runs atomic.Int64
-		w.start(each(func(_ context.Context, c *core.Claim) error {
-			runs.Add(1)
-			if c.Recoveries < 3 {
-				time.Sleep(poll / 2)
-				return nil
-			}
-			most.Store(max(most.Load(), running.Add(1)))
-			defer running.Add(-1)
-			time.Sleep(5 * poll)
-			return nil
-		}), shards(3), lanes(3))
-		w.sleep(15 * poll)
-		if most.Load() != 1 || runs.Load() != 3 {
-			w.Errorf("%d runs, at most %d at a time on their last chance; want 3, one at a time", runs.Load(), most.Load())
-		}
-	})
-}
-
-// The job that waits for another's last chance goes back in the very turn that its lane
-// asks for. That turn has answered the lane, although it could claim nothing for it.
-func TestAShardThatWaitsForALastChanceDoesNotSpin(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(2)
-		// The node ticks at 2.9 s and 3.4 s, and its poll at 3 s lets the lane look.
-		w.placeRecoveredIn(900*time.Millisecond, 3, idIn(0, 2))
-		w.placeRecoveredIn(1950*time.Millisecond, 3, idIn(1, 2))
-		n := w.start(each(lasting(5*poll)), shards(2), lanes(2), func(s *setup) {
-			s.link.refuse = func(method string) bool { return method == "Heads" }
-		})
-		w.sleep(poll * 7 / 2)
-		turns := 0
-		for _, turn := range n.link.turnsSent() {
-			if turn.request.Lease.Shard == shardOfQueue(1) && turn.at.Sub(w.began) >= 3*poll {
-				turns++
-			}
-		}
-		if turns == 0 || turns > 10 {
-			w.Errorf("%d turns after the poll that let the lane look, want a few", turns)
-		}
-		w.sleep(10 * poll)
-		w.wantCounts(0, 0, 2, 0)
 	})
 }
 
