@@ -107,7 +107,7 @@ BEGIN
     INSERT INTO {schema}.turns (shard, token, number, ttl, expires, floor, rescan, fresh, retries, claimed, dead, processed, failed)
     VALUES (v_shard, p_token, p_number, p_ttl, {schema}.later(v_now, p_ttl), v_floor, v_rescan,
       - v_count, 0, v_count - v_settle, 0, v_settle, 0);
-    RETURN NEXT {schema}.header(0, false, p_number, v_now, p_ttl, coalesce(v_next, {schema}.head(v_shard, v_now - 1000000)),
+    RETURN NEXT {schema}.header(0, false, p_number, v_now, {schema}.later(v_now, p_ttl) - v_now, coalesce(v_next, {schema}.head(v_shard, v_now - 1000000)),
       NULL, NULL, p_token, p_owner);
     RETURN;
   END;
