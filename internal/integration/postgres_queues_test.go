@@ -37,15 +37,20 @@ func TestPostgresRecountCorrectsCounts(t *testing.T) {
 
 	var replies [4]ports.RecountReply
 	var all sync.WaitGroup
+	session := "recounts of " + g.schema
+	store := g.openAs(session, still())
+	unlock := g.lock(`LOCK TABLE ` + g.schema + `.tallies IN EXCLUSIVE MODE`) // so that all begin at once
 	for i := range replies {
 		all.Go(func() {
 			var err error
-			replies[i], err = g.store.Recount(t.Context(), g.turn.Lease.Shard)
+			replies[i], err = store.Recount(t.Context(), g.turn.Lease.Shard)
 			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	g.waits(session, len(replies))
+	unlock()
 	all.Wait()
 	corrected := 0
 	for _, r := range replies {
@@ -125,6 +130,7 @@ func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 			begin := func() pgx.Tx {
 				tx, err := v.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
 				v.must(err)
+				t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 				_, err = tx.Exec(t.Context(), "SELECT 1") // its snapshot is of now
 				v.must(err)
 				return tx
