@@ -11,12 +11,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-func (l *link) Declare(ctx context.Context, r ports.DeclareRequest) (reply ports.DeclareReply, err error) {
-	err = l.call(ctx, "Declare", func(ctx context.Context, s ports.ShardStore) (err error) {
+func (l *link) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+	var reply ports.DeclareReply // a late packet's is nobody's
+	err := l.call(ctx, "Declare", func(ctx context.Context, s ports.ShardStore) (err error) {
 		reply, err = s.Declare(ctx, r)
 		return err
 	})
-	return reply, err
+	if err != nil {
+		return ports.DeclareReply{}, err
+	}
+	return reply, nil
 }
 
 func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
@@ -121,12 +125,16 @@ func (l *link) reach(ctx context.Context, shards []core.Shard) error {
 	}
 }
 
-func (l *link) Renew(ctx context.Context, r ports.RenewRequest) (reply ports.RenewReply, err error) {
-	err = l.call(ctx, "Renew", func(ctx context.Context, s ports.ShardStore) (err error) {
+func (l *link) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	var reply ports.RenewReply // a late packet's is nobody's
+	err := l.call(ctx, "Renew", func(ctx context.Context, s ports.ShardStore) (err error) {
 		reply, err = s.Renew(ctx, r)
 		return err
 	})
-	return reply, err
+	if err != nil {
+		return ports.RenewReply{}, err
+	}
+	return reply, nil
 }
 
 func (l *link) Release(ctx context.Context, lease ports.Lease) error {
@@ -151,12 +159,16 @@ func (l *link) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply
 	return reply, nil
 }
 
-func (l *link) Announce(ctx context.Context, r ports.AnnounceRequest) (reply ports.AnnounceReply, err error) {
-	err = l.call(ctx, "Announce", func(ctx context.Context, s ports.ShardStore) (err error) {
+func (l *link) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+	var reply ports.AnnounceReply // a late packet's is nobody's
+	err := l.call(ctx, "Announce", func(ctx context.Context, s ports.ShardStore) (err error) {
 		reply, err = s.Announce(ctx, r)
 		return err
 	})
-	return reply, err
+	if err != nil {
+		return ports.AnnounceReply{}, err
+	}
+	return reply, nil
 }
 
 func (l *link) Retire(ctx context.Context, owner string) error {

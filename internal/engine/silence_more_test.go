@@ -57,14 +57,15 @@ func TestWhatIsToStartGoesBackAtOnce(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.placeRecovered(1, "recovered")
-				var n *node
-				n = w.start(each(func(context.Context, *core.Claim) error {
+				started := make(chan *node, 1)
+				n := w.start(each(func(context.Context, *core.Claim) error {
 					w.Error("the handler runs")
 					return nil
 				}), onFirstBegin(func(ports.TurnRequest) {
-					end(w, n)
+					end(w, <-started)
 					time.Sleep(time.Millisecond) // so that the node knows before the answer comes
 				}))
+				started <- n
 				w.sleep(poll / 4)
 				w.wantCounts(1, 0, 0, 0)
 				n.stop()
