@@ -39,7 +39,7 @@ const refusedPolls = 4
 
 // handOverPause is how soon after a refused acquire a wake-up makes the next: that
 // of a release must not wait, those of pushes to another node's shard are many.
-const handOverPause = 50 * time.Millisecond
+const handOverPause = 10 * time.Millisecond
 
 // awaitShard waits before the next acquire, or until the shard may be free. False
 // if the node stops.
