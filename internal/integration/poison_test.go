@@ -21,10 +21,15 @@ import (
 
 const (
 	poisonID       = "poison"
-	poisonTTL      = 500 * time.Millisecond
-	poisonRounds   = 20
+	// poisonTTL is long enough for a busy machine: a lease that is lost though its
+	// process lives counts as a crash, too.
+	poisonTTL      = 3 * time.Second
+	poisonRounds   = 4
 	innocentOrders = 40
 )
+
+// roundsVariable says how many rounds of each store are made, by default a few.
+const roundsVariable = "SKEIN_TEST_POISON_ROUNDS"
 
 var poisoned = skein.NewQueue[string]("poisoned", skein.QueueOptions[string]{Shards: 5})
 
@@ -73,6 +78,13 @@ func stopWhenEmpty(ctx context.Context, store skein.InspectorStore, stop func())
 // A job that kills its process ends in the morgue after MaxRecoveries + 1 crashes,
 // and takes nobody with it.
 func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
+	rounds := poisonRounds
+	if text := os.Getenv(roundsVariable); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %v", roundsVariable, err)
+		}
+	}
 	redis, postgres := testservers.Redis(t), testservers.Postgres(t)
 	for name, open := range map[string]func(*testing.T) (url string){
 		"Redis": func(t *testing.T) string {
@@ -83,7 +95,7 @@ func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for round := range poisonRounds {
+			for round := range rounds {
 				t.Run(strconv.Itoa(round), func(t *testing.T) {
 					t.Parallel()
 					poisonRound(t, open(t))
