@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	poisonID       = "poison"
+	poisonID = "poison"
 	// poisonTTL is long enough for a busy machine: a lease that is lost though its
 	// process lives counts as a crash, too.
 	poisonTTL      = 3 * time.Second
