@@ -45,21 +45,15 @@ func isolatesAtOnce(s full) full {
 	})
 }
 
-func forgetsJobs(s full) full {
-	h := hooked(s)
-	h.forget = func(ctx context.Context, queue string) error {
-		if err := s.Forget(ctx, queue); !errors.Is(err, ports.ErrNotEmpty) {
-			return err
-		}
-		return nil
-	}
-	return h
-}
+func forgetsJobs(s full) full { return forgetsDespite(s, ports.ErrNotEmpty) }
 
-func forgetsLeased(s full) full {
+func forgetsLeased(s full) full { return forgetsDespite(s, ports.ErrLeaseHeld) }
+
+// forgetsDespite takes no notice of one refusal.
+func forgetsDespite(s full, refusal error) full {
 	h := hooked(s)
 	h.forget = func(ctx context.Context, queue string) error {
-		if err := s.Forget(ctx, queue); !errors.Is(err, ports.ErrLeaseHeld) {
+		if err := s.Forget(ctx, queue); !errors.Is(err, refusal) {
 			return err
 		}
 		return nil

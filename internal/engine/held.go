@@ -9,12 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// heldClaim is a claim that a caller's transaction is settling.
-type heldClaim struct {
-	id   string
-	mark core.Mark
-}
-
+// heldSince is how long a caller's transaction has been settling a claim.
 type heldSince struct {
 	at   time.Time
 	said bool
@@ -27,7 +22,7 @@ func (s *shard) heldTooLong(settled []core.Settlement, r *ports.TurnReply, now t
 		return nil
 	}
 	for i := range settled {
-		c := heldClaim{settled[i].ID, settled[i].Mark}
+		c := core.ClaimRef{ID: settled[i].ID, Mark: settled[i].Mark}
 		if !slices.Contains(r.Held, i) {
 			delete(s.waiting, c)
 			continue
@@ -38,10 +33,10 @@ func (s *shard) heldTooLong(settled []core.Settlement, r *ports.TurnReply, now t
 		}
 		if lasts := now.Sub(since.at); lasts > s.node.cfg.TTL && !since.said {
 			since.said = true
-			lines = append(lines, ending{notices: []notice{s.heldNotice(c.id, lasts)}})
+			lines = append(lines, ending{notices: []notice{s.heldNotice(c.ID, lasts)}})
 		}
 		if s.waiting == nil {
-			s.waiting = make(map[heldClaim]heldSince)
+			s.waiting = make(map[core.ClaimRef]heldSince)
 		}
 		s.waiting[c] = since
 	}

@@ -51,7 +51,7 @@ type shard struct {
 	// held are settlements that the store could not reach, until the next tick.
 	held []core.Settlement
 	// waiting are the claims of settlements that are held, and since when.
-	waiting map[heldClaim]heldSince
+	waiting map[core.ClaimRef]heldSince
 	// sequels wait until the settlement that they belong to is confirmed.
 	sequels []sequel
 	// store is the store's head as last heard. Blind hides it after a turn that failed
