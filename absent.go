@@ -50,7 +50,7 @@ func (noStore) Stats(context.Context, []string) (r []ports.QueueStats, err error
 	return r, errNoStore
 }
 
-func (noStore) History(context.Context, ports.HistoryRequest) (r []ports.Minute, err error) {
+func (noStore) History(context.Context, ports.HistoryRequest) (r []ports.MinuteStats, err error) {
 	return r, errNoStore
 }
 
@@ -90,11 +90,11 @@ func (noStore) Cancel(context.Context, ports.CancelRequest) (r ports.StepReply, 
 	return r, errNoStore
 }
 
-func (noStore) Revive(context.Context, ports.DeadStep) (r ports.StepReply, err error) {
+func (noStore) Revive(context.Context, ports.DeadLetterStep) (r ports.StepReply, err error) {
 	return r, errNoStore
 }
 
-func (noStore) Purge(context.Context, ports.DeadStep) (r ports.StepReply, err error) {
+func (noStore) Purge(context.Context, ports.DeadLetterStep) (r ports.StepReply, err error) {
 	return r, errNoStore
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // blank is a queue at default options whose jobs do nothing.
-var blank = skein.NewQueue("blank", skein.QueueOptions[[]byte]{Codec: skein.Raw{}})
+var blank = skein.NewQueue("blank", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}})
 
 // serve handles n jobs of the store.
 func serve(b *testing.B, store ports.ShardStore, n int) {

@@ -270,14 +270,14 @@ func TestAFailureInATransactionIsHeardOfOnce(t *testing.T) {
 		want   int
 	}{
 		"done and committed": {func(ctx context.Context, store *memory.Store, _ *skein.Job[string]) error {
-			return skein.Settle(ctx, store)
+			return skein.SettleIn(ctx, store)
 		}, 0},
 		"failed and committed": {func(ctx context.Context, store *memory.Store, j *skein.Job[string]) error {
 			j.Settle(errBoom)
-			return skein.Settle(ctx, store)
+			return skein.SettleIn(ctx, store)
 		}, 1},
 		"not committed": {func(ctx context.Context, _ *memory.Store, _ *skein.Job[string]) error {
-			return skein.Settle(ctx, &ledger{})
+			return skein.SettleIn(ctx, &ledger{})
 		}, 1},
 	}
 	for name, c := range cases {

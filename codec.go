@@ -17,13 +17,13 @@ type Codec[T any] interface {
 
 // JSON is the default Codec: encoding/json, which sorts the keys of maps. Its
 // zero value is ready.
-type JSON[T any] struct{}
+type JSONCodec[T any] struct{}
 
 // Encode implements Codec.
-func (JSON[T]) Encode(payload T) ([]byte, error) { return json.Marshal(payload) }
+func (JSONCodec[T]) Encode(payload T) ([]byte, error) { return json.Marshal(payload) }
 
 // Decode implements Codec.
-func (JSON[T]) Decode(data []byte) (payload T, err error) {
+func (JSONCodec[T]) Decode(data []byte) (payload T, err error) {
 	err = json.Unmarshal(data, &payload)
 	return payload, err
 }
@@ -31,10 +31,10 @@ func (JSON[T]) Decode(data []byte) (payload T, err error) {
 // Raw is the Codec of queues of []byte: payloads are stored as they are. Neither
 // the pusher nor a handler may change the bytes afterwards. Its zero value is
 // ready.
-type Raw struct{}
+type RawCodec struct{}
 
 // Encode implements Codec.
-func (Raw) Encode(payload []byte) ([]byte, error) { return payload, nil }
+func (RawCodec) Encode(payload []byte) ([]byte, error) { return payload, nil }
 
 // Decode implements Codec.
-func (Raw) Decode(data []byte) ([]byte, error) { return data, nil }
+func (RawCodec) Decode(data []byte) ([]byte, error) { return data, nil }

@@ -15,8 +15,8 @@ func TestCursorsSurviveAURL(t *testing.T) {
 	ids := []string{"order-1", "a b/c?d&e=f#g%h+i", "Zürich 🧵", strings.Repeat("x", 512)}
 	s := newSite(t)
 	s.pushAll(ids...)
-	for _, order := range []skein.Order{skein.ByTime, skein.ByID} {
-		for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{Order: order})) {
+	for _, order := range []skein.SortBy{skein.ByTime, skein.ByID} {
+		for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{SortBy: order})) {
 			query := url.Values{"after": {job.Cursor.String()}}.Encode()
 			if got := "after=" + job.Cursor.String(); got != query {
 				t.Errorf("the cursor of %q is escaped in a URL: %s", job.ID, query)

@@ -232,7 +232,7 @@ func TestSettleIsRefusedInEach(t *testing.T) {
 	var refused error
 	runDue(t, store, skein.ServerOptions{}, q.Each(func(ctx context.Context, _ string, payload int) error {
 		if payload == 1 {
-			refused = skein.Settle(ctx, store)
+			refused = skein.SettleIn(ctx, store)
 		}
 		return nil
 	}))
@@ -244,7 +244,7 @@ func TestSettleIsRefusedInEach(t *testing.T) {
 	push(t, store, q, "a", 1)
 	settle := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, b *skein.RawBatch) error {
-			return errors.Join(next(ctx, b), skein.Settle(ctx, store))
+			return errors.Join(next(ctx, b), skein.SettleIn(ctx, store))
 		}
 	}
 	o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{settle}}

@@ -72,8 +72,8 @@ func ExampleErrorCodec() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("stored:", len(found.Dead.Error) < 200, strings.HasPrefix(found.Dead.Error, compressed))
-	fmt.Println("shown:", len(shown.Dead.LastError), shown.Dead.LastError[:18])
+	fmt.Println("stored:", len(found.DeadLetter.Error) < 200, strings.HasPrefix(found.DeadLetter.Error, compressed))
+	fmt.Println("shown:", len(shown.DeadLetter.LastError), shown.DeadLetter.LastError[:18])
 	// Output:
 	// stored: true true
 	// shown: 20000 the bank is closed

@@ -40,8 +40,8 @@ func Example_anotherShardCount() {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	inspector := skein.NewInspector(store, skein.InspectorOptions{})
-	few := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: skein.Raw{}, Shards: 5})
-	many := skein.NewQueue("orders-64", skein.QueueOptions[[]byte]{Codec: skein.Raw{}, Shards: 64})
+	few := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: 5})
+	many := skein.NewQueue("orders-64", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: 64})
 	must := func(err error) {
 		if err != nil {
 			log.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // On Postgres the settler is a transaction, store.Tx(tx), in which the handler writes
 // as well. The memory store has none: there the job is settled at once.
-func ExampleSettle() {
+func ExampleSettleIn() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{})
 	if err := orders.Push(ctx, skein.NewClient(store, skein.ClientOptions{}), "order-42", "paid"); err != nil {
@@ -19,7 +19,7 @@ func ExampleSettle() {
 	}
 
 	handler := orders.Handler(func(ctx context.Context, id string, events []string) error {
-		if err := skein.Settle(ctx, store); err != nil {
+		if err := skein.SettleIn(ctx, store); err != nil {
 			return err
 		}
 		fmt.Println(id, events)

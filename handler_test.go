@@ -29,7 +29,7 @@ func fate(t *testing.T, store *memory.Store, queue, id string) string {
 		wait := q.PerformAt.Sub(core.InstantOf(time.Now()))
 		parts = append(parts, fmt.Sprintf("queued %s, retry %d, in %v, error %q", datas(q.Payloads), q.RetryCount, wait, q.Error))
 	}
-	if d := found.Dead; d != nil {
+	if d := found.DeadLetter; d != nil {
 		parts = append(parts, fmt.Sprintf("dead %s, error %q", datas(d.Payloads), d.Error))
 	}
 	if found.Claim != nil {

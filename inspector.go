@@ -92,7 +92,7 @@ func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, 
 // History lists the minutes of a queue that begin within from, inclusive, and to,
 // exclusive, and in which something was counted, oldest first. The zero from is
 // the oldest there is, the zero to has no end. At least 24 hours are kept.
-func (i *Inspector) History(ctx context.Context, queue string, from, to time.Time) ([]Minute, error) {
+func (i *Inspector) History(ctx context.Context, queue string, from, to time.Time) ([]MinuteStats, error) {
 	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(from)}
 	if !to.IsZero() {
 		r.To = max(1, core.InstantOf(to)) // 0 has no end
@@ -117,9 +117,9 @@ func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 		job := i.claimedJob(there.Claim)
 		found.Claimed = &job
 	}
-	if d := there.Dead; d != nil {
-		letter := i.deadLetter(&ports.DeadView{Dead: *d, Count: len(d.Payloads)}, ByTime)
-		found.Dead = &letter
+	if d := there.DeadLetter; d != nil {
+		letter := i.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
+		found.DeadLetter = &letter
 	}
 	return found, nil
 }

@@ -267,5 +267,5 @@ func TestBulkActionsStopInTheMiddle(t *testing.T) {
 
 // changed is how many failures or dead letters are gone.
 func changed(before, after skein.Counts) int64 {
-	return max(before.Retries-after.Retries, before.Dead-after.Dead)
+	return max(before.Retrying-after.Retrying, before.Dead-after.Dead)
 }

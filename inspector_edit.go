@@ -31,7 +31,7 @@ func (i *Inspector) Edit(
 
 // EditPayloads is Edit for some of the payloads.
 func (i *Inspector) EditPayloads(
-	ctx context.Context, queue string, payloads []DeadPayloads, edit EditFunc, o BulkOptions,
+	ctx context.Context, queue string, payloads []DeadLetterPayloads, edit EditFunc, o BulkOptions,
 ) (Result, error) {
 	refs, err := someOfLetters(payloads)
 	return i.editRefs(ctx, o.action("edit payloads"), queue, refs, err, edit)
@@ -60,7 +60,7 @@ func (i *Inspector) EditAll(
 }
 
 func (i *Inspector) editRefs(
-	ctx context.Context, a *action, queue string, refs []ports.DeadRef, invalid error, edit EditFunc,
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,
 ) (Result, error) {
 	if invalid != nil {
 		return a.end(invalid)
@@ -71,8 +71,8 @@ func (i *Inspector) editRefs(
 		if err != nil {
 			return a.end(err)
 		}
-		if found.Dead != nil {
-			chosen := named(found.Dead.Payloads, ref.Payloads)
+		if found.DeadLetter != nil {
+			chosen := named(found.DeadLetter.Payloads, ref.Payloads)
 			if _, err := i.editLetter(ctx, a, found.Shard, ref.ID, chosen, edit); err != nil {
 				return a.end(err)
 			}

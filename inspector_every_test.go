@@ -14,7 +14,7 @@ import (
 func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context) error {
 	ids, o := []string{"order-1"}, skein.BulkOptions{}
 	all := func(skein.DeadLetter) bool { return true }
-	some := []skein.DeadPayloads{{ID: "order-1", Payloads: [][]byte{[]byte("p")}}}
+	some := []skein.DeadLetterPayloads{{ID: "order-1", Payloads: [][]byte{[]byte("p")}}}
 	edit := func(string, core.Payload) ([]byte, bool, error) { return []byte("q"), true, nil }
 	result := func(_ skein.Result, err error) error { return err }
 	return map[string]func(context.Context) error{
@@ -49,7 +49,7 @@ func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context
 		"BuryFailed":           func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, o)) },
 		"Delete":               func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids, o)) },
 		"DeleteFailed":         func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, o)) },
-		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, skein.Drop, o)) },
+		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, skein.CancelModeDrop, o)) },
 		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids, o)) },
 		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some, o)) },
 		"ReviveAll":            func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, nil, o)) },
@@ -100,13 +100,13 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	s.failed("failed")
 	before := s.state()
 	bad := []string{"dead", "failed", "a\nb"}
-	some := []skein.DeadPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
+	some := []skein.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
 	o := skein.BulkOptions{}
 	for name, call := range map[string]func() (skein.Result, error){
 		"RunNow":         func() (skein.Result, error) { return s.RunNow(t.Context(), "orders", bad, o) },
 		"Bury":           func() (skein.Result, error) { return s.Bury(t.Context(), "orders", bad, o) },
 		"Delete":         func() (skein.Result, error) { return s.Delete(t.Context(), "orders", bad, o) },
-		"Cancel":         func() (skein.Result, error) { return s.Cancel(t.Context(), "orders", bad, skein.Drop, o) },
+		"Cancel":         func() (skein.Result, error) { return s.Cancel(t.Context(), "orders", bad, skein.CancelModeDrop, o) },
 		"Revive":         func() (skein.Result, error) { return s.Revive(t.Context(), "orders", bad, o) },
 		"RevivePayloads": func() (skein.Result, error) { return s.RevivePayloads(t.Context(), "orders", some, o) },
 		"Purge":          func() (skein.Result, error) { return s.Purge(t.Context(), "orders", bad, o) },

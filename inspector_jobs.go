@@ -39,7 +39,7 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o Bu
 
 // RunAllNow makes all queued jobs of a queue due, the latest first.
 func (i *Inspector) RunAllNow(ctx context.Context, queue string, o BulkOptions) (Result, error) {
-	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retries }
+	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retrying }
 	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, i.store.Expedite)
 }
 
@@ -66,16 +66,16 @@ func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOption
 	return i.onAllJobs(ctx, o.action("delete failed"), queue, failed, i.store.Delete)
 }
 
-// Ending is what becomes of a cancelled job when its handler has returned,
+// CancelMode is what becomes of a cancelled job when its handler has returned,
 // whatever that returned.
-type Ending uint8
+type CancelMode uint8
 
 const (
 	// PutBack queues the job again, untouched. It is due, so it runs again at once;
 	// to hold it back, Pause the queue before.
-	PutBack Ending = iota
+	CancelModePutBack CancelMode = iota
 	// Drop removes it.
-	Drop
+	CancelModeDrop
 )
 
 // Cancel ends the claimed jobs of these ids: with the next turn of their shard
@@ -83,19 +83,19 @@ const (
 // has returned its job ends as chosen; the last call counts. What is queued for
 // these ids is not touched.
 func (i *Inspector) Cancel(
-	ctx context.Context, queue string, ids []string, ending Ending, o BulkOptions,
+	ctx context.Context, queue string, ids []string, ending CancelMode, o BulkOptions,
 ) (Result, error) {
 	a := o.action("cancel")
-	if ending > Drop {
+	if ending > CancelModeDrop {
 		return a.end(fmt.Errorf("%w: ending %d; use PutBack or Drop", ErrInvalidOptions, ending))
 	}
 	return i.onIDs(ctx, a, queue, ids, func(s core.Shard, ids []string) (ports.StepReply, error) {
-		return i.store.Cancel(ctx, ports.CancelRequest{Shard: s, IDs: ids, Drop: ending == Drop})
+		return i.store.Cancel(ctx, ports.CancelRequest{Shard: s, IDs: ids, Drop: ending == CancelModeDrop})
 	})
 }
 
 // failed are the queued jobs with a failure.
-func failed(c *ports.Counts) int64 { return c.Retries }
+func failed(c *ports.Counts) int64 { return c.Retrying }
 
 // jobStep is a method of a store.
 type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)

@@ -114,7 +114,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"cancel": { // marks only: the owner ends them
 			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
-				return i.Cancel(ctx, "orders", everything, skein.Drop, o)
+				return i.Cancel(ctx, "orders", everything, skein.CancelModeDrop, o)
 			}, 2,
 			[]string{due, both, later, failed, bothClaimed, claimed},
 		},
@@ -137,19 +137,19 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 	s := yard(t)
 	for _, step := range []struct {
 		ids    []string
-		ending skein.Ending
+		ending skein.CancelMode
 		drops  map[string]bool
 	}{
-		{[]string{"claimed"}, skein.Drop, map[string]bool{"claimed": true}},
-		{[]string{"both", "due"}, skein.PutBack, map[string]bool{"claimed": true, "both": false}},
-		{[]string{"claimed", "both"}, skein.PutBack, map[string]bool{"claimed": false, "both": false}},
+		{[]string{"claimed"}, skein.CancelModeDrop, map[string]bool{"claimed": true}},
+		{[]string{"both", "due"}, skein.CancelModePutBack, map[string]bool{"claimed": true, "both": false}},
+		{[]string{"claimed", "both"}, skein.CancelModePutBack, map[string]bool{"claimed": false, "both": false}},
 	} {
 		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending, skein.BulkOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		drops := map[string]bool{}
 		for _, shard := range core.Shards("orders", shardsOfSite) {
-			for _, c := range s.turn(shard, 0).Cancels {
+			for _, c := range s.turn(shard, 0).Cancellations {
 				drops[c.ID] = c.Drop
 			}
 		}

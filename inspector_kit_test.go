@@ -109,7 +109,7 @@ func (s *site) turn(shard core.Shard, want int, settle ...core.Settlement) ports
 		s.leases[shard.Index] = r
 	}
 	request := *r
-	request.Number, request.Want, request.Settle = r.Number+1, want, settle
+	request.Number, request.Want, request.Settlements = r.Number+1, want, settle
 	reply, err := s.store.Turn(s.t.Context(), request)
 	if err != nil {
 		s.t.Fatal(err)
@@ -143,7 +143,7 @@ func (s *site) settle(claims []core.Claim, outcome core.Outcome) {
 	settlements := make([][]core.Settlement, shardsOfSite)
 	for at := range claims {
 		shard := core.ShardOf(claims[at].ID, shardsOfSite)
-		settlements[shard] = append(settlements[shard], policy.Settle(&claims[at], &outcome, 0))
+		settlements[shard] = append(settlements[shard], policy.Settlement(&claims[at], &outcome, 0))
 	}
 	for index, settlements := range settlements {
 		for some := range slices.Chunk(settlements, core.MaxTurnJobs) {

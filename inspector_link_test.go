@@ -66,11 +66,11 @@ func (l *link) Expedite(ctx context.Context, s ports.JobStep) (ports.StepReply, 
 	return linked(l, "Expedite", func() (ports.StepReply, error) { return l.Store.Expedite(ctx, s) })
 }
 
-func (l *link) Revive(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
+func (l *link) Revive(ctx context.Context, s ports.DeadLetterStep) (ports.StepReply, error) {
 	return linked(l, "Revive", func() (ports.StepReply, error) { return l.Store.Revive(ctx, s) })
 }
 
-func (l *link) Purge(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
+func (l *link) Purge(ctx context.Context, s ports.DeadLetterStep) (ports.StepReply, error) {
 	return linked(l, "Purge", func() (ports.StepReply, error) { return l.Store.Purge(ctx, s) })
 }
 

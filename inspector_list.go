@@ -10,28 +10,28 @@ import (
 )
 
 // Order is what a list is sorted by.
-type Order uint8
+type SortBy uint8
 
 const (
 	// ByTime lists jobs by (PerformAt, id), claimed ones by (Since, id) and dead
 	// letters by (ChangedAt, id). Every list has it.
-	ByTime Order = Order(ports.ByTime)
+	ByTime SortBy = SortBy(ports.ByTime)
 	// ByID lists dead letters by id, and the jobs of a queue that was declared
 	// with IndexIDs.
-	ByID Order = Order(ports.ByID)
-	// RetriesByTime lists the jobs with a failure by (PerformAt, id).
-	RetriesByTime Order = Order(ports.RetriesByTime)
-	// RetriesByID lists the jobs with a failure by id.
-	RetriesByID Order = Order(ports.RetriesByID)
-	// RetriesByCount lists the jobs with a failure by (RetryCount, id).
-	RetriesByCount Order = Order(ports.RetriesByCount)
+	ByID SortBy = SortBy(ports.ByID)
+	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
+	RetryingByTime SortBy = SortBy(ports.RetryingByTime)
+	// RetryingByID lists the jobs with a failure by id.
+	RetryingByID SortBy = SortBy(ports.RetryingByID)
+	// RetryingByCount lists the jobs with a failure by (RetryCount, id).
+	RetryingByCount SortBy = SortBy(ports.RetryingByCount)
 )
 
 // ListOptions say what to list. The zero value is everything ByTime, without
 // payloads.
 type ListOptions struct {
 	// Order is ByTime unless given.
-	Order Order
+	SortBy SortBy
 	// Descending turns the list around.
 	Descending bool
 	// After starts behind this place, in the list's direction. The zero value is
@@ -48,11 +48,11 @@ type ListOptions struct {
 // ErrQueueMismatch for a queue without IndexIDs. Options that can't be are
 // ErrInvalidOptions.
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
-	err := o.check("jobs", ByTime, ByID, RetriesByTime, RetriesByID, RetriesByCount)
+	err := o.check("jobs", ByTime, ByID, RetryingByTime, RetryingByID, RetryingByCount)
 	return pages(o, err, func(r ports.PageRequest) ([]QueuedJob, ports.Cursor, error) {
 		r.Queue = queue
-		page, err := i.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, Order: ports.Order(o.Order)})
-		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.queuedJob(v, o.Order) }), page.Next, err
+		page, err := i.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy)})
+		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.queuedJob(v, o.SortBy) }), page.Next, err
 	})
 }
 
@@ -73,16 +73,16 @@ func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) ite
 	err := o.check("the morgue", ByTime, ByID)
 	return pages(o, err, func(r ports.PageRequest) ([]DeadLetter, ports.Cursor, error) {
 		r.Queue = queue
-		page, err := i.store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.Order == ByID})
-		return convert(page.Dead, func(v *ports.DeadView) DeadLetter { return i.deadLetter(v, o.Order) }), page.Next, err
+		page, err := i.store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID})
+		return convert(page.DeadLetters, func(v *ports.DeadLetterView) DeadLetter { return i.deadLetter(v, o.SortBy) }), page.Next, err
 	})
 }
 
 // check returns ErrInvalidOptions for what a list can't do.
-func (o *ListOptions) check(list string, orders ...Order) error {
+func (o *ListOptions) check(list string, orders ...SortBy) error {
 	switch {
-	case !slices.Contains(orders, o.Order):
-		return fmt.Errorf("%w: list %s in order %d; it has the orders %d", ErrInvalidOptions, list, o.Order, orders)
+	case !slices.Contains(orders, o.SortBy):
+		return fmt.Errorf("%w: list %s in order %d; it has the orders %d", ErrInvalidOptions, list, o.SortBy, orders)
 	case o.Limit < 0:
 		return fmt.Errorf("%w: Limit %d is negative; 0 is no limit", ErrInvalidOptions, o.Limit)
 	case o.Payloads < 0:

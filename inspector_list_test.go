@@ -61,14 +61,14 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		list  func(skein.ListOptions) iter.Seq2[skein.Cursor, string]
-		order skein.Order
+		order skein.SortBy
 		want  []string
 	}{
 		"jobs by time":     {jobs, skein.ByTime, []string{"f", "c", "e", "d", "a"}},
 		"jobs by id":       {jobs, skein.ByID, []string{"a", "c", "d", "e", "f"}},
-		"retries by time":  {jobs, skein.RetriesByTime, []string{"c", "e", "d"}},
-		"retries by id":    {jobs, skein.RetriesByID, []string{"c", "d", "e"}},
-		"retries by count": {jobs, skein.RetriesByCount, []string{"c", "e", "d"}},
+		"retries by time":  {jobs, skein.RetryingByTime, []string{"c", "e", "d"}},
+		"retries by id":    {jobs, skein.RetryingByID, []string{"c", "d", "e"}},
+		"retries by count": {jobs, skein.RetryingByCount, []string{"c", "e", "d"}},
 		"morgue by time":   {morgue, skein.ByTime, []string{"y", "x"}},
 		"morgue by id":     {morgue, skein.ByID, []string{"x", "y"}},
 	} {
@@ -78,7 +78,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 				if descending {
 					slices.Reverse(want)
 				}
-				o := skein.ListOptions{Order: c.order, Descending: descending}
+				o := skein.ListOptions{SortBy: c.order, Descending: descending}
 				place := 0
 				for cursor, id := range c.list(o) {
 					if id != want[place] {
@@ -179,9 +179,9 @@ func TestListsRefuseOptionsThatCantBe(t *testing.T) {
 		list    func(skein.ListOptions) error
 		options skein.ListOptions
 	}{
-		"no order of jobs":          {jobs, skein.ListOptions{Order: 99}},
-		"claimed jobs by id":        {claimed, skein.ListOptions{Order: skein.ByID}},
-		"the morgue by retry count": {morgue, skein.ListOptions{Order: skein.RetriesByCount}},
+		"no order of jobs":          {jobs, skein.ListOptions{SortBy: 99}},
+		"claimed jobs by id":        {claimed, skein.ListOptions{SortBy: skein.ByID}},
+		"the morgue by retry count": {morgue, skein.ListOptions{SortBy: skein.RetryingByCount}},
 		"a negative limit":          {jobs, skein.ListOptions{Limit: -1}},
 		"negative payloads":         {morgue, skein.ListOptions{Payloads: -1}},
 	} {
@@ -196,12 +196,12 @@ func TestJobsByIDNeedTheirIndex(t *testing.T) {
 	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "plain", Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Jobs(t.Context(), "plain", skein.ListOptions{Order: skein.ByID}) {
+	for _, err := range s.Jobs(t.Context(), "plain", skein.ListOptions{SortBy: skein.ByID}) {
 		if !errors.Is(err, skein.ErrQueueMismatch) {
 			t.Errorf("by id without IndexIDs: %v; want ErrQueueMismatch", err)
 		}
 	}
-	for _, err := range s.Morgue(t.Context(), "plain", skein.ListOptions{Order: skein.ByID}) {
+	for _, err := range s.Morgue(t.Context(), "plain", skein.ListOptions{SortBy: skein.ByID}) {
 		t.Errorf("an empty morgue by id: %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// DeadPayloads names payloads of one dead letter.
-type DeadPayloads struct {
+// DeadLetterPayloads names payloads of one dead letter.
+type DeadLetterPayloads struct {
 	ID string
 	// Payloads are the Data of those meant. What is not there is ignored; none
 	// means none.
@@ -26,7 +26,7 @@ func (i *Inspector) Revive(ctx context.Context, queue string, ids []string, o Bu
 // RevivePayloads is Revive for some of the payloads. A letter that keeps others
 // stays in the morgue.
 func (i *Inspector) RevivePayloads(
-	ctx context.Context, queue string, payloads []DeadPayloads, o BulkOptions,
+	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
 ) (Result, error) {
 	refs, err := someOfLetters(payloads)
 	return i.onRefs(ctx, o.action("revive payloads"), queue, refs, err, i.store.Revive)
@@ -53,7 +53,7 @@ func (i *Inspector) Purge(ctx context.Context, queue string, ids []string, o Bul
 // PurgePayloads is Purge for some of the payloads. A letter that keeps others
 // stays in the morgue.
 func (i *Inspector) PurgePayloads(
-	ctx context.Context, queue string, payloads []DeadPayloads, o BulkOptions,
+	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
 ) (Result, error) {
 	refs, err := someOfLetters(payloads)
 	return i.onRefs(ctx, o.action("purge payloads"), queue, refs, err, i.store.Purge)
@@ -68,11 +68,11 @@ func (i *Inspector) PurgeAll(
 }
 
 // letterStep is a method of a store.
-type letterStep func(context.Context, ports.DeadStep) (ports.StepReply, error)
+type letterStep func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
 
 // wholeLetters refers to the letters of ids with all their payloads.
-func wholeLetters(ids []string) ([]ports.DeadRef, error) {
-	refs := make([]ports.DeadRef, len(ids))
+func wholeLetters(ids []string) ([]ports.DeadLetterRef, error) {
+	refs := make([]ports.DeadLetterRef, len(ids))
 	for at, id := range ids {
 		refs[at].ID = id
 	}
@@ -81,20 +81,20 @@ func wholeLetters(ids []string) ([]ports.DeadRef, error) {
 
 // someOfLetters refers to payloads. One that names none is left out, since to a
 // store that is all.
-func someOfLetters(payloads []DeadPayloads) ([]ports.DeadRef, error) {
-	var refs []ports.DeadRef
+func someOfLetters(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
+	var refs []ports.DeadLetterRef
 	ids := make([]string, len(payloads))
 	for at, p := range payloads {
 		ids[at] = p.ID
 		if len(p.Payloads) > 0 {
-			refs = append(refs, ports.DeadRef(p))
+			refs = append(refs, ports.DeadLetterRef(p))
 		}
 	}
 	return refs, validateIDs(ids)
 }
 
 func (i *Inspector) onRefs(
-	ctx context.Context, a *action, queue string, refs []ports.DeadRef, invalid error, step letterStep,
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step letterStep,
 ) (Result, error) {
 	if invalid != nil {
 		return a.end(invalid)
@@ -114,7 +114,7 @@ func (i *Inspector) onAllLetters(
 	}
 	d := &drain{store: i.store, action: a, held: dead}
 	d.step = func(ctx context.Context, s core.Shard, limit int, began core.Instant) (ports.StepReply, error) {
-		return step(ctx, ports.DeadStep{Shard: s, Before: endOf(began), Limit: limit})
+		return step(ctx, ports.DeadLetterStep{Shard: s, Before: endOf(began), Limit: limit})
 	}
 	return d.run(ctx, queue)
 }
@@ -127,19 +127,19 @@ func endOf(began core.Instant) core.Instant { return began + 1 }
 
 // seen names the payloads that a letter has shown, so that those that came since
 // are left alone.
-func seen(letter *DeadLetter) ports.DeadRef {
-	return ports.DeadRef{
+func seen(letter *DeadLetter) ports.DeadLetterRef {
+	return ports.DeadLetterRef{
 		ID:       letter.ID,
 		Payloads: convert(letter.Payloads, func(p *core.Payload) []byte { return p.Data }),
 	}
 }
 
 func (i *Inspector) stepRefs(
-	ctx context.Context, a *action, queue string, refs []ports.DeadRef, step letterStep,
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, step letterStep,
 ) error {
-	id := func(r ports.DeadRef) string { return r.ID }
-	onShard := func(s core.Shard, refs []ports.DeadRef) (ports.StepReply, error) {
-		return step(ctx, ports.DeadStep{Shard: s, Entries: refs})
+	id := func(r ports.DeadLetterRef) string { return r.ID }
+	onShard := func(s core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
+		return step(ctx, ports.DeadLetterStep{Shard: s, DeadLetters: refs})
 	}
 	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
 }
@@ -148,8 +148,8 @@ func (i *Inspector) stepRefs(
 const maxStepBytes = 1 << 20
 
 // refChunks parts references into steps by number and by size.
-func refChunks(refs []ports.DeadRef) iter.Seq[[]ports.DeadRef] {
-	return func(yield func([]ports.DeadRef) bool) {
+func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
+	return func(yield func([]ports.DeadLetterRef) bool) {
 		start, size := 0, 0
 		for at, r := range refs {
 			named := 0

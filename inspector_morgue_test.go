@@ -43,7 +43,7 @@ func old(d skein.DeadLetter) bool { return d.ChangedAt.Equal(epoch) }
 
 func TestActionsOnTheMorgue(t *testing.T) {
 	o := skein.BulkOptions{}
-	some := []skein.DeadPayloads{
+	some := []skein.DeadLetterPayloads{
 		{ID: "a", Payloads: data("p2", "p3", "p9")},
 		{ID: "c", Payloads: data("p")},
 		{ID: "b"},
@@ -88,7 +88,7 @@ func TestActionsOnTheMorgue(t *testing.T) {
 			return i.Purge(ctx, "orders", nil, o)
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"purge no payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
-			return i.PurgePayloads(ctx, "orders", []skein.DeadPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}, o)
+			return i.PurgePayloads(ctx, "orders", []skein.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}, o)
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"edit ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
 			return i.Edit(ctx, "orders", []string{"b", "c", "nothing"}, upper, o)

@@ -62,7 +62,7 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 
 func TestEachRangeBeginsAnew(t *testing.T) {
 	s := shelf(t)
-	list := s.Jobs(t.Context(), "orders", skein.ListOptions{Order: skein.ByID, Limit: 3})
+	list := s.Jobs(t.Context(), "orders", skein.ListOptions{SortBy: skein.ByID, Limit: 3})
 	first, second := jobIDs(t, list), jobIDs(t, list)
 	if diff := cmp.Diff([]string{"a", "c", "d"}, first); diff != "" {
 		t.Errorf("the first range (-want +got):\n%s", diff)
@@ -78,7 +78,7 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 	s.pushAll(append(slices.Clone(stay), leave...)...)
 	seen := map[string]int{}
 	count := 0
-	for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{Order: skein.ByID})) {
+	for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{SortBy: skein.ByID})) {
 		seen[job.ID]++
 		if count%3 == 0 { // also the one under the cursor
 			s.pushAll(nth("new", count))

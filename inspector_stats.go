@@ -51,8 +51,8 @@ func nodeOf(n *ports.Node) Node {
 // Counts are the sizes of a queue or of one of its shards.
 type Counts struct {
 	// Fresh and Retries are the queued jobs without and with a failure.
-	Fresh   int64
-	Retries int64
+	Fresh    int64
+	Retrying int64
 	// Claimed are the jobs that lanes have taken.
 	Claimed int64
 	// Dead is how many ids are in the morgue.
@@ -69,11 +69,11 @@ type Counts struct {
 }
 
 // Length is how many jobs are queued: Fresh + Retries.
-func (c Counts) Length() int64 { return c.Fresh + c.Retries }
+func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
 
 func countsOf(c *ports.Counts, now core.Instant) Counts {
 	counts := Counts{
-		Fresh: c.Fresh, Retries: c.Retries, Claimed: c.Claimed, Dead: c.Dead,
+		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Dead: c.Dead,
 		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Lag(now),
 	}
 	if c.Oldest.OK {
@@ -120,7 +120,7 @@ func queueStats(s *ports.QueueStats) QueueStats {
 }
 
 // Minute is what was counted in one minute.
-type Minute struct {
+type MinuteStats struct {
 	// At is its start.
 	At time.Time
 	// Processed and Failed are jobs, as in Counts.
@@ -132,6 +132,6 @@ type Minute struct {
 	Run  core.Histogram
 }
 
-func minuteOf(m *ports.Minute) Minute {
-	return Minute{At: m.At.Time(), Processed: m.Processed, Failed: m.Failed, Wait: m.Wait, Run: m.Run}
+func minuteOf(m *ports.MinuteStats) MinuteStats {
+	return MinuteStats{At: m.At.Time(), Processed: m.Processed, Failed: m.Failed, Wait: m.Wait, Run: m.Run}
 }

@@ -43,7 +43,7 @@ func (s *sweep) run(ctx context.Context, act func([]DeadLetter) error) (Result, 
 		if err != nil {
 			return s.end(err)
 		}
-		letters, last, err := s.choose(ctx, page.Dead)
+		letters, last, err := s.choose(ctx, page.DeadLetters)
 		if err != nil {
 			return s.end(err)
 		}
@@ -86,7 +86,7 @@ func (s *sweep) moved(id string, changed core.Instant) {
 
 // choose is which of a page match. It reports the last page, and passes what
 // doesn't match.
-func (s *sweep) choose(ctx context.Context, page []ports.DeadView) (chosen []DeadLetter, last bool, err error) {
+func (s *sweep) choose(ctx context.Context, page []ports.DeadLetterView) (chosen []DeadLetter, last bool, err error) {
 	passed := 0
 	for at := range page {
 		v := &page[at]
@@ -116,16 +116,16 @@ func (s *sweep) choose(ctx context.Context, page []ports.DeadView) (chosen []Dea
 
 // whole completes the payloads of a letter. It reports whether the letter is
 // still one that the sweep is about.
-func (s *sweep) whole(ctx context.Context, v *ports.DeadView) (bool, error) {
+func (s *sweep) whole(ctx context.Context, v *ports.DeadLetterView) (bool, error) {
 	if len(v.Payloads) == v.Count {
 		return true, nil
 	}
 	found, err := persist(ctx, func() (ports.Found, error) {
 		return s.inspector.store.Find(ctx, s.queue, v.ID)
 	})
-	if err != nil || found.Dead == nil || found.Dead.ChangedAt >= s.before {
+	if err != nil || found.DeadLetter == nil || found.DeadLetter.ChangedAt >= s.before {
 		return false, err
 	}
-	v.Dead, v.Count = *found.Dead, len(found.Dead.Payloads)
+	v.DeadLetter, v.Count = *found.DeadLetter, len(found.DeadLetter.Payloads)
 	return true, nil
 }

@@ -63,7 +63,7 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 	s.push("later", time.Hour, "p")
 	s.push("soon", -time.Minute, "p")
 	before := s.counts()
-	want := skein.Counts{Fresh: 2, Retries: 2, Dead: 1, Failed: 3, Oldest: epoch.Add(time.Hour), Lag: 2 * time.Hour}
+	want := skein.Counts{Fresh: 2, Retrying: 2, Dead: 1, Failed: 3, Oldest: epoch.Add(time.Hour), Lag: 2 * time.Hour}
 	if diff := cmp.Diff(want, before); diff != "" {
 		t.Errorf("Stats (-want +got):\n%s", diff)
 	}
@@ -225,7 +225,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 			},
 			Shard: shard, Owner: "owner", Node: "blue", Lane: 1, Since: epoch,
 		},
-		Dead: &skein.DeadLetter{
+		DeadLetter: &skein.DeadLetter{
 			ID: "order-1", ChangedAt: epoch, LastError: "hopeless",
 			Payloads: payloads("dead", "dead too"), PayloadCount: 2,
 		},
@@ -238,7 +238,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 		t.Error("the claimed job has no token")
 	}
 	for name, c := range map[string]skein.Cursor{
-		"queued": got.Queued.Cursor, "claimed": got.Claimed.Cursor, "dead": got.Dead.Cursor,
+		"queued": got.Queued.Cursor, "claimed": got.Claimed.Cursor, "dead": got.DeadLetter.Cursor,
 	} {
 		if c == (skein.Cursor{}) {
 			t.Errorf("the %s one has no cursor", name)
@@ -249,7 +249,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 func TestFindOfNothing(t *testing.T) {
 	s := newSite(t)
 	got, err := s.Find(t.Context(), "orders", "order-1")
-	if err != nil || got.Queued != nil || got.Claimed != nil || got.Dead != nil {
+	if err != nil || got.Queued != nil || got.Claimed != nil || got.DeadLetter != nil {
 		t.Errorf("Find = %+v, %v; want nothing", got, err)
 	}
 	if _, err := s.Find(t.Context(), "orders", ""); !errors.Is(err, skein.ErrInvalidID) {

@@ -74,12 +74,12 @@ type Found struct {
 	ID    string
 	Shard core.Shard
 
-	Queued  *QueuedJob
-	Claimed *ClaimedJob
-	Dead    *DeadLetter
+	Queued     *QueuedJob
+	Claimed    *ClaimedJob
+	DeadLetter *DeadLetter
 }
 
-func (i *Inspector) queuedJob(v *ports.JobView, order Order) QueuedJob {
+func (i *Inspector) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 	job := QueuedJob{
 		ID:           v.ID,
 		PerformAt:    v.PerformAt.Time(),
@@ -92,9 +92,9 @@ func (i *Inspector) queuedJob(v *ports.JobView, order Order) QueuedJob {
 		Cursor:       Cursor{id: v.ID},
 	}
 	switch order {
-	case ByTime, RetriesByTime:
+	case ByTime, RetryingByTime:
 		job.Cursor.key = int64(v.PerformAt)
-	case RetriesByCount:
+	case RetryingByCount:
 		job.Cursor.key = int64(v.RetryCount)
 	}
 	return job
@@ -107,7 +107,7 @@ func (i *Inspector) claimedJob(v *ports.ClaimView) ClaimedJob {
 		Owner:     v.Owner,
 		Node:      v.Node,
 		Lane:      v.Lane,
-		Token:     v.Mark.Token,
+		Token:     v.Receipt.Token,
 		Since:     v.Since.Time(),
 		Begun:     v.Begun,
 		LeaseOver: v.LeaseOver,
@@ -117,7 +117,7 @@ func (i *Inspector) claimedJob(v *ports.ClaimView) ClaimedJob {
 	return job
 }
 
-func (i *Inspector) deadLetter(v *ports.DeadView, order Order) DeadLetter {
+func (i *Inspector) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	letter := DeadLetter{
 		ID:           v.ID,
 		ChangedAt:    v.ChangedAt.Time(),

@@ -62,7 +62,7 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 
 func TestSchedulersMayNameTheQueuesThatAreServed(t *testing.T) {
 	a, b := skein.NewQueue("a", skein.QueueOptions[string]{Shards: 1}), skein.NewQueue("b", skein.QueueOptions[string]{Shards: 1})
-	for _, scheduler := range []skein.NewScheduler{skein.StrictBy("b", "a"), skein.WeightedBy(map[string]int{"a": 2})} {
+	for _, scheduler := range []skein.SchedulerFunc{skein.StrictBy("b", "a"), skein.WeightedBy(map[string]int{"a": 2})} {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		// Each lane has a shard of one queue; the other is served all the same.

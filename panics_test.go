@@ -180,7 +180,7 @@ func TestBackoffIsAskedOnceForAFailure(t *testing.T) {
 		{"a failure in a transaction", skein.ServerOptions{OnBuried: hook},
 			func(ctx context.Context, store *memory.Store, j *skein.Job[int]) error {
 				j.Settle(errBoom)
-				return skein.Settle(ctx, store)
+				return skein.SettleIn(ctx, store)
 			}, []int{0}},
 	}
 	for _, c := range cases {

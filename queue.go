@@ -104,7 +104,7 @@ func NewQueue[T any](name string, options QueueOptions[T]) *Queue[T] {
 	orDefault(&o.MaxPayloads, core.MaxTurnPayloads)
 	orDefault(&o.MaxPayloadBytes, core.DefaultMaxPayloadBytes)
 	if o.Codec == nil {
-		o.Codec = JSON[T]{}
+		o.Codec = JSONCodec[T]{}
 	}
 	return &Queue[T]{name: name, options: o, err: o.check(name)}
 }

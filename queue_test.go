@@ -63,7 +63,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			abandon(t, store, "q")
 			runDue(t, store, skein.ServerOptions{}, nop(q))
 			found, err := store.Find(t.Context(), "q", "a")
-			if err != nil || found.Dead == nil {
+			if err != nil || found.DeadLetter == nil {
 				t.Errorf("Find = %+v, %v; want it in the morgue after its first lost owner", found, err)
 			}
 		}},
@@ -104,7 +104,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			q := skein.NewQueue("q", options{IndexIDs: true})
 			push(t, store, q, "b", "x")
 			push(t, store, q, "a", "x")
-			page, err := store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "q"}, Order: ports.ByID})
+			page, err := store.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "q"}, SortBy: ports.ByID})
 			if err != nil || len(page.Jobs) != 2 || page.Jobs[0].ID != "a" {
 				t.Errorf("Jobs by id = %+v, %v; want a and b", page, err)
 			}
@@ -167,7 +167,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			}))
 			equal(t, "decoded", got, []string{"good"})
 			found, err := store.Find(t.Context(), "q", "a")
-			if err != nil || found.Dead == nil || string(found.Dead.Payloads[0].Data) != "<bad>" {
+			if err != nil || found.DeadLetter == nil || string(found.DeadLetter.Payloads[0].Data) != "<bad>" {
 				t.Errorf("Find = %+v, %v; want <bad> in the morgue", found, err)
 			}
 		}},
@@ -252,7 +252,7 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
 	q := skein.NewQueue("q", skein.QueueOptions[string]{})
 	o := skein.ServerOptions{
-		Lanes: -1, PollInterval: -1, TTL: time.Millisecond, Prefetch: -2, ShutdownTimeout: -1,
+		Lanes: -1, PollInterval: -1, LeaseTTL: time.Millisecond, Prefetch: -2, ShutdownTimeout: -1,
 	}
 	err := skein.NewServer(nil, o, nop(q), nop(q), skein.Handler{}).Run(t.Context())
 	if !errors.Is(err, skein.ErrInvalidOptions) {
@@ -287,7 +287,7 @@ func TestAServerRunsOnce(t *testing.T) {
 }
 
 func TestEqualPayloadsEncodeEquallyInJSON(t *testing.T) {
-	codec := skein.JSON[map[string]int]{}
+	codec := skein.JSONCodec[map[string]int]{}
 	encode := func() string {
 		payload := make(map[string]int)
 		for i := range 50 { // a map of its own each time, so in an order of its own

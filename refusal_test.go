@@ -22,7 +22,7 @@ func TestSettleKeepsWhatTheHandlerDidNotSee(t *testing.T) {
 			push(t, store, q, "a", p, skein.Score(float64(i)))
 		}
 		runDue(t, store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
-			return skein.Settle(ctx, store)
+			return skein.SettleIn(ctx, store)
 		}))
 		equal(t, "fate", fate(t, store, "q", "a"), `queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
 	})

@@ -13,13 +13,13 @@ type LaneSplitter = core.LaneSplitter
 // Nodes, and to nobody while that node is down.
 type NodeSplitter = core.NodeSplitter
 
-// Scheduler chooses which of its shards a lane works next, NewScheduler builds
+// Scheduler chooses which of its shards a lane works next, SchedulerFunc builds
 // that of one lane from a SchedulerConfig, and a Choice is what it answers to the
 // Heads of the shards, by the store's clock, an Instant. One that is given names of
 // queues can be a QueueNamer: Run refuses names without a handler.
 type (
 	Scheduler       = core.Scheduler
-	NewScheduler    = core.NewScheduler
+	SchedulerFunc   = core.SchedulerFunc
 	SchedulerConfig = core.SchedulerConfig
 	Choice          = core.Choice
 	Head            = core.Head
@@ -27,19 +27,19 @@ type (
 	Instant         = core.Instant
 )
 
-// NewLag takes the shard whose next due job is the oldest: the default.
-func NewLag(c SchedulerConfig) Scheduler { return core.NewLag(c) }
+// Lag takes the shard whose next due job is the oldest: the default.
+func Lag(c SchedulerConfig) Scheduler { return core.Lag(c) }
 
-// NewSeq visits its shards in turn, and waits one poll interval after a round in
+// Seq visits its shards in turn, and waits one poll interval after a round in
 // which no job succeeded, also if one is pushed meanwhile.
-func NewSeq(c SchedulerConfig) Scheduler { return core.NewSeq(c) }
+func Seq(c SchedulerConfig) Scheduler { return core.Seq(c) }
 
 // StrictBy takes the first shard that has work, in the order of the named queues;
 // the others come last. A queue for which the server has no handler is
 // ErrInvalidOptions from Run.
-func StrictBy(queues ...string) NewScheduler { return core.StrictBy(queues...) }
+func StrictBy(queues ...string) SchedulerFunc { return core.StrictBy(queues...) }
 
 // WeightedBy shares turns among the shards that have work in proportion to the
 // weights of their queues; a queue that is not named weighs 1. Equal weights are round
 // robin. A queue for which the server has no handler is ErrInvalidOptions from Run.
-func WeightedBy(weights map[string]int) NewScheduler { return core.WeightedBy(weights) }
+func WeightedBy(weights map[string]int) SchedulerFunc { return core.WeightedBy(weights) }

@@ -24,7 +24,7 @@ func TestSeqGoesOnAfterASuccess(t *testing.T) {
 			last = time.Since(start)
 			return nil
 		})
-		o := skein.ServerOptions{Scheduler: skein.NewSeq, PollInterval: time.Minute, Logger: quiet}
+		o := skein.ServerOptions{Scheduler: skein.Seq, PollInterval: time.Minute, Logger: quiet}
 		run(t, skein.NewServer(store, o, h), func() { time.Sleep(time.Hour) })
 		if last > time.Minute {
 			t.Errorf("the last of three jobs ran after %v, want within a poll interval", last)

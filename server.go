@@ -47,7 +47,7 @@ type ServerOptions struct {
 	// them back itself. A store that does not answer for four fifths of it, 8 s by
 	// default, costs the lease: handlers are cancelled with ErrLeaseLost. At least
 	// 50 ms. Default 10 s.
-	TTL time.Duration
+	LeaseTTL time.Duration
 	// Prefetch bounds how many jobs of a shard are claimed before a lane is free
 	// for them; fewer are, unless jobs are short. Default 512, two turns full.
 	Prefetch int
@@ -59,8 +59,8 @@ type ServerOptions struct {
 	// Splitter deals shards to lanes. Default LaneSplitter. Servers that share a
 	// store each need a NodeSplitter with a number of their own.
 	Splitter Splitter
-	// Scheduler builds each lane's scheduler. Default NewLag.
-	Scheduler NewScheduler
+	// Scheduler builds each lane's scheduler. Default Lag.
+	Scheduler SchedulerFunc
 	// Middleware wraps each call of a handler, the first outermost: of one job, or
 	// of a batch for a BatchHandler. It is built once for each handler, by
 	// NewServer.
@@ -119,14 +119,14 @@ func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handle
 	o := options
 	orDefault(&o.Lanes, DefaultLanes)
 	orDefault(&o.PollInterval, DefaultPollInterval)
-	orDefault(&o.TTL, DefaultTTL)
+	orDefault(&o.LeaseTTL, DefaultTTL)
 	orDefault(&o.Prefetch, DefaultPrefetch)
 	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	if o.Splitter == nil {
 		o.Splitter = LaneSplitter{}
 	}
 	if o.Scheduler == nil {
-		o.Scheduler = NewLag
+		o.Scheduler = Lag
 	}
 	if o.Jitter == nil {
 		o.Jitter = func() int { return mathrand.IntN(core.BackoffJitter) }
@@ -212,7 +212,7 @@ func (s *Server) check() error {
 	refuse(absent(s.store), "no store; give NewServer one")
 	refuse(o.Lanes < 1, "%d Lanes; a server has at least one", o.Lanes)
 	refuse(o.PollInterval < time.Millisecond, "PollInterval %v; at least 1ms", o.PollInterval)
-	refuse(o.TTL < minTTL, "TTL %v; at least %v", o.TTL, minTTL)
+	refuse(o.LeaseTTL < minTTL, "TTL %v; at least %v", o.LeaseTTL, minTTL)
 	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; for none use NoPrefetch", o.Prefetch)
 	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
 	errs = append(errs, s.invalid)
@@ -247,11 +247,11 @@ func (s *Server) config() engine.Config {
 		PID:             os.Getpid(),
 		Lanes:           o.Lanes,
 		PollInterval:    o.PollInterval,
-		TTL:             o.TTL,
+		LeaseTTL:        o.LeaseTTL,
 		ShutdownTimeout: o.ShutdownTimeout,
 		Prefetch:        max(0, o.Prefetch),
 		Splitter:        o.Splitter,
-		NewScheduler:    o.Scheduler,
+		Scheduler:       o.Scheduler,
 		Logger:          o.Logger,
 		Observer:        o.Observer,
 		Started:         o.OnStart,

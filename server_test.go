@@ -98,7 +98,7 @@ func TestAFailedJobIsRetriedUntilTheMorgue(t *testing.T) {
 		})
 		equal(t, "executions", at, []time.Duration{0, time.Hour, 3 * time.Hour})
 		found, err := store.Find(t.Context(), "orders", "order-1")
-		if err != nil || found.Dead == nil || found.Dead.Error != "boom" {
+		if err != nil || found.DeadLetter == nil || found.DeadLetter.Error != "boom" {
 			t.Errorf("Find = %+v, %v; want it in the morgue with its error", found, err)
 		}
 	})
@@ -148,7 +148,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			equal(t, "seen after", took, 7*time.Second)
 		}},
 		{"TTL", func(t *testing.T, store *memory.Store) {
-			run(t, skein.NewServer(store, skein.ServerOptions{TTL: 3 * time.Second, Logger: quiet}, nop(queue)), func() {
+			run(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: 3 * time.Second, Logger: quiet}, nop(queue)), func() {
 				synctest.Wait()
 				stats, err := store.Stats(t.Context(), []string{"q"})
 				if err != nil {
@@ -316,7 +316,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 				t.Errorf("LastError = %q, want it decoded", last)
 			}
 			found, err := store.Find(t.Context(), "q", "a")
-			if err != nil || found.Dead == nil || !strings.HasPrefix(found.Dead.Error, "BOOM ") {
+			if err != nil || found.DeadLetter == nil || !strings.HasPrefix(found.DeadLetter.Error, "BOOM ") {
 				t.Errorf("Find = %+v, %v; want the error stored encoded", found, err)
 			}
 		}},

@@ -33,4 +33,4 @@ var ErrNotCommitted = engine.ErrNotCommitted
 // Errors: ErrLeaseLost if another node has taken the job over or if the handler has
 // settled it before, in this transaction or in one that has committed; the cause of a
 // context that has ended, or the store's own. Roll back then, and return it.
-func Settle(ctx context.Context, settler ports.Settler) error { return engine.SettleIn(ctx, settler) }
+func SettleIn(ctx context.Context, settler ports.Settler) error { return engine.SettleIn(ctx, settler) }

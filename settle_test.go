@@ -29,18 +29,18 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 		handler    func(store ports.Settler) skein.Handler
 	}{
 		{"Handler", nil, func(store ports.Settler) skein.Handler {
-			return queue.Handler(func(ctx context.Context, _ string, _ []string) error { return skein.Settle(ctx, store) })
+			return queue.Handler(func(ctx context.Context, _ string, _ []string) error { return skein.SettleIn(ctx, store) })
 		}},
 		{"JobHandler", nil, func(store ports.Settler) skein.Handler {
-			return queue.JobHandler(func(ctx context.Context, _ *skein.Job[string]) error { return skein.Settle(ctx, store) })
+			return queue.JobHandler(func(ctx context.Context, _ *skein.Job[string]) error { return skein.SettleIn(ctx, store) })
 		}},
 		{"BatchHandler", nil, func(store ports.Settler) skein.Handler {
-			return queue.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error { return skein.Settle(ctx, store) })
+			return queue.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error { return skein.SettleIn(ctx, store) })
 		}},
 		{"middleware", func(store ports.Settler) func(skein.RunFunc) skein.RunFunc {
 			return func(next skein.RunFunc) skein.RunFunc {
 				return func(ctx context.Context, b *skein.RawBatch) error {
-					return errors.Join(next(ctx, b), skein.Settle(ctx, store))
+					return errors.Join(next(ctx, b), skein.SettleIn(ctx, store))
 				}
 			}
 		}, func(ports.Settler) skein.Handler { return nop(queue) }},
@@ -63,7 +63,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 				runDue(t, store, o, tt.handler(settler))
 				want := ports.Counts{Processed: 3}
 				if !committed {
-					want = ports.Counts{Retries: 3, Failed: 3}
+					want = ports.Counts{Retrying: 3, Failed: 3}
 				}
 				equal(t, "counts", counts(t, store, "orders"), want)
 				found, err := store.Find(t.Context(), "orders", "a")
@@ -90,7 +90,7 @@ func counts(t *testing.T, store ports.ShardStore, queue string) ports.Counts {
 }
 
 func TestSettleOutsideAHandlerIsRefused(t *testing.T) {
-	if err := skein.Settle(t.Context(), memory.New(memory.Options{})); err == nil {
+	if err := skein.SettleIn(t.Context(), memory.New(memory.Options{})); err == nil {
 		t.Error("no error")
 	}
 }
@@ -103,12 +103,12 @@ func TestATimeoutEndsSettling(t *testing.T) {
 		var got error
 		runDue(t, store, skein.ServerOptions{}, queue.Handler(func(ctx context.Context, _ string, _ []string) error {
 			<-ctx.Done()
-			got = skein.Settle(ctx, store)
+			got = skein.SettleIn(ctx, store)
 			return got
 		}))
 		if !errors.Is(got, skein.ErrTimeout) {
 			t.Errorf("Settle = %v, want ErrTimeout", got)
 		}
-		equal(t, "counts", counts(t, store, "orders"), ports.Counts{Retries: 1, Failed: 1})
+		equal(t, "counts", counts(t, store, "orders"), ports.Counts{Retrying: 1, Failed: 1})
 	})
 }

@@ -37,8 +37,8 @@ func reportsAllBegun(s full) full {
 // isolatesAtOnce takes a job that was recovered once for one that must be alone.
 func isolatesAtOnce(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
-		for i := range r.Settle {
-			if b := &r.Settle[i].PutBack; b.Recoveries == 1 {
+		for i := range r.Settlements {
+			if b := &r.Settlements[i].PutBack; b.Recoveries == 1 {
 				b.Recoveries = core.AloneRecoveries
 			}
 		}

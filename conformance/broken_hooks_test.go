@@ -31,7 +31,7 @@ type hooks struct {
 	pause   func(context.Context, string) error
 	forget  func(context.Context, string) error
 	jobs    func(context.Context, ports.JobsRequest) (ports.JobsPage, error)
-	revive  func(context.Context, ports.DeadStep) (ports.StepReply, error)
+	revive  func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
 	wakeups func(context.Context, []core.Shard) (<-chan core.Shard, error)
 	settle  func(context.Context, core.Shard, []core.Settlement) error
 }
@@ -78,7 +78,7 @@ func (h *hooks) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	return h.jobs(ctx, r)
 }
 
-func (h *hooks) Revive(ctx context.Context, s ports.DeadStep) (ports.StepReply, error) {
+func (h *hooks) Revive(ctx context.Context, s ports.DeadLetterStep) (ports.StepReply, error) {
 	return h.revive(ctx, s)
 }
 

@@ -17,11 +17,11 @@ func ignoresPause(s full) full {
 func revivesTwice(s full) full {
 	h := hooked(s)
 	kept := map[string][]core.Payload{}
-	h.revive = func(ctx context.Context, step ports.DeadStep) (ports.StepReply, error) {
-		for _, ref := range step.Entries {
+	h.revive = func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+		for _, ref := range step.DeadLetters {
 			found, err := s.Find(ctx, step.Shard.Queue, ref.ID)
-			if err == nil && found.Dead != nil {
-				kept[ref.ID] = found.Dead.Payloads
+			if err == nil && found.DeadLetter != nil {
+				kept[ref.ID] = found.DeadLetter.Payloads
 				continue
 			}
 			for _, p := range kept[ref.ID] {

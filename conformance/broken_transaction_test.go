@@ -106,9 +106,9 @@ func pausesLate(s full) full {
 // one that is put back with an earlier time.
 func losesOldPutBacks(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
-		for i := range r.Settle {
-			if r.Settle[i].PutBack.SameTime {
-				r.Settle[i].PutBack.SameTime, r.Settle[i].PutBack.Delay = false, 24*time.Hour
+		for i := range r.Settlements {
+			if r.Settlements[i].PutBack.SameTime {
+				r.Settlements[i].PutBack.SameTime, r.Settlements[i].PutBack.Delay = false, 24*time.Hour
 			}
 		}
 	})

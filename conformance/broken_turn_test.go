@@ -52,7 +52,7 @@ func countsRepeats(s full) full {
 	var onTop int64
 	h := afterTurn(s, func(r ports.TurnRequest, _ *ports.TurnReply, again bool) {
 		if again {
-			onTop += int64(len(r.Settle))
+			onTop += int64(len(r.Settlements))
 		}
 	})
 	return addProcessed(h, &onTop)
@@ -94,10 +94,10 @@ func strandsClaims(s full) full {
 // ignoresMarks settles whatever is claimed for an id.
 func ignoresMarks(s full) full {
 	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
-		for i, settled := range r.Settle {
+		for i, settled := range r.Settlements {
 			found, err := s.Find(ctx, r.Lease.Shard.Queue, settled.ID)
 			if err == nil && found.Claim != nil {
-				r.Settle[i].Mark = found.Claim.Mark
+				r.Settlements[i].Receipt = found.Claim.Receipt
 			}
 		}
 	})
@@ -120,7 +120,7 @@ func claimsClaimed(s full) full {
 		for _, j := range page.Jobs {
 			found, err := s.Find(context.Background(), queue, j.ID)
 			if err == nil && found.Claim != nil && len(reply.Claims) < r.Want {
-				reply.Claims = append(reply.Claims, core.Claim{Job: j.Job, Mark: found.Claim.Mark})
+				reply.Claims = append(reply.Claims, core.Claim{Job: j.Job, Receipt: found.Claim.Receipt})
 			}
 		}
 	})
@@ -133,18 +133,18 @@ func ignoresBytes(s full) full {
 // forgetsRecoveries takes a recovered job for any other.
 func forgetsRecoveries(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
-		for i := range r.Settle {
-			r.Settle[i].PutBack.Recoveries = 0
+		for i := range r.Settlements {
+			r.Settlements[i].PutBack.Recoveries = 0
 		}
 	})
 }
 
 func cancelsOnce(s full) full {
-	told := map[core.Mark]bool{}
+	told := map[core.Receipt]bool{}
 	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) {
-		reply.Cancels = slices.DeleteFunc(reply.Cancels, func(c ports.Cancel) bool {
-			before := told[c.Mark]
-			told[c.Mark] = true
+		reply.Cancellations = slices.DeleteFunc(reply.Cancellations, func(c ports.Cancellation) bool {
+			before := told[c.Receipt]
+			told[c.Receipt] = true
 			return before
 		})
 	})

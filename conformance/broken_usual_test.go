@@ -18,13 +18,13 @@ func dropsSecond(s full) full {
 	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		var once []core.Settlement
 		seen := map[string]bool{}
-		for _, x := range r.Settle {
+		for _, x := range r.Settlements {
 			if !seen[x.ID] {
 				once = append(once, x)
 			}
 			seen[x.ID] = true
 		}
-		r.Settle = once
+		r.Settlements = once
 		return s.Turn(ctx, r)
 	}
 	return h

@@ -69,7 +69,7 @@ func (e *env) acquireRequest(s core.Shard, owner string) ports.AcquireRequest {
 // request is the holder's next turn.
 func (h *holder) request(want int, settle ...core.Settlement) ports.TurnRequest {
 	return ports.TurnRequest{
-		Lease: h.lease, Number: h.number + 1, TTL: ttl, Settle: settle, Want: want,
+		Lease: h.lease, Number: h.number + 1, TTL: ttl, Settlements: settle, Want: want,
 		Node: "node of " + h.lease.Owner, Lane: lane,
 	}
 }

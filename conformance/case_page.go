@@ -16,9 +16,9 @@ type listed struct {
 // pager gives the page of a list.
 type pager func(r ports.PageRequest) listed
 
-func (e *env) jobPages(order ports.Order) pager {
+func (e *env) jobPages(order ports.SortBy) pager {
 	return func(r ports.PageRequest) listed {
-		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: r, Order: order})
+		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
 		e.must(err, "Jobs")
 		l := listed{next: page.Next}
 		for _, j := range page.Jobs {
@@ -43,7 +43,7 @@ func (e *env) morguePages(byID bool) pager {
 		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
 		e.must(err, "Morgue")
 		l := listed{next: page.Next}
-		for _, d := range page.Dead {
+		for _, d := range page.DeadLetters {
 			l.ids = append(l.ids, d.ID)
 		}
 		return l

@@ -96,7 +96,7 @@ func (e *env) place(id string, s core.State, payloads ...core.Payload) {
 	if c.ID != id {
 		e.tb.Fatalf("claimed %q while placing %q\nthe rule: %s", c.ID, id, e.rule)
 	}
-	h.settle(core.Settlement{ID: id, Mark: c.Mark, Rest: core.Requeue, PutBack: back})
+	h.settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
 	h.release()
 }
 

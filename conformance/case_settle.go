@@ -28,7 +28,7 @@ func failed(c core.Claim, reason string, d time.Duration) core.Settlement {
 
 func recovered(c core.Claim) core.Settlement { return policy().Recover(&c) }
 
-func outcome(c core.Claim, o core.Outcome) core.Settlement { return policy().Settle(&c, &o, 0) }
+func outcome(c core.Claim, o core.Outcome) core.Settlement { return policy().Settlement(&c, &o, 0) }
 
 // policy retries for longer than any case does.
 func policy() core.RetryPolicy { return core.RetryPolicy{MaxRetries: 1000, MaxRecoveries: 1000} }

@@ -12,7 +12,7 @@ import (
 type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)
 
 // deadStep is Revive or Purge.
-type deadStep func(context.Context, ports.DeadStep) (ports.StepReply, error)
+type deadStep func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
 
 // byIDs handles the jobs named.
 func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
@@ -33,9 +33,9 @@ func (e *env) byLimit(do jobStep, limit int) ports.StepReply {
 }
 
 // byRefs handles the dead payloads named.
-func (e *env) byRefs(do deadStep, refs ...ports.DeadRef) ports.StepReply {
+func (e *env) byRefs(do deadStep, refs ...ports.DeadLetterRef) ports.StepReply {
 	e.tb.Helper()
-	reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Entries: refs})
+	reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: refs})
 	e.must(err, "a step by entries")
 	return reply
 }
@@ -44,7 +44,7 @@ func (e *env) byRefs(do deadStep, refs ...ports.DeadRef) ports.StepReply {
 func (e *env) byAge(do deadStep, before core.Instant, limit int) ports.StepReply {
 	e.tb.Helper()
 	made := e.made.untold.Load()
-	reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Before: before, Limit: limit})
+	reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: before, Limit: limit})
 	e.must(err, "a step over all")
 	e.once(made)
 	return reply
@@ -59,10 +59,10 @@ func (e *env) once(before int64) {
 	}
 }
 
-func whole(id string) ports.DeadRef { return ports.DeadRef{ID: id} }
+func whole(id string) ports.DeadLetterRef { return ports.DeadLetterRef{ID: id} }
 
-func parts(id string, data ...string) ports.DeadRef {
-	ref := ports.DeadRef{ID: id, Payloads: [][]byte{}}
+func parts(id string, data ...string) ports.DeadLetterRef {
+	ref := ports.DeadLetterRef{ID: id, Payloads: [][]byte{}}
 	for _, d := range data {
 		ref.Payloads = append(ref.Payloads, []byte(d))
 	}

@@ -37,12 +37,12 @@ func (e *env) queued(id string) core.Job {
 }
 
 // dead is the morgue entry of an id, or an empty one.
-func (e *env) dead(id string) core.Dead {
+func (e *env) dead(id string) core.DeadLetter {
 	e.tb.Helper()
-	if d := e.find(id).Dead; d != nil {
+	if d := e.find(id).DeadLetter; d != nil {
 		return *d
 	}
-	return core.Dead{}
+	return core.DeadLetter{}
 }
 
 // claimed is the claimed job of an id, or an empty one.
@@ -106,7 +106,7 @@ type snapshot struct {
 	Stats  ports.QueueStats
 	Jobs   []core.Job
 	Claims []ports.ClaimView
-	Dead   []ports.DeadView
+	Dead   []ports.DeadLetterView
 	Heads  []core.Head
 }
 
@@ -117,7 +117,7 @@ func (e *env) snapshot(queue string) snapshot {
 	dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(queue)})
 	e.must(err, "Morgue")
 	return snapshot{
-		Stats: e.stats(queue), Jobs: e.jobsOf(queue), Claims: claims.Claims, Dead: dead.Dead,
+		Stats: e.stats(queue), Jobs: e.jobsOf(queue), Claims: claims.Claims, Dead: dead.DeadLetters,
 		Heads: e.heads(core.Shards(queue, e.declared[queue].Shards)...),
 	}
 }
@@ -165,7 +165,7 @@ func idsOf(s core.Shard, shards, n int) []string {
 const statsLag = 5 * time.Second
 
 // history checks the minutes that were counted.
-func (e *env) history(r ports.HistoryRequest, want ...ports.Minute) {
+func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
 	e.tb.Helper()
 	for end := time.Now().Add(statsLag); ; time.Sleep(statsLag / 500) {
 		got, err := e.store.History(e.ctx, r)

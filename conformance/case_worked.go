@@ -51,5 +51,5 @@ func (h *holder) workFirst() {
 		return // it was acquired again
 	}
 	h.e.worked[h.lease] = true
-	h.settle(core.Settlement{ID: "not claimed", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	h.settle(core.Settlement{ID: "not claimed", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
 }

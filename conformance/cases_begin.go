@@ -77,7 +77,7 @@ func beginAfterSettle(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	r := h.beginRequest(c)
-	r.Settle, r.Want = []core.Settlement{untouched(c)}, 1
+	r.Settlements, r.Want = []core.Settlement{untouched(c)}, 1
 	reply := h.send(r)
 	e.told("what has not begun", reply.NotBegun, []int{0})
 	e.same("whether the new claim has begun", reply.Claims[0].Begun, false)
@@ -91,9 +91,9 @@ func beginReports(e *env) {
 	claims := h.claim(2)
 	r := h.beginRequest(claims...)
 	other := claims[0].Ref()
-	other.Mark.Number++
-	r.Begin = append([]core.ClaimRef{{ID: "never", Mark: other.Mark}, other}, r.Begin...)
-	r.Begin = append(r.Begin, core.ClaimRef{ID: "queued", Mark: claims[0].Mark})
+	other.Receipt.Number++
+	r.Begin = append([]core.ClaimRef{{ID: "never", Receipt: other.Receipt}, other}, r.Begin...)
+	r.Begin = append(r.Begin, core.ClaimRef{ID: "queued", Receipt: claims[0].Receipt})
 	e.told("what has not begun", h.send(r).NotBegun, []int{0, 1, 4})
 	e.same("whether the claimed ones have begun", [2]bool{e.claimed("a").Begun, e.claimed("b").Begun}, [2]bool{true, true})
 }
@@ -104,7 +104,7 @@ func beginWithOthers(e *env) {
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	r := h.beginRequest(claims[0])
-	r.Settle, r.Want = []core.Settlement{done(claims[1])}, 1
+	r.Settlements, r.Want = []core.Settlement{done(claims[1])}, 1
 	reply := h.send(r)
 	e.told("what has not begun", reply.NotBegun, nil)
 	e.same("the claims", ids(reply.Claims), []string{"b"})
@@ -118,7 +118,7 @@ func beginUsesNumber(e *env) {
 	r := h.beginRequest(h.one())
 	e.same("the number", h.send(r).Last, r.Number)
 	r = h.request(0)
-	r.Begin = []core.ClaimRef{{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}}}
+	r.Begin = []core.ClaimRef{{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}}}
 	e.same("the number of a turn that begins nothing", h.send(r).Last, r.Number)
 }
 

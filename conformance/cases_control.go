@@ -145,12 +145,12 @@ func cancelReported(e *env) {
 	r := h.request(1)
 	c := h.send(r).Claims[0]
 	e.told("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
-	want := []ports.Cancel{{ID: "a", Mark: c.Mark, Drop: true}}
-	e.same("in the turn repeated", h.send(r).Cancels, want)
-	e.same("in an empty turn", h.turn(0).Cancels, want)
-	e.same("in a turn that claims", h.turn(1).Cancels, want)
-	e.same("once it is settled", h.settle(dropped(c)).Cancels, nil)
-	e.same("after it", h.turn(0).Cancels, nil)
+	want := []ports.Cancellation{{ID: "a", Receipt: c.Receipt, Drop: true}}
+	e.same("in the turn repeated", h.send(r).Cancellations, want)
+	e.same("in an empty turn", h.turn(0).Cancellations, want)
+	e.same("in a turn that claims", h.turn(1).Cancellations, want)
+	e.same("once it is settled", h.settle(dropped(c)).Cancellations, nil)
+	e.same("after it", h.turn(0).Cancellations, nil)
 }
 
 func cancelOrder(e *env) {
@@ -160,7 +160,7 @@ func cancelOrder(e *env) {
 	e.cancel(false, "é", "a")
 	e.cancel(true, "B", "c")
 	var got []string
-	for _, c := range h.turn(0).Cancels {
+	for _, c := range h.turn(0).Cancellations {
 		got = append(got, c.ID)
 	}
 	e.same("the cancelled ids", got, []string{"B", "a", "c", "é"})
@@ -170,12 +170,12 @@ func cancelPasses(e *env) {
 	e.pushIDs("a")
 	c := leave(e, "n1")[0]
 	e.cancel(true, "a")
-	want := []ports.Cancel{{ID: "a", Mark: c.Mark, Drop: true}}
+	want := []ports.Cancellation{{ID: "a", Receipt: c.Receipt, Drop: true}}
 	r := e.acquireRequest(e.shard, "n2")
 	h := e.acquireBy(r)
-	e.same("in the reply of Acquire", h.reply.Cancels, want)
-	e.same("when it is repeated", e.acquireBy(r).reply.Cancels, want)
-	e.same("in a turn", h.turn(0).Cancels, want)
+	e.same("in the reply of Acquire", h.reply.Cancellations, want)
+	e.same("when it is repeated", e.acquireBy(r).reply.Cancellations, want)
+	e.same("in a turn", h.turn(0).Cancellations, want)
 }
 
 func cancelLastDrop(e *env) {
@@ -184,7 +184,7 @@ func cancelLastDrop(e *env) {
 	h.one()
 	for _, drop := range []bool{true, false, true} {
 		e.cancel(drop, "a")
-		e.same("whether it is dropped", h.turn(0).Cancels[0].Drop, drop)
+		e.same("whether it is dropped", h.turn(0).Cancellations[0].Drop, drop)
 	}
 }
 
@@ -195,7 +195,7 @@ func cancelNewClaim(e *env) {
 	e.cancel(false, "a")
 	reply := h.turn(1, untouched(c))
 	e.same("the claims", ids(reply.Claims), []string{"a"})
-	e.same("the cancels of the new claim", reply.Cancels, nil)
+	e.same("the cancels of the new claim", reply.Cancellations, nil)
 }
 
 func cancelUnclaimed(e *env) {
@@ -203,7 +203,7 @@ func cancelUnclaimed(e *env) {
 	h := e.acquire("n1")
 	h.one()
 	e.told("how many were cancelled", e.cancel(true, "b", "a", "never").Handled, 1)
-	e.same("the cancels", len(h.turn(0).Cancels), 1)
+	e.same("the cancels", len(h.turn(0).Cancellations), 1)
 	e.same("the queued jobs", e.queuedIDs(), []string{"b"})
 }
 
@@ -217,7 +217,7 @@ func cancelOtherShard(e *env) {
 	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: s[1], IDs: []string{id}})
 	e.must(err, "Cancel")
 	e.told("how many were cancelled", reply.Handled, 0)
-	e.same("the cancels", h.turn(0).Cancels, nil)
+	e.same("the cancels", h.turn(0).Cancellations, nil)
 }
 
 func cancelSeen(e *env) {

@@ -140,8 +140,8 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 	_, errs["Bury"] = e.store.Bury(ctx, ports.JobStep{Shard: s})
 	_, errs["Delete"] = e.store.Delete(ctx, ports.JobStep{Shard: s})
 	_, errs["Cancel"] = e.store.Cancel(ctx, ports.CancelRequest{Shard: s, IDs: []string{"a"}})
-	_, errs["Revive"] = e.store.Revive(ctx, ports.DeadStep{Shard: s, Before: e.now()})
-	_, errs["Purge"] = e.store.Purge(ctx, ports.DeadStep{Shard: s, Before: e.now()})
+	_, errs["Revive"] = e.store.Revive(ctx, ports.DeadLetterStep{Shard: s, Before: e.now()})
+	_, errs["Purge"] = e.store.Purge(ctx, ports.DeadLetterStep{Shard: s, Before: e.now()})
 	_, errs["Edit"] = e.store.Edit(ctx, ports.EditRequest{Shard: s, ID: "a", Old: []byte("x"), New: []byte("y")})
 	return errs
 }

@@ -209,7 +209,7 @@ func settlerAllOrNone(e *env) {
 	e.pushIDs("a", "b")
 	claims := e.acquire("n1").claim(2)
 	other := claims[1]
-	other.Mark.Number++
+	other.Receipt.Number++
 	e.unchanged("a refused Settle", func() {
 		e.refused("Settle with another mark", e.settleOutside(done(claims[0]), done(other)), ports.ErrLeaseLost)
 		e.refused("Settle of one twice", e.settleOutside(done(claims[0]), done(claims[0])), ports.ErrLeaseLost)

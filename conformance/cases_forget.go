@@ -148,7 +148,7 @@ func recountAgrees(e *env) {
 		e.must(err, "Recount")
 		e.same("the counts", reply, ports.RecountReply{Before: counts, After: counts})
 		e.same("fresh, retrying, claimed and dead",
-			[4]int64{counts.Fresh, counts.Retries, counts.Claimed, counts.Dead}, [4]int64{3, 1, 1, 2})
+			[4]int64{counts.Fresh, counts.Retrying, counts.Claimed, counts.Dead}, [4]int64{3, 1, 1, 2})
 	})
 }
 

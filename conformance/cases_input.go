@@ -111,7 +111,7 @@ func inputOddIDs(e *env) {
 	e.same("the claimed ids", ids(claims), want)
 	h.settle(settleAll(claims, func(c core.Claim) core.Settlement { return buried(c, c.ID) })...)
 	for _, id := range want {
-		e.same("the morgue entry", e.dead(id), core.Dead{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
+		e.same("the morgue entry", e.dead(id), core.DeadLetter{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
 	}
 }
 

@@ -22,7 +22,7 @@ func listCases() []namedCase {
 		{"claimed jobs come by (Since, id), both ways", "Claimed pages through the claimed jobs, in order of (Since, id)", listClaimed},
 		{"claimed jobs show owner, node, lane and since", "ClaimView: Owner, Node and Lane are those of the lease and the turn that claimed it", listClaimViews},
 		{"dead letters come by time and by id, both ways", "MorgueRequest: by id instead of by (ChangedAt, id)", listMorgue},
-		{"dead letters come with their payloads", "DeadView is a dead letter with the first of its payloads", listDeadPayloads},
+		{"dead letters come with their payloads", "DeadLetterView is a dead letter with the first of its payloads", listDeadPayloads},
 	}
 }
 
@@ -50,12 +50,12 @@ func variety(e *env) {
 
 func listJobs(e *env) {
 	variety(e)
-	for order, want := range map[ports.Order][]string{
-		ports.ByTime:         {"g", "e", "c", "d", "f", "b", "a", "h"},
-		ports.ByID:           {"a", "b", "c", "d", "e", "f", "g", "h"},
-		ports.RetriesByTime:  {"e", "c", "d", "b", "a"},
-		ports.RetriesByID:    {"a", "b", "c", "d", "e"},
-		ports.RetriesByCount: {"b", "d", "c", "a", "e"},
+	for order, want := range map[ports.SortBy][]string{
+		ports.ByTime:          {"g", "e", "c", "d", "f", "b", "a", "h"},
+		ports.ByID:            {"a", "b", "c", "d", "e", "f", "g", "h"},
+		ports.RetryingByTime:  {"e", "c", "d", "b", "a"},
+		ports.RetryingByID:    {"a", "b", "c", "d", "e"},
+		ports.RetryingByCount: {"b", "d", "c", "a", "e"},
 	} {
 		e.lists(fmt.Sprintf("jobs in order %d", order), "wide", e.jobPages(order), want)
 	}
@@ -63,15 +63,15 @@ func listJobs(e *env) {
 
 func listJobsPaged(e *env) {
 	variety(e)
-	for order, want := range map[ports.Order]ports.Cursor{
-		ports.ByTime:         {Key: int64(start.Add(-time.Hour)), ID: "e"},
-		ports.RetriesByTime:  {Key: int64(start.Add(3 * time.Second)), ID: "c"},
-		ports.RetriesByCount: {Key: 0, ID: "d"},
+	for order, want := range map[ports.SortBy]ports.Cursor{
+		ports.ByTime:          {Key: int64(start.Add(-time.Hour)), ID: "e"},
+		ports.RetryingByTime:  {Key: int64(start.Add(3 * time.Second)), ID: "c"},
+		ports.RetryingByCount: {Key: 0, ID: "d"},
 	} {
 		got := e.jobPages(order)(ports.PageRequest{Queue: "wide", Limit: 2}).next
 		e.same(fmt.Sprintf("the cursor in order %d", order), got, want)
 	}
-	for _, order := range []ports.Order{ports.ByID, ports.RetriesByID} {
+	for _, order := range []ports.SortBy{ports.ByID, ports.RetryingByID} {
 		got := e.jobPages(order)(ports.PageRequest{Queue: "wide", Limit: 2}).next
 		e.same(fmt.Sprintf("the cursor's id in order %d", order), got.ID, "b")
 	}
@@ -79,14 +79,14 @@ func listJobsPaged(e *env) {
 
 func listJobsFrom(e *env) {
 	variety(e)
-	from := func(order ports.Order, after ports.Cursor, descending bool) []string {
+	from := func(order ports.SortBy, after ports.Cursor, descending bool) []string {
 		return e.jobPages(order)(ports.PageRequest{Queue: "wide", After: after, Descending: descending}).ids
 	}
 	at := int64(start.Add(3 * time.Second))
 	e.same("by time behind an id that is gone", from(ports.ByTime, ports.Cursor{Key: at, ID: "cc"}, false), []string{"d", "f", "b", "a", "h"})
 	e.same("by time before it", from(ports.ByTime, ports.Cursor{Key: at, ID: "cc"}, true), []string{"c", "e", "g"})
 	e.same("by id, whatever the key", from(ports.ByID, ports.Cursor{Key: 99, ID: "f"}, false), []string{"g", "h"})
-	e.same("by count", from(ports.RetriesByCount, ports.Cursor{Key: 1}, false), []string{"c", "a", "e"})
+	e.same("by count", from(ports.RetryingByCount, ports.Cursor{Key: 1}, false), []string{"c", "a", "e"})
 	e.same("behind the end", from(ports.ByTime, ports.Cursor{Key: int64(core.MaxInstant), ID: "z"}, false), nil)
 }
 
@@ -112,9 +112,9 @@ func listPayloads(e *env) {
 }
 
 func listNeedsIndex(e *env) {
-	_, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: orders}, Order: ports.ByID})
+	_, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: orders}, SortBy: ports.ByID})
 	e.refused("Jobs by id without the index", err, ports.ErrQueueMismatch)
-	e.same("retries by id", e.jobPages(ports.RetriesByID)(ports.PageRequest{Queue: orders}).ids, nil)
+	e.same("retries by id", e.jobPages(ports.RetryingByID)(ports.PageRequest{Queue: orders}).ids, nil)
 }
 
 // claimVariety claims jobs in the shards of the queue wide, at three times.
@@ -184,7 +184,7 @@ func listDeadPayloads(e *env) {
 	for limit := range 5 {
 		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: orders, Payloads: limit}})
 		e.must(err, "Morgue")
-		want := core.Dead{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()[:min(limit, 3)]}
-		e.same(fmt.Sprintf("the page with %d payloads", limit), page.Dead, []ports.DeadView{{Dead: want, Count: 3}})
+		want := core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()[:min(limit, 3)]}
+		e.same(fmt.Sprintf("the page with %d payloads", limit), page.DeadLetters, []ports.DeadLetterView{{DeadLetter: want, Count: 3}})
 	}
 }

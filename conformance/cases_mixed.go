@@ -32,7 +32,7 @@ func mixedSkipped(e *env) {
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	other, never := claims[0], claims[0]
-	other.Mark.Number++
+	other.Receipt.Number++
 	never.ID = "never"
 	reply := h.settle(buried(never, "of nobody"), buried(other, "of a"), failed(claims[1], "of b", time.Hour))
 	e.told("the skipped", reply.Skipped, []int{0, 1})
@@ -87,7 +87,7 @@ func mixedCancel(e *env) {
 	h := e.acquire("n1")
 	h.one()
 	e.told("how many were cancelled", e.cancel(true, "a", "a").Handled, 1)
-	e.same("the cancels", len(h.turn(0).Cancels), 1)
+	e.same("the cancels", len(h.turn(0).Cancellations), 1)
 }
 
 // mixedRepeatHead repeats turns where something keeps the head back.

@@ -10,7 +10,7 @@ import (
 
 const (
 	ruleRevive = "RULES 2, row 4: a job from the morgue meets a queued job: now, -1, no error; Recoveries: the larger; FirstPush: the smaller"
-	ruleParts  = "DeadRef: an entry that loses its last payload is gone; one that keeps some keeps its ChangedAt and Error"
+	ruleParts  = "DeadLetterRef: an entry that loses its last payload is gone; one that keeps some keeps its ChangedAt and Error"
 )
 
 func morgueCases() []namedCase {
@@ -22,11 +22,11 @@ func morgueCases() []namedCase {
 		{"revive takes selected payloads", ruleParts, reviveParts},
 		{"revive doubles nothing when it is repeated", "RULES 5: revived twice nothing is doubled", reviveRepeats},
 		{"purge removes whole entries and selected payloads", ruleParts, purgeRemoves},
-		{"steps take the longest unchanged first", "DeadStep: the longest unchanged come first", deadInOrder},
-		{"steps stop before an instant", "DeadStep: nil is all that last changed before Before", deadBefore},
-		{"steps handle 250 at most", "DeadStep: Limit: 0 is MaxStep, which is also the most", deadLimit},
-		{"steps ignore other shards", "DeadStep: ids of other shards are ignored", deadOtherShards},
-		{"steps handle nothing for no entries or payloads", "DeadStep, DeadRef: nil is all; an empty list is not nil", deadNone},
+		{"steps take the longest unchanged first", "DeadLetterStep: the longest unchanged come first", deadInOrder},
+		{"steps stop before an instant", "DeadLetterStep: nil is all that last changed before Before", deadBefore},
+		{"steps handle 250 at most", "DeadLetterStep: Limit: 0 is MaxStep, which is also the most", deadLimit},
+		{"steps ignore other shards", "DeadLetterStep: ids of other shards are ignored", deadOtherShards},
+		{"steps handle nothing for no entries or payloads", "DeadLetterStep, DeadLetterRef: nil is all; an empty list is not nil", deadNone},
 		{"edit replaces a payload's bytes", "Edit replaces one dead payload, keeping its Score and Meta; the entry's ChangedAt becomes now", editReplaces},
 		{"edit merges with equal bytes", "Edit: new bytes that the entry has already merge with them", editMerges},
 		{"edit of what is not there changes nothing", "Edit: a payload that is not there is not counted", editMissing},
@@ -63,7 +63,7 @@ func reviveMerges(e *env) {
 	want.FirstPush = first
 	e.same("the job", e.queued("a"), job("a", want, pay("p", 1), pay("q", 1), pay("r", 3)))
 	counts := e.counts()
-	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retries}, [2]int64{1, 0})
+	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retrying}, [2]int64{1, 0})
 }
 
 func reviveKeepsRecoveries(e *env) {
@@ -172,7 +172,7 @@ func deadOtherShards(e *env) {
 	e.must(err, "Bury")
 	want := e.findIn("wide", other)
 	for name, do := range e.deadSteps() {
-		reply, err := do(e.ctx, ports.DeadStep{Shard: s[0], Entries: []ports.DeadRef{whole(other)}})
+		reply, err := do(e.ctx, ports.DeadLetterStep{Shard: s[0], DeadLetters: []ports.DeadLetterRef{whole(other)}})
 		e.must(err, name)
 		e.told("how many "+name+" handled", reply.Handled, 0)
 		e.same("the other shard's entry", e.findIn("wide", other), want)
@@ -183,7 +183,7 @@ func deadNone(e *env) {
 	buryAll(e, "a")
 	for name, do := range e.deadSteps() {
 		e.unchanged(name, func() {
-			reply, err := do(e.ctx, ports.DeadStep{Shard: e.shard, Entries: []ports.DeadRef{}, Before: e.now()})
+			reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: []ports.DeadLetterRef{}, Before: e.now()})
 			e.must(err, name)
 			e.told("how many "+name+" handled of no entries", reply.Handled, 0)
 			e.told("how many "+name+" handled of no payloads", e.byRefs(do, parts("a")).Handled, 0)
@@ -208,7 +208,7 @@ func editReplaces(e *env) {
 	e.clock.Advance(time.Second)
 	e.told("how many were edited", e.edit("a", "p", ""), 1)
 	p.Data = nil
-	e.same("the entry", e.dead("a"), core.Dead{
+	e.same("the entry", e.dead("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: []core.Payload{p, pay("o", 2)},
 	})
 	e.same("another entry", e.dead("b"), other)

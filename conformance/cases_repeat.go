@@ -54,7 +54,7 @@ func repeatSaysSo(e *env) {
 	e.told("whether the first call is one", h.send(r).Repeat, false)
 	r.Resent = true
 	e.same("whether the second is one", h.send(r).Repeat, true)
-	next := h.request(1, core.Settlement{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	next := h.request(1, core.Settlement{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
 	e.told("whether the next turn is one", h.send(next).Repeat, false)
 	e.same("whether that repeated is one", h.send(next).Repeat, true)
 }
@@ -106,7 +106,7 @@ func repeatBeginsNothing(e *env) {
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	r := h.beginRequest(claims[0])
-	r.Begin = append(r.Begin, core.ClaimRef{ID: "never", Mark: claims[0].Mark})
+	r.Begin = append(r.Begin, core.ClaimRef{ID: "never", Receipt: claims[0].Receipt})
 	e.told("what has not begun", h.send(r).NotBegun, []int{1})
 	r.Begin = []core.ClaimRef{claims[1].Ref()}
 	again := h.send(r)
@@ -175,7 +175,7 @@ func repeatAddsNoStats(e *env) {
 	r.Stats = &core.Stats{Processed: 3}
 	h.send(r)
 	h.send(r)
-	e.history(ports.HistoryRequest{Queue: orders}, ports.Minute{At: start.Minute(), Stats: core.Stats{Processed: 3}})
+	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: core.Stats{Processed: 3}})
 }
 
 func repeatIgnores(e *env) {
@@ -184,7 +184,7 @@ func repeatIgnores(e *env) {
 	r := h.request(1)
 	claims := h.send(r).Claims
 	e.unchanged("a repeat with other work", func() {
-		r.Settle, r.Want, r.Stats = []core.Settlement{done(claims[0])}, 2, &core.Stats{Processed: 9}
+		r.Settlements, r.Want, r.Stats = []core.Settlement{done(claims[0])}, 2, &core.Stats{Processed: 9}
 		e.same("the claims again", h.send(r).Claims, claims)
 	})
 	e.history(ports.HistoryRequest{Queue: orders})
@@ -205,7 +205,7 @@ func repeatRenews(e *env) {
 
 func repeatSkipsNothing(e *env) {
 	h := e.acquire("n1")
-	r := h.request(0, core.Settlement{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	r := h.request(0, core.Settlement{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
 	e.told("the skipped", h.send(r).Skipped, []int{0})
 	e.told("the skipped of the repeat", h.send(r).Skipped, nil)
 }

@@ -55,7 +55,7 @@ func settleDone(e *env) {
 	reply := h.settle(done(c))
 	e.told("the skipped", reply.Skipped, nil)
 	found := e.find("a")
-	if found.Queued != nil || found.Claim != nil || found.Dead != nil {
+	if found.Queued != nil || found.Claim != nil || found.DeadLetter != nil {
 		e.errorf("a job that is done is still there: %+v", found)
 	}
 	e.same("the counts", e.counts().Claimed, int64(0))
@@ -67,7 +67,7 @@ func settleFailed(e *env) {
 	e.same("the job", e.queued("a"), job("a", core.State{
 		PerformAt: e.now().Add(time.Minute), RetryCount: 0, FirstPush: start, Error: "boom",
 	}, threePayloads()...))
-	e.same("the retries", e.counts().Retries, int64(1))
+	e.same("the retries", e.counts().Retrying, int64(1))
 }
 
 func settleUntouched(e *env) {
@@ -101,7 +101,7 @@ func settleRecovered(e *env) {
 func settleBuried(e *env) {
 	h, c := claimedJob(e)
 	h.settle(buried(c, "no use"))
-	e.same("the morgue entry", e.dead("a"), core.Dead{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
+	e.same("the morgue entry", e.dead("a"), core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
 	e.same("the queued job", e.queued("a"), core.Job{})
 	e.same("how many are dead", e.counts().Dead, int64(1))
 }
@@ -121,7 +121,7 @@ func settleDivides(e *env) {
 		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third"}},
 	}))
 	e.same("what was put back", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), pay("p2", 2)))
-	e.same("what was buried", e.dead("a"), core.Dead{
+	e.same("what was buried", e.dead("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "third", Payloads: []core.Payload{pay("p3", 3)},
 	})
 }
@@ -132,7 +132,7 @@ func settleBeyond(e *env) {
 	s.Except = []core.PayloadDisposition{{Position: 3, Disposition: core.Bury}, {Position: 99}}
 	h.settle(s)
 	e.same("the job", e.queued("a"), job("a", fresh(start), threePayloads()...))
-	e.same("the morgue entry", e.dead("a"), core.Dead{})
+	e.same("the morgue entry", e.dead("a"), core.DeadLetter{})
 }
 
 func settleKeepsMeta(e *env) {
@@ -163,7 +163,7 @@ func settleMerges(e *env) {
 		PerformAt: e.now().Add(time.Minute), FirstPush: start, Error: "boom",
 	}, pay("p1", 1), pay("p2", 1), pay("p3", 3), pay("p4", 4)))
 	counts := e.counts()
-	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retries}, [2]int64{0, 1})
+	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retrying}, [2]int64{0, 1})
 }
 
 func settleMergesRecoveries(e *env) {
@@ -183,7 +183,7 @@ func settleMergesDead(e *env) {
 	e.push(entry("a", "p1", 2), entry("a", "p2", 1), entry("a", "p0", 0))
 	e.clock.Advance(time.Minute)
 	h.settle(buried(h.one(), "second"))
-	e.same("the morgue entry", e.dead("a"), core.Dead{
+	e.same("the morgue entry", e.dead("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "second",
 		Payloads: []core.Payload{pay("p0", 0), pay("p1", 1), pay("p2", 1), pay("p3", 3)},
 	})

@@ -37,7 +37,7 @@ func skipSettled(e *env) {
 	h.settle(failed(c, "boom", 0))
 	e.told("the skipped", h.settle(buried(c, "late")).Skipped, []int{0})
 	e.same("the retries", e.queued("a").RetryCount, 0)
-	e.same("the morgue entry", e.dead("a"), core.Dead{})
+	e.same("the morgue entry", e.dead("a"), core.DeadLetter{})
 }
 
 func skipTwice(e *env) {
@@ -45,7 +45,7 @@ func skipTwice(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	e.told("the skipped", h.settle(done(c), buried(c, "second")).Skipped, []int{1})
-	e.same("the morgue entry", e.dead("a"), core.Dead{})
+	e.same("the morgue entry", e.dead("a"), core.DeadLetter{})
 	e.same("what failed", e.counts().Failed, int64(0))
 }
 
@@ -53,15 +53,15 @@ func skipOtherMark(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	c := h.one()
-	for _, mark := range []core.Mark{
-		{Token: c.Mark.Token, Number: c.Mark.Number + 1},
-		{Token: c.Mark.Token, Number: 0},
-		{Token: c.Mark.Token - 1, Number: c.Mark.Number},
-		{Token: c.Mark.Token + 1, Number: c.Mark.Number},
+	for _, mark := range []core.Receipt{
+		{Token: c.Receipt.Token, Number: c.Receipt.Number + 1},
+		{Token: c.Receipt.Token, Number: 0},
+		{Token: c.Receipt.Token - 1, Number: c.Receipt.Number},
+		{Token: c.Receipt.Token + 1, Number: c.Receipt.Number},
 		{},
 	} {
 		other := c
-		other.Mark = mark
+		other.Receipt = mark
 		e.told("the skipped", h.settle(done(other)).Skipped, []int{0})
 		e.same("the claimed job", e.claimed("a"), c)
 	}
@@ -97,7 +97,7 @@ func skipOthers(e *env) {
 	h := e.acquire("n1")
 	claims := h.claim(3)
 	other := claims[1]
-	other.Mark.Number++
+	other.Receipt.Number++
 	e.told("the skipped", h.settle(done(claims[2]), done(other), untouched(claims[0])).Skipped, []int{1})
 	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
 	e.same("the claimed job", e.claimed("b"), claims[1])

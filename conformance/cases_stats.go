@@ -25,7 +25,7 @@ func statsCount(e *env) {
 	h.settle(buried(c[0], "no"), buried(c[1], "no"), failed(c[2], "boom", time.Hour), done(c[3]))
 	got := e.stats(orders)
 	want := ports.Counts{
-		Fresh: 2, Retries: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: due(10),
+		Fresh: 2, Retrying: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: due(10),
 	}
 	e.same("the counts of the queue", got.Counts, want)
 	e.same("the counts of the shard", got.Shards, []ports.ShardStats{{
@@ -115,12 +115,12 @@ func historyAdds(e *env) {
 	want.Add(measured(5))
 	h.sendStats(measured(3))
 	h.sendStats(measured(5))
-	first := ports.Minute{At: start.Minute(), Stats: *want}
+	first := ports.MinuteStats{At: start.Minute(), Stats: *want}
 	e.history(ports.HistoryRequest{Queue: orders}, first)
 	e.clock.Advance(time.Minute)
 	h.sendStats(measured(7))
 	e.history(ports.HistoryRequest{Queue: orders}, first,
-		ports.Minute{At: start.Add(time.Minute).Minute(), Stats: *measured(7)})
+		ports.MinuteStats{At: start.Add(time.Minute).Minute(), Stats: *measured(7)})
 }
 
 func historyShards(e *env) {
@@ -131,15 +131,15 @@ func historyShards(e *env) {
 		want.Add(measured(uint64(i + 1)))
 	}
 	e.acquire("n1").sendStats(measured(9))
-	e.history(ports.HistoryRequest{Queue: "wide"}, ports.Minute{At: start.Minute(), Stats: *want})
+	e.history(ports.HistoryRequest{Queue: "wide"}, ports.MinuteStats{At: start.Minute(), Stats: *want})
 }
 
 func historyBounds(e *env) {
 	h := e.acquire("n1")
-	var all []ports.Minute
+	var all []ports.MinuteStats
 	for n := uint64(1); n <= 4; n++ {
 		h.sendStats(measured(n))
-		all = append(all, ports.Minute{At: e.now().Minute(), Stats: *measured(n)})
+		all = append(all, ports.MinuteStats{At: e.now().Minute(), Stats: *measured(n)})
 		e.clock.Advance(2 * time.Minute)
 	}
 	e.history(ports.HistoryRequest{Queue: orders}, all...)
@@ -152,8 +152,8 @@ func historyBounds(e *env) {
 func historyKeeps(e *env) {
 	h := e.acquire("n1")
 	h.sendStats(measured(1))
-	first := ports.Minute{At: start.Minute(), Stats: *measured(1)}
+	first := ports.MinuteStats{At: start.Minute(), Stats: *measured(1)}
 	e.clock.Set(first.At.Add(24 * time.Hour))
 	h.sendStats(measured(2))
-	e.history(ports.HistoryRequest{Queue: orders}, first, ports.Minute{At: e.now().Minute(), Stats: *measured(2)})
+	e.history(ports.HistoryRequest{Queue: orders}, first, ports.MinuteStats{At: e.now().Minute(), Stats: *measured(2)})
 }

@@ -28,7 +28,7 @@ func stepCases() []namedCase {
 		{"handles nothing for no ids", "JobStep: nil is all that the method speaks of; a list without ids is not nil", stepNoIDs},
 		{"handles 250 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
 		{"counts nothing again", "Operator: what it has done already is not done twice, only not counted again", stepRepeats},
-		{"refuses a bad step", "JobStep.Validate, DeadStep.Validate, EditRequest.Validate: ErrInvalidRequest", stepInvalid},
+		{"refuses a bad step", "JobStep.Validate, DeadLetterStep.Validate, EditRequest.Validate: ErrInvalidRequest", stepInvalid},
 	}
 }
 
@@ -64,10 +64,10 @@ func buryMoves(e *env) {
 	e.push(entry("failed", "q", 0), entry("fresh", "p", 1), entry("fresh", "q", 2), entry("other", "p", 1))
 	e.clock.Advance(time.Second)
 	e.told("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Now: e.now()})
-	e.same("a failed job", e.dead("failed"), core.Dead{
+	e.same("a failed job", e.dead("failed"), core.DeadLetter{
 		ID: "failed", ChangedAt: e.now(), Error: "boom", Payloads: []core.Payload{pay("q", 0), pay("p", 1)},
 	})
-	e.same("a fresh job", e.dead("fresh"), core.Dead{
+	e.same("a fresh job", e.dead("fresh"), core.DeadLetter{
 		ID: "fresh", ChangedAt: e.now(), Error: core.BuriedByHand, Payloads: []core.Payload{pay("p", 1), pay("q", 2)},
 	})
 	e.same("the queued jobs", e.queuedIDs(), []string{"other"})
@@ -79,7 +79,7 @@ func buryMerges(e *env) {
 	e.push(entry("a", "p3", 1), entry("a", "p4", 4))
 	e.clock.Advance(time.Second)
 	e.byIDs(e.store.Bury, "a")
-	e.same("the morgue entry", e.dead("a"), core.Dead{
+	e.same("the morgue entry", e.dead("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: core.BuriedByHand,
 		Payloads: []core.Payload{pay("p1", 1), pay("p3", 1), pay("p2", 2), pay("p4", 4)},
 	})
@@ -101,7 +101,7 @@ func deleteRemoves(e *env) {
 	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
 	e.same("the dead", e.deadIDs(), nil)
 	counts := e.counts()
-	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retries}, [2]int64{1, 0})
+	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retrying}, [2]int64{1, 0})
 }
 
 func deleteAllFailed(e *env) {
@@ -203,9 +203,9 @@ func stepInvalid(e *env) {
 		e.refused(name+" of too many ids", err, ports.ErrInvalidRequest)
 	}
 	for name, do := range e.deadSteps() {
-		_, err := do(e.ctx, ports.DeadStep{Shard: below})
+		_, err := do(e.ctx, ports.DeadLetterStep{Shard: below})
 		e.refused(name+" of a shard below 0", err, ports.ErrInvalidRequest)
-		_, err = do(e.ctx, ports.DeadStep{Shard: e.shard, Entries: make([]ports.DeadRef, ports.MaxStep+1)})
+		_, err = do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: make([]ports.DeadLetterRef, ports.MaxStep+1)})
 		e.refused(name+" of too many entries", err, ports.ErrInvalidRequest)
 	}
 	_, err := e.store.Edit(e.ctx, ports.EditRequest{Shard: below, ID: "a"})

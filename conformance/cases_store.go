@@ -103,7 +103,7 @@ func storeFinds(e *env) {
 		Claim: &ports.ClaimView{
 			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Lane: lane, Since: at,
 		},
-		Dead: &core.Dead{ID: "a", ChangedAt: start, Error: core.BuriedByHand, Payloads: twoPayloads()},
+		DeadLetter: &core.DeadLetter{ID: "a", ChangedAt: start, Error: core.BuriedByHand, Payloads: twoPayloads()},
 	})
 }
 
@@ -128,11 +128,11 @@ func storeRequests(e *env) {
 	turn.Stats = measured(1)
 	h.send(turn)
 	clear(s.Except)
-	clear(turn.Settle)
+	clear(turn.Settlements)
 	*turn.Stats = core.Stats{}
 	e.same("what was put back", e.queued("a").Payloads, []core.Payload{pay("q", 2)})
 	e.same("what was buried", e.dead("a").Payloads, []core.Payload{pay("r", 3)})
-	e.history(ports.HistoryRequest{Queue: orders}, ports.Minute{At: start.Minute(), Stats: *measured(1)})
+	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: *measured(1)})
 	n := ports.Node{Owner: "1", Queues: []string{orders}}
 	e.announce(n)
 	clear(n.Queues)
@@ -149,8 +149,8 @@ func storeReplies(e *env) {
 	clear(reply.Claims)
 	e.same("the claims again", ids(h.send(r).Claims), want)
 	e.cancel(true, "a")
-	clear(h.turn(0).Cancels)
-	e.same("the cancels again", h.turn(0).Cancels[0].ID, "a")
+	clear(h.turn(0).Cancellations)
+	e.same("the cancels again", h.turn(0).Cancellations[0].ID, "a")
 	e.announce(ports.Node{Owner: "1", Queues: []string{orders}})
 	nodes := e.nodes()
 	clear(nodes[0].Queues)

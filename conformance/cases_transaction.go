@@ -137,7 +137,7 @@ func transactionHolds(e *env) {
 	tx := e.begin()
 	e.must(tx.Settle(e.ctx, e.shard, []core.Settlement{done(claims[0])}), "Settle in a transaction")
 	reply := h.settle(done(claims[0]), done(claims[1]))
-	e.told("the held settlements", reply.Held, []int{0})
+	e.told("the held settlements", reply.Deferred, []int{0})
 	e.told("the skipped settlements", reply.Skipped, nil)
 	e.must(tx.Commit(e.ctx), "Commit")
 	e.told("the skipped settlements once it has committed", h.settle(done(claims[0])).Skipped, []int{0})

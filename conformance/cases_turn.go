@@ -63,7 +63,7 @@ func turnStale(e *env) {
 	e.clock.Advance(time.Second)
 	e.unchanged("a stale turn", func() {
 		h.refused("an older turn", first, ports.ErrStaleTurn)
-		first.Settle, first.Want = []core.Settlement{done(claims[0])}, 2
+		first.Settlements, first.Want = []core.Settlement{done(claims[0])}, 2
 		h.refused("an older turn with other work", first, ports.ErrStaleTurn)
 	})
 }
@@ -99,7 +99,7 @@ func turnEmpty(e *env) {
 		e.same("the number carried out", reply.Last, last)
 	}
 	e.pushIDs("a")
-	e.same("the first turn with work", h.one().Mark.Number, last+1)
+	e.same("the first turn with work", h.one().Receipt.Number, last+1)
 	empty := h.turn(1).Last
 	e.once(0)
 	e.same("an empty turn after it", empty, last+1)
@@ -131,7 +131,7 @@ func turnStatsOnly(e *env) {
 func turnSkippedOnly(e *env) {
 	h := e.acquire("n1")
 	number := h.number + 1
-	reply := h.settle(core.Settlement{ID: "never", Mark: core.Mark{Token: h.lease.Token, Number: 1}})
+	reply := h.settle(core.Settlement{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
 	e.told("the skipped", reply.Skipped, []int{0})
 	e.same("the number carried out", reply.Last, number)
 }
@@ -142,7 +142,7 @@ func turnSettlesFirst(e *env) {
 	c := h.one()
 	claims := h.turn(2, untouched(c)).Claims
 	e.same("the claims", ids(claims), []string{"a", "b"})
-	e.same("the new mark", claims[0].Mark, core.Mark{Token: h.lease.Token, Number: c.Mark.Number + 1})
+	e.same("the new mark", claims[0].Receipt, core.Receipt{Token: h.lease.Token, Number: c.Receipt.Number + 1})
 	e.same("a turn that fails it at once", ids(h.turn(2, failed(claims[0], "boom", 0)).Claims), []string{"a"})
 }
 
@@ -180,7 +180,7 @@ func turnInvalid(e *env) {
 		func(r *ports.TurnRequest) { r.Number = -1 },
 		func(r *ports.TurnRequest) { r.TTL = 0 },
 		func(r *ports.TurnRequest) { r.TTL = time.Millisecond - 1 },
-		func(r *ports.TurnRequest) { r.Settle = make([]core.Settlement, core.MaxTurnJobs+1) },
+		func(r *ports.TurnRequest) { r.Settlements = make([]core.Settlement, core.MaxTurnJobs+1) },
 	} {
 		r := h.request(1)
 		change(&r)
@@ -203,7 +203,7 @@ func turnMarks(e *env) {
 	for range 2 {
 		number := h.number + 1
 		c := h.one()
-		e.same("the mark", c.Mark, core.Mark{Token: h.lease.Token, Number: number})
+		e.same("the mark", c.Receipt, core.Receipt{Token: h.lease.Token, Number: number})
 		e.same("the claimed job", e.claimed(c.ID), c)
 	}
 }

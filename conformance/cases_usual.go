@@ -68,7 +68,7 @@ func usualMarks(e *env) {
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	other := claims[1]
-	other.Mark.Number++
+	other.Receipt.Number++
 	e.told("the skipped", h.settle(done(claims[0]), done(other)).Skipped, []int{1})
 	e.same("the job with another mark", e.claimed("b"), claims[1])
 	e.same("what was processed", e.counts().Processed, int64(1))
@@ -136,7 +136,7 @@ func usualStats(e *env) {
 	r := h.request(1)
 	r.Stats = &core.Stats{Processed: 3}
 	h.send(r)
-	e.history(ports.HistoryRequest{Queue: orders}, ports.Minute{At: start.Minute(), Stats: core.Stats{Processed: 3}})
+	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: core.Stats{Processed: 3}})
 }
 
 func usualCounts(e *env) {
@@ -160,7 +160,7 @@ func usualIndex(e *env) {
 	e.declareWith(ports.DeclareRequest{Queue: "indexed", Shards: 1, IndexIDs: true})
 	listed := func(want ...string) {
 		e.tb.Helper()
-		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: wholePage("indexed"), Order: ports.ByID})
+		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: wholePage("indexed"), SortBy: ports.ByID})
 		e.must(err, "Jobs")
 		var got []string
 		for _, j := range page.Jobs {
@@ -186,8 +186,8 @@ func usualRetry(e *env) {
 	c := e.acquire("n1").one()
 	e.same("the claimed job's retries", c.RetryCount, 0)
 	counts := e.counts()
-	e.same("fresh, retries and claimed", [3]int64{counts.Fresh, counts.Retries, counts.Claimed}, [3]int64{0, 0, 1})
-	for _, order := range []ports.Order{ports.RetriesByTime, ports.RetriesByID, ports.RetriesByCount} {
+	e.same("fresh, retries and claimed", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{0, 0, 1})
+	for _, order := range []ports.SortBy{ports.RetryingByTime, ports.RetryingByID, ports.RetryingByCount} {
 		e.same("the retries listed", e.jobPages(order)(wholePage(orders)).ids, nil)
 	}
 }

@@ -30,7 +30,7 @@ func (s *insistent) Stats(ctx context.Context, queues []string) ([]ports.QueueSt
 	return pass(ctx, s.relay, "Stats", queues, s.ShardStore.Stats)
 }
 
-func (s *insistent) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
+func (s *insistent) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	return pass(ctx, s.relay, "History", r, s.ShardStore.History)
 }
 

@@ -162,7 +162,7 @@ func (tb *lifeTB) end() {
 // legacy is what can be seen at the end of a life.
 type legacy struct {
 	Orders, Mail snapshot
-	History      []ports.Minute
+	History      []ports.MinuteStats
 	Nodes        []ports.Node
 	// Done counts how often each payload was settled as done.
 	Done map[string]int

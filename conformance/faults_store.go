@@ -108,11 +108,11 @@ func (s *relay) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	return pass(ctx, s, "Cancel", r, s.ShardStore.Cancel)
 }
 
-func (s *relay) Revive(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *relay) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return pass(ctx, s, "Revive", r, s.ShardStore.Revive)
 }
 
-func (s *relay) Purge(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *relay) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return pass(ctx, s, "Purge", r, s.ShardStore.Purge)
 }
 

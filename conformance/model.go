@@ -40,7 +40,7 @@ type modelShard struct {
 	lease     modelLease
 	queued    map[string]core.Job
 	claimed   map[string]modelClaim
-	dead      map[string]core.Dead
+	dead      map[string]core.DeadLetter
 	processed int64
 	failed    int64
 }
@@ -104,7 +104,7 @@ func byTime(a, b core.Job) int {
 	return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), cmp.Compare(a.ID, b.ID))
 }
 
-func byChange(a, b core.Dead) int {
+func byChange(a, b core.DeadLetter) int {
 	return cmp.Or(cmp.Compare(a.ChangedAt, b.ChangedAt), cmp.Compare(a.ID, b.ID))
 }
 

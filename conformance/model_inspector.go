@@ -49,7 +49,7 @@ func (s *modelShard) counts() ports.Counts {
 		if job.Fresh() {
 			c.Fresh++
 		} else {
-			c.Retries++
+			c.Retrying++
 		}
 		c.Oldest = earlier(c.Oldest, core.Head{Due: job.PerformAt, OK: true})
 	}
@@ -59,7 +59,7 @@ func (s *modelShard) counts() ports.Counts {
 func sum(a, b ports.Counts) ports.Counts {
 	return ports.Counts{
 		Fresh:     a.Fresh + b.Fresh,
-		Retries:   a.Retries + b.Retries,
+		Retrying:  a.Retrying + b.Retrying,
 		Claimed:   a.Claimed + b.Claimed,
 		Dead:      a.Dead + b.Dead,
 		Processed: a.Processed + b.Processed,
@@ -76,20 +76,20 @@ func earlier(a, b core.Head) core.Head {
 }
 
 // History implements ports.Inspector.
-func (m *model) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
+func (m *model) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q, err := m.queue(ctx, r.Queue)
 	if err != nil {
 		return nil, err
 	}
-	var minutes []ports.Minute
+	var minutes []ports.MinuteStats
 	for at, stats := range q.minutes {
 		if at >= r.From && (r.To == 0 || at < r.To) {
-			minutes = append(minutes, ports.Minute{At: at, Stats: *stats})
+			minutes = append(minutes, ports.MinuteStats{At: at, Stats: *stats})
 		}
 	}
-	slices.SortFunc(minutes, func(a, b ports.Minute) int { return cmp.Compare(a.At, b.At) })
+	slices.SortFunc(minutes, func(a, b ports.MinuteStats) int { return cmp.Compare(a.At, b.At) })
 	return minutes, nil
 }
 
@@ -101,20 +101,20 @@ func (m *model) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if r.Order == ports.ByID && !q.record.IndexIDs {
+	if r.SortBy == ports.ByID && !q.record.IndexIDs {
 		return ports.JobsPage{}, fmt.Errorf("%w: %q keeps no index of ids", ports.ErrQueueMismatch, r.Queue)
 	}
 	var jobs []ports.JobView
 	for _, s := range q.shards {
 		for _, job := range s.queued {
-			if r.Order == ports.ByTime || r.Order == ports.ByID || !job.Fresh() {
+			if r.SortBy == ports.ByTime || r.SortBy == ports.ByID || !job.Fresh() {
 				jobs = append(jobs, ports.JobView{Job: job, Count: len(job.Payloads)})
 			}
 		}
 	}
-	byID := r.Order == ports.ByID || r.Order == ports.RetriesByID
+	byID := r.SortBy == ports.ByID || r.SortBy == ports.RetryingByID
 	page, next := pageOf(jobs, r.PageRequest, byID, func(v ports.JobView) ports.Cursor {
-		if r.Order == ports.RetriesByCount {
+		if r.SortBy == ports.RetryingByCount {
 			return ports.Cursor{Key: int64(v.RetryCount), ID: v.ID}
 		}
 		return ports.Cursor{Key: int64(v.PerformAt), ID: v.ID}
@@ -151,7 +151,7 @@ func (m *model) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 // view is a claim as it is seen now.
 func (s *modelShard) view(c modelClaim, now core.Instant) ports.ClaimView {
 	v := c.ClaimView
-	v.LeaseOver = c.Mark.Token != s.lease.token || !s.lease.lasts(now)
+	v.LeaseOver = c.Receipt.Token != s.lease.token || !s.lease.lasts(now)
 	return v
 }
 
@@ -163,19 +163,19 @@ func (m *model) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
-	var dead []ports.DeadView
+	var dead []ports.DeadLetterView
 	for _, s := range q.shards {
 		for _, d := range s.dead {
-			dead = append(dead, ports.DeadView{Dead: d, Count: len(d.Payloads)})
+			dead = append(dead, ports.DeadLetterView{DeadLetter: d, Count: len(d.Payloads)})
 		}
 	}
-	page, next := pageOf(dead, r.PageRequest, r.ByID, func(v ports.DeadView) ports.Cursor {
+	page, next := pageOf(dead, r.PageRequest, r.ByID, func(v ports.DeadLetterView) ports.Cursor {
 		return ports.Cursor{Key: int64(v.ChangedAt), ID: v.ID}
 	})
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
 	}
-	return ports.MorguePage{Dead: page, Next: next}, nil
+	return ports.MorguePage{DeadLetters: page, Next: next}, nil
 }
 
 // Find implements ports.Inspector.
@@ -202,7 +202,7 @@ func (m *model) Find(ctx context.Context, queue, id string) (ports.Found, error)
 	}
 	if dead, ok := s.dead[id]; ok {
 		dead.Payloads = slices.Clone(dead.Payloads)
-		found.Dead = &dead
+		found.DeadLetter = &dead
 	}
 	return found, nil
 }

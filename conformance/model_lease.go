@@ -78,11 +78,11 @@ func (m *model) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	}
 	l.renew(now, r.TTL)
 	return ports.AcquireReply{
-		Token:     l.token,
-		Now:       now,
-		Remaining: l.remaining(now),
-		Claims:    m.inherited(s),
-		Cancels:   s.cancels(),
+		Token:         l.token,
+		Now:           now,
+		Remaining:     l.remaining(now),
+		Claims:        m.inherited(s),
+		Cancellations: s.cancels(),
 	}, nil
 }
 
@@ -103,18 +103,18 @@ func (m *model) inherited(s *modelShard) []core.Claim {
 func (s *modelShard) orphans() []core.Claim {
 	var claims []core.Claim
 	for _, c := range sorted(s.claimed, byClaimID) {
-		if c.Mark.Token != s.lease.token {
+		if c.Receipt.Token != s.lease.token {
 			claims = append(claims, copyClaim(c.Claim))
 		}
 	}
 	return claims
 }
 
-func (s *modelShard) cancels() []ports.Cancel {
-	var cancels []ports.Cancel
+func (s *modelShard) cancels() []ports.Cancellation {
+	var cancels []ports.Cancellation
 	for _, c := range sorted(s.claimed, byClaimID) {
 		if c.Cancelled {
-			cancels = append(cancels, ports.Cancel{ID: c.ID, Mark: c.Mark, Drop: c.drop})
+			cancels = append(cancels, ports.Cancellation{ID: c.ID, Receipt: c.Receipt, Drop: c.drop})
 		}
 	}
 	return cancels

@@ -66,7 +66,7 @@ func (m *model) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 		do: func(s *modelShard, job core.Job, now core.Instant) bool {
 			delete(s.queued, job.ID)
 			reason := cmp.Or(job.Error, core.BuriedByHand)
-			s.bury(core.Dead{ID: job.ID, Payloads: job.Payloads, ChangedAt: now, Error: reason})
+			s.bury(core.DeadLetter{ID: job.ID, Payloads: job.Payloads, ChangedAt: now, Error: reason})
 			return true
 		},
 	})
@@ -174,19 +174,19 @@ func (m *model) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 }
 
 // Revive implements ports.Operator.
-func (m *model) Revive(ctx context.Context, step ports.DeadStep) (ports.StepReply, error) {
+func (m *model) Revive(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 	return m.stepDead(ctx, step, (*modelShard).revive)
 }
 
 // Purge implements ports.Operator.
-func (m *model) Purge(ctx context.Context, step ports.DeadStep) (ports.StepReply, error) {
+func (m *model) Purge(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 	return m.stepDead(ctx, step, func(*modelShard, string, []core.Payload, core.Instant) {})
 }
 
 // stepDead takes the payloads that the step means out of the morgue and hands
 // them to the action.
 func (m *model) stepDead(
-	ctx context.Context, step ports.DeadStep,
+	ctx context.Context, step ports.DeadLetterStep,
 	do func(s *modelShard, id string, taken []core.Payload, now core.Instant),
 ) (ports.StepReply, error) {
 	m.mu.Lock()
@@ -199,12 +199,12 @@ func (m *model) stepDead(
 		return ports.StepReply{}, err
 	}
 	reply := ports.StepReply{Now: m.now()}
-	refs := step.Entries
+	refs := step.DeadLetters
 	if refs == nil {
-		var all []ports.DeadRef
+		var all []ports.DeadLetterRef
 		for _, dead := range sorted(s.dead, byChange) {
 			if dead.ChangedAt < step.Before {
-				all = append(all, ports.DeadRef{ID: dead.ID})
+				all = append(all, ports.DeadLetterRef{ID: dead.ID})
 			}
 		}
 		refs = all[:min(len(all), step.Size())]
@@ -220,7 +220,7 @@ func (m *model) stepDead(
 }
 
 // exhume removes the payloads that a reference means from the morgue.
-func (s *modelShard) exhume(ref ports.DeadRef) []core.Payload {
+func (s *modelShard) exhume(ref ports.DeadLetterRef) []core.Payload {
 	dead := s.dead[ref.ID]
 	var taken, left []core.Payload
 	for _, p := range dead.Payloads {

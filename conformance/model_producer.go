@@ -42,7 +42,7 @@ func newModelQueue(r ports.DeclareRequest) *modelQueue {
 			shard:   at,
 			queued:  map[string]core.Job{},
 			claimed: map[string]modelClaim{},
-			dead:    map[string]core.Dead{},
+			dead:    map[string]core.DeadLetter{},
 		})
 	}
 	return q

@@ -34,12 +34,12 @@ func (s *modelShard) enqueue(job core.Job, merge func(queued core.State) core.St
 	s.queued[job.ID] = job
 }
 
-func (s *modelShard) bury(dead core.Dead) {
+func (s *modelShard) bury(dead core.DeadLetter) {
 	if len(dead.Payloads) == 0 {
 		return
 	}
 	if there, ok := s.dead[dead.ID]; ok {
-		dead = core.MergeDead(there, dead)
+		dead = core.MergeDeadLetters(there, dead)
 	}
 	s.dead[dead.ID] = dead
 }

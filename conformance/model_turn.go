@@ -38,7 +38,7 @@ func (m *model) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	reply.Last = s.lease.last
 	reply.Now, reply.Remaining = now, s.lease.remaining(now)
 	reply.Head, reply.Paused = s.head(q.record.Paused), q.record.Paused
-	reply.Cancels = s.cancels()
+	reply.Cancellations = s.cancels()
 	return reply, nil
 }
 
@@ -47,7 +47,7 @@ func (s *modelShard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnRep
 	s.lease.renew(now, r.TTL)
 	reply := ports.TurnReply{Repeat: true}
 	for _, c := range s.claimed {
-		if c.Mark == (core.Mark{Token: r.Lease.Token, Number: r.Number}) {
+		if c.Receipt == (core.Receipt{Token: r.Lease.Token, Number: r.Number}) {
 			reply.Claims = append(reply.Claims, copyClaim(c.Claim))
 		}
 	}
@@ -62,13 +62,13 @@ func (s *modelShard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnRep
 
 // carryOut does a turn of the next number, unless there is nothing to do.
 func (m *model) carryOut(q *modelQueue, s *modelShard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
-	reply := ports.TurnReply{Skipped: s.settle(r.Settle, now), NotBegun: s.begin(r.Begin)}
+	reply := ports.TurnReply{Skipped: s.settle(r.Settlements, now), NotBegun: s.begin(r.Begin)}
 	given := m.handOver(s, r.Number)
 	reply.Orphans = given
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, now)
 	}
-	idle := len(r.Settle) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(given) == 0
+	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(given) == 0
 	if idle && !r.Resent {
 		return reply
 	}
@@ -88,7 +88,7 @@ func (m *model) carryOut(q *modelQueue, s *modelShard, r ports.TurnRequest, now 
 func (s *modelShard) settle(settlements []core.Settlement, now core.Instant) (skipped []int) {
 	for i, settlement := range settlements {
 		c, ok := s.claimed[settlement.ID]
-		if !ok || c.Mark != settlement.Mark {
+		if !ok || c.Receipt != settlement.Receipt {
 			skipped = append(skipped, i)
 			continue
 		}
@@ -110,7 +110,7 @@ func (s *modelShard) settle(settlements []core.Settlement, now core.Instant) (sk
 func (s *modelShard) begin(refs []core.ClaimRef) (notBegun []int) {
 	for i, ref := range refs {
 		c, ok := s.claimed[ref.ID]
-		if !ok || c.Mark != ref.Mark {
+		if !ok || c.Receipt != ref.Receipt {
 			notBegun = append(notBegun, i)
 			continue
 		}
@@ -156,7 +156,7 @@ func (s *modelShard) take(job core.Job, n int, r ports.TurnRequest, now core.Ins
 	if len(rest.Payloads) > 0 {
 		s.queued[job.ID] = rest
 	}
-	claim := core.Claim{Job: taken, Mark: core.Mark{Token: r.Lease.Token, Number: r.Number}}
+	claim := core.Claim{Job: taken, Receipt: core.Receipt{Token: r.Lease.Token, Number: r.Number}}
 	s.claimed[job.ID] = modelClaim{ClaimView: ports.ClaimView{
 		Claim: claim,
 		Count: n,

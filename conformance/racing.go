@@ -181,9 +181,9 @@ func revivePurge(e *env) {
 }
 
 // takeAll steps through the morgue until nothing is left.
-func takeAll(e *env, step func(context.Context, ports.DeadStep) (ports.StepReply, error), before core.Instant) (handled int) {
+func takeAll(e *env, step func(context.Context, ports.DeadLetterStep) (ports.StepReply, error), before core.Instant) (handled int) {
 	for {
-		reply, err := step(e.ctx, ports.DeadStep{Shard: e.shard, Before: before, Limit: 3})
+		reply, err := step(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: before, Limit: 3})
 		if !e.fine(err, "a racing step") || !reply.More {
 			return handled + reply.Handled
 		}

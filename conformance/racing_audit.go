@@ -39,15 +39,15 @@ type carriedOut struct {
 	reply   ports.TurnReply
 }
 
-func (t carriedOut) mark() core.Mark {
-	return core.Mark{Token: t.request.Lease.Token, Number: t.request.Number}
+func (t carriedOut) mark() core.Receipt {
+	return core.Receipt{Token: t.request.Lease.Token, Number: t.request.Number}
 }
 
 // span is a claim from its turn to the turn that settled it.
 type span struct {
 	core.Claim
 	// settled is the turn that settled it, zero if none did.
-	settled core.Mark
+	settled core.Receipt
 	// gone reports that it was settled whole, as done or dropped.
 	gone bool
 }
@@ -104,14 +104,14 @@ func (a *audit) close(queue string) {
 		}
 	}
 	for _, t := range a.turns {
-		for i, s := range t.request.Settle {
+		for i, s := range t.request.Settlements {
 			if !slices.Contains(t.reply.Skipped, i) {
 				a.settled(t.mark(), s)
 			}
 		}
 	}
 	for id := range a.pushed {
-		slices.SortFunc(a.spans[id], func(x, y *span) int { return compareMarks(x.Mark, y.Mark) })
+		slices.SortFunc(a.spans[id], func(x, y *span) int { return compareMarks(x.Receipt, y.Receipt) })
 		a.exclusive(id)
 		a.placed(queue, id)
 		a.inOrder(id)
@@ -120,15 +120,15 @@ func (a *audit) close(queue string) {
 }
 
 // settled enters that a turn settled a claim, which no other may have.
-func (a *audit) settled(turn core.Mark, s core.Settlement) {
-	at := slices.IndexFunc(a.spans[s.ID], func(sp *span) bool { return sp.Mark == s.Mark })
+func (a *audit) settled(turn core.Receipt, s core.Settlement) {
+	at := slices.IndexFunc(a.spans[s.ID], func(sp *span) bool { return sp.Receipt == s.Receipt })
 	if at < 0 {
-		a.e.errorf("turn %v settled %q by mark %v, which no turn gave", turn, s.ID, s.Mark)
+		a.e.errorf("turn %v settled %q by mark %v, which no turn gave", turn, s.ID, s.Receipt)
 		return
 	}
 	sp := a.spans[s.ID][at]
-	if sp.settled != (core.Mark{}) {
-		a.e.errorf("%q of mark %v was settled by turn %v and again by %v", s.ID, s.Mark, sp.settled, turn)
+	if sp.settled != (core.Receipt{}) {
+		a.e.errorf("%q of mark %v was settled by turn %v and again by %v", s.ID, s.Receipt, sp.settled, turn)
 	}
 	sp.settled, sp.gone = turn, s.Plain()
 	if s.Processed {
@@ -139,7 +139,7 @@ func (a *audit) settled(turn core.Mark, s core.Settlement) {
 	}
 }
 
-func compareMarks(x, y core.Mark) int {
+func compareMarks(x, y core.Receipt) int {
 	return cmp.Or(cmp.Compare(x.Token, y.Token), cmp.Compare(x.Number, y.Number))
 }
 
@@ -148,9 +148,9 @@ func compareMarks(x, y core.Mark) int {
 func (a *audit) exclusive(id string) {
 	spans := a.spans[id]
 	for i := range len(spans) - 1 {
-		next := spans[i+1].Mark
-		if spans[i].settled == (core.Mark{}) || compareMarks(spans[i].settled, next) > 0 {
-			a.e.errorf("%q was claimed by turn %v and settled by %v, but claimed again by %v", id, spans[i].Mark, spans[i].settled, next)
+		next := spans[i+1].Receipt
+		if spans[i].settled == (core.Receipt{}) || compareMarks(spans[i].settled, next) > 0 {
+			a.e.errorf("%q was claimed by turn %v and settled by %v, but claimed again by %v", id, spans[i].Receipt, spans[i].settled, next)
 		}
 	}
 }
@@ -171,8 +171,8 @@ func (a *audit) placed(queue, id string) {
 	if found.Claim != nil {
 		count(found.Claim.Payloads)
 	}
-	if found.Dead != nil {
-		count(found.Dead.Payloads)
+	if found.DeadLetter != nil {
+		count(found.DeadLetter.Payloads)
 	}
 	for _, sp := range a.spans[id] {
 		if sp.gone {

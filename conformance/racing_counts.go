@@ -100,7 +100,7 @@ func count(yes bool) int64 {
 func (e *env) stepOver(store ports.ShardStore) {
 	_, err := store.Bury(e.ctx, ports.JobStep{Shard: e.shard, Limit: 2})
 	e.fine(err, "a racing Bury")
-	_, err = store.Revive(e.ctx, ports.DeadStep{Shard: e.shard, Before: core.MaxInstant, Limit: 3})
+	_, err = store.Revive(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: core.MaxInstant, Limit: 3})
 	e.fine(err, "a racing Revive")
 	_, err = store.Expedite(e.ctx, ports.JobStep{Shard: e.shard, Limit: 3})
 	e.fine(err, "a racing Expedite")
@@ -115,7 +115,7 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 		if j.RetryCount < 0 {
 			want.Fresh++
 		} else {
-			want.Retries++
+			want.Retrying++
 		}
 		want.Oldest = want.Oldest.Earlier(due(j.PerformAt))
 	}
@@ -124,7 +124,7 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 	want.Claimed = int64(len(claimed.Claims))
 	dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(queue)})
 	e.must(err, "Morgue")
-	want.Dead = int64(len(dead.Dead))
+	want.Dead = int64(len(dead.DeadLetters))
 
 	stats := e.stats(queue)
 	got, sum := stats.Counts, ports.Counts{}

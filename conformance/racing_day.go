@@ -105,9 +105,9 @@ func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 	case 4, 7, 8, 9:
 		_, err = store.Cancel(ctx, ports.CancelRequest{Shard: at, IDs: condemned, Drop: random.IntN(2) == 0})
 	case 5:
-		_, err = store.Revive(ctx, ports.DeadStep{Shard: at, Entries: refsTo(both)})
+		_, err = store.Revive(ctx, ports.DeadLetterStep{Shard: at, DeadLetters: refsTo(both)})
 	case 6:
-		_, err = store.Purge(ctx, ports.DeadStep{Shard: at, Entries: refsTo(condemned)})
+		_, err = store.Purge(ctx, ports.DeadLetterStep{Shard: at, DeadLetters: refsTo(condemned)})
 	default:
 		err = store.Resume(ctx, dayQueue)
 	}
@@ -122,8 +122,8 @@ func fated(kind string) []string {
 	return ids
 }
 
-func refsTo(ids []string) []ports.DeadRef {
-	refs := make([]ports.DeadRef, len(ids))
+func refsTo(ids []string) []ports.DeadLetterRef {
+	refs := make([]ports.DeadLetterRef, len(ids))
 	for i, id := range ids {
 		refs[i] = whole(id)
 	}
@@ -157,7 +157,7 @@ func (w *worker) work(hour int) {
 	switch {
 	case err == nil:
 		w.audit.acquired(at, floor, reply.Token)
-		w.hold(&stint{lease: ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token}, claims: reply.Claims, cancels: reply.Cancels})
+		w.hold(&stint{lease: ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token}, claims: reply.Claims, cancels: reply.Cancellations})
 	case !errors.Is(err, ports.ErrLeaseHeld):
 		w.e.errorf("Acquire: %v", err)
 	}
@@ -168,7 +168,7 @@ type stint struct {
 	lease   ports.Lease
 	number  int64
 	claims  []core.Claim
-	cancels []ports.Cancel
+	cancels []ports.Cancellation
 }
 
 // hold works a shard for some turns. Then it crashes: lets the lease run out with
@@ -202,7 +202,7 @@ func (w *worker) hold(s *stint) {
 func (w *worker) turn(s *stint, want int) bool {
 	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: ttl, Want: want, PerJob: w.rand.IntN(3)}
 	if w.rand.IntN(4) > 0 {
-		r.Settle, s.claims = w.settle(s), nil
+		r.Settlements, s.claims = w.settle(s), nil
 	}
 	made := repeatsBy(w.store)
 	reply, err := w.store.Turn(w.e.ctx, r)
@@ -212,7 +212,7 @@ func (w *worker) turn(s *stint, want int) bool {
 	if errors.Is(err, ports.ErrLeaseLost) || !w.e.fine(err, "Turn") {
 		return false
 	}
-	s.cancels = reply.Cancels
+	s.cancels = reply.Cancellations
 	if reply.Last == s.number {
 		return true
 	}
@@ -238,11 +238,11 @@ func (w *worker) repeat(r ports.TurnRequest, first ports.TurnReply) {
 func (w *worker) settle(s *stint) []core.Settlement {
 	var all []core.Settlement
 	for _, c := range s.claims {
-		toDrop := ports.Cancel{ID: c.ID, Mark: c.Mark, Drop: true}
+		toDrop := ports.Cancellation{ID: c.ID, Receipt: c.Receipt, Drop: true}
 		switch {
 		case slices.Contains(s.cancels, toDrop):
 			all = append(all, dropped(c))
-		case c.Mark.Token != s.lease.Token:
+		case c.Receipt.Token != s.lease.Token:
 			all = append(all, recovered(c))
 		default:
 			all = append(all, w.end(c))

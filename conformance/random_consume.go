@@ -56,7 +56,7 @@ func (d *duel) acquire(at core.Shard) {
 // learn adds claims that were handed over.
 func (h *tenure) learn(claims []core.Claim) {
 	for _, c := range claims {
-		if !slices.ContainsFunc(h.claims, func(known core.Claim) bool { return known.ID == c.ID && known.Mark == c.Mark }) {
+		if !slices.ContainsFunc(h.claims, func(known core.Claim) bool { return known.ID == c.ID && known.Receipt == c.Receipt }) {
 			h.claims = append(h.claims, c)
 		}
 	}
@@ -87,7 +87,7 @@ func (d *duel) send(h *tenure, r ports.TurnRequest) {
 	}
 	if reply.Last > h.last {
 		h.last, h.sent = reply.Last, r
-		for i, s := range r.Settle {
+		for i, s := range r.Settlements {
 			if !slices.Contains(reply.Skipped, i) {
 				h.claims = slices.DeleteFunc(h.claims, func(c core.Claim) bool { return c.ID == s.ID })
 			}
@@ -115,10 +115,10 @@ func (d *duel) succeed(at core.Shard) {
 	d.acquire(at)
 	if h := d.holders[at]; h != nil {
 		r := d.turnRequest(h)
-		r.Settle = nil
+		r.Settlements = nil
 		for _, c := range h.claims {
-			if c.Mark.Token != h.lease.Token {
-				r.Settle = append(r.Settle, d.policy.Recover(&c))
+			if c.Receipt.Token != h.lease.Token {
+				r.Settlements = append(r.Settlements, d.policy.Recover(&c))
 			}
 		}
 		d.send(h, r)
@@ -127,15 +127,15 @@ func (d *duel) succeed(at core.Shard) {
 
 func (d *duel) turnRequest(h *tenure) ports.TurnRequest {
 	r := ports.TurnRequest{
-		Lease:  h.lease,
-		Number: h.last + 1,
-		TTL:    pick(d, "TTL", randomTTLs()...),
-		Settle: d.settlements(h),
-		Want:   pick(d, "Want", 0, 1, 1, 2, 5),
-		PerJob: pick(d, "PerJob", 0, 0, 1, 2, 9),
-		Bytes:  pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
-		Node:   "node of " + h.lease.Owner,
-		Lane:   pick(d, "Lane", 0, 1),
+		Lease:       h.lease,
+		Number:      h.last + 1,
+		TTL:         pick(d, "TTL", randomTTLs()...),
+		Settlements: d.settlements(h),
+		Want:        pick(d, "Want", 0, 1, 1, 2, 5),
+		PerJob:      pick(d, "PerJob", 0, 0, 1, 2, 9),
+		Bytes:       pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
+		Node:        "node of " + h.lease.Owner,
+		Lane:        pick(d, "Lane", 0, 1),
 	}
 	for _, c := range h.claims {
 		if rapid.Bool().Draw(d.t, "begin") {

@@ -85,10 +85,10 @@ func stats(s ports.ShardStore, ctx context.Context, queues []string) ([]ports.Qu
 
 // lists reads every list of a queue page by page.
 func (d *duel) lists(r ports.PageRequest) {
-	for order := ports.ByTime; order <= ports.RetriesByCount; order++ {
-		byID := order == ports.ByID || order == ports.RetriesByID
+	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
+		byID := order == ports.ByID || order == ports.RetryingByID
 		pages(d, r, func(r ports.PageRequest) ports.Cursor {
-			page, _ := ask(d, "Jobs", ports.JobsRequest{PageRequest: r, Order: order},
+			page, _ := ask(d, "Jobs", ports.JobsRequest{PageRequest: r, SortBy: order},
 				func(s ports.ShardStore, ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 					page, err := s.Jobs(ctx, r)
 					page.Next = place(page.Next, byID)

@@ -84,9 +84,9 @@ func (d *duel) someIDs() []string {
 	return rapid.SliceOfN(rapid.SampledFrom(randomIDs()), 0, 4).Draw(d.t, "ids")
 }
 
-func (d *duel) deadStep() ports.DeadStep {
+func (d *duel) deadStep() ports.DeadLetterStep {
 	now := d.model().now()
-	s := ports.DeadStep{
+	s := ports.DeadLetterStep{
 		Shard:  d.shard(),
 		Before: pick(d, "before", now+1, now+1, now, 0),
 		Limit:  pick(d, "limit", 0, 1, 2),
@@ -94,13 +94,13 @@ func (d *duel) deadStep() ports.DeadStep {
 	if rapid.Bool().Draw(d.t, "all") {
 		return s
 	}
-	s.Entries = []ports.DeadRef{}
+	s.DeadLetters = []ports.DeadLetterRef{}
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids") {
-		ref := ports.DeadRef{ID: id}
+		ref := ports.DeadLetterRef{ID: id}
 		for range pick(d, "payloads", 0, 0, 1, 2, 9) {
 			ref.Payloads = append(ref.Payloads, d.data("payload"))
 		}
-		s.Entries = append(s.Entries, ref)
+		s.DeadLetters = append(s.DeadLetters, ref)
 	}
 	return s
 }

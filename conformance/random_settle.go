@@ -27,7 +27,7 @@ func (d *duel) settlements(h *tenure) []core.Settlement {
 	}
 	if len(h.claims) > 0 && rarely(d, "wrong mark") {
 		c := pick(d, "claim", h.claims...)
-		c.Mark.Number++
+		c.Receipt.Number++
 		settle = append(settle, d.settlement(h, c))
 	}
 	return settle
@@ -35,7 +35,7 @@ func (d *duel) settlements(h *tenure) []core.Settlement {
 
 // settlement recovers what an earlier lease left, and lets the rest end somehow.
 func (d *duel) settlement(h *tenure, c core.Claim) core.Settlement {
-	if c.Mark.Token != h.lease.Token && !rarely(d, "no recovery") {
+	if c.Receipt.Token != h.lease.Token && !rarely(d, "no recovery") {
 		return d.policy.Recover(&c)
 	}
 	o := core.Outcome{
@@ -54,5 +54,5 @@ func (d *duel) settlement(h *tenure, c core.Claim) core.Settlement {
 			})
 		}
 	}
-	return d.policy.Settle(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
+	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
 }

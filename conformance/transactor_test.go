@@ -33,34 +33,34 @@ func (s transacted) Begin(context.Context) (Transaction, error) { return &memory
 func (s transacted) holds(x core.Settlement) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held[claimRef{x.ID, x.Mark}]
+	return s.held[claimRef{x.ID, x.Receipt}]
 }
 
 func (s transacted) hold(settle []core.Settlement, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range settle {
-		s.held[claimRef{x.ID, x.Mark}] = held
+		s.held[claimRef{x.ID, x.Receipt}] = held
 	}
 }
 
 // Turn keeps back what a transaction holds.
 func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	var sent, held []int
-	all := r.Settle
-	r.Settle = nil
+	all := r.Settlements
+	r.Settlements = nil
 	for i, x := range all {
 		if s.holds(x) {
 			held = append(held, i)
 			continue
 		}
-		sent, r.Settle = append(sent, i), append(r.Settle, x)
+		sent, r.Settlements = append(sent, i), append(r.Settlements, x)
 	}
 	reply, err := s.Store.Turn(ctx, r)
 	for i, position := range reply.Skipped {
 		reply.Skipped[i] = sent[position]
 	}
-	reply.Held = slices.Clip(held)
+	reply.Deferred = slices.Clip(held)
 	return reply, err
 }
 
@@ -100,5 +100,5 @@ func (tx *memoryTx) Commit(ctx context.Context) error {
 
 type claimRef struct {
 	id   string
-	mark core.Mark
+	mark core.Receipt
 }

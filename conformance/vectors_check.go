@@ -70,7 +70,7 @@ func mergeReturned(e *env, id string, v *mergeVectorCase) {
 	c := h.cut(len(v.Coming.Payloads))
 	e.push(v.Queued.entries(id)...)
 	e.clock.Set(v.Now)
-	h.settle(core.Settlement{ID: id, Mark: c.Mark, Rest: core.Requeue, PutBack: core.PutBack{
+	h.settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
 		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
 	}})
 	h.release()
@@ -97,12 +97,12 @@ func failureVector(e *env, id string, v *failureVectorCase) {
 	c := h.one()
 	e.sameJob("the claimed job", c.Job, id, &v.Job)
 	policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
-	h.settle(policy.Settle(&c, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter))
+	h.settle(policy.Settlement(&c, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter))
 	h.release()
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
-	want := core.Dead{}
+	want := core.DeadLetter{}
 	if b := v.Outcome.Bury; b != nil {
-		want = core.Dead{ID: id, ChangedAt: v.Now, Error: b.Error, Payloads: b.payloads()}
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Payloads: b.payloads()}
 	}
 	e.same("what was buried", e.dead(id), want)
 }
@@ -136,9 +136,9 @@ func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	h.settle(s)
 	h.release()
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
-	want := core.Dead{}
+	want := core.DeadLetter{}
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
-		want = core.Dead{ID: id, ChangedAt: v.Now, Error: s.BuryError, Payloads: b}
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Payloads: b}
 	}
 	e.same("what was buried", e.dead(id), want)
 }

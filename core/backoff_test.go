@@ -14,7 +14,7 @@ func untilMorgue(t *testing.T, maxRetries, jitter int) time.Duration {
 	now := core.Instant(0)
 	job := core.Job{ID: "id", Payloads: []core.Payload{payload("v", 0)}, State: core.Pushed(core.When{}, now)}
 	for range maxRetries + 1 {
-		s := policy.Settle(&core.Claim{Job: job}, &core.Outcome{Kind: core.Failed, Error: "boom"}, jitter)
+		s := policy.Settlement(&core.Claim{Job: job}, &core.Outcome{Kind: core.Failed, Error: "boom"}, jitter)
 		back, dead := s.Apply(job, now)
 		if len(dead.Payloads) > 0 {
 			return now.Sub(0)

@@ -17,8 +17,8 @@ type Histogram [HistogramBuckets]uint32
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
 const smallest = 4
 
-// BucketOf is the index of the bucket that a duration falls into.
-func BucketOf(d time.Duration) int {
+// bucketOf is the index of the bucket that a duration falls into.
+func bucketOf(d time.Duration) int {
 	us := uint64(max(0, d.Microseconds()))
 	if us < 1<<smallest {
 		return 0
@@ -46,7 +46,7 @@ func bucketStart(bucket int) time.Duration {
 }
 
 // Observe counts one duration.
-func (h *Histogram) Observe(d time.Duration) { h[BucketOf(d)]++ }
+func (h *Histogram) Observe(d time.Duration) { h[bucketOf(d)]++ }
 
 // Add counts all that another histogram counted.
 func (h *Histogram) Add(other *Histogram) {

@@ -39,36 +39,36 @@ type Job struct {
 	State
 }
 
-// Mark says which turn of which lease claimed a job: a settlement names the
-// mark, so that one from the past can't touch a later claim.
-type Mark struct {
+// Receipt says which turn of which lease claimed a job. A settlement carries it, so
+// that one from the past can't touch a later claim.
+type Receipt struct {
 	// Token is the fencing token of the lease.
 	Token int64
 	// Number is the number of the turn within the lease.
 	Number int64
 }
 
-// Claim is a job that a lease holder has taken, with its mark.
+// Claim is a job that a lease holder has taken, with its receipt.
 type Claim struct {
 	Job
-	Mark Mark
+	Receipt Receipt
 	// Begun reports that a turn has marked the job as begun, which recovered
 	// jobs are before their handler runs (RULES 4). It is false for all others.
 	Begun bool
 }
 
-// Ref is the claim's id and mark.
-func (c *Claim) Ref() ClaimRef { return ClaimRef{ID: c.ID, Mark: c.Mark} }
+// Ref is the claim's id and receipt.
+func (c *Claim) Ref() ClaimRef { return ClaimRef{ID: c.ID, Receipt: c.Receipt} }
 
 // ClaimRef names one claim of a job.
 type ClaimRef struct {
 	// ID is the entity.
-	ID   string
-	Mark Mark
+	ID      string
+	Receipt Receipt
 }
 
 // Dead is a morgue entry (RULES 5).
-type Dead struct {
+type DeadLetter struct {
 	// ID is the entity.
 	ID string
 	// Payloads are in order of Payload.Compare, each Data once.
@@ -83,9 +83,9 @@ type Dead struct {
 // which had none.
 const BuriedByHand = "buried by hand"
 
-// MergeDead unites a morgue entry with one that comes for the same id (RULES 2,
+// MergeDeadLetters unites a morgue entry with one that comes for the same id (RULES 2,
 // last line): payloads merge, the coming time and error stay.
-func MergeDead(there, coming Dead) Dead {
+func MergeDeadLetters(there, coming DeadLetter) DeadLetter {
 	coming.Payloads = MergePayloads(there.Payloads, coming.Payloads)
 	return coming
 }

@@ -132,15 +132,15 @@ func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
 	tie := func(meta string) core.Payload {
 		return core.Payload{Data: []byte("tie"), Score: 3, Meta: []byte(meta)}
 	}
-	there := core.Dead{ID: "id", Payloads: []core.Payload{payload("a", 1), payload("b", 2), tie("there")}, ChangedAt: 5, Error: "old"}
-	coming := core.Dead{ID: "id", Payloads: []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)}, ChangedAt: 9, Error: "new"}
-	want := core.Dead{
+	there := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("a", 1), payload("b", 2), tie("there")}, ChangedAt: 5, Error: "old"}
+	coming := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("b", 1), tie("coming"), payload("c", 4)}, ChangedAt: 9, Error: "new"}
+	want := core.DeadLetter{
 		ID:        "id",
 		Payloads:  []core.Payload{payload("a", 1), payload("b", 1), tie("there"), payload("c", 4)},
 		ChangedAt: 9,
 		Error:     "new",
 	}
-	equal(t, "entry", want, core.MergeDead(there, coming))
+	equal(t, "entry", want, core.MergeDeadLetters(there, coming))
 }
 
 func TestPushRuleValidate(t *testing.T) {

@@ -81,10 +81,10 @@ type RetryPolicy struct {
 	Backoff Backoff
 }
 
-// Settle is the settlement of a claim that ended so (RULES 3). The jitter goes to
+// Settlement is the settlement of a claim that ended so (RULES 3). The jitter goes to
 // the policy's Backoff: a whole number within 0 … BackoffJitter-1.
-func (p RetryPolicy) Settle(c *Claim, o *Outcome, jitter int) Settlement {
-	s := Settlement{ID: c.ID, Mark: c.Mark}
+func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
+	s := Settlement{ID: c.ID, Receipt: c.Receipt}
 	for _, m := range o.Payloads {
 		d := PayloadDisposition{Position: m.Position}
 		if m.Bury {
@@ -132,7 +132,7 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 }
 
 // BacksOff reports whether the settlement of such a claim plans a retry after the
-// policy's Backoff: whether Settle calls it.
+// policy's Backoff: whether Settlement calls it.
 func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 	return o.Kind == Failed && !o.OwnDelay && c.RetryCount+1 < p.MaxRetries
 }
@@ -159,7 +159,7 @@ func (p RetryPolicy) LastChance(c *Claim) bool {
 // Recover is the settlement of a claim whose owner is gone (RULES 4). The first
 // recovery counts whatever the job was doing, later ones only if it had begun.
 func (p RetryPolicy) Recover(c *Claim) Settlement {
-	s := Settlement{ID: c.ID, Mark: c.Mark, Rest: Requeue}
+	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue}
 	recoveries := c.Recoveries
 	if recoveries == 0 || c.Begun {
 		recoveries++

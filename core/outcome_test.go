@@ -19,7 +19,7 @@ const (
 
 // claimOf is a claim with payloads a, b, c … at scores 0, 1, 2 ….
 func claimOf(payloads int, retryCount, recoveries int) *core.Claim {
-	c := &core.Claim{Mark: core.Mark{Token: 7, Number: 3}}
+	c := &core.Claim{Receipt: core.Receipt{Token: 7, Number: 3}}
 	c.ID = "id"
 	for i := range payloads {
 		c.Payloads = append(c.Payloads, payload(string(rune('a'+i)), float64(i)))
@@ -57,7 +57,7 @@ func TestFailureVectors(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
 			claim := &core.Claim{Job: v.Job.job()}
-			s := policy.Settle(claim, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter)
+			s := policy.Settlement(claim, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter)
 			back, dead := s.Apply(claim.Job, v.Now)
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
@@ -89,8 +89,8 @@ func TestRecoveryVectors(t *testing.T) {
 			back, dead := s.Apply(claim.Job, v.Now)
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Buried.payloads(), dead.Payloads)
-			if s.Buried() != v.Outcome.BuryFirst {
-				t.Errorf("Buried = %v, want %v", s.Buried(), v.Outcome.BuryFirst)
+			if buried := len(dead.Payloads) > 0; buried != v.Outcome.BuryFirst {
+				t.Errorf("buried: %v, want %v", buried, v.Outcome.BuryFirst)
 			}
 			lost := v.Job.Recoveries
 			if v.Begun || lost == 0 {
@@ -137,7 +137,7 @@ func as(performAt core.Instant, retryCount, recoveries int, text string) core.St
 	return core.State{PerformAt: performAt, RetryCount: retryCount, Recoveries: recoveries, FirstPush: claimedAt, Error: text}
 }
 
-func TestSettle(t *testing.T) {
+func TestSettlement(t *testing.T) {
 	done := func(at int) core.PayloadOutcome { return core.PayloadOutcome{Position: at} }
 	bury := func(at int) core.PayloadOutcome {
 		return core.PayloadOutcome{Position: at, Bury: true, Error: "bad payload"}
@@ -206,9 +206,9 @@ func TestSettle(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			claim := claimOf(3, tt.retries, 2)
-			s := core.RetryPolicy{MaxRetries: 2}.Settle(claim, &tt.outcome, 0)
-			if s.ID != claim.ID || s.Mark != claim.Mark {
-				t.Errorf("it settles %q %v, not the claim", s.ID, s.Mark)
+			s := core.RetryPolicy{MaxRetries: 2}.Settlement(claim, &tt.outcome, 0)
+			if s.ID != claim.ID || s.Receipt != claim.Receipt {
+				t.Errorf("it settles %q %v, not the claim", s.ID, s.Receipt)
 			}
 			if diff := cmp.Diff(tt.want, endOf(claim, s), cmp.AllowUnexported(end{})); diff != "" {
 				t.Errorf("end (-want +got):\n%s", diff)
@@ -224,11 +224,11 @@ func TestSettleDrawsTheWaitFromThePolicy(t *testing.T) {
 		return time.Duration(jitter) * time.Second
 	}}
 	fail := &core.Outcome{Kind: core.Failed}
-	s := policy.Settle(claimOf(1, 3, 0), fail, 6)
+	s := policy.Settlement(claimOf(1, 3, 0), fail, 6)
 	if asked != "retry 4, jitter 6" || s.PutBack.Delay != 6*time.Second {
 		t.Errorf("asked for %s, waits %v", asked, s.PutBack.Delay)
 	}
-	if s := policy.Settle(claimOf(1, 3, 0), fail, -6); s.PutBack.Delay != 0 {
+	if s := policy.Settlement(claimOf(1, 3, 0), fail, -6); s.PutBack.Delay != 0 {
 		t.Errorf("a negative backoff waits %v", s.PutBack.Delay)
 	}
 }
@@ -269,8 +269,8 @@ func TestRecover(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := policy.Recover(tt.claim)
-			if s.ID != tt.claim.ID || s.Mark != tt.claim.Mark {
-				t.Errorf("it settles %q %v, not the claim", s.ID, s.Mark)
+			if s.ID != tt.claim.ID || s.Receipt != tt.claim.Receipt {
+				t.Errorf("it settles %q %v, not the claim", s.ID, s.Receipt)
 			}
 			if diff := cmp.Diff(tt.want, endOf(tt.claim, s), cmp.AllowUnexported(end{})); diff != "" {
 				t.Errorf("end (-want +got):\n%s", diff)

@@ -71,15 +71,15 @@ type SchedulerConfig struct {
 	PollInterval time.Duration
 }
 
-// NewScheduler builds the scheduler of one lane. NewLag and NewSeq are such, and
+// SchedulerFunc builds the scheduler of one lane. Lag and Seq are such, and
 // what StrictBy and WeightedBy return.
-type NewScheduler func(SchedulerConfig) Scheduler
+type SchedulerFunc func(SchedulerConfig) Scheduler
 
 type lag struct{}
 
-// NewLag takes the shard whose next due job is the oldest; if none is due, it
+// Lag takes the shard whose next due job is the oldest; if none is due, it
 // waits. It is the default.
-func NewLag(SchedulerConfig) Scheduler { return lag{} }
+func Lag(SchedulerConfig) Scheduler { return lag{} }
 
 func (lag) Next(now Instant, heads []Head) Choice {
 	best := -1
@@ -99,9 +99,9 @@ type seq struct {
 	misses int
 }
 
-// NewSeq visits its shards in turn; if a whole round had no batch that
+// Seq visits its shards in turn; if a whole round had no batch that
 // succeeded, it waits one poll interval.
-func NewSeq(c SchedulerConfig) Scheduler { return &seq{poll: c.PollInterval} }
+func Seq(c SchedulerConfig) Scheduler { return &seq{poll: c.PollInterval} }
 
 func (s *seq) Next(now Instant, heads []Head) Choice {
 	for s.misses < len(heads) {
@@ -130,7 +130,7 @@ type strict struct {
 
 // StrictBy takes the first shard that has work, in the order of the named
 // queues; shards of queues that are not named come last, in their own order.
-func StrictBy(queues ...string) NewScheduler {
+func StrictBy(queues ...string) SchedulerFunc {
 	var named []string
 	for _, q := range queues {
 		if !slices.Contains(named, q) {

@@ -16,7 +16,7 @@ import (
 // or "sleep" for the poll interval.
 const pollInterval = time.Second
 
-func transcript(t *testing.T, newScheduler core.NewScheduler, steps string) {
+func transcript(t *testing.T, newScheduler core.SchedulerFunc, steps string) {
 	t.Helper()
 	var lane core.Scheduler
 	for n, line := range strings.Split(strings.TrimSpace(steps), "\n") {
@@ -77,19 +77,19 @@ func TestSchedulers(t *testing.T) {
 	strictBA := core.StrictBy("B", "A")
 	tests := []struct {
 		name      string
-		scheduler core.NewScheduler
+		scheduler core.SchedulerFunc
 		steps     string
 	}{
-		{"Seq visits its shards in turn", core.NewSeq, `
+		{"Seq visits its shards in turn", core.Seq, `
 			9 1 5 > A
 			9 1 5 > B
 			9 1 5 > C
 			9 1 5 > A`},
-		{"Seq passes over what is not due", core.NewSeq, `
+		{"Seq passes over what is not due", core.Seq, `
 			9 - 11 10 > A
 			9 - 11 10 > D
 			9 - 11 10 > A`},
-		{"Seq sleeps after a round without success", core.NewSeq, `
+		{"Seq sleeps after a round without success", core.Seq, `
 			1 1 1 > A!
 			1 1 1 > B!
 			1 1 1 > C!
@@ -98,7 +98,7 @@ func TestSchedulers(t *testing.T) {
 			1 1 1 > B!
 			1 1 1 > C!
 			1 1 1 > sleep`},
-		{"Seq goes on for a round after each success", core.NewSeq, `
+		{"Seq goes on for a round after each success", core.Seq, `
 			1 1 1 > A!
 			1 1 1 > B
 			1 1 1 > C!
@@ -106,32 +106,32 @@ func TestSchedulers(t *testing.T) {
 			1 1 1 > B!
 			1 1 1 > sleep
 			1 1 1 > C`},
-		{"Seq counts a shard without work as no success", core.NewSeq, `
+		{"Seq counts a shard without work as no success", core.Seq, `
 			1 - 1 > A!
 			1 - 1 > C!
 			1 - 1 > sleep
 			1 - 1 > A`},
-		{"Seq looks again after one poll interval", core.NewSeq, `
+		{"Seq looks again after one poll interval", core.Seq, `
 			- - - > sleep
 			- - 1 > C
 			- - - > sleep
 			- - - > sleep
 			1 - - > A`},
-		{"Seq with one shard", core.NewSeq, `
+		{"Seq with one shard", core.Seq, `
 			1  > A
 			1  > A!
 			1  > sleep
 			11 > sleep
 			10 > A`},
 
-		{"Lag takes the oldest", core.NewLag, `
+		{"Lag takes the oldest", core.Lag, `
 			9 1 5 > B
 			9 - 5 > C
 			9 - - > A
 			- - - > wait`},
-		{"Lag takes the first of equals", core.NewLag, `
+		{"Lag takes the first of equals", core.Lag, `
 			5 3 3 > B`},
-		{"Lag knows no lag of what is not due", core.NewLag, `
+		{"Lag knows no lag of what is not due", core.Lag, `
 			11 10 12 > B
 			11 -  12 > wait`},
 
@@ -222,8 +222,8 @@ func TestWeightedSharesTurnsInProportion(t *testing.T) {
 }
 
 func TestSchedulersWithoutShardsWait(t *testing.T) {
-	for name, newScheduler := range map[string]core.NewScheduler{
-		"Seq": core.NewSeq, "Lag": core.NewLag, "Strict": core.StrictBy("A"), "Weighted": core.WeightedBy(nil),
+	for name, newScheduler := range map[string]core.SchedulerFunc{
+		"Seq": core.Seq, "Lag": core.Lag, "Strict": core.StrictBy("A"), "Weighted": core.WeightedBy(nil),
 	} {
 		lane := newScheduler(core.SchedulerConfig{PollInterval: pollInterval})
 		if choice := lane.Next(10, nil); choice.Index != -1 {

@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Disposition is what becomes of one claimed payload.
 type Disposition uint8
@@ -37,8 +40,8 @@ type PutBack struct {
 // commits it: it names payloads by position, so that bytes never travel back,
 // and carries delays, so that only the store's clock counts.
 type Settlement struct {
-	ID   string
-	Mark Mark
+	ID      string
+	Receipt Receipt
 	// Rest becomes of every payload that Except does not list.
 	Rest Disposition
 	// Except is in ascending order of position, each position once.
@@ -54,35 +57,20 @@ type Settlement struct {
 
 // Plain reports whether the job is gone whole, whatever its payloads are, which
 // stores can do cheaply.
-func (s *Settlement) Plain() bool { return !s.Requeued() && !s.Buried() }
-
-// Requeued reports whether the settlement may put something back.
-func (s *Settlement) Requeued() bool { return s.has(Requeue) }
-
-// Buried reports whether the settlement may bury something.
-func (s *Settlement) Buried() bool { return s.has(Bury) }
-
-func (s *Settlement) has(d Disposition) bool {
-	if s.Rest == d {
-		return true
-	}
-	for _, e := range s.Except {
-		if e.Disposition == d {
-			return true
-		}
-	}
-	return false
+func (s *Settlement) Plain() bool {
+	kept := func(e PayloadDisposition) bool { return e.Disposition != Discard }
+	return s.Rest == Discard && !slices.ContainsFunc(s.Except, kept)
 }
 
 // Apply is what the settlement makes of the claimed job at the store's now: the
 // job to put back and the entry for the morgue. One without payloads is none.
 // Positions that the job does not have are ignored.
-func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead Dead) {
+func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter) {
 	if s.Plain() {
-		return Job{}, Dead{}
+		return Job{}, DeadLetter{}
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
-	dead = Dead{ID: claimed.ID, ChangedAt: now, Error: s.BuryError}
+	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: s.BuryError}
 	except := s.Except
 	for i, p := range claimed.Payloads {
 		d := s.Rest

@@ -59,9 +59,8 @@ func applyConservesPayloads(t *rapid.T) {
 	if diff := cmp.Diff(ends[core.Bury], dead.Payloads); diff != "" {
 		t.Fatalf("buried (-want +got):\n%s", diff)
 	}
-	if len(back.Payloads) > 0 && !s.Requeued() || len(dead.Payloads) > 0 && !s.Buried() || s.Plain() == (s.Requeued() || s.Buried()) {
-		t.Fatalf("Plain %v, Requeued %v, Buried %v, with %d put back and %d buried",
-			s.Plain(), s.Requeued(), s.Buried(), len(back.Payloads), len(dead.Payloads))
+	if s.Plain() && len(back.Payloads)+len(dead.Payloads) > 0 {
+		t.Fatalf("Plain, with %d put back and %d buried", len(back.Payloads), len(dead.Payloads))
 	}
 	if len(back.Payloads) > 0 && (back.PerformAt < 0 || back.PerformAt > core.MaxInstant) {
 		t.Fatalf("put back to %d", back.PerformAt)
@@ -95,7 +94,7 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 		claim := claimOf(rapid.IntRange(1, 10).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
 		outcome := drawOutcome(t, len(claim.Payloads))
 		policy := core.RetryPolicy{MaxRetries: 2}
-		s := policy.Settle(claim, &outcome, 0)
+		s := policy.Settlement(claim, &outcome, 0)
 
 		open, buried := "", ""
 		marked := map[int]core.PayloadOutcome{}
@@ -138,51 +137,26 @@ func sorted(text string) string {
 	return string(b)
 }
 
-func TestSettlementSaysWhatItMayDo(t *testing.T) {
+func TestSettlementIsPlain(t *testing.T) {
 	except := func(d core.Disposition) []core.PayloadDisposition {
 		return []core.PayloadDisposition{{Position: 1, Disposition: d}}
 	}
 	tests := []struct {
-		name                    string
-		settlement              core.Settlement
-		plain, requeued, buried bool
+		name       string
+		settlement core.Settlement
+		plain      bool
 	}{
-		{"the zero value", core.Settlement{}, true, false, false},
-		{"all discarded, one by itself", core.Settlement{Except: except(core.Discard)}, true, false, false},
-		{"put back", core.Settlement{Rest: core.Requeue}, false, true, false},
-		{"put back but for a buried one", core.Settlement{Rest: core.Requeue, Except: except(core.Bury)}, false, true, true},
-		{"one buried", core.Settlement{Except: except(core.Bury)}, false, false, true},
-		{"one put back", core.Settlement{Except: except(core.Requeue)}, false, true, false},
+		{"the zero value", core.Settlement{}, true},
+		{"all discarded, one by itself", core.Settlement{Except: except(core.Discard)}, true},
+		{"put back", core.Settlement{Rest: core.Requeue}, false},
+		{"put back but for a buried one", core.Settlement{Rest: core.Requeue, Except: except(core.Bury)}, false},
+		{"one buried", core.Settlement{Except: except(core.Bury)}, false},
+		{"one put back", core.Settlement{Except: except(core.Requeue)}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := tt.settlement
-			if s.Plain() != tt.plain || s.Requeued() != tt.requeued || s.Buried() != tt.buried {
-				t.Errorf("Plain %v, Requeued %v, Buried %v", s.Plain(), s.Requeued(), s.Buried())
-			}
-		})
-	}
-}
-
-func TestPutBackKeepsFirstPushAndBoundsItsTime(t *testing.T) {
-	job := claimOf(1, -1, 0).Job
-	tests := []struct {
-		name string
-		put  core.PutBack
-		want core.Instant
-	}{
-		{"at the same time, whatever the delay", core.PutBack{SameTime: true, Delay: time.Hour}, claimedAt},
-		{"at once", core.PutBack{}, now},
-		{"after a delay", core.PutBack{Delay: 3 * time.Microsecond}, now + 3},
-		{"never before the epoch", core.PutBack{Delay: -1 << 63}, 0},
-		{"never after the last instant", core.PutBack{Delay: 1<<63 - 1}, core.MaxInstant},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := core.Settlement{Rest: core.Requeue, PutBack: tt.put}
-			back, _ := s.Apply(job, now)
-			if back.PerformAt != tt.want || back.FirstPush != job.FirstPush {
-				t.Errorf("PerformAt %d, FirstPush %d; want %d and %d", back.PerformAt, back.FirstPush, tt.want, job.FirstPush)
+			if got := tt.settlement.Plain(); got != tt.plain {
+				t.Errorf("Plain = %v", got)
 			}
 		})
 	}

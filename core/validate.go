@@ -54,7 +54,7 @@ func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
 		return err
 	}
-	if err := ValidateScore(e.Score); err != nil {
+	if err := validateScore(e.Score); err != nil {
 		return err
 	}
 	if len(e.Meta) > MaxMetaBytes {
@@ -83,8 +83,8 @@ func ValidateID(id string) error {
 	return nil
 }
 
-// ValidateScore returns ErrInvalidScore for NaN and the infinities.
-func ValidateScore(score float64) error {
+// validateScore returns ErrInvalidScore for NaN and the infinities.
+func validateScore(score float64) error {
 	if math.IsNaN(score) || math.IsInf(score, 0) {
 		return fmt.Errorf("%w: %v; a score is a finite number", ErrInvalidScore, score)
 	}

@@ -87,9 +87,14 @@ func TestValidateQueue(t *testing.T) {
 	}
 }
 
+// scored is an entry that is valid if its score is.
+func scored(score float64) *core.Entry {
+	return &core.Entry{ID: "id", Payload: payload("v", score)}
+}
+
 func TestScoresAreFiniteAndMinusZeroIsZero(t *testing.T) {
 	for _, score := range []float64{0, math.Copysign(0, -1), -1, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64} {
-		if err := core.ValidateScore(score); err != nil {
+		if err := scored(score).Validate(); err != nil {
 			t.Errorf("%v: %v", score, err)
 		}
 		if got := core.NormalScore(score); got != score || got == 0 && math.Signbit(got) {
@@ -97,7 +102,7 @@ func TestScoresAreFiniteAndMinusZeroIsZero(t *testing.T) {
 		}
 	}
 	for _, score := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if err := core.ValidateScore(score); !errors.Is(err, core.ErrInvalidScore) {
+		if err := scored(score).Validate(); !errors.Is(err, core.ErrInvalidScore) {
 			t.Errorf("%v: got %v, want ErrInvalidScore", score, err)
 		}
 	}

@@ -27,7 +27,7 @@ type weighted struct {
 // 1, weighs 1. Turns are spread smoothly: 3 to 1 gives A A B A, not A A A B. With
 // equal weights it is round robin: no shard that has work is passed over twice in a
 // row for one that ran.
-func WeightedBy(weights map[string]int) NewScheduler {
+func WeightedBy(weights map[string]int) SchedulerFunc {
 	weights = maps.Clone(weights)
 	named := slices.Sorted(maps.Keys(weights))
 	return func(c SchedulerConfig) Scheduler {

@@ -66,7 +66,7 @@ func roundRobinFault(weights map[string]int, r *rand.Rand) string {
 
 func TestSchedulersNameTheirQueues(t *testing.T) {
 	for _, c := range []struct {
-		scheduler core.NewScheduler
+		scheduler core.SchedulerFunc
 		want      []string
 	}{
 		{core.StrictBy("B", "A", "B"), []string{"B", "A"}},

@@ -28,7 +28,7 @@ type Consumer interface {
 	// one. A larger attempt always starts a new lease, also over the owner's own.
 	// The owner's attempts are forgotten when somebody else acquires.
 	//
-	// Jobs that an earlier lease left claimed stay claimed, with their marks, and
+	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and
 	// pass to the new lease, which settles them as core.RetryPolicy.Recover
 	// says. They come in the reply in order of id, or, what the store could not
 	// reach now, as TurnReply.Orphans of later turns. Acquiring counts nothing
@@ -51,7 +51,7 @@ type Consumer interface {
 	//   last+1  settle, begin, renew, claim; the number is used up
 	//   last    a repeat: apply, count and claim nothing, ignore the request's
 	//           other fields but TTL, renew, and give in their first order the
-	//           jobs that still carry this mark, with the same orphans as far
+	//           jobs that still carry this receipt, with the same orphans as far
 	//           as they are still claimed, and no Skipped, Held or NotBegun;
 	//           TurnReply.Repeat is true
 	//   less    ErrStaleTurn, nothing is written
@@ -66,7 +66,7 @@ type Consumer interface {
 	// A store makes each call once: one that fails is the caller's to repeat, who
 	// must see from Repeat that it was carried out before.
 	//
-	// Settling. A settlement whose (ID, Mark) is not claimed is skipped, counted
+	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, counted
 	// nowhere and reported; so is the second of one id in a turn. What one does to
 	// its job is core.Settlement.Apply, and the merge rules of RULES 2 for what
 	// comes back and what is buried. One whose job the store can't reach now, a
@@ -75,7 +75,7 @@ type Consumer interface {
 	//
 	// Beginning. RULES 4 has a recovered job begin before its handler runs: each
 	// claimed job that Begin names is marked as begun until it is settled. One
-	// whose (ID, Mark) is not claimed after the settlements, or that the store
+	// whose (ID, Receipt) is not claimed after the settlements, or that the store
 	// can't reach now, is reported as not begun.
 	//
 	// Claiming. Due jobs (PerformAt <= now) in order of (PerformAt, id), put-backs
@@ -84,7 +84,7 @@ type Consumer interface {
 	// core.AloneRecoveries or more Recoveries is claimed only when nothing else
 	// of its shard is, and alone; claiming stops in front of it, so it is never
 	// overtaken, and while it is claimed nothing else is. What a cut job leaves stays queued with its State. A claimed job
-	// keeps the mark (token, number). A paused shard gives nothing, whatever is
+	// gets the receipt (token, number). A paused shard gives nothing, whatever is
 	// asked.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or
@@ -157,7 +157,7 @@ type AcquireReply struct {
 	// store could reach them.
 	Claims []core.Claim
 	// Cancels are as in TurnReply.
-	Cancels []Cancel
+	Cancellations []Cancellation
 }
 
 // TurnRequest is one exchange between a lease's holder and the store.
@@ -170,7 +170,7 @@ type TurnRequest struct {
 	// still arrive. The rest is as it was in that call.
 	Resent bool
 	// Settle is applied in order, at most core.MaxTurnJobs.
-	Settle []core.Settlement
+	Settlements []core.Settlement
 	// Begin names the recovered jobs whose handlers start once this turn has
 	// answered, at most core.MaxTurnJobs.
 	Begin []core.ClaimRef
@@ -196,8 +196,8 @@ func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
 	}
-	if len(r.Settle) > core.MaxTurnJobs {
-		return fmt.Errorf("%w: %d settlements in a turn, at most %d", ErrInvalidRequest, len(r.Settle), core.MaxTurnJobs)
+	if len(r.Settlements) > core.MaxTurnJobs {
+		return fmt.Errorf("%w: %d settlements in a turn, at most %d", ErrInvalidRequest, len(r.Settlements), core.MaxTurnJobs)
 	}
 	if len(r.Begin) > core.MaxTurnJobs {
 		return fmt.Errorf("%w: a turn that begins %d jobs, at most %d", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
@@ -229,7 +229,7 @@ type TurnReply struct {
 	// Skipped are the positions in Settle that were not claimed, ascending.
 	Skipped []int
 	// Held are the positions in Settle to send again later, ascending.
-	Held []int
+	Deferred []int
 	// NotBegun are the positions in Begin of jobs that were not marked as begun,
 	// ascending. Their handlers must not start.
 	NotBegun []int
@@ -240,13 +240,13 @@ type TurnReply struct {
 	Paused bool
 	// Cancels are the claimed jobs of the shard that an operator has cancelled,
 	// in order of id, in each reply until they are settled.
-	Cancels []Cancel
+	Cancellations []Cancellation
 }
 
 // Cancel is a claimed job that is to end.
-type Cancel struct {
-	ID   string
-	Mark core.Mark
+type Cancellation struct {
+	ID      string
+	Receipt core.Receipt
 	// Drop removes the job when it ends; otherwise it is put back.
 	Drop bool
 }

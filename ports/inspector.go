@@ -18,7 +18,7 @@ type Inspector interface {
 
 	// History lists the minutes of a queue in which something was counted, from
 	// inclusive to exclusive, oldest first. A store keeps at least 24 hours.
-	History(ctx context.Context, r HistoryRequest) ([]Minute, error)
+	History(ctx context.Context, r HistoryRequest) ([]MinuteStats, error)
 
 	// Jobs pages through queued jobs. It returns ErrQueueMismatch for ByID if
 	// the queue was not declared with IndexIDs.
@@ -39,9 +39,9 @@ type Inspector interface {
 type Counts struct {
 	// Fresh and Retries are the queued jobs without and with a failure; their
 	// sum is the length.
-	Fresh   int64
-	Retries int64
-	Claimed int64
+	Fresh    int64
+	Retrying int64
+	Claimed  int64
 	// Dead is how many ids are in the morgue.
 	Dead int64
 	// Processed and Failed count jobs since the queue began.
@@ -56,7 +56,7 @@ type Counts struct {
 func SumCounts(a, b Counts) Counts {
 	return Counts{
 		Fresh:     a.Fresh + b.Fresh,
-		Retries:   a.Retries + b.Retries,
+		Retrying:  a.Retrying + b.Retrying,
 		Claimed:   a.Claimed + b.Claimed,
 		Dead:      a.Dead + b.Dead,
 		Processed: a.Processed + b.Processed,
@@ -94,26 +94,26 @@ type HistoryRequest struct {
 }
 
 // Minute is what was counted in one minute.
-type Minute struct {
+type MinuteStats struct {
 	// At is its start.
 	At core.Instant
 	core.Stats
 }
 
 // Order is how jobs are listed.
-type Order uint8
+type SortBy uint8
 
 const (
 	// ByTime lists all queued jobs by (PerformAt, id).
-	ByTime Order = iota
+	ByTime SortBy = iota
 	// ByID lists all queued jobs by id, where the queue keeps that index.
 	ByID
-	// RetriesByTime lists those with a failure by (PerformAt, id).
-	RetriesByTime
-	// RetriesByID lists those with a failure by id.
-	RetriesByID
-	// RetriesByCount lists those with a failure by (RetryCount, id).
-	RetriesByCount
+	// RetryingByTime lists those with a failure by (PerformAt, id).
+	RetryingByTime
+	// RetryingByID lists those with a failure by id.
+	RetryingByID
+	// RetryingByCount lists those with a failure by (RetryCount, id).
+	RetryingByCount
 )
 
 // Cursor is a place in a list: the sort key and the id of the last entry seen.
@@ -156,7 +156,7 @@ func (r PageRequest) Size() int {
 type JobsRequest struct {
 	PageRequest
 	// Order is ByTime unless given.
-	Order Order
+	SortBy SortBy
 }
 
 // JobView is a queued job with the first of its payloads.
@@ -207,23 +207,23 @@ type MorgueRequest struct {
 	ByID bool
 }
 
-// DeadView is a dead letter with the first of its payloads.
-type DeadView struct {
-	core.Dead
+// DeadLetterView is a dead letter with the first of its payloads.
+type DeadLetterView struct {
+	core.DeadLetter
 	// Count is how many payloads the entry has.
 	Count int
 }
 
 // MorguePage is a page of dead letters.
 type MorguePage struct {
-	Dead []DeadView
-	Next Cursor
+	DeadLetters []DeadLetterView
+	Next        Cursor
 }
 
 // Found is all that a queue holds for an id. What is nil is not there.
 type Found struct {
-	Shard  core.Shard
-	Queued *core.Job
-	Claim  *ClaimView
-	Dead   *core.Dead
+	Shard      core.Shard
+	Queued     *core.Job
+	Claim      *ClaimView
+	DeadLetter *core.DeadLetter
 }

@@ -67,10 +67,10 @@ type Operator interface {
 	Cancel(ctx context.Context, r CancelRequest) (StepReply, error)
 
 	// Revive puts dead payloads back into the queue by RULES 2, last row.
-	Revive(ctx context.Context, s DeadStep) (StepReply, error)
+	Revive(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
 	// Purge removes dead payloads.
-	Purge(ctx context.Context, s DeadStep) (StepReply, error)
+	Purge(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
 	// Edit replaces one dead payload, keeping its Score and Meta. New bytes that
 	// the entry has already merge with them. The entry's ChangedAt becomes now.
@@ -98,13 +98,13 @@ func (s *JobStep) Validate() error {
 // Size is Limit with its default and bound.
 func (s *JobStep) Size() int { return stepSize(s.Limit) }
 
-// DeadStep chooses dead payloads of one shard.
-type DeadStep struct {
+// DeadLetterStep chooses dead payloads of one shard.
+type DeadLetterStep struct {
 	Shard core.Shard
 	// Entries are the entries to handle, at most MaxStep; ids of other shards
 	// are ignored. nil is all that last changed before Before, and an empty list
 	// none.
-	Entries []DeadRef
+	DeadLetters []DeadLetterRef
 	// Before bounds a step over all: the store's now when the action began.
 	Before core.Instant
 	// Limit is how many entries to handle if none are given: 0 is MaxStep,
@@ -113,15 +113,15 @@ type DeadStep struct {
 }
 
 // Validate returns ErrInvalidRequest for too many entries or a shard below 0.
-func (s *DeadStep) Validate() error {
-	return validateStep(s.Shard, len(s.Entries))
+func (s *DeadLetterStep) Validate() error {
+	return validateStep(s.Shard, len(s.DeadLetters))
 }
 
 // Size is Limit with its default and bound.
-func (s *DeadStep) Size() int { return stepSize(s.Limit) }
+func (s *DeadLetterStep) Size() int { return stepSize(s.Limit) }
 
-// DeadRef names payloads of one morgue entry.
-type DeadRef struct {
+// DeadLetterRef names payloads of one morgue entry.
+type DeadLetterRef struct {
 	ID string
 	// Payloads are the Data of those meant; nil is all, and an empty list none.
 	// What is not there is

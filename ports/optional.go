@@ -23,7 +23,7 @@ type Notifier interface {
 type Settler interface {
 	// Settle applies settlements of one shard, all or none, as part of the
 	// transaction, or at once where there is none. The claimed jobs are the
-	// fence: it takes no lease, and each (ID, Mark) must be claimed. Given twice,
+	// fence: it takes no lease, and each (ID, Receipt) must be claimed. Given twice,
 	// the second is not.
 	//
 	// Errors: ErrLeaseLost, with nothing changed, if one is not claimed.

@@ -17,7 +17,7 @@ func TestValidate(t *testing.T) {
 		noShard  = core.Shard{Queue: "orders", Index: -1}
 		tooMany  = make([]string, ports.MaxStep+1)
 		entries  = []core.Entry{{ID: "a"}, {ID: "b"}}
-		deadRefs = make([]ports.DeadRef, ports.MaxStep+1)
+		deadRefs = make([]ports.DeadLetterRef, ports.MaxStep+1)
 		settle   = make([]core.Settlement, core.MaxTurnJobs+1)
 	)
 	tests := []struct {
@@ -44,10 +44,10 @@ func TestValidate(t *testing.T) {
 		{"acquire for no time", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1}, ports.ErrInvalidRequest},
 		{"acquire for less than 1 ms", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1, TTL: time.Millisecond - 1}, ports.ErrInvalidRequest},
 
-		{"turn", &ports.TurnRequest{Number: 1, TTL: time.Second, Settle: settle[:core.MaxTurnJobs]}, nil},
+		{"turn", &ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: settle[:core.MaxTurnJobs]}, nil},
 		{"turn 0", &ports.TurnRequest{TTL: time.Second}, ports.ErrInvalidRequest},
 		{"turn for a negative time", &ports.TurnRequest{Number: 1, TTL: -time.Second}, ports.ErrInvalidRequest},
-		{"turn with too many settlements", &ports.TurnRequest{Number: 1, TTL: time.Second, Settle: settle}, ports.ErrInvalidRequest},
+		{"turn with too many settlements", &ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: settle}, ports.ErrInvalidRequest},
 
 		{"renew", &ports.RenewRequest{TTL: time.Second}, nil},
 		{"renew for no time", &ports.RenewRequest{}, ports.ErrInvalidRequest},
@@ -60,9 +60,9 @@ func TestValidate(t *testing.T) {
 		{"step over as many jobs as can be", &ports.JobStep{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
 		{"step over too many jobs", &ports.JobStep{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},
 		{"step over the jobs of no shard", &ports.JobStep{Shard: noShard}, ports.ErrInvalidRequest},
-		{"step over the dead", &ports.DeadStep{Shard: shard, Entries: deadRefs[:ports.MaxStep]}, nil},
-		{"step over too many dead", &ports.DeadStep{Shard: shard, Entries: deadRefs}, ports.ErrInvalidRequest},
-		{"step over the dead of no shard", &ports.DeadStep{Shard: noShard}, ports.ErrInvalidRequest},
+		{"step over the dead", &ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs[:ports.MaxStep]}, nil},
+		{"step over too many dead", &ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs}, ports.ErrInvalidRequest},
+		{"step over the dead of no shard", &ports.DeadLetterStep{Shard: noShard}, ports.ErrInvalidRequest},
 		{"cancel", &ports.CancelRequest{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
 		{"cancel too many", &ports.CancelRequest{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},
 		{"cancel in no shard", &ports.CancelRequest{Shard: noShard}, ports.ErrInvalidRequest},
@@ -99,7 +99,7 @@ func TestSizesHaveDefaultsAndBounds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		page := ports.PageRequest{Limit: tt.limit}
-		jobs, dead := ports.JobStep{Limit: tt.limit}, ports.DeadStep{Limit: tt.limit}
+		jobs, dead := ports.JobStep{Limit: tt.limit}, ports.DeadLetterStep{Limit: tt.limit}
 		if page.Size() != tt.page || jobs.Size() != tt.step || dead.Size() != tt.step {
 			t.Errorf("a limit of %d: page %d, want %d; steps %d and %d, want %d",
 				tt.limit, page.Size(), tt.page, jobs.Size(), dead.Size(), tt.step)

@@ -78,7 +78,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 // options are the Server's, with what Drain needs.
 func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	o := s.Server
-	o.Lanes, o.Prefetch, o.TTL = 1, skein.NoPrefetch, leaseTTL
+	o.Lanes, o.Prefetch, o.LeaseTTL = 1, skein.NoPrefetch, leaseTTL
 	o.Splitter, o.Scheduler = nil, nil
 	o.Observer = r
 	if o.Jitter == nil {

@@ -109,8 +109,8 @@ func (s *FailingStore) Stats(ctx context.Context, queues []string) ([]ports.Queu
 }
 
 // History implements ports.Inspector.
-func (s *FailingStore) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
-	return call(s, "History", func() ([]ports.Minute, error) { return s.store.History(ctx, r) })
+func (s *FailingStore) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	return call(s, "History", func() ([]ports.MinuteStats, error) { return s.store.History(ctx, r) })
 }
 
 // Jobs implements ports.Inspector.
@@ -174,12 +174,12 @@ func (s *FailingStore) Cancel(ctx context.Context, r ports.CancelRequest) (ports
 }
 
 // Revive implements ports.Operator.
-func (s *FailingStore) Revive(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *FailingStore) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return call(s, "Revive", func() (ports.StepReply, error) { return s.store.Revive(ctx, r) })
 }
 
 // Purge implements ports.Operator.
-func (s *FailingStore) Purge(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *FailingStore) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return call(s, "Purge", func() (ports.StepReply, error) { return s.store.Purge(ctx, r) })
 }
 

@@ -112,7 +112,7 @@ func age(ctx context.Context, s *Store, queue, id string, back core.PutBack) err
 	}
 	turn.Number, turn.Want = 2, 0
 	for _, c := range claimed.Claims {
-		turn.Settle = append(turn.Settle, core.Settlement{ID: id, Mark: c.Mark, Rest: core.Requeue, PutBack: back})
+		turn.Settlements = append(turn.Settlements, core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
 	}
 	if _, err := s.Turn(ctx, turn); err != nil {
 		return err

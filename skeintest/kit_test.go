@@ -33,7 +33,7 @@ func (f *fake) Fatalf(format string, args ...any) {
 
 // plain is a queue of texts that are stored as they are.
 func plain(name string, options skein.QueueOptions[[]byte]) *skein.Queue[[]byte] {
-	options.Codec = skein.Raw{}
+	options.Codec = skein.RawCodec{}
 	return skein.NewQueue[[]byte](name, options)
 }
 

@@ -26,7 +26,7 @@ type recorder struct {
 type execution struct {
 	shard core.Shard
 	id    string
-	mark  core.Mark
+	mark  core.Receipt
 }
 
 type unsettled struct {
@@ -55,7 +55,7 @@ func (r *recorder) BatchEnd(ctx context.Context, e ports.BatchEvent) {
 	r.Observer.BatchEnd(ctx, e)
 	for i := range e.Claims {
 		c := &e.Claims[i]
-		r.unsettled[execution{e.Shard, c.ID, c.Mark}] = unsettled{len(r.events), *c}
+		r.unsettled[execution{e.Shard, c.ID, c.Receipt}] = unsettled{len(r.events), *c}
 		r.events = append(r.events, Event{
 			At:       sinceStart(r.began),
 			Queue:    e.Shard.Queue,
@@ -100,7 +100,7 @@ func errorOf(o *core.Outcome) string {
 // settled completes the event that a turn's settlement belongs to. It was skipped
 // if the handler has settled the job before, in a transaction.
 func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, now core.Instant) {
-	key := execution{shard, s.ID, s.Mark}
+	key := execution{shard, s.ID, s.Receipt}
 	open, ok := r.unsettled[key]
 	if !ok { // a job of a server before this one, which is recovered
 		return
@@ -154,8 +154,8 @@ func (s *recorded) Declare(ctx context.Context, r ports.DeclareRequest) (ports.D
 func (s *recorded) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	reply, err := s.ShardStore.Turn(ctx, r)
 	if err == nil {
-		for i := range r.Settle {
-			s.recorder.settled(r.Lease.Shard, &r.Settle[i], slices.Contains(reply.Skipped, i), reply.Now)
+		for i := range r.Settlements {
+			s.recorder.settled(r.Lease.Shard, &r.Settlements[i], slices.Contains(reply.Skipped, i), reply.Now)
 		}
 	}
 	return reply, err

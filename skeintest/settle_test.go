@@ -45,7 +45,7 @@ func TestEventsTellHowTransactionsEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			events := s.Drain(t, time.Hour, q.Handler(func(ctx context.Context, _ string, _ [][]byte) error {
-				return errors.Join(skein.Settle(ctx, tt.settler(s)), tt.after)
+				return errors.Join(skein.SettleIn(ctx, tt.settler(s)), tt.after)
 			}))
 			skeintest.AssertEvents(t, events, tt.want...)
 		})

@@ -69,14 +69,14 @@ func (s *Store) decodeError(stored string) string {
 	return stored
 }
 
-// Settle implements ports.Settler, for handlers that call skein.Settle: it settles at
+// Settle implements ports.Settler, for handlers that call skein.SettleIn: it settles at
 // once, as a transaction does that commits. A Fault may name it.
 func (s *Store) Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error {
 	return tell(s.FailingStore, "Settle", func() error {
 		err := s.memory.Settle(ctx, shard, settle)
 		for i := range settle {
 			if err == nil {
-				s.transacted.Store(execution{shard, settle[i].ID, settle[i].Mark}, &settle[i])
+				s.transacted.Store(execution{shard, settle[i].ID, settle[i].Receipt}, &settle[i])
 			}
 		}
 		return err

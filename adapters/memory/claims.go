@@ -101,10 +101,10 @@ func (l *claimList) cancel(c *claim, drop bool) bool {
 }
 
 // pick lists the claims whose marks match, in the order they were claimed.
-func (l *claimList) pick(match func(core.Mark) bool) []core.Claim {
+func (l *claimList) pick(match func(core.Receipt) bool) []core.Claim {
 	var picked []core.Claim
 	for c := l.first; c != nil; c = c.next {
-		if match(c.Mark) {
+		if match(c.Receipt) {
 			picked = append(picked, c.Claim)
 		}
 	}
@@ -112,16 +112,16 @@ func (l *claimList) pick(match func(core.Mark) bool) []core.Claim {
 }
 
 // cancels are the cancelled claims in order of id.
-func (l *claimList) cancels() []ports.Cancel {
+func (l *claimList) cancels() []ports.Cancellation {
 	if l.cancelled == 0 {
 		return nil
 	}
-	list := make([]ports.Cancel, 0, l.cancelled)
+	list := make([]ports.Cancellation, 0, l.cancelled)
 	for c := l.first; c != nil; c = c.next {
 		if c.cancelled {
-			list = append(list, ports.Cancel{ID: c.ID, Mark: c.Mark, Drop: c.drop})
+			list = append(list, ports.Cancellation{ID: c.ID, Receipt: c.Receipt, Drop: c.drop})
 		}
 	}
-	sortByID(list, func(c ports.Cancel) string { return c.ID })
+	sortByID(list, func(c ports.Cancellation) string { return c.ID })
 	return list
 }

@@ -40,9 +40,9 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 func (s *shard) empty() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.counts(); c.Fresh+c.Retries+c.Claimed+c.Dead > 0 {
+	if c := s.counts(); c.Fresh+c.Retrying+c.Claimed+c.Dead > 0 {
 		return fmt.Errorf("%w: %v holds %d queued, %d claimed and %d dead; handle or delete jobs, revive or purge dead letters",
-			ports.ErrNotEmpty, s.id, c.Fresh+c.Retries, c.Claimed, c.Dead)
+			ports.ErrNotEmpty, s.id, c.Fresh+c.Retrying, c.Claimed, c.Dead)
 	}
 	return nil
 }

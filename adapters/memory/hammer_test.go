@@ -69,7 +69,7 @@ func TestManyHandlesLoseNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := stats[0].Counts; c.Fresh+c.Retries+c.Claimed+c.Dead != 0 || c.Oldest.OK {
+	if c := stats[0].Counts; c.Fresh+c.Retrying+c.Claimed+c.Dead != 0 || c.Oldest.OK {
 		t.Errorf("left in the queue: %+v", c)
 	}
 }
@@ -131,7 +131,7 @@ func (h *hammer) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 	number := int64(0)
 	for range 1 + rand.IntN(5) {
 		reply, err := store.Turn(h.t.Context(), ports.TurnRequest{
-			Lease: lease, Number: number + 1, TTL: time.Minute, Settle: settle, Want: 8, PerJob: 3, Stats: &core.Stats{Processed: 1},
+			Lease: lease, Number: number + 1, TTL: time.Minute, Settlements: settle, Want: 8, PerJob: 3, Stats: &core.Stats{Processed: 1},
 		})
 		h.check("turn", err)
 		number, settle = reply.Last, nil
@@ -171,9 +171,9 @@ func (h *hammer) end(id string) {
 func (h *hammer) run(policy core.RetryPolicy, c *core.Claim) core.Settlement {
 	switch rand.IntN(8) {
 	case 0:
-		return policy.Settle(c, &core.Outcome{Kind: core.Failed, OwnDelay: true, Error: "no luck"}, 0)
+		return policy.Settlement(c, &core.Outcome{Kind: core.Failed, OwnDelay: true, Error: "no luck"}, 0)
 	case 1:
-		return policy.Settle(c, &core.Outcome{Kind: core.Untouched}, 0)
+		return policy.Settlement(c, &core.Outcome{Kind: core.Untouched}, 0)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,7 +184,7 @@ func (h *hammer) run(policy core.RetryPolicy, c *core.Claim) core.Settlement {
 	if h.left == 0 {
 		close(h.stop)
 	}
-	return policy.Settle(c, &core.Outcome{Kind: core.Done}, 0)
+	return policy.Settlement(c, &core.Outcome{Kind: core.Done}, 0)
 }
 
 // meddle does by hand what loses nothing.
@@ -198,13 +198,13 @@ func (h *hammer) meddle(ctx context.Context, store *memory.Store) {
 		_, err = store.Cancel(background, ports.CancelRequest{Shard: shard, IDs: []string{hammerID(rand.IntN(hammerIDs))}})
 		h.check("cancel", err)
 		h.check("resume", store.Resume(background, "orders"))
-		_, err = store.Revive(background, ports.DeadStep{Shard: shard, Before: core.MaxInstant})
+		_, err = store.Revive(background, ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant})
 		h.check("revive", err)
 		_, err = store.Expedite(background, ports.JobStep{Shard: shard})
 		h.check("expedite", err)
 	}
 	for _, shard := range core.Shards("orders", hammerShards) {
-		_, err := store.Revive(background, ports.DeadStep{Shard: shard, Before: core.MaxInstant})
+		_, err := store.Revive(background, ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant})
 		h.check("revive", err)
 	}
 }
@@ -216,8 +216,8 @@ func (h *hammer) look(ctx context.Context, store *memory.Store) {
 	h.check("wakeups", err)
 	page := ports.PageRequest{Queue: "orders", Limit: 5, Payloads: 2}
 	for range wakeups {
-		for order := ports.ByTime; order <= ports.RetriesByCount; order++ {
-			_, err := store.Jobs(background, ports.JobsRequest{PageRequest: page, Order: order})
+		for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
+			_, err := store.Jobs(background, ports.JobsRequest{PageRequest: page, SortBy: order})
 			h.check("jobs", err)
 		}
 		_, err := store.Claimed(background, page)

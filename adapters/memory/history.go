@@ -17,7 +17,7 @@ const kept = 24 * time.Hour
 // history is what a queue's turns counted, by minute.
 type history struct {
 	mu      sync.Mutex
-	minutes []ports.Minute // ascending
+	minutes []ports.MinuteStats // ascending
 }
 
 // add counts into the minute of now and drops those that have grown too old.
@@ -29,7 +29,7 @@ func (h *history) add(now core.Instant, s *core.Stats) {
 	defer h.mu.Unlock()
 	at, found := h.find(now.Minute())
 	if !found {
-		h.minutes = slices.Insert(h.minutes, at, ports.Minute{At: now.Minute()})
+		h.minutes = slices.Insert(h.minutes, at, ports.MinuteStats{At: now.Minute()})
 	}
 	h.minutes[at].Add(s)
 	old, _ := h.find(now.Add(-kept).Minute())
@@ -37,13 +37,13 @@ func (h *history) add(now core.Instant, s *core.Stats) {
 }
 
 func (h *history) find(at core.Instant) (int, bool) {
-	return slices.BinarySearchFunc(h.minutes, at, func(m ports.Minute, at core.Instant) int {
+	return slices.BinarySearchFunc(h.minutes, at, func(m ports.MinuteStats, at core.Instant) int {
 		return cmp.Compare(m.At, at)
 	})
 }
 
 // between copies the minutes from inclusive to exclusive.
-func (h *history) between(from, to core.Instant) []ports.Minute {
+func (h *history) between(from, to core.Instant) []ports.MinuteStats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	start, _ := h.find(from)
@@ -58,7 +58,7 @@ func (h *history) between(from, to core.Instant) []ports.Minute {
 }
 
 // History implements ports.Inspector.
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
 		return nil, err

@@ -63,8 +63,8 @@ func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) 
 		found.Claim = &view
 	}
 	if d := sh.morgue.entries[id]; d != nil {
-		dead := deadView(d, len(d.Payloads)).Dead
-		found.Dead = &dead
+		dead := deadView(d, len(d.Payloads)).DeadLetter
+		found.DeadLetter = &dead
 	}
 	return found, nil
 }
@@ -87,15 +87,15 @@ func (s *shard) claimView(c *claim, n int, now core.Instant) ports.ClaimView {
 		Node:      c.by.node,
 		Lane:      c.by.lane,
 		Since:     c.by.since,
-		LeaseOver: c.Mark.Token != s.lease.token || !s.lease.lasts(now),
+		LeaseOver: c.Receipt.Token != s.lease.token || !s.lease.lasts(now),
 		Cancelled: c.cancelled,
 	}
 	view.Payloads = firstOf(c.Payloads, n)
 	return view
 }
 
-func deadView(d *core.Dead, n int) ports.DeadView {
-	view := ports.DeadView{Dead: *d, Count: len(d.Payloads)}
+func deadView(d *core.DeadLetter, n int) ports.DeadLetterView {
+	view := ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}
 	view.Payloads = firstOf(d.Payloads, n)
 	return view
 }

@@ -89,14 +89,14 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		return ports.AcquireReply{}, err
 	}
 	token := sh.lease.token
-	orphans := sh.claimed.pick(func(m core.Mark) bool { return m.Token != token })
+	orphans := sh.claimed.pick(func(m core.Receipt) bool { return m.Token != token })
 	sortByID(orphans, func(c core.Claim) string { return c.ID })
 	return ports.AcquireReply{
-		Token:     token,
-		Now:       now,
-		Remaining: sh.lease.remaining(now),
-		Claims:    orphans,
-		Cancels:   sh.claimed.cancels(),
+		Token:         token,
+		Now:           now,
+		Remaining:     sh.lease.remaining(now),
+		Claims:        orphans,
+		Cancellations: sh.claimed.cancels(),
 	}, nil
 }
 

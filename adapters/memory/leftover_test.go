@@ -80,7 +80,7 @@ func (c *crew) work(how core.Settlement) {
 	for {
 		c.number++
 		reply, err := c.store.Turn(c.t.Context(), ports.TurnRequest{
-			Lease: c.lease, Number: c.number, TTL: time.Hour, Settle: settle, Want: 100,
+			Lease: c.lease, Number: c.number, TTL: time.Hour, Settlements: settle, Want: 100,
 		})
 		c.ok(err)
 		if c.number = reply.Last; len(reply.Claims) == 0 {
@@ -88,14 +88,14 @@ func (c *crew) work(how core.Settlement) {
 		}
 		settle = settle[:0]
 		for _, claim := range reply.Claims {
-			how.ID, how.Mark = claim.ID, claim.Mark
+			how.ID, how.Receipt = claim.ID, claim.Receipt
 			settle = append(settle, how)
 		}
 	}
 }
 
 func TestASettledJobLeavesNothing(t *testing.T) {
-	all := ports.DeadStep{Shard: core.Shard{Queue: "orders"}, Before: core.MaxInstant}
+	all := ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, Before: core.MaxInstant}
 	later := core.Settlement{Rest: core.Requeue, PutBack: core.PutBack{Delay: time.Hour, RetryCount: 1, Recoveries: 1}}
 	bury := core.Settlement{Rest: core.Bury, BuryError: "broken"}
 	tests := []struct {

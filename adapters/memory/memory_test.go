@@ -61,7 +61,7 @@ func (l *lane) push(entries ...core.Entry) {
 func (l *lane) turn(want int, settle ...core.Settlement) ports.TurnReply {
 	l.t.Helper()
 	reply, err := l.store.Turn(l.t.Context(), ports.TurnRequest{
-		Lease: l.lease, Number: l.number + 1, TTL: ttl, Settle: settle, Want: want,
+		Lease: l.lease, Number: l.number + 1, TTL: ttl, Settlements: settle, Want: want,
 	})
 	l.ok(err)
 	l.number = reply.Last
@@ -143,7 +143,7 @@ func BenchmarkTurn(b *testing.B) {
 			b.ResetTimer()
 			for n := 0; n < b.N; n += size {
 				r.Number++
-				r.Settle = settle
+				r.Settlements = settle
 				reply, err := l.store.Turn(ctx, r)
 				if err != nil || len(reply.Claims) == 0 {
 					b.Fatal(err, len(reply.Claims))
@@ -151,7 +151,7 @@ func BenchmarkTurn(b *testing.B) {
 				settle = settle[:0]
 				for i := range reply.Claims {
 					c := &reply.Claims[i]
-					settle = append(settle, core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true})
+					settle = append(settle, core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
 				}
 			}
 			reportRate(b)
@@ -187,7 +187,7 @@ func BenchmarkHotID(b *testing.B) {
 		b.ResetTimer()
 		for n := 0; n < b.N; n += core.MaxTurnPayloads {
 			c := l.turn(1, back...).Claims[0]
-			back = []core.Settlement{{ID: c.ID, Mark: c.Mark, Rest: core.Requeue}}
+			back = []core.Settlement{{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue}}
 		}
 	})
 }

@@ -12,36 +12,36 @@ import (
 // morgue is the dead letters of a shard. Payload lists in it are replaced, never
 // changed, so replies may share them.
 type morgue struct {
-	entries map[string]*core.Dead
-	byTime  sorted[*core.Dead]
-	byID    sorted[*core.Dead]
+	entries map[string]*core.DeadLetter
+	byTime  sorted[*core.DeadLetter]
+	byID    sorted[*core.DeadLetter]
 }
 
-func deadByTime(d *core.Dead) place { return place{int64(d.ChangedAt), d.ID} }
-func deadByID(d *core.Dead) place   { return place{0, d.ID} }
+func deadByTime(d *core.DeadLetter) place { return place{int64(d.ChangedAt), d.ID} }
+func deadByID(d *core.DeadLetter) place   { return place{0, d.ID} }
 
 // bury unites an entry with what is there for its id.
-func (m *morgue) bury(d core.Dead) {
+func (m *morgue) bury(d core.DeadLetter) {
 	if there := m.entries[d.ID]; there != nil {
-		m.replace(there, core.MergeDead(*there, d))
+		m.replace(there, core.MergeDeadLetters(*there, d))
 		return
 	}
 	if m.entries == nil {
-		m.entries = make(map[string]*core.Dead)
+		m.entries = make(map[string]*core.DeadLetter)
 	}
 	m.entries[d.ID] = &d
 	m.byTime.Insert(deadByTime(&d), &d)
 	m.byID.Insert(deadByID(&d), &d)
 }
 
-func (m *morgue) replace(there *core.Dead, by core.Dead) {
+func (m *morgue) replace(there *core.DeadLetter, by core.DeadLetter) {
 	m.byTime.Delete(deadByTime(there))
 	*there = by
 	m.byTime.Insert(deadByTime(there), there)
 }
 
 // take removes the payloads that are named, nil for all, and returns them.
-func (m *morgue) take(d *core.Dead, named [][]byte) []core.Payload {
+func (m *morgue) take(d *core.DeadLetter, named [][]byte) []core.Payload {
 	taken := d.Payloads
 	if named != nil {
 		var rest []core.Payload
@@ -75,10 +75,10 @@ func split(payloads []core.Payload, named [][]byte) (in, out []core.Payload) {
 
 // step takes payloads out of the entries that a step chooses and hands them to
 // use with their id.
-func (m *morgue) step(r *ports.DeadStep, use func(id string, payloads []core.Payload)) ports.StepReply {
+func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []core.Payload)) ports.StepReply {
 	var reply ports.StepReply
-	if r.Entries != nil {
-		for _, ref := range r.Entries {
+	if r.DeadLetters != nil {
+		for _, ref := range r.DeadLetters {
 			d := m.entries[ref.ID]
 			if d == nil {
 				continue
@@ -102,13 +102,13 @@ func (m *morgue) step(r *ports.DeadStep, use func(id string, payloads []core.Pay
 }
 
 // oldest is the entry longest unchanged, if that was before an instant.
-func (m *morgue) oldest(before core.Instant) (*core.Dead, bool) {
+func (m *morgue) oldest(before core.Instant) (*core.DeadLetter, bool) {
 	d, ok := m.byTime.First()
 	return d, ok && d.ChangedAt < before
 }
 
 // Revive implements ports.Operator.
-func (s *Store) Revive(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
@@ -130,7 +130,7 @@ func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
 }
 
 // Purge implements ports.Operator.
-func (s *Store) Purge(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
@@ -161,7 +161,7 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	edited := d.Payloads[at]
 	edited.Data = r.New
 	rest := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
-	m.replace(d, core.Dead{
+	m.replace(d, core.DeadLetter{
 		ID:        d.ID,
 		Payloads:  core.MergePayloads(rest, []core.Payload{edited}),
 		ChangedAt: now,

@@ -86,7 +86,7 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.jobs(&r, sh.firstRetry, func(e *entity) bool {
-			sh.morgue.bury(core.Dead{
+			sh.morgue.bury(core.DeadLetter{
 				ID:        e.id,
 				Payloads:  e.payloads.List(),
 				ChangedAt: now,

@@ -83,17 +83,17 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if r.Order > ports.RetriesByCount {
-		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.Order)
+	if r.SortBy > ports.RetryingByCount {
+		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.SortBy)
 	}
-	if r.Order == ports.ByID && !q.record.IndexIDs {
+	if r.SortBy == ports.ByID && !q.record.IndexIDs {
 		return ports.JobsPage{}, fmt.Errorf("%w: %q lists no jobs by id; declare it with IndexIDs",
 			ports.ErrQueueMismatch, r.Queue)
 	}
-	p := newPager[ports.JobView](r.PageRequest, r.Order == ports.ByID || r.Order == ports.RetriesByID)
+	p := newPager[ports.JobView](r.PageRequest, r.SortBy == ports.ByID || r.SortBy == ports.RetryingByID)
 	for _, sh := range q.shards {
 		sh.mu.Lock()
-		for _, l := range sh.lists(r.Order) {
+		for _, l := range sh.lists(r.SortBy) {
 			gather(p, l, func(e *entity) ports.JobView { return e.view(r.Payloads) })
 		}
 		sh.mu.Unlock()
@@ -104,15 +104,15 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 }
 
 // lists are those that together have the jobs of an order.
-func (s *shard) lists(o ports.Order) []*sorted[*entity] {
+func (s *shard) lists(o ports.SortBy) []*sorted[*entity] {
 	switch o {
 	case ports.ByID:
 		return []*sorted[*entity]{&s.byID}
-	case ports.RetriesByTime:
+	case ports.RetryingByTime:
 		return []*sorted[*entity]{&s.retries.byTime}
-	case ports.RetriesByID:
+	case ports.RetryingByID:
 		return []*sorted[*entity]{&s.retries.byID}
-	case ports.RetriesByCount:
+	case ports.RetryingByCount:
 		return []*sorted[*entity]{&s.retries.byCount}
 	}
 	return []*sorted[*entity]{&s.ready, &s.parked}
@@ -148,17 +148,17 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
-	p := newPager[ports.DeadView](r.PageRequest, r.ByID)
+	p := newPager[ports.DeadLetterView](r.PageRequest, r.ByID)
 	for _, sh := range q.shards {
 		sh.mu.Lock()
 		l := &sh.morgue.byTime
 		if r.ByID {
 			l = &sh.morgue.byID
 		}
-		gather(p, l, func(d *core.Dead) ports.DeadView { return deadView(d, r.Payloads) })
+		gather(p, l, func(d *core.DeadLetter) ports.DeadLetterView { return deadView(d, r.Payloads) })
 		sh.mu.Unlock()
 	}
 	var page ports.MorguePage
-	page.Dead, page.Next = p.page()
+	page.DeadLetters, page.Next = p.page()
 	return page, nil
 }

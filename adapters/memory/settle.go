@@ -33,9 +33,9 @@ func (s *shard) allClaimed(settle []core.Settlement) error {
 	seen := make(map[string]bool, len(settle))
 	for i := range settle {
 		x := &settle[i]
-		if seen[x.ID] || s.marked(x.ID, x.Mark) == nil {
+		if seen[x.ID] || s.marked(x.ID, x.Receipt) == nil {
 			return fmt.Errorf("%w: %q is not claimed by token %d, turn %d; roll back",
-				ports.ErrLeaseLost, x.ID, x.Mark.Token, x.Mark.Number)
+				ports.ErrLeaseLost, x.ID, x.Receipt.Token, x.Receipt.Number)
 		}
 		seen[x.ID] = true
 	}
@@ -43,8 +43,8 @@ func (s *shard) allClaimed(settle []core.Settlement) error {
 }
 
 // marked is the id's entity if it is claimed with this mark, else nil.
-func (s *shard) marked(id string, mark core.Mark) *entity {
-	if e := s.ids[id]; e != nil && e.claim != nil && e.claim.Mark == mark {
+func (s *shard) marked(id string, mark core.Receipt) *entity {
+	if e := s.ids[id]; e != nil && e.claim != nil && e.claim.Receipt == mark {
 		return e
 	}
 	return nil
@@ -52,7 +52,7 @@ func (s *shard) marked(id string, mark core.Mark) *entity {
 
 // settle carries out one settlement; false if its job is not claimed.
 func (s *shard) settle(x *core.Settlement, now core.Instant) bool {
-	e := s.marked(x.ID, x.Mark)
+	e := s.marked(x.ID, x.Receipt)
 	if e == nil {
 		return false
 	}

@@ -186,7 +186,7 @@ func (s *shard) counts() ports.Counts {
 	retries := int64(s.retries.byID.Len())
 	return ports.Counts{
 		Fresh:     int64(s.ready.Len()+s.parked.Len()) - retries,
-		Retries:   retries,
+		Retrying:  retries,
 		Claimed:   int64(s.claimed.size),
 		Dead:      int64(len(s.morgue.entries)),
 		Processed: s.processed,

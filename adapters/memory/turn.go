@@ -37,7 +37,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 	reply.Last = sh.lease.last
 	reply.Remaining = sh.lease.remaining(reply.Now)
-	reply.Cancels = sh.claimed.cancels()
+	reply.Cancellations = sh.claimed.cancels()
 	if !reply.Paused {
 		reply.Head = sh.unpausedHead()
 	}
@@ -46,13 +46,13 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 
 // turn settles, begins, renews and claims. One that comes to nothing writes nothing.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
-	for i := range r.Settle {
-		if !s.settle(&r.Settle[i], reply.Now) {
+	for i := range r.Settlements {
+		if !s.settle(&r.Settlements[i], reply.Now) {
 			reply.Skipped = append(reply.Skipped, i)
 		}
 	}
 	for i, ref := range r.Begin {
-		if e := s.marked(ref.ID, ref.Mark); e != nil {
+		if e := s.marked(ref.ID, ref.Receipt); e != nil {
 			e.claim.Begun = true
 		} else {
 			reply.NotBegun = append(reply.NotBegun, i)
@@ -61,7 +61,7 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	if !reply.Paused {
 		reply.Claims = s.claim(r, reply.Now)
 	}
-	idle := len(r.Settle) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0
+	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0
 	if idle && !r.Resent {
 		return
 	}
@@ -75,8 +75,8 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 // repeat renews and gives again what the turn has claimed and still holds.
 func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
 	reply.Repeat = true
-	mark := core.Mark{Token: r.Lease.Token, Number: r.Number}
-	reply.Claims = s.claimed.pick(func(m core.Mark) bool { return m == mark })
+	mark := core.Receipt{Token: r.Lease.Token, Number: r.Number}
+	reply.Claims = s.claimed.pick(func(m core.Receipt) bool { return m == mark })
 	s.lease.renew(r.TTL, reply.Now)
 }
 
@@ -86,7 +86,7 @@ func (s *shard) claim(r *ports.TurnRequest, now core.Instant) []core.Claim {
 		claims []core.Claim
 		by     *claimer
 		budget = r.Budget()
-		mark   = core.Mark{Token: r.Lease.Token, Number: r.Number}
+		mark   = core.Receipt{Token: r.Lease.Token, Number: r.Number}
 	)
 	for budget.Open() {
 		e, ok := s.ready.First()
@@ -108,8 +108,8 @@ func (s *shard) claim(r *ports.TurnRequest, now core.Instant) []core.Claim {
 
 // take claims the first n payloads of a ready job. What is left stays queued
 // with its state.
-func (s *shard) take(e *entity, n int, mark core.Mark, by *claimer) core.Claim {
-	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Mark: mark}
+func (s *shard) take(e *entity, n int, mark core.Receipt, by *claimer) core.Claim {
+	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Receipt: mark}
 	s.dequeue(e)
 	if n == e.payloads.Len() {
 		c.Payloads = e.payloads.List()[:n:n]

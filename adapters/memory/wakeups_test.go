@@ -60,8 +60,8 @@ func expedite(l *lane) {
 }
 
 func putBack(l *lane) {
-	mark := core.Mark{Token: l.lease.Token, Number: l.number}
-	back := core.Settlement{ID: "a", Mark: mark, Rest: core.Requeue}
+	mark := core.Receipt{Token: l.lease.Token, Number: l.number}
+	back := core.Settlement{ID: "a", Receipt: mark, Rest: core.Requeue}
 	l.ok(l.store.Settle(l.t.Context(), l.shard, []core.Settlement{back}))
 }
 

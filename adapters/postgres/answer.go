@@ -31,7 +31,7 @@ type answer struct {
 	header  header
 	claims  []core.Claim
 	orphans []core.Claim
-	cancels []ports.Cancel
+	cancels []ports.Cancellation
 	// notBegun are places in the request, from 1.
 	notBegun []int32
 }
@@ -66,7 +66,7 @@ func (a *answer) read(rows pgx.Rows) error {
 	*a = answer{}
 	var r row
 	into := []any{
-		&r.kind, &r.claim.ID, &r.claim.Mark.Token, &r.claim.Mark.Number, &r.claim.PerformAt, &r.claim.FirstPush,
+		&r.kind, &r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number, &r.claim.PerformAt, &r.claim.FirstPush,
 		&r.retries, &r.recoveries, &r.claim.Error, &r.first.Score, &r.first.Data, &r.first.Meta,
 		&r.moreScores, &r.moreData, &r.moreMeta, &r.skipped, &r.held, &r.since, &r.owner,
 	}
@@ -85,7 +85,7 @@ func (a *answer) read(rows pgx.Rows) error {
 		case notBegunRow:
 			a.notBegun = r.skipped
 		case cancelRow:
-			a.cancels = append(a.cancels, ports.Cancel{ID: r.claim.ID, Mark: r.claim.Mark, Drop: r.recoveries != 0})
+			a.cancels = append(a.cancels, ports.Cancellation{ID: r.claim.ID, Receipt: r.claim.Receipt, Drop: r.recoveries != 0})
 		}
 	}
 	return nil
@@ -95,7 +95,7 @@ func (a *answer) read(rows pgx.Rows) error {
 // which.
 func (r *row) header() header {
 	h := header{
-		repeated: r.kind == repeatedRow, status: status(r.retries), last: r.claim.Mark.Token, now: core.Instant(r.claim.Mark.Number),
+		repeated: r.kind == repeatedRow, status: status(r.retries), last: r.claim.Receipt.Token, now: core.Instant(r.claim.Receipt.Number),
 		remaining: micros(int64(r.claim.PerformAt)), paused: r.recoveries != 0,
 		skipped: r.skipped, held: r.held, token: r.since, owner: r.owner,
 	}

@@ -67,7 +67,7 @@ func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
 	var scores []float64
 	var data, meta [][]byte
 	err = rows.Scan(&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
-		&e.Mark.Token, &e.Mark.Number, &e.Since, &e.Lane, &e.Node, &e.Owner, &e.Cancelled, &e.Begun, &e.LeaseOver,
+		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Lane, &e.Node, &e.Owner, &e.Cancelled, &e.Begun, &e.LeaseOver,
 		&e.Count, &scores, &data, &meta)
 	if err != nil {
 		return entry{}, err
@@ -93,6 +93,6 @@ func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 	return payloads, nil
 }
 
-func (e *entry) dead() core.Dead {
-	return core.Dead{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error}
+func (e *entry) dead() core.DeadLetter {
+	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error}
 }

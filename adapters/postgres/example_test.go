@@ -62,7 +62,7 @@ func ExampleStore_Tx_settle() {
 	handler := func(pool *pgxpool.Pool, store *postgres.Store) skein.Handler {
 		return orders.Handler(func(ctx context.Context, id string, placed []OrderPlaced) error {
 			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-				if err := skein.Settle(ctx, store.Tx(tx)); err != nil {
+				if err := skein.SettleIn(ctx, store.Tx(tx)); err != nil {
 					return err
 				}
 				for _, p := range placed {

@@ -66,7 +66,7 @@ func with(found ports.Found, e entry) ports.Found {
 		found.Claim = &e.ClaimView
 	case 'd':
 		dead := e.dead()
-		found.Dead = &dead
+		found.DeadLetter = &dead
 	}
 	return found
 }

@@ -66,6 +66,6 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 
 // withSizes are counts with how many are fresh, retries, claimed and dead.
 func withSizes(c ports.Counts, sizes []int64) ports.Counts {
-	c.Fresh, c.Retries, c.Claimed, c.Dead = sizes[0], sizes[1], sizes[2], sizes[3]
+	c.Fresh, c.Retrying, c.Claimed, c.Dead = sizes[0], sizes[1], sizes[2], sizes[3]
 	return c
 }

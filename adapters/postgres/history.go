@@ -23,12 +23,12 @@ WHERE s.queue = $1
 ORDER BY m.at`
 
 // History implements ports.Inspector.
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	to := int64(r.To)
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	var minutes []ports.Minute
+	var minutes []ports.MinuteStats
 	var known bool
 	err := s.query(ctx, always, func(rows pgx.Rows) error {
 		minutes, known = nil, false
@@ -48,7 +48,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 }
 
 // addMinute adds a row to the list, or to the minute that the list ends with.
-func addMinute(minutes []ports.Minute, rows pgx.Rows) ([]ports.Minute, error) {
+func addMinute(minutes []ports.MinuteStats, rows pgx.Rows) ([]ports.MinuteStats, error) {
 	var at *core.Instant
 	var processed, failed *int64
 	var wait, run []int64
@@ -56,7 +56,7 @@ func addMinute(minutes []ports.Minute, rows pgx.Rows) ([]ports.Minute, error) {
 		return minutes, err
 	}
 	if len(minutes) == 0 || minutes[len(minutes)-1].At != *at {
-		minutes = append(minutes, ports.Minute{At: *at})
+		minutes = append(minutes, ports.MinuteStats{At: *at})
 	}
 	stats := &minutes[len(minutes)-1].Stats
 	stats.Processed += uint64(*processed)

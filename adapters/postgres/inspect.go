@@ -95,7 +95,7 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	var oldest *core.Instant
 	c := &shard.Counts
 	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now,
-		&c.Fresh, &c.Retries, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &oldest,
+		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &oldest,
 		&shard.Owner, &shard.Token, &shard.ExpiresAt)
 	if oldest != nil {
 		c.Oldest = core.Head{Due: *oldest, OK: true}

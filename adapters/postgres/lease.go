@@ -37,7 +37,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		return ports.AcquireReply{}, err
 	}
 	sortClaims(a.claims, byID)
-	return ports.AcquireReply{Token: h.token, Now: h.now, Remaining: h.remaining, Claims: a.claims, Cancels: a.cancels}, nil
+	return ports.AcquireReply{Token: h.token, Now: h.now, Remaining: h.remaining, Claims: a.claims, Cancellations: a.cancels}, nil
 }
 
 func byID(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) }

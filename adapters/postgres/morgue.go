@@ -7,25 +7,25 @@ import (
 )
 
 // Revive implements ports.Operator.
-func (s *Store) Revive(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.exhume(ctx, &r, true)
 }
 
 // Purge implements ports.Operator.
-func (s *Store) Purge(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.exhume(ctx, &r, false)
 }
 
-func (s *Store) exhume(ctx context.Context, r *ports.DeadStep, revive bool) (ports.StepReply, error) {
+func (s *Store) exhume(ctx context.Context, r *ports.DeadLetterStep, revive bool) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
 	var whole, ids []string
 	var data [][]byte
-	if r.Entries != nil {
+	if r.DeadLetters != nil {
 		whole = []string{}
 	}
-	for _, ref := range r.Entries {
+	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
 			whole = append(whole, ref.ID)
 		}

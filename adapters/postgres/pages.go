@@ -25,11 +25,11 @@ type list struct {
 
 // jobLists are the lists of jobs.
 var jobLists = [...]list{
-	ports.ByTime:         {"jobs", jobColumns, jobPayloads, "perform_at", ""},
-	ports.ByID:           {"jobs", jobColumns, jobPayloads, "", ""},
-	ports.RetriesByTime:  {"jobs", jobColumns, jobPayloads, "perform_at", "AND retry_count >= 0"},
-	ports.RetriesByID:    {"jobs", jobColumns, jobPayloads, "", "AND retry_count >= 0"},
-	ports.RetriesByCount: {"jobs", jobColumns, jobPayloads, "retry_count", "AND retry_count >= 0"},
+	ports.ByTime:          {"jobs", jobColumns, jobPayloads, "perform_at", ""},
+	ports.ByID:            {"jobs", jobColumns, jobPayloads, "", ""},
+	ports.RetryingByTime:  {"jobs", jobColumns, jobPayloads, "perform_at", "AND retry_count >= 0"},
+	ports.RetryingByID:    {"jobs", jobColumns, jobPayloads, "", "AND retry_count >= 0"},
+	ports.RetryingByCount: {"jobs", jobColumns, jobPayloads, "retry_count", "AND retry_count >= 0"},
 }
 
 // pageSQL takes from each shard of a queue as much as a page may need, by an index
@@ -129,17 +129,17 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if int(r.Order) >= len(jobLists) {
-		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.Order)
+	if int(r.SortBy) >= len(jobLists) {
+		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.SortBy)
 	}
-	if r.Order == ports.ByID && !q.IndexIDs {
+	if r.SortBy == ports.ByID && !q.IndexIDs {
 		return ports.JobsPage{}, fmt.Errorf("%w: %q lists no jobs by id; declare it with IndexIDs", ports.ErrQueueMismatch, r.Queue)
 	}
 	key := timeOf
-	if r.Order == ports.RetriesByCount {
+	if r.SortBy == ports.RetryingByCount {
 		key = countOf
 	}
-	entries, next, err := s.page(ctx, jobLists[r.Order], r.PageRequest, key)
+	entries, next, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, key)
 	page := ports.JobsPage{Next: next}
 	for i := range entries {
 		page.Jobs = append(page.Jobs, ports.JobView{Job: entries[i].Job, Count: entries[i].Count})
@@ -174,7 +174,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	entries, next, err := s.page(ctx, dead, r.PageRequest, timeOf)
 	page := ports.MorguePage{Next: next}
 	for i := range entries {
-		page.Dead = append(page.Dead, ports.DeadView{Dead: entries[i].dead(), Count: entries[i].Count})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: entries[i].dead(), Count: entries[i].Count})
 	}
 	return page, err
 }

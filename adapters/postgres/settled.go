@@ -46,12 +46,12 @@ func newSettled(list []core.Settlement) *settled {
 	}
 	type claimed struct {
 		id   string
-		mark core.Mark
+		mark core.Receipt
 	}
 	known := make(map[claimed]bool, len(list))
 	for i := range list {
 		x := &list[i]
-		if c := (claimed{x.ID, x.Mark}); known[c] {
+		if c := (claimed{x.ID, x.Receipt}); known[c] {
 			s.repeated = append(s.repeated, i)
 			continue
 		} else {
@@ -71,8 +71,8 @@ func newSettled(list []core.Settlement) *settled {
 func (s *settled) add(position int, x *core.Settlement) {
 	s.sent = append(s.sent, position)
 	s.ids = append(s.ids, x.ID)
-	s.tokens = append(s.tokens, x.Mark.Token)
-	s.numbers = append(s.numbers, x.Mark.Number)
+	s.tokens = append(s.tokens, x.Receipt.Token)
+	s.numbers = append(s.numbers, x.Receipt.Number)
 	var flags int16
 	if x.Processed {
 		flags |= processedFlag

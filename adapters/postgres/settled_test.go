@@ -10,8 +10,8 @@ import (
 )
 
 func TestSettledTellsPositionsOfTheRequest(t *testing.T) {
-	one, two := core.Mark{Token: 1, Number: 1}, core.Mark{Token: 1, Number: 2}
-	s := newSettled([]core.Settlement{{ID: "a", Mark: one}, {ID: "a", Mark: one}, {ID: "a", Mark: two}, {ID: "b", Mark: one}})
+	one, two := core.Receipt{Token: 1, Number: 1}, core.Receipt{Token: 1, Number: 2}
+	s := newSettled([]core.Settlement{{ID: "a", Receipt: one}, {ID: "a", Receipt: one}, {ID: "a", Receipt: two}, {ID: "b", Receipt: one}})
 	if diff := cmp.Diff([]string{"a", "a", "b"}, s.ids); diff != "" {
 		t.Errorf("ids that are sent (-want +got):\n%s", diff)
 	}

@@ -28,7 +28,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
 	}
-	settled := newSettled(r.Settle)
+	settled := newSettled(r.Settlements)
 	budget := r.Budget()
 	args := append(make([]any, 0, turnArgs),
 		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
@@ -58,10 +58,10 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	sortClaims(a.orphans, byID)
 	reply := ports.TurnReply{
 		Last: h.last, Repeat: h.repeated, Now: h.now, Remaining: h.remaining, Claims: a.claims, Orphans: a.orphans,
-		Head: h.head, Paused: h.paused, Cancels: a.cancels,
+		Head: h.head, Paused: h.paused, Cancellations: a.cancels,
 	}
 	if !h.repeated {
-		reply.Skipped, reply.Held = settled.skipped(h.skipped), settled.places(h.held)
+		reply.Skipped, reply.Deferred = settled.skipped(h.skipped), settled.places(h.held)
 		for _, place := range a.notBegun {
 			reply.NotBegun = append(reply.NotBegun, int(place)-1)
 		}
@@ -110,7 +110,7 @@ func beginArgs(refs []core.ClaimRef) []any {
 	}
 	ids, tokens, numbers := make([]string, len(refs)), make([]int64, len(refs)), make([]int64, len(refs))
 	for i, ref := range refs {
-		ids[i], tokens[i], numbers[i] = ref.ID, ref.Mark.Token, ref.Mark.Number
+		ids[i], tokens[i], numbers[i] = ref.ID, ref.Receipt.Token, ref.Receipt.Number
 	}
 	return []any{ids, tokens, numbers}
 }

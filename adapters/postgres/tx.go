@@ -15,7 +15,7 @@ import (
 
 // Tx pushes and settles in a caller's transaction on the store's database: what
 // it does is there when that commits, and never if it doesn't. It is a
-// ports.Producer, for Client.Via, and a ports.Settler, for skein.Settle. Make it
+// ports.Producer, for Client.Via, and a ports.Settler, for skein.SettleIn. Make it
 // with Store.Tx or Store.SQLTx. It is safe for as many goroutines as the
 // transaction, which is one.
 //

@@ -119,7 +119,7 @@ func settlementsJSON(settle []core.Settlement) (string, error) {
 	for i := range settle {
 		s := &settle[i]
 		rows[i] = settlementRow{
-			ID: s.ID, Token: s.Mark.Token, Number: s.Mark.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
+			ID: s.ID, Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
 			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
 			Error: s.PutBack.Error, BuryError: s.BuryError, Processed: s.Processed, Failed: s.Failed,
 		}

@@ -13,15 +13,15 @@ import (
 // markBytes is how long a stored mark is: token and number.
 const markBytes = 16
 
-func markText(m core.Mark) []byte { return appendMark(make([]byte, 0, markBytes), m) }
+func markText(m core.Receipt) []byte { return appendMark(make([]byte, 0, markBytes), m) }
 
-func appendMark(b []byte, m core.Mark) []byte {
+func appendMark(b []byte, m core.Receipt) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Token))
 	return binary.BigEndian.AppendUint64(b, uint64(m.Number))
 }
 
-func (s *source) mark() core.Mark {
-	return core.Mark{Token: int64(s.number(8)), Number: int64(s.number(8))}
+func (s *source) mark() core.Receipt {
+	return core.Receipt{Token: int64(s.number(8)), Number: int64(s.number(8))}
 }
 
 // claimer is who claimed, as each claim of a turn stores it: owner, node and
@@ -60,7 +60,7 @@ func readClaimer(text string, v *ports.ClaimView) error {
 // parseClaim reads a claim as it is stored; see lua/turn.lua.
 func parseClaim(id, text string) (ports.ClaimView, error) {
 	s := source{rest: text}
-	v := ports.ClaimView{Claim: core.Claim{Mark: s.mark(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
+	v := ports.ClaimView{Claim: core.Claim{Receipt: s.mark(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
 	if err := readClaimer(s.sized(2), &v); err != nil {
 		return ports.ClaimView{}, err
 	}
@@ -74,18 +74,18 @@ func parseClaim(id, text string) (ports.ClaimView, error) {
 
 // parseCancel reads a cancel as it is stored: the claim's mark, and whether the
 // job is to be dropped.
-func parseCancel(id, text string) (ports.Cancel, error) {
+func parseCancel(id, text string) (ports.Cancellation, error) {
 	s := source{rest: text}
-	c := ports.Cancel{ID: id, Mark: s.mark(), Drop: s.take(1) == "1"}
+	c := ports.Cancellation{ID: id, Receipt: s.mark(), Drop: s.take(1) == "1"}
 	if s.bad || s.rest != "" {
-		return ports.Cancel{}, errRecord
+		return ports.Cancellation{}, errRecord
 	}
 	return c, nil
 }
 
 // parseCancels reads ids and cancels, and sorts them by id.
-func parseCancels(r *reply) ([]ports.Cancel, error) {
-	var cancels []ports.Cancel
+func parseCancels(r *reply) ([]ports.Cancellation, error) {
+	var cancels []ports.Cancellation
 	for r.more() {
 		c, err := parseCancel(r.text(), r.text())
 		if err != nil {
@@ -93,6 +93,6 @@ func parseCancels(r *reply) ([]ports.Cancel, error) {
 		}
 		cancels = append(cancels, c)
 	}
-	slices.SortFunc(cancels, func(a, b ports.Cancel) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(cancels, func(a, b ports.Cancellation) int { return strings.Compare(a.ID, b.ID) })
 	return cancels, r.err()
 }

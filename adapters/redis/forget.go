@@ -97,7 +97,7 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 func (r *reply) counts() ports.Counts {
 	queued, retries := r.int(), r.int()
 	return ports.Counts{
-		Fresh: queued - retries, Retries: retries, Claimed: r.int(), Dead: r.int(),
+		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
 		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
 	}
 }

@@ -68,7 +68,7 @@ func parseStats(text string) (core.Stats, error) {
 }
 
 // History implements ports.Inspector.
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Minute, error) {
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
 		return nil, err
@@ -80,9 +80,9 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 	if err != nil {
 		return nil, err
 	}
-	var list []ports.Minute
+	var list []ports.MinuteStats
 	for _, at := range slices.SortedFunc(maps.Keys(minutes), cmp.Compare[core.Instant]) {
-		list = append(list, ports.Minute{At: at, Stats: *minutes[at]})
+		list = append(list, ports.MinuteStats{At: at, Stats: *minutes[at]})
 	}
 	return list, nil
 }

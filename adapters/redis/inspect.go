@@ -97,11 +97,11 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 		return ports.Found{}, err
 	}
 	if dead != nil {
-		found.Dead = deadOf(dead)
+		found.DeadLetter = deadOf(dead)
 	}
 	token := r.int()
 	if found.Claim != nil {
-		found.Claim.LeaseOver = found.Claim.Mark.Token != token
+		found.Claim.LeaseOver = found.Claim.Receipt.Token != token
 	}
 	return found, r.err()
 }
@@ -125,6 +125,6 @@ func parseView(id string, value any) (*core.Job, error) {
 }
 
 // deadOf is a dead letter, which is kept as a job is: PerformAt is when it changed.
-func deadOf(job *core.Job) *core.Dead {
-	return &core.Dead{ID: job.ID, Payloads: job.Payloads, ChangedAt: job.PerformAt, Error: job.Error}
+func deadOf(job *core.Job) *core.DeadLetter {
+	return &core.DeadLetter{ID: job.ID, Payloads: job.Payloads, ChangedAt: job.PerformAt, Error: job.Error}
 }

@@ -54,13 +54,13 @@ func acquired(r *reply) (ports.AcquireReply, error) {
 		if err != nil {
 			return ports.AcquireReply{}, err
 		}
-		if c.Mark.Token != a.Token {
+		if c.Receipt.Token != a.Token {
 			a.Claims = append(a.Claims, c.Claim)
 		}
 	}
 	slices.SortFunc(a.Claims, func(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) })
 	var err error
-	if a.Cancels, err = parseCancels(&cancels); err != nil {
+	if a.Cancellations, err = parseCancels(&cancels); err != nil {
 		return ports.AcquireReply{}, err
 	}
 	r.bad = r.bad || claims.bad

@@ -66,21 +66,21 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 }
 
 // Revive implements ports.Operator.
-func (s *Store) Revive(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.deadStep(ctx, &r, reviveScript, true)
 }
 
 // Purge implements ports.Operator.
-func (s *Store) Purge(ctx context.Context, r ports.DeadStep) (ports.StepReply, error) {
+func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.deadStep(ctx, &r, purgeScript, false)
 }
 
-func (s *Store) deadStep(ctx context.Context, r *ports.DeadStep, c *script, revive bool) (ports.StepReply, error) {
+func (s *Store) deadStep(ctx context.Context, r *ports.DeadLetterStep, c *script, revive bool) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := []any{s.now(), flag(revive), r.Size(), int64(r.Before), flag(r.Entries != nil)}
-	for _, ref := range r.Entries {
+	args := []any{s.now(), flag(revive), r.Size(), int64(r.Before), flag(r.DeadLetters != nil)}
+	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
 			args = append(args, ref.ID, -1)
 			continue

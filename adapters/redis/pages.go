@@ -161,11 +161,11 @@ func parseRows(value any, payloads int, byID bool) ([]row[ports.JobView], error)
 
 // orders are the names of the lists of jobs.
 var orders = [...]string{
-	ports.ByTime:         "time",
-	ports.ByID:           "id",
-	ports.RetriesByTime:  "retries-time",
-	ports.RetriesByID:    "retries-id",
-	ports.RetriesByCount: "retries-count",
+	ports.ByTime:          "time",
+	ports.ByID:            "id",
+	ports.RetryingByTime:  "retries-time",
+	ports.RetryingByID:    "retries-id",
+	ports.RetryingByCount: "retries-count",
 }
 
 // Jobs implements ports.Inspector.
@@ -174,14 +174,14 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if int(r.Order) >= len(orders) {
-		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.Order)
+	if int(r.SortBy) >= len(orders) {
+		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.SortBy)
 	}
-	if r.Order == ports.ByID && !q.IndexIDs {
+	if r.SortBy == ports.ByID && !q.IndexIDs {
 		return ports.JobsPage{}, fmt.Errorf("%w: %q lists no jobs by id; declare it with IndexIDs", ports.ErrQueueMismatch, r.Queue)
 	}
-	byID := r.Order == ports.ByID || r.Order == ports.RetriesByID
-	jobs, next, err := s.list(ctx, q, r.PageRequest, orders[r.Order], byID)
+	byID := r.SortBy == ports.ByID || r.SortBy == ports.RetryingByID
+	jobs, next, err := s.list(ctx, q, r.PageRequest, orders[r.SortBy], byID)
 	return ports.JobsPage{Jobs: jobs, Next: next}, err
 }
 
@@ -198,7 +198,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	jobs, next, err := s.list(ctx, q, r.PageRequest, order, r.ByID)
 	page := ports.MorguePage{Next: next}
 	for i := range jobs {
-		page.Dead = append(page.Dead, ports.DeadView{Dead: *deadOf(&jobs[i].Job), Count: jobs[i].Count})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *deadOf(&jobs[i].Job), Count: jobs[i].Count})
 	}
 	return page, err
 }
@@ -243,7 +243,7 @@ func (s *Store) addClaims(ctx context.Context, p *pager[ports.ClaimView], shard 
 				return err
 			}
 			if !seen[v.ID] && p.wants(int64(v.Since), v.ID) {
-				v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[v.ID], v.Mark.Token != token
+				v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[v.ID], v.Receipt.Token != token
 				v.Payloads = v.Payloads[:max(0, min(p.r.Payloads, len(v.Payloads)))]
 				p.rows = append(p.rows, row[ports.ClaimView]{int64(v.Since), v.ID, v})
 			}

@@ -85,7 +85,7 @@ func TestClaimerIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := core.Mark{Token: 1 << 52, Number: 7}
+	mark := core.Receipt{Token: 1 << 52, Number: 7}
 	stored := string(markText(mark)) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
 		string(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1}))
 	got, err := parseClaim("a", stored)
@@ -93,7 +93,7 @@ func TestClaimerIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ports.ClaimView{
-		Claim: core.Claim{Mark: mark, Job: core.Job{
+		Claim: core.Claim{Receipt: mark, Job: core.Job{
 			ID: "a", State: core.Pushed(core.At(4), 4), Payloads: []core.Payload{{Data: []byte("p"), Score: 1}},
 		}},
 		Count: 1, Owner: "owner", Lane: -3, Since: 5,

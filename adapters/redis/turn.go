@@ -64,16 +64,16 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	if size <= 0 {
 		size = core.DefaultTurnBytes
 	}
-	args := make([]any, 0, 14+len(r.Settle))
+	args := make([]any, 0, 14+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		max(0, min(b.Jobs, core.MaxTurnJobs)), perJob, size,
-		markText(core.Mark{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
-	args = appendSettle(args, r.Settle)
+		markText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
+	args = appendSettle(args, r.Settlements)
 	if r.Resent || len(r.Begin) > 0 {
 		args = append(args, flag(r.Resent))
 	}
 	for _, ref := range r.Begin {
-		args = append(args, ref.ID, markText(ref.Mark))
+		args = append(args, ref.ID, markText(ref.Receipt))
 	}
 	return args, nil
 }
@@ -88,7 +88,7 @@ func appendSettle(args []any, settle []core.Settlement) []any {
 	for i := range settle {
 		x := &settle[i]
 		args = append(args, x.ID)
-		same = same && x.Mark == settle[0].Mark
+		same = same && x.Receipt == settle[0].Receipt
 		codes[i] = byte(flag(x.Processed)*settledProcessed + flag(x.Failed)*settledFailed)
 		if !x.Plain() {
 			codes[i] |= settledParts
@@ -97,7 +97,7 @@ func appendSettle(args []any, settle []core.Settlement) []any {
 	}
 	for i := range settle {
 		if i == 0 || !same {
-			marks = appendMark(marks, settle[i].Mark)
+			marks = appendMark(marks, settle[i].Receipt)
 		}
 	}
 	return append(append(args, marks, codes), texts...)
@@ -149,7 +149,7 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 	if n := len(claims.values); n > 0 {
 		t.Claims = make([]core.Claim, 0, n/2)
 	}
-	mark := core.Mark{Token: request.Lease.Token, Number: request.Number}
+	mark := core.Receipt{Token: request.Lease.Token, Number: request.Number}
 	for claims.more() {
 		id := claims.text()
 		s := source{rest: claims.text()}
@@ -157,7 +157,7 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 		if err != nil {
 			return ports.TurnReply{}, err
 		}
-		t.Claims = append(t.Claims, core.Claim{Job: job, Mark: mark})
+		t.Claims = append(t.Claims, core.Claim{Job: job, Receipt: mark})
 	}
 	if again { // they come in no order
 		slices.SortFunc(t.Claims, func(a, b core.Claim) int {
@@ -165,7 +165,7 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 		})
 	}
 	var err error
-	if t.Cancels, err = parseCancels(&cancels); err != nil {
+	if t.Cancellations, err = parseCancels(&cancels); err != nil {
 		return ports.TurnReply{}, err
 	}
 	r.bad = r.bad || skipped.bad || claims.bad || notBegun.bad

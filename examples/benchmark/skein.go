@@ -36,7 +36,7 @@ func newSkein(l *lab, store ports.ShardStore, prefetch int) *skeinSystem {
 	return &skeinSystem{
 		log:      slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		store:    store,
-		queue:    skein.NewQueue("bench", skein.QueueOptions[[]byte]{Codec: skein.Raw{}}),
+		queue:    skein.NewQueue("bench", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}}),
 		client:   skein.NewClient(store, skein.ClientOptions{}),
 		prefetch: prefetch,
 	}

@@ -193,7 +193,7 @@ func (d *dummy) report(ctx context.Context, inspector *skein.Inspector) error {
 	stats, err := inspector.Stats(ctx, aTest.Name(), aTest2.Name())
 	for _, s := range stats {
 		d.log.Printf("%s: %d done, %d failures, %d to do, %d to retry, %d in the morgue",
-			s.Queue.Name, s.Processed, s.Failed, s.Fresh, s.Retries, s.Dead)
+			s.Queue.Name, s.Processed, s.Failed, s.Fresh, s.Retrying, s.Dead)
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (b *bank) open(ctx context.Context) error {
 func (b *bank) move(ctx context.Context, account string, list []movement) error {
 	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		jobs := b.store.Tx(tx)
-		if err := skein.Settle(ctx, jobs); err != nil {
+		if err := skein.SettleIn(ctx, jobs); err != nil {
 			return err
 		}
 		for _, m := range list {

@@ -101,7 +101,7 @@ func (b *bank) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	server := skein.NewServer(b.store, skein.ServerOptions{TTL: b.options.ttl}, movements.Handler(b.move))
+	server := skein.NewServer(b.store, skein.ServerOptions{LeaseTTL: b.options.ttl}, movements.Handler(b.move))
 	go func() { ended <- server.Run(ctx) }()
 	err := b.wait(ctx)
 	stop()

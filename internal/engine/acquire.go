@@ -91,7 +91,7 @@ func (s *shard) acquire() bool {
 
 func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	cfg := &s.node.cfg
-	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.TTL/3)
+	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
 	defer cancel()
 	return s.node.store.Acquire(ctx, ports.AcquireRequest{
 		Shard:      s.id,
@@ -99,7 +99,7 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 		Generation: s.queue.generation.Load(),
 		Owner:      cfg.Owner,
 		Attempt:    s.attempt,
-		TTL:        cfg.TTL,
+		TTL:        cfg.LeaseTTL,
 	})
 }
 
@@ -139,8 +139,8 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.vacancy = vacancy{}
 	s.lease = lease{held: true, token: r.Token}
 	s.lease.allowCalls(s.node.storeCtx)
-	s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
-	s.recover(r.Claims, r.Cancels)
+	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
+	s.recover(r.Claims, r.Cancellations)
 	s.turns.due = s.blind // no lane waits for a shard that did not answer last time
 	s.sawHead(s.node.dueNow())
 	s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *shard) release(ctx context.Context) {
 
 // tryRelease repeats for a while what fails.
 func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.TTL/3)
+	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.LeaseTTL/3)
 	defer cancel()
 	var retry backoff
 	err := s.node.store.Release(ctx, l)

@@ -16,10 +16,10 @@ func (e *Engine) announce(stop <-chan struct{}) {
 		node.Queues = append(node.Queues, q.Name)
 	}
 	p := e.probe("announce")
-	every(e.cfg.TTL/3, stop, func() {
-		ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
+	every(e.cfg.LeaseTTL/3, stop, func() {
+		ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.LeaseTTL/3)
 		defer cancel()
-		reply, err := e.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: e.cfg.TTL})
+		reply, err := e.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: e.cfg.LeaseTTL})
 		if err != nil {
 			p.failed(err)
 			return
@@ -31,7 +31,7 @@ func (e *Engine) announce(stop <-chan struct{}) {
 
 // retire takes the announcement back; if that fails, it runs out by itself.
 func (e *Engine) retire() {
-	ctx, cancel := context.WithTimeout(e.handlerCtx, min(e.cfg.TTL/3, 2*time.Second))
+	ctx, cancel := context.WithTimeout(e.handlerCtx, min(e.cfg.LeaseTTL/3, 2*time.Second))
 	defer cancel()
 	if err := e.store.Retire(ctx, e.cfg.Owner); err != nil {
 		e.log.Debug("skein: retire failed", "error", err)

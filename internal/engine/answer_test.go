@@ -18,8 +18,8 @@ func TestALanesQuestionIsAnsweredByOneTurn(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := &Queue{Name: "q", Shards: 1, BatchSize: 1, Policy: core.RetryPolicy{MaxRetries: 1, MaxRecoveries: 3}}
 	e := New(store, Config{
-		Queues: []*Queue{q}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: time.Second, TTL: 10 * time.Second,
-		Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag, Logger: slog.New(slog.DiscardHandler),
+		Queues: []*Queue{q}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: time.Second, LeaseTTL: 10 * time.Second,
+		Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: slog.New(slog.DiscardHandler),
 	})
 	defer e.begin(t.Context())()
 	if err := e.deal(); err != nil {
@@ -79,10 +79,10 @@ func placeRecoveredOnce(t *testing.T, store *memory.Store, id string) {
 	if err != nil || len(claimed.Claims) != 1 {
 		t.Fatalf("claimed %+v, %v", claimed, err)
 	}
-	back := core.Settlement{ID: id, Mark: claimed.Claims[0].Mark, Rest: core.Requeue,
+	back := core.Settlement{ID: id, Receipt: claimed.Claims[0].Receipt, Rest: core.Requeue,
 		PutBack: core.PutBack{SameTime: true, RetryCount: core.FreshRetryCount, Recoveries: 1}}
 	if _, err := store.Turn(ctx, ports.TurnRequest{
-		Lease: lease, Number: 2, TTL: time.Second, Settle: []core.Settlement{back},
+		Lease: lease, Number: 2, TTL: time.Second, Settlements: []core.Settlement{back},
 	}); err != nil {
 		t.Fatal(err)
 	}

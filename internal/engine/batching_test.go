@@ -215,8 +215,8 @@ func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testin
 }
 
 func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
-	for name, scheduler := range map[string]core.NewScheduler{
-		"lag": core.NewLag, "seq": core.NewSeq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
+	for name, scheduler := range map[string]core.SchedulerFunc{
+		"lag": core.Lag, "seq": core.Seq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -224,7 +224,7 @@ func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 				w.declare(3)
 				w.pushEach(jobs)
 				n := w.start(each(lasting(20*time.Millisecond)), roundTrip(trip), shards(3), lanes(1),
-					polling(poll), func(s *setup) { s.NewScheduler = scheduler })
+					polling(poll), func(s *setup) { s.Scheduler = scheduler })
 				// Seq finds nothing before the shards are acquired, and sleeps. Then a
 				// job costs its 20 ms, and at most a trip to claim it after one that
 				// settles another.

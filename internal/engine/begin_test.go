@@ -32,13 +32,13 @@ func (w *world) placeRecoveredIn(delay time.Duration, recoveries int, ids ...str
 		reply := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: core.MaxTurnJobs})
 		back := ports.TurnRequest{Lease: lease, Number: reply.Last + 1, TTL: ttl}
 		for _, c := range reply.Claims {
-			s := core.Settlement{ID: c.ID, Mark: c.Mark, Rest: core.Requeue, PutBack: core.PutBack{
+			s := core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
 				SameTime: true, RetryCount: c.RetryCount, Recoveries: c.Recoveries,
 			}}
 			if slices.Contains(ids, c.ID) {
 				s.PutBack.Recoveries, s.PutBack.SameTime, s.PutBack.Delay = recoveries, delay == 0, delay
 			}
-			back.Settle = append(back.Settle, s)
+			back.Settlements = append(back.Settlements, s)
 		}
 		w.turn(back)
 		if err := w.store.Release(context.Background(), lease); err != nil {
@@ -218,7 +218,7 @@ func TestWhatHasNotBegunDoesNotStart(t *testing.T) {
 				if method != "Turn" || c == nil {
 					return false
 				}
-				done := []core.Settlement{{ID: c.ID, Mark: c.Mark, Processed: true}}
+				done := []core.Settlement{{ID: c.ID, Receipt: c.Receipt, Processed: true}}
 				if err := w.store.Settle(context.Background(), c.Shard, done); err != nil {
 					w.Error(err)
 				}

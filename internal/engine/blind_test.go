@@ -22,8 +22,8 @@ func TestAShardThatCannotBeginItsJobStopsNoLane(t *testing.T) {
 		w.push(recovered, "x")
 		lease := w.hold(shardOfQueue(0))
 		claim := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}).Claims[0]
-		w.turn(ports.TurnRequest{Lease: lease, Number: 2, TTL: ttl, Settle: []core.Settlement{{
-			ID: recovered, Mark: claim.Mark, Rest: core.Requeue,
+		w.turn(ports.TurnRequest{Lease: lease, Number: 2, TTL: ttl, Settlements: []core.Settlement{{
+			ID: recovered, Receipt: claim.Receipt, Rest: core.Requeue,
 			PutBack: core.PutBack{Delay: due, RetryCount: core.FreshRetryCount, Recoveries: 1},
 		}}})
 		if err := w.store.Release(t.Context(), lease); err != nil {

@@ -80,10 +80,10 @@ func (b *buffer) takeFromFirst(n int) []core.Claim {
 }
 
 // remove takes one claim out, wherever it is.
-func (b *buffer) remove(id string, mark core.Mark) (core.Claim, bool) {
+func (b *buffer) remove(id string, mark core.Receipt) (core.Claim, bool) {
 	for at := b.first; at < len(b.chunks); at++ {
 		c := &b.chunks[at]
-		i := slices.IndexFunc(c.claims, func(c core.Claim) bool { return c.ID == id && c.Mark == mark })
+		i := slices.IndexFunc(c.claims, func(c core.Claim) bool { return c.ID == id && c.Receipt == mark })
 		if i < 0 {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 func claimsOf(ids ...string) []core.Claim {
 	var claims []core.Claim
 	for _, id := range ids {
-		claims = append(claims, core.Claim{Job: core.Job{ID: id}, Mark: core.Mark{Number: 1}})
+		claims = append(claims, core.Claim{Job: core.Job{ID: id}, Receipt: core.Receipt{Number: 1}})
 	}
 	return claims
 }
@@ -59,10 +59,10 @@ func TestTheBufferNeverWritesToWhatTheStoreGave(t *testing.T) {
 	given := claimsOf("a", "b", "c", "d")
 	want := slices.Clone(given)
 	b.push(given, time.Now())
-	b.remove("b", core.Mark{Number: 1})
+	b.remove("b", core.Receipt{Number: 1})
 	batch := b.take(1)
 	_ = append(batch, claimsOf("other")...)
-	b.remove("d", core.Mark{Number: 1})
+	b.remove("d", core.Receipt{Number: 1})
 	if diff := cmp.Diff(want, given); diff != "" {
 		t.Errorf("the store's slice changed (-want +got):\n%s", diff)
 	}
@@ -74,10 +74,10 @@ func TestTheBufferNeverWritesToWhatTheStoreGave(t *testing.T) {
 func TestTheBufferRemovesOnlyTheClaimOfThatMark(t *testing.T) {
 	var b buffer
 	b.push(claimsOf("a"), time.Now())
-	if _, ok := b.remove("a", core.Mark{Number: 2}); ok || b.jobs != 1 {
+	if _, ok := b.remove("a", core.Receipt{Number: 2}); ok || b.jobs != 1 {
 		t.Error("a claim of another mark was removed")
 	}
-	if c, ok := b.remove("a", core.Mark{Number: 1}); !ok || c.ID != "a" || b.jobs != 0 {
+	if c, ok := b.remove("a", core.Receipt{Number: 1}); !ok || c.ID != "a" || b.jobs != 0 {
 		t.Errorf("remove = %v, %v, %d left", c, ok, b.jobs)
 	}
 }
@@ -112,7 +112,7 @@ func TestTheBufferIsAQueue(t *testing.T) {
 					t.Skip("empty")
 				}
 				at := rapid.IntRange(0, len(want)-1).Draw(t, "at")
-				if _, ok := b.remove(want[at], core.Mark{Number: 1}); !ok {
+				if _, ok := b.remove(want[at], core.Receipt{Number: 1}); !ok {
 					t.Fatalf("remove(%q) found nothing", want[at])
 				}
 				want = slices.Delete(slices.Clone(want), at, at+1)

@@ -67,17 +67,17 @@ type Config struct {
 	// claimed job may wait to start before it goes back.
 	PollInterval time.Duration
 	// TTL is how long a lease lasts.
-	TTL time.Duration
+	LeaseTTL time.Duration
 	// ShutdownTimeout is how long handlers may go on after a stop before their
 	// contexts are cancelled.
 	ShutdownTimeout time.Duration
 	// Prefetch bounds how many jobs of a shard are claimed ahead of the lane.
 	// 0 claims one batch at a time.
-	Prefetch     int
-	Splitter     core.Splitter
-	NewScheduler core.NewScheduler
-	Logger       *slog.Logger
-	Observer     ports.Observer
+	Prefetch  int
+	Splitter  core.Splitter
+	Scheduler core.SchedulerFunc
+	Logger    *slog.Logger
+	Observer  ports.Observer
 	// Started is called once, when the queues are declared and nothing is claimed.
 	// Its error ends Run. nil is none.
 	Started func(ctx context.Context) error

@@ -100,7 +100,7 @@ func randomHistory(w *world, random *rand.Rand) {
 		size := 1 + draw(4)
 		return w.start(run, shards(queueShards), batches(size), lanes(1+draw(4)),
 			roundTrip(time.Duration(draw(20))*time.Millisecond), func(s *setup) {
-				s.TTL = 3 * time.Second
+				s.LeaseTTL = 3 * time.Second
 				s.queue.Policy.MaxRetries, s.queue.Policy.MaxRecoveries = 1000, 1000
 				s.queue.Policy.Backoff = func(int, int) time.Duration { return time.Duration(draw(2000)) * time.Millisecond }
 				s.deaf = draw(2) == 0
@@ -142,7 +142,7 @@ func randomHistory(w *world, random *rand.Rand) {
 func checkHistory(a *audit, h *history) {
 	a.Helper()
 	s := a.stats()
-	if s.Fresh+s.Retries+s.Claimed+s.Dead != 0 {
+	if s.Fresh+s.Retrying+s.Claimed+s.Dead != 0 {
 		a.Errorf("left over: %+v", s.Counts)
 	}
 	a.mu.Lock()

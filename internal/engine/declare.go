@@ -52,7 +52,7 @@ func DeclareError(queue string, err error) error {
 }
 
 func (e *Engine) declare(q *Queue) error {
-	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.TTL/3)
+	ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.LeaseTTL/3)
 	defer cancel()
 	r, err := e.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
 	if err != nil {

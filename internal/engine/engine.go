@@ -131,7 +131,7 @@ func (e *Engine) deal() error {
 			l.shards = append(l.shards, newShard(e, id, queues[id.Queue], l))
 		}
 		l.heads = make([]core.Head, len(l.shards))
-		l.scheduler = e.cfg.NewScheduler(core.SchedulerConfig{Shards: ids, PollInterval: e.cfg.PollInterval})
+		l.scheduler = e.cfg.Scheduler(core.SchedulerConfig{Shards: ids, PollInterval: e.cfg.PollInterval})
 		if err := checkScheduler(l.scheduler, queues); err != nil {
 			return err
 		}

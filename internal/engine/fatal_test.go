@@ -59,7 +59,7 @@ const fatalEnv = "SKEIN_TEST_FATAL"
 func runFatally(mistake string) {
 	cfg := engine.Config{
 		Queues: []*engine.Queue{newQueue(queueName, each(idle))}, Owner: "owner", Node: "node", Lanes: 5,
-		PollInterval: poll, TTL: 1500 * time.Millisecond, Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag,
+		PollInterval: poll, LeaseTTL: 1500 * time.Millisecond, Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
 		Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
 		Fatal: func(err error) {
 			time.Sleep(200 * time.Millisecond)
@@ -70,7 +70,7 @@ func runFatally(mistake string) {
 	cfg.Queues[0].Shards = 10
 	store := panickingStore{memory.New(memory.Options{}), mistake}
 	if mistake == "Scheduler" {
-		cfg.NewScheduler = func(core.SchedulerConfig) core.Scheduler { return panickingScheduler{} }
+		cfg.Scheduler = func(core.SchedulerConfig) core.Scheduler { return panickingScheduler{} }
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -81,7 +81,7 @@ type guardedScheduler struct {
 	spin *spinGuard
 }
 
-func guardScheduler(t *testing.T, build core.NewScheduler) core.NewScheduler {
+func guardScheduler(t *testing.T, build core.SchedulerFunc) core.SchedulerFunc {
 	return func(c core.SchedulerConfig) core.Scheduler {
 		return guardedScheduler{build(c), &spinGuard{t: t}}
 	}

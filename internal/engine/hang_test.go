@@ -110,14 +110,14 @@ func TestATurnThatHungIsRepeatedWithBackoff(t *testing.T) {
 
 // A store slower than anybody's patience is worked all the same, by every scheduler.
 func TestASlowStoreIsWorked(t *testing.T) {
-	for name, scheduler := range map[string]core.NewScheduler{
-		"lag": core.NewLag, "seq": core.NewSeq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
+	for name, scheduler := range map[string]core.SchedulerFunc{
+		"lag": core.Lag, "seq": core.Seq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
 	} {
 		for _, trip := range []time.Duration{300 * time.Millisecond, 900 * time.Millisecond, 1500 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%s, %v", name, trip), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					a := w.audit()
-					w.start(a.watch(idle), shards(8), lanes(1), roundTrip(trip), func(s *setup) { s.NewScheduler = scheduler })
+					w.start(a.watch(idle), shards(8), lanes(1), roundTrip(trip), func(s *setup) { s.Scheduler = scheduler })
 					w.sleep(10 * poll)
 					for shard := range 8 {
 						w.push(idIn(shard, 8), "x")

@@ -18,12 +18,12 @@ type heldSince struct {
 // heldTooLong notes which settlements of a turn are held, and gives a line for each that
 // has been for longer than a TTL. A repeated turn does not tell which are.
 func (s *shard) heldTooLong(settled []core.Settlement, r *ports.TurnReply, now time.Time) (lines []ending) {
-	if r.Repeat || len(r.Held) == 0 && len(s.waiting) == 0 {
+	if r.Repeat || len(r.Deferred) == 0 && len(s.waiting) == 0 {
 		return nil
 	}
 	for i := range settled {
-		c := core.ClaimRef{ID: settled[i].ID, Mark: settled[i].Mark}
-		if !slices.Contains(r.Held, i) {
+		c := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
+		if !slices.Contains(r.Deferred, i) {
 			delete(s.waiting, c)
 			continue
 		}
@@ -31,7 +31,7 @@ func (s *shard) heldTooLong(settled []core.Settlement, r *ports.TurnReply, now t
 		if !known {
 			since.at = now
 		}
-		if lasts := now.Sub(since.at); lasts > s.node.cfg.TTL && !since.said {
+		if lasts := now.Sub(since.at); lasts > s.node.cfg.LeaseTTL && !since.said {
 			since.said = true
 			lines = append(lines, ending{notices: []notice{s.heldNotice(c.ID, lasts)}})
 		}
@@ -72,7 +72,7 @@ func (b *Batch) overruled(i int, committed *core.Outcome) []notice {
 	return []notice{{
 		level: slog.LevelWarn,
 		message: "skein: a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
-			"which does not count; give the outcome by job.Settle before skein.Settle",
+			"which does not count; give the outcome by job.Settle before skein.SettleIn",
 		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
 	}}
 }

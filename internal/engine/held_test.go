@@ -61,7 +61,7 @@ func TestASettlementThatIsHeldForLongIsInTheLog(t *testing.T) {
 }
 
 func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
-	const said = "job.Settle before skein.Settle"
+	const said = "job.Settle before skein.SettleIn"
 	snooze := errOutcome{core.Outcome{Kind: core.Snoozed, Delay: time.Hour}}
 	cases := []struct {
 		name string

@@ -18,7 +18,7 @@ func (e *Engine) keep(stop <-chan struct{}) {
 
 // keepAll looks at each lease once, and tells how long nothing can be due.
 func (e *Engine) keepAll(now time.Time) time.Duration {
-	next := e.cfg.TTL / 6
+	next := e.cfg.LeaseTTL / 6
 	for _, s := range e.shards {
 		next = min(next, s.keep(now))
 	}
@@ -27,7 +27,7 @@ func (e *Engine) keepAll(now time.Time) time.Duration {
 
 // keep does what is due for one lease, and tells how long until something is.
 func (s *shard) keep(now time.Time) time.Duration {
-	ttl := s.node.cfg.TTL
+	ttl := s.node.cfg.LeaseTTL
 	s.mu.Lock()
 	l := &s.lease
 	if !l.held {
@@ -56,7 +56,7 @@ func (s *shard) keep(now time.Time) time.Duration {
 // time, or a turn got no answer for a TTL although renewals did. The latter may have
 // been carried out or not, so that only a new lease can go on.
 func (s *shard) over(now time.Time) error {
-	ttl := s.node.cfg.TTL
+	ttl := s.node.cfg.LeaseTTL
 	switch {
 	case !s.lease.held:
 		return nil
@@ -74,12 +74,12 @@ var errTurnHangs = errors.New("the turn takes too long and is repeated")
 // renew makes one call; what it can't do now the next look does.
 func (s *shard) renew(token int64) {
 	cfg := &s.node.cfg
-	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.TTL/3)
+	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
 	defer cancel()
 	sent := time.Now()
 	reply, err := s.node.store.Renew(ctx, ports.RenewRequest{
 		Lease: ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: token},
-		TTL:   cfg.TTL,
+		TTL:   cfg.LeaseTTL,
 	})
 	switch {
 	case err == nil:
@@ -87,7 +87,7 @@ func (s *shard) renew(token int64) {
 		s.node.clock.sync(reply.Now)
 		s.mu.Lock()
 		if s.lease.held && s.lease.token == token {
-			s.lease.extend(sent, reply.Remaining, cfg.TTL)
+			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
 		}
 		s.mu.Unlock()
 	case final(err):

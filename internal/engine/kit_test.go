@@ -117,15 +117,15 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	s.link.spin.t = w.T
 	s.Config = engine.Config{
 		Owner: n.owner, Node: name, Host: "host", PID: 1, Lanes: 5,
-		PollInterval: poll, TTL: ttl, ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs,
-		Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag,
+		PollInterval: poll, LeaseTTL: ttl, ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs,
+		Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
 		Logger: slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Jitter: func() int { return 0 },
 	}
 	for _, option := range options {
 		option(s)
 	}
-	s.NewScheduler = guardScheduler(w.T, s.NewScheduler)
+	s.Scheduler = guardScheduler(w.T, s.Scheduler)
 	if s.Queues == nil {
 		s.Queues = []*engine.Queue{s.queue}
 	}
@@ -237,9 +237,9 @@ func (w *world) find(id string) ports.Found {
 func (w *world) wantCounts(queued, claimed, processed, failed int64) {
 	w.Helper()
 	s := w.stats()
-	if s.Fresh+s.Retries != queued || s.Claimed != claimed || s.Processed != processed || s.Failed != failed {
+	if s.Fresh+s.Retrying != queued || s.Claimed != claimed || s.Processed != processed || s.Failed != failed {
 		w.Errorf("at %v: queued %d, claimed %d, processed %d, failed %d; want %d, %d, %d, %d", w.elapsed(),
-			s.Fresh+s.Retries, s.Claimed, s.Processed, s.Failed, queued, claimed, processed, failed)
+			s.Fresh+s.Retrying, s.Claimed, s.Processed, s.Failed, queued, claimed, processed, failed)
 	}
 }
 

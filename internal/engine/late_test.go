@@ -69,7 +69,7 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 				n.stop()
 				w.wantCounts(1, 0, 0, 1)
 				found := w.find("job")
-				if found.Queued == nil || found.Dead != nil {
+				if found.Queued == nil || found.DeadLetter != nil {
 					w.Fatalf("found %+v, want the job back", found)
 				}
 				if diff := cmp.Diff([]string{"a", "b"}, texts(found.Queued.Payloads)); diff != "" || found.Queued.Error != "its own" {

@@ -41,8 +41,8 @@ func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqui
 // Turn keeps a copy of the request, since a late packet must not see what its
 // sender does to its slices after it gave up.
 func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-	r.Settle = slices.Clone(r.Settle)
-	if l.settlesTwice(r.Settle) { // or what it keeps to send again would double for ever
+	r.Settlements = slices.Clone(r.Settlements)
+	if l.settlesTwice(r.Settlements) { // or what it keeps to send again would double for ever
 		return ports.TurnReply{}, ports.ErrLeaseLost
 	}
 	record := turnRecord{at: time.Now(), request: r}
@@ -65,7 +65,7 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 func (l *link) settlesTwice(settle []core.Settlement) bool {
 	seen := make(map[core.ClaimRef]bool, len(settle))
 	for i := range settle {
-		ref := core.ClaimRef{ID: settle[i].ID, Mark: settle[i].Mark}
+		ref := core.ClaimRef{ID: settle[i].ID, Receipt: settle[i].Receipt}
 		if seen[ref] {
 			l.spin.t.Errorf("a turn settles %v twice", ref)
 			return true
@@ -84,17 +84,17 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	var passed []core.Settlement
 	var held, positions []int
 	l.mu.Lock()
-	for i := range r.Settle {
-		if l.hold(r.Settle[i].ID) {
+	for i := range r.Settlements {
+		if l.hold(r.Settlements[i].ID) {
 			held = append(held, i)
 		} else {
-			passed, positions = append(passed, r.Settle[i]), append(positions, i)
+			passed, positions = append(passed, r.Settlements[i]), append(positions, i)
 		}
 	}
 	l.mu.Unlock()
-	r.Settle = passed
+	r.Settlements = passed
 	reply, err := s.Turn(ctx, r)
-	reply.Held = held
+	reply.Deferred = held
 	for k, at := range reply.Skipped {
 		reply.Skipped[k] = positions[at]
 	}

@@ -117,7 +117,7 @@ func TestASkippedSettlementIsFollowedByNothing(t *testing.T) {
 		policy := core.RetryPolicy{MaxRetries: 0}
 		told := 0
 		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
-			done := policy.Settle(c, &core.Outcome{Kind: core.Done}, 0)
+			done := policy.Settlement(c, &core.Outcome{Kind: core.Done}, 0)
 			if err := w.store.Settle(ctx, shardOfQueue(0), []core.Settlement{done}); err != nil {
 				w.Error(err)
 			}

@@ -165,7 +165,7 @@ func TestABufferedJobThatIsCancelledWhileItsLaneIsElsewhereDoesNotRun(t *testing
 		other := newQueue("other", each(lasting(time.Minute)))
 		w.start(a.watch(lasting(10*time.Millisecond)), lanes(1), func(s *setup) {
 			s.Queues = []*engine.Queue{s.queue, other}
-			s.NewScheduler = core.StrictBy("other")
+			s.Scheduler = core.StrictBy("other")
 		})
 		w.sleep(poll)
 		w.pushEach(10) // teaches the shard to claim ahead

@@ -165,8 +165,8 @@ func TestAQueueWithAnotherShardCountEndsRunAtOnce(t *testing.T) {
 		w.declare(3)
 		queue := newQueue(queueName, each(idle))
 		e := engine.New(w.store, engine.Config{
-			Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, TTL: ttl,
-			Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag,
+			Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+			Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
 		})
 		if err := e.Run(w.Context()); !errors.Is(err, ports.ErrShardCountMismatch) {
 			w.Errorf("Run: %v, want ErrShardCountMismatch", err)

@@ -56,7 +56,7 @@ func TestAJobThatKillsItsProcessIsIsolatedAndBuried(t *testing.T) {
 		if !alone.Load() {
 			w.Error("a job that was recovered twice ran while another was claimed")
 		}
-		dead := w.find("poison").Dead
+		dead := w.find("poison").DeadLetter
 		if dead == nil || !strings.Contains(dead.Error, "killing its process") {
 			w.Fatalf("the morgue has %+v, want the payload and the reason", dead)
 		}

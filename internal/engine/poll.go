@@ -28,7 +28,7 @@ func (e *Engine) pollAll(stop <-chan struct{}) {
 // pollTimeout is how long a poll waits, since its other shards wait with the one that
 // hangs.
 func (e *Engine) pollTimeout() time.Duration {
-	return min(e.cfg.TTL/3, max(2*e.cfg.PollInterval, time.Second))
+	return min(e.cfg.LeaseTTL/3, max(2*e.cfg.PollInterval, time.Second))
 }
 
 // poll asks for the heads of the shards of this node that have not turned

@@ -55,7 +55,7 @@ func TestAHandlerThatPanicsFailsWithItsStack(t *testing.T) {
 }
 
 func TestAHandlerThatEndsItsGoroutineFailsAndItsLaneGoesOn(t *testing.T) {
-	for name, scheduler := range map[string]core.NewScheduler{"lag": core.NewLag, "seq": core.NewSeq} {
+	for name, scheduler := range map[string]core.SchedulerFunc{"lag": core.Lag, "seq": core.Seq} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
@@ -64,7 +64,7 @@ func TestAHandlerThatEndsItsGoroutineFailsAndItsLaneGoesOn(t *testing.T) {
 						runtime.Goexit()
 					}
 					return nil
-				}), lanes(1), func(s *setup) { s.NewScheduler = scheduler })
+				}), lanes(1), func(s *setup) { s.Scheduler = scheduler })
 				w.sleep(poll)
 				w.push("bad", "x")
 				w.push("good", "x")

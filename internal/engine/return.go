@@ -31,7 +31,7 @@ func (s *shard) sendAgain(settled []core.Settlement, r *ports.TurnReply) {
 		s.held = append(s.held, settled...)
 		return
 	}
-	for _, i := range r.Held {
+	for _, i := range r.Deferred {
 		s.held = append(s.held, settled[i])
 	}
 }
@@ -44,16 +44,16 @@ func (s *shard) waitsForHeld(now time.Time) bool {
 
 func (s *shard) returnUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 	for i := range claims {
-		s.finished = append(s.finished, s.queue.Policy.Settle(&claims[i], &core.Outcome{Kind: kind}, 0))
+		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
 	}
 }
 
 // recover settles jobs that earlier leases left, as an operator has chosen for
 // those that he cancelled, else by RULES 4.
-func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
+func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancellation) {
 	for i := range orphans {
 		c := &orphans[i]
-		at := slices.IndexFunc(cancels, func(k ports.Cancel) bool { return k.ID == c.ID && k.Mark == c.Mark })
+		at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
 		switch {
 		case at >= 0 && cancels[at].Drop:
 			s.returnUnstarted(orphans[i:i+1], core.Dropped)
@@ -63,7 +63,7 @@ func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
 			settled := s.queue.Policy.Recover(c)
 			if settled.Failed {
 				s.sequels = append(s.sequels, sequel{
-					id: c.ID, mark: c.Mark, uncounted: true, carried: s.recovered(c, &settled),
+					id: c.ID, mark: c.Receipt, uncounted: true, carried: s.recovered(c, &settled),
 				})
 			}
 			s.finished = append(s.finished, settled)
@@ -73,21 +73,21 @@ func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancel) {
 
 // cancelJobs ends the jobs that an operator has cancelled: one that runs is told,
 // one that waits goes back or away at once.
-func (s *shard) cancelJobs(cancels []ports.Cancel) {
+func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 	for _, k := range cancels {
 		kind := core.Untouched
 		if k.Drop {
 			kind = core.Dropped
 		}
-		if c, ok := s.buffer.remove(k.ID, k.Mark); ok {
+		if c, ok := s.buffer.remove(k.ID, k.Receipt); ok {
 			s.returnUnstarted([]core.Claim{c}, kind)
 			continue
 		}
-		if s.dropStarting(core.ClaimRef{ID: k.ID, Mark: k.Mark}, kind) || s.running == nil {
+		if s.dropStarting(core.ClaimRef{ID: k.ID, Receipt: k.Receipt}, kind) || s.running == nil {
 			continue
 		}
 		for i := range s.running.Claims {
-			if c := &s.running.Claims[i]; c.ID == k.ID && c.Mark == k.Mark {
+			if c := &s.running.Claims[i]; c.ID == k.ID && c.Receipt == k.Receipt {
 				s.running.cancel(i, k.Drop)
 			}
 		}

@@ -44,8 +44,8 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 				queue := newQueue(queueName, each(idle))
 				queue.Shards = 3
 				e := engine.New(w.store, engine.Config{
-					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, TTL: ttl,
-					Splitter: c.split, NewScheduler: core.NewLag,
+					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+					Splitter: c.split, Scheduler: core.Lag,
 				})
 				if err := e.Run(w.Context()); !errors.Is(err, c.want) {
 					w.Errorf("Run: %v, want %v", err, c.want)
@@ -75,7 +75,7 @@ func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
 
 // inOrder runs 4 jobs of each of 3 queues on one lane and tells in which order
 // their queues came.
-func (w *world) inOrder(scheduler core.NewScheduler) []string {
+func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 	var mu sync.Mutex
 	var order []string
 	names := []string{"a", "b", "c"}
@@ -99,7 +99,7 @@ func (w *world) inOrder(scheduler core.NewScheduler) []string {
 		}
 	}
 	w.start(nil, lanes(1), func(s *setup) {
-		s.Queues, s.NewScheduler = queues, func(c core.SchedulerConfig) core.Scheduler {
+		s.Queues, s.Scheduler = queues, func(c core.SchedulerConfig) core.Scheduler {
 			// The lane is to see all queues from its first choice on.
 			return startLate{scheduler(c), w.began.Add(poll / 2)}
 		}
@@ -125,11 +125,11 @@ func (s startLate) Next(now core.Instant, heads []core.Head) core.Choice {
 
 func TestALaneFollowsItsScheduler(t *testing.T) {
 	for name, c := range map[string]struct {
-		scheduler core.NewScheduler
+		scheduler core.SchedulerFunc
 		want      []string
 	}{
 		"strict":   {core.StrictBy("b", "a"), []string{"b", "b", "b", "b", "a", "a", "a", "a", "c", "c", "c", "c"}},
-		"seq":      {core.NewSeq, []string{"a", "b", "c", "a", "b", "c", "a", "b", "c"}},
+		"seq":      {core.Seq, []string{"a", "b", "c", "a", "b", "c", "a", "b", "c"}},
 		"weighted": {core.WeightedBy(map[string]int{"a": 3, "b": 2, "c": 1}), []string{"a", "b", "a", "c", "b", "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestLagTakesTheShardWhoseJobIsOldest(t *testing.T) {
 func TestSeqWaitsOnePollIntervalAfterARoundWithoutSuccess(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		w.start(a.watch(idle), lanes(1), func(s *setup) { s.NewScheduler = core.NewSeq })
+		w.start(a.watch(idle), lanes(1), func(s *setup) { s.Scheduler = core.Seq })
 		w.sleep(10*poll + poll/2)
 		w.push("job", "x") // the wake-up does not end its wait
 		a.wantRuns("job", 0)
@@ -203,7 +203,7 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 			}
 			return nil
 		}), roundTrip(100*time.Millisecond), shards(2), lanes(1), func(s *setup) {
-			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler { return misses{core.NewLag(c), &missed} }
+			s.Scheduler = func(c core.SchedulerConfig) core.Scheduler { return misses{core.Lag(c), &missed} }
 		})
 		w.sleepUntil(at)
 		w.push(here, "1") // its settlement takes the statistics along
@@ -243,8 +243,8 @@ func TestSeqVisitsTheNextShardAlsoAfterAHandlerEndedItsGoroutine(t *testing.T) {
 		w.push(other, "x")
 		w.push(good, "x")
 		w.start(run, shards(2), lanes(1), func(s *setup) {
-			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler {
-				return startLate{core.NewSeq(c), w.began.Add(poll / 2)}
+			s.Scheduler = func(c core.SchedulerConfig) core.Scheduler {
+				return startLate{core.Seq(c), w.began.Add(poll / 2)}
 			}
 		})
 		w.sleep(3 * poll)

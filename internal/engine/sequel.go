@@ -11,7 +11,7 @@ import (
 // confirmed it.
 type sequel struct {
 	id   string
-	mark core.Mark
+	mark core.Receipt
 	// uncounted says that the statistics don't have the job's end yet.
 	uncounted bool
 	// carried follows if the settlement was carried out. One that is resent after a
@@ -50,7 +50,7 @@ func (b *Batch) sequels(settled []core.Settlement) (list []sequel, now []notice)
 			continue
 		}
 		c := &b.Claims[i]
-		q := sequel{id: c.ID, mark: c.Mark, carried: b.ending(i, &b.outcomes[i], &settled[i])}
+		q := sequel{id: c.ID, mark: c.Receipt, carried: b.ending(i, &b.outcomes[i], &settled[i])}
 		if transacted {
 			q.transacted, q.uncounted, q.committed = true, true, b.ending(i, &t.outcome, &t.settled)
 			q.committed.notices = append(q.committed.notices, b.overruled(i, &t.outcome)...)
@@ -73,9 +73,9 @@ func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (ended 
 	}
 	for i := range settled {
 		at := slices.IndexFunc(s.sequels, func(q sequel) bool {
-			return q.mark == settled[i].Mark && q.id == settled[i].ID
+			return q.mark == settled[i].Receipt && q.id == settled[i].ID
 		})
-		if at < 0 || slices.Contains(r.Held, i) {
+		if at < 0 || slices.Contains(r.Deferred, i) {
 			continue
 		}
 		q := &s.sequels[at]

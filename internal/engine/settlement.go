@@ -22,7 +22,7 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	if policy.BacksOff(c, &o) {
 		o.Delay, o.OwnDelay = b.wait(i), true
 	}
-	return policy.Settle(c, &o, 0)
+	return policy.Settlement(c, &o, 0)
 }
 
 // wait is how long job i waits before its retry. The queue's Backoff is asked once

@@ -152,8 +152,8 @@ func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return nil
 		}), func(s *setup) {
-			s.NewScheduler = func(c core.SchedulerConfig) core.Scheduler {
-				return pausingScheduler{core.NewLag(c), func() {
+			s.Scheduler = func(c core.SchedulerConfig) core.Scheduler {
+				return pausingScheduler{core.Lag(c), func() {
 					if cancel := stop.Load(); cancel != nil {
 						(*cancel)()
 						time.Sleep(time.Millisecond)
@@ -221,7 +221,7 @@ func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
 			}
 		}
 		for i, turn := range n.link.turnsSent()[:3] {
-			if got := len(turn.request.Settle); got == 0 || got > core.MaxTurnJobs {
+			if got := len(turn.request.Settlements); got == 0 || got > core.MaxTurnJobs {
 				w.Errorf("turn %d settles %d jobs, want 1 to %d", i+1, got, core.MaxTurnJobs)
 			}
 		}

@@ -163,8 +163,8 @@ func TestWhatNoWaitingCuresEndsRunIfTheFirstExchangeFailsSo(t *testing.T) {
 					time.AfterFunc(absent, func() { link.set(up) })
 				}
 				e := engine.New(link, engine.Config{
-					Queues: []*engine.Queue{newQueue(queueName, each(idle))}, Owner: "owner", Lanes: 1, PollInterval: poll, TTL: ttl,
-					Splitter: core.LaneSplitter{}, NewScheduler: core.NewLag, Logger: discard,
+					Queues: []*engine.Queue{newQueue(queueName, each(idle))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+					Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: discard,
 				})
 				ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
 				defer cancel()

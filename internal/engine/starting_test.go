@@ -16,7 +16,7 @@ import (
 // settleElsewhere settles a claimed job, as if somebody else had.
 func (w *world) settleElsewhere(r core.ClaimRef, shard core.Shard) {
 	w.Helper()
-	done := []core.Settlement{{ID: r.ID, Mark: r.Mark, Processed: true}}
+	done := []core.Settlement{{ID: r.ID, Receipt: r.Receipt, Processed: true}}
 	if err := w.store.Settle(context.Background(), shard, done); err != nil {
 		w.Error(err)
 	}

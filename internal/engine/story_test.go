@@ -111,13 +111,13 @@ func (s *story) handle(ctx context.Context, c *core.Claim) error {
 }
 
 func (s *story) startOne() {
-	schedulers := []core.NewScheduler{core.NewLag, core.NewSeq, core.StrictBy(queueName), core.WeightedBy(nil)}
+	schedulers := []core.SchedulerFunc{core.Lag, core.Seq, core.StrictBy(queueName), core.WeightedBy(nil)}
 	s.nodes = append(s.nodes, s.start(s.a.watch(s.handle), shards(storyShards), lanes(1+s.n(3)), batches(1+s.n(3)*s.n(3)), func(o *setup) {
 		o.queue.Policy.MaxRetries = 1000
 		o.queue.Policy.MaxRecoveries = 1 + s.n(3)
 		o.queue.Policy.Backoff = func(int, int) time.Duration { return time.Duration(s.n(5000)) * time.Millisecond }
-		o.NewScheduler = schedulers[s.n(len(schedulers))]
-		o.TTL = 10 * time.Second
+		o.Scheduler = schedulers[s.n(len(schedulers))]
+		o.LeaseTTL = 10 * time.Second
 		o.ShutdownTimeout = 20 * time.Second
 		o.deaf = s.n(4) == 0
 		o.link.delay = time.Duration(s.n(3)) * time.Millisecond
@@ -223,7 +223,7 @@ func (s *story) tell() {
 	}
 	s.sleep(10 * time.Minute)
 	stats := s.stats()
-	if stats.Fresh+stats.Retries+stats.Claimed > 0 {
+	if stats.Fresh+stats.Retrying+stats.Claimed > 0 {
 		s.Errorf("after the story: %+v", stats)
 		for id := range s.want {
 			s.Logf("%s: %+v", id, s.find(id))
@@ -243,7 +243,7 @@ func (s *story) tell() {
 			if s.seen[id][data] {
 				continue
 			}
-			if dead := s.find(id).Dead; dead != nil && contains(dead.Payloads, data) {
+			if dead := s.find(id).DeadLetter; dead != nil && contains(dead.Payloads, data) {
 				continue
 			}
 			s.Errorf("%s: %s was lost", id, data)

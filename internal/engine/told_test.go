@@ -35,7 +35,7 @@ func TestABurialIsToldAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 				lost := 0
 				n := w.start(each(fails), burialsTo(&told), func(s *setup) {
 					s.link.loseTurn = func(r ports.TurnRequest) bool {
-						loses := losing && len(r.Settle) > 0 && lost == 0
+						loses := losing && len(r.Settlements) > 0 && lost == 0
 						if loses {
 							lost++
 						}

@@ -125,8 +125,8 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 				if tt.back > 0 && (found.Queued == nil || len(found.Queued.Payloads) != tt.back || !strings.Contains(found.Queued.Error, tt.err)) {
 					w.Errorf("queued %+v; want %d payloads and an error that says %q", found.Queued, tt.back, tt.err)
 				}
-				if tt.dead > 0 && (found.Dead == nil || len(found.Dead.Payloads) != tt.dead) {
-					w.Errorf("dead %+v; want %d payloads", found.Dead, tt.dead)
+				if tt.dead > 0 && (found.DeadLetter == nil || len(found.DeadLetter.Payloads) != tt.dead) {
+					w.Errorf("dead %+v; want %d payloads", found.DeadLetter, tt.dead)
 				}
 			})
 		})

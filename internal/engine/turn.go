@@ -100,7 +100,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	received := time.Now()
 	if o := s.node.observer; o != nil {
 		o.TurnEnd(ports.TurnEvent{
-			Shard: s.id, Settled: len(request.Settle), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
+			Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
 		})
 	}
 	switch {
@@ -180,16 +180,16 @@ func (s *shard) request(now time.Time, stopping bool) bool {
 	t.due, t.begun, t.answers = false, now, s.asked
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
-		Lease:  ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
-		Number: t.last + 1,
-		TTL:    cfg.TTL,
-		Settle: s.nextSettlements(),
-		Begin:  s.begin(),
-		Want:   s.want(now, stopping),
-		PerJob: s.queue.PerJob,
-		Bytes:  s.queue.Bytes,
-		Node:   cfg.Node,
-		Lane:   s.lane.number,
+		Lease:       ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
+		Number:      t.last + 1,
+		TTL:         cfg.LeaseTTL,
+		Settlements: s.nextSettlements(),
+		Begin:       s.begin(),
+		Want:        s.want(now, stopping),
+		PerJob:      s.queue.PerJob,
+		Bytes:       s.queue.Bytes,
+		Node:        cfg.Node,
+		Lane:        s.lane.number,
 	}
 	if sendStats {
 		t.request.Stats = s.stats.take(now)
@@ -230,16 +230,16 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 		return
 	}
 	if r.Last == request.Number {
-		s.lease.extend(sent, r.Remaining, s.node.cfg.TTL)
+		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	}
-	ended := s.confirmed(request.Settle, r)
-	ended = append(ended, s.heldTooLong(request.Settle, r, received)...)
-	s.sendAgain(request.Settle, r)
+	ended := s.confirmed(request.Settlements, r)
+	ended = append(ended, s.heldTooLong(request.Settlements, r, received)...)
+	s.sendAgain(request.Settlements, r)
 	s.began(request.Begin, r)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
-	s.recover(r.Orphans, r.Cancels)
-	s.cancelJobs(r.Cancels)
+	s.recover(r.Orphans, r.Cancellations)
+	s.cancelJobs(r.Cancellations)
 	s.blind, s.paused = false, r.Paused
 	if t.answers || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
 		s.asked = false // else this turn was made before the lane asked

@@ -177,7 +177,7 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 }
 
 // minute is what was counted in a minute of the test.
-func (w *world) minute(number int) ports.Minute {
+func (w *world) minute(number int) ports.MinuteStats {
 	w.Helper()
 	minutes, err := w.store.History(context.Background(), ports.HistoryRequest{Queue: queueName})
 	if err != nil || len(minutes) <= number {

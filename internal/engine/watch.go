@@ -94,7 +94,7 @@ func (w *watcher) standby(now time.Time) {
 		return
 	}
 	names, known := w.names(holders)
-	if !known && now.Sub(w.standingBy) < w.node.cfg.TTL { // they announce themselves within it
+	if !known && now.Sub(w.standingBy) < w.node.cfg.LeaseTTL { // they announce themselves within it
 		return
 	}
 	w.holders = holders

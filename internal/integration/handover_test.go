@@ -118,7 +118,7 @@ func newHandOverServer(t *testing.T, url string) *handOverServer {
 		return nil
 	})
 	server := skein.NewServer(s.store, skein.ServerOptions{
-		PollInterval: handOverPoll, TTL: time.Minute,
+		PollInterval: handOverPoll, LeaseTTL: time.Minute,
 		Observer: leaseWatcher{leases: s.leases}, Logger: slog.New(slog.DiscardHandler),
 	}, handler)
 	go func() { s.ended <- server.Run(ctx) }()

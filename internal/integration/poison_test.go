@@ -55,7 +55,7 @@ func poisonWorker() int {
 	ctx, stop := context.WithCancel(context.Background())
 	go stopWhenEmpty(ctx, store, stop)
 	err = skein.NewServer(store, skein.ServerOptions{
-		Lanes: 5, TTL: poisonTTL, PollInterval: 100 * time.Millisecond,
+		Lanes: 5, LeaseTTL: poisonTTL, PollInterval: 100 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	}, handler).Run(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func stopWhenEmpty(ctx context.Context, store skein.InspectorStore, stop func())
 	inspector := skein.NewInspector(store, skein.InspectorOptions{})
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		stats, err := inspector.Stats(ctx, poisoned.Name())
-		if err == nil && stats[0].Fresh+stats[0].Retries+stats[0].Claimed == 0 {
+		if err == nil && stats[0].Fresh+stats[0].Retrying+stats[0].Claimed == 0 {
 			stop()
 		}
 	}

@@ -94,9 +94,9 @@ func BenchmarkPostgresTurn(b *testing.B) {
 				if err != nil || len(reply.Claims) != size {
 					b.Fatalf("%d claims: %v", len(reply.Claims), err)
 				}
-				turn.Settle = turn.Settle[:0]
+				turn.Settlements = turn.Settlements[:0]
 				for _, c := range reply.Claims {
-					turn.Settle = append(turn.Settle, core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true})
+					turn.Settlements = append(turn.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
 				}
 			}
 			perJob(b, size)

@@ -48,7 +48,7 @@ func (g *guarded) next(want int, settle ...core.Settlement) ports.TurnReply {
 	ctx, cancel := context.WithTimeout(g.t.Context(), 20*time.Second)
 	defer cancel()
 	g.turn.Number++
-	g.turn.Want, g.turn.Settle = want, settle
+	g.turn.Want, g.turn.Settlements = want, settle
 	reply, err := g.store.Turn(ctx, g.turn)
 	if errors.Is(err, context.DeadlineExceeded) {
 		g.t.Fatal("the turn waits for another session")
@@ -149,8 +149,8 @@ func TestPostgresTurnsPassOverLockedJobs(t *testing.T) {
 			}
 			left := before
 			left.Claimed++
-			if left.Retries > 0 {
-				left.Retries--
+			if left.Retrying > 0 {
+				left.Retrying--
 			} else {
 				left.Fresh--
 			}
@@ -182,12 +182,12 @@ func TestPostgresTurnsPassOverLockedClaims(t *testing.T) {
 			unlock := g.lockRows("claimed", "a")
 			settle := settlements(claims[0], claims[1])
 			reply := g.next(0, settle...)
-			if diff := cmp.Diff([]int{0}, reply.Held); diff != "" || len(reply.Skipped) > 0 {
+			if diff := cmp.Diff([]int{0}, reply.Deferred); diff != "" || len(reply.Skipped) > 0 {
 				t.Errorf("skipped %v; held (-want +got):\n%s", reply.Skipped, diff)
 			}
 			unlock()
-			if reply := g.next(0, settle[0]); len(reply.Held)+len(reply.Skipped) > 0 {
-				t.Errorf("once it is free, held %v and skipped %v", reply.Held, reply.Skipped)
+			if reply := g.next(0, settle[0]); len(reply.Deferred)+len(reply.Skipped) > 0 {
+				t.Errorf("once it is free, held %v and skipped %v", reply.Deferred, reply.Skipped)
 			}
 		})
 	}

@@ -169,7 +169,7 @@ func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
 	_, err := s.Bury(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"a"}})
 	v.must(err)
 	v.pushApart(s, "a")()
-	_, err = s.Revive(t.Context(), ports.DeadStep{Shard: core.Shard{Queue: "orders"}, Entries: []ports.DeadRef{{ID: "a"}}})
+	_, err = s.Revive(t.Context(), ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: "a"}}})
 	v.must(err)
 	found, err := s.Find(t.Context(), "orders", "a")
 	v.must(err)
@@ -201,7 +201,7 @@ func TestPostgresCancelPassesOverWhatIsBeingSettled(t *testing.T) {
 	tx, err := v.pool.Begin(t.Context())
 	v.must(err)
 	c := turn.Claims[0]
-	v.must(s.Tx(tx).Settle(t.Context(), shard, []core.Settlement{{ID: c.ID, Mark: c.Mark, Processed: true}}))
+	v.must(s.Tx(tx).Settle(t.Context(), shard, []core.Settlement{{ID: c.ID, Receipt: c.Receipt, Processed: true}}))
 
 	both := ports.CancelRequest{Shard: shard, IDs: []string{"a", "b"}, Drop: true}
 	reply, err := s.Cancel(t.Context(), both)

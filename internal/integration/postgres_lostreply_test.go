@@ -55,7 +55,7 @@ func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 		byID[c.ID] = c
 	}
 	settle := []core.Settlement{done(byID["held"]), done(byID["gone"]), done(byID["settled"])}
-	settle[1].Mark.Number += 100
+	settle[1].Receipt.Number += 100
 	g.lockRows("claimed", "held")
 	for len(turns.seen) > 0 {
 		<-turns.seen
@@ -63,10 +63,10 @@ func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 
 	wire.armed.Store(true)
 	g.turn.Number++
-	g.turn.Want, g.turn.Settle = 0, settle
+	g.turn.Want, g.turn.Settlements = 0, settle
 	reply, err := g.store.Turn(t.Context(), g.turn)
 	if err == nil {
-		t.Errorf("the turn whose reply was lost gave held %v and skipped %v, and no error", reply.Held, reply.Skipped)
+		t.Errorf("the turn whose reply was lost gave held %v and skipped %v, and no error", reply.Deferred, reply.Skipped)
 	}
 	if n := len(turns.seen); n != 1 {
 		t.Errorf("the turn was sent %d times, want once", n)

@@ -69,7 +69,7 @@ func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
 		return nil
 	})
 	watch := &leaseWatch{}
-	stop := serving(t, skein.NewServer(store, skein.ServerOptions{TTL: ttl, PollInterval: ttl / 5, Lanes: 1, Observer: watch}, h))
+	stop := serving(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: ttl, PollInterval: ttl / 5, Lanes: 1, Observer: watch}, h))
 
 	push(client, "failing", "x")
 	push(client, "queued", "x", skein.In(ttl))
@@ -149,7 +149,7 @@ func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.Rollback(context.Background())
-			settle := []core.Settlement{{ID: "settling", Mark: claims[0].Mark, Processed: true}}
+			settle := []core.Settlement{{ID: "settling", Receipt: claims[0].Receipt, Processed: true}}
 			if err := store.Tx(tx).Settle(t.Context(), shard, settle); err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 				ran <- id
 				return nil
 			})
-			stop := serving(t, skein.NewServer(store, skein.ServerOptions{TTL: ttl, PollInterval: ttl / 3}, h))
+			stop := serving(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: ttl, PollInterval: ttl / 3}, h))
 			for i := range 5 {
 				id := fmt.Sprint("other-", i)
 				if err := queue.Push(t.Context(), client, id, "x"); err != nil {

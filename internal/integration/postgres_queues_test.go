@@ -31,9 +31,9 @@ func TestPostgresRecountCorrectsCounts(t *testing.T) {
 	_, err = g.pool.Exec(t.Context(), `INSERT INTO `+g.schema+`.tallies (shard, fresh, retries, claimed, dead, processed, failed)
 		VALUES (0, 31066, -7, 5, 3, 0, 0)`)
 	g.must(err)
-	want := ports.Counts{Fresh: 1, Retries: 1, Claimed: 1, Dead: 1, Processed: 1, Failed: 1}
+	want := ports.Counts{Fresh: 1, Retrying: 1, Claimed: 1, Dead: 1, Processed: 1, Failed: 1}
 	wrong := want
-	wrong.Fresh, wrong.Retries, wrong.Claimed, wrong.Dead = want.Fresh+31066, want.Retries-7, want.Claimed+5, want.Dead+3
+	wrong.Fresh, wrong.Retrying, wrong.Claimed, wrong.Dead = want.Fresh+31066, want.Retrying-7, want.Claimed+5, want.Dead+3
 
 	var replies [4]ports.RecountReply
 	var all sync.WaitGroup

@@ -78,7 +78,7 @@ func useOnce(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 		return fmt.Errorf("claimed %d jobs, want 1", len(reply.Claims))
 	}
 	turn.Number++
-	turn.Settle = []core.Settlement{{ID: "a", Mark: reply.Claims[0].Mark, Processed: true}}
+	turn.Settlements = []core.Settlement{{ID: "a", Receipt: reply.Claims[0].Receipt, Processed: true}}
 	if reply, err = store.Turn(ctx, turn); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (w *workbench) acquire(owner string) []string {
 func (w *workbench) next(want int, settle ...core.Settlement) ports.TurnReply {
 	w.t.Helper()
 	r := w.turn
-	r.Number, r.Want, r.Settle = w.turn.Number+1, want, settle
+	r.Number, r.Want, r.Settlements = w.turn.Number+1, want, settle
 	reply, err := w.store.Turn(w.t.Context(), r)
 	w.must(err)
 	w.turn.Number = reply.Last
@@ -94,12 +94,12 @@ func idsOf(claims []core.Claim) (ids []string) {
 }
 
 func done(c core.Claim) core.Settlement {
-	return core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true}
+	return core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true}
 }
 
 // failed is a settlement that puts the job back, due at once.
 func failed(c core.Claim) core.Settlement {
-	return core.Settlement{ID: c.ID, Mark: c.Mark, Rest: core.Requeue, Failed: true, PutBack: core.PutBack{Error: "bang"}}
+	return core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, Failed: true, PutBack: core.PutBack{Error: "bang"}}
 }
 
 // A full disk refuses pushes, by name, and lets the queue drain.
@@ -165,7 +165,7 @@ func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	w.must(w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{done(claims[0])}))
 
-	w.same("held", w.next(0, done(claims[0])).Held, []int{0})
+	w.same("held", w.next(0, done(claims[0])).Deferred, []int{0})
 	w.must(w.store.Release(t.Context(), w.turn.Lease))
 	w.same("left to the next owner", w.acquire("n2"), []string{"b"})
 	w.same("orphans while the transaction is open", idsOf(w.next(0).Orphans), []string(nil))

@@ -186,7 +186,7 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 			h := queue.Handler(func(ctx context.Context, id string, _ []string) error {
 				tries++
 				err := within(ctx, store, func(tx doer) error {
-					err := errors.Join(skein.Settle(ctx, tx), tx.exec("INSERT INTO "+schema+".effects VALUES ($1)", id))
+					err := errors.Join(skein.SettleIn(ctx, tx), tx.exec("INSERT INTO "+schema+".effects VALUES ($1)", id))
 					if tries == 1 && err == nil {
 						err = end
 					}
@@ -217,7 +217,7 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := stats[0].Counts; c.Processed != 6 || c.Failed != 3 || c.Fresh+c.Retries+c.Claimed != 0 {
+	if c := stats[0].Counts; c.Processed != 6 || c.Failed != 3 || c.Fresh+c.Retrying+c.Claimed != 0 {
 		t.Errorf("counts %+v; want 6 processed and 3 failed", c)
 	}
 }

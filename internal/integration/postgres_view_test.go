@@ -118,9 +118,9 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 	}
 	tracer := &seen{}
 	s := v.openAs("looks", postgres.Options{}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
-	for order := ports.ByTime; order <= ports.RetriesByCount; order++ {
+	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
 		for _, descending := range []bool{false, true} {
-			r := ports.JobsRequest{Order: order, PageRequest: ports.PageRequest{
+			r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{
 				Queue: "orders", Descending: descending, Limit: 20, Payloads: 1,
 			}}
 			for range 2 {
@@ -178,9 +178,9 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 			for range 40 {
 				_, err1 := s.Expedite(t.Context(), ports.JobStep{Shard: shard, Limit: 5})
 				_, err2 := s.Bury(t.Context(), ports.JobStep{Shard: shard, IDs: some()})
-				_, err3 := s.Revive(t.Context(), ports.DeadStep{Shard: shard, Before: core.MaxInstant, Limit: 10})
+				_, err3 := s.Revive(t.Context(), ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant, Limit: 10})
 				_, err4 := s.Delete(t.Context(), ports.JobStep{Shard: shard, IDs: some()[:1]})
-				_, err5 := s.Purge(t.Context(), ports.DeadStep{Shard: shard, Before: core.MaxInstant, Limit: 1})
+				_, err5 := s.Purge(t.Context(), ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant, Limit: 1})
 				if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 					return err
 				}
@@ -195,8 +195,8 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 	v.must(err)
 	dead, err := s.Morgue(t.Context(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
 	v.must(err)
-	got := [3]int64{stats[0].Fresh, stats[0].Retries, stats[0].Dead}
-	if want := [3]int64{int64(len(jobs.Jobs)), 0, int64(len(dead.Dead))}; got != want {
+	got := [3]int64{stats[0].Fresh, stats[0].Retrying, stats[0].Dead}
+	if want := [3]int64{int64(len(jobs.Jobs)), 0, int64(len(dead.DeadLetters))}; got != want {
 		t.Errorf("fresh, retries and dead are counted as %v, and there are %v", got, want)
 	}
 }
@@ -220,7 +220,7 @@ func TestPostgresLooksFoldCounts(t *testing.T) {
 		t.Helper()
 		stats, err := s.Stats(t.Context(), []string{"orders"})
 		v.must(err)
-		want := ports.Counts{Fresh: n, Retries: 2 * n, Dead: 3 * n, Processed: 4 * n, Failed: 5 * n}
+		want := ports.Counts{Fresh: n, Retrying: 2 * n, Dead: 3 * n, Processed: 4 * n, Failed: 5 * n}
 		if diff := cmp.Diff(want, stats[0].Counts); diff != "" {
 			t.Errorf("the counts of %d changes (-want +got):\n%s", n, diff)
 		}

@@ -25,7 +25,7 @@ func TestRedisForgetsAll(t *testing.T) {
 	must(t, w.acquire("test", 2))
 	r := ports.TurnRequest{}
 	for _, id := range []string{"a", "b", "cut", "dead"} {
-		r.Settle = append(r.Settle, w.settle(id, core.Outcome{Kind: core.Done})...)
+		r.Settlements = append(r.Settlements, w.settle(id, core.Outcome{Kind: core.Done})...)
 	}
 	must(t, w.turn(r))
 	must(t, releasing(w))

@@ -110,13 +110,13 @@ func (p *pile) turn() {
 		PerJob: rapid.SampledFrom([]int{0, 1, 3, 9, 15}).Draw(p.t, "per job"),
 	}
 	for _, c := range p.claims {
-		x := core.Settlement{ID: c.ID, Mark: c.Mark, Rest: p.disposition(), BuryError: "no", PutBack: core.PutBack{RetryCount: 1, Error: "boom"}}
+		x := core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: p.disposition(), BuryError: "no", PutBack: core.PutBack{RetryCount: 1, Error: "boom"}}
 		for i := range c.Payloads {
 			if rapid.Bool().Draw(p.t, "except") {
 				x.Except = append(x.Except, core.PayloadDisposition{Position: i, Disposition: p.disposition()})
 			}
 		}
-		r.Settle = append(r.Settle, x)
+		r.Settlements = append(r.Settlements, x)
 	}
 	reply := ask(p, "Turn", r, steps(ports.ShardStore.Turn))
 	p.last, p.claims = reply.Last, reply.Claims
@@ -126,12 +126,12 @@ func (p *pile) disposition() core.Disposition {
 	return rapid.SampledFrom([]core.Disposition{core.Discard, core.Requeue, core.Requeue, core.Bury}).Draw(p.t, "disposition")
 }
 
-func (p *pile) dead() ports.DeadStep {
-	ref := ports.DeadRef{ID: "a"}
+func (p *pile) dead() ports.DeadLetterStep {
+	ref := ports.DeadLetterRef{ID: "a"}
 	for range rapid.IntRange(0, 9).Draw(p.t, "named") {
 		ref.Payloads = append(ref.Payloads, p.data())
 	}
-	return ports.DeadStep{Shard: p.lease.Shard, Entries: []ports.DeadRef{ref}}
+	return ports.DeadLetterStep{Shard: p.lease.Shard, DeadLetters: []ports.DeadLetterRef{ref}}
 }
 
 func (p *pile) edit() {

@@ -37,7 +37,7 @@ func holdToOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 	calls := map[string]func(*worker, *redisLink) error{
 		"turn": func(w *worker, l *redisLink) error {
 			l.lose(w.lease.Owner)
-			return w.turn(ports.TurnRequest{Want: 1, Settle: w.settle("a", core.Outcome{Kind: core.Done})})
+			return w.turn(ports.TurnRequest{Want: 1, Settlements: w.settle("a", core.Outcome{Kind: core.Done})})
 		},
 		"push": func(w *worker, l *redisLink) error {
 			l.lose("new-id")

@@ -42,10 +42,10 @@ func TestRedisPagesOfManyScripts(t *testing.T) {
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	for order, want := range map[ports.Order][]core.Entry{ports.ByTime: byTime, ports.ByID: byID} {
+	for order, want := range map[ports.SortBy][]core.Entry{ports.ByTime: byTime, ports.ByID: byID} {
 		for _, descending := range []bool{false, true} {
 			for _, limit := range []int{ports.MaxPage, 333, 249, 250} {
-				r := ports.JobsRequest{Order: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: limit, Descending: descending}}
+				r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: limit, Descending: descending}}
 				if got := allJobs(t, store, r); !slices.Equal(got, ids(want)) {
 					t.Errorf("order %d, descending %t, %d a page: %d jobs in another order than the %d pushed", order, descending, limit, len(got), len(want))
 				}

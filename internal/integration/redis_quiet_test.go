@@ -62,12 +62,12 @@ func reviving(ids ...string) func(*worker) error {
 // waitingForB puts a back as a job that runs alone, so that it waits for b to end
 // and c waits behind it.
 func waitingForB(w *worker) error {
-	back := core.Settlement{ID: "a", Mark: w.claims["a"].Mark, Rest: core.Requeue,
+	back := core.Settlement{ID: "a", Receipt: w.claims["a"].Receipt, Rest: core.Requeue,
 		PutBack: core.PutBack{SameTime: true, RetryCount: core.FreshRetryCount, Recoveries: 2}}
 	if err := w.turn(ports.TurnRequest{Want: 1}); err != nil {
 		return err
 	}
-	if err := w.turn(ports.TurnRequest{Settle: []core.Settlement{back}}); err != nil {
+	if err := w.turn(ports.TurnRequest{Settlements: []core.Settlement{back}}); err != nil {
 		return err
 	}
 	return w.push(one("c", 1))

@@ -153,7 +153,7 @@ func (s *slow) turn(outcome *core.Outcome, want int) {
 	if outcome != nil {
 		policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}
 		for i := range s.claims {
-			r.Settle = append(r.Settle, policy.Settle(&s.claims[i], outcome, 0))
+			r.Settlements = append(r.Settlements, policy.Settlement(&s.claims[i], outcome, 0))
 		}
 		s.claims = nil
 	}

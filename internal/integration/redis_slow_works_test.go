@@ -76,17 +76,17 @@ func (s *slow) timeSteps() {
 			s.step(step(ctx, ports.JobStep{Shard: shard}))
 		})
 	}
-	type deadStep = func(context.Context, ports.DeadStep) (ports.StepReply, error)
+	type deadStep = func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
 	for name, step := range map[string]deadStep{"revive": s.store.Revive, "purge": s.store.Purge} {
 		s.time(fmt.Sprintf("%s of %d entries", name, ports.MaxStep), s.buryStep, func() {
-			r := ports.DeadStep{Shard: shard}
+			r := ports.DeadLetterStep{Shard: shard}
 			for _, id := range s.ids {
-				r.Entries = append(r.Entries, ports.DeadRef{ID: id})
+				r.DeadLetters = append(r.DeadLetters, ports.DeadLetterRef{ID: id})
 			}
 			s.step(step(ctx, r))
 		})
 		s.time(fmt.Sprintf("%s of %d of all", name, ports.MaxStep), s.buryStep, func() {
-			s.step(step(ctx, ports.DeadStep{Shard: shard, Before: core.MaxInstant}))
+			s.step(step(ctx, ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant}))
 		})
 	}
 	s.time("cancel of claimed jobs", s.claimStep, func() {
@@ -137,11 +137,11 @@ func (s *slow) step(reply ports.StepReply, err error) {
 
 func (s *slow) timePages() {
 	ctx := s.t.Context()
-	for name, order := range map[string]ports.Order{
-		"time": ports.ByTime, "id": ports.ByID, "retries by time": ports.RetriesByTime,
-		"retries by id": ports.RetriesByID, "retries by count": ports.RetriesByCount,
+	for name, order := range map[string]ports.SortBy{
+		"time": ports.ByTime, "id": ports.ByID, "retries by time": ports.RetryingByTime,
+		"retries by id": ports.RetryingByID, "retries by count": ports.RetryingByCount,
 	} {
-		r := ports.JobsRequest{Order: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1}}
+		r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{Queue: "orders", Limit: ports.MaxPage, Payloads: 1}}
 		for _, r.Descending = range []bool{false, true} {
 			r.After = ports.Cursor{}
 			first, err := s.store.Jobs(ctx, r)

@@ -154,11 +154,11 @@ func drain(t *testing.T, store *redis.Store) (handled int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if turn.Settle = nil; len(reply.Claims) == 0 {
+		if turn.Settlements = nil; len(reply.Claims) == 0 {
 			return handled
 		}
 		for _, c := range reply.Claims {
-			turn.Settle = append(turn.Settle, core.Settlement{ID: c.ID, Mark: c.Mark, Processed: true})
+			turn.Settlements = append(turn.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
 		}
 		handled += len(reply.Claims)
 		turn.Number = reply.Last + 1

@@ -109,7 +109,7 @@ func turnWorks() []redisWork {
 		return []redisWork{turn(name, false, request), turn(name+" beside all", true, request)}
 	}
 	settling := func(id string, want int, o core.Outcome) func(w *worker) ports.TurnRequest {
-		return func(w *worker) ports.TurnRequest { return ports.TurnRequest{Want: want, Settle: w.settle(id, o)} }
+		return func(w *worker) ports.TurnRequest { return ports.TurnRequest{Want: want, Settlements: w.settle(id, o)} }
 	}
 	var all []redisWork
 	all = append(all, both("claims", func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10} })...)
@@ -125,7 +125,7 @@ func turnWorks() []redisWork {
 		turn("begins a job", false, func(w *worker) ports.TurnRequest { return w.beginning("a") }),
 		turn("begins jobs beside all", true, func(w *worker) ports.TurnRequest {
 			r := w.beginning("a", "cut", "never")
-			r.Want, r.Settle = 1, w.settle("b", core.Outcome{Kind: core.Done})
+			r.Want, r.Settlements = 1, w.settle("b", core.Outcome{Kind: core.Done})
 			return r
 		}),
 		turn("is resent", false, func(*worker) ports.TurnRequest { return ports.TurnRequest{Resent: true, Want: 1} }),
@@ -133,9 +133,9 @@ func turnWorks() []redisWork {
 		turn("settles a part of a job", true, settling("cut", 10, core.Outcome{Kind: core.Done})),
 		turn("buries what is dead", true, settling("dead", 0, core.Outcome{Kind: core.Buried, Error: "bad"})),
 		turn("settles all and claims another", true, func(w *worker) ports.TurnRequest {
-			r := ports.TurnRequest{Want: 1, Settle: w.settle("b", core.Outcome{Kind: core.Done})}
+			r := ports.TurnRequest{Want: 1, Settlements: w.settle("b", core.Outcome{Kind: core.Done})}
 			for _, id := range []string{"a", "cut", "dead"} {
-				r.Settle = append(r.Settle, w.settle(id, failure())...)
+				r.Settlements = append(r.Settlements, w.settle(id, failure())...)
 			}
 			return r
 		}),
@@ -168,7 +168,7 @@ func deadWorks() []redisWork {
 	dead := func(name, script string, do func(w *worker) (ports.StepReply, error)) redisWork {
 		return redisWork{name, script, true, func(w *worker) error { _, err := do(w); return err }}
 	}
-	part := func(w *worker) ports.DeadStep { return w.some("dead", 3, 7) }
+	part := func(w *worker) ports.DeadLetterStep { return w.some("dead", 3, 7) }
 	return []redisWork{
 		dead("revive", "exhume", func(w *worker) (ports.StepReply, error) {
 			return w.store.Revive(w.t.Context(), w.dead("dead", "buried"))
@@ -208,9 +208,9 @@ func readWorks() []redisWork {
 	for _, id := range []string{"large", "dead", "cut", "a", "never"} {
 		all = append(all, read("find "+id, "find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", id); return err }))
 	}
-	for order, name := range map[ports.Order]string{ports.ByTime: "time", ports.ByID: "id", ports.RetriesByTime: "failed by time"} {
+	for order, name := range map[ports.SortBy]string{ports.ByTime: "time", ports.ByID: "id", ports.RetryingByTime: "failed by time"} {
 		all = append(all, read("jobs by "+name, "list", func(w *worker) error {
-			_, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: page, Order: order})
+			_, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: page, SortBy: order})
 			return err
 		}))
 	}

@@ -68,8 +68,8 @@ func (w *worker) fill() {
 	w.t.Helper()
 	w.must(w.push(one("failed", 1), one("buried", 1)))
 	w.must(w.turn(ports.TurnRequest{Want: 3, Stats: &core.Stats{Processed: 1}}))
-	w.must(w.turn(ports.TurnRequest{Settle: w.settle("failed", failure())}))
-	w.must(w.turn(ports.TurnRequest{Settle: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad"})}))
+	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("failed", failure())}))
+	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad"})}))
 	w.must(w.push(many("dead", 20)...))
 	w.must(w.bury("dead"))
 	w.must(w.push(many("rest", 20)...))
@@ -150,14 +150,14 @@ func (w *worker) settle(id string, o core.Outcome) []core.Settlement {
 	if !ok {
 		w.t.Fatalf("%s is not claimed", id)
 	}
-	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settle(&c, &o, 0)}
+	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settlement(&c, &o, 0)}
 }
 
 // beginning is a turn that begins claimed jobs, or those that are not.
 func (w *worker) beginning(ids ...string) ports.TurnRequest {
 	var r ports.TurnRequest
 	for _, id := range ids {
-		r.Begin = append(r.Begin, core.ClaimRef{ID: id, Mark: w.claims[id].Mark})
+		r.Begin = append(r.Begin, core.ClaimRef{ID: id, Receipt: w.claims[id].Receipt})
 	}
 	return r
 }
@@ -187,24 +187,24 @@ func (w *worker) cancel(ids ...string) error {
 	return err
 }
 
-func (w *worker) purge(s ports.DeadStep) error {
+func (w *worker) purge(s ports.DeadLetterStep) error {
 	_, err := w.store.Purge(w.t.Context(), s)
 	return err
 }
 
 // some are the payloads of a dead id from one number up to another.
-func (w *worker) some(id string, from, to int) ports.DeadStep {
-	ref := ports.DeadRef{ID: id}
+func (w *worker) some(id string, from, to int) ports.DeadLetterStep {
+	ref := ports.DeadLetterRef{ID: id}
 	for i := from; i <= to; i++ {
 		ref.Payloads = append(ref.Payloads, fmt.Appendf(nil, "p%d", i))
 	}
-	return ports.DeadStep{Shard: w.shard, Entries: []ports.DeadRef{ref}}
+	return ports.DeadLetterStep{Shard: w.shard, DeadLetters: []ports.DeadLetterRef{ref}}
 }
 
-func (w *worker) dead(ids ...string) ports.DeadStep {
-	s := ports.DeadStep{Shard: w.shard, Entries: []ports.DeadRef{}}
+func (w *worker) dead(ids ...string) ports.DeadLetterStep {
+	s := ports.DeadLetterStep{Shard: w.shard, DeadLetters: []ports.DeadLetterRef{}}
 	for _, id := range ids {
-		s.Entries = append(s.Entries, ports.DeadRef{ID: id})
+		s.DeadLetters = append(s.DeadLetters, ports.DeadLetterRef{ID: id})
 	}
 	return s
 }
