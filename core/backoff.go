@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Backoff is the wait before retry number retryCount, which is 0 after the first
+// Backoff returns the wait before retry number retryCount, which is 0 after the first
 // failure. The jitter is a whole number within 0 … BackoffJitter-1, drawn by the
 // caller. It must be safe for concurrent use; a negative wait counts as 0.
 type Backoff func(retryCount, jitter int) time.Duration
@@ -14,7 +14,7 @@ type Backoff func(retryCount, jitter int) time.Duration
 // BackoffJitter is how many values a jitter has.
 const BackoffJitter = 30
 
-// DefaultBackoff waits n^4 + 15 + r*(n+1) seconds for retry n and jitter r (RULES
+// DefaultBackoff returns n^4 + 15 + r*(n+1) seconds for retry n and jitter r (RULES
 // 3): seconds at first, about 20 days in all for 25 retries.
 func DefaultBackoff(retryCount, jitter int) time.Duration {
 	n := float64(max(retryCount, 0))
@@ -25,7 +25,7 @@ func DefaultBackoff(retryCount, jitter int) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Wait is how long a job waits before retry number retryCount, by the policy's
+// Wait returns how long a job waits before retry number retryCount, by the policy's
 // Backoff.
 func (p RetryPolicy) Wait(retryCount, jitter int) time.Duration {
 	if p.Backoff == nil {

@@ -6,7 +6,8 @@ const (
 	MaxTurnJobs = 256
 	// MaxTurnPayloads is the most payloads that one turn claims, and the default.
 	MaxTurnPayloads = 1000
-	// DefaultTurnBytes is how many bytes of payload a turn claims unless told.
+	// DefaultTurnBytes is how many bytes of payload a turn claims if its request
+	// does not say.
 	DefaultTurnBytes = 4 << 20
 )
 
@@ -52,7 +53,8 @@ func (b *Budget) Take(payloads []Payload) int {
 	return n
 }
 
-// fits is for a payload of size bytes that follows n of the same job.
+// fits reports whether a payload of size bytes may be claimed after n others of the
+// same job.
 func (b *Budget) fits(n, size int) bool {
 	if b.payloads == 0 {
 		return true

@@ -17,7 +17,7 @@ type Histogram [HistogramBuckets]uint32
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
 const smallest = 4
 
-// bucketOf is the index of the bucket that a duration falls into.
+// bucketOf returns the index of the bucket of a duration.
 func bucketOf(d time.Duration) int {
 	us := uint64(max(0, d.Microseconds()))
 	if us < 1<<smallest {
@@ -28,7 +28,7 @@ func bucketOf(d time.Duration) int {
 	return min(1+2*(octave-smallest)+half, HistogramBuckets-1)
 }
 
-// BucketBounds are the durations a bucket counts: from inclusive, to exclusive.
+// BucketBounds returns the durations that a bucket counts: from inclusive, to exclusive.
 // The last bucket has no end; its to is the largest duration.
 func BucketBounds(bucket int) (from, to time.Duration) {
 	if bucket >= HistogramBuckets-1 {
@@ -55,7 +55,7 @@ func (h *Histogram) Add(other *Histogram) {
 	}
 }
 
-// Count is how many durations were counted.
+// Count returns how many durations were counted.
 func (h *Histogram) Count() uint64 {
 	var n uint64
 	for _, c := range h {
@@ -64,9 +64,10 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile is the duration that at least a share q of the counted ones does not
-// exceed: the end of the bucket it falls into, or the start of the last. A q is
-// cut to 0 … 1, where 0 is the smallest. An empty histogram has 0.
+// Quantile returns a duration that at least the share q of the counted ones does not
+// exceed: the end of the bucket in which the quantile lies, or the start of the last
+// bucket. q is cut to 0 … 1; 0 asks for the smallest duration. An empty histogram
+// returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	total := h.Count()
 	if total == 0 {
@@ -88,7 +89,8 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return bucketStart(HistogramBuckets - 1)
 }
 
-// Stats is what was measured since the last were sent (RULES 7).
+// Stats is what a shard's owner has measured since it last sent its statistics (RULES
+// 7).
 type Stats struct {
 	// Processed and Failed count jobs, as settlements do.
 	Processed uint64

@@ -10,7 +10,7 @@ type Instant int64
 // Up to it a float64, and so a Redis score, is exact.
 const MaxInstant Instant = 1 << 53
 
-// InstantOf is t in whole microseconds, cut to the range of an Instant.
+// InstantOf returns t in whole microseconds, cut to the range of an Instant.
 func InstantOf(t time.Time) Instant {
 	switch seconds := t.Unix(); { // far outside the range, UnixMicro overflows
 	case seconds < 0:
@@ -21,23 +21,24 @@ func InstantOf(t time.Time) Instant {
 	return clamp(t.UnixMicro())
 }
 
-// Add is the instant d later, cut to the range of an Instant. What d has below
-// a microsecond is dropped.
+// Add returns the instant d after t, cut to the range of an Instant. Fractions of a
+// microsecond are dropped.
 func (t Instant) Add(d time.Duration) Instant {
 	return clamp(int64(t) + d.Microseconds())
 }
 
-// Sub is the time from u to t. It can't overflow within the range.
+// Sub returns the duration from u to t. It can't overflow within the range of an
+// Instant.
 func (t Instant) Sub(u Instant) time.Duration {
 	return time.Duration(t-u) * time.Microsecond
 }
 
-// Time is t as a time.Time in UTC.
+// Time returns t as a time.Time in UTC.
 func (t Instant) Time() time.Time {
 	return time.UnixMicro(int64(t)).UTC()
 }
 
-// Minute is the start of the minute that t is in.
+// Minute returns the start of the minute that t is in.
 func (t Instant) Minute() Instant {
 	const minute = Instant(time.Minute / time.Microsecond)
 	return t - t%minute
@@ -47,27 +48,28 @@ func clamp(us int64) Instant {
 	return max(0, min(Instant(us), MaxInstant))
 }
 
-// When says at which instant a pushed job may run: At an instant, or In a while
-// from the store's now. The zero value is the store's now (RULES 1, PerformAt).
+// When says when a pushed job may run: at an instant, or after a delay from the
+// store's now. The zero value is the store's now (RULES 1, PerformAt).
 type When struct {
 	at    Instant
 	in    time.Duration
 	fixed bool
 }
 
-// At is the given instant. Validation refuses one outside 0 … MaxInstant.
+// At returns the When of an instant. Validation refuses one outside 0 … MaxInstant.
 func At(t Instant) When { return When{at: t, fixed: true} }
 
-// In is d after the store's now, by the store's clock. A negative d is before it.
+// In returns the When that is d after the store's now, by the store's clock. A negative
+// d is before it.
 func In(d time.Duration) When { return When{in: d} }
 
-// Fixed is the instant w names, and whether it names one.
-func (w When) Fixed() (Instant, bool) { return w.at, w.fixed }
+// Fixed returns the instant of a When made by At; ok is false for others.
+func (w When) Fixed() (t Instant, ok bool) { return w.at, w.fixed }
 
-// Delay is how long after the store's now w is, if it is not Fixed.
+// Delay returns how long after the store's now w is. It is 0 if w is Fixed.
 func (w When) Delay() time.Duration { return w.in }
 
-// Resolve is the instant that w means when the store's clock says now.
+// Resolve returns the instant that w means when the store's clock says now.
 func (w When) Resolve(now Instant) Instant {
 	if w.fixed {
 		return w.at

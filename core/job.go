@@ -79,12 +79,13 @@ type DeadLetter struct {
 	Error string
 }
 
-// BuriedByHand is the error of a morgue entry that an operator made of a job
-// which had none.
+// BuriedByHand is the error of a dead letter that an operator made of a job
+// without an error.
 const BuriedByHand = "buried by hand"
 
-// MergeDeadLetters unites a morgue entry with one that comes for the same id (RULES 2,
-// last line): payloads merge, the coming time and error stay.
+// MergeDeadLetters returns the dead letter of an id after another one was added to
+// it (RULES 2, last line): the payloads merge, and the time and the error are those of
+// the one that was added.
 func MergeDeadLetters(there, coming DeadLetter) DeadLetter {
 	coming.Payloads = MergePayloads(there.Payloads, coming.Payloads)
 	return coming

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RuleKind is how a push meets a queued job that is fresh (RULES 2).
+// RuleKind is how a push merges into a queued job that has not failed (RULES 2).
 type RuleKind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	Debounce
 )
 
-// DefaultDebounceLimit is the limit of a Debounce rule that gives none.
+// DefaultDebounceLimit is the limit of a Debounce rule whose Limit is 0.
 const DefaultDebounceLimit = time.Minute
 
 // PushRule is the rule that travels with a push. The zero value is Keep.
@@ -48,13 +48,14 @@ func (r PushRule) MaxDelay() time.Duration {
 	return r.Limit
 }
 
-// Pushed is the state of a job that a push makes where none is queued.
+// Pushed returns the state of the job that a push creates if its id has no queued
+// job.
 func Pushed(w When, now Instant) State {
 	return State{PerformAt: w.Resolve(now), RetryCount: FreshRetryCount, FirstPush: now}
 }
 
-// MergePush is the state of a queued job after a push has met it (RULES 2, row 1
-// and the push rules).
+// MergePush returns the state of a queued job after a push has merged into it (RULES
+// 2, row 1 and the push rules).
 func MergePush(queued, coming State, rule PushRule) State {
 	merged := united(queued, queued, coming)
 	if !queued.Fresh() {
@@ -70,24 +71,25 @@ func MergePush(queued, coming State, rule PushRule) State {
 	return merged
 }
 
-// MergeReturn is the state of a queued job after a claimed one was put back into
-// it: failed, untouched, snoozed or recovered (RULES 2, rows 2 and 3).
+// MergeReturn returns the state of a queued job after a claimed job of the same id was
+// put back: failed, untouched, snoozed or recovered (RULES 2, rows 2 and 3).
 func MergeReturn(queued, coming State) State {
 	return united(coming, queued, coming)
 }
 
-// Revived is the state of a job that leaves the morgue where none is queued.
+// Revived returns the state of a job that leaves the morgue if its id has no queued
+// job.
 func Revived(now Instant) State {
 	return State{PerformAt: now, RetryCount: FreshRetryCount, FirstPush: now}
 }
 
-// MergeRevive is the state of a queued job after one from the morgue has met it
-// (RULES 2, row 4).
+// MergeRevive returns the state of a queued job after payloads of its id were revived
+// from the morgue (RULES 2, row 4).
 func MergeRevive(queued State, now Instant) State {
 	return united(Revived(now), queued, Revived(now))
 }
 
-// united is base with what is the same in every merge.
+// united returns base with the fields that every merge computes alike.
 func united(base, a, b State) State {
 	base.Recoveries = max(a.Recoveries, b.Recoveries)
 	base.FirstPush = min(a.FirstPush, b.FirstPush)

@@ -9,7 +9,8 @@ import (
 type OutcomeKind uint8
 
 const (
-	// Undecided is no outcome yet; settled, it puts the job back untouched.
+	// Undecided means that no outcome is known. Its settlement puts the job back
+	// untouched.
 	Undecided OutcomeKind = iota
 	// Done is success.
 	Done
@@ -44,7 +45,7 @@ func (k OutcomeKind) String() string {
 	return "undecided"
 }
 
-// PayloadOutcome is a mark on one payload: done, or buried for a reason.
+// PayloadOutcome is the outcome of a single payload: done, or buried for a reason.
 type PayloadOutcome struct {
 	// Position is the payload's place in the claimed job.
 	Position int
@@ -63,13 +64,13 @@ type Outcome struct {
 	Error string
 	// Delay is how long to snooze, or the failure's own delay if OwnDelay.
 	Delay time.Duration
-	// Payloads are the payloads marked by themselves, in ascending order of
-	// position; the outcome applies to the others. Untouched and Dropped heed
-	// them too: what is done stays done.
+	// Payloads are the payloads with outcomes of their own, in ascending order of
+	// position; Kind applies to the others. Untouched and Dropped respect them too:
+	// a payload that is done stays done.
 	Payloads []PayloadOutcome
 }
 
-// RetryPolicy is how a queue retries. Unlike in options, 0 means none.
+// RetryPolicy is how a queue retries. Unlike in options, 0 means no retries.
 type RetryPolicy struct {
 	// MaxRetries is how often a job is retried before its first payload goes to
 	// the morgue. 0 is one execution.
@@ -81,14 +82,15 @@ type RetryPolicy struct {
 	Backoff Backoff
 }
 
-// Settlement is the settlement of a claim that ended so (RULES 3). The jitter goes to
-// the policy's Backoff: a whole number within 0 … BackoffJitter-1.
+// Settlement returns the settlement of a claim that ended with the outcome (RULES 3).
+// The jitter is passed to the policy's Backoff: a whole number within 0 …
+// BackoffJitter-1.
 func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt}
-	for _, m := range o.Payloads {
-		d := PayloadDisposition{Position: m.Position}
-		if m.Bury {
-			d.Disposition, s.BuryError, s.Failed = Bury, m.Error, true
+	for _, p := range o.Payloads {
+		d := PayloadDisposition{Position: p.Position}
+		if p.Bury {
+			d.Disposition, s.BuryError, s.Failed = Bury, p.Error, true
 		}
 		s.Except = append(s.Except, d)
 	}
@@ -131,15 +133,15 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
 }
 
-// BacksOff reports whether the settlement of such a claim plans a retry after the
-// policy's Backoff: whether Settlement calls it.
+// BacksOff reports whether Settlement, for this claim and outcome, plans a retry after
+// the policy's Backoff, and so calls it.
 func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 	return o.Kind == Failed && !o.OwnDelay && c.RetryCount+1 < p.MaxRetries
 }
 
-// Exhausts reports whether the settlement of such a claim uses up its retries, and
-// the position of the payload that goes to the morgue for it: the first without a
-// mark of its own.
+// Exhausts reports whether the outcome uses up the claim's retries, and the position
+// of the payload that goes to the morgue for it: the first without an outcome of its
+// own.
 func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	if o.Kind != Failed || c.RetryCount+1 < p.MaxRetries {
 		return 0, false
@@ -150,14 +152,14 @@ func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	return position, position < len(c.Payloads)
 }
 
-// LastChance reports whether a job is buried if it is recovered once more: at most
-// one such job runs in a process at a time (RULES 4).
+// LastChance reports whether the job's first payload is buried if the job is recovered
+// once more. At most one such job runs in a process at a time (RULES 4).
 func (p RetryPolicy) LastChance(c *Claim) bool {
 	return c.Recoveries > 0 && c.Recoveries >= p.MaxRecoveries
 }
 
-// Recover is the settlement of a claim whose owner is gone (RULES 4). The first
-// recovery counts whatever the job was doing, later ones only if it had begun.
+// Recover returns the settlement of a claim whose owner is gone (RULES 4). The first
+// recovery counts whether or not the job had begun, later ones only if it had.
 func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue}
 	recoveries := c.Recoveries
@@ -176,8 +178,8 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 	return s
 }
 
-// buryAt adds to the settlement that the payload at a position goes to the morgue.
-// All before it have marks of their own.
+// buryAt sends the payload at a position to the morgue. All payloads before it have
+// outcomes of their own.
 func buryAt(s *Settlement, position int, reason string) {
 	s.Except = slices.Insert(s.Except, position, PayloadDisposition{Position: position, Disposition: Bury})
 	s.BuryError = reason

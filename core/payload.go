@@ -10,12 +10,12 @@ import (
 // equal bytes are the same payload. Data and Meta are shared between the store
 // and its callers, and nobody writes to them.
 type Payload struct {
-	// Data is what was pushed. Empty is a payload too.
+	// Data is what was pushed. It may be empty.
 	Data []byte
 	// Score orders the payloads of a job, lowest first; ties by Data.
 	Score float64
 	// Meta travels with the copy that stays when payloads merge, such as a trace
-	// context. At most MaxMetaBytes; nil is none.
+	// context. At most MaxMetaBytes; nil means that there is nothing.
 	Meta []byte
 }
 
@@ -38,7 +38,7 @@ type PayloadSet struct {
 	score map[string]float64
 }
 
-// NewPayloadSet is the set of the given payloads, merged in order. It keeps no
+// NewPayloadSet returns the set of the given payloads, merged in order. It keeps no
 // reference to the slice.
 func NewPayloadSet(payloads []Payload) PayloadSet {
 	s := PayloadSet{list: make([]Payload, 0, len(payloads))}
@@ -48,8 +48,9 @@ func NewPayloadSet(payloads []Payload) PayloadSet {
 	return s
 }
 
-// MergePayloads is the union of two ordered lists (RULES 2): for equal bytes the
-// smaller score stays, and on a tie the copy that was there, each with its Meta.
+// MergePayloads returns the union of two ordered lists (RULES 2). Of two payloads with
+// equal bytes the one with the smaller score stays, and on a tie the one that was
+// there; its Meta stays with it.
 // The arguments are not changed.
 func MergePayloads(there, coming []Payload) []Payload {
 	s := NewPayloadSet(there)
@@ -57,11 +58,11 @@ func MergePayloads(there, coming []Payload) []Payload {
 	return s.list
 }
 
-// Len is the number of payloads.
+// Len returns the number of payloads.
 func (s *PayloadSet) Len() int { return len(s.list) }
 
-// List is the payloads in order. It is the set's own: read it only until the
-// set changes.
+// List returns the payloads in order. The slice belongs to the set: read it only until
+// the set changes.
 func (s *PayloadSet) List() []Payload { return s.list }
 
 // Add merges one payload into the set, as MergePayloads does.
@@ -111,7 +112,7 @@ func (s *PayloadSet) Merge(coming []Payload) {
 	s.list = inOrder(there, better)
 }
 
-// inOrder is two ordered lists in one.
+// inOrder merges two ordered lists into one.
 func inOrder(a, b []Payload) []Payload {
 	list := make([]Payload, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -125,7 +126,7 @@ func inOrder(a, b []Payload) []Payload {
 }
 
 // TakeFirst removes the n lowest payloads, or all if there are fewer, and returns
-// them as a list of the caller's.
+// them; the returned slice belongs to the caller.
 func (s *PayloadSet) TakeFirst(n int) []Payload {
 	n = max(0, min(n, len(s.list)))
 	taken := s.list[:n:n]

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// Head is when a shard could next give a job, if nothing were pushed or settled.
+// Head is when the next job of a shard could be claimed, if nothing were pushed or
+// settled.
 type Head struct {
 	// Due is the PerformAt of the next job.
 	Due Instant
-	// OK is false if there is none.
+	// OK is false if the shard has no such job.
 	OK bool
 }
 
 // DueBy reports whether there is a job and it may run at now.
 func (h Head) DueBy(now Instant) bool { return h.OK && h.Due <= now }
 
-// Lag is how long the shard's next job has been due (RULES 6); 0 if none is.
+// Lag returns how long the shard's next job has been due (RULES 6); 0 if no job is due.
 func (h Head) Lag(now Instant) time.Duration {
 	if !h.DueBy(now) {
 		return 0
@@ -25,7 +26,7 @@ func (h Head) Lag(now Instant) time.Duration {
 	return now.Sub(h.Due)
 }
 
-// Earlier is h, or o if that comes first.
+// Earlier returns the earlier of h and o.
 func (h Head) Earlier(o Head) Head {
 	if !h.OK || o.OK && o.Due < h.Due {
 		return o
@@ -33,31 +34,31 @@ func (h Head) Earlier(o Head) Head {
 	return h
 }
 
-// Choice is what a lane does next.
+// Choice is what a lane does next: run a batch of a shard, or wait.
 type Choice struct {
 	// Index is the shard to run a batch of, or -1 to wait.
 	Index int
 	// Wait is how long to wait at most; 0 is until a head changes or is due.
-	// With Sleep set nothing but the time ends the wait.
-	Wait  time.Duration
+	Wait time.Duration
+	// Sleep makes the lane wait the whole time, whatever becomes due meanwhile.
 	Sleep bool
 }
 
-// idle waits for work.
+// idle is the choice to wait for work.
 var idle = Choice{Index: -1}
 
 // Scheduler chooses which shard a lane works next (RULES 6). A lane has one of
 // its own and calls it from one goroutine; heads[i] is always the same shard.
 type Scheduler interface {
-	// Next chooses by the heads as they are at now.
+	// Next returns what to do, by the heads as they are at now.
 	Next(now Instant, heads []Head) Choice
-	// Ran says how the batch of the chosen shard went: ok if a job of it
-	// succeeded. A shard that had nothing to give after all is not ok.
+	// Ran reports how the batch of the chosen shard ended: ok is true if one of its
+	// jobs succeeded, and false also if the shard turned out to have no job.
 	Ran(index int, ok bool)
 }
 
-// QueueNamer is a Scheduler that was given names of queues, as by StrictBy and
-// WeightedBy. A server that does not serve each of them refuses it.
+// QueueNamer is a Scheduler that knows queues by name, such as those of StrictBy and
+// WeightedBy. A server that does not serve each of these queues refuses to run.
 type QueueNamer interface {
 	// QueueNames lists the names, each once.
 	QueueNames() []string
@@ -65,20 +66,20 @@ type QueueNamer interface {
 
 // SchedulerConfig is what a scheduler is built from.
 type SchedulerConfig struct {
-	// Shards are the lane's, in the order of the heads.
+	// Shards are the shards of the lane, in the order of the heads.
 	Shards []Shard
-	// PollInterval is the server's.
+	// PollInterval is the poll interval of the server.
 	PollInterval time.Duration
 }
 
-// SchedulerFunc builds the scheduler of one lane. Lag and Seq are such, and
-// what StrictBy and WeightedBy return.
+// SchedulerFunc builds the scheduler of one lane: Lag, Seq, or what StrictBy and
+// WeightedBy return.
 type SchedulerFunc func(SchedulerConfig) Scheduler
 
 type lag struct{}
 
-// Lag takes the shard whose next due job is the oldest; if none is due, it
-// waits. It is the default.
+// Lag returns a scheduler that takes the shard whose next due job is the oldest, and
+// waits if no job is due. It is the default.
 func Lag(SchedulerConfig) Scheduler { return lag{} }
 
 func (lag) Next(now Instant, heads []Head) Choice {
@@ -99,8 +100,8 @@ type seq struct {
 	misses int
 }
 
-// Seq visits its shards in turn; if a whole round had no batch that
-// succeeded, it waits one poll interval.
+// Seq returns a scheduler that visits its shards one after another, and waits one poll
+// interval after a round without a batch that succeeded.
 func Seq(c SchedulerConfig) Scheduler { return &seq{poll: c.PollInterval} }
 
 func (s *seq) Next(now Instant, heads []Head) Choice {
@@ -128,8 +129,9 @@ type strict struct {
 	named []string
 }
 
-// StrictBy takes the first shard that has work, in the order of the named
-// queues; shards of queues that are not named come last, in their own order.
+// StrictBy returns a SchedulerFunc whose schedulers take the first shard that has work,
+// in the order of the named queues. Shards of queues that are not named come last, in
+// their own order.
 func StrictBy(queues ...string) SchedulerFunc {
 	var named []string
 	for _, q := range queues {
@@ -161,7 +163,8 @@ func (*strict) Ran(int, bool) {}
 // QueueNames implements QueueNamer.
 func (s *strict) QueueNames() []string { return slices.Clone(s.named) }
 
-// byRank lists the positions of the shards by rank of their queue, stable.
+// byRank returns the positions of the shards in order of their queues' ranks; those of
+// equal rank keep their order.
 func byRank(shards []Shard, rank func(queue string) int) []int {
 	order := make([]int, len(shards))
 	for i := range order {

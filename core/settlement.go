@@ -36,35 +36,35 @@ type PutBack struct {
 	Error      string
 }
 
-// Settlement says what became of one claimed job. Core computes it, a store
-// commits it: it names payloads by position, so that bytes never travel back,
-// and carries delays, so that only the store's clock counts.
+// Settlement says what becomes of one claimed job. Package core computes it and a
+// store commits it. It names payloads by position, so that their bytes are not sent
+// back, and carries delays, so that only the store's clock counts.
 type Settlement struct {
 	ID      string
 	Receipt Receipt
-	// Rest becomes of every payload that Except does not list.
+	// Rest is what becomes of every payload that Except does not list.
 	Rest Disposition
 	// Except is in ascending order of position, each position once.
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryError is the error of the morgue entry, if something is buried.
+	// BuryError is the error of the dead letter, if something is buried.
 	BuryError string
 	// Processed and Failed say whether the queue's counters rise (RULES 7).
 	Processed bool
 	Failed    bool
 }
 
-// Plain reports whether the job is gone whole, whatever its payloads are, which
-// stores can do cheaply.
+// Plain reports whether the settlement discards all payloads of the job, however many
+// it has. Stores have a cheaper way to do that.
 func (s *Settlement) Plain() bool {
 	kept := func(e PayloadDisposition) bool { return e.Disposition != Discard }
 	return s.Rest == Discard && !slices.ContainsFunc(s.Except, kept)
 }
 
-// Apply is what the settlement makes of the claimed job at the store's now: the
-// job to put back and the entry for the morgue. One without payloads is none.
-// Positions that the job does not have are ignored.
+// Apply returns what the settlement makes of the claimed job at the store's now: the
+// job to put back and the dead letter for the morgue. Either has no payloads if there
+// is nothing to put back or to bury. Positions that the job does not have are ignored.
 func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter) {
 	if s.Plain() {
 		return Job{}, DeadLetter{}

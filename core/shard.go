@@ -13,7 +13,7 @@ type Shard struct {
 	Index int
 }
 
-// String is the shard as people write it: orders/3.
+// String returns the shard as people write it: orders/3.
 func (s Shard) String() string {
 	return s.Queue + "/" + strconv.Itoa(s.Index)
 }
@@ -32,8 +32,8 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Queue: queue, Index: index}, nil
 }
 
-// ShardOf is the index of the shard that an id lives in, for a queue of so many
-// shards (RULES 6). A count below 1 counts as 1.
+// ShardOf returns the index of the shard of an id in a queue with that many shards
+// (RULES 6). A count below 1 counts as 1.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -46,7 +46,8 @@ func ShardOf(id string, shards int) int {
 	return int(uint64(^sum) % uint64(shards))
 }
 
-// Shards lists the shards of a queue in order. A count below 1 has none.
+// Shards returns the shards of a queue with that many shards, in order of index. It is
+// empty for a count below 1.
 func Shards(queue string, count int) []Shard {
 	shards := make([]Shard, max(0, count))
 	for i := range shards {

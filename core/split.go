@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// ErrSplit is a splitter with impossible settings, or one that dealt a shard
-// twice or to nobody.
+// ErrSplit is the error of a splitter with invalid settings, or of one that assigned a
+// shard twice or to nobody.
 var ErrSplit = errors.New("bad split")
 
-// Split is who works which shard.
+// Split says who works which shard.
 type Split struct {
 	// Lanes are the shards of each of this node's lanes, in the order its
 	// scheduler sees them. A lane without shards is dropped.
@@ -19,15 +19,15 @@ type Split struct {
 	Elsewhere []Shard
 }
 
-// Splitter deals shards to lanes (RULES 6). The shards come queue by queue in
-// order of declaration. It must be pure, so that the nodes agree, and safe for
-// concurrent use.
+// Splitter assigns shards to lanes (RULES 6). The shards are listed queue by queue in
+// order of declaration. It must be a pure function, so that all nodes agree, and safe
+// for concurrent use.
 type Splitter interface {
 	Split(shards []Shard, lanes int) (Split, error)
 }
 
-// LaneSplitter deals shard i to lane i mod lanes: the default of a node that is
-// alone.
+// LaneSplitter assigns shard i to lane i mod lanes. It is the default, for a node that
+// works alone.
 type LaneSplitter struct{}
 
 // Split implements Splitter. It returns ErrSplit for less than one lane.
@@ -42,13 +42,12 @@ func (LaneSplitter) Split(shards []Shard, lanes int) (Split, error) {
 	return Split{Lanes: dealt}, nil
 }
 
-// NodeSplitter deals shard i to node i mod Nodes, and a node's shards to its
-// lanes as LaneSplitter does. A node that is down keeps its shards: nobody else
-// works them.
+// NodeSplitter assigns shard i to node i mod Nodes, and a node's shards to its lanes
+// as LaneSplitter does. The shards of a node that is down are worked by nobody.
 type NodeSplitter struct {
 	// Nodes is how many nodes there are.
 	Nodes int
-	// Node is this one, from 0.
+	// Node is the number of this node, from 0.
 	Node int
 }
 

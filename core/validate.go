@@ -27,8 +27,7 @@ const (
 	MaxShards = 16384
 )
 
-// What validation refuses. Each comes wrapped with what is wrong and how to
-// mend it.
+// Errors of validation. Each is wrapped with what is wrong and how to mend it.
 var (
 	ErrInvalidID      = errors.New("invalid id")
 	ErrInvalidPayload = errors.New("invalid payload")
@@ -42,7 +41,7 @@ var (
 type Entry struct {
 	ID string
 	Payload
-	// When is when the job may run if the push makes a new one. The zero value
+	// When is when the job may run if the push creates it. The zero value
 	// is the store's now.
 	When When
 }
@@ -91,7 +90,7 @@ func validateScore(score float64) error {
 	return nil
 }
 
-// NormalScore is the score as it is stored: -0 is 0.
+// NormalScore returns the score as it is stored: -0 becomes 0.
 func NormalScore(score float64) float64 {
 	return score + 0
 }
@@ -120,7 +119,7 @@ func notInQueueName(r rune) bool {
 	return !strings.ContainsRune("_-.:", r)
 }
 
-// ErrorText is an error's text as a job keeps it: UTF-8 without NUL, which some
+// ErrorText returns an error's text as a job keeps it: UTF-8 without NUL, which some
 // stores refuse, cut to MaxErrorBytes between characters.
 func ErrorText(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")

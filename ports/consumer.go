@@ -11,32 +11,31 @@ import (
 // Consumer is how work is taken and settled. The engine uses it.
 //
 // A shard has at most one owner by its lease. Each Acquire that starts a lease
-// gives a new fencing token, larger than any the shard gave before:
+// returns a new fencing token, larger than any that the shard had before:
 // max(last token + 1, the store's clock in µs). Owner and token decide who may
-// turn, renew or release, not expiry: until somebody else acquires, a late call
+// turn, renew or release, not the expiry: until somebody else acquires, a late call
 // counts. A lease has run out when its expiry is not after now.
 //
 // Every method returns ErrInvalidRequest for a shard that its queue does not have;
 // Acquire compares the layout first.
 type Consumer interface {
-	// Acquire gives a shard to an owner if it is free, if its lease has run out,
-	// or if the owner has it. It is atomic.
+	// Acquire makes the caller the owner of a shard if the shard is free, if its lease
+	// has run out, or if the caller owns it already. It is atomic.
 	//
-	// Attempt tells repeats apart. The owner's last attempt again, while that
-	// lease lasts, gives the same token and claims again, renews the lease and
-	// resets nothing, also after turns. After the lease ran out it starts a new
-	// one. A larger attempt always starts a new lease, also over the owner's own.
+	// Attempt distinguishes a repeat from a new attempt. The owner's last attempt
+	// again, while that lease lasts, returns the same token and claims again, renews
+	// the lease and resets nothing, also after turns. After the lease has run out it
+	// starts a new one. A larger attempt always starts a new lease, also over the
+	// owner's own.
 	// The owner's attempts are forgotten when somebody else acquires.
 	//
 	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and
-	// pass to the new lease, which settles them as core.RetryPolicy.Recover
-	// says. They come in the reply in order of id, or, what the store could not
-	// reach now, as TurnReply.Orphans of later turns. Acquiring counts nothing
-	// against them.
+	// pass to the new lease, whose owner settles them as core.RetryPolicy.Recover
+	// says. The reply has them in order of id; those that the store could not reach
+	// now are TurnReply.Orphans of later turns. Acquiring does not count as a recovery.
 	//
-	// A lease whose expiry is further away than its own TTL, since the clock
-	// stepped back, is taken to expire after that TTL from now; a refused
-	// Acquire stores that.
+	// A lease whose expiry is further away than its own TTL, because the clock
+	// stepped back, expires that TTL from now; a refused Acquire stores the new expiry.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrShardCountMismatch;
 	// ErrStaleAttempt for an attempt below the owner's last, or for the last
@@ -50,28 +49,29 @@ type Consumer interface {
 	//
 	//   last+1  settle, begin, renew, claim; the number is used up
 	//   last    a repeat: apply, count and claim nothing, ignore the request's
-	//           other fields but TTL, renew, and give in their first order the
+	//           other fields but TTL, renew, and return in their first order the
 	//           jobs that still carry this receipt, with the same orphans as far
-	//           as they are still claimed, and no Skipped, Held or NotBegun;
+	//           as they are still claimed, and no Skipped, Deferred or NotBegun;
 	//           TurnReply.Repeat is true
 	//   less    ErrStaleTurn, nothing is written
 	//   more    ErrLeaseLost, nothing is written: the store has lost turns
 	//
 	// A turn with number last+1 that has nothing to settle or begin, no
 	// statistics, finds nothing to claim and hands over no orphan writes nothing,
-	// does not renew and does not use up its number; TurnReply.Last tells. But
+	// does not renew and does not use up its number, as TurnReply.Last shows. But
 	// one that is Resent always uses up its number, so that its first call, should
 	// it arrive late, is a repeat or stale, and a number never has two contents.
 	//
-	// A store makes each call once: one that fails is the caller's to repeat, who
-	// must see from Repeat that it was carried out before.
+	// A store does not repeat a call by itself. The caller repeats one that failed, and
+	// sees from Repeat whether it had been carried out before.
 	//
-	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, counted
-	// nowhere and reported; so is the second of one id in a turn. What one does to
-	// its job is core.Settlement.Apply, and the merge rules of RULES 2 for what
-	// comes back and what is buried. One whose job the store can't reach now, a
-	// caller's transaction holding it, is reported as held, changes nothing, and
-	// is to be sent again with a later turn. A paused shard settles.
+	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, not
+	// counted, and reported; so is the second one of an id in a turn. What a
+	// settlement does to its job is core.Settlement.Apply, and the merge rules of
+	// RULES 2 for what is put back and what is buried. A settlement whose job the
+	// store can't reach now, because a caller's transaction has locked it, is
+	// reported as deferred, changes nothing, and must be sent again with a later
+	// turn. A paused shard settles.
 	//
 	// Beginning. RULES 4 has a recovered job begin before its handler runs: each
 	// claimed job that Begin names is marked as begun until it is settled. One
@@ -83,40 +83,42 @@ type Consumer interface {
 	// this turn's settlements are passed over. A job with
 	// core.AloneRecoveries or more Recoveries is claimed only when nothing else
 	// of its shard is, and alone; claiming stops in front of it, so it is never
-	// overtaken, and while it is claimed nothing else is. What a cut job leaves stays queued with its State. A claimed job
-	// gets the receipt (token, number). A paused shard gives nothing, whatever is
-	// asked.
+	// overtaken, and while it is claimed nothing else is. The payloads of a job that
+	// do not fit stay queued with its State. A claimed job gets the receipt (token,
+	// number). Of a paused shard nothing is claimed, whatever is asked for.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or
 	// the token is not the shard's; ErrStaleTurn. A turn of unknown outcome is
 	// repeated as it was.
 	Turn(ctx context.Context, r TurnRequest) (TurnReply, error)
 
-	// Renew makes the lease last for the TTL from now. Repeating it renews again.
+	// Renew extends the lease to the TTL from now. Repeating it renews again.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost.
 	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
 
 	// Release ends the lease and its token at once: the shard is free. Jobs still
-	// claimed stay so for the next owner. A Notifier wakes those who wait for the
-	// shard.
+	// claimed stay claimed for the next owner. A Notifier notifies those who wait for
+	// the shard.
 	//
 	// Errors: ErrUnknownQueue; ErrLeaseLost, also when it is repeated.
 	Release(ctx context.Context, l Lease) error
 
-	// Heads tells when each shard could next give a job, in the order asked. It
-	// writes nothing; each head is exact for its own instant. It needs no lease.
+	// Heads returns when the next job of each shard could be claimed, in the order
+	// asked. It writes nothing; each head is exact for its own instant. It needs no
+	// lease.
 	//
 	// Errors: ErrUnknownQueue.
 	Heads(ctx context.Context, shards []core.Shard) (HeadsReply, error)
 }
 
-// Lease is what a holder shows: all of it must match the shard's.
+// Lease is how an owner proves that it holds a shard: all fields must match the
+// shard's lease.
 type Lease struct {
 	Shard core.Shard
 	// Owner is unique to a process run: an id drawn at its start.
 	Owner string
-	// Token is the fencing token that Acquire gave.
+	// Token is the fencing token that Acquire returned.
 	Token int64
 }
 
@@ -146,7 +148,7 @@ func (r *AcquireRequest) Validate() error {
 	return validateTTL(r.TTL)
 }
 
-// AcquireReply is the answer to Acquire.
+// AcquireReply is what Acquire returns.
 type AcquireReply struct {
 	Token int64
 	// Now is the store's clock.
@@ -156,7 +158,7 @@ type AcquireReply struct {
 	// Claims are the jobs that earlier leases left, in order of id, as far as the
 	// store could reach them.
 	Claims []core.Claim
-	// Cancels are as in TurnReply.
+	// Cancellations are as in TurnReply.
 	Cancellations []Cancellation
 }
 
@@ -166,16 +168,16 @@ type TurnRequest struct {
 	Number int64
 	// TTL is how long the lease is to last from now, at least 1 ms.
 	TTL time.Duration
-	// Resent says that an earlier call of this turn has had no answer and may
-	// still arrive. The rest is as it was in that call.
+	// Resent means that an earlier call of this turn was not answered and may still
+	// arrive. The other fields are as they were in that call.
 	Resent bool
 	// Settle is applied in order, at most core.MaxTurnJobs.
 	Settlements []core.Settlement
 	// Begin names the recovered jobs whose handlers start once this turn has
 	// answered, at most core.MaxTurnJobs.
 	Begin []core.ClaimRef
-	// Want is how many jobs to claim, 0 for none, taken as core.MaxTurnJobs at
-	// the most.
+	// Want is how many jobs to claim, at most core.MaxTurnJobs; more is taken as that.
+	// 0 claims nothing.
 	Want int
 	// PerJob is how many payloads of one job to claim. 0 is
 	// core.MaxTurnPayloads.
@@ -185,8 +187,9 @@ type TurnRequest struct {
 	// Node and Lane are shown with the claims.
 	Node string
 	Lane int
-	// Stats are added to the queue's current minute; nil is none. They may lag
-	// and need not be atomic with the rest. All zero, they may make no minute.
+	// Stats are added to the queue's current minute; nil adds nothing. They may be
+	// added late and need not be atomic with the rest. If all are zero, no minute needs
+	// to be stored.
 	Stats *core.Stats
 }
 
@@ -205,12 +208,12 @@ func (r *TurnRequest) Validate() error {
 	return validateTTL(r.TTL)
 }
 
-// Budget is what the request allows to claim.
+// Budget returns the budget of what the turn may claim.
 func (r *TurnRequest) Budget() core.Budget {
 	return core.Budget{Jobs: r.Want, PerJob: r.PerJob, Bytes: r.Bytes}
 }
 
-// TurnReply is the answer to Turn.
+// TurnReply is what Turn returns.
 type TurnReply struct {
 	// Last is the number of the lease's last turn that was carried out: the
 	// request's, unless that turn wrote nothing.
@@ -226,24 +229,24 @@ type TurnReply struct {
 	// Orphans are jobs that earlier leases left and that Acquire could not
 	// reach; they are settled like its Claims.
 	Orphans []core.Claim
-	// Skipped are the positions in Settle that were not claimed, ascending.
+	// Skipped are the positions in Settlements whose jobs were not claimed, ascending.
 	Skipped []int
-	// Held are the positions in Settle to send again later, ascending.
+	// Deferred are the positions in Settlements that must be sent again later, ascending.
 	Deferred []int
 	// NotBegun are the positions in Begin of jobs that were not marked as begun,
 	// ascending. Their handlers must not start.
 	NotBegun []int
-	// Head is when the shard could next give a job, if nothing were pushed or
-	// settled; none while it is paused.
+	// Head is when the shard's next job could be claimed, if nothing were pushed or
+	// settled; not OK while the queue is paused.
 	Head core.Head
 	// Paused reports that the queue is paused.
 	Paused bool
-	// Cancels are the claimed jobs of the shard that an operator has cancelled,
+	// Cancellations are the claimed jobs of the shard that an operator has cancelled,
 	// in order of id, in each reply until they are settled.
 	Cancellations []Cancellation
 }
 
-// Cancel is a claimed job that is to end.
+// Cancellation is a claimed job whose handler is to be stopped.
 type Cancellation struct {
 	ID      string
 	Receipt core.Receipt
@@ -251,7 +254,7 @@ type Cancellation struct {
 	Drop bool
 }
 
-// RenewRequest asks for more time.
+// RenewRequest asks to extend a lease.
 type RenewRequest struct {
 	Lease Lease
 	// TTL is at least 1 ms.
@@ -261,13 +264,13 @@ type RenewRequest struct {
 // Validate returns ErrInvalidRequest for a TTL below 1 ms.
 func (r *RenewRequest) Validate() error { return validateTTL(r.TTL) }
 
-// RenewReply is the answer to Renew.
+// RenewReply is what Renew returns.
 type RenewReply struct {
 	Now       core.Instant
 	Remaining time.Duration
 }
 
-// HeadsReply is the answer to Heads.
+// HeadsReply is what Heads returns.
 type HeadsReply struct {
 	Now core.Instant
 	// Heads are in the order of the shards asked for.

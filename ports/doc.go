@@ -1,5 +1,5 @@
 // Package ports is what Skein asks of the world: ShardStore, the contract that
-// every backend keeps, and Observer, which watches.
+// every backend keeps, and Observer, which is notified of what happens.
 //
 // The doc comments are the contract; other pages link here. What a store is
 // held against is package conformance.
@@ -19,7 +19,7 @@
 // Meta are shared from then on and nobody changes them. Slices of a reply belong
 // to the caller; the payloads in them, their Data and Meta are read-only.
 //
-// An error that is none of this package's sentinels, or of core's, means that
+// Any error but the sentinels of this package and of core means that
 // the outcome is unknown: the call may have taken effect, and may still do so
 // until its connection is gone. Each method says what a repeated call does.
 // Adapters translate their driver's errors once and let no driver type cross

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Sentinels of the port. Adapters wrap them with %w and say what to do.
+// Errors of the port. Adapters wrap them with %w and say what to do.
 var (
 	// ErrUnknownQueue is a queue that was never declared, or a store that lost
 	// it: declare it, then repeat.
@@ -20,7 +20,7 @@ var (
 	// ErrQueueMismatch is a declaration whose other permanent options differ
 	// from the queue's record. Nothing was written.
 	ErrQueueMismatch = errors.New("queue declared with other options")
-	// ErrLeaseHeld is a shard that another owner works; see HeldError.
+	// ErrLeaseHeld is the error for a shard that another owner works; see HeldError.
 	ErrLeaseHeld = errors.New("lease is held by another owner")
 	// ErrLeaseLost is a lease that is no longer the caller's. Nothing was
 	// written, and nothing will be under that token.
@@ -33,8 +33,8 @@ var (
 	// ErrInvalidRequest is a request that breaks this package's rules, such as a
 	// negative TTL. Nothing was written; it is a bug of the caller.
 	ErrInvalidRequest = errors.New("invalid request")
-	// ErrUnusable is a store that answers but can't be used as it is set up, and
-	// that no waiting cures: a wrong password, missing rights, no schema, no such
+	// ErrUnusable is the error of a store that answers but can't be used as it is set
+	// up, which waiting does not cure: a wrong password, missing rights, no schema, no such
 	// database, a policy that evicts keys, an invalid prefix. The error says what
 	// to change. Nothing was written.
 	ErrUnusable = errors.New("store can't be used")
@@ -46,7 +46,8 @@ var (
 	ErrFull = errors.New("store is full")
 )
 
-// HeldError is the ErrLeaseHeld of an Acquire. It matches it by errors.Is.
+// HeldError is how Acquire returns ErrLeaseHeld, with the owner. errors.Is reports
+// that it is ErrLeaseHeld.
 type HeldError struct {
 	Shard core.Shard
 	// Owner holds the lease, for people to read.
@@ -60,16 +61,16 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("shard %v: %v: %s, for another %v", e.Shard, ErrLeaseHeld, e.Owner, e.Remaining)
 }
 
-// Unwrap is ErrLeaseHeld.
+// Unwrap returns ErrLeaseHeld.
 func (e *HeldError) Unwrap() error { return ErrLeaseHeld }
 
-// PushError is a push that stored some of its entries, or that does not know.
+// PushError is the error of a push of which some entries are not known to be stored.
 type PushError struct {
 	// Entries are the positions of the entries that are not known to be stored,
 	// ascending.
 	Entries []int
-	// Err is why. If it is no sentinel, these entries may be stored after all;
-	// pushing them again merges.
+	// Err is the cause. Unless it is a sentinel, these entries may be stored after
+	// all; pushing them again merges.
 	Err error
 }
 
@@ -78,7 +79,7 @@ func (e *PushError) Error() string {
 	return fmt.Sprintf("%d pushed entries are not known to be stored: %v", len(e.Entries), e.Err)
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (e *PushError) Unwrap() error { return e.Err }
 
 var errNoOwner = fmt.Errorf("%w: a node without an owner", ErrInvalidRequest)

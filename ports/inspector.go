@@ -8,9 +8,9 @@ import (
 
 // Inspector is what can be seen (RULES 7). Nothing here writes or needs a lease.
 //
-// Lists are merged from the shards. They are no snapshot: an entry that stays
-// as it is throughout appears exactly once, one that moves may appear at both
-// places or at none. Every method returns ErrUnknownQueue for a queue that was
+// Lists are merged from the shards. They are not snapshots: an entry that does not
+// change meanwhile appears exactly once, one that moves may appear at both places
+// or at neither. Every method returns ErrUnknownQueue for a queue that was
 // not declared.
 type Inspector interface {
 	// Stats sums up queues, in the order of the names given.
@@ -31,14 +31,14 @@ type Inspector interface {
 	Morgue(ctx context.Context, r MorgueRequest) (MorguePage, error)
 
 	// Find looks one id up everywhere, exactly, with all its payloads. It
-	// returns core.ErrInvalidID for what is no id.
+	// returns core.ErrInvalidID for an invalid id.
 	Find(ctx context.Context, queue, id string) (Found, error)
 }
 
 // Counts are the sizes of a queue or of a shard.
 type Counts struct {
-	// Fresh and Retries are the queued jobs without and with a failure; their
-	// sum is the length.
+	// Fresh and Retrying are how many jobs are queued without and with a failure;
+	// their sum is the length of the queue.
 	Fresh    int64
 	Retrying int64
 	Claimed  int64
@@ -47,12 +47,12 @@ type Counts struct {
 	// Processed and Failed count jobs since the queue began.
 	Processed int64
 	Failed    int64
-	// Oldest is the smallest PerformAt of the queued jobs; not OK if there is
-	// none. Unlike a claim's head it heeds neither pause nor claims.
+	// Oldest is the smallest PerformAt of the queued jobs; not OK if nothing is
+	// queued. Unlike a shard's head it ignores pauses and claims.
 	Oldest core.Head
 }
 
-// SumCounts adds up the sizes of two shards; Oldest is the earlier.
+// SumCounts returns the sums of two shards' sizes; Oldest is the earlier of both.
 func SumCounts(a, b Counts) Counts {
 	return Counts{
 		Fresh:     a.Fresh + b.Fresh,
@@ -79,8 +79,8 @@ type QueueStats struct {
 type ShardStats struct {
 	Shard core.Shard
 	Counts
-	// Owner and Token are those of the current lease, which ExpiresAt ends; an
-	// empty Owner is none.
+	// Owner and Token are those of the current lease, which ends at ExpiresAt. Owner
+	// is empty if nobody has the shard.
 	Owner     string
 	Token     int64
 	ExpiresAt core.Instant
@@ -89,18 +89,18 @@ type ShardStats struct {
 // HistoryRequest asks for the minutes of a queue.
 type HistoryRequest struct {
 	Queue string
-	// From and To bound the starts of the minutes. A To of 0 has no end.
+	// From and To bound the starts of the minutes. A To of 0 means no end.
 	From, To core.Instant
 }
 
-// Minute is what was counted in one minute.
+// MinuteStats is what was counted in one minute.
 type MinuteStats struct {
 	// At is its start.
 	At core.Instant
 	core.Stats
 }
 
-// Order is how jobs are listed.
+// SortBy is what a list of queued jobs is sorted by, and which jobs it has.
 type SortBy uint8
 
 const (
@@ -108,11 +108,11 @@ const (
 	ByTime SortBy = iota
 	// ByID lists all queued jobs by id, where the queue keeps that index.
 	ByID
-	// RetryingByTime lists those with a failure by (PerformAt, id).
+	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
 	RetryingByTime
-	// RetryingByID lists those with a failure by id.
+	// RetryingByID lists the jobs with a failure by id.
 	RetryingByID
-	// RetryingByCount lists those with a failure by (RetryCount, id).
+	// RetryingByCount lists the jobs with a failure by (RetryCount, id).
 	RetryingByCount
 )
 
@@ -136,15 +136,15 @@ type PageRequest struct {
 	After Cursor
 	// Descending turns the list around.
 	Descending bool
-	// Limit is how many entries to give: 0 is DefaultPage, above MaxPage is
+	// Limit is how many entries to return: 0 is DefaultPage, above MaxPage is
 	// MaxPage.
 	Limit int
-	// Payloads is how many payloads of each entry to give, lowest first. Below 1
-	// is none; a view's Count tells how many there are.
+	// Payloads is how many payloads of each entry to return, lowest first. Below 1
+	// none are returned; the view's Count is how many there are.
 	Payloads int
 }
 
-// Size is Limit with its default and bound.
+// Size returns Limit with its default and bound applied.
 func (r PageRequest) Size() int {
 	if r.Limit <= 0 {
 		return DefaultPage
@@ -155,7 +155,7 @@ func (r PageRequest) Size() int {
 // JobsRequest asks for a page of queued jobs.
 type JobsRequest struct {
 	PageRequest
-	// Order is ByTime unless given.
+	// SortBy is ByTime unless set.
 	SortBy SortBy
 }
 
@@ -184,10 +184,10 @@ type ClaimView struct {
 	Node  string
 	Lane  int
 	// Since is when it was claimed. Begun, in the Claim, is known of recovered
-	// jobs only: others begin without telling the store.
+	// jobs only: others begin without a call to the store.
 	Since core.Instant
 	// LeaseOver reports that the lease it was claimed under has run out, was
-	// released, or passed to another owner: nobody runs the job by right, and the
+	// released, or passed to another owner: nobody may run the job, and the
 	// shard's next owner recovers it.
 	LeaseOver bool
 	// Cancelled reports that an operator has cancelled it.
@@ -210,7 +210,7 @@ type MorgueRequest struct {
 // DeadLetterView is a dead letter with the first of its payloads.
 type DeadLetterView struct {
 	core.DeadLetter
-	// Count is how many payloads the entry has.
+	// Count is how many payloads the dead letter has.
 	Count int
 }
 
@@ -220,7 +220,7 @@ type MorguePage struct {
 	Next        Cursor
 }
 
-// Found is all that a queue holds for an id. What is nil is not there.
+// Found is all that a queue holds for an id. A nil field means that nothing is there.
 type Found struct {
 	Shard      core.Shard
 	Queued     *core.Job

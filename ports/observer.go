@@ -7,21 +7,21 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Observer watches clients and servers: metrics and traces. Every method is
+// Observer is notified of what clients and servers do, for metrics and traces. Every method is
 // called on the path of the work, from many goroutines at once, and must be
-// quick; it must not panic. Without an observer nothing is measured for it.
+// quick; it must not panic. Without an observer nothing is measured.
 // Embed NopObserver to keep compiling when methods are added.
 type Observer interface {
-	// Pushed follows each push of a client.
+	// Pushed is called after each push of a client.
 	Pushed(ctx context.Context, e PushEvent)
-	// BatchStart precedes a handler; what it returns becomes the handler's
-	// context and must derive from ctx.
+	// BatchStart is called before a handler. The context that it returns is the
+	// handler's, and must derive from ctx.
 	BatchStart(ctx context.Context, e BatchEvent) context.Context
-	// BatchEnd follows it, with the context that BatchStart gave.
+	// BatchEnd is called after the handler, with the context that BatchStart returned.
 	BatchEnd(ctx context.Context, e BatchEvent)
-	// TurnEnd follows each turn, failed ones too.
+	// TurnEnd is called after each turn, also a failed one.
 	TurnEnd(e TurnEvent)
-	// LeaseChanged follows a lease's start and end.
+	// LeaseChanged is called after a lease starts or ends.
 	LeaseChanged(e LeaseEvent)
 }
 
@@ -60,11 +60,11 @@ type TurnEvent struct {
 type LeaseChange uint8
 
 const (
-	// LeaseAcquired starts one.
+	// LeaseAcquired is the start of a lease.
 	LeaseAcquired LeaseChange = iota
-	// LeaseReleased ends one on purpose.
+	// LeaseReleased is the end of a lease that its owner released.
 	LeaseReleased
-	// LeaseDropped ends one that ran out or passed to another owner.
+	// LeaseDropped is the end of a lease that ran out or passed to another owner.
 	LeaseDropped
 )
 

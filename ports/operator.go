@@ -7,20 +7,19 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// MaxStep is the most entries that one step of an operator handles, and the
+// MaxStep is the most entries that one step of an operator handles. It is also the
 // default.
 const MaxStep = 250
 
-// Operator is what can be done by hand (RULES 7). A claimed job is never
-// touched; only Cancel reaches it.
+// Operator is what can be done by hand (RULES 7). Only Cancel touches claimed jobs.
 //
 // A call is one bounded step on one shard, atomic, so that bulk actions can be
 // cancelled and report progress: the caller repeats the step until its reply
 // says that nothing is left, or until it has handled as many entries as the
 // shard held when it began. Every method returns ErrUnknownQueue for a queue
 // that was not declared, and ErrInvalidRequest for a step that its Validate
-// refuses or a shard that the queue does not have. An operator's call of unknown outcome may be repeated: what it has
-// done already is not done twice, only not counted again.
+// refuses or a shard that the queue does not have. A call of unknown outcome may be
+// repeated: what it has done already is not done twice, and not counted again.
 type Operator interface {
 	// Pause stops claims on all shards of a queue; what is claimed goes on and
 	// settles. It is atomic for each shard. Repeating it changes nothing.
@@ -51,8 +50,8 @@ type Operator interface {
 	// shard, the last by (PerformAt, id) first, unless ids are given.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Bury moves queued jobs whole to the morgue, keeping their error, or
-	// core.BuriedByHand where they have none. Those with a failure, the first by
+	// Bury moves queued jobs with all their payloads to the morgue. They keep their
+	// error, or get core.BuriedByHand if it is empty. Those with a failure, the first by
 	// (PerformAt, id) first, unless ids are given.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
@@ -60,10 +59,10 @@ type Operator interface {
 	// ids are given.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Cancel marks claimed jobs: their owner learns it with its next turn, ends
-	// them, and drops them or puts them back. Ids that are not claimed are
-	// ignored and not counted. Repeated, the last Drop holds; whether a repeat that
-	// changes nothing is counted is left open.
+	// Cancel requests that claimed jobs end: their owner learns of it with its next turn,
+	// cancels their handlers, and drops the jobs or puts them back. Ids that are not
+	// claimed are ignored and not counted. If it is repeated, the last Drop counts;
+	// whether a repeat that changes nothing is counted is left open.
 	Cancel(ctx context.Context, r CancelRequest) (StepReply, error)
 
 	// Revive puts dead payloads back into the queue by RULES 2, last row.
@@ -72,10 +71,10 @@ type Operator interface {
 	// Purge removes dead payloads.
 	Purge(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
-	// Edit replaces one dead payload, keeping its Score and Meta. New bytes that
-	// the entry has already merge with them. The entry's ChangedAt becomes now.
-	// A payload that is not there is not counted. Repeating it changes nothing
-	// more, unless the entry has got the old bytes again.
+	// Edit replaces one dead payload, keeping its Score and Meta. If the dead letter
+	// has the new bytes already, the two merge. Its ChangedAt becomes now. A payload
+	// that is not there is not counted. Repeating it changes nothing more, unless the
+	// dead letter has received the old bytes again.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 }
 
@@ -83,7 +82,8 @@ type Operator interface {
 type JobStep struct {
 	Shard core.Shard
 	// IDs are the ids to handle, at most MaxStep; ids of other shards are
-	// ignored. nil is all that the method speaks of, and an empty list none.
+	// ignored. nil means all jobs that the
+	// method's comment names, and an empty list means no job.
 	IDs []string
 	// Limit is how many jobs to handle if no ids are given: 0 is MaxStep, which
 	// is also the most.
@@ -101,14 +101,14 @@ func (s *JobStep) Size() int { return stepSize(s.Limit) }
 // DeadLetterStep chooses dead payloads of one shard.
 type DeadLetterStep struct {
 	Shard core.Shard
-	// Entries are the entries to handle, at most MaxStep; ids of other shards
-	// are ignored. nil is all that last changed before Before, and an empty list
-	// none.
+	// DeadLetters are those to handle, at most MaxStep; ids of other shards are
+	// ignored. nil means all that last changed before Before, and an empty
+	// list means nothing.
 	DeadLetters []DeadLetterRef
 	// Before bounds a step over all: the store's now when the action began.
 	Before core.Instant
-	// Limit is how many entries to handle if none are given: 0 is MaxStep,
-	// which is also the most. The first by (ChangedAt, id) come first.
+	// Limit is how many dead letters to handle if DeadLetters is nil: 0 is MaxStep,
+	// which is also the most. They are taken in order of (ChangedAt, id).
 	Limit int
 }
 
@@ -120,13 +120,12 @@ func (s *DeadLetterStep) Validate() error {
 // Size is Limit with its default and bound.
 func (s *DeadLetterStep) Size() int { return stepSize(s.Limit) }
 
-// DeadLetterRef names payloads of one morgue entry.
+// DeadLetterRef names payloads of one dead letter.
 type DeadLetterRef struct {
 	ID string
-	// Payloads are the Data of those meant; nil is all, and an empty list none.
-	// What is not there is
-	// ignored. An entry that loses its last payload is gone; one that keeps some
-	// keeps its ChangedAt and Error.
+	// Payloads are the Data of the payloads; nil means all of them, and an empty list
+	// means nothing. Payloads that are not there are ignored. A dead letter that loses
+	// its last payload is removed; one that keeps some keeps its ChangedAt and Error.
 	Payloads [][]byte
 }
 
@@ -157,9 +156,9 @@ func (r *EditRequest) Validate() error {
 	return validateStep(r.Shard, 1)
 }
 
-// StepReply is the answer to a step.
+// StepReply is what a step returns.
 type StepReply struct {
-	// Handled is how many jobs, entries or, for Edit, payloads were changed.
+	// Handled is how many jobs, dead letters or, for Edit, payloads were changed.
 	Handled int
 	// More reports that a step without ids left something of its kind.
 	More bool
@@ -167,9 +166,9 @@ type StepReply struct {
 	Now core.Instant
 }
 
-// RecountReply is the answer to Recount.
+// RecountReply is what Recount returns.
 type RecountReply struct {
-	// Before is what Stats said of the shard, After what it says now.
+	// Before is what Stats said of the shard, After what it says since.
 	Before, After Counts
 }
 

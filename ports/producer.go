@@ -7,14 +7,14 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// MaxPush is how many entries of a shard a push stores at once at least; a store
-// may cut larger ones there, so that none of its steps is without a bound.
+// MaxPush is how many entries of one shard a push stores atomically at least. A store
+// may split larger pushes there, so that each of its steps is bounded.
 const MaxPush = 500
 
-// Producer is how work comes in. It needs no worker alive and waits for none.
+// Producer is how work comes in. It neither needs nor waits for a worker.
 type Producer interface {
-	// Declare makes sure that a queue exists with the given permanent options,
-	// and tells its generation, which a push and an acquire carry. It is atomic
+	// Declare makes sure that a queue exists with the given permanent options, and
+	// returns its generation, which pushes and acquires carry. It is atomic
 	// for the queue. Repeating it changes nothing.
 	//
 	// Errors: core.ErrInvalidQueue; ErrShardCountMismatch if the queue exists
@@ -26,11 +26,12 @@ type Producer interface {
 	// merges twice. A claimed job is never touched, nor waited for. A new job's
 	// FirstPush is the store's now.
 	//
-	// It is atomic for each shard: of more than MaxPush entries of one shard, for
-	// each MaxPush of them, in order. No entries are no error. Repeating it is safe: what is still queued
-	// merges, and what was handled in between runs again.
+	// It is atomic for each shard, or, of more than MaxPush entries of one shard, for
+	// each MaxPush of them, in order. A push without entries does nothing. Repeating a
+	// push is safe: what is still queued merges, and what was handled in between runs
+	// again.
 	//
-	// Errors: what PushRequest.Validate gives, with nothing stored; a *PushError
+	// Errors: what PushRequest.Validate returns, with nothing stored; a *PushError
 	// around any other, naming the entries that are not known to be stored.
 	// Those are ErrUnknownQueue, ErrShardCountMismatch and ErrFull for shards
 	// that stored nothing, or an error of unknown outcome.
@@ -51,7 +52,7 @@ func (r *DeclareRequest) Validate() error {
 	return core.ValidateQueue(r.Queue, r.Shards)
 }
 
-// DeclareReply is the answer to Declare.
+// DeclareReply is what Declare returns.
 type DeclareReply struct {
 	// Generation counts the queue's layouts, from 1: resharding raises it.
 	Generation int64
@@ -63,7 +64,8 @@ type PushRequest struct {
 	Queue      string
 	Shards     int
 	Generation int64
-	// Rule is how entries meet fresh queued jobs. The zero value is core.Keep.
+	// Rule is how entries merge into queued jobs that have not failed. The zero value is
+	// core.Keep.
 	Rule core.PushRule
 	// Entries are stored in order.
 	Entries []core.Entry
@@ -86,7 +88,7 @@ func (r *PushRequest) Validate() error {
 	return nil
 }
 
-// PushReply is the answer to Push.
+// PushReply is what Push returns.
 type PushReply struct {
 	// Now is the store's clock at the push.
 	Now core.Instant

@@ -22,7 +22,7 @@ type Registry interface {
 	// Errors: ErrInvalidRequest for an empty owner or a TTL below 1 ms.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
 
-	// Retire forgets a node at once. It is no error if it is not known.
+	// Retire forgets a node at once. A node that is not known is not an error.
 	Retire(ctx context.Context, owner string) error
 
 	// Nodes lists the nodes whose announcement lasts, in order of (Name, Owner).
@@ -53,7 +53,7 @@ type Node struct {
 	ExpiresAt core.Instant
 }
 
-// AnnounceRequest is a node's sign of life.
+// AnnounceRequest is the announcement that a node runs.
 type AnnounceRequest struct {
 	Node Node
 	// TTL is how long it counts, at least 1 ms.
@@ -68,7 +68,7 @@ func (r *AnnounceRequest) Validate() error {
 	return validateTTL(r.TTL)
 }
 
-// AnnounceReply is the answer to Announce.
+// AnnounceReply is what Announce returns.
 type AnnounceReply struct {
 	Now core.Instant
 	// Nodes are as Nodes lists them, this one included.
