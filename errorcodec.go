@@ -28,7 +28,7 @@ func (c ErrorCodec) encode(text string) (stored string, err error) {
 	if c.Encode == nil {
 		return core.ErrorText(text), nil
 	}
-	err = engine.GuardApart(func() error {
+	err = engine.GuardGoroutine(func() error {
 		stored = c.shortened(text)
 		return nil
 	})
@@ -53,7 +53,7 @@ func (c ErrorCodec) decode(stored string) string {
 		return stored
 	}
 	text := stored
-	if engine.GuardApart(func() error { text = c.Decode(stored); return nil }) != nil {
+	if engine.GuardGoroutine(func() error { text = c.Decode(stored); return nil }) != nil {
 		return stored
 	}
 	return text

@@ -88,7 +88,7 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 		for i := range b.Claims {
 			job, err := q.job(b, i)
 			if len(job.Payloads) == 0 {
-				b.Settle(i, err)
+				b.SetOutcome(i, err)
 				continue
 			}
 			batch.jobs = append(batch.jobs, job)

@@ -64,7 +64,7 @@ func (j *Job[T]) Values() []T {
 // last call counts. In a BatchHandler a job that is settled keeps its outcome
 // whatever the handler returns. In a JobHandler it counts if the handler returns
 // nil: an error or a panic comes before it.
-func (j *Job[T]) Settle(err error) { j.batch.Settle(j.index, err) }
+func (j *Job[T]) Settle(err error) { j.batch.SetOutcome(j.index, err) }
 
 // Batch is the jobs of one call of a BatchHandler.
 type Batch[T any] struct {

@@ -86,7 +86,7 @@ type RawJob struct {
 // handler, an error of the call comes before it, except for a BatchHandler.
 func (j *RawJob) Settle(err error) {
 	if j.batch != nil {
-		j.batch.Settle(j.index, err)
+		j.batch.SetOutcome(j.index, err)
 	}
 }
 

@@ -93,7 +93,7 @@ func withoutMark(err, mark, reason error) error {
 
 // errorText is the text to keep of an error, also where making it panics.
 func errorText(err error, format func(error) string) (text string) {
-	failed := engine.GuardApart(func() error {
+	failed := engine.GuardGoroutine(func() error {
 		text = format(err)
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 // node stops.
 func (s *shard) run() {
 	for s.awaitHandler() && s.acquire() {
-		s.work()
+		s.turnLoop()
 	}
 }
 
@@ -29,13 +29,13 @@ func (s *shard) awaitHandler() bool {
 		if !busy {
 			return true
 		}
-		<-s.kick
+		<-s.wake
 	}
 }
 
 // refusedPolls is how many poll intervals a shard that another node works is left
 // alone at most, since its holder may release it long before its expiry.
-const refusedPolls = 4
+const maxRefusedPolls = 4
 
 // handOverPause is how soon after a refused acquire a wake-up makes the next: that
 // of a release must not wait, those of pushes to another node's shard are many.
@@ -43,7 +43,7 @@ const handOverPause = 10 * time.Millisecond
 
 // awaitShard waits before the next acquire, or until the shard may be free. False
 // if the node stops.
-func (s *shard) awaitShard(wait time.Duration) bool {
+func (s *shard) awaitRetry(wait time.Duration) bool {
 	if !pause(min(wait, handOverPause), s.node.stop) {
 		return false
 	}
@@ -54,7 +54,7 @@ func (s *shard) awaitShard(wait time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.freed:
+	case <-s.released:
 	case <-s.node.stop:
 		return false
 	}
@@ -64,7 +64,7 @@ func (s *shard) awaitShard(wait time.Duration) bool {
 // acquire tries until the shard is this node's. False if the node stops.
 func (s *shard) acquire() bool {
 	retry := backoff{}
-	refused := backoff{wait: s.node.cfg.PollInterval, longest: refusedPolls * s.node.cfg.PollInterval}
+	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
 	s.attempt++
 	for !s.node.stopping() {
 		sent := time.Now()
@@ -76,13 +76,13 @@ func (s *shard) acquire() bool {
 			s.acquired(reply, sent)
 			return true
 		case errors.As(err, &held):
-			s.refused(held.Owner)
+			s.heldElsewhere(held.Owner)
 			wait = min(refused.next(), max(held.Remaining, time.Millisecond))
 			s.attempt++
 		default:
 			s.notAcquired(err)
 		}
-		if !s.awaitShard(wait) {
+		if !s.awaitRetry(wait) {
 			return false
 		}
 	}
@@ -118,31 +118,31 @@ func (s *shard) notAcquired(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.vacancy.fail(err)
+	s.owner.fail(err)
 }
 
 // refused notes that the store answers, and that another node works the shard.
-func (s *shard) refused(holder string) {
-	for _, p := range []*probe{&s.acquiring, &s.turning, &s.renewing} {
+func (s *shard) heldElsewhere(holder string) {
+	for _, p := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
 		p.ok()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.vacancy = vacancy{holder: holder}
+	s.owner = ownerInfo{holder: holder}
 }
 
 // acquired starts a lease, and settles in its first turn what earlier ones left.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
-	s.node.trips.observe(time.Since(sent))
+	s.node.roundTrips.observe(time.Since(sent))
 	s.mu.Lock()
-	s.vacancy = vacancy{}
+	s.owner = ownerInfo{}
 	s.lease = lease{held: true, token: r.Token}
-	s.lease.allowCalls(s.node.storeCtx)
+	s.lease.resetContext(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
-	s.recover(r.Claims, r.Cancellations)
-	s.turns.due = s.blind // no lane waits for a shard that did not answer last time
-	s.sawHead(s.node.dueNow())
+	s.settleOrphans(r.Claims, r.Cancellations)
+	s.turns.due = s.unresponsive // no lane waits for a shard that did not answer last time
+	s.advanceHead(s.node.dueNow())
 	s.mu.Unlock()
 	signal(s.lane.wake)
 	s.node.log.Debug("skein: lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
@@ -159,9 +159,9 @@ func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
 }
 
 // allowCalls gives the lease's calls a context that has not ended.
-func (l *lease) allowCalls(parent context.Context) {
+func (l *lease) resetContext(parent context.Context) {
 	if l.ctx == nil || l.ctx.Err() != nil {
-		l.ctx, l.callOff = context.WithCancelCause(parent)
+		l.ctx, l.cancelCalls = context.WithCancelCause(parent)
 	}
 }
 
@@ -172,13 +172,13 @@ func (s *shard) release(ctx context.Context) {
 	l := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
 	s.mu.Unlock()
 	if err := s.tryRelease(ctx, l); err != nil {
-		s.drop(l.Token, err)
+		s.dropLease(l.Token, err)
 		return
 	}
 	s.mu.Lock()
 	held := s.lease.held && s.lease.token == l.Token // it may have run out meanwhile
 	if held {
-		s.forget(context.Canceled)
+		s.clearLease(context.Canceled)
 	}
 	s.mu.Unlock()
 	if held {

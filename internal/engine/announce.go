@@ -15,7 +15,7 @@ func (e *Engine) announce(stop <-chan struct{}) {
 	for _, q := range e.cfg.Queues {
 		node.Queues = append(node.Queues, q.Name)
 	}
-	p := e.probe("announce")
+	p := e.newLoopStatus("announce")
 	every(e.cfg.LeaseTTL/3, stop, func() {
 		ctx, cancel := context.WithTimeout(e.storeCtx, e.cfg.LeaseTTL/3)
 		defer cancel()

@@ -21,8 +21,8 @@ func TestALanesQuestionIsAnsweredByOneTurn(t *testing.T) {
 		Queues: []*Queue{q}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: time.Second, LeaseTTL: 10 * time.Second,
 		Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: slog.New(slog.DiscardHandler),
 	})
-	defer e.begin(t.Context())()
-	if err := e.deal(); err != nil {
+	defer e.makeContexts(t.Context())()
+	if err := e.assignShards(); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.declare(q); err != nil {
@@ -36,22 +36,22 @@ func TestALanesQuestionIsAnsweredByOneTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.acquired(reply, time.Now())
-	s.lane.at.Store(s)
+	s.lane.current.Store(s)
 	turn := func() {
 		t.Helper()
 		if err := s.turnOnce(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.ask()
+	s.requestJobs()
 	turn()
 	if s.take(time.Now()) != nil {
 		t.Fatal("a recovered job starts before it has begun")
 	}
 	turn()
-	s.ask()
+	s.requestJobs()
 	turn()
-	if !s.answered() {
+	if !s.answeredLane() {
 		t.Error("the lane still waits for an answer, so that turn follows turn")
 	}
 	if s.take(time.Now()) == nil {

@@ -38,26 +38,26 @@ type Batch struct {
 	dropped  map[int]bool // the cancelled jobs, and whether to drop them
 	// transacted are the jobs that the handler settled in a transaction, as they
 	// end if it commits.
-	transacted map[int]transacted
+	transacted map[int]transactedJob
 	// waits are the backoffs of jobs that have failed.
-	waits map[int]time.Duration
+	retryDelays map[int]time.Duration
 
 	// panics are those of the handlers of jobs that have failed, refusals and
 	// undecodable what the codec refused.
-	panics      map[int]*PanicError
-	refusals    map[int]refusal
-	undecodable map[payloadOf]bool
+	panics         map[int]*PanicError
+	decodeFailures map[int]decodeFailure
+	undecodable    map[payloadOf]bool
 
 	runs     []jobRun     // of jobs that run one after another
 	contexts []runContext // theirs, if there are several
 	// byPayload says that a handler runs that settles payload by payload.
 	byPayload bool
 
-	overstays *overstays
+	overdueState *overdueState
 
-	firstCtx     runContext
-	firstOutcome [1]core.Outcome
-	firstRun     [1]jobRun
+	batchCtx   runContext
+	oneOutcome [1]core.Outcome
+	oneRun     [1]jobRun
 }
 
 // wholeBatch is the current job of a handler that takes all at once.
@@ -65,9 +65,9 @@ const wholeBatch = -1
 
 func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
 	b := &Batch{Claims: claims, shard: s, token: s.lease.token, started: now, current: wholeBatch}
-	b.firstCtx.parent, b.firstCtx.batch, b.firstCtx.job = s.node.handlerCtx, b, wholeBatch
-	b.ctx = &b.firstCtx
-	b.outcomes = b.firstOutcome[:]
+	b.batchCtx.parent, b.batchCtx.batch, b.batchCtx.job = s.node.handlerCtx, b, wholeBatch
+	b.ctx = &b.batchCtx
+	b.outcomes = b.oneOutcome[:]
 	if len(claims) > 1 {
 		b.outcomes = make([]core.Outcome, len(claims))
 	}
@@ -90,33 +90,33 @@ func (b *Batch) LastError(i int) string {
 
 // Settle gives job i the outcome that an error means, nil being done. An error
 // that only says that the engine interrupted the handler puts it back untouched.
-func (b *Batch) Settle(i int, err error) {
+func (b *Batch) SetOutcome(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.over(i) {
+	if !b.returned(i) {
 		b.set(i, o, p)
 	}
 }
 
 // MarkDone marks one payload of job i as done by itself.
 func (b *Batch) MarkDone(i, position int) {
-	b.mark(i, core.PayloadOutcome{Position: position})
+	b.markPayload(i, core.PayloadOutcome{Position: position})
 }
 
 // MarkBuried sends one payload of job i to the morgue by itself.
 func (b *Batch) MarkBuried(i, position int, reason error) {
-	b.mark(i, core.PayloadOutcome{Position: position, Bury: true, Error: b.shard.queue.Text(reason)})
+	b.markPayload(i, core.PayloadOutcome{Position: position, Bury: true, Error: b.shard.queue.Text(reason)})
 }
 
-func (b *Batch) mark(i int, m core.PayloadOutcome) {
+func (b *Batch) markPayload(i int, m core.PayloadOutcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over(i) {
+	if b.returned(i) {
 		return
 	}
 	marks := b.outcomes[i].Payloads
-	at, found := markAt(marks, m.Position)
+	at, found := findMark(marks, m.Position)
 	if found {
 		marks[at] = m
 		return
@@ -126,7 +126,7 @@ func (b *Batch) mark(i int, m core.PayloadOutcome) {
 
 // over reports whether the handler has spoken for job i: what a goroutine says that it
 // has left behind does not count.
-func (b *Batch) over(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
+func (b *Batch) returned(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
 
 // set gives job i an outcome, and the panic that it comes from, if one.
 func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
@@ -150,7 +150,7 @@ func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 }
 
 func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
-	failed := GuardApart(func() error {
+	failed := GuardGoroutine(func() error {
 		errors.As(err, &p)
 		if b.interrupted(err) {
 			o = core.Outcome{Kind: core.Untouched}
@@ -199,7 +199,7 @@ func (b *Batch) interrupt(cause error) {
 	defer b.mu.Unlock()
 	b.stopped = true
 	b.ctx.end(cause)
-	b.firstCtx.end(cause)
+	b.batchCtx.end(cause)
 }
 
 // close ends the batch after its handler returned: jobs without an outcome get
@@ -211,17 +211,17 @@ func (b *Batch) close(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.endRun(b.now())
-	b.firstCtx.end(context.Canceled)
+	b.batchCtx.end(context.Canceled)
 	for i := range b.outcomes {
 		switch {
 		case b.outcomes[i].Kind != core.Undecided:
-		case b.waited(i):
+		case b.notBegun(i):
 			b.outcomes[i].Kind = core.Untouched
 		default:
 			b.set(i, o, p)
 		}
-		if b.refusals != nil {
-			b.outcomes[i] = b.refuse(i, b.outcomes[i])
+		if b.decodeFailures != nil {
+			b.outcomes[i] = b.applyDecodeFailure(i, b.outcomes[i])
 		}
 	}
 	for i, drop := range b.dropped {

@@ -55,9 +55,9 @@ func TestAnErrorOfTheWholeBatchFailsOnlyWhatIsUndecided(t *testing.T) {
 		w.declare(1)
 		w.pushEach(10)
 		w.start(func(_ context.Context, b *engine.Batch) error {
-			b.Settle(0, nil)
-			b.Settle(1, nil)
-			b.Settle(2, errors.New("its own"))
+			b.SetOutcome(0, nil)
+			b.SetOutcome(1, nil)
+			b.SetOutcome(2, errors.New("its own"))
 			return errors.New("the batch's")
 		}, batches(10))
 		w.sleep(poll)
@@ -103,7 +103,7 @@ func TestWhatAHandlerLeftBehindChangesNothing(t *testing.T) {
 					if _, ok := b.Begin(ctx, 0); ok {
 						w.Error("a job of a batch that ended can begin")
 					}
-					b.Settle(0, errors.New("late"))
+					b.SetOutcome(0, errors.New("late"))
 					b.MarkDone(0, 0)
 					b.MarkBuried(0, 0, errors.New("late"))
 				}

@@ -10,7 +10,7 @@ import (
 
 // starting is the batch that is to start once a turn has marked its recovered jobs
 // as begun (RULES 4). Its jobs have left the buffer.
-type starting struct {
+type startingBatch struct {
 	claims []core.Claim
 	// since is when the batch was made.
 	since time.Time
@@ -18,7 +18,7 @@ type starting struct {
 	sent, begun bool
 }
 
-func recovered(c core.Claim) bool { return c.Recoveries > 0 }
+func isRecovered(c core.Claim) bool { return c.Recoveries > 0 }
 
 // unstarted is how many claimed jobs have not started.
 func (s *shard) unstarted() int { return s.buffer.jobs + len(s.starting.claims) }
@@ -29,7 +29,7 @@ func (s *shard) firstToStart() *core.Claim {
 	if s.starting.claims == nil {
 		return s.buffer.head()
 	}
-	if s.blind && !s.starting.begun {
+	if s.unresponsive && !s.starting.begun {
 		return nil
 	}
 	return &s.starting.claims[0]
@@ -49,17 +49,17 @@ func (s *shard) oldest() (since time.Time, ok bool) {
 func (s *shard) nextBatch(now time.Time) []core.Claim {
 	if s.starting.claims == nil {
 		claims := s.takeBatch()
-		if !slices.ContainsFunc(claims, recovered) {
+		if !slices.ContainsFunc(claims, isRecovered) {
 			return claims
 		}
-		s.starting = starting{claims: claims, since: now}
-		signal(s.kick)
+		s.starting = startingBatch{claims: claims, since: now}
+		signal(s.wake)
 	}
 	if !s.starting.begun {
 		return nil
 	}
 	claims := s.starting.claims
-	s.starting = starting{}
+	s.starting = startingBatch{}
 	return claims
 }
 
@@ -82,23 +82,23 @@ func (s *shard) takeBatch() []core.Claim {
 }
 
 // toBegin reports whether jobs wait for a turn to begin them.
-func (s *shard) toBegin() bool { return s.starting.claims != nil && !s.starting.sent }
+func (s *shard) needsBegin() bool { return s.starting.claims != nil && !s.starting.sent }
 
 // mustBegin is toBegin for a caller without the lock.
-func (s *shard) mustBegin() bool {
+func (s *shard) needsBeginTurn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.toBegin()
+	return s.needsBegin()
 }
 
 // begin lists the jobs for the next turn to begin.
-func (s *shard) begin() []core.ClaimRef {
-	if !s.toBegin() {
+func (s *shard) beginRefs() []core.ClaimRef {
+	if !s.needsBegin() {
 		return nil
 	}
 	var refs []core.ClaimRef
 	for i := range s.starting.claims {
-		if c := &s.starting.claims[i]; recovered(*c) {
+		if c := &s.starting.claims[i]; isRecovered(*c) {
 			refs = append(refs, c.Ref())
 		}
 	}
@@ -108,7 +108,7 @@ func (s *shard) begin() []core.ClaimRef {
 
 // began takes a turn's answer. What has not begun does not start. A repeat does not
 // tell, so the jobs are sent again.
-func (s *shard) began(refs []core.ClaimRef, r *ports.TurnReply) {
+func (s *shard) confirmBegin(refs []core.ClaimRef, r *ports.TurnReply) {
 	switch {
 	case len(refs) == 0:
 		return
@@ -129,23 +129,23 @@ func (s *shard) dropStarting(ref core.ClaimRef, kind core.OutcomeKind) bool {
 	if at < 0 {
 		return false
 	}
-	s.returnUnstarted(s.starting.claims[at:at+1], kind)
+	s.settleUnstarted(s.starting.claims[at:at+1], kind)
 	s.starting.claims = slices.Concat(s.starting.claims[:at], s.starting.claims[at+1:])
 	if len(s.starting.claims) == 0 {
-		s.endStarting()
+		s.clearStarting()
 	}
 	return true
 }
 
 // returnStarting settles what was to start as untouched.
 func (s *shard) returnStarting() {
-	s.returnUnstarted(s.starting.claims, core.Untouched)
-	s.endStarting()
+	s.settleUnstarted(s.starting.claims, core.Untouched)
+	s.clearStarting()
 }
 
 // endStarting forgets the starting batch.
-func (s *shard) endStarting() {
-	s.starting = starting{}
+func (s *shard) clearStarting() {
+	s.starting = startingBatch{}
 	if s.running == nil {
 		s.node.lastChance.giveBack(s)
 	}

@@ -68,7 +68,7 @@ func (b *Batch) burials(i int, o *core.Outcome) []Buried {
 	case core.Failed:
 		if at, ok := b.shard.queue.Policy.Exhausts(c, o); ok {
 			reason := Exhausted
-			if b.refusals[i].failed {
+			if b.decodeFailures[i].failed {
 				reason = Undecodable
 			}
 			list = append(list, b.shard.buried(c, c.Payloads[at:at+1], reason, o.Error))
@@ -98,11 +98,11 @@ func (s *shard) buried(c *core.Claim, payloads []core.Payload, reason BuryReason
 }
 
 // recovered is how a job ended that has lost its owner too often.
-func (s *shard) recovered(c *core.Claim, settled *core.Settlement) ending {
-	e := ending{failed: true}
+func (s *shard) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
+	e := jobResult{failed: true}
 	if len(c.Payloads) > 0 {
 		e.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
-		e.notices = []notice{s.burialNotice(&e.buried[0])}
+		e.lines = []logLine{s.burialLine(&e.buried[0])}
 	}
 	return e
 }

@@ -14,7 +14,7 @@ type storeClock struct {
 	start  time.Time
 	offset atomic.Int64
 	// heard is when the last reply came.
-	heard atomic.Int64
+	lastReply atomic.Int64
 }
 
 func newStoreClock() *storeClock {
@@ -27,19 +27,19 @@ func newStoreClock() *storeClock {
 func (c *storeClock) sync(now core.Instant) {
 	since := time.Since(c.start)
 	c.offset.Store(int64(now) - since.Microseconds())
-	c.heard.Store(int64(since))
+	c.lastReply.Store(int64(since))
 }
 
 // heardAfter reports whether a reply has come after a time of this process.
-func (c *storeClock) heardAfter(t time.Time) bool {
-	return time.Duration(c.heard.Load()) > t.Sub(c.start)
+func (c *storeClock) repliedAfter(t time.Time) bool {
+	return time.Duration(c.lastReply.Load()) > t.Sub(c.start)
 }
 
 // time is this process's clock, monotonic and cheaper than time.Now.
-func (c *storeClock) time() time.Time { return c.start.Add(time.Since(c.start)) }
+func (c *storeClock) local() time.Time { return c.start.Add(time.Since(c.start)) }
 
 // now is the estimate.
-func (c *storeClock) now() core.Instant { return c.at(c.time()) }
+func (c *storeClock) now() core.Instant { return c.at(c.local()) }
 
 // at is the estimate for a time of this process.
 func (c *storeClock) at(t time.Time) core.Instant {

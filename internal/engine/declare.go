@@ -11,7 +11,7 @@ import (
 
 // declareAll declares the queues, however long the store takes to be there.
 func (e *Engine) declareAll(ctx context.Context) error {
-	p := e.probe("declare")
+	p := e.newLoopStatus("declare")
 	var retry backoff
 	for _, q := range e.cfg.Queues {
 		for {

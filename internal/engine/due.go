@@ -14,11 +14,11 @@ import (
 // Run it gives up at the first error of the store; what is settled stays so, and
 // the rest is recovered by the next owner.
 func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
-	endCalls := e.begin(ctx)
+	endCalls := e.makeContexts(ctx)
 	defer endCalls()
 	defer e.hooks.close()
-	e.hooks.atOnce = 1
-	if err := e.deal(); err != nil {
+	e.hooks.maxWorkers = 1
+	if err := e.assignShards(); err != nil {
 		return 0, err
 	}
 	for _, q := range e.cfg.Queues {
@@ -26,13 +26,13 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 			return 0, err
 		}
 	}
-	if err := e.started(ctx); err != nil {
+	if err := e.callStarted(ctx); err != nil {
 		return 0, err
 	}
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.cfg.ShutdownTimeout, e.interruptAll) })()
 	helpers := make(chan struct{})
 	var helping sync.WaitGroup
-	e.start(&helping, func() { e.keep(helpers) })
+	e.start(&helping, func() { e.maintainLeases(helpers) })
 	e.start(&helping, func() { e.watch(helpers) })
 	defer func() {
 		close(helpers)
@@ -77,25 +77,25 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 
 // runDue works one shard until it gives nothing.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
-	s.lane.at.Store(s)
+	s.lane.current.Store(s)
 	for ctx.Err() == nil {
-		s.ask()
+		s.requestJobs()
 		if err := s.turnOnce(); err != nil {
 			return jobs, err
 		}
-		b := s.take(s.node.clock.time())
-		if b == nil && s.mustBegin() {
+		b := s.take(s.node.clock.local())
+		if b == nil && s.needsBeginTurn() {
 			if err := s.turnOnce(); err != nil {
 				return jobs, err
 			}
-			b = s.take(s.node.clock.time())
+			b = s.take(s.node.clock.local())
 		}
 		if b == nil {
 			return jobs, nil
 		}
 		s.lane.execute(s, b)
 		for i := range b.Claims {
-			if _, ran := b.run(i, 0); ran {
+			if _, ran := b.jobRun(i, 0); ran {
 				jobs++
 			}
 		}
@@ -105,7 +105,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 
 // turnOnce makes the turn that is due, if one is.
 func (s *shard) turnOnce() error {
-	next, request, ctx := s.prepare(time.Now())
+	next, request, ctx := s.nextStep(time.Now())
 	switch next {
 	case stepLost:
 		return fmt.Errorf("shard %v: %w", s.id, ports.ErrLeaseLost)
@@ -121,7 +121,7 @@ func (s *shard) turnOnce() error {
 // refuses now, the next owner recovers.
 func (s *shard) settleUp() {
 	for {
-		next, request, ctx := s.prepare(time.Now())
+		next, request, ctx := s.nextStep(time.Now())
 		switch next {
 		case stepDrained:
 			s.release(ctx)

@@ -14,13 +14,13 @@ import (
 
 // Engine is one node. Make it with New, and call Run or RunDue once.
 type Engine struct {
-	store    Store
-	cfg      Config
-	log      *slog.Logger
-	observer ports.Observer
-	clock    *storeClock
-	health   health
-	trips    roundTrips
+	store      Store
+	cfg        Config
+	log        *slog.Logger
+	observer   ports.Observer
+	clock      *storeClock
+	outages    outageLog
+	roundTrips roundTrips
 
 	shards []*shard
 	lanes  []*lane
@@ -31,7 +31,7 @@ type Engine struct {
 	// handlerCtx carries the values of Run's context but not its end.
 	handlerCtx context.Context
 	// asked is Run's context: once it has ended the node starts nothing more.
-	asked context.Context
+	runCtx context.Context
 	// storeCtx is that of all calls until the node has drained.
 	storeCtx context.Context
 	// stop is closed when the node is to stop.
@@ -60,7 +60,7 @@ func New(store Store, cfg Config) *Engine {
 		log:      cfg.Logger,
 		observer: cfg.Observer,
 		clock:    newStoreClock(),
-		health:   health{log: cfg.Logger, outages: make(map[string]*outage)},
+		outages:  outageLog{log: cfg.Logger, byLoop: make(map[string]*outage)},
 		stop:     make(chan struct{}),
 		pollNow:  make(chan struct{}, 1),
 		tickNow:  make(chan struct{}, 1),
@@ -75,16 +75,16 @@ func New(store Store, cfg Config) *Engine {
 // done nothing, if the queues can't be declared as they are, if the store is
 // ports.ErrUnusable, or if the splitter deals badly.
 func (e *Engine) Run(ctx context.Context) error {
-	endCalls := e.begin(ctx)
+	endCalls := e.makeContexts(ctx)
 	defer endCalls()
 	defer e.hooks.close()
-	if err := e.deal(); err != nil {
+	if err := e.assignShards(); err != nil {
 		return err
 	}
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	if err := e.started(ctx); err != nil {
+	if err := e.callStarted(ctx); err != nil {
 		return err
 	}
 	e.serve(ctx, endCalls)
@@ -95,15 +95,15 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // begin makes the contexts of handlers and of calls, and gives the end of the
 // latter.
-func (e *Engine) begin(ctx context.Context) (endCalls context.CancelFunc) {
-	e.asked, e.handlerCtx = ctx, context.WithoutCancel(ctx)
+func (e *Engine) makeContexts(ctx context.Context) (endCalls context.CancelFunc) {
+	e.runCtx, e.handlerCtx = ctx, context.WithoutCancel(ctx)
 	e.storeCtx, endCalls = context.WithCancel(e.handlerCtx)
-	e.health.calls = e.storeCtx
-	e.hooks.begin(e, ctx)
+	e.outages.callCtx = e.storeCtx
+	e.hooks.start(e, ctx)
 	return endCalls
 }
 
-func (e *Engine) started(ctx context.Context) error {
+func (e *Engine) callStarted(ctx context.Context) error {
 	if e.cfg.Started == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (e *Engine) started(ctx context.Context) error {
 }
 
 // deal splits the shards over the lanes.
-func (e *Engine) deal() error {
+func (e *Engine) assignShards() error {
 	queues := make(map[string]*Queue, len(e.cfg.Queues))
 	var all []core.Shard
 	for _, q := range e.cfg.Queues {
@@ -145,7 +145,7 @@ func (e *Engine) deal() error {
 func (e *Engine) serve(ctx context.Context, endCalls func()) {
 	helpers := make(chan struct{})
 	var helping, turning sync.WaitGroup
-	e.start(&helping, func() { e.keep(helpers) })
+	e.start(&helping, func() { e.maintainLeases(helpers) })
 	e.start(&helping, func() { e.announce(helpers) })
 	e.start(&helping, func() { e.tickAll(helpers) })
 	e.start(&helping, func() { e.watch(helpers) })
@@ -171,22 +171,22 @@ func (e *Engine) serve(ctx context.Context, endCalls func()) {
 // start runs a loop in a goroutine of its own.
 func (e *Engine) start(group *sync.WaitGroup, loop func()) {
 	group.Go(func() {
-		defer e.lastWords()
+		defer e.reportPanic()
 		loop()
 	})
 }
 
 // lastWords is deferred by each of the engine's goroutines.
-func (e *Engine) lastWords() {
+func (e *Engine) reportPanic() {
 	if v := recover(); v != nil {
-		e.tellFatal(v)
+		e.callFatal(v)
 		panic(v)
 	}
 }
 
 // tellFatal lets Fatal hear of the first panic that is no handler's. A second one waits
 // until it has returned, since the process ends with the panic.
-func (e *Engine) tellFatal(v any) {
+func (e *Engine) callFatal(v any) {
 	if e.cfg.Fatal != nil {
 		e.fatal.Do(func() { e.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()}) })
 	}
@@ -196,16 +196,18 @@ func (e *Engine) tellFatal(v any) {
 func (e *Engine) drain(turning *sync.WaitGroup) {
 	e.stoppedAt = time.Now()
 	close(e.stop)
-	e.kickAll()
+	e.wakeAll()
 	patience := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })
 	e.lanesRunning.Wait()
 	patience.Stop()
-	e.kickAll()
+	e.wakeAll()
 	turning.Wait()
 }
 
 // probe makes the view of a loop that is for all shards.
-func (e *Engine) probe(doing string) *probe { return &probe{health: &e.health, doing: doing} }
+func (e *Engine) newLoopStatus(doing string) *loopStatus {
+	return &loopStatus{log: &e.outages, doing: doing}
+}
 
 func (e *Engine) stopping() bool {
 	select {
@@ -216,9 +218,9 @@ func (e *Engine) stopping() bool {
 	}
 }
 
-func (e *Engine) kickAll() {
+func (e *Engine) wakeAll() {
 	for _, s := range e.shards {
-		signal(s.kick)
+		signal(s.wake)
 	}
 	for _, l := range e.lanes {
 		signal(l.wake)

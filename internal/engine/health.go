@@ -12,14 +12,14 @@ import (
 // health logs when the store fails: one line for each kind of loop and each cause,
 // however many loops notice, again each reminder while it lasts, and one line when
 // the last loop of the kind gets an answer.
-type health struct {
+type outageLog struct {
 	log *slog.Logger
 	// calls is the context of the node's calls: once it has ended, errors mean
 	// nothing.
-	calls context.Context
+	callCtx context.Context
 
-	mu      sync.Mutex
-	outages map[string]*outage // by what the loops do
+	mu     sync.Mutex
+	byLoop map[string]*outage // by what the loops do
 }
 
 // outage is that of one kind of loop.
@@ -33,30 +33,30 @@ const (
 	// reminder is how often the log repeats what lasts.
 	reminder = 30 * time.Second
 	// mostCauses bounds the lines of an outage whose error texts never repeat.
-	mostCauses = 8
+	maxCauses = 8
 )
 
 // probe is one loop's view of the store. It is safe for concurrent use.
-type probe struct {
-	health *health
-	doing  string
-	shard  string // "" for a loop that is for all
-	down   atomic.Bool
+type loopStatus struct {
+	log   *outageLog
+	doing string
+	shard string // "" for a loop that is for all
+	down  atomic.Bool
 }
 
 // digits tell errors of one cause apart: ports, shards, durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-func (p *probe) failed(err error) {
-	h := p.health
-	if h.calls.Err() != nil {
+func (p *loopStatus) failed(err error) {
+	h := p.log
+	if h.callCtx.Err() != nil {
 		return
 	}
 	h.mu.Lock()
-	o := h.outages[p.doing]
+	o := h.byLoop[p.doing]
 	if o == nil {
 		o = &outage{began: time.Now(), logged: make(map[string]time.Time)}
-		h.outages[p.doing] = o
+		h.byLoop[p.doing] = o
 	}
 	if p.down.CompareAndSwap(false, true) {
 		o.failing++
@@ -73,7 +73,7 @@ func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.
 
 // due reports whether to log a cause now, and notes that it is.
 func (o *outage) due(cause string) bool {
-	if _, known := o.logged[cause]; !known && len(o.logged) >= mostCauses {
+	if _, known := o.logged[cause]; !known && len(o.logged) >= maxCauses {
 		cause = "" // one for all the others
 	}
 	last, known := o.logged[cause]
@@ -84,21 +84,21 @@ func (o *outage) due(cause string) bool {
 	return true
 }
 
-func (p *probe) ok() {
+func (p *loopStatus) ok() {
 	if !p.down.Load() {
 		return
 	}
-	h := p.health
+	h := p.log
 	h.mu.Lock()
 	if !p.down.CompareAndSwap(true, false) {
 		h.mu.Unlock()
 		return
 	}
-	o := h.outages[p.doing]
+	o := h.byLoop[p.doing]
 	o.failing--
 	over := o.failing == 0
 	if over {
-		delete(h.outages, p.doing)
+		delete(h.byLoop, p.doing)
 	}
 	h.mu.Unlock()
 	if over {
@@ -106,7 +106,7 @@ func (p *probe) ok() {
 	}
 }
 
-func (p *probe) about(more ...any) []any {
+func (p *loopStatus) about(more ...any) []any {
 	about := []any{"doing", p.doing}
 	if p.shard != "" {
 		about = append(about, "shard", p.shard)

@@ -10,41 +10,41 @@ import (
 )
 
 // heldSince is how long a caller's transaction has been settling a claim.
-type heldSince struct {
-	at   time.Time
-	said bool
+type deferral struct {
+	since  time.Time
+	logged bool
 }
 
 // heldTooLong notes which settlements of a turn are held, and gives a line for each that
 // has been for longer than a TTL. A repeated turn does not tell which are.
-func (s *shard) heldTooLong(settled []core.Settlement, r *ports.TurnReply, now time.Time) (lines []ending) {
-	if r.Repeat || len(r.Deferred) == 0 && len(s.waiting) == 0 {
+func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, now time.Time) (lines []jobResult) {
+	if r.Repeat || len(r.Deferred) == 0 && len(s.deferrals) == 0 {
 		return nil
 	}
 	for i := range settled {
 		c := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
 		if !slices.Contains(r.Deferred, i) {
-			delete(s.waiting, c)
+			delete(s.deferrals, c)
 			continue
 		}
-		since, known := s.waiting[c]
+		since, known := s.deferrals[c]
 		if !known {
-			since.at = now
+			since.since = now
 		}
-		if lasts := now.Sub(since.at); lasts > s.node.cfg.LeaseTTL && !since.said {
-			since.said = true
-			lines = append(lines, ending{notices: []notice{s.heldNotice(c.ID, lasts)}})
+		if lasts := now.Sub(since.since); lasts > s.node.cfg.LeaseTTL && !since.logged {
+			since.logged = true
+			lines = append(lines, jobResult{lines: []logLine{s.deferralLine(c.ID, lasts)}})
 		}
-		if s.waiting == nil {
-			s.waiting = make(map[core.ClaimRef]heldSince)
+		if s.deferrals == nil {
+			s.deferrals = make(map[core.ClaimRef]deferral)
 		}
-		s.waiting[c] = since
+		s.deferrals[c] = since
 	}
 	return lines
 }
 
-func (s *shard) heldNotice(id string, lasts time.Duration) notice {
-	return notice{
+func (s *shard) deferralLine(id string, lasts time.Duration) logLine {
+	return logLine{
 		level: slog.LevelWarn,
 		message: "skein: a transaction that settles a job stays open, and the job waits for it; " +
 			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the server does",
@@ -55,7 +55,7 @@ func (s *shard) heldNotice(id string, lasts time.Duration) notice {
 // overruled gives a line if the handler, after it had settled job i in a transaction,
 // gave it another outcome that can't count once that has committed. An error alone is
 // none: the commit's answer may have been lost.
-func (b *Batch) overruled(i int, committed *core.Outcome) []notice {
+func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	o := &b.outcomes[i]
 	var name string
 	switch {
@@ -69,7 +69,7 @@ func (b *Batch) overruled(i int, committed *core.Outcome) []notice {
 	if name == "" || o.Kind == committed.Kind {
 		return nil
 	}
-	return []notice{{
+	return []logLine{{
 		level: slog.LevelWarn,
 		message: "skein: a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
 			"which does not count; give the outcome by job.Settle before skein.SettleIn",

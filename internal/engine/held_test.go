@@ -81,7 +81,7 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 			return errors.Join(w.commit(ctx), errors.New("the answer to the commit was lost"))
 		}, ""},
 		{"settled by itself before", func(w *world, ctx context.Context, b *engine.Batch) error {
-			b.Settle(0, snooze)
+			b.SetOutcome(0, snooze)
 			return w.commit(ctx)
 		}, ""},
 		{"not committed", func(w *world, ctx context.Context, _ *engine.Batch) error {

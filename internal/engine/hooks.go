@@ -9,9 +9,9 @@ import (
 // Bounds of the calls of Config.Buried.
 const (
 	// hooksAtOnce is how many run at once.
-	hooksAtOnce = 4
+	hookWorkers = 4
 	// hooksWaiting is how many burials wait for a call.
-	hooksWaiting = 1000
+	maxWaitingHooks = 1000
 )
 
 // hooks calls Config.Buried beside the work.
@@ -21,9 +21,9 @@ type hooks struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 	// forget ends the watch over Run's context.
-	forget func() bool
+	unwatch func() bool
 	// atOnce is how many calls run at once.
-	atOnce int
+	maxWorkers int
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -34,30 +34,30 @@ type hooks struct {
 
 // begin makes the context of the calls. It ends when asked has ended and the shutdown
 // timeout after it.
-func (h *hooks) begin(node *Engine, asked context.Context) {
-	h.node, h.atOnce = node, hooksAtOnce
+func (h *hooks) start(node *Engine, asked context.Context) {
+	h.node, h.maxWorkers = node, hookWorkers
 	h.ctx, h.end = context.WithCancelCause(node.handlerCtx)
-	h.forget = context.AfterFunc(asked, func() {
+	h.unwatch = context.AfterFunc(asked, func() {
 		time.AfterFunc(node.cfg.ShutdownTimeout, func() { h.end(ErrShutdown) })
 	})
 }
 
 // tell hands burials over. What finds no room is logged instead: nobody waits for a
 // hook, and nothing is lost in silence.
-func (h *hooks) tell(buried []Buried) {
+func (h *hooks) add(buried []Buried) {
 	if h.node.cfg.Buried == nil || len(buried) == 0 {
 		return
 	}
 	h.mu.Lock()
-	room := min(len(buried), hooksWaiting-len(h.waiting))
+	room := min(len(buried), maxWaitingHooks-len(h.waiting))
 	h.waiting = append(h.waiting, buried[:room]...)
-	for range min(room, h.atOnce-h.workers) {
+	for range min(room, h.maxWorkers-h.workers) {
 		h.workers++
 		h.running.Go(h.work)
 	}
 	h.mu.Unlock()
 	for i := range buried[room:] {
-		h.miss(&buried[room+i], "too many wait for it")
+		h.logMissed(&buried[room+i], "too many wait for it")
 	}
 }
 
@@ -83,17 +83,17 @@ func (h *hooks) next() (Buried, bool) {
 
 func (h *hooks) call(b *Buried) {
 	if h.ctx.Err() != nil {
-		h.miss(b, "the server's shutdown timeout is over")
+		h.logMissed(b, "the server's shutdown timeout is over")
 		return
 	}
-	if err := GuardApart(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
+	if err := GuardGoroutine(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
 		h.node.log.Error("skein: OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
 			keyReason, b.Reason.String(), keyError, err)
 	}
 }
 
 // miss logs what the hook is not told.
-func (h *hooks) miss(b *Buried, why string) {
+func (h *hooks) logMissed(b *Buried, why string) {
 	h.mu.Lock()
 	h.missed++
 	missed := h.missed
@@ -107,6 +107,6 @@ func (h *hooks) wait() { h.running.Wait() }
 
 // close ends the context of the calls.
 func (h *hooks) close() {
-	h.forget()
+	h.unwatch()
 	h.end(context.Canceled)
 }

@@ -49,7 +49,7 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 // whole batch is interrupted, or the node drains.
 func (b *Batch) halted(i int) bool {
 	_, cancelled := b.dropped[i]
-	return cancelled || b.stopped || b.shard.node.asked.Err() != nil
+	return cancelled || b.stopped || b.shard.node.runCtx.Err() != nil
 }
 
 // Return gives job i the outcome that its handler's return means: an error comes
@@ -58,7 +58,7 @@ func (b *Batch) Return(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over(i) {
+	if b.returned(i) {
 		return
 	}
 	if err != nil || b.outcomes[i].Kind == core.Undecided {
@@ -98,7 +98,7 @@ func (b *Batch) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.endRun(b.now())
-	b.current, b.ctx = wholeBatch, &b.firstCtx
+	b.current, b.ctx = wholeBatch, &b.batchCtx
 }
 
 // now is when a job begins or ends. A job that is alone begins and ends with its
@@ -107,12 +107,12 @@ func (b *Batch) now() time.Time {
 	if len(b.Claims) == 1 {
 		return b.started
 	}
-	return b.shard.node.clock.time()
+	return b.shard.node.clock.local()
 }
 
 func (b *Batch) beginRun(i int, now time.Time) {
 	if b.runs == nil {
-		b.runs = b.firstRun[:]
+		b.runs = b.oneRun[:]
 		if len(b.Claims) > 1 {
 			b.runs = make([]jobRun, len(b.Claims))
 		}
@@ -134,11 +134,11 @@ func (b *Batch) endRun(now time.Time) {
 }
 
 // waited reports whether jobs run one after another and job i has not begun.
-func (b *Batch) waited(i int) bool { return b.runs != nil && b.runs[i].began.IsZero() }
+func (b *Batch) notBegun(i int) bool { return b.runs != nil && b.runs[i].began.IsZero() }
 
 // run is the execution of job i in a closed batch that took so long; not ok if it
 // has not begun.
-func (b *Batch) run(i int, took time.Duration) (r jobRun, ok bool) {
+func (b *Batch) jobRun(i int, took time.Duration) (r jobRun, ok bool) {
 	switch {
 	case b.runs == nil:
 		return jobRun{began: b.started, took: took}, true

@@ -11,22 +11,22 @@ import (
 
 // keep renews the leases that no turn has renewed, ends those that ran out, and
 // calls off turns that hang, until stop is closed.
-func (e *Engine) keep(stop <-chan struct{}) {
-	for pause(e.keepAll(time.Now()), stop) {
+func (e *Engine) maintainLeases(stop <-chan struct{}) {
+	for pause(e.checkLeases(time.Now()), stop) {
 	}
 }
 
 // keepAll looks at each lease once, and tells how long nothing can be due.
-func (e *Engine) keepAll(now time.Time) time.Duration {
+func (e *Engine) checkLeases(now time.Time) time.Duration {
 	next := e.cfg.LeaseTTL / 6
 	for _, s := range e.shards {
-		next = min(next, s.keep(now))
+		next = min(next, s.checkLease(now))
 	}
 	return max(next, time.Millisecond)
 }
 
 // keep does what is due for one lease, and tells how long until something is.
-func (s *shard) keep(now time.Time) time.Duration {
+func (s *shard) checkLease(now time.Time) time.Duration {
 	ttl := s.node.cfg.LeaseTTL
 	s.mu.Lock()
 	l := &s.lease
@@ -34,14 +34,14 @@ func (s *shard) keep(now time.Time) time.Duration {
 		s.mu.Unlock()
 		return ttl / 3
 	}
-	token, cause := l.token, s.over(now)
+	token, cause := l.token, s.leaseEnded(now)
 	if cause != nil {
 		s.mu.Unlock()
-		s.drop(token, cause)
+		s.dropLease(token, cause)
 		return ttl / 3
 	}
-	if s.turns.inFlight && now.Sub(s.turns.since) >= ttl/3 {
-		l.callOff(errTurnHangs)
+	if s.turns.inFlight && now.Sub(s.turns.sentAt) >= ttl/3 {
+		l.cancelCalls(errTurnHangs)
 	}
 	if !now.Before(l.renewAt) {
 		l.renewAt = now.Add(ttl / 15) // until the answer is here
@@ -55,7 +55,7 @@ func (s *shard) keep(now time.Time) time.Duration {
 // over is why the lease is to be dropped, nil if it is not: it was not renewed in
 // time, or a turn got no answer for a TTL although renewals did. The latter may have
 // been carried out or not, so that only a new lease can go on.
-func (s *shard) over(now time.Time) error {
+func (s *shard) leaseEnded(now time.Time) error {
 	ttl := s.node.cfg.LeaseTTL
 	switch {
 	case !s.lease.held:
@@ -92,7 +92,7 @@ func (s *shard) renew(token int64) {
 		s.mu.Unlock()
 	case final(err):
 		s.renewing.ok()
-		s.drop(token, err)
+		s.dropLease(token, err)
 	default:
 		s.renewing.failed(err)
 	}

@@ -17,15 +17,15 @@ type lane struct {
 	scheduler core.Scheduler
 	wake      chan struct{}
 	// at is the shard that the lane works or waits for.
-	at atomic.Pointer[shard]
+	current atomic.Pointer[shard]
 
 	heads   []core.Head
 	settled []core.Settlement
 	// now is when the last batch ended, if the lane has not waited since: the
 	// next one starts then.
-	now time.Time
+	batchEnd time.Time
 	// left counts the shards in a row that did not answer in time.
-	left int
+	timeouts int
 }
 
 func newLane(node *Engine, number int) *lane {
@@ -38,7 +38,7 @@ func (l *lane) run() {
 	stopped := false
 	defer func() {
 		if v := recover(); v != nil { // not a handler's
-			l.node.tellFatal(v)
+			l.node.callFatal(v)
 			panic(v)
 		}
 		if stopped {
@@ -55,26 +55,26 @@ func (l *lane) run() {
 
 // round makes one choice and carries it out.
 func (l *lane) round() {
-	if l.now.IsZero() {
-		l.now = l.node.clock.time()
+	if l.batchEnd.IsZero() {
+		l.batchEnd = l.node.clock.local()
 	}
-	now := l.node.clock.at(l.now)
+	now := l.node.clock.at(l.batchEnd)
 	for i, s := range l.shards {
-		l.heads[i] = s.headNow()
+		l.heads[i] = s.laneHead()
 	}
 	choice := l.scheduler.Next(now, l.heads)
 	if choice.Index < 0 || choice.Index >= len(l.shards) {
 		l.wait(choice, now)
-		l.now = time.Time{}
+		l.batchEnd = time.Time{}
 		return
 	}
 	s := l.shards[choice.Index]
-	l.at.Store(s)
-	b := s.take(l.now)
+	l.current.Store(s)
+	b := s.take(l.batchEnd)
 	if b == nil && l.fetch(s) {
-		b = s.take(l.node.clock.time())
+		b = s.take(l.node.clock.local())
 	}
-	l.now = time.Time{}
+	l.batchEnd = time.Time{}
 	ok := false
 	defer func() { l.scheduler.Ran(choice.Index, ok) }() // also when the handler ends the goroutine
 	ok = b != nil && l.execute(s, b)
@@ -83,22 +83,22 @@ func (l *lane) round() {
 // fetch waits until the shard's next turn has answered. False if there is none,
 // or if that takes long: then the shard waits, not the lane.
 func (l *lane) fetch(s *shard) bool {
-	if !s.ask() {
+	if !s.requestJobs() {
 		return false
 	}
-	timer := time.NewTimer(l.node.trips.patience(l.node.cfg.PollInterval, l.left))
+	timer := time.NewTimer(l.node.roundTrips.answerTimeout(l.node.cfg.PollInterval, l.timeouts))
 	defer timer.Stop()
-	for !s.answered() {
+	for !s.answeredLane() {
 		select {
 		case <-l.wake:
 		case <-timer.C:
-			if s.leave() {
-				l.left++
+			if s.stopWaiting() {
+				l.timeouts++
 				return false
 			}
 		}
 	}
-	l.left = 0
+	l.timeouts = 0
 	return true
 }
 
@@ -131,21 +131,21 @@ func (l *lane) wait(choice core.Choice, now core.Instant) {
 func (l *lane) execute(s *shard, b *Batch) (ok bool) {
 	observer := l.node.observer
 	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Claims: b.Claims}
-	var ctx context.Context = &b.firstCtx
+	var ctx context.Context = &b.batchCtx
 	if observer != nil {
 		ctx = observer.BatchStart(ctx, event)
 	}
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
-		l.now = l.node.clock.time()
-		took := l.now.Sub(b.started)
+		l.batchEnd = l.node.clock.local()
+		took := l.batchEnd.Sub(b.started)
 		b.close(err)
 		ok = b.succeeded()
 		if observer != nil {
 			event.Outcomes, event.Took = b.outcomes, took
 			observer.BatchEnd(ctx, event)
 		}
-		b.doubt()
+		b.assumeNotCommitted()
 		l.settled = b.settlements(l.settled[:0])
 		s.finish(b, l.settled, took)
 	}()

@@ -23,7 +23,7 @@ func (l *lastChance) take(s *shard) bool {
 		l.holder = s
 		return true
 	}
-	s.barred.Store(true)
+	s.awaitsPermit.Store(true)
 	if !slices.Contains(l.waiting, s) {
 		l.waiting = append(l.waiting, s)
 	}
@@ -40,7 +40,7 @@ func (l *lastChance) giveBack(s *shard) {
 	}
 	l.holder = nil
 	for _, w := range l.waiting {
-		w.barred.Store(false)
+		w.awaitsPermit.Store(false)
 		signal(w.lane.wake)
 	}
 	l.waiting = nil

@@ -24,8 +24,8 @@ func (o *lateObserver) BatchEnd(context.Context, ports.BatchEvent) { o.f() }
 func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 	errLate := errors.New("late")
 	cases := map[string]func(ctx context.Context, w *world, b *engine.Batch){
-		"Settle as done":   func(_ context.Context, _ *world, b *engine.Batch) { b.Settle(0, nil) },
-		"Settle as failed": func(_ context.Context, _ *world, b *engine.Batch) { b.Settle(0, errLate) },
+		"Settle as done":   func(_ context.Context, _ *world, b *engine.Batch) { b.SetOutcome(0, nil) },
+		"Settle as failed": func(_ context.Context, _ *world, b *engine.Batch) { b.SetOutcome(0, errLate) },
 		"Return":           func(_ context.Context, _ *world, b *engine.Batch) { b.Return(0, errLate) },
 		"MarkDone":         func(_ context.Context, _ *world, b *engine.Batch) { b.MarkDone(0, 0) },
 		"MarkBuried":       func(_ context.Context, _ *world, b *engine.Batch) { b.MarkBuried(0, 0, errLate) },

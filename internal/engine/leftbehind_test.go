@@ -16,7 +16,7 @@ import (
 func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 	errOwn := errors.New("its own")
 	cases := map[string]func(ctx context.Context, w *world, b *engine.Batch){
-		"Settle as done": func(_ context.Context, _ *world, b *engine.Batch) { b.Settle(0, nil) },
+		"Settle as done": func(_ context.Context, _ *world, b *engine.Batch) { b.SetOutcome(0, nil) },
 		"MarkDone":       func(_ context.Context, _ *world, b *engine.Batch) { b.MarkDone(0, 0) },
 		"MarkBuried":     func(_ context.Context, _ *world, b *engine.Batch) { b.MarkBuried(0, 0, errOwn) },
 		"SettleIn": func(ctx context.Context, w *world, _ *engine.Batch) {

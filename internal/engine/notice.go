@@ -23,13 +23,13 @@ const (
 )
 
 // notice is a line for the log.
-type notice struct {
+type logLine struct {
 	level   slog.Level
 	message string
 	attrs   []slog.Attr
 }
 
-func (e *Engine) logAll(notices []notice) {
+func (e *Engine) logLines(notices []logLine) {
 	for _, n := range notices {
 		e.log.LogAttrs(context.Background(), n.level, n.message, n.attrs...)
 	}
@@ -42,28 +42,28 @@ func (s *shard) jobAttrs(id string) []slog.Attr {
 
 // notices are the lines for how job i ended: one if it failed, and one for each
 // burial that is not its failure's.
-func (b *Batch) notices(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []notice {
+func (b *Batch) resultLines(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []logLine {
 	c := &b.Claims[i]
-	var list []notice
+	var list []logLine
 	exhausted := false
 	for k := range buried {
 		if o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o) {
 			exhausted = true
 			continue
 		}
-		list = append(list, b.shard.burialNotice(&buried[k]))
+		list = append(list, b.shard.burialLine(&buried[k]))
 	}
 	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
 		return list
 	}
-	return append(list, b.failureNotice(i, o, settled, exhausted))
+	return append(list, b.failureLine(i, o, settled, exhausted))
 }
 
 // failureNotice is the line for a job that failed and is retried, or whose retries are
 // used up.
-func (b *Batch) failureNotice(i int, o *core.Outcome, settled *core.Settlement, exhausted bool) notice {
-	c, panicked, refused := &b.Claims[i], b.panics[i], b.refusals[i].failed
-	n := notice{level: slog.LevelWarn, message: "skein: a job failed"}
+func (b *Batch) failureLine(i int, o *core.Outcome, settled *core.Settlement, exhausted bool) logLine {
+	c, panicked, refused := &b.Claims[i], b.panics[i], b.decodeFailures[i].failed
+	n := logLine{level: slog.LevelWarn, message: "skein: a job failed"}
 	if panicked != nil {
 		n.level, n.message = slog.LevelError, "skein: a handler panicked"
 	}
@@ -103,8 +103,8 @@ func (b *Batch) errorAttrs(panicked *PanicError, text string) []slog.Attr {
 }
 
 // burialNotice is the line for what went to the morgue, other than by a failure.
-func (s *shard) burialNotice(b *Buried) notice {
-	n := notice{level: slog.LevelWarn, attrs: s.jobAttrs(b.ID)}
+func (s *shard) burialLine(b *Buried) logLine {
+	n := logLine{level: slog.LevelWarn, attrs: s.jobAttrs(b.ID)}
 	switch b.Reason {
 	case Undecodable:
 		n.message = "skein: a payload can't be decoded and goes to the morgue"

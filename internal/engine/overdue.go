@@ -7,24 +7,24 @@ import (
 
 // patienceWithHandlers is how long a handler may go on after its context has ended
 // before the log says so, and then how often it does.
-const patienceWithHandlers = time.Minute
+const overdueAfter = time.Minute
 
 // limit is when and why a handler's time ends.
-type limit struct {
+type contextEnd struct {
 	at    time.Time
 	cause error
 }
 
 // overstays is what a batch needs if its handler has a timeout or goes on after its
 // end.
-type overstays struct {
-	timeout limit     // the handler's own; its cause is nil if there is none
-	said    time.Time // when the log last said that it goes on all the same
+type overdueState struct {
+	timeout contextEnd // the handler's own; its cause is nil if there is none
+	logged  time.Time  // when the log last said that it goes on all the same
 }
 
 // overdue is a handler that goes on long after its context has ended.
 type overdue struct {
-	limit
+	contextEnd
 	ids []string
 }
 
@@ -32,20 +32,20 @@ type overdue struct {
 // node can then tell that it has ended.
 func (b *Batch) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
-	b.setTimeout(limit{time.Now().Add(d), cause})
+	b.setTimeout(contextEnd{time.Now().Add(d), cause})
 	return ctx, func() {
-		b.setTimeout(limit{})
+		b.setTimeout(contextEnd{})
 		cancel()
 	}
 }
 
-func (b *Batch) setTimeout(l limit) {
+func (b *Batch) setTimeout(l contextEnd) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.overstays == nil {
-		b.overstays = new(overstays)
+	if b.overdueState == nil {
+		b.overdueState = new(overdueState)
 	}
-	b.overstays.timeout = l
+	b.overdueState.timeout = l
 }
 
 // overdue returns what to log of the batch at a time; nil if nothing. It returns
@@ -53,17 +53,17 @@ func (b *Batch) setTimeout(l limit) {
 func (b *Batch) overdue(now time.Time) *overdue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	over, more := b.ctx.limit(), b.overstays
+	over, more := b.ctx.endInfo(), b.overdueState
 	if more == nil {
-		more = new(overstays)
+		more = new(overdueState)
 	}
 	if t := more.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
 		over = t
 	}
-	if b.closed || over.cause == nil || now.Sub(latest(over.at, more.said)) < patienceWithHandlers {
+	if b.closed || over.cause == nil || now.Sub(latest(over.at, more.logged)) < overdueAfter {
 		return nil
 	}
-	more.said, b.overstays = now, more
+	more.logged, b.overdueState = now, more
 	return &overdue{over, b.runningIDs()}
 }
 

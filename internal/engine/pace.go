@@ -7,7 +7,7 @@ import (
 )
 
 // ahead is how far a claim looks: what will start within it is claimed early.
-const ahead = 50 * time.Millisecond
+const lookAhead = 50 * time.Millisecond
 
 // pace is the moving average of what a job takes.
 type pace struct {
@@ -16,7 +16,7 @@ type pace struct {
 }
 
 // weight is the share of the newest batch in the average: 1/weight.
-const weight = 8
+const averageWeight = 8
 
 func (p *pace) observe(took time.Duration, jobs int) {
 	each := took / time.Duration(jobs)
@@ -24,22 +24,22 @@ func (p *pace) observe(took time.Duration, jobs int) {
 		p.known, p.average = true, each
 		return
 	}
-	p.average += (each - p.average) / weight
+	p.average += (each - p.average) / averageWeight
 }
 
 // mostAhead is the most jobs that a buffer holds: those of one turn are worked while
 // the next is under way, so that it can be as large.
-const mostAhead = 2 * core.MaxTurnJobs
+const maxBuffered = 2 * core.MaxTurnJobs
 
 // want is how many jobs the buffer should hold. A lane that waits gets at least
 // a batch. One that runs for so long gets more only if it will start on them
 // within the time ahead.
 func (p *pace) want(batch, prefetch int, running bool, since time.Duration) int {
-	soon := min(p.jobsWithin(ahead, since/time.Duration(batch)), prefetch)
+	soon := min(p.jobsWithin(lookAhead, since/time.Duration(batch)), prefetch)
 	if running && soon < batch {
 		return 0
 	}
-	return min(max(batch, soon), mostAhead)
+	return min(max(batch, soon), maxBuffered)
 }
 
 // jobsWithin is how many jobs of the average, or of the one that has taken longer
@@ -68,7 +68,7 @@ func (b *statsBuffer) observe(batch *Batch, took time.Duration, settled []core.S
 	b.any = true
 	clock := batch.shard.node.clock
 	for i := range batch.Claims {
-		if run, began := batch.run(i, took); began {
+		if run, began := batch.jobRun(i, took); began {
 			b.pending.Wait.Observe(max(0, clock.at(run.began).Sub(batch.Claims[i].PerformAt)))
 			b.pending.Run.Observe(run.took)
 		}

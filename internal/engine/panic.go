@@ -30,12 +30,12 @@ func (e *PanicError) Unwrap() error {
 var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
 
 // errGoexitOf is a function of the user's, other than a handler, that ended its goroutine.
-var errGoexitOf = errors.New("the function called runtime.Goexit, as t.FailNow does")
+var errFuncGoexit = errors.New("the function called runtime.Goexit, as t.FailNow does")
 
 // GuardApart is Guard for a function that must not end the caller's goroutine either,
 // since what comes next has to happen: it calls f in a goroutine of its own.
-func GuardApart(f func() error) error {
-	err := errGoexitOf
+func GuardGoroutine(f func() error) error {
+	err := errFuncGoexit
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -9,7 +9,7 @@ import (
 
 // pollAll polls each interval, and when asked to, until stop is closed.
 func (e *Engine) pollAll(stop <-chan struct{}) {
-	p := e.probe("poll")
+	p := e.newLoopStatus("poll")
 	ticker := time.NewTicker(e.cfg.PollInterval)
 	defer ticker.Stop()
 	for {
@@ -33,7 +33,7 @@ func (e *Engine) pollTimeout() time.Duration {
 
 // poll asks for the heads of the shards of this node that have not turned
 // lately, in one call. After one that failed they look by turns.
-func (e *Engine) poll(p *probe) (ok bool) {
+func (e *Engine) poll(p *loopStatus) (ok bool) {
 	asked := make([]*shard, 0, len(e.shards))
 	ids := make([]core.Shard, 0, len(e.shards))
 	since := time.Now()
@@ -44,7 +44,7 @@ func (e *Engine) poll(p *probe) (ok bool) {
 		}
 	}
 	if len(ids) == 0 { // the store's answers to others are as good
-		if e.clock.heardAfter(e.pollFailed) {
+		if e.clock.repliedAfter(e.pollFailed) {
 			p.ok()
 		}
 		return true
@@ -56,7 +56,7 @@ func (e *Engine) poll(p *probe) (ok bool) {
 		e.pollFailed = time.Now()
 		p.failed(err)
 		for _, s := range asked { // one of them may be why, which its turn will show
-			s.lookByTurn()
+			s.inviteLane()
 		}
 		return false
 	}
@@ -73,14 +73,14 @@ func (e *Engine) poll(p *probe) (ok bool) {
 func (s *shard) quiet(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.held && !s.turns.inFlight && !s.blind &&
+	return s.lease.held && !s.turns.inFlight && !s.unresponsive &&
 		now.Sub(s.turns.ended) >= s.node.cfg.PollInterval/2
 }
 
 // lookByTurn has the lane look at the shard, although nobody says that a job is due.
-func (s *shard) lookByTurn() {
+func (s *shard) inviteLane() {
 	s.mu.Lock()
-	s.sawNews(s.node.clock.now())
+	s.assumeDue(s.node.clock.now())
 	s.mu.Unlock()
 	signal(s.lane.wake)
 }
@@ -91,11 +91,11 @@ func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.turns
-	if h == s.store || !s.lease.held || t.inFlight || t.ended.After(asked) || !t.heard.Before(asked) {
+	if h == s.storeHead || !s.lease.held || t.inFlight || t.ended.After(asked) || !t.wokenAt.Before(asked) {
 		return
 	}
-	s.store = h
-	s.barred.Store(false)
-	s.publish()
+	s.storeHead = h
+	s.awaitsPermit.Store(false)
+	s.publishHead()
 	signal(s.lane.wake)
 }

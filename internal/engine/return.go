@@ -16,33 +16,33 @@ func (s *shard) putBack(now time.Time, stopping bool) {
 		if !ok || !stopping && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
 			break
 		}
-		s.returnUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
+		s.settleUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
 	}
 	if b := &s.starting; b.claims != nil && (stopping || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval) {
 		s.returnStarting()
 	}
-	s.publish()
+	s.publishHead()
 }
 
 // sendAgain keeps the settlements of a turn that the store could not reach. A repeat
 // does not tell which; what was settled is skipped when it comes again.
-func (s *shard) sendAgain(settled []core.Settlement, r *ports.TurnReply) {
+func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
 	if r.Repeat {
-		s.held = append(s.held, settled...)
+		s.deferred = append(s.deferred, settled...)
 		return
 	}
 	for _, i := range r.Deferred {
-		s.held = append(s.held, settled[i])
+		s.deferred = append(s.deferred, settled[i])
 	}
 }
 
 // waitsForHeld reports whether a stopping node is to send again what the store
 // could not reach. After the shutdown timeout that is left to the next owner.
-func (s *shard) waitsForHeld(now time.Time) bool {
-	return len(s.held) > 0 && now.Sub(s.node.stoppedAt) < s.node.cfg.ShutdownTimeout
+func (s *shard) awaitsDeferred(now time.Time) bool {
+	return len(s.deferred) > 0 && now.Sub(s.node.stoppedAt) < s.node.cfg.ShutdownTimeout
 }
 
-func (s *shard) returnUnstarted(claims []core.Claim, kind core.OutcomeKind) {
+func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 	for i := range claims {
 		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
 	}
@@ -50,20 +50,20 @@ func (s *shard) returnUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 
 // recover settles jobs that earlier leases left, as an operator has chosen for
 // those that he cancelled, else by RULES 4.
-func (s *shard) recover(orphans []core.Claim, cancels []ports.Cancellation) {
+func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation) {
 	for i := range orphans {
 		c := &orphans[i]
 		at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
 		switch {
 		case at >= 0 && cancels[at].Drop:
-			s.returnUnstarted(orphans[i:i+1], core.Dropped)
+			s.settleUnstarted(orphans[i:i+1], core.Dropped)
 		case at >= 0:
-			s.returnUnstarted(orphans[i:i+1], core.Untouched)
+			s.settleUnstarted(orphans[i:i+1], core.Untouched)
 		default:
 			settled := s.queue.Policy.Recover(c)
 			if settled.Failed {
-				s.sequels = append(s.sequels, sequel{
-					id: c.ID, mark: c.Receipt, uncounted: true, carried: s.recovered(c, &settled),
+				s.pendingResults = append(s.pendingResults, pendingResult{
+					id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
 				})
 			}
 			s.finished = append(s.finished, settled)
@@ -80,7 +80,7 @@ func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 			kind = core.Dropped
 		}
 		if c, ok := s.buffer.remove(k.ID, k.Receipt); ok {
-			s.returnUnstarted([]core.Claim{c}, kind)
+			s.settleUnstarted([]core.Claim{c}, kind)
 			continue
 		}
 		if s.dropStarting(core.ClaimRef{ID: k.ID, Receipt: k.Receipt}, kind) || s.running == nil {

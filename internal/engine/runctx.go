@@ -44,10 +44,10 @@ func (c *runContext) ended() error {
 }
 
 // limit is when and why it ended.
-func (c *runContext) limit() limit {
+func (c *runContext) endInfo() contextEnd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return limit{c.at, c.cause}
+	return contextEnd{c.at, c.cause}
 }
 
 // real is the inner context, made if need be.

@@ -19,7 +19,7 @@ type (
 // a value in its context.
 func testBatch(n int) *Batch {
 	node := &Engine{clock: newStoreClock()}
-	node.begin(context.WithValue(context.Background(), valueKey{}, "value"))
+	node.makeContexts(context.WithValue(context.Background(), valueKey{}, "value"))
 	s := &shard{node: node, queue: &Queue{}, lease: lease{held: true, token: 7}}
 	return newBatch(s, make([]core.Claim, n), time.Now())
 }
@@ -198,7 +198,7 @@ func TestEachJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 
 func TestABatchOfOneJobCostsOneAllocation(t *testing.T) {
 	node := &Engine{clock: newStoreClock()}
-	node.begin(context.Background())
+	node.makeContexts(context.Background())
 	s := &shard{node: node, queue: &Queue{}}
 	claims, now := make([]core.Claim, 1), time.Now()
 	var b *Batch
@@ -206,7 +206,7 @@ func TestABatchOfOneJobCostsOneAllocation(t *testing.T) {
 		b = newBatch(s, claims, now)
 		ctx, _ := b.Begin(b.ctx, 0)
 		_ = ctx.Err()
-		b.Settle(0, nil)
+		b.SetOutcome(0, nil)
 		b.close(nil)
 	}); n != 1 {
 		t.Errorf("%v allocations, want 1", n)

@@ -9,56 +9,56 @@ import (
 
 // sequel is what follows a batch's settlement of a job, once the store has
 // confirmed it.
-type sequel struct {
-	id   string
-	mark core.Receipt
+type pendingResult struct {
+	id      string
+	receipt core.Receipt
 	// uncounted says that the statistics don't have the job's end yet.
 	uncounted bool
 	// carried follows if the settlement was carried out. One that is resent after a
 	// turn's repeat, and skipped then, was carried out by that turn's first call.
-	carried ending
-	resent  bool
+	bySettlement jobResult
+	resent       bool
 	// transacted says that the handler settled the job in a transaction. If that
 	// has committed, the settlement is skipped and committed follows.
-	transacted bool
-	committed  ending
+	transacted    bool
+	byTransaction jobResult
 }
 
 // ending is how a job ended.
-type ending struct {
+type jobResult struct {
 	processed, failed bool
 	// buried is for the hook, and notices for the log.
-	buried  []Buried
-	notices []notice
+	buried []Buried
+	lines  []logLine
 }
 
-func (b *Batch) ending(i int, o *core.Outcome, settled *core.Settlement) ending {
-	e := ending{processed: settled.Processed, failed: settled.Failed}
+func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
+	e := jobResult{processed: settled.Processed, failed: settled.Failed}
 	if settled.Failed {
 		e.buried = b.burials(i, o)
-		e.notices = b.notices(i, o, settled, e.buried)
+		e.lines = b.resultLines(i, o, settled, e.buried)
 	}
 	return e
 }
 
 // sequels lists what is to follow the settlements of a closed batch. What its jobs'
 // failures have to say is said at once, unless only the store knows how they end.
-func (b *Batch) sequels(settled []core.Settlement) (list []sequel, now []notice) {
+func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []logLine) {
 	for i := range b.Claims {
 		t, transacted := b.transacted[i]
 		if !transacted && !settled[i].Failed {
 			continue
 		}
 		c := &b.Claims[i]
-		q := sequel{id: c.ID, mark: c.Receipt, carried: b.ending(i, &b.outcomes[i], &settled[i])}
+		q := pendingResult{id: c.ID, receipt: c.Receipt, bySettlement: b.result(i, &b.outcomes[i], &settled[i])}
 		if transacted {
-			q.transacted, q.uncounted, q.committed = true, true, b.ending(i, &t.outcome, &t.settled)
-			q.committed.notices = append(q.committed.notices, b.overruled(i, &t.outcome)...)
+			q.transacted, q.uncounted, q.byTransaction = true, true, b.result(i, &t.outcome, &t.settlement)
+			q.byTransaction.lines = append(q.byTransaction.lines, b.ignoredOutcome(i, &t.outcome)...)
 		} else {
-			now = append(now, q.carried.notices...)
-			q.carried.notices = nil
+			now = append(now, q.bySettlement.lines...)
+			q.bySettlement.lines = nil
 		}
-		if transacted || len(q.carried.buried) > 0 {
+		if transacted || len(q.bySettlement.buried) > 0 {
 			list = append(list, q)
 		}
 	}
@@ -67,42 +67,42 @@ func (b *Batch) sequels(settled []core.Settlement) (list []sequel, now []notice)
 
 // confirmed removes the sequels of what a turn has settled, counts what only now is
 // known to have happened, and gives how these jobs ended.
-func (s *shard) confirmed(settled []core.Settlement, r *ports.TurnReply) (ended []ending) {
-	if len(s.sequels) == 0 {
+func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (ended []jobResult) {
+	if len(s.pendingResults) == 0 {
 		return nil
 	}
 	for i := range settled {
-		at := slices.IndexFunc(s.sequels, func(q sequel) bool {
-			return q.mark == settled[i].Receipt && q.id == settled[i].ID
+		at := slices.IndexFunc(s.pendingResults, func(q pendingResult) bool {
+			return q.receipt == settled[i].Receipt && q.id == settled[i].ID
 		})
 		if at < 0 || slices.Contains(r.Deferred, i) {
 			continue
 		}
-		q := &s.sequels[at]
+		q := &s.pendingResults[at]
 		if r.Repeat { // it is sent again, and then the reply tells
 			q.resent = true
 			continue
 		}
-		var end ending
+		var end jobResult
 		switch skipped := slices.Contains(r.Skipped, i); {
 		case !skipped, q.resent && !q.transacted:
-			end = q.carried
+			end = q.bySettlement
 		case q.transacted:
-			end = q.committed
+			end = q.byTransaction
 		}
 		if q.uncounted {
 			s.stats.count(end.processed, end.failed)
 		}
 		ended = append(ended, end)
-		s.sequels = slices.Delete(s.sequels, at, at+1)
+		s.pendingResults = slices.Delete(s.pendingResults, at, at+1)
 	}
 	return ended
 }
 
 // tell logs how jobs have ended, and tells the hook what was buried.
-func (e *Engine) tell(ended []ending) {
+func (e *Engine) report(ended []jobResult) {
 	for i := range ended {
-		e.logAll(ended[i].notices)
-		e.hooks.tell(ended[i].buried)
+		e.logLines(ended[i].lines)
+		e.hooks.add(ended[i].buried)
 	}
 }

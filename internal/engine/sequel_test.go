@@ -42,7 +42,7 @@ func TestBurialsAreToldAsTheTransactionEnds(t *testing.T) {
 		{"not committed", func(w *world, ctx context.Context, _ *engine.Batch) error { return w.open(ctx) },
 			[]string{engine.ErrNotCommitted.Error()}},
 		{"failed and committed", func(w *world, ctx context.Context, b *engine.Batch) error {
-			b.Settle(0, errors.New("boom"))
+			b.SetOutcome(0, errors.New("boom"))
 			return w.commit(ctx)
 		}, []string{"boom"}},
 	}

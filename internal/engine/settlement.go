@@ -20,16 +20,16 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	c := &b.Claims[i]
 	policy := b.shard.queue.Policy
 	if policy.BacksOff(c, &o) {
-		o.Delay, o.OwnDelay = b.wait(i), true
+		o.Delay, o.OwnDelay = b.retryDelay(i), true
 	}
 	return policy.Settlement(c, &o, 0)
 }
 
 // wait is how long job i waits before its retry. The queue's Backoff is asked once
 // for a failure, also if the job is settled in a transaction and then again.
-func (b *Batch) wait(i int) time.Duration {
+func (b *Batch) retryDelay(i int) time.Duration {
 	b.mu.Lock()
-	d, known := b.waits[i]
+	d, known := b.retryDelays[i]
 	b.mu.Unlock()
 	if known {
 		return d
@@ -37,17 +37,17 @@ func (b *Batch) wait(i int) time.Duration {
 	d = b.shard.backoff(&b.Claims[i])
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.waits == nil {
-		b.waits = make(map[int]time.Duration)
+	if b.retryDelays == nil {
+		b.retryDelays = make(map[int]time.Duration)
 	}
-	b.waits[i] = d
+	b.retryDelays[i] = d
 	return d
 }
 
 // backoff asks the queue's Backoff; one that panics means the default.
 func (s *shard) backoff(c *core.Claim) (d time.Duration) {
 	retry, jitter := c.RetryCount+1, s.node.jitter()
-	failed := GuardApart(func() error {
+	failed := GuardGoroutine(func() error {
 		d = s.queue.Policy.Wait(retry, jitter)
 		return nil
 	})
@@ -62,7 +62,7 @@ func (s *shard) backoff(c *core.Claim) (d time.Duration) {
 // jitter draws a whole number within 0 … core.BackoffJitter-1, whatever the
 // configured function does.
 func (e *Engine) jitter() (draw int) {
-	failed := GuardApart(func() error {
+	failed := GuardGoroutine(func() error {
 		draw = e.cfg.Jitter()
 		return nil
 	})

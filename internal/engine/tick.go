@@ -36,10 +36,10 @@ func (s *shard) tick(now time.Time) (again bool) {
 	if s.running != nil && now.Sub(s.turns.ended) >= poll {
 		s.turns.due = true
 	}
-	s.finished, s.held = append(s.finished, s.held...), nil
+	s.finished, s.deferred = append(s.finished, s.deferred...), nil
 	since, waiting := s.oldest()
 	if s.turns.due || len(s.finished) > 0 || s.stats.due(now) || waiting && now.Sub(since) >= poll {
-		signal(s.kick)
+		signal(s.wake)
 	}
 	return s.running != nil || waiting || s.stats.any
 }

@@ -33,7 +33,7 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
-	settle, again, err := b.transact(c.job)
+	settle, again, err := b.noteTransaction(c.job)
 	if err != nil {
 		return err
 	}
@@ -49,16 +49,16 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 }
 
 // transacted is how a job ends if its transaction commits.
-type transacted struct {
-	outcome core.Outcome
-	settled core.Settlement
+type transactedJob struct {
+	outcome    core.Outcome
+	settlement core.Settlement
 }
 
 // transact notes how jobs end if the transaction commits, those without an
 // outcome being done, and gives their settlements. again says that the handler has
 // settled one of them before.
-func (b *Batch) transact(job int) (settle []core.Settlement, again bool, err error) {
-	first, outcomes, err := b.transacting(job)
+func (b *Batch) noteTransaction(job int) (settle []core.Settlement, again bool, err error) {
+	first, outcomes, err := b.transactionOutcomes(job)
 	if err != nil {
 		return nil, false, err
 	}
@@ -72,23 +72,23 @@ func (b *Batch) transact(job int) (settle []core.Settlement, again bool, err err
 		return nil, false, errTooLate
 	}
 	if b.transacted == nil {
-		b.transacted = make(map[int]transacted, len(outcomes))
+		b.transacted = make(map[int]transactedJob, len(outcomes))
 	}
 	for i := range outcomes {
 		_, before := b.transacted[first+i]
 		again = again || before
-		b.transacted[first+i] = transacted{outcomes[i], settle[i]}
+		b.transacted[first+i] = transactedJob{outcomes[i], settle[i]}
 	}
 	return settle, again, nil
 }
 
 // transacting gives the outcomes of the job that has begun, or of the whole batch. It
 // refuses a context of a job that is not the one that runs.
-func (b *Batch) transacting(job int) (first int, outcomes []core.Outcome, err error) {
+func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.over(b.current):
+	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.returned(b.current):
 		return 0, nil, errTooLate
 	case b.byPayload:
 		return 0, nil, errByPayload
@@ -103,7 +103,7 @@ func (b *Batch) transacting(job int) (first int, outcomes []core.Outcome, err er
 		if o.Kind == core.Undecided {
 			o.Kind = core.Done
 		}
-		o = b.refuse(i, o)
+		o = b.applyDecodeFailure(i, o)
 		outcomes = append(outcomes, o)
 	}
 	return first, outcomes, nil
@@ -112,7 +112,7 @@ func (b *Batch) transacting(job int) (first int, outcomes []core.Outcome, err er
 // doubt makes the outcomes of a closed batch those of jobs whose transaction has
 // not committed: nothing is done, neither a job nor a payload by itself. What
 // observers were told stays.
-func (b *Batch) doubt() {
+func (b *Batch) assumeNotCommitted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.transacted == nil {

@@ -85,20 +85,20 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 		{"not committed", func(w *world, ctx context.Context, _ *engine.Batch) error { return w.open(ctx) },
 			0, 1, engine.ErrNotCommitted.Error(), 3, 0},
 		{"not committed, although settled as done", func(w *world, ctx context.Context, b *engine.Batch) error {
-			b.Settle(0, nil)
+			b.SetOutcome(0, nil)
 			return w.open(ctx)
 		}, 0, 1, engine.ErrNotCommitted.Error(), 3, 0},
 		{"an error instead", func(w *world, ctx context.Context, _ *engine.Batch) error {
 			return errors.Join(w.open(ctx), errOwn)
 		}, 0, 1, errOwn.Error(), 3, 0},
 		{"a failure, committed", func(w *world, ctx context.Context, b *engine.Batch) error {
-			b.Settle(0, errOwn)
+			b.SetOutcome(0, errOwn)
 			return w.commit(ctx)
 		}, 0, 1, errOwn.Error(), 3, 0},
 		{"payloads by themselves, committed", func(w *world, ctx context.Context, b *engine.Batch) error {
 			b.MarkDone(0, 0)
 			b.MarkBuried(0, 1, errOwn)
-			b.Settle(0, errOwn)
+			b.SetOutcome(0, errOwn)
 			return w.commit(ctx)
 		}, 0, 1, errOwn.Error(), 1, 1},
 		{"payloads by themselves, not committed", func(w *world, ctx context.Context, b *engine.Batch) error {

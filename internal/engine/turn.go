@@ -17,15 +17,15 @@ type turns struct {
 	request ports.TurnRequest
 	unknown bool
 	// answers says that it was made after the lane had asked.
-	answers bool
+	forLane bool
 	// begun is when the turn in flight, or the one to repeat, was first sent.
-	begun time.Time
+	firstSent time.Time
 	// inFlight and since say that a call is under way.
 	inFlight bool
-	since    time.Time
+	sentAt   time.Time
 	// woken remembers a wake-up that came during it, and heard when the last came.
-	woken bool
-	heard time.Time
+	woken   bool
+	wokenAt time.Time
 	// due asks for a turn although nothing is finished.
 	due bool
 	// ended is when the last one returned.
@@ -52,18 +52,18 @@ func (t *turns) unanswered(now time.Time) time.Duration {
 	if !t.open() {
 		return 0
 	}
-	return now.Sub(t.begun)
+	return now.Sub(t.firstSent)
 }
 
 // work turns while the lease lasts. It returns after the lease was lost, or
 // released on shutdown.
-func (s *shard) work() {
+func (s *shard) turnLoop() {
 	var retry backoff
 	for {
-		next, request, ctx := s.prepare(time.Now())
+		next, request, ctx := s.nextStep(time.Now())
 		switch next {
 		case stepIdle:
-			<-s.kick
+			<-s.wake
 		case stepLost:
 			return
 		case stepDrained:
@@ -108,12 +108,12 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 		s.turning.ok()
 		s.refusals.reset()
 		s.node.clock.sync(reply.Now)
-		s.node.trips.observe(received.Sub(sent))
+		s.node.roundTrips.observe(received.Sub(sent))
 		s.apply(&request, &reply, sent, received)
 		return nil
 	case final(err):
 		s.turning.ok() // it answers
-		s.drop(request.Lease.Token, err)
+		s.dropLease(request.Lease.Token, err)
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
@@ -143,14 +143,14 @@ func (s *shard) turnFailed(token int64) {
 	}
 	s.turns.unknown, s.turns.inFlight = true, false
 	s.turns.request.Resent = true
-	s.asked, s.blind = false, true
-	s.lease.allowCalls(s.node.storeCtx)
-	s.publish()
+	s.laneWaits, s.unresponsive = false, true
+	s.lease.resetContext(s.node.storeCtx)
+	s.publishHead()
 	signal(s.lane.wake)
 }
 
 // prepare decides the next step, and makes the request of a turn.
-func (s *shard) prepare(now time.Time) (step, ports.TurnRequest, context.Context) {
+func (s *shard) nextStep(now time.Time) (step, ports.TurnRequest, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.lease.held {
@@ -160,13 +160,13 @@ func (s *shard) prepare(now time.Time) (step, ports.TurnRequest, context.Context
 	if !s.turns.unknown {
 		s.putBack(now, stopping)
 		if !s.request(now, stopping) {
-			if stopping && s.running == nil && !s.waitsForHeld(now) {
+			if stopping && s.running == nil && !s.awaitsDeferred(now) {
 				return stepDrained, ports.TurnRequest{}, s.lease.ctx
 			}
 			return stepIdle, ports.TurnRequest{}, nil
 		}
 	}
-	s.turns.inFlight, s.turns.since = true, now
+	s.turns.inFlight, s.turns.sentAt = true, now
 	return stepTurn, s.turns.request, s.lease.ctx
 }
 
@@ -174,17 +174,17 @@ func (s *shard) prepare(now time.Time) (step, ports.TurnRequest, context.Context
 func (s *shard) request(now time.Time, stopping bool) bool {
 	t := &s.turns
 	sendStats := s.stats.due(now) || stopping && s.stats.any
-	if len(s.finished) == 0 && !s.asked && !t.due && !sendStats && !s.toBegin() {
+	if len(s.finished) == 0 && !s.laneWaits && !t.due && !sendStats && !s.needsBegin() {
 		return false
 	}
-	t.due, t.begun, t.answers = false, now, s.asked
+	t.due, t.firstSent, t.forLane = false, now, s.laneWaits
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
 		Lease:       ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
 		Number:      t.last + 1,
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
-		Begin:       s.begin(),
+		Begin:       s.beginRefs(),
 		Want:        s.want(now, stopping),
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.queue.Bytes,
@@ -210,7 +210,7 @@ func (s *shard) nextSettlements() []core.Settlement {
 // want is how many jobs the turn claims: for the shard that the lane is at, what
 // its pace asks for beyond the buffer.
 func (s *shard) want(now time.Time, stopping bool) int {
-	if stopping || s.lane.at.Load() != s || s.barred.Load() {
+	if stopping || s.lane.current.Load() != s || s.awaitsPermit.Load() {
 		return 0
 	}
 	var since time.Duration
@@ -232,29 +232,29 @@ func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, rece
 	if r.Last == request.Number {
 		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	}
-	ended := s.confirmed(request.Settlements, r)
-	ended = append(ended, s.heldTooLong(request.Settlements, r, received)...)
-	s.sendAgain(request.Settlements, r)
-	s.began(request.Begin, r)
+	ended := s.confirmResults(request.Settlements, r)
+	ended = append(ended, s.overdueDeferrals(request.Settlements, r, received)...)
+	s.keepDeferred(request.Settlements, r)
+	s.confirmBegin(request.Begin, r)
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
-	s.recover(r.Orphans, r.Cancellations)
+	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
-	s.blind, s.paused = false, r.Paused
-	if t.answers || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
-		s.asked = false // else this turn was made before the lane asked
+	s.unresponsive, s.paused = false, r.Paused
+	if t.forLane || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
+		s.laneWaits = false // else this turn was made before the lane asked
 	}
-	s.store = r.Head
-	s.doubtHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
+	s.storeHead = r.Head
+	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
 	if t.woken && !r.Paused {
 		t.woken = false
-		s.sawNews(r.Now)
+		s.assumeDue(r.Now)
 	}
-	s.publish()
-	waits := len(r.Claims) > 0 || len(s.held) > 0 || len(request.Begin) > 0
+	s.publishHead()
+	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 	signal(s.lane.wake)
-	s.node.tell(ended)
+	s.node.report(ended)
 	if waits {
 		signal(s.node.tickNow)
 	}

@@ -10,10 +10,10 @@ import (
 
 // lookAgain lets the poll, and the shards that wait for another node, see what was
 // missed while nobody listened.
-func (e *Engine) lookAgain() {
+func (e *Engine) recheckAll() {
 	signal(e.pollNow)
 	for _, s := range e.shards {
-		signal(s.freed)
+		signal(s.released)
 	}
 }
 
@@ -24,7 +24,7 @@ func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
 	for i, s := range e.shards {
 		ids[i], byID[s.id] = s.id, s
 	}
-	p := e.probe("listen for wake-ups")
+	p := e.newLoopStatus("listen for wake-ups")
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -32,10 +32,10 @@ func (e *Engine) listen(ctx context.Context, n ports.Notifier) {
 		switch {
 		case err == nil:
 			p.ok()
-			e.lookAgain()
+			e.recheckAll()
 			for id := range wakeups {
 				if s := byID[id]; s != nil {
-					s.wakeUp()
+					s.onWakeup()
 				}
 			}
 		case ctx.Err() == nil:

@@ -56,8 +56,8 @@ func (w *watcher) unowned(now time.Time) {
 	var cause error
 	for _, s := range w.node.shards {
 		s.mu.Lock()
-		if v := &s.vacancy; !v.since.IsZero() && !v.said && now.Sub(v.since) >= unownedLimit {
-			v.said, cause = true, v.err
+		if v := &s.owner; !v.since.IsZero() && !v.logged && now.Sub(v.since) >= unownedLimit {
+			v.logged, cause = true, v.err
 			shards = append(shards, s.id.String())
 		}
 		s.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *watcher) standby(now time.Time) {
 	var holders []string
 	for _, s := range w.node.shards {
 		s.mu.Lock()
-		held, holder := s.lease.held, s.vacancy.holder
+		held, holder := s.lease.held, s.owner.holder
 		s.mu.Unlock()
 		if held {
 			w.holders = nil
@@ -122,20 +122,20 @@ func (w *watcher) names(owners []string) (names []string, known bool) {
 }
 
 // vacancy is what this node knows of a shard that it does not hold.
-type vacancy struct {
+type ownerInfo struct {
 	// holder is the owner who held it when this node last asked; "" if unknown.
 	holder string
 	// since is from when on it may have had no owner, unless zero, and err why it
 	// could not be acquired; said is that the log has it.
-	since time.Time
-	err   error
-	said  bool
+	since  time.Time
+	err    error
+	logged bool
 }
 
 // fail notes that the shard can't be acquired, for another reason than a holder.
-func (v *vacancy) fail(err error) {
+func (v *ownerInfo) fail(err error) {
 	if v.since.IsZero() {
-		*v = vacancy{since: time.Now()}
+		*v = ownerInfo{since: time.Now()}
 	}
 	v.err = err
 }
