@@ -35,14 +35,10 @@ var house = []room{
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/redis", []string{"core", "ports", "ports/storekit", "github.com/redis/go-redis/v9/..."}},
 	{"adapters/postgres", []string{"core", "ports", "ports/storekit", "github.com/jackc/pgx/v5/..."}},
-	{"adapters/prometheus", []string{"core", "ports"}},
-	{"adapters/otel", []string{"core", "ports"}},
 	{"conformance/...", []string{"core", "ports", "ports/storekit", "conformance", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"internal/engine", []string{"core", "ports"}},
 	{".", []string{"core", "ports", "internal/engine"}},
 	{"skeintest", []string{".", "core", "ports", "ports/storekit", "adapters/memory"}},
-	{"adapters/httpapi", []string{".", "inspect", "core", "ports"}},
-	{"adapters/dashboard", []string{".", "inspect", "core", "ports"}},
 	{"internal/command", nil},
 	{"internal/gitfixture", nil},
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
@@ -50,7 +46,6 @@ var house = []room{
 		"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/..."}},
 	{"internal/integration/...", []string{"..."}},
 	{"internal/integration/testservers", []string{"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/...", "github.com/ory/dockertest/v3/..."}},
-	{"cmd/...", []string{"..."}},
 	{"examples/...", []string{"..."}},
 }
 
