@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
@@ -45,8 +45,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r := newRecorder(s, limit, stop)
-	store := &recorded{ShardStore: s, recorder: r, shards: make(map[string][]core.Shard)}
-	server := skein.NewServer(store, s.options(t, r), handlers...)
+	server := skein.NewServer(storekit.Intercept(s, r.intercept), s.options(t, r), handlers...)
 	for idle := 0; ; {
 		jobs, err := server.RunDue(ctx)
 		switch {
@@ -57,7 +56,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 		case ctx.Err() != nil:
 			return r.events, ctx.Err()
 		}
-		next, err := store.nextDue(ctx)
+		next, err := r.nextDue(ctx)
 		if err != nil {
 			return r.events, err
 		}

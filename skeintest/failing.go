@@ -1,6 +1,7 @@
 package skeintest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // ErrInjected is the Err of a Fault that names none. Like the errors of a network
@@ -36,16 +38,38 @@ type Fault struct {
 // NewFailingStore. It is safe for concurrent use. It hides whether the store is a
 // ports.Notifier or ports.Settler, so servers poll it.
 type FailingStore struct {
-	store ports.ShardStore
+	shardStore // calls go through inject
 
 	mu     sync.Mutex
 	faults []*Fault
 	calls  map[string]int
 }
 
+// shardStore is ports.ShardStore under a name that hides the field.
+type shardStore = ports.ShardStore
+
 // NewFailingStore wraps a store, of whatever kind. No call fails until Fail.
 func NewFailingStore(store ports.ShardStore) *FailingStore {
-	return &FailingStore{store: store, calls: make(map[string]int)}
+	s := &FailingStore{calls: make(map[string]int)}
+	s.shardStore = storekit.Intercept(store, s.inject)
+	return s
+}
+
+// inject carries out a call, unless it meets a fault.
+func (s *FailingStore) inject(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	f := s.fault(call.Method)
+	if f == nil {
+		return next(ctx)
+	}
+	if push, ok := call.Request.(*ports.PushRequest); ok {
+		return f.push(ctx, push, next)
+	}
+	if f.ReplyLost {
+		if err := next(ctx); err != nil {
+			return err
+		}
+	}
+	return f.Err
 }
 
 // Fail adds a fault. Where several apply to a call, the first one added does. A
@@ -111,30 +135,27 @@ func (f *Fault) meets(method string) bool {
 	return true
 }
 
-// push is the error of a push that meets the fault, and the entries that are
-// stored all the same.
-func (f *Fault) push(entries []core.Entry) (stored []core.Entry, err error) {
+// push stores the entries of a push that meets the fault as far as the fault lets
+// them through, and returns the error for the others.
+func (f *Fault) push(ctx context.Context, r *ports.PushRequest, next func(context.Context) error) error {
+	all := len(r.Entries)
 	var partly *ports.PushError
-	named := errors.As(f.Err, &partly)
-	switch {
+	switch named := errors.As(f.Err, &partly); {
 	case f.ReplyLost:
-		stored = entries
 	case named:
-		stored = without(entries, partly.Entries)
+		r.Entries = without(r.Entries, partly.Entries)
+	default:
+		r.Entries = nil
 	}
-	if named {
-		return stored, f.Err
+	if len(r.Entries) > 0 {
+		if err := next(ctx); err != nil {
+			return storekit.NothingStored(all, err)
+		}
 	}
-	return stored, unstored(entries, f.Err)
-}
-
-// unstored is the error of a push of which nothing is known to be stored.
-func unstored(entries []core.Entry, err error) error {
-	positions := make([]int, len(entries))
-	for i := range positions {
-		positions[i] = i
+	if partly != nil {
+		return f.Err
 	}
-	return &ports.PushError{Entries: positions, Err: err}
+	return storekit.NothingStored(all, f.Err)
 }
 
 // without is the entries but for those at the positions.

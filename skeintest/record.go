@@ -6,6 +6,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // recorder makes events: a batch's end tells the outcomes of its jobs, and the
@@ -20,6 +21,8 @@ type recorder struct {
 	began core.Instant
 	// unsettled are the events whose turn is still to come.
 	unsettled map[execution]unsettled
+	// shards are those of the declared queues.
+	shards map[string][]core.Shard
 }
 
 // execution names one execution of a job: its claim.
@@ -40,7 +43,8 @@ func newRecorder(s *Store, limit int, stop context.CancelFunc) *recorder {
 		observer = ports.NopObserver{}
 	}
 	return &recorder{
-		Observer: observer, store: s, limit: limit, stop: stop, unsettled: make(map[execution]unsettled),
+		Observer: observer, store: s, limit: limit, stop: stop,
+		unsettled: make(map[execution]unsettled), shards: make(map[string][]core.Shard),
 	}
 }
 
@@ -133,41 +137,31 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	}
 }
 
-// recorded is a store whose turns a recorder sees, and that knows the shards of
-// the queues that are declared through it.
-type recorded struct {
-	ports.ShardStore
-	recorder *recorder
-	shards   map[string][]core.Shard
-}
-
-// Declare implements ports.Producer.
-func (s *recorded) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
-	reply, err := s.ShardStore.Declare(ctx, r)
-	if err == nil {
-		s.shards[r.Queue] = core.Shards(r.Queue, r.Shards)
+// intercept sees the turns of a store, and which queues are declared through it.
+func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	err := next(ctx)
+	if err != nil {
+		return err
 	}
-	return reply, err
-}
-
-// Turn implements ports.Consumer.
-func (s *recorded) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-	reply, err := s.ShardStore.Turn(ctx, r)
-	if err == nil {
-		for i := range r.Settlements {
-			s.recorder.settled(r.Lease.Shard, &r.Settlements[i], slices.Contains(reply.Skipped, i), reply.Now)
+	switch request := call.Request.(type) {
+	case *ports.DeclareRequest:
+		r.shards[request.Queue] = core.Shards(request.Queue, request.Shards)
+	case *ports.TurnRequest:
+		reply := call.Reply.(*ports.TurnReply)
+		for i := range request.Settlements {
+			r.settled(request.Lease.Shard, &request.Settlements[i], slices.Contains(reply.Skipped, i), reply.Now)
 		}
 	}
-	return reply, err
+	return nil
 }
 
 // nextDue is when the queues could next give a job.
-func (s *recorded) nextDue(ctx context.Context) (core.Head, error) {
+func (r *recorder) nextDue(ctx context.Context) (core.Head, error) {
 	var all []core.Shard
-	for _, shards := range s.shards {
+	for _, shards := range r.shards {
 		all = append(all, shards...)
 	}
-	reply, err := s.Heads(ctx, all)
+	reply, err := r.store.Heads(ctx, all)
 	var next core.Head
 	for _, h := range reply.Heads {
 		if h.OK && (!next.OK || h.Due < next.Due) {

@@ -9,6 +9,8 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // TB is the part of testing.TB that this package uses.
@@ -45,8 +47,7 @@ type Store struct {
 	// circles, and fails the test. 0 is DefaultMaxJobs.
 	MaxJobs int
 
-	clock  *clock
-	memory *memory.Store
+	clock *clock
 	// transacted are the settlements that handlers have made, by execution.
 	transacted sync.Map
 }
@@ -54,8 +55,8 @@ type Store struct {
 // New makes an empty store.
 func New() *Store {
 	c := &clock{now: start()}
-	m := memory.New(memory.Options{Clock: c.time})
-	s := &Store{FailingStore: NewFailingStore(m), clock: c, memory: m}
+	s := &Store{clock: c}
+	s.FailingStore = NewFailingStore(storekit.Intercept(memory.New(memory.Options{Clock: c.time}), s.noteSettled))
 	s.Client = skein.NewClient(s, skein.ClientOptions{})
 	s.Inspector = skein.NewInspector(s, skein.InspectorOptions{DecodeError: s.decodeError})
 	return s
@@ -72,15 +73,19 @@ func (s *Store) decodeError(stored string) string {
 // Settle implements ports.Settler, for handlers that call skein.SettleIn: it settles at
 // once, as a transaction does that commits. A Fault may name it.
 func (s *Store) Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error {
-	return tell(s.FailingStore, "Settle", func() error {
-		err := s.memory.Settle(ctx, shard, settle)
-		for i := range settle {
-			if err == nil {
-				s.transacted.Store(execution{shard, settle[i].ID, settle[i].Receipt}, &settle[i])
-			}
+	return s.shardStore.(ports.Settler).Settle(ctx, shard, settle) // memory is one
+}
+
+// noteSettled remembers the settlements that handlers make.
+func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	err := next(ctx)
+	if r, ok := call.Request.(*storekit.SettleRequest); ok && err == nil {
+		for i := range r.Settlements {
+			x := &r.Settlements[i]
+			s.transacted.Store(execution{r.Shard, x.ID, x.Receipt}, x)
 		}
-		return err
-	})
+	}
+	return err
 }
 
 // Now is the store's time.

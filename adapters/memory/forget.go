@@ -6,6 +6,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Forget implements ports.Operator. It is atomic for the queue.
@@ -17,7 +18,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	defer s.b.mu.Unlock()
 	q := s.b.queues[name]
 	if q == nil {
-		return unknownQueue(name)
+		return storekit.UnknownQueue(name)
 	}
 	q.use.Lock()
 	defer q.use.Unlock()
@@ -41,8 +42,7 @@ func (s *shard) empty() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.counts(); c.Fresh+c.Retrying+c.Claimed+c.Dead > 0 {
-		return fmt.Errorf("%w: %v holds %d queued, %d claimed and %d dead; handle or delete jobs, revive or purge dead letters",
-			ports.ErrNotEmpty, s.id, c.Fresh+c.Retrying, c.Claimed, c.Dead)
+		return storekit.NotEmpty(s.id)
 	}
 	return nil
 }

@@ -2,13 +2,13 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // lease is who works a shard. After a release the owner, its attempt and the
@@ -28,8 +28,7 @@ func (l *lease) check(shown ports.Lease) error {
 	if l.held && l.owner == shown.Owner && l.token == shown.Token {
 		return nil
 	}
-	return fmt.Errorf("%w: %v is not worked by %q under token %d; acquire it again",
-		ports.ErrLeaseLost, shown.Shard, shown.Owner, shown.Token)
+	return storekit.LeaseLost(shown)
 }
 
 // renew makes the lease last for ttl from now.
@@ -50,8 +49,7 @@ func (l *lease) lasts(now core.Instant) bool { return l.held && l.remaining(now)
 func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) error {
 	switch {
 	case l.owner == r.Owner && (r.Attempt < l.attempt || r.Attempt == l.attempt && !l.held):
-		return fmt.Errorf("%w: attempt %d at %v by %q, whose last is %d; use a larger one",
-			ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner, l.attempt)
+		return storekit.StaleAttempt(r)
 	case l.owner != r.Owner && l.lasts(now):
 		l.expires = now.Add(l.remaining(now))
 		return &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}

@@ -2,10 +2,10 @@ package memory
 
 import (
 	"context"
-	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Push implements ports.Producer. It either stores all entries or none, though
@@ -21,49 +21,27 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		err = q.check(r.Shards, r.Generation)
 	}
 	if err != nil {
-		return ports.PushReply{}, &ports.PushError{Entries: positions(len(r.Entries)), Err: err}
+		return ports.PushReply{}, storekit.NothingStored(len(r.Entries), err)
 	}
 	if len(r.Entries) == 0 {
 		return ports.PushReply{Now: s.b.now()}, nil
 	}
 	var reply ports.PushReply
-	var few [16]routed // spares small pushes the memory
-	for rest := byShard(few[:0], r.Entries, r.Shards); len(rest) > 0; {
-		index, n := rest[0].shard, 1
-		for n < len(rest) && rest[n].shard == index {
-			n++
-		}
-		reply.Now = s.b.pushTo(q.shards[index], &r, rest[:n])
-		rest = rest[n:]
+	var few [16]storekit.Routed // spares small pushes the memory
+	for rest := storekit.Route(few[:0], r.Entries, r.Shards); len(rest) > 0; {
+		var entries []storekit.Routed
+		entries, rest = storekit.CutShard(rest)
+		reply.Now = s.b.pushTo(q.shards[entries[0].Shard], &r, entries)
 	}
 	return reply, nil
 }
 
-// routed is an entry's shard and its position in the request.
-type routed struct{ shard, entry int }
-
-// byShard groups entries by shard, each group in the order of the request, and
-// appends them to a list.
-func byShard(list []routed, entries []core.Entry, shards int) []routed {
-	list = slices.Grow(list, len(entries))
-	for i := range entries {
-		list = append(list, routed{core.ShardOf(entries[i].ID, shards), i})
-	}
-	slices.SortFunc(list, func(a, b routed) int {
-		if a.shard != b.shard {
-			return a.shard - b.shard
-		}
-		return a.entry - b.entry
-	})
-	return list
-}
-
-func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []routed) core.Instant {
+func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Routed) core.Instant {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now, before := b.now(), sh.head()
 	for _, at := range entries {
-		sh.push(&r.Entries[at.entry], r.Rule, now)
+		sh.push(&r.Entries[at.Position], r.Rule, now)
 	}
 	sh.wakeIfEarlier(before)
 	return now
@@ -80,12 +58,4 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, now core.Instant) {
 		return
 	}
 	s.enqueue(e, coming)
-}
-
-func positions(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }

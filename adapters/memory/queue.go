@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // firstGeneration is that of a queue which was never resharded.
@@ -46,8 +47,7 @@ func (q *queue) view() ports.Queue {
 
 func (q *queue) shard(index int) (*shard, error) {
 	if index < 0 || index >= len(q.shards) {
-		return nil, fmt.Errorf("%w: %q has %d shards, none with number %d",
-			ports.ErrInvalidRequest, q.record.Name, len(q.shards), index)
+		return nil, storekit.NoSuchShard(core.Shard{Queue: q.record.Name, Index: index})
 	}
 	return q.shards[index], nil
 }
@@ -63,13 +63,13 @@ func (q *queue) gone() bool {
 // q.use.
 func (q *queue) check(shards int, generation int64) error {
 	if q.forgotten {
-		return unknownQueue(q.record.Name)
+		return storekit.UnknownQueue(q.record.Name)
 	}
-	if shards == q.record.Shards && generation == q.record.Generation {
-		return nil
+	asked, actual := storekit.Layout{Shards: shards, Generation: generation}, storekit.Layout{Shards: q.record.Shards, Generation: q.record.Generation}
+	if asked != actual {
+		return storekit.LayoutMismatch(q.record.Name, asked, actual)
 	}
-	return fmt.Errorf("%w: %q has %d shards in generation %d, not %d in %d; declare it again",
-		ports.ErrShardCountMismatch, q.record.Name, q.record.Shards, q.record.Generation, shards, generation)
+	return nil
 }
 
 // Declare implements ports.Producer.
@@ -87,13 +87,8 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		q = newQueue(r)
 		s.b.queues[r.Queue] = q
 	}
-	if q.record.Shards != r.Shards {
-		return ports.DeclareReply{}, fmt.Errorf("%w: %q has %d shards, not %d; its count is permanent",
-			ports.ErrShardCountMismatch, r.Queue, q.record.Shards, r.Shards)
-	}
-	if q.record.IndexIDs != r.IndexIDs {
-		return ports.DeclareReply{}, fmt.Errorf("%w: %q has IndexIDs %t, which is permanent",
-			ports.ErrQueueMismatch, r.Queue, q.record.IndexIDs)
+	if err := storekit.CheckDeclared(r, q.record); err != nil {
+		return ports.DeclareReply{}, err
 	}
 	return ports.DeclareReply{Generation: q.record.Generation}, nil
 }

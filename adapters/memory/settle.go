@@ -2,10 +2,9 @@ package memory
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Settle implements ports.Settler. Memory has no transactions, so it applies at
@@ -17,8 +16,8 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settle []core.Settlem
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if err := sh.allClaimed(settle); err != nil {
-		return err
+	if claimed := sh.countClaimed(settle); claimed < len(settle) {
+		return storekit.NotClaimed(id, claimed, len(settle))
 	}
 	now, before := s.b.now(), sh.head()
 	for i := range settle {
@@ -28,18 +27,16 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settle []core.Settlem
 	return nil
 }
 
-// allClaimed reports the first settlement that could not be applied.
-func (s *shard) allClaimed(settle []core.Settlement) error {
-	seen := make(map[string]bool, len(settle))
+// countClaimed returns how many of the settlements can be applied: the second of an
+// id can't.
+func (s *shard) countClaimed(settle []core.Settlement) int {
+	claimed := make(map[string]bool, len(settle))
 	for i := range settle {
-		x := &settle[i]
-		if seen[x.ID] || s.marked(x.ID, x.Receipt) == nil {
-			return fmt.Errorf("%w: %q is not claimed by token %d, turn %d; roll back",
-				ports.ErrLeaseLost, x.ID, x.Receipt.Token, x.Receipt.Number)
+		if x := &settle[i]; s.marked(x.ID, x.Receipt) != nil {
+			claimed[x.ID] = true
 		}
-		seen[x.ID] = true
 	}
-	return nil
+	return len(claimed)
 }
 
 // marked is the id's entity if it is claimed with this mark, else nil.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // shard is all that is kept for one partition of a queue.
@@ -31,7 +32,7 @@ type shard struct {
 
 	processed, failed int64
 
-	subscribers []*subscriber
+	subscribers []*storekit.Subscriber
 }
 
 func newShard(q *queue, id core.Shard) *shard {

@@ -5,19 +5,18 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/skeinq/skein/ports"
 )
 
 // place is where a value stands in a list: by key, then by id.
-type place struct {
-	key int64
-	id  string
-}
+type place ports.Cursor
 
 func (p place) compare(q place) int {
-	if c := cmp.Compare(p.key, q.key); c != 0 {
+	if c := cmp.Compare(p.Key, q.Key); c != 0 {
 		return c
 	}
-	return strings.Compare(p.id, q.id)
+	return strings.Compare(p.ID, q.ID)
 }
 
 type item[V any] struct {
@@ -63,7 +62,7 @@ func (l *sorted[V]) CountTo(key int64, limit int) int {
 	for _, c := range l.chunks {
 		live := c.live()
 		for i := range live {
-			if n == limit || live[i].key > key {
+			if n == limit || live[i].Key > key {
 				return n
 			}
 			n++

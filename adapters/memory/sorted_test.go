@@ -102,7 +102,7 @@ func TestSortedTakesItemsInAnyOrder(t *testing.T) {
 				same(t, &l, want)
 				leaving := slices.Clone(want)
 				slices.SortFunc(leaving, func(a, b item[int]) int {
-					return place{remove.key(a.value), a.id}.compare(place{remove.key(b.value), b.id})
+					return place{remove.key(a.value), a.ID}.compare(place{remove.key(b.value), b.ID})
 				})
 				for i, it := range leaving {
 					if !l.Delete(it.place) || !want.delete(it.place) {

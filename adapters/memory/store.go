@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 var (
@@ -71,13 +72,9 @@ func (b *backend) queue(ctx context.Context, name string) (*queue, error) {
 	q := b.queues[name]
 	b.mu.RUnlock()
 	if q == nil {
-		return nil, unknownQueue(name)
+		return nil, storekit.UnknownQueue(name)
 	}
 	return q, nil
-}
-
-func unknownQueue(name string) error {
-	return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
 }
 
 func (b *backend) shard(ctx context.Context, id core.Shard) (*shard, error) {

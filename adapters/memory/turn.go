@@ -2,10 +2,10 @@ package memory
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Turn implements ports.Consumer.
@@ -29,11 +29,9 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	case r.Number == last:
 		sh.repeat(&r, &reply)
 	case r.Number < last:
-		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v after turn %d; drop it",
-			ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
+		return ports.TurnReply{}, storekit.StaleTurn(&r, last)
 	default:
-		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
-			ports.ErrLeaseLost, r.Number, r.Lease.Shard, last)
+		return ports.TurnReply{}, storekit.TurnsLost(&r, last)
 	}
 	reply.Last = sh.lease.last
 	reply.Remaining = sh.lease.remaining(reply.Now)

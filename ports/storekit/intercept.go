@@ -1,0 +1,290 @@
+package storekit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Interceptor stands around a call of a store: it sees the call before and after,
+// and decides whether it is made. next carries the call out with what
+// call.Request points to at that time, stores what it returns where call.Reply
+// points to, and returns its error.
+//
+// To refuse a call, return an error without next. To lose a reply, call next and
+// return an error. To repeat a call, call next again, one after the other. To
+// change a call, change what Request or Reply points to. If the Interceptor
+// returns an error, the caller gets that error and a zero reply; if it returns
+// nil, what Reply points to.
+//
+// next may be called after the Interceptor has returned an error, as a packet
+// that arrives late; then clone the slices of the request first, since the caller
+// may change them once it has its answer.
+//
+// An Interceptor is called from as many goroutines as the store is.
+type Interceptor func(ctx context.Context, call Call, next func(ctx context.Context) error) error
+
+// Call is one call of a method of [ports.ShardStore], [ports.Notifier] or
+// [ports.Settler].
+type Call struct {
+	// Method is the name of the method, such as "Push".
+	Method string
+	// Request is a pointer to the method's parameter after the context, such as
+	// *ports.PushRequest, *[]core.Shard or *string. It is a *[FindRequest] or a
+	// *[SettleRequest] for the methods that have two, and nil for those that have
+	// none.
+	Request any
+	// Reply is a pointer to the method's result before the error, such as
+	// *ports.PushReply or *[]ports.Node. It is nil for methods that only return an
+	// error.
+	Reply any
+
+	do func(ctx context.Context, store ports.ShardStore) error
+}
+
+// On carries the call out on another store than the intercepted one, such as a
+// mirror or a replacement, and is otherwise like an [Interceptor]'s next. It returns
+// ports.ErrInvalidRequest for Wakeups and Settle if store does not have them.
+func (c Call) On(ctx context.Context, store ports.ShardStore) error {
+	return c.do(ctx, store)
+}
+
+// FindRequest is what Find looks up.
+type FindRequest struct{ Queue, ID string }
+
+// SettleRequest is what Settle of a [ports.Settler] applies.
+type SettleRequest struct {
+	Shard       core.Shard
+	Settlements []core.Settlement
+}
+
+// Intercept returns store with around about every call of its methods. The result
+// is a [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide
+// them, hand in a struct that embeds nothing but a ports.ShardStore. Methods beyond
+// the three interfaces are hidden. A nil around returns store.
+func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
+	if around == nil {
+		return store
+	}
+	s := &intercepted{store, around}
+	_, notifies := store.(ports.Notifier)
+	_, settles := store.(ports.Settler)
+	switch {
+	case notifies && settles:
+		return struct {
+			*intercepted
+			notifier
+			settler
+		}{s, notifier{s}, settler{s}}
+	case notifies:
+		return struct {
+			*intercepted
+			notifier
+		}{s, notifier{s}}
+	case settles:
+		return struct {
+			*intercepted
+			settler
+		}{s, settler{s}}
+	}
+	return s
+}
+
+// intercepted implements every method by itself and embeds no store, so that it
+// does not compile without a method that is new in the port.
+type intercepted struct {
+	store  ports.ShardStore
+	around Interceptor
+}
+
+var (
+	_ ports.ShardStore = (*intercepted)(nil)
+	_ ports.Notifier   = notifier{}
+	_ ports.Settler    = settler{}
+)
+
+// none is the request or the reply of a method that has none.
+type none struct{}
+
+// pass makes a call through the interceptor.
+func pass[Q, A any](ctx context.Context, s *intercepted, method string, request Q, do func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
+	var reply A
+	call := Call{Method: method, do: func(ctx context.Context, store ports.ShardStore) (err error) {
+		reply, err = do(store, ctx, request)
+		return err
+	}}
+	if _, ok := any(request).(none); !ok {
+		call.Request = &request
+	}
+	if _, ok := any(reply).(none); !ok {
+		call.Reply = &reply
+	}
+	if err := s.around(ctx, call, func(ctx context.Context) error { return call.do(ctx, s.store) }); err != nil {
+		var zero A // reply may still be written by a late next
+		return zero, err
+	}
+	return reply, nil
+}
+
+// passOnly is pass for a method that only returns an error.
+func passOnly[Q any](ctx context.Context, s *intercepted, method string, request Q, do func(ports.ShardStore, context.Context, Q) error) error {
+	_, err := pass(ctx, s, method, request, func(store ports.ShardStore, ctx context.Context, request Q) (none, error) {
+		return none{}, do(store, ctx, request)
+	})
+	return err
+}
+
+// passBare is pass for a method without a request.
+func passBare[A any](ctx context.Context, s *intercepted, method string, do func(ports.ShardStore, context.Context) (A, error)) (A, error) {
+	return pass(ctx, s, method, none{}, func(store ports.ShardStore, ctx context.Context, _ none) (A, error) {
+		return do(store, ctx)
+	})
+}
+
+func (s *intercepted) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+	return pass(ctx, s, "Declare", r, ports.ShardStore.Declare)
+}
+
+func (s *intercepted) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	return pass(ctx, s, "Push", r, ports.ShardStore.Push)
+}
+
+func (s *intercepted) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	return pass(ctx, s, "Acquire", r, ports.ShardStore.Acquire)
+}
+
+func (s *intercepted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return pass(ctx, s, "Turn", r, ports.ShardStore.Turn)
+}
+
+func (s *intercepted) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	return pass(ctx, s, "Renew", r, ports.ShardStore.Renew)
+}
+
+func (s *intercepted) Release(ctx context.Context, l ports.Lease) error {
+	return passOnly(ctx, s, "Release", l, ports.ShardStore.Release)
+}
+
+func (s *intercepted) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	return pass(ctx, s, "Heads", shards, ports.ShardStore.Heads)
+}
+
+func (s *intercepted) Ping(ctx context.Context) error {
+	return passOnly(ctx, s, "Ping", none{}, func(store ports.ShardStore, ctx context.Context, _ none) error {
+		return store.Ping(ctx)
+	})
+}
+
+func (s *intercepted) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+	return pass(ctx, s, "Announce", r, ports.ShardStore.Announce)
+}
+
+func (s *intercepted) Retire(ctx context.Context, owner string) error {
+	return passOnly(ctx, s, "Retire", owner, ports.ShardStore.Retire)
+}
+
+func (s *intercepted) Nodes(ctx context.Context) ([]ports.Node, error) {
+	return passBare(ctx, s, "Nodes", ports.ShardStore.Nodes)
+}
+
+func (s *intercepted) Queues(ctx context.Context) ([]ports.Queue, error) {
+	return passBare(ctx, s, "Queues", ports.ShardStore.Queues)
+}
+
+func (s *intercepted) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+	return pass(ctx, s, "Stats", queues, ports.ShardStore.Stats)
+}
+
+func (s *intercepted) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	return pass(ctx, s, "History", r, ports.ShardStore.History)
+}
+
+func (s *intercepted) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	return pass(ctx, s, "Jobs", r, ports.ShardStore.Jobs)
+}
+
+func (s *intercepted) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	return pass(ctx, s, "Claimed", r, ports.ShardStore.Claimed)
+}
+
+func (s *intercepted) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+	return pass(ctx, s, "Morgue", r, ports.ShardStore.Morgue)
+}
+
+func (s *intercepted) Find(ctx context.Context, queue, id string) (ports.Found, error) {
+	return pass(ctx, s, "Find", FindRequest{queue, id}, func(store ports.ShardStore, ctx context.Context, r FindRequest) (ports.Found, error) {
+		return store.Find(ctx, r.Queue, r.ID)
+	})
+}
+
+func (s *intercepted) Pause(ctx context.Context, queue string) error {
+	return passOnly(ctx, s, "Pause", queue, ports.ShardStore.Pause)
+}
+
+func (s *intercepted) Resume(ctx context.Context, queue string) error {
+	return passOnly(ctx, s, "Resume", queue, ports.ShardStore.Resume)
+}
+
+func (s *intercepted) Forget(ctx context.Context, queue string) error {
+	return passOnly(ctx, s, "Forget", queue, ports.ShardStore.Forget)
+}
+
+func (s *intercepted) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	return pass(ctx, s, "Recount", shard, ports.ShardStore.Recount)
+}
+
+func (s *intercepted) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	return pass(ctx, s, "Expedite", r, ports.ShardStore.Expedite)
+}
+
+func (s *intercepted) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	return pass(ctx, s, "Bury", r, ports.ShardStore.Bury)
+}
+
+func (s *intercepted) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	return pass(ctx, s, "Delete", r, ports.ShardStore.Delete)
+}
+
+func (s *intercepted) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
+	return pass(ctx, s, "Cancel", r, ports.ShardStore.Cancel)
+}
+
+func (s *intercepted) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	return pass(ctx, s, "Revive", r, ports.ShardStore.Revive)
+}
+
+func (s *intercepted) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	return pass(ctx, s, "Purge", r, ports.ShardStore.Purge)
+}
+
+func (s *intercepted) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
+	return pass(ctx, s, "Edit", r, ports.ShardStore.Edit)
+}
+
+// notifier intercepts Wakeups, settler Settle.
+type (
+	notifier struct{ store *intercepted }
+	settler  struct{ store *intercepted }
+)
+
+func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	return pass(ctx, n.store, "Wakeups", shards, func(store ports.ShardStore, ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+		to, ok := store.(ports.Notifier)
+		if !ok {
+			return nil, fmt.Errorf("%w: %T is no ports.Notifier", ports.ErrInvalidRequest, store)
+		}
+		return to.Wakeups(ctx, shards)
+	})
+}
+
+func (n settler) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
+	return passOnly(ctx, n.store, "Settle", SettleRequest{shard, settlements}, func(store ports.ShardStore, ctx context.Context, r SettleRequest) error {
+		to, ok := store.(ports.Settler)
+		if !ok {
+			return fmt.Errorf("%w: %T is no ports.Settler", ports.ErrInvalidRequest, store)
+		}
+		return to.Settle(ctx, r.Shard, r.Settlements)
+	})
+}

@@ -1,0 +1,61 @@
+package storekit
+
+import (
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Routed is an entry of a push, by its position in the request, and the index of the
+// shard that it belongs to.
+type Routed struct{ Shard, Position int }
+
+// Route appends the entries of a push to list, ordered by shard and in each shard as
+// in the request, for a queue of so many shards. A list with room spares an
+// allocation; nil will do.
+func Route(list []Routed, entries []core.Entry, shards int) []Routed {
+	list = slices.Grow(list, len(entries))
+	added := len(list)
+	for i := range entries {
+		list = append(list, Routed{core.ShardOf(entries[i].ID, shards), i})
+	}
+	slices.SortFunc(list[added:], func(a, b Routed) int {
+		if a.Shard != b.Shard {
+			return a.Shard - b.Shard
+		}
+		return a.Position - b.Position
+	})
+	return list
+}
+
+// CutShard cuts a list from [Route] after the entries of its first shard. Both parts
+// are empty if the list is.
+func CutShard(list []Routed) (first, rest []Routed) {
+	n := 0
+	for n < len(list) && list[n].Shard == list[0].Shard {
+		n++
+	}
+	return list[:n:n], list[n:]
+}
+
+// NotStored is the error of a push that stored all entries but these, or that doesn't
+// know about them: a *[ports.PushError] around err.
+func NotStored(entries []Routed, err error) error {
+	positions := make([]int, len(entries))
+	for i := range entries {
+		positions[i] = entries[i].Position
+	}
+	slices.Sort(positions)
+	return &ports.PushError{Entries: positions, Err: err}
+}
+
+// NothingStored is the error of a push of so many entries none of which is known to be
+// stored: a *[ports.PushError] around err.
+func NothingStored(entries int, err error) error {
+	positions := make([]int, entries)
+	for i := range positions {
+		positions[i] = i
+	}
+	return &ports.PushError{Entries: positions, Err: err}
+}

@@ -1,0 +1,148 @@
+package storekit
+
+import (
+	"context"
+	"sync"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Subscriber is one reader of wake-ups: the store's side of a channel that
+// Wakeups of a [ports.Notifier] returns. The store calls Wake whenever it likes;
+// what the reader has not received yet is kept as a set, in order, so that a slow
+// reader costs no memory and delays nobody.
+//
+// Make it with [NewSubscriber]. It is safe for concurrent use. On a nil Subscriber
+// Wake, WakeAll and End do nothing, and Channel returns one on which nothing comes.
+type Subscriber struct {
+	shards []core.Shard  // asked for, each once
+	signal chan struct{} // holds a token while shards are pending
+	ended  chan struct{} // closed by End
+
+	mu      sync.Mutex
+	pending map[core.Shard]bool // has each of shards as a key
+	ring    []core.Shard        // the pending ones, with room for all
+	first   int                 // position of the oldest in ring
+	size    int                 // how many are pending
+}
+
+// NewSubscriber returns a Subscriber for the shards that a reader asked for. A shard
+// given twice counts once.
+func NewSubscriber(shards []core.Shard) *Subscriber {
+	s := &Subscriber{
+		signal:  make(chan struct{}, 1),
+		ended:   make(chan struct{}),
+		pending: make(map[core.Shard]bool, len(shards)),
+	}
+	for _, shard := range shards {
+		if _, known := s.pending[shard]; !known {
+			s.pending[shard] = false
+			s.shards = append(s.shards, shard)
+		}
+	}
+	s.ring = make([]core.Shard, len(s.shards))
+	return s
+}
+
+// Wake has the reader receive those of the shards that it asked for and that are
+// not pending already. It never blocks and does not allocate.
+func (s *Subscriber) Wake(shards ...core.Shard) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, shard := range shards {
+		if pending, asked := s.pending[shard]; asked && !pending {
+			s.pending[shard] = true
+			s.ring[(s.first+s.size)%len(s.ring)] = shard
+			s.size++
+		}
+	}
+	if s.size == 0 {
+		return
+	}
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// WakeAll is Wake for every shard that the reader asked for, for a store that may
+// have missed wake-ups while it was cut off.
+func (s *Subscriber) WakeAll() {
+	if s != nil {
+		s.Wake(s.shards...)
+	}
+}
+
+// End closes the reader's channel, for a store that has nothing more to report;
+// what is pending is dropped. Repeating it changes nothing.
+func (s *Subscriber) End() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
+	}
+}
+
+// Channel returns the channel to hand to the reader. It is closed when ctx ends or
+// End is called, after cleanup has returned; cleanup is where the store forgets the
+// Subscriber, and may be nil. Call Channel once: its goroutine lasts as long as the
+// channel is open.
+func (s *Subscriber) Channel(ctx context.Context, cleanup func()) <-chan core.Shard {
+	out := make(chan core.Shard)
+	go func() {
+		defer close(out)
+		s.forward(ctx, out)
+		if cleanup != nil {
+			cleanup()
+		}
+	}()
+	return out
+}
+
+// forward sends what is pending until ctx or the subscription ends.
+func (s *Subscriber) forward(ctx context.Context, out chan<- core.Shard) {
+	if s == nil {
+		<-ctx.Done()
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.ended:
+			return
+		case <-s.signal:
+		}
+		for shard, ok := s.next(); ok; shard, ok = s.next() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.ended:
+				return
+			case out <- shard:
+			}
+		}
+	}
+}
+
+// next takes the shard that has been pending longest.
+func (s *Subscriber) next() (shard core.Shard, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size == 0 {
+		return shard, false
+	}
+	shard = s.ring[s.first]
+	s.first = (s.first + 1) % len(s.ring)
+	s.size--
+	s.pending[shard] = false
+	return shard, true
+}
