@@ -38,7 +38,7 @@ var house = []room{
 	{"conformance/...", []string{"core", "ports", "ports/storekit", "conformance", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"internal/engine", []string{"core", "ports"}},
 	{".", []string{"core", "ports", "internal/engine"}},
-	{"skeintest", []string{".", "core", "ports", "ports/storekit", "adapters/memory"}},
+	{"skeintest", []string{".", "inspect", "core", "ports", "ports/storekit", "adapters/memory"}},
 	{"internal/command", nil},
 	{"internal/gitfixture", nil},
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},

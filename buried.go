@@ -46,7 +46,7 @@ const (
 	// until MaxRetries are used up, and then buried. What is before the payload
 	// runs and is done; what is behind it waits, so the order stays. So a deploy
 	// whose codec is wrong can be rolled back and loses nothing, if it had this rule
-	// already. What was refused runs when its backoff ends, or at Inspector.RunAllNow.
+	// already. What was refused runs when its backoff ends, or when an operator runs it now.
 	RetryUndecodable
 )
 

@@ -63,8 +63,7 @@
 //
 // # Looking and acting
 //
-// An Inspector sees and does what people need at night: what is queued, claimed
-// and dead, pausing, cancelling, reviving. It needs no server, and no knowledge of
-// a queue's type. Package skeintest runs handlers in a test, without a server and
+// Package inspect shows what is queued, claimed and dead, and pauses, cancels and
+// revives, without a server. Package skeintest runs handlers in a test, without a server and
 // without sleeping.
 package skein

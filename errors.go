@@ -14,7 +14,7 @@ var (
 	ErrInvalidQueue = core.ErrInvalidQueue
 	// ErrInvalidOptions is a server, a client, a handler, a push, a list or an action
 	// that is given what can't be, such as nil.
-	ErrInvalidOptions = engine.ErrInvalidOptions
+	ErrInvalidOptions = core.ErrInvalidOptions
 	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore and ErrInvalidTime are
 	// pushes that RULES 1 refuses. Nothing of such a push is stored.
 	ErrInvalidID      = core.ErrInvalidID

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 )
 
 // compressed marks the texts that compress has made.
@@ -67,7 +68,7 @@ func ExampleErrorCodec() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	inspector := skein.NewInspector(store, skein.InspectorOptions{DecodeError: decompress})
+	inspector := inspect.New(store, inspect.Options{DecodeError: decompress})
 	shown, err := inspector.Find(ctx, "orders", "order-42")
 	if err != nil {
 		log.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 )
 
 func ExampleQueue_Handler() {
@@ -57,7 +58,7 @@ func ExampleQueue_Each() {
 	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for letter, err := range skein.NewInspector(store, skein.InspectorOptions{}).Morgue(ctx, "orders", skein.ListOptions{Payloads: 1}) {
+	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{Payloads: 1}) {
 		fmt.Printf("in the morgue: %s, %s, %v\n", letter.Payloads[0].Data, letter.LastError, err)
 	}
 	// Output:
@@ -151,7 +152,7 @@ func ExampleBury() {
 	if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for letter, err := range skein.NewInspector(store, skein.InspectorOptions{}).Morgue(ctx, "orders", skein.ListOptions{}) {
+	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{}) {
 		fmt.Println(letter.ID, letter.LastError, err)
 	}
 	// Output:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/skeintest"
 )
@@ -35,9 +36,9 @@ func ExampleQueue_Push() {
 }
 
 // show prints a queue, job by job.
-func show(ctx context.Context, store skein.InspectorStore, queue string) {
-	inspector := skein.NewInspector(store, skein.InspectorOptions{})
-	for job, err := range inspector.Jobs(ctx, queue, skein.ListOptions{Payloads: 10}) {
+func show(ctx context.Context, store inspect.Store, queue string) {
+	inspector := inspect.New(store, inspect.Options{})
+	for job, err := range inspector.Jobs(ctx, queue, inspect.ListOptions{Payloads: 10}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func ExampleAt() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for job, err := range skein.NewInspector(store, skein.InspectorOptions{}).Jobs(ctx, "mails", skein.ListOptions{}) {
+	for job, err := range inspect.New(store, inspect.Options{}).Jobs(ctx, "mails", inspect.ListOptions{}) {
 		fmt.Println(job.ID, job.PerformAt.Format(time.DateTime), err)
 	}
 	// Output:
@@ -150,7 +151,7 @@ func ExampleAt() {
 
 // due prints how long until each job of a queue may run.
 func due(ctx context.Context, store *skeintest.Store, queue string) {
-	for job, err := range store.Inspector.Jobs(ctx, queue, skein.ListOptions{}) {
+	for job, err := range store.Inspector.Jobs(ctx, queue, inspect.ListOptions{}) {
 		fmt.Println(job.ID, "in", job.PerformAt.Sub(store.Now()), err)
 	}
 }

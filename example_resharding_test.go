@@ -7,12 +7,13 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 )
 
 // move pushes what is queued in one queue to another, with scores, Meta and times.
 // Pushing again what was pushed already merges, so it may be stopped and repeated.
-func move(ctx context.Context, client *skein.Client, inspector *skein.Inspector, from, to *skein.Queue[[]byte]) error {
-	jobs := inspector.Jobs(ctx, from.Name(), skein.ListOptions{Payloads: 1_000_000})
+func move(ctx context.Context, client *skein.Client, inspector *inspect.Inspector, from, to *skein.Queue[[]byte]) error {
+	jobs := inspector.Jobs(ctx, from.Name(), inspect.ListOptions{Payloads: 1_000_000})
 	for job, err := range jobs {
 		if err != nil {
 			return err
@@ -26,7 +27,7 @@ func move(ctx context.Context, client *skein.Client, inspector *skein.Inspector,
 		if err := to.PushMany(ctx, client, entries); err != nil {
 			return err
 		}
-		if _, err := inspector.Delete(ctx, from.Name(), []string{job.ID}, skein.BulkOptions{}); err != nil {
+		if _, err := inspector.Delete(ctx, from.Name(), []string{job.ID}, inspect.BulkOptions{}); err != nil {
 			return err
 		}
 	}
@@ -39,7 +40,7 @@ func Example_anotherShardCount() {
 	ctx := context.Background()
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
-	inspector := skein.NewInspector(store, skein.InspectorOptions{})
+	inspector := inspect.New(store, inspect.Options{})
 	few := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: 5})
 	many := skein.NewQueue("orders-64", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: 64})
 	must := func(err error) {
@@ -58,7 +59,7 @@ func Example_anotherShardCount() {
 	must(inspector.Forget(ctx, "orders"))
 	must(inspector.Resume(ctx, "orders-64"))
 
-	for job, err := range inspector.Jobs(ctx, "orders-64", skein.ListOptions{Payloads: 10}) {
+	for job, err := range inspector.Jobs(ctx, "orders-64", inspect.ListOptions{Payloads: 10}) {
 		must(err)
 		for _, p := range job.Payloads {
 			fmt.Printf("%s %v %s\n", job.ID, p.Score, p.Data)

@@ -154,38 +154,3 @@ func TestClientMiddlewareIsBuiltOnce(t *testing.T) {
 	}
 	equal(t, "built, called", []int{built, calls}, []int{1, 3})
 }
-
-// Whatever is asked of an inspector without a store, it says so.
-func TestAnInspectorWithoutAStoreSaysSo(t *testing.T) {
-	for name, inspector := range map[string]*skein.Inspector{
-		"no store":    skein.NewInspector(nil, skein.InspectorOptions{}),
-		"a nil store": skein.NewInspector((*memory.Store)(nil), skein.InspectorOptions{}),
-	} {
-		if _, err := inspector.Stats(t.Context(), "q"); !errors.Is(err, skein.ErrInvalidOptions) {
-			t.Errorf("%s: Stats = %v, want ErrInvalidOptions", name, err)
-		}
-		if _, err := inspector.Find(t.Context(), "q", "a"); !errors.Is(err, skein.ErrInvalidOptions) {
-			t.Errorf("%s: Find = %v, want ErrInvalidOptions", name, err)
-		}
-		for _, err := range inspector.Jobs(t.Context(), "q", skein.ListOptions{}) {
-			if !errors.Is(err, skein.ErrInvalidOptions) {
-				t.Errorf("%s: Jobs = %v, want ErrInvalidOptions", name, err)
-			}
-		}
-	}
-}
-
-// An unknown queue's error says what to do about it, from every store, since it is in
-// the sentinel.
-func TestAnUnknownQueuesErrorSaysWhatToDo(t *testing.T) {
-	inspector := skein.NewInspector(memory.New(memory.Options{}), skein.InspectorOptions{})
-	_, err := inspector.Stats(t.Context(), "orders")
-	for _, want := range []string{"orders", "pushed", "server", "name", "prefix", "schema"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Stats = %v, want it to speak of %s", err, want)
-		}
-	}
-	if !errors.Is(err, skein.ErrUnknownQueue) {
-		t.Errorf("Stats = %v, want ErrUnknownQueue", err)
-	}
-}

@@ -2,17 +2,13 @@ package skein_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
 )
 
 func TestAFailureThatIsNotRetriedAsksNoBackoff(t *testing.T) {
@@ -76,34 +72,5 @@ func TestAHandlersOwnFailureIsNotCalledUndecodable(t *testing.T) {
 	want := "q a exhausted [<1>]: boom"
 	if len(got) == 0 || got[0] != want {
 		t.Errorf("told %q, want first %q", got, want)
-	}
-}
-
-// refusing is a store that refuses to forget, and counts how often it is asked.
-type refusing struct {
-	*memory.Store
-	err   error
-	asked *int
-}
-
-func (r refusing) Forget(context.Context, string) error {
-	*r.asked++
-	return r.err
-}
-
-func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
-	for _, err := range []error{ports.ErrNotEmpty, &ports.HeldError{Owner: "other"}, ports.ErrUnusable, ports.ErrUnknownQueue} {
-		t.Run(err.Error(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				asked, began := 0, time.Now()
-				inspector := skein.NewInspector(refusing{memory.New(memory.Options{}), err, &asked}, skein.InspectorOptions{})
-				if got := inspector.Forget(t.Context(), "orders"); !errors.Is(got, err) {
-					t.Errorf("Forget = %v, want %v", got, err)
-				}
-				if diff := cmp.Diff([]any{1, time.Duration(0)}, []any{asked, time.Since(began)}); diff != "" {
-					t.Errorf("calls and time (-want +got):\n%s", diff)
-				}
-			})
-		})
 	}
 }

@@ -35,6 +35,9 @@ var (
 	ErrInvalidTime    = errors.New("invalid time")
 	ErrInvalidRule    = errors.New("invalid push rule")
 	ErrInvalidQueue   = errors.New("invalid queue")
+	// ErrInvalidOptions is what a server, a client, a handler, a push or an inspector
+	// was given and can't use, such as nil or a negative timeout.
+	ErrInvalidOptions = errors.New("invalid options")
 )
 
 // Entry is one payload to push for an id.

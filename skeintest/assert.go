@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 )
 
 // AssertEvents fails the test, with a diff, unless the events read as the lines;
@@ -29,7 +30,7 @@ func AssertEvents(t TB, got Events, want ...string) {
 func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
 	var held []view
-	for job, err := range s.Inspector.Jobs(t.Context(), q.Name(), skein.ListOptions{Payloads: math.MaxInt32}) {
+	for job, err := range s.Inspector.Jobs(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
 			break
 		}
@@ -38,7 +39,7 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			return
 		}
 		held = append(held, view{
-			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.RetryCount + 1, lastError: job.LastError,
+			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.Retries, lastError: job.LastError,
 		})
 	}
 	compare(t, "jobs of queue "+q.Name(), q, held, want)
@@ -49,7 +50,7 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
 	var held []view
-	for letter, err := range s.Inspector.Morgue(t.Context(), q.Name(), skein.ListOptions{Payloads: math.MaxInt32}) {
+	for letter, err := range s.Inspector.Morgue(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
 			break
 		}
@@ -63,7 +64,7 @@ func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 }
 
 // unknown is a queue to which nobody has pushed.
-func unknown(err error) bool { return errors.Is(err, skein.ErrUnknownQueue) }
+func unknown(err error) bool { return errors.Is(err, inspect.ErrUnknownQueue) }
 
 // view is a job as it is compared.
 type view struct {

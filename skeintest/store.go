@@ -9,6 +9,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -38,7 +39,7 @@ type Store struct {
 	// Client pushes to the store, without middleware.
 	Client *skein.Client
 	// Inspector shows what the store holds.
-	Inspector *skein.Inspector
+	Inspector *inspect.Inspector
 	// Server are the options of the server that Drain works with, such as
 	// middleware and hooks. Lanes, Prefetch, Splitter, Scheduler and TTL are
 	// Drain's own; a Logger that is nil writes to the test's output.
@@ -58,7 +59,7 @@ func New() *Store {
 	s := &Store{clock: c}
 	s.FailingStore = NewFailingStore(storekit.Intercept(memory.New(memory.Options{Clock: c.time}), s.noteSettled))
 	s.Client = skein.NewClient(s, skein.ClientOptions{})
-	s.Inspector = skein.NewInspector(s, skein.InspectorOptions{DecodeError: s.decodeError})
+	s.Inspector = inspect.New(s, inspect.Options{DecodeError: s.decodeError})
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -75,7 +76,7 @@ func (s *skeinSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 }
 
 func (s *skeinSystem) left(ctx context.Context) (int64, error) {
-	stats, err := skein.NewInspector(s.store, skein.InspectorOptions{}).Stats(ctx, s.queue.Name())
+	stats, err := inspect.New(s.store, inspect.Options{}).Stats(ctx, s.queue.Name())
 	if err != nil {
 		return 0, err
 	}

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/command"
 	"github.com/skeinq/skein/ports"
@@ -106,7 +107,7 @@ func (d *dummy) work(ctx context.Context, store ports.ShardStore) error {
 	if err := skein.NewServer(store, d.options(), d.handlers()...).Run(ctx); err != nil {
 		return err
 	}
-	return d.report(context.WithoutCancel(ctx), skein.NewInspector(store, skein.InspectorOptions{}))
+	return d.report(context.WithoutCancel(ctx), inspect.New(store, inspect.Options{}))
 }
 
 // push pushes each id to both queues.
@@ -189,7 +190,7 @@ func describe(batch *skein.RawBatch) string {
 }
 
 // report says how it went, queue by queue.
-func (d *dummy) report(ctx context.Context, inspector *skein.Inspector) error {
+func (d *dummy) report(ctx context.Context, inspector *inspect.Inspector) error {
 	stats, err := inspector.Stats(ctx, aTest.Name(), aTest2.Name())
 	for _, s := range stats {
 		d.log.Printf("%s: %d done, %d failures, %d to do, %d to retry, %d in the morgue",

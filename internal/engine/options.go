@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,14 +8,11 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// ErrInvalidOptions is a server with options that can't be.
-var ErrInvalidOptions = errors.New("invalid options")
-
 // checkScheduler refuses a scheduler that is nil or speaks of queues that the node
 // does not serve.
 func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	if s == nil {
-		return fmt.Errorf("%w: the Scheduler built a nil scheduler", ErrInvalidOptions)
+		return fmt.Errorf("%w: the Scheduler built a nil scheduler", core.ErrInvalidOptions)
 	}
 	naming, ok := s.(core.QueueNamer)
 	if !ok {
@@ -25,7 +21,7 @@ func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	for _, name := range naming.QueueNames() {
 		if served[name] == nil {
 			return fmt.Errorf("%w: the Scheduler names queue %q, for which the server has no handler; it has one for each of %q",
-				ErrInvalidOptions, name, slices.Sorted(maps.Keys(served)))
+				core.ErrInvalidOptions, name, slices.Sorted(maps.Keys(served)))
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
@@ -65,8 +66,8 @@ func poisonWorker() int {
 	return 0
 }
 
-func stopWhenEmpty(ctx context.Context, store skein.InspectorStore, stop func()) {
-	inspector := skein.NewInspector(store, skein.InspectorOptions{})
+func stopWhenEmpty(ctx context.Context, store inspect.Store, stop func()) {
+	inspector := inspect.New(store, inspect.Options{})
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		stats, err := inspector.Stats(ctx, poisoned.Name())
 		if err == nil && stats[0].Fresh+stats[0].Retrying+stats[0].Claimed == 0 {
@@ -120,9 +121,9 @@ func poisonRound(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	kills := workUntilEmpty(t, url)
-	inspector := skein.NewInspector(store, skein.InspectorOptions{})
+	inspector := inspect.New(store, inspect.Options{})
 	var dead []string
-	for letter, err := range inspector.Morgue(t.Context(), poisoned.Name(), skein.ListOptions{}) {
+	for letter, err := range inspector.Morgue(t.Context(), poisoned.Name(), inspect.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

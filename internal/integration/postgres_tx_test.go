@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -126,12 +127,12 @@ var errRollBack = errors.New("roll back")
 func TestPostgresPushIsVisibleWhenItsTransactionCommits(t *testing.T) {
 	pool := testservers.Postgres(t)
 	store := newTxStore(t, pool)
-	inspector := skein.NewInspector(store, skein.InspectorOptions{})
+	inspector := inspect.New(store, inspect.Options{})
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queued := func() int64 {
 		stats, err := inspector.Stats(t.Context(), "orders")
-		if err != nil && !errors.Is(err, skein.ErrUnknownQueue) {
+		if err != nil && !errors.Is(err, inspect.ErrUnknownQueue) {
 			t.Fatal(err)
 		}
 		if err != nil {

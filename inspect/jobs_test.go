@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -52,35 +52,35 @@ func TestActionsOnJobs(t *testing.T) {
 	const (
 		bothClaimed = "claimed both [p]"
 		claimed     = "claimed claimed [p]"
-		due         = "queued due at 0s retries -1 [p]"
-		both        = "queued both at 1m0s retries -1 [q]"
-		later       = "queued later at 1m0s retries -1 [p]"
-		failed      = "queued failed at 1h0m0s retries 0 [p] boom"
+		due         = "queued due at 0s retries 0 [p]"
+		both        = "queued both at 1m0s retries 0 [q]"
+		later       = "queued later at 1m0s retries 0 [p]"
+		failed      = "queued failed at 1h0m0s retries 1 [p] boom"
 	)
 	everything := []string{"due", "both", "later", "failed", "claimed", "nothing"}
-	o := skein.BulkOptions{}
+	o := inspect.BulkOptions{}
 	for name, c := range map[string]struct {
-		act     func(context.Context, *skein.Inspector) (skein.Result, error)
+		act     func(context.Context, *inspect.Inspector) (inspect.Result, error)
 		handled int
 		want    []string
 	}{
 		"run ids now": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.RunNow(ctx, "orders", []string{"due", "later", "claimed", "nothing"}, o)
 			}, 1,
-			[]string{due, "queued later at 0s retries -1 [p]", both, failed, bothClaimed, claimed},
+			[]string{due, "queued later at 0s retries 0 [p]", both, failed, bothClaimed, claimed},
 		},
 		"run all now": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.RunAllNow(ctx, "orders", o)
 			}, 3,
 			[]string{
-				"queued both at 0s retries -1 [q]", due, "queued failed at 0s retries 0 [p] boom",
-				"queued later at 0s retries -1 [p]", bothClaimed, claimed,
+				"queued both at 0s retries 0 [q]", due, "queued failed at 0s retries 1 [p] boom",
+				"queued later at 0s retries 0 [p]", bothClaimed, claimed,
 			},
 		},
 		"bury ids": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.Bury(ctx, "orders", everything, o)
 			}, 4,
 			[]string{
@@ -89,32 +89,32 @@ func TestActionsOnJobs(t *testing.T) {
 			},
 		},
 		"bury failed": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.BuryFailed(ctx, "orders", o)
 			}, 1,
 			[]string{due, both, later, bothClaimed, claimed, "dead failed at 0s [p] boom"},
 		},
 		"delete ids": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.Delete(ctx, "orders", everything, o)
 			}, 4,
 			[]string{bothClaimed, claimed},
 		},
 		"delete failed": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.DeleteFailed(ctx, "orders", o)
 			}, 1,
 			[]string{due, both, later, bothClaimed, claimed},
 		},
 		"delete no ids": {
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 				return i.Delete(ctx, "orders", nil, o)
 			}, 0,
 			[]string{due, both, later, failed, bothClaimed, claimed},
 		},
 		"cancel": { // marks only: the owner ends them
-			func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
-				return i.Cancel(ctx, "orders", everything, skein.CancelModeDrop, o)
+			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
+				return i.Cancel(ctx, "orders", everything, inspect.CancelModeDrop, o)
 			}, 2,
 			[]string{due, both, later, failed, bothClaimed, claimed},
 		},
@@ -122,7 +122,7 @@ func TestActionsOnJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := yard(t)
 			result, err := c.act(t.Context(), s.Inspector)
-			if want := (skein.Result{Handled: c.handled}); result != want {
+			if want := (inspect.Result{Handled: c.handled}); result != want {
 				t.Errorf("result %+v, want %+v", result, want)
 			}
 			if err != nil {
@@ -137,14 +137,14 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 	s := yard(t)
 	for _, step := range []struct {
 		ids    []string
-		ending skein.CancelMode
+		ending inspect.CancelMode
 		drops  map[string]bool
 	}{
-		{[]string{"claimed"}, skein.CancelModeDrop, map[string]bool{"claimed": true}},
-		{[]string{"both", "due"}, skein.CancelModePutBack, map[string]bool{"claimed": true, "both": false}},
-		{[]string{"claimed", "both"}, skein.CancelModePutBack, map[string]bool{"claimed": false, "both": false}},
+		{[]string{"claimed"}, inspect.CancelModeDrop, map[string]bool{"claimed": true}},
+		{[]string{"both", "due"}, inspect.CancelModePutBack, map[string]bool{"claimed": true, "both": false}},
+		{[]string{"claimed", "both"}, inspect.CancelModePutBack, map[string]bool{"claimed": false, "both": false}},
 	} {
-		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending, skein.BulkOptions{}); err != nil {
+		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending, inspect.BulkOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		drops := map[string]bool{}
@@ -157,13 +157,13 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 			t.Errorf("their owner learns (-want +got):\n%s", diff)
 		}
 	}
-	for job := range must(t, s.Claimed(t.Context(), "orders", skein.ListOptions{})) {
+	for job := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{})) {
 		if !job.Cancelled {
 			t.Errorf("%s is not shown as cancelled", job.ID)
 		}
 	}
-	_, err := s.Cancel(t.Context(), "orders", []string{"both"}, 7, skein.BulkOptions{})
-	if !errors.Is(err, skein.ErrInvalidOptions) {
+	_, err := s.Cancel(t.Context(), "orders", []string{"both"}, 7, inspect.BulkOptions{})
+	if !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("an ending that is none: %v; want ErrInvalidOptions", err)
 	}
 }
@@ -179,7 +179,7 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 		return nil
 	}
 	for n, c := range []struct {
-		act  func(context.Context, string, []string, skein.BulkOptions) (skein.Result, error)
+		act  func(context.Context, string, []string, inspect.BulkOptions) (inspect.Result, error)
 		want int
 	}{
 		{s.RunNow, 0}, // they are due
@@ -189,7 +189,7 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 		{s.Purge, len(ids)},
 		{s.Delete, 0}, // they are gone
 	} {
-		result, err := c.act(t.Context(), "orders", twice, skein.BulkOptions{})
+		result, err := c.act(t.Context(), "orders", twice, inspect.BulkOptions{})
 		if err != nil || result.Handled != c.want {
 			t.Errorf("action %d: %+v, %v; want %d", n, result, err, c.want)
 		}
@@ -199,7 +199,7 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 			t.Errorf("%d ids went in %d calls of %s, want %d at least", len(ids), steps[call], call, least)
 		}
 	}
-	if diff := cmp.Diff(skein.Counts{}, s.counts()); diff != "" {
+	if diff := cmp.Diff(inspect.Counts{}, s.counts()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -31,7 +31,7 @@ func shelf(t *testing.T) *site {
 	return s
 }
 
-func jobIDs(t *testing.T, list iter.Seq2[skein.QueuedJob, error]) []string {
+func jobIDs(t *testing.T, list iter.Seq2[inspect.QueuedJob, error]) []string {
 	var ids []string
 	for job := range must(t, list) {
 		ids = append(ids, job.ID)
@@ -41,8 +41,8 @@ func jobIDs(t *testing.T, list iter.Seq2[skein.QueuedJob, error]) []string {
 
 func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 	s := shelf(t)
-	jobs := func(o skein.ListOptions) iter.Seq2[skein.Cursor, string] {
-		return func(yield func(skein.Cursor, string) bool) {
+	jobs := func(o inspect.ListOptions) iter.Seq2[inspect.Cursor, string] {
+		return func(yield func(inspect.Cursor, string) bool) {
 			for job := range must(t, s.Jobs(t.Context(), "orders", o)) {
 				if !yield(job.Cursor, job.ID) {
 					return
@@ -50,8 +50,8 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 			}
 		}
 	}
-	morgue := func(o skein.ListOptions) iter.Seq2[skein.Cursor, string] {
-		return func(yield func(skein.Cursor, string) bool) {
+	morgue := func(o inspect.ListOptions) iter.Seq2[inspect.Cursor, string] {
+		return func(yield func(inspect.Cursor, string) bool) {
 			for letter := range must(t, s.Morgue(t.Context(), "orders", o)) {
 				if !yield(letter.Cursor, letter.ID) {
 					return
@@ -60,17 +60,17 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		list  func(skein.ListOptions) iter.Seq2[skein.Cursor, string]
-		order skein.SortBy
+		list  func(inspect.ListOptions) iter.Seq2[inspect.Cursor, string]
+		order inspect.SortBy
 		want  []string
 	}{
-		"jobs by time":     {jobs, skein.ByTime, []string{"f", "c", "e", "d", "a"}},
-		"jobs by id":       {jobs, skein.ByID, []string{"a", "c", "d", "e", "f"}},
-		"retries by time":  {jobs, skein.RetryingByTime, []string{"c", "e", "d"}},
-		"retries by id":    {jobs, skein.RetryingByID, []string{"c", "d", "e"}},
-		"retries by count": {jobs, skein.RetryingByCount, []string{"c", "e", "d"}},
-		"morgue by time":   {morgue, skein.ByTime, []string{"y", "x"}},
-		"morgue by id":     {morgue, skein.ByID, []string{"x", "y"}},
+		"jobs by time":     {jobs, inspect.ByTime, []string{"f", "c", "e", "d", "a"}},
+		"jobs by id":       {jobs, inspect.ByID, []string{"a", "c", "d", "e", "f"}},
+		"retries by time":  {jobs, inspect.RetryingByTime, []string{"c", "e", "d"}},
+		"retries by id":    {jobs, inspect.RetryingByID, []string{"c", "d", "e"}},
+		"retries by count": {jobs, inspect.RetryingByCount, []string{"c", "e", "d"}},
+		"morgue by time":   {morgue, inspect.ByTime, []string{"y", "x"}},
+		"morgue by id":     {morgue, inspect.ByID, []string{"x", "y"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, descending := range []bool{false, true} {
@@ -78,7 +78,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 				if descending {
 					slices.Reverse(want)
 				}
-				o := skein.ListOptions{SortBy: c.order, Descending: descending}
+				o := inspect.ListOptions{SortBy: c.order, Descending: descending}
 				place := 0
 				for cursor, id := range c.list(o) {
 					if id != want[place] {
@@ -111,12 +111,12 @@ func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 	s.pushAll("a")
 	s.claim()
 	for name, c := range map[string]struct {
-		options skein.ListOptions
+		options inspect.ListOptions
 		want    []string
 	}{
-		"ascending":  {skein.ListOptions{}, []string{"b", "a"}},
-		"descending": {skein.ListOptions{Descending: true}, []string{"a", "b"}},
-		"limited":    {skein.ListOptions{Limit: 1}, []string{"b"}},
+		"ascending":  {inspect.ListOptions{}, []string{"b", "a"}},
+		"descending": {inspect.ListOptions{Descending: true}, []string{"a", "b"}},
+		"limited":    {inspect.ListOptions{Limit: 1}, []string{"b"}},
 	} {
 		var got []string
 		for job := range must(t, s.Claimed(t.Context(), "orders", c.options)) {
@@ -126,11 +126,11 @@ func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	for first := range must(t, s.Claimed(t.Context(), "orders", skein.ListOptions{Payloads: 1})) {
+	for first := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
 		if len(first.Payloads) != 1 || first.PayloadCount != 2 || first.Node != "blue" || !first.Since.Equal(epoch) {
 			t.Errorf("the first claimed job is %+v", first)
 		}
-		for job := range must(t, s.Claimed(t.Context(), "orders", skein.ListOptions{After: first.Cursor})) {
+		for job := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{After: first.Cursor})) {
 			if job.ID != "a" {
 				t.Errorf("behind b there is %q", job.ID)
 			}
@@ -142,12 +142,12 @@ func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 func TestPayloadsComeAsManyAsAskedFor(t *testing.T) {
 	s := shelf(t)
 	for _, want := range []int{0, 1, 2, 3} {
-		for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{Limit: 1, Payloads: want})) {
+		for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{Limit: 1, Payloads: want})) {
 			if job.ID != "f" || len(job.Payloads) != want || job.PayloadCount != 3 {
 				t.Errorf("Payloads %d: %q with %d of %d", want, job.ID, len(job.Payloads), job.PayloadCount)
 			}
 		}
-		for letter := range must(t, s.Morgue(t.Context(), "orders", skein.ListOptions{Payloads: want})) {
+		for letter := range must(t, s.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: want})) {
 			if len(letter.Payloads) != min(want, 1) || letter.PayloadCount != 1 {
 				t.Errorf("Payloads %d: %q with %d of %d", want, letter.ID, len(letter.Payloads), letter.PayloadCount)
 			}
@@ -157,35 +157,35 @@ func TestPayloadsComeAsManyAsAskedFor(t *testing.T) {
 
 func TestListsRefuseOptionsThatCantBe(t *testing.T) {
 	s := newSite(t)
-	jobs := func(o skein.ListOptions) error {
+	jobs := func(o inspect.ListOptions) error {
 		for _, err := range s.Jobs(t.Context(), "orders", o) {
 			return err
 		}
 		return nil
 	}
-	claimed := func(o skein.ListOptions) error {
+	claimed := func(o inspect.ListOptions) error {
 		for _, err := range s.Claimed(t.Context(), "orders", o) {
 			return err
 		}
 		return nil
 	}
-	morgue := func(o skein.ListOptions) error {
+	morgue := func(o inspect.ListOptions) error {
 		for _, err := range s.Morgue(t.Context(), "orders", o) {
 			return err
 		}
 		return nil
 	}
 	for name, c := range map[string]struct {
-		list    func(skein.ListOptions) error
-		options skein.ListOptions
+		list    func(inspect.ListOptions) error
+		options inspect.ListOptions
 	}{
-		"no order of jobs":          {jobs, skein.ListOptions{SortBy: 99}},
-		"claimed jobs by id":        {claimed, skein.ListOptions{SortBy: skein.ByID}},
-		"the morgue by retry count": {morgue, skein.ListOptions{SortBy: skein.RetryingByCount}},
-		"a negative limit":          {jobs, skein.ListOptions{Limit: -1}},
-		"negative payloads":         {morgue, skein.ListOptions{Payloads: -1}},
+		"no order of jobs":          {jobs, inspect.ListOptions{SortBy: 99}},
+		"claimed jobs by id":        {claimed, inspect.ListOptions{SortBy: inspect.ByID}},
+		"the morgue by retry count": {morgue, inspect.ListOptions{SortBy: inspect.RetryingByCount}},
+		"a negative limit":          {jobs, inspect.ListOptions{Limit: -1}},
+		"negative payloads":         {morgue, inspect.ListOptions{Payloads: -1}},
 	} {
-		if err := c.list(c.options); !errors.Is(err, skein.ErrInvalidOptions) {
+		if err := c.list(c.options); !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("%s: %v; want ErrInvalidOptions", name, err)
 		}
 	}
@@ -196,12 +196,12 @@ func TestJobsByIDNeedTheirIndex(t *testing.T) {
 	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "plain", Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.Jobs(t.Context(), "plain", skein.ListOptions{SortBy: skein.ByID}) {
-		if !errors.Is(err, skein.ErrQueueMismatch) {
+	for _, err := range s.Jobs(t.Context(), "plain", inspect.ListOptions{SortBy: inspect.ByID}) {
+		if !errors.Is(err, inspect.ErrQueueMismatch) {
 			t.Errorf("by id without IndexIDs: %v; want ErrQueueMismatch", err)
 		}
 	}
-	for _, err := range s.Morgue(t.Context(), "plain", skein.ListOptions{SortBy: skein.ByID}) {
+	for _, err := range s.Morgue(t.Context(), "plain", inspect.ListOptions{SortBy: inspect.ByID}) {
 		t.Errorf("an empty morgue by id: %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestJobsByIDNeedTheirIndex(t *testing.T) {
 func TestAQueueOfAnUnknownTypeIsShownAsBytes(t *testing.T) {
 	s := newSite(t)
 	s.push("order-1", 0, "\x00\xff not JSON")
-	for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{Payloads: 1})) {
+	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
 		want := []core.Payload{{Data: []byte("\x00\xff not JSON")}}
 		if diff := cmp.Diff(want, job.Payloads); diff != "" {
 			t.Errorf("payloads (-want +got):\n%s", diff)

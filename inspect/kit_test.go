@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -25,7 +25,7 @@ const shardsOfSite = 3
 // site is a store whose clock stands still, with a queue "orders" and an
 // inspector. Its methods stand in for clients and servers that know the queue.
 type site struct {
-	*skein.Inspector
+	*inspect.Inspector
 	t     testing.TB
 	store *memory.Store
 
@@ -43,7 +43,7 @@ func newSite(t testing.TB) *site {
 		defer s.mu.Unlock()
 		return s.now
 	}})
-	s.Inspector = skein.NewInspector(s.store, skein.InspectorOptions{})
+	s.Inspector = inspect.New(s.store, inspect.Options{})
 	s.declare("orders", shardsOfSite)
 	return s
 }
@@ -190,10 +190,10 @@ func (s *site) state() []string {
 		return fmt.Sprint(text)
 	}
 	after := func(t time.Time) string { return t.Sub(epoch).String() }
-	all := skein.ListOptions{Payloads: 10}
+	all := inspect.ListOptions{Payloads: 10}
 	for job := range must(s.t, s.Jobs(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("queued %s at %s retries %d %s%s",
-			job.ID, after(job.PerformAt), job.RetryCount, show(job.Payloads), prefixed(" ", job.LastError)))
+			job.ID, after(job.PerformAt), job.Retries, show(job.Payloads), prefixed(" ", job.LastError)))
 	}
 	for job := range must(s.t, s.Claimed(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("claimed %s %s", job.ID, show(job.Payloads)))
@@ -221,7 +221,7 @@ func (s *site) holds(want ...string) {
 }
 
 // counts is Stats of the queue.
-func (s *site) counts() skein.Counts {
+func (s *site) counts() inspect.Counts {
 	s.t.Helper()
 	stats, err := s.Stats(s.t.Context(), "orders")
 	if err != nil {

@@ -1,4 +1,4 @@
-package skein
+package inspect
 
 import (
 	"context"
@@ -13,18 +13,18 @@ import (
 // Pause stops claims of a queue on all nodes until Resume. What is claimed goes
 // on, and pushes are taken. Repeating it changes nothing.
 func (i *Inspector) Pause(ctx context.Context, queue string) error {
-	return i.control(ctx, queue, "pause", i.store.Pause)
+	return i.control(ctx, queue, "pause", Store.Pause)
 }
 
 // Resume ends a Pause. Repeating it changes nothing.
 func (i *Inspector) Resume(ctx context.Context, queue string) error {
-	return i.control(ctx, queue, "resume", i.store.Resume)
+	return i.control(ctx, queue, "resume", Store.Resume)
 }
 
 func (i *Inspector) control(
-	ctx context.Context, queue, verb string, call func(context.Context, string) error,
+	ctx context.Context, queue, verb string, call func(Store, context.Context, string) error,
 ) error {
-	_, err := persist(ctx, func() (struct{}, error) { return struct{}{}, call(ctx, queue) })
+	_, err := persist(ctx, i, func(s Store) (struct{}, error) { return struct{}{}, call(s, ctx, queue) })
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
@@ -34,36 +34,36 @@ func (i *Inspector) control(
 // RunNow makes the queued jobs of these ids due. Those that are due already are
 // not counted.
 func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
-	return i.onJobs(ctx, o.action("run now"), queue, ids, i.store.Expedite)
+	return i.onJobs(ctx, o.action("run now"), queue, ids, Store.Expedite)
 }
 
 // RunAllNow makes all queued jobs of a queue due, the latest first.
 func (i *Inspector) RunAllNow(ctx context.Context, queue string, o BulkOptions) (Result, error) {
 	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retrying }
-	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, i.store.Expedite)
+	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, Store.Expedite)
 }
 
 // Bury moves the queued jobs of these ids whole to the morgue. They keep their
 // error, or get one that says they were buried by hand.
 func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
-	return i.onJobs(ctx, o.action("bury"), queue, ids, i.store.Bury)
+	return i.onJobs(ctx, o.action("bury"), queue, ids, Store.Bury)
 }
 
 // BuryFailed moves all queued jobs with a failure whole to the morgue, the
 // earliest first.
 func (i *Inspector) BuryFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
-	return i.onAllJobs(ctx, o.action("bury failed"), queue, failed, i.store.Bury)
+	return i.onAllJobs(ctx, o.action("bury failed"), queue, retrying, Store.Bury)
 }
 
 // Delete removes the queued jobs of these ids. A claimed job is not touched and
-// may come back, unless Cancel drops it.
+// may come back, unless [Inspector.Cancel] drops it.
 func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
-	return i.onJobs(ctx, o.action("delete"), queue, ids, i.store.Delete)
+	return i.onJobs(ctx, o.action("delete"), queue, ids, Store.Delete)
 }
 
 // DeleteFailed removes all queued jobs with a failure, the earliest first.
 func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
-	return i.onAllJobs(ctx, o.action("delete failed"), queue, failed, i.store.Delete)
+	return i.onAllJobs(ctx, o.action("delete failed"), queue, retrying, Store.Delete)
 }
 
 // CancelMode is what becomes of a cancelled job when its handler has returned,
@@ -71,41 +71,41 @@ func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOption
 type CancelMode uint8
 
 const (
-	// PutBack queues the job again, untouched. It is due, so it runs again at once;
-	// to hold it back, Pause the queue before.
+	// CancelModePutBack queues the job again, untouched. It is due, so it runs again
+	// at once; to hold it back, Pause the queue before.
 	CancelModePutBack CancelMode = iota
-	// Drop removes it.
+	// CancelModeDrop removes the job.
 	CancelModeDrop
 )
 
 // Cancel ends the claimed jobs of these ids: with the next turn of their shard
-// their handlers' contexts end, with the cause ErrCancelled, and once a handler
-// has returned its job ends as chosen; the last call counts. What is queued for
-// these ids is not touched.
+// their handlers' contexts end, with the cause skein.ErrCancelled, and once a
+// handler has returned its job ends by mode; the last call counts. What is queued
+// for these ids is not touched. An unknown mode is [ErrInvalidOptions].
 func (i *Inspector) Cancel(
-	ctx context.Context, queue string, ids []string, ending CancelMode, o BulkOptions,
+	ctx context.Context, queue string, ids []string, mode CancelMode, o BulkOptions,
 ) (Result, error) {
 	a := o.action("cancel")
-	if ending > CancelModeDrop {
-		return a.end(fmt.Errorf("%w: ending %d; use PutBack or Drop", ErrInvalidOptions, ending))
+	if mode > CancelModeDrop {
+		return a.end(fmt.Errorf("%w: CancelMode %d; use CancelModePutBack or CancelModeDrop", ErrInvalidOptions, mode))
 	}
-	return i.onIDs(ctx, a, queue, ids, func(s core.Shard, ids []string) (ports.StepReply, error) {
-		return i.store.Cancel(ctx, ports.CancelRequest{Shard: s, IDs: ids, Drop: ending == CancelModeDrop})
+	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {
+		return s.Cancel(ctx, ports.CancelRequest{Shard: shard, IDs: ids, Drop: mode == CancelModeDrop})
 	})
 }
 
-// failed are the queued jobs with a failure.
-func failed(c *ports.Counts) int64 { return c.Retrying }
+// retrying counts the queued jobs with a failure.
+func retrying(c *ports.Counts) int64 { return c.Retrying }
 
 // jobStep is a method of a store.
-type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)
+type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error)
 
 func (i *Inspector) onAllJobs(
-	ctx context.Context, a *action, queue string, held held, step jobStep,
+	ctx context.Context, a *action, queue string, count func(*ports.Counts) int64, step jobStep,
 ) (Result, error) {
-	d := &drain{store: i.store, action: a, held: held}
-	d.step = func(ctx context.Context, s core.Shard, limit int, _ core.Instant) (ports.StepReply, error) {
-		return step(ctx, ports.JobStep{Shard: s, Limit: limit})
+	d := &drain{inspector: i, action: a, count: count}
+	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, _ core.Instant) (ports.StepReply, error) {
+		return step(s, ctx, ports.JobStep{Shard: shard, Limit: limit})
 	}
 	return d.run(ctx, queue)
 }
@@ -113,13 +113,14 @@ func (i *Inspector) onAllJobs(
 func (i *Inspector) onJobs(
 	ctx context.Context, a *action, queue string, ids []string, step jobStep,
 ) (Result, error) {
-	return i.onIDs(ctx, a, queue, ids, func(s core.Shard, ids []string) (ports.StepReply, error) {
-		return step(ctx, ports.JobStep{Shard: s, IDs: ids})
+	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {
+		return step(s, ctx, ports.JobStep{Shard: shard, IDs: ids})
 	})
 }
 
 func (i *Inspector) onIDs(
-	ctx context.Context, a *action, queue string, ids []string, step func(core.Shard, []string) (ports.StepReply, error),
+	ctx context.Context, a *action, queue string, ids []string,
+	step func(Store, core.Shard, []string) (ports.StepReply, error),
 ) (Result, error) {
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)

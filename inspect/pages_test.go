@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
 // asked counts the pages that a store gives.
 type asked struct {
-	skein.InspectorStore
+	inspect.Store
 	limits []int
 }
 
 func (a *asked) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	a.limits = append(a.limits, r.Size())
-	return a.InspectorStore.Jobs(ctx, r)
+	return a.Store.Jobs(ctx, r)
 }
 
 func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
@@ -40,10 +40,10 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 		"stopped at a page end": {stop: 100, want: 100, pages: []int{100}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &asked{InspectorStore: s.store}
+			store := &asked{Store: s.store}
 			var got []string
-			list := skein.NewInspector(store, skein.InspectorOptions{}).
-				Jobs(t.Context(), "orders", skein.ListOptions{Limit: c.limit})
+			list := inspect.New(store, inspect.Options{}).
+				Jobs(t.Context(), "orders", inspect.ListOptions{Limit: c.limit})
 			for job := range must(t, list) {
 				got = append(got, job.ID)
 				if len(got) == c.stop {
@@ -62,7 +62,7 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 
 func TestEachRangeBeginsAnew(t *testing.T) {
 	s := shelf(t)
-	list := s.Jobs(t.Context(), "orders", skein.ListOptions{SortBy: skein.ByID, Limit: 3})
+	list := s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: inspect.ByID, Limit: 3})
 	first, second := jobIDs(t, list), jobIDs(t, list)
 	if diff := cmp.Diff([]string{"a", "c", "d"}, first); diff != "" {
 		t.Errorf("the first range (-want +got):\n%s", diff)
@@ -78,11 +78,11 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 	s.pushAll(append(slices.Clone(stay), leave...)...)
 	seen := map[string]int{}
 	count := 0
-	for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{SortBy: skein.ByID})) {
+	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: inspect.ByID})) {
 		seen[job.ID]++
 		if count%3 == 0 { // also the one under the cursor
 			s.pushAll(nth("new", count))
-			if _, err := s.Delete(t.Context(), "orders", []string{leave[count/3]}, skein.BulkOptions{}); err != nil {
+			if _, err := s.Delete(t.Context(), "orders", []string{leave[count/3]}, inspect.BulkOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,7 +108,7 @@ func TestAListEndsWithItsError(t *testing.T) {
 		return nil
 	}
 	jobs, errs := 0, 0
-	for job, err := range s.Jobs(t.Context(), "orders", skein.ListOptions{}) {
+	for job, err := range s.Jobs(t.Context(), "orders", inspect.ListOptions{}) {
 		switch {
 		case err == nil:
 			jobs++
@@ -130,7 +130,7 @@ func TestAListEndsWithItsContext(t *testing.T) {
 	defer stop()
 	jobs := 0
 	var last error
-	for _, err := range s.Jobs(ctx, "orders", skein.ListOptions{}) {
+	for _, err := range s.Jobs(ctx, "orders", inspect.ListOptions{}) {
 		stop()
 		last = err
 		jobs++

@@ -1,9 +1,10 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,21 +14,22 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
 // bulk is each action on all of a kind.
-func bulk(i *skein.Inspector, o skein.BulkOptions) map[string]func(context.Context) (skein.Result, error) {
-	all := func(skein.DeadLetter) bool { return true }
-	return map[string]func(context.Context) (skein.Result, error){
-		"RunAllNow":            func(ctx context.Context) (skein.Result, error) { return i.RunAllNow(ctx, "orders", o) },
-		"BuryFailed":           func(ctx context.Context) (skein.Result, error) { return i.BuryFailed(ctx, "orders", o) },
-		"DeleteFailed":         func(ctx context.Context) (skein.Result, error) { return i.DeleteFailed(ctx, "orders", o) },
-		"ReviveAll":            func(ctx context.Context) (skein.Result, error) { return i.ReviveAll(ctx, "orders", nil, o) },
-		"ReviveAll that match": func(ctx context.Context) (skein.Result, error) { return i.ReviveAll(ctx, "orders", all, o) },
-		"PurgeAll":             func(ctx context.Context) (skein.Result, error) { return i.PurgeAll(ctx, "orders", nil, o) },
-		"PurgeAll that match":  func(ctx context.Context) (skein.Result, error) { return i.PurgeAll(ctx, "orders", all, o) },
-		"EditAll": func(ctx context.Context) (skein.Result, error) {
+func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.Context) (inspect.Result, error) {
+	all := func(inspect.DeadLetter) bool { return true }
+	return map[string]func(context.Context) (inspect.Result, error){
+		"RunAllNow":            func(ctx context.Context) (inspect.Result, error) { return i.RunAllNow(ctx, "orders", o) },
+		"BuryFailed":           func(ctx context.Context) (inspect.Result, error) { return i.BuryFailed(ctx, "orders", o) },
+		"DeleteFailed":         func(ctx context.Context) (inspect.Result, error) { return i.DeleteFailed(ctx, "orders", o) },
+		"ReviveAll":            func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", nil, o) },
+		"ReviveAll that match": func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", all, o) },
+		"PurgeAll":             func(ctx context.Context) (inspect.Result, error) { return i.PurgeAll(ctx, "orders", nil, o) },
+		"PurgeAll that match":  func(ctx context.Context) (inspect.Result, error) { return i.PurgeAll(ctx, "orders", all, o) },
+		"EditAll": func(ctx context.Context) (inspect.Result, error) {
 			return i.EditAll(ctx, "orders", nil, upper, o)
 		},
 	}
@@ -46,7 +48,7 @@ func crowd(t *testing.T) *site {
 }
 
 func TestBulkActionsEndWhileMoreComes(t *testing.T) {
-	for name := range bulk(nil, skein.BulkOptions{}) {
+	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
 			s := crowd(t)
 			link := s.linked()
@@ -66,7 +68,7 @@ func TestBulkActionsEndWhileMoreComes(t *testing.T) {
 				s.bury()
 				return nil
 			}
-			result, err := bulk(s.Inspector, skein.BulkOptions{})[name](t.Context())
+			result, err := bulk(s.Inspector, inspect.BulkOptions{})[name](t.Context())
 			if err != nil || result.Handled != crowdSize {
 				t.Errorf("%+v, %v; want %d handled", result, err, crowdSize)
 			}
@@ -86,7 +88,7 @@ func TestActionsOnAllAreBoundedAlsoWhenTheClockStands(t *testing.T) {
 				}
 				return nil
 			}
-			result, err := bulk(s.Inspector, skein.BulkOptions{})[name](t.Context())
+			result, err := bulk(s.Inspector, inspect.BulkOptions{})[name](t.Context())
 			if err != nil || result.Handled != 3 || calls > 10 {
 				t.Errorf("%+v, %v after %d calls; want 3 handled", result, err, calls)
 			}
@@ -105,23 +107,23 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 					return nil
 				}
 				s.advance(time.Microsecond)
-				if _, err := operator.Purge(t.Context(), "orders", []string{"a", "b", "c"}, skein.BulkOptions{}); err != nil {
+				if _, err := operator.Purge(t.Context(), "orders", []string{"a", "b", "c"}, inspect.BulkOptions{}); err != nil {
 					return err
 				}
 				s.dead("u", "v", "w", "x", "y", "z")
 				return nil
 			}
-			var last skein.Progress
-			o := skein.BulkOptions{Progress: func(p skein.Progress) { last = p }}
+			var last inspect.Progress
+			o := inspect.BulkOptions{Progress: func(p inspect.Progress) { last = p }}
 			result, err := bulk(s.Inspector, o)[name](t.Context())
 			if err != nil || result.Handled != 3 {
 				t.Errorf("%+v, %v; want 3 handled", result, err)
 			}
-			if want := (skein.Progress{Done: 6, Total: 6, Handled: 3}); last != want {
+			if want := (inspect.Progress{Done: 6, Total: 6, Handled: 3}); last != want {
 				t.Errorf("the last report is %+v, want %+v", last, want)
 			}
 			var fresh []string
-			for letter := range must(t, operator.Morgue(t.Context(), "orders", skein.ListOptions{Payloads: 1})) {
+			for letter := range must(t, operator.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
 				if string(letter.Payloads[0].Data) == "p" {
 					fresh = append(fresh, letter.ID)
 				}
@@ -136,7 +138,7 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
-		inspector := skein.NewInspector(store, skein.InspectorOptions{})
+		inspector := inspect.New(store, inspect.Options{})
 		client := skein.NewClient(store, skein.ClientOptions{})
 		queue := skein.NewQueue("orders", skein.QueueOptions[int]{MaxRetries: skein.NoRetries})
 		const jobs = 3000
@@ -148,17 +150,23 @@ func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		handler := queue.Handler(func(context.Context, string, []int) error { return errors.New("boom") })
-		run(t, skein.NewServer(store, skein.ServerOptions{Logger: quiet}, handler), func() {
-			time.Sleep(time.Minute)
-			result, err := inspector.ReviveAll(t.Context(), "orders", func(d skein.DeadLetter) bool {
-				time.Sleep(time.Millisecond) // the server buries what was revived before
-				return d.LastError == "boom"
-			}, skein.BulkOptions{})
-			if err != nil || result.Handled != jobs {
-				t.Errorf("ReviveAll = %+v, %v; want each once", result, err)
-			}
-			time.Sleep(time.Minute)
-		})
+		served, stop := context.WithCancel(t.Context())
+		server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler)
+		done := make(chan error, 1)
+		go func() { done <- server.Run(served) }()
+		time.Sleep(time.Minute)
+		result, err := inspector.ReviveAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
+			time.Sleep(time.Millisecond) // the server buries what was revived before
+			return d.LastError == "boom"
+		}, inspect.BulkOptions{})
+		if err != nil || result.Handled != jobs {
+			t.Errorf("ReviveAll = %+v, %v; want each once", result, err)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
 		stats, err := inspector.Stats(t.Context(), "orders")
 		if err != nil || stats[0].Dead != jobs || stats[0].Failed != 2*jobs {
 			t.Errorf("then there is %+v, %v; want all in the morgue for the second time", stats[0].Counts, err)
@@ -167,11 +175,11 @@ func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
 }
 
 func TestProgressRisesToTheTotal(t *testing.T) {
-	for name := range bulk(nil, skein.BulkOptions{}) {
+	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
 			s := crowd(t)
-			var seen []skein.Progress
-			o := skein.BulkOptions{Progress: func(p skein.Progress) { seen = append(seen, p) }}
+			var seen []inspect.Progress
+			o := inspect.BulkOptions{Progress: func(p inspect.Progress) { seen = append(seen, p) }}
 			result, err := bulk(s.Inspector, o)[name](t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -184,7 +192,7 @@ func TestProgressRisesToTheTotal(t *testing.T) {
 					t.Fatalf("report %d is %+v", at, p)
 				}
 			}
-			want := skein.Progress{Done: crowdSize, Total: crowdSize, Handled: result.Handled}
+			want := inspect.Progress{Done: crowdSize, Total: crowdSize, Handled: result.Handled}
 			if last := seen[len(seen)-1]; last != want || result.Handled != crowdSize {
 				t.Errorf("the last report is %+v, the result %+v; want %+v", last, result, want)
 			}
@@ -196,29 +204,29 @@ func TestProgressCountsWhatIsPassedOverAndWhatIsGone(t *testing.T) {
 	s := newSite(t)
 	s.dead("a", "b", "c", "d")
 	for name, c := range map[string]struct {
-		act  func(skein.BulkOptions) (skein.Result, error)
-		want skein.Progress
+		act  func(inspect.BulkOptions) (inspect.Result, error)
+		want inspect.Progress
 	}{
-		"no match": {func(o skein.BulkOptions) (skein.Result, error) {
-			return s.PurgeAll(t.Context(), "orders", func(skein.DeadLetter) bool { return false }, o)
-		}, skein.Progress{Done: 4, Total: 4}},
-		"ids that are not there": {func(o skein.BulkOptions) (skein.Result, error) {
+		"no match": {func(o inspect.BulkOptions) (inspect.Result, error) {
+			return s.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return false }, o)
+		}, inspect.Progress{Done: 4, Total: 4}},
+		"ids that are not there": {func(o inspect.BulkOptions) (inspect.Result, error) {
 			return s.Purge(t.Context(), "orders", []string{"x", "y"}, o)
-		}, skein.Progress{Done: 2, Total: 2}},
-		"edits of what is not there": {func(o skein.BulkOptions) (skein.Result, error) {
+		}, inspect.Progress{Done: 2, Total: 2}},
+		"edits of what is not there": {func(o inspect.BulkOptions) (inspect.Result, error) {
 			return s.Edit(t.Context(), "orders", []string{"x", "y"}, upper, o)
-		}, skein.Progress{Done: 2, Total: 2}},
-		"edits that keep": {func(o skein.BulkOptions) (skein.Result, error) {
+		}, inspect.Progress{Done: 2, Total: 2}},
+		"edits that keep": {func(o inspect.BulkOptions) (inspect.Result, error) {
 			return s.EditAll(t.Context(), "orders", nil, func(_ string, p core.Payload) ([]byte, bool, error) {
 				return nil, false, nil
 			}, o)
-		}, skein.Progress{Done: 4, Total: 4}},
-		"nothing later than now": {func(o skein.BulkOptions) (skein.Result, error) {
+		}, inspect.Progress{Done: 4, Total: 4}},
+		"nothing later than now": {func(o inspect.BulkOptions) (inspect.Result, error) {
 			return s.RunAllNow(t.Context(), "orders", o)
-		}, skein.Progress{}},
+		}, inspect.Progress{}},
 	} {
-		var last skein.Progress
-		result, err := c.act(skein.BulkOptions{Progress: func(p skein.Progress) { last = p }})
+		var last inspect.Progress
+		result, err := c.act(inspect.BulkOptions{Progress: func(p inspect.Progress) { last = p }})
 		if err != nil || result.Handled != 0 {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
@@ -232,20 +240,20 @@ func TestProgressGoesOnWhereNothingIsToDo(t *testing.T) {
 	s := newSite(t)
 	s.pushAll(numbered("due", 100)...)
 	var reports int
-	o := skein.BulkOptions{Progress: func(skein.Progress) { reports++ }}
+	o := inspect.BulkOptions{Progress: func(inspect.Progress) { reports++ }}
 	if _, err := s.RunAllNow(t.Context(), "orders", o); err != nil || reports != shardsOfSite {
 		t.Errorf("%d reports, %v; want one for each shard", reports, err)
 	}
 }
 
 func TestBulkActionsStopInTheMiddle(t *testing.T) {
-	for name := range bulk(nil, skein.BulkOptions{}) {
+	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
 			s := crowd(t)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			var last skein.Progress
-			o := skein.BulkOptions{Progress: func(p skein.Progress) {
+			var last inspect.Progress
+			o := inspect.BulkOptions{Progress: func(p inspect.Progress) {
 				if last = p; p.Done >= crowdSize/2 {
 					stop()
 				}
@@ -266,6 +274,6 @@ func TestBulkActionsStopInTheMiddle(t *testing.T) {
 }
 
 // changed is how many failures or dead letters are gone.
-func changed(before, after skein.Counts) int64 {
+func changed(before, after inspect.Counts) int64 {
 	return max(before.Retrying-after.Retrying, before.Dead-after.Dead)
 }

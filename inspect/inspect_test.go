@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -23,7 +23,7 @@ func TestQueuesAreListedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Queues(t.Context())
-	want := []skein.QueueInfo{
+	want := []inspect.Queue{
 		{Name: "bills", Shards: 7, Paused: true},
 		{Name: "orders", Shards: shardsOfSite, IndexIDs: true},
 	}
@@ -43,7 +43,7 @@ func TestNodesAreListedByName(t *testing.T) {
 		}
 	}
 	got, err := s.Nodes(t.Context())
-	want := []skein.Node{
+	want := []inspect.Node{
 		{Owner: "o1", Name: "blue", StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 		{
 			Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
@@ -63,7 +63,7 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 	s.push("later", time.Hour, "p")
 	s.push("soon", -time.Minute, "p")
 	before := s.counts()
-	want := skein.Counts{Fresh: 2, Retrying: 2, Dead: 1, Failed: 3, Oldest: epoch.Add(time.Hour), Lag: 2 * time.Hour}
+	want := inspect.Counts{Fresh: 2, Retrying: 2, Dead: 1, Failed: 3, Oldest: epoch.Add(time.Hour), Lag: 2 * time.Hour}
 	if diff := cmp.Diff(want, before); diff != "" {
 		t.Errorf("Stats (-want +got):\n%s", diff)
 	}
@@ -78,14 +78,14 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := stats[0]
-	want = skein.Counts{Fresh: 1, Claimed: 2, Dead: 1, Processed: 1, Failed: 3, Oldest: epoch.Add(4 * time.Hour)}
+	want = inspect.Counts{Fresh: 1, Claimed: 2, Dead: 1, Processed: 1, Failed: 3, Oldest: epoch.Add(4 * time.Hour)}
 	if diff := cmp.Diff(want, q.Counts); diff != "" {
 		t.Errorf("Stats with claimed jobs (-want +got):\n%s", diff)
 	}
 	if !q.Now.Equal(epoch.Add(3*time.Hour)) || q.Queue.Name != "orders" || len(q.Shards) != shardsOfSite {
 		t.Errorf("Stats = %+v; want the store's clock, the queue and its shards", q)
 	}
-	var sum skein.Counts
+	var sum inspect.Counts
 	for index, shard := range q.Shards {
 		if want := (core.Shard{Queue: "orders", Index: index}); shard.Shard != want {
 			t.Errorf("shard %d is %v", index, shard.Shard)
@@ -111,7 +111,7 @@ func TestAnEmptyQueueHasNoLagAndNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for index, shard := range stats[0].Shards {
-		if diff := cmp.Diff(skein.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}}, shard); diff != "" {
+		if diff := cmp.Diff(inspect.ShardStats{Shard: core.Shard{Queue: "orders", Index: index}}, shard); diff != "" {
 			t.Errorf("an empty shard (-want +got):\n%s", diff)
 		}
 	}
@@ -212,35 +212,35 @@ func TestFindLooksEverywhere(t *testing.T) {
 		return list
 	}
 	shard := core.Shard{Queue: "orders", Index: core.ShardOf("order-1", shardsOfSite)}
-	want := skein.Found{
+	want := inspect.Found{
 		ID: "order-1", Shard: shard,
-		Queued: &skein.QueuedJob{
-			ID: "order-1", PerformAt: epoch.Add(time.Minute), RetryCount: -1, FirstPush: epoch.Add(time.Minute),
+		Queued: &inspect.QueuedJob{
+			ID: "order-1", PerformAt: epoch.Add(time.Minute), FirstPush: epoch.Add(time.Minute),
 			Payloads: payloads("queued"), PayloadCount: 1,
 		},
-		Claimed: &skein.ClaimedJob{
-			QueuedJob: skein.QueuedJob{
-				ID: "order-1", PerformAt: epoch, RetryCount: -1, FirstPush: epoch,
+		Claimed: &inspect.ClaimedJob{
+			QueuedJob: inspect.QueuedJob{
+				ID: "order-1", PerformAt: epoch, FirstPush: epoch,
 				Payloads: payloads("claimed"), PayloadCount: 1,
 			},
 			Shard: shard, Owner: "owner", Node: "blue", Lane: 1, Since: epoch,
 		},
-		DeadLetter: &skein.DeadLetter{
+		DeadLetter: &inspect.DeadLetter{
 			ID: "order-1", ChangedAt: epoch, LastError: "hopeless",
 			Payloads: payloads("dead", "dead too"), PayloadCount: 2,
 		},
 	}
-	ignore := cmp.Options{cmpopts.IgnoreTypes(skein.Cursor{}), cmpopts.IgnoreFields(skein.ClaimedJob{}, "Token")}
+	ignore := cmp.Options{cmpopts.IgnoreTypes(inspect.Cursor{}), cmpopts.IgnoreFields(inspect.ClaimedJob{}, "Token")}
 	if diff := cmp.Diff(want, got, ignore); diff != "" {
 		t.Errorf("Find (-want +got):\n%s", diff)
 	}
 	if got.Claimed.Token == 0 {
 		t.Error("the claimed job has no token")
 	}
-	for name, c := range map[string]skein.Cursor{
+	for name, c := range map[string]inspect.Cursor{
 		"queued": got.Queued.Cursor, "claimed": got.Claimed.Cursor, "dead": got.DeadLetter.Cursor,
 	} {
-		if c == (skein.Cursor{}) {
+		if c == (inspect.Cursor{}) {
 			t.Errorf("the %s one has no cursor", name)
 		}
 	}
@@ -252,14 +252,14 @@ func TestFindOfNothing(t *testing.T) {
 	if err != nil || got.Queued != nil || got.Claimed != nil || got.DeadLetter != nil {
 		t.Errorf("Find = %+v, %v; want nothing", got, err)
 	}
-	if _, err := s.Find(t.Context(), "orders", ""); !errors.Is(err, skein.ErrInvalidID) {
+	if _, err := s.Find(t.Context(), "orders", ""); !errors.Is(err, inspect.ErrInvalidID) {
 		t.Errorf("Find of no id: %v; want ErrInvalidID", err)
 	}
 }
 
 func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 	s := newSite(t)
-	s.Inspector = skein.NewInspector(s.store, skein.InspectorOptions{DecodeError: strings.ToUpper})
+	s.Inspector = inspect.New(s.store, inspect.Options{DecodeError: strings.ToUpper})
 	s.dead("dead")
 	s.failed("claimed")
 	s.advance(2 * time.Hour)
@@ -267,12 +267,12 @@ func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 	s.failed("queued")
 	s.pushAll("fresh")
 	s.holds(
-		"queued fresh at 2h0m0s retries -1 [p]",
-		"queued queued at 3h0m0s retries 0 [p] BOOM",
+		"queued fresh at 2h0m0s retries 0 [p]",
+		"queued queued at 3h0m0s retries 1 [p] BOOM",
 		"claimed claimed [p]",
 		"dead dead at 0s [p] HOPELESS",
 	)
-	for job := range must(t, s.Claimed(t.Context(), "orders", skein.ListOptions{})) {
+	for job := range must(t, s.Claimed(t.Context(), "orders", inspect.ListOptions{})) {
 		if job.LastError != "BOOM" {
 			t.Errorf("the claimed job has the error %q", job.LastError)
 		}
@@ -282,10 +282,10 @@ func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 		t.Errorf("Find = %+v, %v; want BOOM", found.Queued, err)
 	}
 	matched := false
-	if _, err := s.ReviveAll(t.Context(), "orders", func(d skein.DeadLetter) bool {
+	if _, err := s.ReviveAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
 		matched = d.LastError == "HOPELESS"
 		return false
-	}, skein.BulkOptions{}); err != nil || !matched {
+	}, inspect.BulkOptions{}); err != nil || !matched {
 		t.Errorf("match is not shown HOPELESS, %v", err)
 	}
 }

@@ -1,10 +1,10 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -81,6 +81,6 @@ func (l *link) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, 
 // linked puts a link between the site's inspector and its store.
 func (s *site) linked() *link {
 	l := &link{Store: s.store}
-	s.Inspector = skein.NewInspector(l, skein.InspectorOptions{})
+	s.Inspector = inspect.New(l, inspect.Options{})
 	return l
 }

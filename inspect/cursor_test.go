@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"encoding/base64"
@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/inspect"
 )
 
 func TestCursorsSurviveAURL(t *testing.T) {
 	ids := []string{"order-1", "a b/c?d&e=f#g%h+i", "Zürich 🧵", strings.Repeat("x", 512)}
 	s := newSite(t)
 	s.pushAll(ids...)
-	for _, order := range []skein.SortBy{skein.ByTime, skein.ByID} {
-		for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{SortBy: order})) {
+	for _, order := range []inspect.SortBy{inspect.ByTime, inspect.ByID} {
+		for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: order})) {
 			query := url.Values{"after": {job.Cursor.String()}}.Encode()
 			if got := "after=" + job.Cursor.String(); got != query {
 				t.Errorf("the cursor of %q is escaped in a URL: %s", job.ID, query)
@@ -25,7 +25,7 @@ func TestCursorsSurviveAURL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			back, err := skein.ParseCursor(values.Get("after"))
+			back, err := inspect.ParseCursor(values.Get("after"))
 			if err != nil || back != job.Cursor {
 				t.Errorf("ParseCursor(%q) = %v, %v; want %v", values.Get("after"), back, err, job.Cursor)
 			}
@@ -36,9 +36,9 @@ func TestCursorsSurviveAURL(t *testing.T) {
 func TestCursorsSurviveJSON(t *testing.T) {
 	s := newSite(t)
 	s.pushAll("order-1")
-	type page struct{ Start, After skein.Cursor }
+	type page struct{ Start, After inspect.Cursor }
 	var in, out page
-	for job := range must(t, s.Jobs(t.Context(), "orders", skein.ListOptions{})) {
+	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{})) {
 		in.After = job.Cursor
 	}
 	text, err := json.Marshal(in)
@@ -48,14 +48,14 @@ func TestCursorsSurviveJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &out); err != nil || in != out {
 		t.Errorf("%s reads as %v, %v; want %v", text, out, err, in)
 	}
-	if err := json.Unmarshal([]byte(`{"After":"?"}`), &out); !errors.Is(err, skein.ErrInvalidCursor) || out != in {
+	if err := json.Unmarshal([]byte(`{"After":"?"}`), &out); !errors.Is(err, inspect.ErrInvalidCursor) || out != in {
 		t.Errorf("a bad cursor reads as %v, %v; want ErrInvalidCursor and no change", out, err)
 	}
 }
 
 func TestTheStartIsEmptyText(t *testing.T) {
-	c, err := skein.ParseCursor("")
-	if err != nil || c != (skein.Cursor{}) || c.String() != "" {
+	c, err := inspect.ParseCursor("")
+	if err != nil || c != (inspect.Cursor{}) || c.String() != "" {
 		t.Errorf("ParseCursor of nothing = %v, %v; want the start", c, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestOnlyWhatACursorWroteIsACursor(t *testing.T) {
 		"an id too long":       raw([]byte("\x05" + strings.Repeat("x", 513))),
 		"far too long":         strings.Repeat("A", 1<<20),
 	} {
-		if c, err := skein.ParseCursor(text); !errors.Is(err, skein.ErrInvalidCursor) || c != (skein.Cursor{}) {
+		if c, err := inspect.ParseCursor(text); !errors.Is(err, inspect.ErrInvalidCursor) || c != (inspect.Cursor{}) {
 			t.Errorf("%s: ParseCursor = %v, %v; want ErrInvalidCursor", name, c, err)
 		}
 	}
@@ -89,11 +89,11 @@ func FuzzParseCursor(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := skein.ParseCursor(text)
+		c, err := inspect.ParseCursor(text)
 		switch {
 		case err == nil && c.String() != text:
 			t.Errorf("ParseCursor(%q) accepts what String writes as %q", text, c)
-		case err != nil && (!errors.Is(err, skein.ErrInvalidCursor) || c != skein.Cursor{}):
+		case err != nil && (!errors.Is(err, inspect.ErrInvalidCursor) || c != inspect.Cursor{}):
 			t.Errorf("ParseCursor(%q) = %v, %v; want ErrInvalidCursor", text, c, err)
 		}
 	})

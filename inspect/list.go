@@ -1,4 +1,4 @@
-package skein
+package inspect
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Order is what a list is sorted by.
+// SortBy is what a list is sorted by.
 type SortBy uint8
 
 const (
@@ -23,16 +23,16 @@ const (
 	RetryingByTime SortBy = SortBy(ports.RetryingByTime)
 	// RetryingByID lists the jobs with a failure by id.
 	RetryingByID SortBy = SortBy(ports.RetryingByID)
-	// RetryingByCount lists the jobs with a failure by (RetryCount, id).
+	// RetryingByCount lists the jobs with a failure by (Retries, id).
 	RetryingByCount SortBy = SortBy(ports.RetryingByCount)
 )
 
-// ListOptions say what to list. The zero value is everything ByTime, without
+// ListOptions say what to list. The zero value lists everything [ByTime], without
 // payloads.
 type ListOptions struct {
-	// Order is ByTime unless given.
+	// SortBy is [ByTime] unless set.
 	SortBy SortBy
-	// Descending turns the list around.
+	// Descending reverses the list.
 	Descending bool
 	// After starts behind this place, in the list's direction. The zero value is
 	// the start.
@@ -40,65 +40,71 @@ type ListOptions struct {
 	// Limit ends the list after so many elements. 0 is no limit.
 	Limit int
 	// Payloads is how many payloads of each element to fetch, lowest score first.
-	// 0 is none; Find gives all.
+	// 0 fetches none; [Inspector.Find] returns all.
 	Payloads int
 }
 
-// Jobs lists the queued jobs of a queue. It has all orders; ByID is
-// ErrQueueMismatch for a queue without IndexIDs. Options that can't be are
-// ErrInvalidOptions.
+// Jobs lists the queued jobs of a queue. It can be sorted in every way; [ByID] is
+// [ErrQueueMismatch] for a queue without IndexIDs. Invalid options are
+// [ErrInvalidOptions].
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
 	err := o.check("jobs", ByTime, ByID, RetryingByTime, RetryingByID, RetryingByCount)
 	return pages(o, err, func(r ports.PageRequest) ([]QueuedJob, ports.Cursor, error) {
 		r.Queue = queue
-		page, err := i.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy)})
+		page, err := ask(i, func(s Store) (ports.JobsPage, error) {
+			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy)})
+		})
 		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.queuedJob(v, o.SortBy) }), page.Next, err
 	})
 }
 
-// Claimed lists the jobs of a queue that lanes have taken. It has the order
-// ByTime only; others are ErrInvalidOptions.
+// Claimed lists the jobs of a queue that lanes have taken. It is sorted [ByTime];
+// anything else is [ErrInvalidOptions].
 func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
 	err := o.check("claimed jobs", ByTime)
 	return pages(o, err, func(r ports.PageRequest) ([]ClaimedJob, ports.Cursor, error) {
 		r.Queue = queue
-		page, err := i.store.Claimed(ctx, r)
+		page, err := ask(i, func(s Store) (ports.ClaimedPage, error) { return s.Claimed(ctx, r) })
 		return convert(page.Claims, i.claimedJob), page.Next, err
 	})
 }
 
-// Morgue lists the dead letters of a queue. It has the orders ByTime and ByID;
-// others are ErrInvalidOptions.
+// Morgue lists the dead letters of a queue. It can be sorted [ByTime] and [ByID];
+// anything else is [ErrInvalidOptions].
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
 	err := o.check("the morgue", ByTime, ByID)
 	return pages(o, err, func(r ports.PageRequest) ([]DeadLetter, ports.Cursor, error) {
 		r.Queue = queue
-		page, err := i.store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID})
-		return convert(page.DeadLetters, func(v *ports.DeadLetterView) DeadLetter { return i.deadLetter(v, o.SortBy) }), page.Next, err
+		page, err := ask(i, func(s Store) (ports.MorguePage, error) {
+			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID})
+		})
+		view := func(v *ports.DeadLetterView) DeadLetter { return i.deadLetter(v, o.SortBy) }
+		return convert(page.DeadLetters, view), page.Next, err
 	})
 }
 
-// check returns ErrInvalidOptions for what a list can't do.
-func (o *ListOptions) check(list string, orders ...SortBy) error {
+// check returns ErrInvalidOptions unless the list can be sorted so, and the limits are valid.
+func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	switch {
-	case !slices.Contains(orders, o.SortBy):
-		return fmt.Errorf("%w: list %s in order %d; it has the orders %d", ErrInvalidOptions, list, o.SortBy, orders)
+	case !slices.Contains(allowed, o.SortBy):
+		return fmt.Errorf("%w: %s sorted by SortBy %d; possible are %d", ErrInvalidOptions, list, o.SortBy, allowed)
 	case o.Limit < 0:
 		return fmt.Errorf("%w: Limit %d is negative; 0 is no limit", ErrInvalidOptions, o.Limit)
 	case o.Payloads < 0:
-		return fmt.Errorf("%w: Payloads %d is negative; Find gives all", ErrInvalidOptions, o.Payloads)
+		return fmt.Errorf("%w: Payloads %d is negative; Find returns all", ErrInvalidOptions, o.Payloads)
 	}
 	return nil
 }
 
-// pages is a list that fetches its elements page by page.
+// pages returns a list that fetches its elements page by page, or whose only pair is
+// the error invalid.
 func pages[V any](
-	o ListOptions, refused error, fetch func(ports.PageRequest) ([]V, ports.Cursor, error),
+	o ListOptions, invalid error, fetch func(ports.PageRequest) ([]V, ports.Cursor, error),
 ) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		var none V
-		if refused != nil {
-			yield(none, refused)
+		if invalid != nil {
+			yield(none, invalid)
 			return
 		}
 		r := ports.PageRequest{

@@ -1,15 +1,18 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/skeintest"
 )
@@ -23,17 +26,17 @@ func TestForgetFreesTheNameOfAnEmptyQueue(t *testing.T) {
 			t.Errorf("with %s: %v, want %v", what, err, want)
 		}
 	}
-	refuse("a queued job", skein.ErrNotEmpty)
-	if _, err := s.Delete(t.Context(), "orders", []string{"order-1"}, skein.BulkOptions{}); err != nil {
+	refuse("a queued job", inspect.ErrNotEmpty)
+	if _, err := s.Delete(t.Context(), "orders", []string{"order-1"}, inspect.BulkOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.claim()
-	refuse("a server that works it", skein.ErrLeaseHeld)
+	refuse("a server that works it", inspect.ErrLeaseHeld)
 	s.advance(2 * time.Hour)
 	if err := s.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	refuse("nothing left", skein.ErrUnknownQueue)
+	refuse("nothing left", inspect.ErrUnknownQueue)
 	s.declare("orders", 7)
 }
 
@@ -43,7 +46,7 @@ func TestForgetThatLosesItsReplyHasForgotten(t *testing.T) {
 	if err := orders.Push(t.Context(), s.Client, "order-1", "placed"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Inspector.Delete(t.Context(), "orders", []string{"order-1"}, skein.BulkOptions{}); err != nil {
+	if _, err := s.Inspector.Delete(t.Context(), "orders", []string{"order-1"}, inspect.BulkOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.Fail(skeintest.Fault{Method: "Forget", Times: 1, ReplyLost: true})
@@ -78,7 +81,7 @@ func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 		t.Errorf("Recount of a sound queue = %v, %v", wrong, err)
 	}
 	m := &miscounting{s.store, core.Shard{Queue: "orders", Index: 1}}
-	wrong, err = skein.NewInspector(m, skein.InspectorOptions{}).Recount(t.Context(), "orders")
+	wrong, err = inspect.New(m, inspect.Options{}).Recount(t.Context(), "orders")
 	if err != nil || len(wrong) != 1 {
 		t.Fatalf("Recount = %v, %v; want one shard", wrong, err)
 	}
@@ -93,7 +96,7 @@ func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 	s.claim()
 	want := func(over bool) {
 		t.Helper()
-		for job, err := range s.Claimed(t.Context(), "orders", skein.ListOptions{}) {
+		for job, err := range s.Claimed(t.Context(), "orders", inspect.ListOptions{}) {
 			if err != nil || job.LeaseOver != over {
 				t.Errorf("%s: LeaseOver %v, %v; want %v", job.ID, job.LeaseOver, err, over)
 			}
@@ -102,4 +105,33 @@ func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 	want(false)
 	s.advance(2 * time.Hour)
 	want(true)
+}
+
+// refusing is a store that refuses to forget, and counts how often it is asked.
+type refusing struct {
+	*memory.Store
+	err   error
+	asked *int
+}
+
+func (r refusing) Forget(context.Context, string) error {
+	*r.asked++
+	return r.err
+}
+
+func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
+	for _, err := range []error{ports.ErrNotEmpty, &ports.HeldError{Owner: "other"}, ports.ErrUnusable, ports.ErrUnknownQueue} {
+		t.Run(err.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked, began := 0, time.Now()
+				inspector := inspect.New(refusing{memory.New(memory.Options{}), err, &asked}, inspect.Options{})
+				if got := inspector.Forget(t.Context(), "orders"); !errors.Is(got, err) {
+					t.Errorf("Forget = %v, want %v", got, err)
+				}
+				if diff := cmp.Diff([]any{1, time.Duration(0)}, []any{asked, time.Since(began)}); diff != "" {
+					t.Errorf("calls and time (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 )
 
 // stocked is a store with three queued mails. It is 10 minutes past nine there,
@@ -33,7 +34,7 @@ func stocked(ctx context.Context) *memory.Store {
 // client nor server.
 func ExampleInspector() {
 	ctx := context.Background()
-	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+	inspector := inspect.New(stocked(ctx), inspect.Options{})
 
 	stats, err := inspector.Stats(ctx) // of all queues
 	if err != nil {
@@ -42,7 +43,7 @@ func ExampleInspector() {
 	for _, s := range stats {
 		fmt.Printf("%s: %d queued, %d dead, lag %v\n", s.Queue.Name, s.Length(), s.Dead, s.Lag)
 	}
-	for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{Payloads: 1}) {
+	for job, err := range inspector.Jobs(ctx, "mails", inspect.ListOptions{Payloads: 1}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -58,13 +59,13 @@ func ExampleInspector() {
 // A page of a list ends with a cursor, and the link to the next page carries it.
 func ExampleInspector_Jobs() {
 	ctx := context.Background()
-	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+	inspector := inspect.New(stocked(ctx), inspect.Options{})
 	page := func(query url.Values) (next url.Values) {
-		after, err := skein.ParseCursor(query.Get("after"))
+		after, err := inspect.ParseCursor(query.Get("after"))
 		if err != nil {
 			log.Fatal(err)
 		}
-		for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{After: after, Limit: 2}) {
+		for job, err := range inspector.Jobs(ctx, "mails", inspect.ListOptions{After: after, Limit: 2}) {
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -86,18 +87,18 @@ func ExampleInspector_Jobs() {
 // A job that waits can be run now, and one that is not wanted deleted.
 func ExampleInspector_RunNow() {
 	ctx := context.Background()
-	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
+	inspector := inspect.New(stocked(ctx), inspect.Options{})
 
-	ran, err := inspector.RunNow(ctx, "mails", []string{"cyd"}, skein.BulkOptions{})
+	ran, err := inspector.RunNow(ctx, "mails", []string{"cyd"}, inspect.BulkOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	deleted, err := inspector.Delete(ctx, "mails", []string{"ben", "nobody"}, skein.BulkOptions{})
+	deleted, err := inspector.Delete(ctx, "mails", []string{"ben", "nobody"}, inspect.BulkOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(ran.Handled, "made due,", deleted.Handled, "deleted")
-	for job, err := range inspector.Jobs(ctx, "mails", skein.ListOptions{}) {
+	for job, err := range inspector.Jobs(ctx, "mails", inspect.ListOptions{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -113,28 +114,28 @@ func ExampleInspector_RunNow() {
 // actions report how far they are, and end when ctx does.
 func ExampleInspector_ReviveAll() {
 	ctx := context.Background()
-	inspector := skein.NewInspector(stocked(ctx), skein.InspectorOptions{})
-	if _, err := inspector.Bury(ctx, "mails", []string{"ada", "ben", "cyd"}, skein.BulkOptions{}); err != nil {
+	inspector := inspect.New(stocked(ctx), inspect.Options{})
+	if _, err := inspector.Bury(ctx, "mails", []string{"ada", "ben", "cyd"}, inspect.BulkOptions{}); err != nil {
 		log.Fatal(err)
 	}
 
 	mend := func(id string, p core.Payload) ([]byte, bool, error) {
 		return bytes.ReplaceAll(p.Data, []byte("hello"), []byte("dear")), id != "ben", nil
 	}
-	edited, err := inspector.EditAll(ctx, "mails", nil, mend, skein.BulkOptions{})
+	edited, err := inspector.EditAll(ctx, "mails", nil, mend, inspect.BulkOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	mended := func(d skein.DeadLetter) bool { return bytes.Contains(d.Payloads[0].Data, []byte("dear")) }
-	var last skein.Progress
-	revived, err := inspector.ReviveAll(ctx, "mails", mended, skein.BulkOptions{
-		Progress: func(p skein.Progress) { last = p },
+	mended := func(d inspect.DeadLetter) bool { return bytes.Contains(d.Payloads[0].Data, []byte("dear")) }
+	var last inspect.Progress
+	revived, err := inspector.ReviveAll(ctx, "mails", mended, inspect.BulkOptions{
+		Progress: func(p inspect.Progress) { last = p },
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(edited.Handled, "edited,", revived.Handled, "revived,", last.Done, "of", last.Total, "looked at")
-	for letter, err := range inspector.Morgue(ctx, "mails", skein.ListOptions{Payloads: 1}) {
+	for letter, err := range inspector.Morgue(ctx, "mails", inspect.ListOptions{Payloads: 1}) {
 		if err != nil {
 			log.Fatal(err)
 		}

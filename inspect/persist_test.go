@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
@@ -9,45 +9,45 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
 func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 	lost := errors.New("connection lost")
 	ids := []string{"order-1", "order-2", "order-3", "order-4"}
-	o := skein.BulkOptions{}
-	all := func(skein.DeadLetter) bool { return true }
+	o := inspect.BulkOptions{}
+	all := func(inspect.DeadLetter) bool { return true }
 	for _, c := range []struct {
 		name, call string
-		act        func(context.Context, *site) (skein.Result, error)
+		act        func(context.Context, *site) (inspect.Result, error)
 	}{
-		{"ids", "Bury", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"ids", "Bury", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.Bury(ctx, "orders", ids, o)
 		}},
-		{"a queue", "Queues", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"a queue", "Queues", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.Bury(ctx, "orders", ids, o)
 		}},
-		{"all failed", "Bury", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"all failed", "Bury", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.BuryFailed(ctx, "orders", o)
 		}},
-		{"counts", "Stats", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"counts", "Stats", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.BuryFailed(ctx, "orders", o)
 		}},
-		{"all dead", "Revive", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"all dead", "Revive", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.ReviveAll(ctx, "orders", nil, o)
 		}},
-		{"a filter", "Purge", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"a filter", "Purge", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.PurgeAll(ctx, "orders", all, o)
 		}},
-		{"a filter's page", "Morgue", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"a filter's page", "Morgue", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.PurgeAll(ctx, "orders", all, o)
 		}},
-		{"an edit", "Edit", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"an edit", "Edit", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
 		}},
-		{"an edit's look-up", "Find", func(ctx context.Context, s *site) (skein.Result, error) {
+		{"an edit's look-up", "Find", func(ctx context.Context, s *site) (inspect.Result, error) {
 			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
 		}},
 	} {
@@ -119,7 +119,7 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 					return nil
 				}
 				start := time.Now()
-				result, err := s.Revive(t.Context(), "orders", ids, skein.BulkOptions{})
+				result, err := s.Revive(t.Context(), "orders", ids, inspect.BulkOptions{})
 				if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "revive: shard orders/1: ") {
 					t.Errorf("error %v; want %v, and where", err, c.err)
 				}
@@ -169,8 +169,8 @@ func TestAStepThatGetsNowhereEndsItsShard(t *testing.T) {
 	s := newSite(t)
 	s.failed("order-1")
 	stuck := &stuck{Store: s.store}
-	result, err := skein.NewInspector(stuck, skein.InspectorOptions{}).
-		BuryFailed(t.Context(), "orders", skein.BulkOptions{})
+	result, err := inspect.New(stuck, inspect.Options{}).
+		BuryFailed(t.Context(), "orders", inspect.BulkOptions{})
 	if err != nil || result.Handled != 0 || stuck.steps != 1 {
 		t.Errorf("%+v, %v after %d steps; want one", result, err, stuck.steps)
 	}

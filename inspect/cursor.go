@@ -1,4 +1,4 @@
-package skein
+package inspect
 
 import (
 	"encoding/base64"
@@ -10,12 +10,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrInvalidCursor is a text that no Cursor has written.
+// ErrInvalidCursor is a text that is not one of a [Cursor].
 var ErrInvalidCursor = errors.New("invalid cursor")
 
-// Cursor is a place in a list of an Inspector: right behind the element that
-// carries it. Given as ListOptions.After it goes on from there, in either
-// direction, also when that element is gone. It belongs to the order of its list.
+// Cursor is a place in a list of an [Inspector]: right behind the element that
+// carries it. A list with it as ListOptions.After starts there, in either
+// direction, also when that element is gone. It is only for lists of the same
+// queue that are sorted in the same way.
 //
 // Its text has only letters, digits, - and _, so that it fits into a URL as it
 // is, and it works in JSON. The zero value is the start of a list; its text is
@@ -25,8 +26,8 @@ type Cursor struct {
 	id  string
 }
 
-// ParseCursor reads what String writes, and returns ErrInvalidCursor for anything
-// else. Whether the element is there is not asked.
+// ParseCursor returns the cursor whose String is text, and [ErrInvalidCursor] if
+// there is none. It doesn't check whether the element exists.
 func ParseCursor(text string) (Cursor, error) {
 	if text == "" {
 		return Cursor{}, nil
@@ -60,7 +61,7 @@ func decodeCursor(text string) (Cursor, error) {
 	return c, nil
 }
 
-// String is the cursor as text for URLs; see ParseCursor.
+// String returns the cursor as text for URLs; see [ParseCursor].
 func (c Cursor) String() string {
 	if c == (Cursor{}) {
 		return ""
@@ -69,10 +70,10 @@ func (c Cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(data, c.id...))
 }
 
-// MarshalText implements encoding.TextMarshaler with String.
+// MarshalText implements [encoding.TextMarshaler] with String.
 func (c Cursor) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler with ParseCursor.
+// UnmarshalText implements [encoding.TextUnmarshaler] with [ParseCursor].
 func (c *Cursor) UnmarshalText(text []byte) error {
 	parsed, err := ParseCursor(string(text))
 	if err != nil {
@@ -82,5 +83,5 @@ func (c *Cursor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// port is the cursor as stores take it.
+// port returns the cursor as stores take it.
 func (c Cursor) port() ports.Cursor { return ports.Cursor{Key: c.key, ID: c.id} }

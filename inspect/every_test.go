@@ -1,22 +1,25 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
 	"errors"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 )
 
 // everyCall is each call on a queue, with something to do in it.
-func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context) error {
-	ids, o := []string{"order-1"}, skein.BulkOptions{}
-	all := func(skein.DeadLetter) bool { return true }
-	some := []skein.DeadLetterPayloads{{ID: "order-1", Payloads: [][]byte{[]byte("p")}}}
+func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Context) error {
+	ids, o := []string{"order-1"}, inspect.BulkOptions{}
+	all := func(inspect.DeadLetter) bool { return true }
+	some := []inspect.DeadLetterPayloads{{ID: "order-1", Payloads: [][]byte{[]byte("p")}}}
 	edit := func(string, core.Payload) ([]byte, bool, error) { return []byte("q"), true, nil }
-	result := func(_ skein.Result, err error) error { return err }
+	result := func(_ inspect.Result, err error) error { return err }
 	return map[string]func(context.Context) error{
 		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
 		"History": func(ctx context.Context) error {
@@ -25,17 +28,17 @@ func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context
 		},
 		"Find": func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
 		"Jobs": func(ctx context.Context) (last error) {
-			for _, last = range i.Jobs(ctx, queue, skein.ListOptions{}) {
+			for _, last = range i.Jobs(ctx, queue, inspect.ListOptions{}) {
 			}
 			return last
 		},
 		"Claimed": func(ctx context.Context) (last error) {
-			for _, last = range i.Claimed(ctx, queue, skein.ListOptions{}) {
+			for _, last = range i.Claimed(ctx, queue, inspect.ListOptions{}) {
 			}
 			return last
 		},
 		"Morgue": func(ctx context.Context) (last error) {
-			for _, last = range i.Morgue(ctx, queue, skein.ListOptions{}) {
+			for _, last = range i.Morgue(ctx, queue, inspect.ListOptions{}) {
 			}
 			return last
 		},
@@ -49,7 +52,7 @@ func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context
 		"BuryFailed":           func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, o)) },
 		"Delete":               func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids, o)) },
 		"DeleteFailed":         func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, o)) },
-		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, skein.CancelModeDrop, o)) },
+		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop, o)) },
 		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids, o)) },
 		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some, o)) },
 		"ReviveAll":            func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, nil, o)) },
@@ -66,9 +69,49 @@ func everyCall(i *skein.Inspector, queue string) map[string]func(context.Context
 
 func TestEveryCallKnowsAnUnknownQueue(t *testing.T) {
 	for name, call := range everyCall(newSite(t).Inspector, "nowhere") {
-		if err := call(t.Context()); !errors.Is(err, skein.ErrUnknownQueue) {
+		if err := call(t.Context()); !errors.Is(err, inspect.ErrUnknownQueue) {
 			t.Errorf("%s: %v; want ErrUnknownQueue", name, err)
 		}
+	}
+}
+
+// An inspector without a store says so, whatever it is asked.
+func TestEveryCallRefusesAMissingStore(t *testing.T) {
+	for name, inspector := range map[string]*inspect.Inspector{
+		"no store":    inspect.New(nil, inspect.Options{}),
+		"a nil store": inspect.New((*memory.Store)(nil), inspect.Options{}),
+		"zero":        {},
+		"nil":         nil,
+	} {
+		calls := everyCall(inspector, "orders")
+		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
+		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
+		calls["Stats of all"] = func(ctx context.Context) error { _, err := inspector.Stats(ctx); return err }
+		for method := range reflect.TypeFor[*inspect.Inspector]().Methods() {
+			if calls[method.Name] == nil {
+				t.Errorf("everyCall has no %s", method.Name)
+			}
+		}
+		for call, do := range calls {
+			if err := do(t.Context()); !errors.Is(err, inspect.ErrInvalidOptions) {
+				t.Errorf("%s: %s = %v, want ErrInvalidOptions", name, call, err)
+			}
+		}
+	}
+}
+
+// An unknown queue's error says what to do about it, from every store, since it is in
+// the sentinel.
+func TestAnUnknownQueuesErrorSaysWhatToDo(t *testing.T) {
+	inspector := inspect.New(memory.New(memory.Options{}), inspect.Options{})
+	_, err := inspector.Stats(t.Context(), "orders")
+	for _, want := range []string{"orders", "pushed", "server", "name", "prefix", "schema"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Stats = %v, want it to speak of %s", err, want)
+		}
+	}
+	if !errors.Is(err, inspect.ErrUnknownQueue) {
+		t.Errorf("Stats = %v, want ErrUnknownQueue", err)
 	}
 }
 
@@ -100,21 +143,21 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	s.failed("failed")
 	before := s.state()
 	bad := []string{"dead", "failed", "a\nb"}
-	some := []skein.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
-	o := skein.BulkOptions{}
-	for name, call := range map[string]func() (skein.Result, error){
-		"RunNow":         func() (skein.Result, error) { return s.RunNow(t.Context(), "orders", bad, o) },
-		"Bury":           func() (skein.Result, error) { return s.Bury(t.Context(), "orders", bad, o) },
-		"Delete":         func() (skein.Result, error) { return s.Delete(t.Context(), "orders", bad, o) },
-		"Cancel":         func() (skein.Result, error) { return s.Cancel(t.Context(), "orders", bad, skein.CancelModeDrop, o) },
-		"Revive":         func() (skein.Result, error) { return s.Revive(t.Context(), "orders", bad, o) },
-		"RevivePayloads": func() (skein.Result, error) { return s.RevivePayloads(t.Context(), "orders", some, o) },
-		"Purge":          func() (skein.Result, error) { return s.Purge(t.Context(), "orders", bad, o) },
-		"PurgePayloads":  func() (skein.Result, error) { return s.PurgePayloads(t.Context(), "orders", some, o) },
-		"Edit":           func() (skein.Result, error) { return s.Edit(t.Context(), "orders", bad, upper, o) },
-		"EditPayloads":   func() (skein.Result, error) { return s.EditPayloads(t.Context(), "orders", some, upper, o) },
+	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
+	o := inspect.BulkOptions{}
+	for name, call := range map[string]func() (inspect.Result, error){
+		"RunNow":         func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad, o) },
+		"Bury":           func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad, o) },
+		"Delete":         func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad, o) },
+		"Cancel":         func() (inspect.Result, error) { return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop, o) },
+		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", bad, o) },
+		"RevivePayloads": func() (inspect.Result, error) { return s.RevivePayloads(t.Context(), "orders", some, o) },
+		"Purge":          func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", bad, o) },
+		"PurgePayloads":  func() (inspect.Result, error) { return s.PurgePayloads(t.Context(), "orders", some, o) },
+		"Edit":           func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", bad, upper, o) },
+		"EditPayloads":   func() (inspect.Result, error) { return s.EditPayloads(t.Context(), "orders", some, upper, o) },
 	} {
-		if result, err := call(); !errors.Is(err, skein.ErrInvalidID) || result.Handled != 0 {
+		if result, err := call(); !errors.Is(err, inspect.ErrInvalidID) || result.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want ErrInvalidID", name, result, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/inspect"
 )
 
 // crypt is a site whose morgue has one letter with three payloads and two with
@@ -27,7 +27,7 @@ const (
 	deadB   = "dead b at 0s [p] hopeless"
 	deadA   = "dead a at 1s [p1 p2 p3] hopeless"
 	deadC   = "dead c at 1s [p] hopeless"
-	queuedB = "queued b at 1h0m1s retries -1 [q]"
+	queuedB = "queued b at 1h0m1s retries 0 [q]"
 )
 
 func data(payloads ...string) [][]byte {
@@ -39,67 +39,67 @@ func data(payloads ...string) [][]byte {
 }
 
 // old matches what was buried first.
-func old(d skein.DeadLetter) bool { return d.ChangedAt.Equal(epoch) }
+func old(d inspect.DeadLetter) bool { return d.ChangedAt.Equal(epoch) }
 
 func TestActionsOnTheMorgue(t *testing.T) {
-	o := skein.BulkOptions{}
-	some := []skein.DeadLetterPayloads{
+	o := inspect.BulkOptions{}
+	some := []inspect.DeadLetterPayloads{
 		{ID: "a", Payloads: data("p2", "p3", "p9")},
 		{ID: "c", Payloads: data("p")},
 		{ID: "b"},
 		{ID: "nothing", Payloads: data("p")},
 	}
-	type act = func(context.Context, *skein.Inspector) (skein.Result, error)
+	type act = func(context.Context, *inspect.Inspector) (inspect.Result, error)
 	for name, c := range map[string]struct {
 		act     act
 		handled int
 		want    []string
 	}{
-		"revive ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"revive ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.Revive(ctx, "orders", []string{"a", "b", "nothing"}, o)
-		}, 2, []string{"queued a at 1s retries -1 [p1 p2 p3]", "queued b at 1s retries -1 [p q]", deadC}},
-		"revive payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		}, 2, []string{"queued a at 1s retries 0 [p1 p2 p3]", "queued b at 1s retries 0 [p q]", deadC}},
+		"revive payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.RevivePayloads(ctx, "orders", some, o)
 		}, 2, []string{
-			"queued a at 1s retries -1 [p2 p3]", "queued c at 1s retries -1 [p]", queuedB,
+			"queued a at 1s retries 0 [p2 p3]", "queued c at 1s retries 0 [p]", queuedB,
 			deadB, "dead a at 1s [p1] hopeless",
 		}},
-		"revive what matches": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"revive what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.ReviveAll(ctx, "orders", old, o)
-		}, 1, []string{"queued b at 1s retries -1 [p q]", deadA, deadC}},
-		"revive all": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		}, 1, []string{"queued b at 1s retries 0 [p q]", deadA, deadC}},
+		"revive all": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.ReviveAll(ctx, "orders", nil, o)
 		}, 3, []string{
-			"queued a at 1s retries -1 [p1 p2 p3]", "queued b at 1s retries -1 [p q]", "queued c at 1s retries -1 [p]",
+			"queued a at 1s retries 0 [p1 p2 p3]", "queued b at 1s retries 0 [p q]", "queued c at 1s retries 0 [p]",
 		}},
-		"purge ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"purge ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.Purge(ctx, "orders", []string{"a", "b", "nothing"}, o)
 		}, 2, []string{queuedB, deadC}},
-		"purge payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"purge payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.PurgePayloads(ctx, "orders", some, o)
 		}, 2, []string{queuedB, deadB, "dead a at 1s [p1] hopeless"}},
-		"purge what matches": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"purge what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.PurgeAll(ctx, "orders", old, o)
 		}, 1, []string{queuedB, deadA, deadC}},
-		"purge all": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"purge all": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.PurgeAll(ctx, "orders", nil, o)
 		}, 3, []string{queuedB}},
-		"purge no ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"purge no ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.Purge(ctx, "orders", nil, o)
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
-		"purge no payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
-			return i.PurgePayloads(ctx, "orders", []skein.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}, o)
+		"purge no payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
+			return i.PurgePayloads(ctx, "orders", []inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}, o)
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
-		"edit ids": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"edit ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.Edit(ctx, "orders", []string{"b", "c", "nothing"}, upper, o)
 		}, 2, []string{queuedB, deadA, "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless"}},
-		"edit payloads": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"edit payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.EditPayloads(ctx, "orders", some, upper, o)
 		}, 3, []string{queuedB, deadB, "dead a at 1s [p1 P2 P3] hopeless", "dead c at 1s [P] hopeless"}},
-		"edit what matches": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"edit what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.EditAll(ctx, "orders", old, upper, o)
 		}, 1, []string{queuedB, deadA, "dead b at 1s [P] hopeless", deadC}},
-		"edit all": {func(ctx context.Context, i *skein.Inspector) (skein.Result, error) {
+		"edit all": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.EditAll(ctx, "orders", nil, upper, o)
 		}, 5, []string{
 			queuedB, "dead a at 1s [P1 P2 P3] hopeless", "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless",
@@ -108,7 +108,7 @@ func TestActionsOnTheMorgue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := crypt(t)
 			result, err := c.act(t.Context(), s.Inspector)
-			if want := (skein.Result{Handled: c.handled}); result != want || err != nil {
+			if want := (inspect.Result{Handled: c.handled}); result != want || err != nil {
 				t.Errorf("%+v, %v; want %+v", result, err, want)
 			}
 			s.holds(c.want...)
@@ -124,10 +124,10 @@ func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
 	s.bury()
 	s.dead("few")
 	seen := map[string]string{}
-	result, err := s.PurgeAll(t.Context(), "orders", func(d skein.DeadLetter) bool {
+	result, err := s.PurgeAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
 		seen[d.ID] = fmt.Sprintf("%d of %d", len(d.Payloads), d.PayloadCount)
 		return d.ID == "many"
-	}, skein.BulkOptions{})
+	}, inspect.BulkOptions{})
 	if err != nil || result.Handled != 1 {
 		t.Errorf("PurgeAll = %+v, %v", result, err)
 	}
@@ -138,21 +138,21 @@ func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
 }
 
 func TestWhatAFilterHasNotSeenStays(t *testing.T) {
-	o := skein.BulkOptions{}
+	o := inspect.BulkOptions{}
 	for name, c := range map[string]struct {
-		act  func(*site, func(skein.DeadLetter) bool) (skein.Result, error)
+		act  func(*site, func(inspect.DeadLetter) bool) (inspect.Result, error)
 		want string
 	}{
-		"purged": {func(s *site, match func(skein.DeadLetter) bool) (skein.Result, error) {
+		"purged": {func(s *site, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
 			return s.PurgeAll(t.Context(), "orders", match, o)
 		}, "dead a at 1s [new] hopeless"},
-		"edited": {func(s *site, match func(skein.DeadLetter) bool) (skein.Result, error) {
+		"edited": {func(s *site, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
 			return s.EditAll(t.Context(), "orders", match, upper, o)
 		}, "dead a at 1s [P new] hopeless"},
 	} {
 		s := newSite(t)
 		s.dead("a")
-		result, err := c.act(s, func(skein.DeadLetter) bool {
+		result, err := c.act(s, func(inspect.DeadLetter) bool {
 			s.advance(time.Second)
 			s.push("a", 0, "new")
 			s.bury()
@@ -181,17 +181,17 @@ func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
 		s.advance(time.Second)
 		s.push("changed", 0, "new")
 		s.bury()
-		_, err := skein.NewInspector(s.store, skein.InspectorOptions{}).
-			Purge(t.Context(), "orders", []string{"gone"}, skein.BulkOptions{})
+		_, err := inspect.New(s.store, inspect.Options{}).
+			Purge(t.Context(), "orders", []string{"gone"}, inspect.BulkOptions{})
 		return err
 	}
-	last := skein.Progress{}
-	result, err := s.ReviveAll(t.Context(), "orders", func(skein.DeadLetter) bool { return true },
-		skein.BulkOptions{Progress: func(p skein.Progress) { last = p }})
+	last := inspect.Progress{}
+	result, err := s.ReviveAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return true },
+		inspect.BulkOptions{Progress: func(p inspect.Progress) { last = p }})
 	if err != nil || result.Handled != 0 {
 		t.Errorf("ReviveAll = %+v, %v; want none", result, err)
 	}
-	if want := (skein.Progress{Done: 2, Total: 2}); last != want {
+	if want := (inspect.Progress{Done: 2, Total: 2}); last != want {
 		t.Errorf("progress ends at %+v, want %+v", last, want)
 	}
 }
@@ -210,7 +210,7 @@ func TestLargePayloadsGoInSmallSteps(t *testing.T) {
 		}
 		return nil
 	}
-	result, err := s.PurgeAll(t.Context(), "orders", func(skein.DeadLetter) bool { return true }, skein.BulkOptions{})
+	result, err := s.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{})
 	if err != nil || result.Handled != len(ids) {
 		t.Errorf("PurgeAll = %+v, %v", result, err)
 	}

@@ -1,4 +1,4 @@
-package skein_test
+package inspect_test
 
 import (
 	"bytes"
@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 )
 
 // upper edits in place, which the copy that it gets allows.
@@ -20,7 +20,7 @@ func upper(_ string, p core.Payload) ([]byte, bool, error) {
 func TestAnEditKeepsMergesAndStops(t *testing.T) {
 	full := errors.New("no such order")
 	for name, c := range map[string]struct {
-		edit    skein.EditFunc
+		edit    inspect.EditFunc
 		handled int
 		err     error
 		want    string
@@ -45,13 +45,13 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 		}, 1, full, "dead a at 1m1s [x p2 p3] hopeless"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, edit := range []func(*site) (skein.Result, error){
-				func(s *site) (skein.Result, error) {
-					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit, skein.BulkOptions{})
+			for _, edit := range []func(*site) (inspect.Result, error){
+				func(s *site) (inspect.Result, error) {
+					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit, inspect.BulkOptions{})
 				},
-				func(s *site) (skein.Result, error) {
-					match := func(d skein.DeadLetter) bool { return d.ID == "a" }
-					return s.EditAll(t.Context(), "orders", match, c.edit, skein.BulkOptions{})
+				func(s *site) (inspect.Result, error) {
+					match := func(d inspect.DeadLetter) bool { return d.ID == "a" }
+					return s.EditAll(t.Context(), "orders", match, c.edit, inspect.BulkOptions{})
 				},
 			} {
 				s := crypt(t)
@@ -82,7 +82,7 @@ func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
 				s.advance(step)
 			}
 			return append(p.Data, '+'), true, nil
-		}, skein.BulkOptions{})
+		}, inspect.BulkOptions{})
 		if err != nil || result.Handled != 300 || len(edits) != 300 {
 			t.Errorf("the clock %s: %+v, %v; %d letters edited, want 300", name, result, err, len(edits))
 		}

@@ -1,0 +1,197 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// drain is an action on all of a kind that the store picks by itself. It ends:
+// what comes in meanwhile does not count.
+type drain struct {
+	inspector *Inspector
+	*action
+	// count returns how many entries of a shard the action is about.
+	count func(*ports.Counts) int64
+	// step handles up to limit entries of a shard. began is the store's time when
+	// the drain began.
+	step func(s Store, ctx context.Context, shard core.Shard, limit int, began core.Instant) (ports.StepReply, error)
+}
+
+func (d *drain) run(ctx context.Context, queue string) (Result, error) {
+	stats, err := d.inspector.queueStats(ctx, queue)
+	if err != nil {
+		return d.end(err)
+	}
+	for at := range stats.Shards {
+		d.progress.Total += int(d.count(&stats.Shards[at].Counts))
+	}
+	for at := range stats.Shards {
+		s := &stats.Shards[at]
+		if err := d.shard(ctx, s.Shard, int(d.count(&s.Counts)), stats.Now); err != nil {
+			return d.end(fmt.Errorf("shard %v: %w", s.Shard, err))
+		}
+	}
+	return d.end(nil)
+}
+
+// shard repeats the step until it leaves nothing, or has handled as many entries
+// as the shard held.
+func (d *drain) shard(ctx context.Context, shard core.Shard, left int, began core.Instant) error {
+	for more := true; more && left > 0; {
+		reply, err := persist(ctx, d.inspector, func(s Store) (ports.StepReply, error) {
+			return d.step(s, ctx, shard, min(left, ports.MaxStep), began)
+		})
+		if err != nil {
+			return err
+		}
+		d.pass(reply.Handled, reply.Handled)
+		left -= reply.Handled
+		more = reply.More && reply.Handled > 0
+	}
+	d.pass(left, 0)
+	return nil
+}
+
+// What a sweep fetches at a time. Dead letters with more payloads are looked up
+// one by one: most have few.
+const (
+	sweepPage     = ports.DefaultPage
+	sweepPayloads = 16
+)
+
+// sweep is an action on the dead letters that match: it looks at those that were
+// there when it began, the longest unchanged first.
+type sweep struct {
+	inspector *Inspector
+	*action
+	queue string
+	// match chooses dead letters; nil takes all.
+	match func(DeadLetter) bool
+
+	// before is the end of what the sweep is about: what changed then or later is
+	// left alone.
+	before core.Instant
+	// left is how many dead letters of each shard are still to be looked at.
+	left []int
+	// edited has the ids that the sweep has changed and may meet again.
+	edited map[string]bool
+}
+
+// run calls act with the dead letters that match, page by page. act passes them.
+func (s *sweep) run(ctx context.Context, act func([]DeadLetter) error) (Result, error) {
+	if err := s.begin(ctx); err != nil {
+		return s.end(err)
+	}
+	r := ports.MorgueRequest{PageRequest: ports.PageRequest{
+		Queue: s.queue, Limit: sweepPage, Payloads: sweepPayloads,
+	}}
+	for more := s.progress.Total > 0; more; {
+		page, err := persist(ctx, s.inspector, func(store Store) (ports.MorguePage, error) { return store.Morgue(ctx, r) })
+		if err != nil {
+			return s.end(err)
+		}
+		chosen, last, err := s.choose(ctx, page.DeadLetters)
+		if err != nil {
+			return s.end(err)
+		}
+		if err := act(chosen); err != nil {
+			return s.end(err)
+		}
+		r.After = page.Next
+		more = !last && page.Next != ports.Cursor{} && s.progress.Done < s.progress.Total
+	}
+	return s.end(nil)
+}
+
+func (s *sweep) begin(ctx context.Context) error {
+	stats, err := s.inspector.queueStats(ctx, s.queue)
+	if err != nil {
+		return err
+	}
+	s.before = endOf(stats.Now)
+	s.left = make([]int, len(stats.Shards))
+	for at := range stats.Shards {
+		s.left[at] = int(stats.Shards[at].Dead)
+		s.progress.Total += s.left[at]
+	}
+	return nil
+}
+
+// choose returns which of a page match, and whether the page is the last. It passes
+// what doesn't match.
+func (s *sweep) choose(ctx context.Context, page []ports.DeadLetterView) (chosen []DeadLetter, last bool, err error) {
+	passed := 0
+	for at := range page {
+		v := &page[at]
+		if last = v.ChangedAt >= s.before; last {
+			break
+		}
+		shard := core.ShardOf(v.ID, len(s.left))
+		if s.left[shard] == 0 || s.edited[v.ID] {
+			continue
+		}
+		s.left[shard]--
+		there, err := s.complete(ctx, v)
+		if err != nil {
+			return nil, false, err
+		}
+		if there {
+			if d := s.inspector.deadLetter(v, ByTime); s.match == nil || s.match(d) {
+				chosen = append(chosen, d)
+				continue
+			}
+		}
+		passed++
+	}
+	s.pass(passed, 0)
+	return chosen, last, nil
+}
+
+// complete fetches the payloads that a page has left out. It reports whether the
+// dead letter is still one that the sweep is about.
+func (s *sweep) complete(ctx context.Context, v *ports.DeadLetterView) (bool, error) {
+	if len(v.Payloads) == v.Count {
+		return true, nil
+	}
+	found, err := persist(ctx, s.inspector, func(store Store) (ports.Found, error) {
+		return store.Find(ctx, s.queue, v.ID)
+	})
+	if err != nil || found.DeadLetter == nil || found.DeadLetter.ChangedAt >= s.before {
+		return false, err
+	}
+	v.DeadLetter, v.Count = *found.DeadLetter, len(found.DeadLetter.Payloads)
+	return true, nil
+}
+
+// noteEdit remembers that an edit has changed a dead letter: by a clock that stands
+// or steps back it may be among those still to come.
+func (s *sweep) noteEdit(id string, changed core.Instant) {
+	if changed == 0 || changed >= s.before {
+		return
+	}
+	if s.edited == nil {
+		s.edited = make(map[string]bool)
+	}
+	s.edited[id] = true
+}
+
+// queueStats returns the state of one queue.
+func (i *Inspector) queueStats(ctx context.Context, queue string) (ports.QueueStats, error) {
+	return persist(ctx, i, func(s Store) (none ports.QueueStats, err error) {
+		stats, err := s.Stats(ctx, []string{queue})
+		if err != nil {
+			return none, err
+		}
+		if len(stats) != 1 {
+			return none, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+		}
+		return stats[0], nil
+	})
+}
+
+// endOf returns the end of the microsecond in which an action began: what was
+// buried within it, before the action, belongs to it.
+func endOf(began core.Instant) core.Instant { return began + 1 }

@@ -1,0 +1,151 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// What a caller can act on. Each comes wrapped with what is wrong; test with
+// [errors.Is]. They match the errors of the same name of other packages.
+var (
+	// ErrUnknownQueue is a queue that no push and no server has declared in this
+	// store.
+	ErrUnknownQueue = ports.ErrUnknownQueue
+	// ErrInvalidID is an id that no job can have.
+	ErrInvalidID = core.ErrInvalidID
+	// ErrInvalidOptions is an inspector without a store, or options of a list or an
+	// action that are out of range.
+	ErrInvalidOptions = core.ErrInvalidOptions
+	// ErrQueueMismatch is a list [ByID] of a queue that was declared without IndexIDs.
+	ErrQueueMismatch = ports.ErrQueueMismatch
+	// ErrNotEmpty is a queue that can't be forgotten: it holds jobs or dead letters.
+	ErrNotEmpty = ports.ErrNotEmpty
+	// ErrLeaseHeld is a queue that can't be forgotten: a server works it.
+	ErrLeaseHeld = ports.ErrLeaseHeld
+)
+
+// Store is what an [Inspector] needs of a store. Every [ports.ShardStore] has it.
+type Store interface {
+	ports.Registry
+	ports.Inspector
+	ports.Operator
+}
+
+// Options are the options of an inspector. The zero value is ready.
+type Options struct {
+	// DecodeError turns the text of a stored error back into the original, where
+	// the servers encode errors. It must be safe for concurrent use. nil shows
+	// texts as they are stored.
+	DecodeError func(stored string) string
+}
+
+// Inspector shows what is in a store and lets an operator act on it. Make it with
+// [New]. It needs neither client nor server, and works for every queue of the
+// store, whatever the type of its payloads: here they are bytes. It is safe for
+// concurrent use. Times are by the store's clock.
+//
+// Lists are fetched page by page while they are ranged over, and each range
+// begins anew. They are no snapshot: an element that doesn't change meanwhile
+// comes exactly once, one that moves may come twice or not at all. An error comes
+// as the last pair, with a zero element.
+//
+// Actions on many entries work in bounded steps, each atomic for its shard. Those
+// on named ids or payloads ignore what is not there, and do nothing at all, with
+// [ErrInvalidID], if any id is invalid. Those on all of a kind end, also
+// while servers are at work: they count at most as many entries as each shard
+// held when they began. A step of unknown outcome is repeated a few times, so
+// that entries which came meanwhile may be handled beyond those counted. When
+// ctx ends, or the store keeps failing, an action returns what it has done so
+// far, and the error; call it again to go on.
+//
+// Every method returns [ErrUnknownQueue] for a queue that the store doesn't know.
+// An error that doesn't match one of this package's is the store's.
+type Inspector struct {
+	store   Store
+	options Options
+}
+
+// New returns an inspector of a store. It doesn't contact the store, and never
+// fails: with a nil store, every method returns [ErrInvalidOptions].
+func New(store Store, options Options) *Inspector {
+	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
+		store = nil
+	}
+	return &Inspector{store: store, options: options}
+}
+
+// Queues lists the queues of the store in order of name.
+func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
+	queues, err := ask(i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
+	return convert(queues, queueOf), err
+}
+
+// Nodes lists the running servers in order of name.
+func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
+	nodes, err := ask(i, func(s Store) ([]ports.Node, error) { return s.Nodes(ctx) })
+	return convert(nodes, nodeOf), err
+}
+
+// Stats returns the sizes of the named queues, in the order given, or of all of
+// them in order of name if none is named.
+func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, error) {
+	if len(queues) == 0 {
+		all, err := i.Queues(ctx)
+		if err != nil || len(all) == 0 {
+			return nil, err
+		}
+		queues = convert(all, func(q *Queue) string { return q.Name })
+	}
+	stats, err := ask(i, func(s Store) ([]ports.QueueStats, error) { return s.Stats(ctx, queues) })
+	return convert(stats, queueStatsOf), err
+}
+
+// History lists the minutes of a queue that begin at from or later and before to,
+// and in which something was counted, oldest first. The zero from is the oldest
+// there is, the zero to means no end. At least 24 hours are kept.
+func (i *Inspector) History(ctx context.Context, queue string, from, to time.Time) ([]MinuteStats, error) {
+	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(from)}
+	if !to.IsZero() {
+		r.To = max(1, core.InstantOf(to)) // 0 means no end
+	}
+	minutes, err := ask(i, func(s Store) ([]ports.MinuteStats, error) { return s.History(ctx, r) })
+	return convert(minutes, minuteStatsOf), err
+}
+
+// Find looks an id up in a queue: queued, claimed and in the morgue, with all its
+// payloads. An id that is nowhere is no error. It returns [ErrInvalidID] if no job
+// can have the id.
+func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
+	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, id) })
+	if err != nil {
+		return Found{}, err
+	}
+	found := Found{ID: id, Shard: stored.Shard}
+	if q := stored.Queued; q != nil {
+		job := i.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
+		found.Queued = &job
+	}
+	if stored.Claim != nil {
+		job := i.claimedJob(stored.Claim)
+		found.Claimed = &job
+	}
+	if d := stored.DeadLetter; d != nil {
+		view := i.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
+		found.DeadLetter = &view
+	}
+	return found, nil
+}
+
+// ask makes one call of the store. All calls go through it, so that an inspector
+// without a store returns ErrInvalidOptions from each.
+func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) {
+	if i == nil || i.store == nil {
+		return reply, fmt.Errorf("%w: the inspector has no store; give inspect.New one", ErrInvalidOptions)
+	}
+	return call(i.store)
+}

@@ -1,0 +1,279 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// DeadLetterPayloads names payloads of one dead letter.
+type DeadLetterPayloads struct {
+	ID string
+	// Payloads are the Data of those meant. What is not there is ignored; an empty
+	// list means none of them.
+	Payloads [][]byte
+}
+
+// Revive puts the dead letters of these ids back into the queue, due now, as if
+// they had never failed. Their payloads merge with what is queued.
+func (i *Inspector) Revive(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+	refs, err := wholeRefs(ids)
+	return i.onRefs(ctx, o.action("revive"), queue, refs, err, Store.Revive)
+}
+
+// RevivePayloads is Revive for some of the payloads. A dead letter that keeps
+// others stays in the morgue.
+func (i *Inspector) RevivePayloads(
+	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
+) (Result, error) {
+	refs, err := payloadRefs(payloads)
+	return i.onRefs(ctx, o.action("revive payloads"), queue, refs, err, Store.Revive)
+}
+
+// ReviveAll is Revive for all dead letters that match, or for all of them if match
+// is nil. It handles those that last changed before it began: what is buried
+// meanwhile stays.
+//
+// match is called once with each of them and all its payloads, from the caller's
+// goroutine. Payloads that come in after that stay, too.
+func (i *Inspector) ReviveAll(
+	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllDeadLetters(ctx, o.action("revive all"), queue, match, Store.Revive)
+}
+
+// Purge removes the dead letters of these ids for good.
+func (i *Inspector) Purge(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+	refs, err := wholeRefs(ids)
+	return i.onRefs(ctx, o.action("purge"), queue, refs, err, Store.Purge)
+}
+
+// PurgePayloads is Purge for some of the payloads. A dead letter that keeps others
+// stays in the morgue.
+func (i *Inspector) PurgePayloads(
+	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
+) (Result, error) {
+	refs, err := payloadRefs(payloads)
+	return i.onRefs(ctx, o.action("purge payloads"), queue, refs, err, Store.Purge)
+}
+
+// PurgeAll is Purge for all dead letters that match, or for all of them if match is
+// nil; see [Inspector.ReviveAll].
+func (i *Inspector) PurgeAll(
+	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllDeadLetters(ctx, o.action("purge all"), queue, match, Store.Purge)
+}
+
+// EditFunc decides about one payload of a dead letter: it returns the bytes to
+// replace its Data with and true, or false to keep it. An error ends the edit.
+// Data is a copy that it may write to; Score and Meta stay with the payload.
+type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, err error)
+
+// Edit replaces payloads in the dead letters of these ids. Bytes that are in the
+// dead letter already merge with them. [Result] counts the payloads that were
+// replaced, and [Progress] the dead letters.
+//
+// An edit is a change: ChangedAt becomes now. Payloads are edited one after
+// another, each atomically, and what comes in meanwhile is left alone. Edit checks
+// neither the size of the new bytes nor whether the queue's codec can decode them.
+func (i *Inspector) Edit(
+	ctx context.Context, queue string, ids []string, edit EditFunc, o BulkOptions,
+) (Result, error) {
+	refs, err := wholeRefs(ids)
+	return i.editRefs(ctx, o.action("edit"), queue, refs, err, edit)
+}
+
+// EditPayloads is Edit for some of the payloads.
+func (i *Inspector) EditPayloads(
+	ctx context.Context, queue string, payloads []DeadLetterPayloads, edit EditFunc, o BulkOptions,
+) (Result, error) {
+	refs, err := payloadRefs(payloads)
+	return i.editRefs(ctx, o.action("edit payloads"), queue, refs, err, edit)
+}
+
+// EditAll is Edit for all dead letters that match, or for all of them if match is
+// nil; see [Inspector.ReviveAll].
+func (i *Inspector) EditAll(
+	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
+) (Result, error) {
+	a := o.action("edit all")
+	s := &sweep{inspector: i, action: a, queue: queue, match: match}
+	return s.run(ctx, func(page []DeadLetter) error {
+		for at := range page {
+			d := &page[at]
+			shard := core.Shard{Queue: queue, Index: core.ShardOf(d.ID, len(s.left))}
+			changed, err := i.editDeadLetter(ctx, a, shard, d.ID, d.Payloads, edit)
+			if err != nil {
+				return err
+			}
+			s.noteEdit(d.ID, changed)
+			a.pass(1, 0)
+		}
+		return nil
+	})
+}
+
+// wholeRefs refers to the dead letters of ids with all their payloads. The error is
+// that of the first invalid id.
+func wholeRefs(ids []string) ([]ports.DeadLetterRef, error) {
+	refs := make([]ports.DeadLetterRef, len(ids))
+	for at, id := range ids {
+		refs[at].ID = id
+	}
+	return refs, validateIDs(ids)
+}
+
+// payloadRefs refers to payloads. An element that names no payload is left out,
+// since to a store that means all.
+func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
+	var refs []ports.DeadLetterRef
+	ids := make([]string, len(payloads))
+	for at, p := range payloads {
+		ids[at] = p.ID
+		if len(p.Payloads) > 0 {
+			refs = append(refs, ports.DeadLetterRef(p))
+		}
+	}
+	return refs, validateIDs(ids)
+}
+
+// deadLetterStep is a method of a store.
+type deadLetterStep func(Store, context.Context, ports.DeadLetterStep) (ports.StepReply, error)
+
+func (i *Inspector) onRefs(
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
+) (Result, error) {
+	if invalid != nil {
+		return a.end(invalid)
+	}
+	a.progress.Total = len(refs)
+	return a.end(i.stepRefs(ctx, a, queue, refs, step))
+}
+
+func (i *Inspector) onAllDeadLetters(
+	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
+) (Result, error) {
+	if match != nil {
+		s := &sweep{inspector: i, action: a, queue: queue, match: match}
+		return s.run(ctx, func(page []DeadLetter) error {
+			return i.stepRefs(ctx, a, queue, convert(page, refOf), step)
+		})
+	}
+	d := &drain{inspector: i, action: a, count: func(c *ports.Counts) int64 { return c.Dead }}
+	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, began core.Instant) (ports.StepReply, error) {
+		return step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: endOf(began), Limit: limit})
+	}
+	return d.run(ctx, queue)
+}
+
+// refOf refers to the payloads that a dead letter was shown with, so that those that
+// came since are left alone.
+func refOf(d *DeadLetter) ports.DeadLetterRef {
+	return ports.DeadLetterRef{
+		ID:       d.ID,
+		Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data }),
+	}
+}
+
+func (i *Inspector) stepRefs(
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, step deadLetterStep,
+) error {
+	id := func(r ports.DeadLetterRef) string { return r.ID }
+	onShard := func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
+		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs})
+	}
+	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
+}
+
+// maxStepBytes is about how many bytes of payload a step names.
+const maxStepBytes = 1 << 20
+
+// refChunks splits references into steps by number and by size.
+func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
+	return func(yield func([]ports.DeadLetterRef) bool) {
+		start, size := 0, 0
+		for at, r := range refs {
+			named := 0
+			for _, data := range r.Payloads {
+				named += len(data)
+			}
+			if at > start && (at-start == ports.MaxStep || size+named > maxStepBytes) {
+				if !yield(refs[start:at]) {
+					return
+				}
+				start, size = at, 0
+			}
+			size += named
+		}
+		if start < len(refs) {
+			yield(refs[start:])
+		}
+	}
+}
+
+func (i *Inspector) editRefs(
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,
+) (Result, error) {
+	if invalid != nil {
+		return a.end(invalid)
+	}
+	a.progress.Total = len(refs)
+	for _, ref := range refs {
+		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, ref.ID) })
+		if err != nil {
+			return a.end(err)
+		}
+		if found.DeadLetter != nil {
+			chosen := withData(found.DeadLetter.Payloads, ref.Payloads)
+			if _, err := i.editDeadLetter(ctx, a, found.Shard, ref.ID, chosen, edit); err != nil {
+				return a.end(err)
+			}
+		}
+		a.pass(1, 0)
+	}
+	return a.end(nil)
+}
+
+// withData returns the payloads whose Data are listed, or all of them for nil.
+func withData(payloads []core.Payload, data [][]byte) []core.Payload {
+	if data == nil {
+		return payloads
+	}
+	listed := make(map[string]bool, len(data))
+	for _, d := range data {
+		listed[string(d)] = true
+	}
+	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !listed[string(p.Data)] })
+}
+
+// editDeadLetter edits payloads of a dead letter. It returns when it last changed
+// one, or 0 if it changed none.
+func (i *Inspector) editDeadLetter(
+	ctx context.Context, a *action, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
+) (changed core.Instant, err error) {
+	for _, p := range payloads {
+		old := p.Data
+		p.Data = bytes.Clone(old)
+		data, replace, err := edit(id, p)
+		if err != nil {
+			return changed, fmt.Errorf("payload of %q: %w", id, err)
+		}
+		if !replace || bytes.Equal(old, data) {
+			continue
+		}
+		r := ports.EditRequest{Shard: shard, ID: id, Old: old, New: data}
+		reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return s.Edit(ctx, r) })
+		if err != nil {
+			return changed, fmt.Errorf("payload of %q: %w", id, err)
+		}
+		a.pass(0, reply.Handled)
+		changed = reply.Now
+	}
+	return changed, nil
+}

@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Forget removes a queue that is empty and that no server works: its record, its
+// counters and its history. Its name is free after it, also for a queue with
+// another shard count. Stop what pushes to it first: a client or server that still
+// has the queue declares it again.
+//
+// Errors: [ErrUnknownQueue]; [ErrNotEmpty]; [ErrLeaseHeld] while a server works it,
+// or until the lease of one that was killed runs out.
+func (i *Inspector) Forget(ctx context.Context, queue string) error {
+	tried := false
+	return i.control(ctx, queue, "forget", func(s Store, ctx context.Context, queue string) error {
+		err := s.Forget(ctx, queue)
+		if tried && errors.Is(err, ErrUnknownQueue) {
+			return nil // an earlier call has forgotten it, without an answer
+		}
+		tried = true
+		return err
+	})
+}
+
+// Recount counts the jobs and dead letters of a queue one by one, shard by shard,
+// and corrects the counts that Stats returns. It is for repair: where the counts
+// are right it changes nothing. It takes as long as the queue is large, and a
+// shard's work waits while it counts there. It returns the shards whose counts were
+// wrong, up to the error if there is one.
+//
+// Errors: [ErrUnknownQueue]; the context's; the store's own.
+func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounted, err error) {
+	stats, err := i.queueStats(ctx, queue)
+	if err != nil {
+		return nil, fmt.Errorf("recount: %w", err)
+	}
+	for _, shard := range core.Shards(queue, stats.Queue.Shards) {
+		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) { return s.Recount(ctx, shard) })
+		if err != nil {
+			return wrong, fmt.Errorf("recount %v: %w", shard, err)
+		}
+		if before, after := countsOf(&reply.Before, stats.Now), countsOf(&reply.After, stats.Now); before != after {
+			wrong = append(wrong, Recounted{Shard: shard, Before: before, After: after})
+		}
+	}
+	return wrong, nil
+}
+
+// Recounted is a shard that Recount has corrected.
+type Recounted struct {
+	Shard core.Shard
+	// Before is what Stats returned, After what is there.
+	Before, After Counts
+}

@@ -1,0 +1,182 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// BulkOptions are the options of an action on many entries. The zero value is
+// ready.
+type BulkOptions struct {
+	// Progress is called after each step that got on, with how far the action is,
+	// from the caller's goroutine. nil is never called.
+	Progress func(Progress)
+}
+
+// Progress is how far an action is.
+type Progress struct {
+	// Done is how many entries are dealt with, of the Total that there were when
+	// the action began: handled, or passed over since they don't match, or gone
+	// meanwhile. An action that returns no error has dealt with all.
+	Done  int
+	Total int
+	// Handled is as in [Result].
+	Handled int
+}
+
+// Result is what an action has done, also where it returned an error.
+type Result struct {
+	// Handled is how many jobs, dead letters or, by an edit, payloads were
+	// changed. What was changed by a step whose reply was lost is not counted.
+	Handled int
+}
+
+// action is a bulk action under way.
+type action struct {
+	// verb begins its errors.
+	verb     string
+	report   func(Progress)
+	progress Progress
+}
+
+func (o *BulkOptions) action(verb string) *action {
+	return &action{verb: verb, report: o.Progress}
+}
+
+// pass counts entries that are dealt with, of which some were handled.
+func (a *action) pass(done, handled int) {
+	a.progress.Handled += handled
+	if done <= 0 {
+		return
+	}
+	a.progress.Done += done
+	if a.report != nil {
+		a.report(a.progress)
+	}
+}
+
+// end returns the action's result. An action without an error is done with all:
+// what it did not meet is gone.
+func (a *action) end(err error) (Result, error) {
+	if err == nil {
+		a.pass(a.progress.Total-a.progress.Done, 0)
+		return Result{Handled: a.progress.Handled}, nil
+	}
+	return Result{Handled: a.progress.Handled}, fmt.Errorf("%s: %w", a.verb, err)
+}
+
+// onEntries acts on named entries, in the steps that chunks makes of those of a
+// shard.
+func onEntries[E any](
+	ctx context.Context, i *Inspector, a *action, queue string, entries []E,
+	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
+) error {
+	if len(entries) == 0 {
+		return ctx.Err()
+	}
+	shards, err := i.shards(ctx, queue)
+	if err != nil {
+		return err
+	}
+	for at, entries := range byShard(entries, shards, id) {
+		shard := core.Shard{Queue: queue, Index: at}
+		for chunk := range chunks(entries) {
+			reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return step(s, shard, chunk) })
+			if err != nil {
+				return fmt.Errorf("shard %v: %w", shard, err)
+			}
+			a.pass(len(chunk), reply.Handled)
+		}
+	}
+	return nil
+}
+
+// byShard groups entries by the shard of their ids.
+func byShard[E any](entries []E, shards int, id func(E) string) [][]E {
+	groups := make([][]E, max(1, shards))
+	for _, e := range entries {
+		at := core.ShardOf(id(e), shards)
+		groups[at] = append(groups[at], e)
+	}
+	return groups
+}
+
+// shards returns the shard count of a queue.
+func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
+	queues, err := persist(ctx, i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
+	if err != nil {
+		return 0, err
+	}
+	for at := range queues {
+		if queues[at].Name == queue {
+			return queues[at].Shards, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+}
+
+func validateIDs(ids []string) error {
+	for at, id := range ids {
+		if err := core.ValidateID(id); err != nil {
+			return fmt.Errorf("id %d of %d: %w", at+1, len(ids), err)
+		}
+	}
+	return nil
+}
+
+// How an action's call of unknown outcome is repeated.
+const (
+	callTries = 5
+	callPause = 50 * time.Millisecond
+)
+
+// persist makes a call of the store, and repeats it a few times with doubling
+// pauses while its outcome is unknown.
+func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
+	for repeat := range callTries {
+		if repeat > 0 {
+			if ended := pause(ctx, callPause<<(repeat-1)); ended != nil {
+				return reply, fmt.Errorf("%w while repeating after: %w", ended, err)
+			}
+		}
+		if ended := ctx.Err(); ended != nil {
+			return reply, ended
+		}
+		if reply, err = ask(i, call); err == nil || refused(err) || ctx.Err() != nil {
+			return reply, err
+		}
+	}
+	return reply, fmt.Errorf("tried %d times: %w", callTries, err)
+}
+
+// pause waits, and returns the context's error if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refused reports whether an error says that the store did nothing, and would do
+// nothing if it were asked again.
+func refused(err error) bool {
+	for _, refusal := range []error{
+		ErrUnknownQueue, ErrInvalidOptions, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
+		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}

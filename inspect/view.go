@@ -1,0 +1,284 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// QueuedJob is a job that waits. Its payloads are read-only.
+type QueuedJob struct {
+	ID string
+	// PerformAt is when the job may run.
+	PerformAt time.Time
+	// Retries is how often the job has failed: 0 at first.
+	Retries int
+	// Recoveries is how often it has lost the process it ran in since it last
+	// ended.
+	Recoveries int
+	// FirstPush is when the oldest push that merged into it came.
+	FirstPush time.Time
+	// LastError is the text of the last failure, empty if there was none.
+	LastError string
+	// Payloads are the first of its PayloadCount payloads, lowest score first, as
+	// many as ListOptions.Payloads says; Find returns all.
+	Payloads     []core.Payload
+	PayloadCount int
+	// Cursor is the job's place in the list; of a [Found], in that [ByTime].
+	Cursor Cursor
+}
+
+// ClaimedJob is a job that a lane has taken. Its payloads are read-only.
+type ClaimedJob struct {
+	// QueuedJob is the job as it was queued.
+	QueuedJob
+	Shard core.Shard
+	// Owner and Node are the id and the name of the node that has it, and Lane is
+	// the number of the node's lane.
+	Owner string
+	Node  string
+	Lane  int
+	// Token is the fencing token of the lease it was claimed under.
+	Token int64
+	// Since is when it was claimed.
+	Since time.Time
+	// Begun reports that its handler was about to start when its node last said so,
+	// which is known only of jobs with Recoveries.
+	Begun bool
+	// LeaseOver reports that its node is gone, or has lost the shard: the shard's
+	// next owner puts the job back.
+	LeaseOver bool
+	// Cancelled reports that [Inspector.Cancel] was called for it.
+	Cancelled bool
+}
+
+// DeadLetter is what the morgue holds for an id. Its payloads are read-only.
+type DeadLetter struct {
+	ID string
+	// ChangedAt is when a payload last came in or was edited.
+	ChangedAt time.Time
+	// LastError is why the newest payload was buried.
+	LastError string
+	// Payloads are the first of its PayloadCount payloads, lowest score first, as
+	// many as ListOptions.Payloads says; Find returns all.
+	Payloads     []core.Payload
+	PayloadCount int
+	// Cursor is its place in the list; of a [Found], in that [ByTime].
+	Cursor Cursor
+}
+
+// Found is all that a queue holds for an id. What is nil is not there: an id can
+// be in all three places, with different payloads.
+type Found struct {
+	ID    string
+	Shard core.Shard
+
+	Queued     *QueuedJob
+	Claimed    *ClaimedJob
+	DeadLetter *DeadLetter
+}
+
+// Queue is a queue as a store knows it.
+type Queue struct {
+	Name string
+	// Shards is its permanent shard count.
+	Shards int
+	// IndexIDs reports that its jobs can be listed [ByID].
+	IndexIDs bool
+	// Paused reports that nothing of it is claimed until [Inspector.Resume].
+	Paused bool
+}
+
+// Node is a running server.
+type Node struct {
+	// Owner is drawn at each start of the server: the owner of its leases.
+	Owner string
+	// Name is ServerOptions.Name; several nodes may share it.
+	Name string
+	// Host and PID say where it runs.
+	Host string
+	PID  int
+	// Lanes is how many batches it runs at once.
+	Lanes int
+	// Queues are the names of those it serves, in order of its handlers.
+	Queues []string
+	// StartedAt is when it first announced itself, and ExpiresAt when it counts
+	// as gone unless it announces itself again.
+	StartedAt time.Time
+	ExpiresAt time.Time
+}
+
+// Counts are the sizes of a queue or of one of its shards.
+type Counts struct {
+	// Fresh and Retrying are the queued jobs without and with a failure.
+	Fresh    int64
+	Retrying int64
+	// Claimed are the jobs that lanes have taken.
+	Claimed int64
+	// Dead is how many ids are in the morgue.
+	Dead int64
+	// Processed and Failed are the jobs that were done, and those that failed or
+	// were buried, since the queue began.
+	Processed int64
+	Failed    int64
+	// Oldest is the smallest PerformAt of the queued jobs; zero if there is none.
+	Oldest time.Time
+	// Lag is how long that job has been due, 0 if it isn't. A paused queue lags
+	// too.
+	Lag time.Duration
+}
+
+// Length returns how many jobs are queued: Fresh + Retrying.
+func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
+
+// QueueStats is the state of a queue. Its Counts are the sums of its shards, and
+// the largest Lag.
+type QueueStats struct {
+	Queue Queue
+	Counts
+	// Now is the store's clock when it was asked.
+	Now time.Time
+	// Shards are in order of index.
+	Shards []ShardStats
+}
+
+// ShardStats is the state of a shard.
+type ShardStats struct {
+	Shard core.Shard
+	Counts
+	// Owner is the node that works the shard, by its lease with this Token until
+	// ExpiresAt; empty if none does.
+	Owner     string
+	Token     int64
+	ExpiresAt time.Time
+}
+
+// MinuteStats is what was counted in one minute.
+type MinuteStats struct {
+	// At is its start.
+	At time.Time
+	// Processed and Failed are jobs, as in [Counts].
+	Processed uint64
+	Failed    uint64
+	// Wait is from PerformAt to the start of a job, Run from start to end.
+	// Quantile reads them, Add sums several minutes up.
+	Wait core.Histogram
+	Run  core.Histogram
+}
+
+func (i *Inspector) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
+	job := QueuedJob{
+		ID:           v.ID,
+		PerformAt:    v.PerformAt.Time(),
+		Retries:      v.RetryCount + 1,
+		Recoveries:   v.Recoveries,
+		FirstPush:    v.FirstPush.Time(),
+		LastError:    i.errorText(v.Error),
+		Payloads:     v.Payloads,
+		PayloadCount: v.Count,
+		Cursor:       Cursor{id: v.ID},
+	}
+	switch order {
+	case ByTime, RetryingByTime:
+		job.Cursor.key = int64(v.PerformAt)
+	case RetryingByCount:
+		job.Cursor.key = int64(v.RetryCount)
+	}
+	return job
+}
+
+func (i *Inspector) claimedJob(v *ports.ClaimView) ClaimedJob {
+	job := ClaimedJob{
+		QueuedJob: i.queuedJob(&ports.JobView{Job: v.Job, Count: v.Count}, ByTime),
+		Shard:     v.Shard,
+		Owner:     v.Owner,
+		Node:      v.Node,
+		Lane:      v.Lane,
+		Token:     v.Receipt.Token,
+		Since:     v.Since.Time(),
+		Begun:     v.Begun,
+		LeaseOver: v.LeaseOver,
+		Cancelled: v.Cancelled,
+	}
+	job.Cursor.key = int64(v.Since)
+	return job
+}
+
+func (i *Inspector) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
+	d := DeadLetter{
+		ID:           v.ID,
+		ChangedAt:    v.ChangedAt.Time(),
+		LastError:    i.errorText(v.Error),
+		Payloads:     v.Payloads,
+		PayloadCount: v.Count,
+		Cursor:       Cursor{id: v.ID},
+	}
+	if order == ByTime {
+		d.Cursor.key = int64(v.ChangedAt)
+	}
+	return d
+}
+
+// errorText returns a stored error as it is shown.
+func (i *Inspector) errorText(stored string) string {
+	if stored == "" || i.options.DecodeError == nil {
+		return stored
+	}
+	return i.options.DecodeError(stored)
+}
+
+func queueOf(q *ports.Queue) Queue {
+	return Queue{Name: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Paused: q.Paused}
+}
+
+func nodeOf(n *ports.Node) Node {
+	return Node{
+		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Lanes: n.Lanes, Queues: n.Queues,
+		StartedAt: n.StartedAt.Time(), ExpiresAt: n.ExpiresAt.Time(),
+	}
+}
+
+func queueStatsOf(s *ports.QueueStats) QueueStats {
+	return QueueStats{
+		Queue:  queueOf(&s.Queue),
+		Counts: countsOf(&s.Counts, s.Now),
+		Now:    s.Now.Time(),
+		Shards: convert(s.Shards, func(sh *ports.ShardStats) ShardStats { return shardStatsOf(sh, s.Now) }),
+	}
+}
+
+func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
+	stats := ShardStats{Shard: s.Shard, Counts: countsOf(&s.Counts, now), Owner: s.Owner, Token: s.Token}
+	if s.Owner != "" {
+		stats.ExpiresAt = s.ExpiresAt.Time()
+	}
+	return stats
+}
+
+func countsOf(c *ports.Counts, now core.Instant) Counts {
+	counts := Counts{
+		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Dead: c.Dead,
+		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Lag(now),
+	}
+	if c.Oldest.OK {
+		counts.Oldest = c.Oldest.Due.Time()
+	}
+	return counts
+}
+
+func minuteStatsOf(m *ports.MinuteStats) MinuteStats {
+	return MinuteStats{At: m.At.Time(), Processed: m.Processed, Failed: m.Failed, Wait: m.Wait, Run: m.Run}
+}
+
+// convert returns f of each element; nil for nil.
+func convert[P, V any](list []P, f func(*P) V) []V {
+	if list == nil {
+		return nil
+	}
+	views := make([]V, len(list))
+	for at := range list {
+		views[at] = f(&list[at])
+	}
+	return views
+}
