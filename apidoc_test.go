@@ -2,7 +2,10 @@ package skein_test
 
 import (
 	"go/ast"
+	"go/doc"
+	"go/doc/comment"
 	"go/token"
+	"regexp"
 	"testing"
 )
 
@@ -82,4 +85,70 @@ func receiverExported(decl *ast.FuncDecl) bool {
 			return true
 		}
 	}
+}
+
+// unlinked is what looks like a link to a name, in text that go doc shows as it is.
+var unlinked = regexp.MustCompile(`\[\*?([a-z]+\.)?[A-Z][A-Za-z0-9_.]*\]`)
+
+func TestLinksOfDocCommentsLeadSomewhere(t *testing.T) {
+	for _, p := range goList(t, "./...") {
+		if !p.library() || len(p.GoFiles) == 0 {
+			continue
+		}
+		var files []*ast.File
+		var fset *token.FileSet
+		eachFile(t, p, func(f *token.FileSet, file *ast.File) { fset, files = f, append(files, file) })
+		documented, err := doc.NewFromFiles(fset, files, p.ImportPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range docTexts(documented) {
+			for _, link := range brokenLinks(documented.Parser().Parse(text)) {
+				t.Errorf("package %s: %s leads nowhere, in: %s", p.path(), link, text)
+			}
+		}
+	}
+}
+
+// docTexts lists the doc comments of a package.
+func docTexts(p *doc.Package) []string {
+	texts := []string{p.Doc}
+	values := func(list []*doc.Value) {
+		for _, v := range list {
+			texts = append(texts, v.Doc)
+		}
+	}
+	functions := func(list []*doc.Func) {
+		for _, f := range list {
+			texts = append(texts, f.Doc)
+		}
+	}
+	values(p.Consts)
+	values(p.Vars)
+	functions(p.Funcs)
+	for _, typ := range p.Types {
+		texts = append(texts, typ.Doc)
+		values(typ.Consts)
+		values(typ.Vars)
+		functions(typ.Funcs)
+		functions(typ.Methods)
+	}
+	return texts
+}
+
+// brokenLinks lists the links of a comment that name nothing.
+func brokenLinks(d *comment.Doc) []string {
+	var links []string
+	for _, block := range d.Content {
+		paragraph, ok := block.(*comment.Paragraph)
+		if !ok {
+			continue
+		}
+		for _, text := range paragraph.Text {
+			if plain, ok := text.(comment.Plain); ok {
+				links = append(links, unlinked.FindAllString(string(plain), -1)...)
+			}
+		}
+	}
+	return links
 }

@@ -26,7 +26,7 @@ func DefaultBackoff(retryCount, jitter int) time.Duration {
 }
 
 // Wait returns how long a job waits before retry number retryCount, by the policy's
-// Backoff.
+// [Backoff].
 func (p RetryPolicy) Wait(retryCount, jitter int) time.Duration {
 	if p.Backoff == nil {
 		return DefaultBackoff(retryCount, jitter)

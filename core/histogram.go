@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// HistogramBuckets is how many buckets a Histogram has.
+// HistogramBuckets is how many buckets a [Histogram] has.
 const HistogramBuckets = 64
 
 // Histogram counts durations in logarithmic buckets, two an octave, from under

@@ -3,14 +3,14 @@ package core
 import "time"
 
 // Instant is a point in time in whole microseconds since the Unix epoch, within
-// 0 … MaxInstant (RULES, opening). The zero value is the epoch itself.
+// 0 … [MaxInstant] (RULES, opening). The zero value is the epoch itself.
 type Instant int64
 
 // MaxInstant is the latest instant a store can hold: 2^53 µs, the year 2255.
 // Up to it a float64, and so a Redis score, is exact.
 const MaxInstant Instant = 1 << 53
 
-// InstantOf returns t in whole microseconds, cut to the range of an Instant.
+// InstantOf returns t in whole microseconds, cut to the range of an [Instant].
 func InstantOf(t time.Time) Instant {
 	switch seconds := t.Unix(); { // far outside the range, UnixMicro overflows
 	case seconds < 0:
@@ -33,7 +33,7 @@ func (t Instant) Sub(u Instant) time.Duration {
 	return time.Duration(t-u) * time.Microsecond
 }
 
-// Time returns t as a time.Time in UTC.
+// Time returns t as a [time.Time] in UTC.
 func (t Instant) Time() time.Time {
 	return time.UnixMicro(int64(t)).UTC()
 }
@@ -56,14 +56,14 @@ type When struct {
 	fixed bool
 }
 
-// At returns the When of an instant. Validation refuses one outside 0 … MaxInstant.
+// At returns the [When] of an instant. Validation refuses one outside 0 … [MaxInstant].
 func At(t Instant) When { return When{at: t, fixed: true} }
 
-// In returns the When that is d after the store's now, by the store's clock. A negative
+// In returns the [When] that is d after the store's now, by the store's clock. A negative
 // d is before it.
 func In(d time.Duration) When { return When{in: d} }
 
-// Fixed returns the instant of a When made by At; ok is false for others.
+// Fixed returns the instant of a When made by [At]; ok is false for others.
 func (w When) Fixed() (t Instant, ok bool) { return w.at, w.fixed }
 
 // Delay returns how long after the store's now w is. It is 0 if w is Fixed.

@@ -18,10 +18,10 @@ const (
 	Debounce
 )
 
-// DefaultDebounceLimit is the limit of a Debounce rule whose Limit is 0.
+// DefaultDebounceLimit is the limit of a [Debounce] rule whose Limit is 0.
 const DefaultDebounceLimit = time.Minute
 
-// PushRule is the rule that travels with a push. The zero value is Keep.
+// PushRule is the rule that travels with a push. The zero value is [Keep].
 type PushRule struct {
 	Kind RuleKind
 	// Limit is how long Debounce may put a job off after its first push. 0 is
@@ -29,7 +29,7 @@ type PushRule struct {
 	Limit time.Duration
 }
 
-// Validate returns ErrInvalidRule if the kind is unknown or the limit negative.
+// Validate returns [ErrInvalidRule] if the kind is unknown or the limit negative.
 func (r PushRule) Validate() error {
 	if r.Kind > Debounce {
 		return fmt.Errorf("%w: kind %d; use Keep, Earliest or Debounce", ErrInvalidRule, r.Kind)

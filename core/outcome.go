@@ -55,7 +55,7 @@ type PayloadOutcome struct {
 	Error string
 }
 
-// Outcome is what a handler made of a claimed job. The zero value is Undecided.
+// Outcome is what a handler made of a claimed job. The zero value is [Undecided].
 type Outcome struct {
 	Kind OutcomeKind
 	// OwnDelay makes a failure wait for Delay instead of its backoff.
@@ -83,7 +83,7 @@ type RetryPolicy struct {
 }
 
 // Settlement returns the settlement of a claim that ended with the outcome (RULES 3).
-// The jitter is passed to the policy's Backoff: a whole number within 0 …
+// The jitter is passed to the policy's [Backoff]: a whole number within 0 …
 // BackoffJitter-1.
 func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt}
@@ -133,8 +133,8 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
 }
 
-// BacksOff reports whether Settlement, for this claim and outcome, plans a retry after
-// the policy's Backoff, and so calls it.
+// BacksOff reports whether [RetryPolicy.Settlement], for this claim and outcome, plans a retry after
+// the policy's [Backoff], and so calls it.
 func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 	return o.Kind == Failed && !o.OwnDelay && c.RetryCount+1 < p.MaxRetries
 }

@@ -65,7 +65,7 @@ func (s *PayloadSet) Len() int { return len(s.list) }
 // the set changes.
 func (s *PayloadSet) List() []Payload { return s.list }
 
-// Add merges one payload into the set, as MergePayloads does.
+// Add merges one payload into the set, as [MergePayloads] does.
 func (s *PayloadSet) Add(p Payload) {
 	if old, ok := s.find(p.Data); ok {
 		if old <= p.Score {
@@ -86,7 +86,7 @@ func (s *PayloadSet) Add(p Payload) {
 // below it placing one by one is quicker.
 const mergeAbove = 32
 
-// Merge merges an ordered list into the set, as MergePayloads does.
+// Merge merges an ordered list into the set, as [MergePayloads] does.
 func (s *PayloadSet) Merge(coming []Payload) {
 	if len(coming) < mergeAbove || len(s.list) < mergeAbove {
 		for _, p := range coming {

@@ -57,8 +57,8 @@ type Scheduler interface {
 	Ran(index int, ok bool)
 }
 
-// QueueNamer is a Scheduler that knows queues by name, such as those of StrictBy and
-// WeightedBy. A server that does not serve each of these queues refuses to run.
+// QueueNamer is a [Scheduler] that knows queues by name, such as those of [StrictBy] and
+// [WeightedBy]. A server that does not serve each of these queues refuses to run.
 type QueueNamer interface {
 	// QueueNames lists the names, each once.
 	QueueNames() []string
@@ -72,8 +72,8 @@ type SchedulerConfig struct {
 	PollInterval time.Duration
 }
 
-// SchedulerFunc builds the scheduler of one lane: Lag, Seq, or what StrictBy and
-// WeightedBy return.
+// SchedulerFunc builds the scheduler of one lane: Lag, [Seq], or what [StrictBy] and
+// [WeightedBy] return.
 type SchedulerFunc func(SchedulerConfig) Scheduler
 
 type lag struct{}
@@ -129,7 +129,7 @@ type strict struct {
 	named []string
 }
 
-// StrictBy returns a SchedulerFunc whose schedulers take the first shard that has work,
+// StrictBy returns a [SchedulerFunc] whose schedulers take the first shard that has work,
 // in the order of the named queues. Shards of queues that are not named come last, in
 // their own order.
 func StrictBy(queues ...string) SchedulerFunc {

@@ -18,7 +18,7 @@ func (s Shard) String() string {
 	return s.Queue + "/" + strconv.Itoa(s.Index)
 }
 
-// ParseShard reads what String writes. It returns ErrInvalidQueue for anything
+// ParseShard reads what String writes. It returns [ErrInvalidQueue] for anything
 // else.
 func ParseShard(text string) (Shard, error) {
 	queue, number, ok := strings.Cut(text, "/")

@@ -30,7 +30,7 @@ type Splitter interface {
 // works alone.
 type LaneSplitter struct{}
 
-// Split implements Splitter. It returns ErrSplit for less than one lane.
+// Split implements [Splitter]. It returns [ErrSplit] for less than one lane.
 func (LaneSplitter) Split(shards []Shard, lanes int) (Split, error) {
 	if lanes < 1 {
 		return Split{}, fmt.Errorf("%w: %d lanes; a node has at least one", ErrSplit, lanes)
@@ -43,7 +43,7 @@ func (LaneSplitter) Split(shards []Shard, lanes int) (Split, error) {
 }
 
 // NodeSplitter assigns shard i to node i mod Nodes, and a node's shards to its lanes
-// as LaneSplitter does. The shards of a node that is down are worked by nobody.
+// as [LaneSplitter] does. The shards of a node that is down are worked by nobody.
 type NodeSplitter struct {
 	// Nodes is how many nodes there are.
 	Nodes int
@@ -51,7 +51,7 @@ type NodeSplitter struct {
 	Node int
 }
 
-// Split implements Splitter. It returns ErrSplit for a Node outside 0 … Nodes-1
+// Split implements [Splitter]. It returns [ErrSplit] for a Node outside 0 … Nodes-1
 // or less than one lane.
 func (n NodeSplitter) Split(shards []Shard, lanes int) (Split, error) {
 	if n.Node < 0 || n.Node >= n.Nodes {
@@ -70,7 +70,7 @@ func (n NodeSplitter) Split(shards []Shard, lanes int) (Split, error) {
 	return split, err
 }
 
-// Check returns ErrSplit, naming the shards, unless each of the given shards is
+// Check returns [ErrSplit], naming the shards, unless each of the given shards is
 // dealt exactly once and nothing else is.
 func (s Split) Check(shards []Shard) error {
 	dealt := append(slices.Concat(s.Lanes...), s.Elsewhere...)

@@ -49,8 +49,8 @@ type Entry struct {
 	When When
 }
 
-// Validate returns ErrInvalidID, ErrInvalidPayload, ErrInvalidScore or
-// ErrInvalidTime for what RULES 1 refuses. The length of Data is not checked:
+// Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore] or
+// [ErrInvalidTime] for what RULES 1 refuses. The length of Data is not checked:
 // it is an option of the client.
 func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
@@ -69,8 +69,8 @@ func (e *Entry) Validate() error {
 	return nil
 }
 
-// ValidateID returns ErrInvalidID unless id is non-empty UTF-8 of at most
-// MaxIDBytes without control characters.
+// ValidateID returns [ErrInvalidID] unless id is non-empty UTF-8 of at most
+// [MaxIDBytes] without control characters.
 func ValidateID(id string) error {
 	switch {
 	case id == "":
@@ -98,8 +98,8 @@ func NormalScore(score float64) float64 {
 	return score + 0
 }
 
-// ValidateQueue returns ErrInvalidQueue unless name is 1 to MaxQueueNameBytes of
-// ASCII letters, digits and "_-.:", and shards is within 1 … MaxShards.
+// ValidateQueue returns [ErrInvalidQueue] unless name is 1 to [MaxQueueNameBytes] of
+// ASCII letters, digits and "_-.:", and shards is within 1 … [MaxShards].
 func ValidateQueue(name string, shards int) error {
 	switch {
 	case name == "":
@@ -123,7 +123,7 @@ func notInQueueName(r rune) bool {
 }
 
 // ErrorText returns an error's text as a job keeps it: UTF-8 without NUL, which some
-// stores refuse, cut to MaxErrorBytes between characters.
+// stores refuse, cut to [MaxErrorBytes] between characters.
 func ErrorText(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) <= MaxErrorBytes {

@@ -22,7 +22,7 @@ type weighted struct {
 	turns int64
 }
 
-// WeightedBy returns a SchedulerFunc whose schedulers share turns among the shards that
+// WeightedBy returns a [SchedulerFunc] whose schedulers share turns among the shards that
 // have work, in proportion to the weights of their queues. A queue that is not named, or whose weight is below
 // 1, weighs 1. Turns are spread smoothly: with 3 to 1 the order is A A B A, not A A A B. With
 // equal weights it is round robin: no shard that has work is passed over twice in a

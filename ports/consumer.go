@@ -16,7 +16,7 @@ import (
 // turn, renew or release, not the expiry: until somebody else acquires, a late call
 // counts. A lease has run out when its expiry is not after now.
 //
-// Every method returns ErrInvalidRequest for a shard that its queue does not have;
+// Every method returns [ErrInvalidRequest] for a shard that its queue does not have;
 // Acquire compares the layout first.
 type Consumer interface {
 	// Acquire makes the caller the owner of a shard if the shard is free, if its lease
@@ -136,7 +136,7 @@ type AcquireRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns ErrInvalidRequest for an empty owner, an attempt below 1 or a
+// Validate returns [ErrInvalidRequest] for an empty owner, an attempt below 1 or a
 // TTL below 1 ms.
 func (r *AcquireRequest) Validate() error {
 	if r.Owner == "" {
@@ -193,7 +193,7 @@ type TurnRequest struct {
 	Stats *core.Stats
 }
 
-// Validate returns ErrInvalidRequest for a number below 1, a TTL below 1 ms, or
+// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, or
 // too many settlements or jobs to begin.
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
@@ -261,7 +261,7 @@ type RenewRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns ErrInvalidRequest for a TTL below 1 ms.
+// Validate returns [ErrInvalidRequest] for a TTL below 1 ms.
 func (r *RenewRequest) Validate() error { return validateTTL(r.TTL) }
 
 // RenewReply is what Renew returns.

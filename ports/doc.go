@@ -1,5 +1,5 @@
-// Package ports is what Skein asks of the world: ShardStore, the contract that
-// every backend keeps, and Observer, which is notified of what happens.
+// Package ports is what Skein asks of the world: [ShardStore], the contract that
+// every backend keeps, and [Observer], which is notified of what happens.
 //
 // The doc comments are the contract; other pages link here. What a store is
 // held against is package conformance.

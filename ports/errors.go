@@ -46,7 +46,7 @@ var (
 	ErrFull = errors.New("store is full")
 )
 
-// HeldError is how Acquire returns ErrLeaseHeld, with the owner. errors.Is reports
+// HeldError is how Acquire returns [ErrLeaseHeld], with the owner. [errors.Is] reports
 // that it is ErrLeaseHeld.
 type HeldError struct {
 	Shard core.Shard
@@ -61,7 +61,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("shard %v: %v: %s, for another %v", e.Shard, ErrLeaseHeld, e.Owner, e.Remaining)
 }
 
-// Unwrap returns ErrLeaseHeld.
+// Unwrap returns [ErrLeaseHeld].
 func (e *HeldError) Unwrap() error { return ErrLeaseHeld }
 
 // PushError is the error of a push of which some entries are not known to be stored.

@@ -10,7 +10,7 @@ import (
 //
 // Lists are merged from the shards. They are not snapshots: an entry that does not
 // change meanwhile appears exactly once, one that moves may appear at both places
-// or at neither. Every method returns ErrUnknownQueue for a queue that was
+// or at neither. Every method returns [ErrUnknownQueue] for a queue that was
 // not declared.
 type Inspector interface {
 	// Stats sums up queues, in the order of the names given.

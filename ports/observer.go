@@ -10,7 +10,7 @@ import (
 // Observer is notified of what clients and servers do, for metrics and traces. Every method is
 // called on the path of the work, from many goroutines at once, and must be
 // quick; it must not panic. Without an observer nothing is measured.
-// Embed NopObserver to keep compiling when methods are added.
+// Embed [NopObserver] to keep compiling when methods are added.
 type Observer interface {
 	// Pushed is called after each push of a client.
 	Pushed(ctx context.Context, e PushEvent)
@@ -82,17 +82,17 @@ type LeaseEvent struct {
 // NopObserver does nothing, for embedding.
 type NopObserver struct{}
 
-// Pushed implements Observer.
+// Pushed implements [Observer].
 func (NopObserver) Pushed(context.Context, PushEvent) {}
 
-// BatchStart implements Observer.
+// BatchStart implements [Observer].
 func (NopObserver) BatchStart(ctx context.Context, _ BatchEvent) context.Context { return ctx }
 
-// BatchEnd implements Observer.
+// BatchEnd implements [Observer].
 func (NopObserver) BatchEnd(context.Context, BatchEvent) {}
 
-// TurnEnd implements Observer.
+// TurnEnd implements [Observer].
 func (NopObserver) TurnEnd(TurnEvent) {}
 
-// LeaseChanged implements Observer.
+// LeaseChanged implements [Observer].
 func (NopObserver) LeaseChanged(LeaseEvent) {}

@@ -16,8 +16,8 @@ const MaxStep = 250
 // A call is one bounded step on one shard, atomic, so that bulk actions can be
 // cancelled and report progress: the caller repeats the step until its reply
 // says that nothing is left, or until it has handled as many entries as the
-// shard held when it began. Every method returns ErrUnknownQueue for a queue
-// that was not declared, and ErrInvalidRequest for a step that its Validate
+// shard held when it began. Every method returns [ErrUnknownQueue] for a queue
+// that was not declared, and [ErrInvalidRequest] for a step that its Validate
 // refuses or a shard that the queue does not have. A call of unknown outcome may be
 // repeated: what it has done already is not done twice, and not counted again.
 type Operator interface {
@@ -90,7 +90,7 @@ type JobStep struct {
 	Limit int
 }
 
-// Validate returns ErrInvalidRequest for too many ids or a shard below 0.
+// Validate returns [ErrInvalidRequest] for too many ids or a shard below 0.
 func (s *JobStep) Validate() error {
 	return validateStep(s.Shard, len(s.IDs))
 }
@@ -112,7 +112,7 @@ type DeadLetterStep struct {
 	Limit int
 }
 
-// Validate returns ErrInvalidRequest for too many entries or a shard below 0.
+// Validate returns [ErrInvalidRequest] for too many entries or a shard below 0.
 func (s *DeadLetterStep) Validate() error {
 	return validateStep(s.Shard, len(s.DeadLetters))
 }
@@ -138,7 +138,7 @@ type CancelRequest struct {
 	Drop bool
 }
 
-// Validate returns ErrInvalidRequest for too many ids or a shard below 0.
+// Validate returns [ErrInvalidRequest] for too many ids or a shard below 0.
 func (r *CancelRequest) Validate() error {
 	return validateStep(r.Shard, len(r.IDs))
 }
@@ -151,7 +151,7 @@ type EditRequest struct {
 	Old, New []byte
 }
 
-// Validate returns ErrInvalidRequest for a shard below 0.
+// Validate returns [ErrInvalidRequest] for a shard below 0.
 func (r *EditRequest) Validate() error {
 	return validateStep(r.Shard, 1)
 }

@@ -47,7 +47,7 @@ type DeclareRequest struct {
 	IndexIDs bool
 }
 
-// Validate returns core.ErrInvalidQueue for a name or a count that RULES refuse.
+// Validate returns [core.ErrInvalidQueue] for a name or a count that RULES refuse.
 func (r *DeclareRequest) Validate() error {
 	return core.ValidateQueue(r.Queue, r.Shards)
 }

@@ -60,7 +60,7 @@ type AnnounceRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns ErrInvalidRequest for an empty owner or a TTL below 1 ms.
+// Validate returns [ErrInvalidRequest] for an empty owner or a TTL below 1 ms.
 func (r *AnnounceRequest) Validate() error {
 	if r.Node.Owner == "" {
 		return errNoOwner

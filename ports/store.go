@@ -1,7 +1,7 @@
 package ports
 
 // ShardStore is the whole contract: what a backend implements. Code that uses only a
-// part of it asks for that small interface. Notifier and Settler are optional: a store
+// part of it asks for that small interface. Notifier and [Settler] are optional: a store
 // that has them is found by a type assertion.
 type ShardStore interface {
 	Producer
