@@ -1,0 +1,139 @@
+package storekit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// The texts are what operators read: each names what it is about and, but for unknown
+// queues, whose sentinel does, ends with what to do.
+func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
+	shard := core.Shard{Queue: "orders", Index: 3}
+	lease := ports.Lease{Shard: shard, Owner: "n1", Token: 42}
+	turn := &ports.TurnRequest{Lease: lease, Number: 7}
+	three := storekit.Layout{Shards: 3, Generation: 1}
+	tests := []struct {
+		err  error
+		is   error
+		text string
+	}{
+		{storekit.UnknownQueue("orders"), ports.ErrUnknownQueue, `"orders"`},
+		{storekit.NoSuchShard(shard), ports.ErrInvalidRequest, `"orders" has no shard 3; its shards are numbered from 0 to its count less 1`},
+		{storekit.LayoutMismatch("orders", three, storekit.Layout{Shards: 5, Generation: 2}), ports.ErrShardCountMismatch,
+			`"orders" has 5 shards in generation 2, not 3 in 1; declare it again`},
+		{storekit.LayoutMismatch("orders", three, storekit.Layout{}), ports.ErrShardCountMismatch,
+			`"orders" does not have 3 shards in generation 1; declare it again`},
+		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 5}), ports.ErrShardCountMismatch,
+			`"orders" has 5 shards, not 3; its count is permanent`},
+		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 3, IndexIDs: true}), ports.ErrQueueMismatch,
+			`"orders" has IndexIDs true, which is permanent`},
+		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 3, Generation: 2, Paused: true}), nil, ""},
+		{storekit.StaleAttempt(&ports.AcquireRequest{Shard: shard, Owner: "n1", Attempt: 2}), ports.ErrStaleAttempt,
+			`attempt 2 at orders/3 by "n1"; use a larger one`},
+		{storekit.LeaseLost(lease), ports.ErrLeaseLost, `orders/3 is not worked by "n1" under token 42; acquire it again`},
+		{storekit.TurnsLost(turn, 5), ports.ErrLeaseLost, `turn 7 of orders/3, but the store knows of 5; acquire it again`},
+		{storekit.StaleTurn(turn, 9), ports.ErrStaleTurn, `turn 7 of orders/3 after turn 9; drop it`},
+		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `1 of 2 jobs of orders/3 are still claimed as the settlements say; roll back`},
+		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
+		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers drain the queue, or give the store more room`},
+		{storekit.CheckSortBy(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `order 5 of jobs is not known; use one of ports.SortBy`},
+		{storekit.CheckSortBy(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" lists no jobs by id; declare it with IndexIDs`},
+		{storekit.CheckSortBy(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
+		{storekit.CheckSortBy(ports.RetryingByID, ports.Queue{}), nil, ""},
+		{storekit.Interrupted(fmt.Errorf("driver: %w", context.Canceled)), context.Canceled, `the call was given up: context canceled`},
+		{storekit.Interrupted(fmt.Errorf("driver: %w", context.DeadlineExceeded)), context.DeadlineExceeded, `the call was given up: context deadline exceeded`},
+		{storekit.Interrupted(errors.New("broken pipe")), nil, ""},
+		{storekit.Interrupted(nil), nil, ""},
+	}
+	for _, tt := range tests {
+		if tt.is == nil {
+			if tt.err != nil {
+				t.Errorf("%v, want no error", tt.err)
+			}
+			continue
+		}
+		if !errors.Is(tt.err, tt.is) || !strings.HasSuffix(tt.err.Error(), tt.text) {
+			t.Errorf("%v, want a %q that ends with %q", tt.err, tt.is, tt.text)
+		}
+	}
+}
+
+func TestATurnsBudgetHasItsDefaultsAndBounds(t *testing.T) {
+	tests := []struct {
+		name string
+		r    ports.TurnRequest
+		want core.Budget
+	}{
+		{"nothing asked", ports.TurnRequest{}, core.Budget{Jobs: 0, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes}},
+		{"within bounds", ports.TurnRequest{Want: 2, PerJob: 3, Bytes: 4}, core.Budget{Jobs: 2, PerJob: 3, Bytes: 4}},
+		{"negative", ports.TurnRequest{Want: -1, PerJob: -1, Bytes: -1}, core.Budget{Jobs: 0, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes}},
+		{"too much", ports.TurnRequest{Want: 1e6, PerJob: 1e6, Bytes: 1e9}, core.Budget{Jobs: core.MaxTurnJobs, PerJob: core.MaxTurnPayloads, Bytes: 1e9}},
+	}
+	for _, tt := range tests {
+		if got := storekit.BudgetOf(&tt.r); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// sentinels are the exported errors that a package declares, by their names.
+func sentinels(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, decl := range parsed.Decls {
+		d, ok := decl.(*ast.GenDecl)
+		if !ok || d.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range d.Specs {
+			for _, name := range spec.(*ast.ValueSpec).Names {
+				if name.IsExported() {
+					names = append(names, name.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// The lists here are those of the sources, so that a new sentinel can't be forgotten.
+func TestSentinelsHaveAKnownOutcome(t *testing.T) {
+	for file, known := range map[string]map[string]error{
+		"../errors.go": {
+			"ErrUnknownQueue": ports.ErrUnknownQueue, "ErrShardCountMismatch": ports.ErrShardCountMismatch, "ErrQueueMismatch": ports.ErrQueueMismatch,
+			"ErrLeaseHeld": &ports.HeldError{}, "ErrLeaseLost": ports.ErrLeaseLost, "ErrStaleTurn": ports.ErrStaleTurn, "ErrStaleAttempt": ports.ErrStaleAttempt,
+			"ErrInvalidRequest": ports.ErrInvalidRequest, "ErrUnusable": ports.ErrUnusable, "ErrNotEmpty": ports.ErrNotEmpty, "ErrFull": ports.ErrFull,
+		},
+		"../../core/validate.go": {
+			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore,
+			"ErrInvalidTime": core.ErrInvalidTime, "ErrInvalidRule": core.ErrInvalidRule, "ErrInvalidQueue": core.ErrInvalidQueue,
+		},
+	} {
+		for _, name := range sentinels(t, file) {
+			if err := known[name]; err == nil || !storekit.HasKnownOutcome(fmt.Errorf("a store: %w", err)) {
+				t.Errorf("%s of %s is missing here or in HasKnownOutcome", name, file)
+			}
+		}
+	}
+	for _, err := range []error{nil, errors.New("broken pipe"), context.Canceled} {
+		if storekit.HasKnownOutcome(err) {
+			t.Errorf("the outcome of %v is known", err)
+		}
+	}
+}
