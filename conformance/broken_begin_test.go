@@ -87,7 +87,10 @@ func releasesSilently(s full) full {
 			for shard := range in {
 				heads, err := s.Heads(ctx, []core.Shard{shard})
 				if err == nil && slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK }) {
-					hand(ctx, out, shard)
+					select {
+					case out <- shard:
+					case <-ctx.Done():
+					}
 				}
 			}
 		}()

@@ -73,7 +73,7 @@ func acquireExpired(e *env) {
 	e.refused("Acquire a moment before the end", err, ports.ErrLeaseHeld)
 	e.clock.Advance(2 * time.Microsecond)
 	e.acquire("n2")
-	h.lost()
+	h.checkLost()
 }
 
 func acquireRepeats(e *env) {
@@ -92,7 +92,7 @@ func acquireResetsNothing(e *env) {
 	claims := h.send(first).Claims
 	again := e.acquireBy(r)
 	e.same("the token", again.lease.Token, h.lease.Token)
-	e.same("jobs left by earlier leases", again.left, nil)
+	e.same("jobs left by earlier leases", again.inherited, nil)
 	e.same("the turn repeated after it", h.send(first).Claims, claims)
 	e.same("the next turn", ids(h.claim(1)), []string{"b"})
 	h.refused("the turn before", first, ports.ErrStaleTurn)
@@ -105,7 +105,7 @@ func acquireOverOwn(e *env) {
 	next := e.acquire("n1")
 	e.same("the new token", next.lease.Token, h.lease.Token+1)
 	e.same("the jobs left", next.orphans(), []core.Claim{c})
-	h.lost()
+	h.checkLost()
 }
 
 func acquireSameAfterExpiry(e *env) {
@@ -117,7 +117,7 @@ func acquireSameAfterExpiry(e *env) {
 	next := e.acquireBy(r)
 	e.same("the new token", next.lease.Token, int64(e.now()))
 	e.same("the jobs left", next.orphans(), []core.Claim{c})
-	h.lost()
+	h.checkLost()
 }
 
 func acquireOlder(e *env) {
@@ -190,7 +190,7 @@ func acquireClamps(e *env) {
 	held(ttl - 10*time.Second)
 	e.clock.Advance(ttl - 10*time.Second + time.Microsecond)
 	e.acquire("n2")
-	h.lost()
+	h.checkLost()
 }
 
 func acquireLayout(e *env) {

@@ -38,7 +38,7 @@ func beginPasses(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	claims := h.claim(2)
-	e.told("what has not begun", h.begin(claims[0]).NotBegun, nil)
+	e.reported("what has not begun", h.begin(claims[0]).NotBegun, nil)
 	claims[0].Begun = true
 	e.clock.Advance(ttl + time.Microsecond)
 	e.same("the jobs left", e.acquire("n2").orphans(), []core.Claim{claims[1], claims[0]})
@@ -79,7 +79,7 @@ func beginAfterSettle(e *env) {
 	r := h.beginRequest(c)
 	r.Settlements, r.Want = []core.Settlement{untouched(c)}, 1
 	reply := h.send(r)
-	e.told("what has not begun", reply.NotBegun, []int{0})
+	e.reported("what has not begun", reply.NotBegun, []int{0})
 	e.same("whether the new claim has begun", reply.Claims[0].Begun, false)
 	e.same("whether it is seen to have", e.claimed("r").Begun, false)
 }
@@ -94,7 +94,7 @@ func beginReports(e *env) {
 	other.Receipt.Number++
 	r.Begin = append([]core.ClaimRef{{ID: "never", Receipt: other.Receipt}, other}, r.Begin...)
 	r.Begin = append(r.Begin, core.ClaimRef{ID: "queued", Receipt: claims[0].Receipt})
-	e.told("what has not begun", h.send(r).NotBegun, []int{0, 1, 4})
+	e.reported("what has not begun", h.send(r).NotBegun, []int{0, 1, 4})
 	e.same("whether the claimed ones have begun", [2]bool{e.claimed("a").Begun, e.claimed("b").Begun}, [2]bool{true, true})
 }
 
@@ -106,7 +106,7 @@ func beginWithOthers(e *env) {
 	r := h.beginRequest(claims[0])
 	r.Settlements, r.Want = []core.Settlement{done(claims[1])}, 1
 	reply := h.send(r)
-	e.told("what has not begun", reply.NotBegun, nil)
+	e.reported("what has not begun", reply.NotBegun, nil)
 	e.same("the claims", ids(reply.Claims), []string{"b"})
 	e.same("processed", e.counts().Processed, int64(1))
 	e.same("what has begun", [2]bool{e.claimed("r").Begun, e.claimed("b").Begun}, [2]bool{true, false})

@@ -13,6 +13,7 @@ import (
 const (
 	ruleClaim  = "Turn: due jobs (PerformAt <= now) in order of (PerformAt, id), as core.Budget allows"
 	ruleBudget = "RULES 1: a claim takes lowest scores first, within a byte budget over all payloads, at least one; it takes no job after one it cut"
+	ruleOld    = "Turn: due jobs in order of (PerformAt, id), put-backs included, however long they have been due"
 )
 
 func claimCases() []namedCase {
@@ -33,6 +34,9 @@ func claimCases() []namedCase {
 		{"passes over claimed ids", "Turn: ids that are claimed after this turn's settlements are passed over", claimPassesOver},
 		{"passes over the rest of a cut job", "Turn: ids that are claimed are passed over", claimPassesOverRest},
 		{"moves a job out of the queue", "architecture 3: each accepted copy of a payload is in exactly one place", claimMoves},
+		{"takes an old job that was put back", ruleOld, claimOldPutBack},
+		{"takes an old job that was put back outside a turn", ruleOld, claimOldSettled},
+		{"takes an old job that was pushed", ruleOld, claimOldPush},
 	}
 }
 
@@ -206,4 +210,48 @@ func claimMoves(e *env) {
 	e.same("the claimed job", e.claimed("a"), c)
 	counts := e.counts()
 	e.same("fresh and claimed", [2]int64{counts.Fresh, counts.Claimed}, [2]int64{0, 1})
+}
+
+// A store may remember up to which time it has claimed everything, so that it need not look
+// there again. The cases from here on bring jobs of before that time.
+
+// claimLong pushes a job that has been due for an hour, claims it, and then another one
+// that is due now.
+func (e *env) claimLong(h *holder) (old core.Claim) {
+	e.tb.Helper()
+	e.push(entryAt("old", "p", 1, start.Add(-time.Hour)))
+	old = h.one()
+	e.push(entryAt("new", "p", 1, start))
+	h.settle(done(h.one()))
+	return old
+}
+
+func claimOldPutBack(e *env) {
+	h := e.acquire("n1")
+	old := e.claimLong(h)
+	e.same("the claims of the turn that puts it back", ids(h.turn(1, untouched(old)).Claims), []string{"old"})
+	h = e.acquire("n1")
+	h.settle(settleAll(h.orphans(), untouched)...)
+	e.same("the claims of the turn after one that put it back", ids(h.claim(1)), []string{"old"})
+}
+
+func claimOldSettled(e *env) {
+	settler, ok := e.store.(ports.Settler)
+	if !ok {
+		return
+	}
+	h := e.acquire("n1")
+	old := e.claimLong(h)
+	e.must(settler.Settle(e.ctx, e.shard, []core.Settlement{untouched(old)}), "Settle")
+	e.same("the claims", ids(h.claim(1)), []string{"old"})
+}
+
+func claimOldPush(e *env) {
+	h := e.acquire("n1")
+	h.settle(done(e.claimLong(h)))
+	e.push(entryAt("older", "p", 1, start.Add(-2*time.Hour)))
+	e.same("the claims", ids(h.claim(1)), []string{"older"})
+	e.push(entryAt("sooner", "p", 1, start.Add(time.Hour)))
+	e.pushBy(core.PushRule{Kind: core.Earliest}, entryAt("sooner", "q", 2, start.Add(-time.Hour)))
+	e.same("the claims", ids(h.claim(1)), []string{"sooner"})
 }

@@ -47,7 +47,7 @@ func pauseSettles(e *env) {
 	claims := h.claim(2)
 	e.pause(orders)
 	reply := h.turn(10, done(claims[0]), failed(claims[1], "boom", 0))
-	e.told("the skipped", reply.Skipped, nil)
+	e.reported("the skipped", reply.Skipped, nil)
 	e.same("the claims", reply.Claims, nil)
 	e.same("the queued jobs", e.queuedIDs(), []string{"b", "c"})
 	e.same("the claimed", e.counts().Claimed, int64(0))
@@ -80,7 +80,7 @@ func pauseUsesNoNumber(e *env) {
 	last := h.number
 	e.unchanged("a turn while paused", func() {
 		reply := h.turn(1)
-		e.once(0)
+		e.giveUpIfRepeated(0)
 		e.same("the number", reply.Last, last)
 	})
 }
@@ -144,7 +144,7 @@ func cancelReported(e *env) {
 	h := e.acquire("n1")
 	r := h.request(1)
 	c := h.send(r).Claims[0]
-	e.told("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
+	e.reported("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
 	want := []ports.Cancellation{{ID: "a", Receipt: c.Receipt, Drop: true}}
 	e.same("in the turn repeated", h.send(r).Cancellations, want)
 	e.same("in an empty turn", h.turn(0).Cancellations, want)
@@ -168,7 +168,7 @@ func cancelOrder(e *env) {
 
 func cancelPasses(e *env) {
 	e.pushIDs("a")
-	c := leave(e, "n1")[0]
+	c := claimAndCrash(e, "n1")[0]
 	e.cancel(true, "a")
 	want := []ports.Cancellation{{ID: "a", Receipt: c.Receipt, Drop: true}}
 	r := e.acquireRequest(e.shard, "n2")
@@ -202,7 +202,7 @@ func cancelUnclaimed(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	h.one()
-	e.told("how many were cancelled", e.cancel(true, "b", "a", "never").Handled, 1)
+	e.reported("how many were cancelled", e.cancel(true, "b", "a", "never").Handled, 1)
 	e.same("the cancels", len(h.turn(0).Cancellations), 1)
 	e.same("the queued jobs", e.queuedIDs(), []string{"b"})
 }
@@ -216,7 +216,7 @@ func cancelOtherShard(e *env) {
 	h.one()
 	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: s[1], IDs: []string{id}})
 	e.must(err, "Cancel")
-	e.told("how many were cancelled", reply.Handled, 0)
+	e.reported("how many were cancelled", reply.Handled, 0)
 	e.same("the cancels", h.turn(0).Cancellations, nil)
 }
 

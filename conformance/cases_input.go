@@ -111,7 +111,7 @@ func inputOddIDs(e *env) {
 	e.same("the claimed ids", ids(claims), want)
 	h.settle(settleAll(claims, func(c core.Claim) core.Settlement { return buried(c, c.ID) })...)
 	for _, id := range want {
-		e.same("the morgue entry", e.dead(id), core.DeadLetter{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
+		e.same("the morgue entry", e.deadLetter(id), core.DeadLetter{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
 	}
 }
 
@@ -133,7 +133,7 @@ func inputOddPayloads(e *env) {
 	c := h.one()
 	e.same("the claimed payloads", c.Payloads, payloads)
 	h.settle(buried(c, "for the morgue"))
-	e.same("the dead payloads", e.dead("a").Payloads, payloads)
+	e.same("the dead payloads", e.deadLetter("a").Payloads, payloads)
 }
 
 func inputLargePayload(e *env) {

@@ -165,7 +165,7 @@ func largeBuried(e *env) {
 	pushLarge(e, "a", withScore(want[3], 99, "larger"), withScore(want[4], 3.5, "smaller"), want[largeJob-1])
 	e.byIDs(e.store.Bury, "a")
 	want[4] = withScore(want[4], 3.5, "smaller")
-	e.same("the dead payloads", e.dead("a").Payloads, want)
+	e.same("the dead payloads", e.deadLetter("a").Payloads, want)
 	e.byRefs(e.store.Revive, whole("a"))
 	e.same("the revived payloads", e.queued("a").Payloads, want)
 	e.same("the morgue by id", e.morguePages(true)(wholePage(orders)).ids, nil)
@@ -179,7 +179,7 @@ func largeEdited(e *env) {
 	_, err := e.store.Edit(e.ctx, ports.EditRequest{Shard: e.shard, ID: "a", Old: want[3].Data, New: []byte("new")})
 	e.must(err, "Edit")
 	want[3].Data = []byte("new")
-	e.same("the dead payloads", e.dead("a").Payloads, want)
+	e.same("the dead payloads", e.deadLetter("a").Payloads, want)
 }
 
 func largeParts(e *env) {
@@ -189,7 +189,7 @@ func largeParts(e *env) {
 		e.byIDs(e.store.Bury, id)
 		e.byRefs(e.store.Revive, parts(id, "0000"), parts(id, "0001"))
 		e.same("the revived payloads", e.queued(id).Payloads, all[:2])
-		e.same("the dead payloads", e.dead(id).Payloads, all[2:])
+		e.same("the dead payloads", e.deadLetter(id).Payloads, all[2:])
 	}
 }
 

@@ -62,13 +62,13 @@ func leaseReleases(e *env) {
 	h := e.acquire("n1")
 	h.release()
 	e.acquire("n2")
-	h.lost()
+	h.checkLost()
 }
 
 func leaseReleasesOnce(e *env) {
 	h := e.acquire("n1")
 	h.release()
-	h.lost()
+	h.checkLost()
 }
 
 func leaseReleaseLeaves(e *env) {
@@ -92,7 +92,7 @@ func leaseMustMatch(e *env) {
 	} {
 		other := *h
 		change(&other.lease)
-		e.unchanged("a call with a lease that does not match", other.lost)
+		e.unchanged("a call with a lease that does not match", other.checkLost)
 	}
 	h.one()
 }

@@ -28,7 +28,7 @@ func listCases() []namedCase {
 
 // variety fills the queue wide, of three shards and with an index, with jobs a
 // to h that differ in time and retries.
-func variety(e *env) {
+func variedJobs(e *env) {
 	e.tb.Helper()
 	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
@@ -49,7 +49,7 @@ func variety(e *env) {
 }
 
 func listJobs(e *env) {
-	variety(e)
+	variedJobs(e)
 	for order, want := range map[ports.SortBy][]string{
 		ports.ByTime:          {"g", "e", "c", "d", "f", "b", "a", "h"},
 		ports.ByID:            {"a", "b", "c", "d", "e", "f", "g", "h"},
@@ -62,7 +62,7 @@ func listJobs(e *env) {
 }
 
 func listJobsPaged(e *env) {
-	variety(e)
+	variedJobs(e)
 	for order, want := range map[ports.SortBy]ports.Cursor{
 		ports.ByTime:          {Key: int64(start.Add(-time.Hour)), ID: "e"},
 		ports.RetryingByTime:  {Key: int64(start.Add(3 * time.Second)), ID: "c"},
@@ -78,7 +78,7 @@ func listJobsPaged(e *env) {
 }
 
 func listJobsFrom(e *env) {
-	variety(e)
+	variedJobs(e)
 	from := func(order ports.SortBy, after ports.Cursor, descending bool) []string {
 		return e.jobPages(order)(ports.PageRequest{Queue: "wide", After: after, Descending: descending}).ids
 	}
@@ -118,7 +118,7 @@ func listNeedsIndex(e *env) {
 }
 
 // claimVariety claims jobs in the shards of the queue wide, at three times.
-func claimVariety(e *env) {
+func payloadsInWide(e *env) {
 	e.tb.Helper()
 	e.declare("wide", 3)
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -127,7 +127,7 @@ func claimVariety(e *env) {
 }
 
 func listClaimed(e *env) {
-	claimVariety(e)
+	payloadsInWide(e)
 	since := map[string]core.Instant{}
 	for i, s := range core.Shards("wide", 3) {
 		h := e.acquireBy(e.acquireRequest(s, "n1"))
@@ -146,7 +146,7 @@ func listClaimed(e *env) {
 
 func listClaimViews(e *env) {
 	e.push(entry("a", "p", 1), entry("a", "q", 2))
-	c := leave(e, "n1")[0]
+	c := claimAndCrash(e, "n1")[0]
 	e.acquire("n2")
 	c.Payloads = c.Payloads[:1]
 	want := ports.ClaimView{
@@ -159,7 +159,7 @@ func listClaimViews(e *env) {
 }
 
 func listMorgue(e *env) {
-	claimVariety(e)
+	payloadsInWide(e)
 	want := []string{"f", "b", "c", "a", "d", "e"}
 	for _, id := range want {
 		e.pushTo("wide", entryAt(id, "r", 3, 0))

@@ -35,7 +35,7 @@ func mixedSkipped(e *env) {
 	other.Receipt.Number++
 	never.ID = "never"
 	reply := h.settle(buried(never, "of nobody"), buried(other, "of a"), failed(claims[1], "of b", time.Hour))
-	e.told("the skipped", reply.Skipped, []int{0, 1})
+	e.reported("the skipped", reply.Skipped, []int{0, 1})
 	e.same("the error of the second", e.queued("b").Error, "of b")
 	e.same("the dead", e.deadIDs(), nil)
 	e.same("the first", e.claimed("a"), claims[0])
@@ -77,7 +77,7 @@ func mixedFirst(e *env) {
 func mixedExpedite(e *env) {
 	later := start.Add(time.Hour)
 	e.push(entryAt("b", "p", 1, later), entryAt("a", "p", 1, later), entryAt("c", "p", 1, later))
-	e.told("the step", e.byLimit(e.store.Expedite, 1), ports.StepReply{Handled: 1, More: true, Now: start})
+	e.reported("the step", e.byLimit(e.store.Expedite, 1), ports.StepReply{Handled: 1, More: true, Now: start})
 	e.same("the times", []core.Instant{e.queued("a").PerformAt, e.queued("b").PerformAt, e.queued("c").PerformAt},
 		[]core.Instant{later, later, start})
 }
@@ -86,7 +86,7 @@ func mixedCancel(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	h.one()
-	e.told("how many were cancelled", e.cancel(true, "a", "a").Handled, 1)
+	e.reported("how many were cancelled", e.cancel(true, "a", "a").Handled, 1)
 	e.same("the cancels", len(h.turn(0).Cancellations), 1)
 }
 
@@ -135,7 +135,7 @@ func mixedBegins(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	for range 2 {
-		e.told("what has not begun", h.begin(c, c).NotBegun, nil)
+		e.reported("what has not begun", h.begin(c, c).NotBegun, nil)
 		e.same("whether it has begun", e.claimed("r").Begun, true)
 	}
 	h.settle(done(c))

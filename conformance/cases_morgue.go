@@ -34,9 +34,9 @@ func morgueCases() []namedCase {
 	}
 }
 
-// deadSteps are the methods that handle dead payloads.
-func (e *env) deadSteps() map[string]deadStep {
-	return map[string]deadStep{"Revive": e.store.Revive, "Purge": e.store.Purge}
+// deadLetterSteps are the methods that handle dead payloads.
+func (e *env) deadLetterSteps() map[string]deadLetterStep {
+	return map[string]deadLetterStep{"Revive": e.store.Revive, "Purge": e.store.Purge}
 }
 
 func twoPayloads() []core.Payload { return []core.Payload{pay("p", 1), pay("q", 2)} }
@@ -46,7 +46,7 @@ func (e *env) revived() core.State { return core.Revived(e.now()) }
 
 func reviveMakes(e *env) {
 	buryAll(e, "a", "b")
-	e.told("the reply", e.byRefs(e.store.Revive, whole("a"), whole("never")), ports.StepReply{Handled: 1, Now: e.now()})
+	e.reported("the reply", e.byRefs(e.store.Revive, whole("a"), whole("never")), ports.StepReply{Handled: 1, Now: e.now()})
 	e.same("the jobs", e.jobs(), []core.Job{job("a", e.revived(), twoPayloads()...)})
 	e.same("the dead", e.deadIDs(), []string{"b"})
 	e.same("how many are dead", e.counts().Dead, int64(1))
@@ -92,11 +92,11 @@ func reviveClaimed(e *env) {
 
 func reviveParts(e *env) {
 	buryAll(e, "a")
-	before := e.dead("a")
-	e.told("how many were revived", e.byRefs(e.store.Revive, parts("a", "q", "never")).Handled, 1)
+	before := e.deadLetter("a")
+	e.reported("how many were revived", e.byRefs(e.store.Revive, parts("a", "q", "never")).Handled, 1)
 	e.same("the job", e.queued("a").Payloads, []core.Payload{pay("q", 2)})
 	before.Payloads = before.Payloads[:1]
-	e.same("the rest", e.dead("a"), before)
+	e.same("the rest", e.deadLetter("a"), before)
 	e.byRefs(e.store.Revive, parts("a", "p"))
 	e.same("the job with both", e.queued("a").Payloads, twoPayloads())
 	e.same("the dead", e.deadIDs(), nil)
@@ -108,19 +108,19 @@ func reviveRepeats(e *env) {
 	h := e.acquire("n1")
 	h.settle(done(h.one()))
 	e.unchanged("a repeated Revive", func() {
-		e.told("how many it revived", e.byRefs(e.store.Revive, whole("a")).Handled, 0)
-		e.told("how many it revived by payload", e.byRefs(e.store.Revive, parts("a", "p")).Handled, 0)
-		e.told("how many it revived of all", e.byAge(e.store.Revive, e.now(), 0).Handled, 0)
+		e.reported("how many it revived", e.byRefs(e.store.Revive, whole("a")).Handled, 0)
+		e.reported("how many it revived by payload", e.byRefs(e.store.Revive, parts("a", "p")).Handled, 0)
+		e.reported("how many it revived of all", e.byAge(e.store.Revive, e.now(), 0).Handled, 0)
 	})
 }
 
 func purgeRemoves(e *env) {
 	buryAll(e, "a", "b", "c")
-	before := e.dead("b")
+	before := e.deadLetter("b")
 	reply := e.byRefs(e.store.Purge, whole("a"), parts("b", "p"), whole("never"), parts("c", "never"))
-	e.told("the reply", reply, ports.StepReply{Handled: 2, Now: e.now()})
+	e.reported("the reply", reply, ports.StepReply{Handled: 2, Now: e.now()})
 	before.Payloads = before.Payloads[1:]
-	e.same("the rest", e.dead("b"), before)
+	e.same("the rest", e.deadLetter("b"), before)
 	e.same("the dead", e.deadIDs(), []string{"b", "c"})
 	e.byRefs(e.store.Purge, parts("b", "q"))
 	e.same("the dead once the last is gone", e.deadIDs(), []string{"c"})
@@ -128,12 +128,12 @@ func purgeRemoves(e *env) {
 }
 
 func deadInOrder(e *env) {
-	for name, do := range e.deadSteps() {
+	for name, do := range e.deadLetterSteps() {
 		buryAll(e, "z", "y", "x")
 		now := e.now()
-		e.told("the first step of "+name, e.byAge(do, now, 2), ports.StepReply{Handled: 2, More: true, Now: now})
+		e.reported("the first step of "+name, e.byAge(do, now, 2), ports.StepReply{Handled: 2, More: true, Now: now})
 		e.same("the dead", e.deadIDs(), []string{"x"})
-		e.told("the second step of "+name, e.byAge(do, now, 1), ports.StepReply{Handled: 1, Now: now})
+		e.reported("the second step of "+name, e.byAge(do, now, 1), ports.StepReply{Handled: 1, Now: now})
 		for _, id := range e.queuedIDs() {
 			e.byIDs(e.store.Delete, id)
 		}
@@ -141,10 +141,10 @@ func deadInOrder(e *env) {
 }
 
 func deadBefore(e *env) {
-	for name, do := range e.deadSteps() {
+	for name, do := range e.deadLetterSteps() {
 		buryAll(e, "a", "b", "c")
-		before := e.dead("b").ChangedAt
-		e.told("what "+name+" handled", e.byAge(do, before, 0), ports.StepReply{Handled: 1, Now: e.now()})
+		before := e.deadLetter("b").ChangedAt
+		e.reported("what "+name+" handled", e.byAge(do, before, 0), ports.StepReply{Handled: 1, Now: e.now()})
 		e.same("the dead", e.deadIDs(), []string{"b", "c"})
 		e.byAge(e.store.Purge, e.now(), 0)
 		e.byIDs(e.store.Delete, "a")
@@ -158,9 +158,9 @@ func deadLimit(e *env) {
 		h.settle(settleAll(h.claim(core.MaxTurnJobs), func(c core.Claim) core.Settlement { return buried(c, "no") })...)
 	}
 	e.clock.Advance(time.Second)
-	e.told("a step beyond the limit", e.byAge(e.store.Purge, e.now(), 10*ports.MaxStep),
+	e.reported("a step beyond the limit", e.byAge(e.store.Purge, e.now(), 10*ports.MaxStep),
 		ports.StepReply{Handled: ports.MaxStep, More: true, Now: e.now()})
-	e.told("the rest", e.byAge(e.store.Purge, e.now(), 0), ports.StepReply{Handled: 1, Now: e.now()})
+	e.reported("the rest", e.byAge(e.store.Purge, e.now(), 0), ports.StepReply{Handled: 1, Now: e.now()})
 }
 
 func deadOtherShards(e *env) {
@@ -171,22 +171,22 @@ func deadOtherShards(e *env) {
 	_, err := e.store.Bury(e.ctx, ports.JobStep{Shard: s[1], IDs: []string{other}})
 	e.must(err, "Bury")
 	want := e.findIn("wide", other)
-	for name, do := range e.deadSteps() {
+	for name, do := range e.deadLetterSteps() {
 		reply, err := do(e.ctx, ports.DeadLetterStep{Shard: s[0], DeadLetters: []ports.DeadLetterRef{whole(other)}})
 		e.must(err, name)
-		e.told("how many "+name+" handled", reply.Handled, 0)
+		e.reported("how many "+name+" handled", reply.Handled, 0)
 		e.same("the other shard's entry", e.findIn("wide", other), want)
 	}
 }
 
 func deadNone(e *env) {
 	buryAll(e, "a")
-	for name, do := range e.deadSteps() {
+	for name, do := range e.deadLetterSteps() {
 		e.unchanged(name, func() {
 			reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: []ports.DeadLetterRef{}, Before: e.now()})
 			e.must(err, name)
-			e.told("how many "+name+" handled of no entries", reply.Handled, 0)
-			e.told("how many "+name+" handled of no payloads", e.byRefs(do, parts("a")).Handled, 0)
+			e.reported("how many "+name+" handled of no entries", reply.Handled, 0)
+			e.reported("how many "+name+" handled of no payloads", e.byRefs(do, parts("a")).Handled, 0)
 		})
 	}
 }
@@ -204,14 +204,14 @@ func editReplaces(e *env) {
 	e.push(core.Entry{ID: "a", Payload: p}, entry("a", "o", 2), entry("b", "p", 1))
 	h := e.acquire("n1")
 	h.settle(settleAll(h.claim(2), func(c core.Claim) core.Settlement { return buried(c, "no use") })...)
-	other := e.dead("b")
+	other := e.deadLetter("b")
 	e.clock.Advance(time.Second)
-	e.told("how many were edited", e.edit("a", "p", ""), 1)
+	e.reported("how many were edited", e.edit("a", "p", ""), 1)
 	p.Data = nil
-	e.same("the entry", e.dead("a"), core.DeadLetter{
+	e.same("the entry", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: []core.Payload{p, pay("o", 2)},
 	})
-	e.same("another entry", e.dead("b"), other)
+	e.same("another entry", e.deadLetter("b"), other)
 	e.same("the dead by time", e.deadIDs(), []string{"b", "a"})
 }
 
@@ -219,8 +219,8 @@ func editMerges(e *env) {
 	for _, old := range []string{"p", "q"} {
 		other := map[string]string{"p": "q", "q": "p"}[old]
 		buryAll(e, "a")
-		e.told("how many were edited", e.edit("a", old, other), 1)
-		e.same("the entry after "+old+" became "+other, e.dead("a").Payloads, []core.Payload{pay(other, 1)})
+		e.reported("how many were edited", e.edit("a", old, other), 1)
+		e.same("the entry after "+old+" became "+other, e.deadLetter("a").Payloads, []core.Payload{pay(other, 1)})
 		e.byRefs(e.store.Purge, whole("a"))
 	}
 }
@@ -229,7 +229,7 @@ func editMissing(e *env) {
 	buryAll(e, "a")
 	e.unchanged("Edit of what is not there", func() {
 		for _, r := range [][2]string{{"a", "never"}, {"never", "p"}, {"a", ""}} {
-			e.told(fmt.Sprintf("how many %q of %q were edited", r[1], r[0]), e.edit(r[0], r[1], "new"), 0)
+			e.reported(fmt.Sprintf("how many %q of %q were edited", r[1], r[0]), e.edit(r[0], r[1], "new"), 0)
 		}
 	})
 }
@@ -238,6 +238,6 @@ func editRepeats(e *env) {
 	buryAll(e, "a")
 	e.edit("a", "p", "new")
 	e.clock.Advance(time.Second)
-	e.unchanged("a repeated Edit", func() { e.told("how many it edited", e.edit("a", "p", "new"), 0) })
-	e.same("the payloads", e.dead("a").Payloads, []core.Payload{pay("new", 1), pay("q", 2)})
+	e.unchanged("a repeated Edit", func() { e.reported("how many it edited", e.edit("a", "p", "new"), 0) })
+	e.same("the payloads", e.deadLetter("a").Payloads, []core.Payload{pay("new", 1), pay("q", 2)})
 }

@@ -51,11 +51,11 @@ func repeatSaysSo(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	r := h.request(1)
-	e.told("whether the first call is one", h.send(r).Repeat, false)
+	e.reported("whether the first call is one", h.send(r).Repeat, false)
 	r.Resent = true
 	e.same("whether the second is one", h.send(r).Repeat, true)
 	next := h.request(1, core.Settlement{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
-	e.told("whether the next turn is one", h.send(next).Repeat, false)
+	e.reported("whether the next turn is one", h.send(next).Repeat, false)
 	e.same("whether that repeated is one", h.send(next).Repeat, true)
 }
 
@@ -66,7 +66,7 @@ func repeatUsesNumber(e *env) {
 	reply := h.send(r)
 	e.same("the number used up", reply.Last, r.Number)
 	e.same("how long the lease lasts", reply.Remaining, ttl)
-	e.told("whether it is a repeat", reply.Repeat, false)
+	e.reported("whether it is a repeat", reply.Repeat, false)
 	e.same("whether its repeat is one", h.send(r).Repeat, true)
 }
 
@@ -107,7 +107,7 @@ func repeatBeginsNothing(e *env) {
 	claims := h.claim(2)
 	r := h.beginRequest(claims[0])
 	r.Begin = append(r.Begin, core.ClaimRef{ID: "never", Receipt: claims[0].Receipt})
-	e.told("what has not begun", h.send(r).NotBegun, []int{1})
+	e.reported("what has not begun", h.send(r).NotBegun, []int{1})
 	r.Begin = []core.ClaimRef{claims[1].Ref()}
 	again := h.send(r)
 	e.same("what has not begun, of the repeat", again.NotBegun, nil)
@@ -206,8 +206,8 @@ func repeatRenews(e *env) {
 func repeatSkipsNothing(e *env) {
 	h := e.acquire("n1")
 	r := h.request(0, core.Settlement{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
-	e.told("the skipped", h.send(r).Skipped, []int{0})
-	e.told("the skipped of the repeat", h.send(r).Skipped, nil)
+	e.reported("the skipped", h.send(r).Skipped, []int{0})
+	e.reported("the skipped of the repeat", h.send(r).Skipped, nil)
 }
 
 func repeatWhilePaused(e *env) {

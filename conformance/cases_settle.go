@@ -53,7 +53,7 @@ func threePayloads() []core.Payload {
 func settleDone(e *env) {
 	h, c := claimedJob(e)
 	reply := h.settle(done(c))
-	e.told("the skipped", reply.Skipped, nil)
+	e.reported("the skipped", reply.Skipped, nil)
 	found := e.find("a")
 	if found.Queued != nil || found.Claim != nil || found.DeadLetter != nil {
 		e.errorf("a job that is done is still there: %+v", found)
@@ -101,7 +101,7 @@ func settleRecovered(e *env) {
 func settleBuried(e *env) {
 	h, c := claimedJob(e)
 	h.settle(buried(c, "no use"))
-	e.same("the morgue entry", e.dead("a"), core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
+	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
 	e.same("the queued job", e.queued("a"), core.Job{})
 	e.same("how many are dead", e.counts().Dead, int64(1))
 }
@@ -121,7 +121,7 @@ func settleDivides(e *env) {
 		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third"}},
 	}))
 	e.same("what was put back", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), pay("p2", 2)))
-	e.same("what was buried", e.dead("a"), core.DeadLetter{
+	e.same("what was buried", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "third", Payloads: []core.Payload{pay("p3", 3)},
 	})
 }
@@ -132,7 +132,7 @@ func settleBeyond(e *env) {
 	s.Except = []core.PayloadDisposition{{Position: 3, Disposition: core.Bury}, {Position: 99}}
 	h.settle(s)
 	e.same("the job", e.queued("a"), job("a", fresh(start), threePayloads()...))
-	e.same("the morgue entry", e.dead("a"), core.DeadLetter{})
+	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{})
 }
 
 func settleKeepsMeta(e *env) {
@@ -142,7 +142,7 @@ func settleKeepsMeta(e *env) {
 	c := h.one(failed(h.one(), "boom", 0))
 	e.same("the payload claimed again", c.Payloads, []core.Payload{p})
 	h.settle(buried(c, "no use"))
-	e.same("the dead payload", e.dead("a").Payloads, []core.Payload{p})
+	e.same("the dead payload", e.deadLetter("a").Payloads, []core.Payload{p})
 }
 
 func settleKeepsError(e *env) {
@@ -183,7 +183,7 @@ func settleMergesDead(e *env) {
 	e.push(entry("a", "p1", 2), entry("a", "p2", 1), entry("a", "p0", 0))
 	e.clock.Advance(time.Minute)
 	h.settle(buried(h.one(), "second"))
-	e.same("the morgue entry", e.dead("a"), core.DeadLetter{
+	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "second",
 		Payloads: []core.Payload{pay("p0", 0), pay("p1", 1), pay("p2", 1), pay("p3", 3)},
 	})
@@ -218,5 +218,5 @@ func settleLongError(e *env) {
 	c = h.one(failed(c, text, 0))
 	e.same("the job's error", c.Error, text)
 	h.settle(buried(c, text))
-	e.same("the morgue entry's error", e.dead("a").Error, text)
+	e.same("the morgue entry's error", e.deadLetter("a").Error, text)
 }

@@ -25,7 +25,7 @@ func skipNeverClaimed(e *env) {
 	c := h.one()
 	other := c
 	other.ID = "due"
-	e.told("the skipped", h.settle(done(other)).Skipped, []int{0})
+	e.reported("the skipped", h.settle(done(other)).Skipped, []int{0})
 	e.same("the queued jobs", e.queuedIDs(), []string{"due"})
 	e.same("the claimed job", e.claimed("queued"), c)
 }
@@ -35,17 +35,17 @@ func skipSettled(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	h.settle(failed(c, "boom", 0))
-	e.told("the skipped", h.settle(buried(c, "late")).Skipped, []int{0})
+	e.reported("the skipped", h.settle(buried(c, "late")).Skipped, []int{0})
 	e.same("the retries", e.queued("a").RetryCount, 0)
-	e.same("the morgue entry", e.dead("a"), core.DeadLetter{})
+	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{})
 }
 
 func skipTwice(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	c := h.one()
-	e.told("the skipped", h.settle(done(c), buried(c, "second")).Skipped, []int{1})
-	e.same("the morgue entry", e.dead("a"), core.DeadLetter{})
+	e.reported("the skipped", h.settle(done(c), buried(c, "second")).Skipped, []int{1})
+	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{})
 	e.same("what failed", e.counts().Failed, int64(0))
 }
 
@@ -62,7 +62,7 @@ func skipOtherMark(e *env) {
 	} {
 		other := c
 		other.Receipt = mark
-		e.told("the skipped", h.settle(done(other)).Skipped, []int{0})
+		e.reported("the skipped", h.settle(done(other)).Skipped, []int{0})
 		e.same("the claimed job", e.claimed("a"), c)
 	}
 }
@@ -72,12 +72,12 @@ func skipEarlierMark(e *env) {
 	h := e.acquire("n1")
 	first := h.one()
 	second := h.one(untouched(first))
-	e.told("the skipped", h.settle(done(first)).Skipped, []int{0})
+	e.reported("the skipped", h.settle(done(first)).Skipped, []int{0})
 	e.same("the later claim", e.claimed("a"), second)
 	h = e.acquire("n1")
 	h.orphans()
 	third := h.one(untouched(second))
-	e.told("the skipped under the next lease", h.settle(done(second), done(first)).Skipped, []int{0, 1})
+	e.reported("the skipped under the next lease", h.settle(done(second), done(first)).Skipped, []int{0, 1})
 	e.same("the latest claim", e.claimed("a"), third)
 }
 
@@ -87,7 +87,7 @@ func skipCountsNothing(e *env) {
 	claims := h.claim(2)
 	h.settle(done(claims[0]))
 	reply := h.settle(done(claims[0]), failed(claims[0], "boom", 0), done(claims[1]), done(claims[1]))
-	e.told("the skipped", reply.Skipped, []int{0, 1, 3})
+	e.reported("the skipped", reply.Skipped, []int{0, 1, 3})
 	counts := e.counts()
 	e.same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{2, 0})
 }
@@ -98,7 +98,7 @@ func skipOthers(e *env) {
 	claims := h.claim(3)
 	other := claims[1]
 	other.Receipt.Number++
-	e.told("the skipped", h.settle(done(claims[2]), done(other), untouched(claims[0])).Skipped, []int{1})
+	e.reported("the skipped", h.settle(done(claims[2]), done(other), untouched(claims[0])).Skipped, []int{1})
 	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
 	e.same("the claimed job", e.claimed("b"), claims[1])
 }

@@ -37,7 +37,7 @@ func expediteMakesDue(e *env) {
 	e.push(entryAt("later", "p", 1, start.Add(time.Hour)), entryAt("old", "p", 1, 12345), entryAt("other", "p", 1, start.Add(time.Hour)))
 	before := e.queued("failed")
 	reply := e.byIDs(e.store.Expedite, "later", "failed", "old", "never")
-	e.told("the reply", reply, ports.StepReply{Handled: 2, Now: start})
+	e.reported("the reply", reply, ports.StepReply{Handled: 2, Now: start})
 	e.same("a later job", e.queued("later").State, fresh(start))
 	before.PerformAt = start
 	e.same("a failed job", e.queued("failed"), before)
@@ -51,23 +51,23 @@ func expediteAll(e *env) {
 	for i := range 4 {
 		e.push(entryAt(fmt.Sprint(i), "p", 1, start.Add(time.Duration(i)*time.Hour)))
 	}
-	e.told("the first step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, More: true, Now: start})
+	e.reported("the first step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, More: true, Now: start})
 	e.same("the latest", []core.Instant{e.queued("3").PerformAt, e.queued("2").PerformAt}, []core.Instant{start, start})
 	e.same("the others", []core.Instant{e.queued("1").PerformAt, e.queued("r").PerformAt},
 		[]core.Instant{start.Add(time.Hour), start.Add(time.Second)})
-	e.told("the second step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, Now: start})
-	e.told("the third step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Now: start})
+	e.reported("the second step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, Now: start})
+	e.reported("the third step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Now: start})
 }
 
 func buryMoves(e *env) {
 	failAll(e, "failed")
 	e.push(entry("failed", "q", 0), entry("fresh", "p", 1), entry("fresh", "q", 2), entry("other", "p", 1))
 	e.clock.Advance(time.Second)
-	e.told("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Now: e.now()})
-	e.same("a failed job", e.dead("failed"), core.DeadLetter{
+	e.reported("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Now: e.now()})
+	e.same("a failed job", e.deadLetter("failed"), core.DeadLetter{
 		ID: "failed", ChangedAt: e.now(), Error: "boom", Payloads: []core.Payload{pay("q", 0), pay("p", 1)},
 	})
-	e.same("a fresh job", e.dead("fresh"), core.DeadLetter{
+	e.same("a fresh job", e.deadLetter("fresh"), core.DeadLetter{
 		ID: "fresh", ChangedAt: e.now(), Error: core.BuriedByHand, Payloads: []core.Payload{pay("p", 1), pay("q", 2)},
 	})
 	e.same("the queued jobs", e.queuedIDs(), []string{"other"})
@@ -79,7 +79,7 @@ func buryMerges(e *env) {
 	e.push(entry("a", "p3", 1), entry("a", "p4", 4))
 	e.clock.Advance(time.Second)
 	e.byIDs(e.store.Bury, "a")
-	e.same("the morgue entry", e.dead("a"), core.DeadLetter{
+	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: core.BuriedByHand,
 		Payloads: []core.Payload{pay("p1", 1), pay("p3", 1), pay("p2", 2), pay("p4", 4)},
 	})
@@ -88,16 +88,16 @@ func buryMerges(e *env) {
 func buryAllFailed(e *env) {
 	failAll(e, "z", "y", "x")
 	e.pushIDs("fresh")
-	e.told("the first step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 2, More: true, Now: start})
+	e.reported("the first step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 2, More: true, Now: start})
 	e.same("the queued jobs", e.queuedIDs(), []string{"fresh", "x"})
-	e.told("the second step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 1, Now: start})
+	e.reported("the second step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 1, Now: start})
 	e.same("the dead", e.deadIDs(), []string{"x", "y", "z"})
 }
 
 func deleteRemoves(e *env) {
 	failAll(e, "failed")
 	e.pushIDs("a", "b")
-	e.told("the reply", e.byIDs(e.store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Now: start})
+	e.reported("the reply", e.byIDs(e.store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Now: start})
 	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
 	e.same("the dead", e.deadIDs(), nil)
 	counts := e.counts()
@@ -107,9 +107,9 @@ func deleteRemoves(e *env) {
 func deleteAllFailed(e *env) {
 	failAll(e, "z", "y", "x")
 	e.pushIDs("fresh")
-	e.told("the first step", e.byLimit(e.store.Delete, 2), ports.StepReply{Handled: 2, More: true, Now: start})
+	e.reported("the first step", e.byLimit(e.store.Delete, 2), ports.StepReply{Handled: 2, More: true, Now: start})
 	e.same("the queued jobs", e.queuedIDs(), []string{"fresh", "x"})
-	e.told("the second step", e.byLimit(e.store.Delete, 1), ports.StepReply{Handled: 1, Now: start})
+	e.reported("the second step", e.byLimit(e.store.Delete, 1), ports.StepReply{Handled: 1, Now: start})
 	e.same("the queued jobs after it", e.queuedIDs(), []string{"fresh"})
 }
 
@@ -123,8 +123,8 @@ func stepLeavesClaimed(e *env) {
 	e.acquire("n1").one()
 	for name, do := range e.jobSteps() {
 		e.unchanged(name, func() {
-			e.told("how many "+name+" handled", e.byIDs(do, "a").Handled, 0)
-			e.told("how many "+name+" handled of all", e.byLimit(do, 0).Handled, 0)
+			e.reported("how many "+name+" handled", e.byIDs(do, "a").Handled, 0)
+			e.reported("how many "+name+" handled of all", e.byLimit(do, 0).Handled, 0)
 		})
 	}
 }
@@ -134,12 +134,12 @@ func stepQueuedOfClaimed(e *env) {
 	c := e.acquire("n1").one()
 	for name, do := range e.jobSteps() {
 		e.push(entryAt("a", "q", 2, start.Add(time.Hour)))
-		e.told("how many "+name+" handled", e.byIDs(do, "a").Handled, 1)
+		e.reported("how many "+name+" handled", e.byIDs(do, "a").Handled, 1)
 		e.same("the claimed job after "+name, e.claimed("a"), c)
 		e.byIDs(e.store.Delete, "a")
 	}
 	e.push(entryAt("a", "q", 2, start.Add(time.Hour)))
-	e.told("how many Expedite handled of all", e.byLimit(e.store.Expedite, 0).Handled, 1)
+	e.reported("how many Expedite handled of all", e.byLimit(e.store.Expedite, 0).Handled, 1)
 }
 
 func stepOtherShards(e *env) {
@@ -153,7 +153,7 @@ func stepOtherShards(e *env) {
 		want := e.findIn("wide", other)
 		reply, err := do(e.ctx, ports.JobStep{Shard: s[0], IDs: []string{mine, other}})
 		e.must(err, name)
-		e.told("how many "+name+" handled", reply.Handled, 1)
+		e.reported("how many "+name+" handled", reply.Handled, 1)
 		e.same("the other shard's job", e.findIn("wide", other), want)
 	}
 }
@@ -165,7 +165,7 @@ func stepNoIDs(e *env) {
 		e.unchanged(name, func() {
 			reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{}})
 			e.must(err, name)
-			e.told("how many "+name+" handled", reply.Handled, 0)
+			e.reported("how many "+name+" handled", reply.Handled, 0)
 		})
 	}
 }
@@ -176,19 +176,19 @@ func stepLimit(e *env) {
 		entries[i] = entryAt(fmt.Sprint(i), "p", 1, start.Add(time.Hour))
 	}
 	e.push(entries...)
-	e.told("the step without a limit", e.byLimit(e.store.Expedite, 0), ports.StepReply{Handled: ports.MaxStep, More: true, Now: start})
+	e.reported("the step without a limit", e.byLimit(e.store.Expedite, 0), ports.StepReply{Handled: ports.MaxStep, More: true, Now: start})
 	e.push(entries...)
-	e.told("the rest", e.byLimit(e.store.Expedite, 0).Handled, 2)
+	e.reported("the rest", e.byLimit(e.store.Expedite, 0).Handled, 2)
 	e.clock.Advance(-time.Hour)
-	e.told("a step beyond the limit", e.byLimit(e.store.Expedite, 10*ports.MaxStep).Handled, ports.MaxStep)
+	e.reported("a step beyond the limit", e.byLimit(e.store.Expedite, 10*ports.MaxStep).Handled, ports.MaxStep)
 }
 
 func stepRepeats(e *env) {
 	for name, do := range e.jobSteps() {
 		failAll(e, name)
-		e.told("how many "+name+" handled", e.byIDs(do, name).Handled, 1)
+		e.reported("how many "+name+" handled", e.byIDs(do, name).Handled, 1)
 		e.unchanged(name+" repeated", func() {
-			e.told("how many it handled again", e.byIDs(do, name).Handled, 0)
+			e.reported("how many it handled again", e.byIDs(do, name).Handled, 0)
 		})
 		e.byIDs(e.store.Delete, name)
 	}
@@ -202,7 +202,7 @@ func stepInvalid(e *env) {
 		_, err = do(e.ctx, ports.JobStep{Shard: e.shard, IDs: make([]string, ports.MaxStep+1)})
 		e.refused(name+" of too many ids", err, ports.ErrInvalidRequest)
 	}
-	for name, do := range e.deadSteps() {
+	for name, do := range e.deadLetterSteps() {
 		_, err := do(e.ctx, ports.DeadLetterStep{Shard: below})
 		e.refused(name+" of a shard below 0", err, ports.ErrInvalidRequest)
 		_, err = do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: make([]ports.DeadLetterRef, ports.MaxStep+1)})

@@ -131,7 +131,7 @@ func storeRequests(e *env) {
 	clear(turn.Settlements)
 	*turn.Stats = core.Stats{}
 	e.same("what was put back", e.queued("a").Payloads, []core.Payload{pay("q", 2)})
-	e.same("what was buried", e.dead("a").Payloads, []core.Payload{pay("r", 3)})
+	e.same("what was buried", e.deadLetter("a").Payloads, []core.Payload{pay("r", 3)})
 	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: *measured(1)})
 	n := ports.Node{Owner: "1", Queues: []string{orders}}
 	e.announce(n)

@@ -5,7 +5,80 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
+
+const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Mark) must be claimed"
+
+func settlerCases() []namedCase {
+	return []namedCase{
+		{"settles outside a turn", ruleSettler, settlerSettles},
+		{"settles all or none", "Settle: ErrLeaseLost, with nothing changed, if one is not claimed", settlerAllOrNone},
+		{"can't be repeated", "Settle: repeating it after success gives ErrLeaseLost", settlerOnce},
+		{"takes no lease", "Settle: the claimed jobs are the fence: it takes no lease", settlerTakesNoLease},
+		{"takes jobs out of a turn's repeat", "Turn: a repeat gives the jobs that still carry this mark", settlerRepeat},
+	}
+}
+
+func (e *env) settleOutside(s ...core.Settlement) error {
+	before := e.retries.Lossy.Load()
+	err := e.store.(ports.Settler).Settle(e.ctx, e.shard, s)
+	if e.retries.Lossy.Load() > before {
+		e.giveUp()
+	}
+	return err
+}
+
+func settlerSettles(e *env) {
+	e.pushIDs("a", "b", "c")
+	claims := e.acquire("n1").claim(3)
+	e.must(e.settleOutside(done(claims[0]), failed(claims[1], "boom", time.Minute), buried(claims[2], "no use")), "Settle")
+	e.same("the job put back", e.queued("b").State, core.State{
+		PerformAt: start.Add(time.Minute), FirstPush: start, Error: "boom",
+	})
+	e.same("the dead", e.deadIDs(), []string{"c"})
+	counts := e.counts()
+	e.same("claimed, processed and failed", [3]int64{counts.Claimed, counts.Processed, counts.Failed}, [3]int64{0, 1, 2})
+}
+
+func settlerAllOrNone(e *env) {
+	e.pushIDs("a", "b")
+	claims := e.acquire("n1").claim(2)
+	other := claims[1]
+	other.Receipt.Number++
+	e.unchanged("a refused Settle", func() {
+		e.refused("Settle with another mark", e.settleOutside(done(claims[0]), done(other)), ports.ErrLeaseLost)
+		e.refused("Settle of one twice", e.settleOutside(done(claims[0]), done(claims[0])), ports.ErrLeaseLost)
+	})
+}
+
+func settlerOnce(e *env) {
+	e.pushIDs("a")
+	c := e.acquire("n1").one()
+	e.must(e.settleOutside(done(c)), "Settle")
+	e.unchanged("a repeated Settle", func() {
+		e.refused("Settle again", e.settleOutside(done(c)), ports.ErrLeaseLost)
+	})
+}
+
+func settlerTakesNoLease(e *env) {
+	e.pushIDs("a")
+	c := claimAndCrash(e, "n1")[0]
+	h := e.acquire("n2")
+	h.orphans()
+	e.must(e.settleOutside(done(c)), "Settle of a job whose lease is over")
+	e.reported("what the new lease can settle of it", h.settle(recovered(c)).Skipped, []int{0})
+	e.same("the lease's owner", e.stats(orders).Shards[0].Owner, "n2")
+}
+
+func settlerRepeat(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	r := h.request(2)
+	claims := h.send(r).Claims
+	e.must(e.settleOutside(done(claims[0])), "Settle")
+	e.same("the claims again", h.send(r).Claims, claims[1:])
+}
 
 const ruleCommitted = "Push, Settle: what has committed before a later call of the same id is never overtaken by it (payloads are handed over oldest first, RULES 1)"
 
@@ -137,9 +210,9 @@ func transactionHolds(e *env) {
 	tx := e.begin()
 	e.must(tx.Settle(e.ctx, e.shard, []core.Settlement{done(claims[0])}), "Settle in a transaction")
 	reply := h.settle(done(claims[0]), done(claims[1]))
-	e.told("the held settlements", reply.Deferred, []int{0})
-	e.told("the skipped settlements", reply.Skipped, nil)
+	e.reported("the held settlements", reply.Deferred, []int{0})
+	e.reported("the skipped settlements", reply.Skipped, nil)
 	e.must(tx.Commit(e.ctx), "Commit")
-	e.told("the skipped settlements once it has committed", h.settle(done(claims[0])).Skipped, []int{0})
+	e.reported("the skipped settlements once it has committed", h.settle(done(claims[0])).Skipped, []int{0})
 	e.countsMatch(orders, 2, 0)
 }

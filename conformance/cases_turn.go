@@ -95,13 +95,13 @@ func turnEmpty(e *env) {
 	last := h.number
 	for _, want := range []int{0, 1, 100} {
 		reply := h.turn(want)
-		e.once(0)
+		e.giveUpIfRepeated(0)
 		e.same("the number carried out", reply.Last, last)
 	}
 	e.pushIDs("a")
 	e.same("the first turn with work", h.one().Receipt.Number, last+1)
 	empty := h.turn(1).Last
-	e.once(0)
+	e.giveUpIfRepeated(0)
 	e.same("an empty turn after it", empty, last+1)
 }
 
@@ -110,7 +110,7 @@ func turnEmptyRenewsNot(e *env) {
 	e.clock.Advance(10 * time.Second)
 	e.unchanged("an empty turn", func() {
 		reply := h.turn(1)
-		e.once(0)
+		e.giveUpIfRepeated(0)
 		e.same("how long the lease lasts", reply.Remaining, ttl-10*time.Second)
 		e.same("the store's clock", reply.Now, e.now())
 	})
@@ -132,7 +132,7 @@ func turnSkippedOnly(e *env) {
 	h := e.acquire("n1")
 	number := h.number + 1
 	reply := h.settle(core.Settlement{ID: "never", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
-	e.told("the skipped", reply.Skipped, []int{0})
+	e.reported("the skipped", reply.Skipped, []int{0})
 	e.same("the number carried out", reply.Last, number)
 }
 
@@ -168,7 +168,7 @@ func turnTakenOver(e *env) {
 	e.unchanged("a turn after the take-over", func() {
 		h.refused("the next turn", h.request(1, done(c)), ports.ErrLeaseLost)
 		h.refused("the last turn again", repeat, ports.ErrLeaseLost)
-		h.lost()
+		h.checkLost()
 	})
 }
 
@@ -192,7 +192,7 @@ func turnSettlesMany(e *env) {
 	pushMany(e, core.MaxTurnJobs)
 	h := e.acquire("n1")
 	reply := h.turn(1, settleAll(h.claim(core.MaxTurnJobs), done)...)
-	e.told("the skipped", reply.Skipped, nil)
+	e.reported("the skipped", reply.Skipped, nil)
 	e.same("the claims after it", reply.Claims, nil)
 	e.same("what was processed", e.counts().Processed, int64(core.MaxTurnJobs))
 }

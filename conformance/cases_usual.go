@@ -59,7 +59,7 @@ func usualTwice(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	reply := h.turn(1, done(c), done(c))
-	e.told("the skipped", reply.Skipped, []int{1})
+	e.reported("the skipped", reply.Skipped, []int{1})
 	e.same("what was processed", e.counts().Processed, int64(1))
 }
 
@@ -69,7 +69,7 @@ func usualMarks(e *env) {
 	claims := h.claim(2)
 	other := claims[1]
 	other.Receipt.Number++
-	e.told("the skipped", h.settle(done(claims[0]), done(other)).Skipped, []int{1})
+	e.reported("the skipped", h.settle(done(claims[0]), done(other)).Skipped, []int{1})
 	e.same("the job with another mark", e.claimed("b"), claims[1])
 	e.same("what was processed", e.counts().Processed, int64(1))
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -25,7 +26,7 @@ func unreliable(f Factory, oneIn int) Factory {
 			return random.IntN(oneIn) == 0, random.IntN(2) == 0
 		}
 		return func() ports.ShardStore {
-			return keepExtras(open(), &relay{around: func(_ string, call func() error) error {
+			return keepExtras(open(), &harness.Relay{Around: func(_ string, call func() error) error {
 				breaks, late := draw()
 				if breaks && !late {
 					return errNoReply
@@ -39,12 +40,12 @@ func unreliable(f Factory, oneIn int) Factory {
 	}
 }
 
-// keepExtras puts a relay before a store, whose extras stay reliable.
-func keepExtras(store ports.ShardStore, r *relay) ports.ShardStore {
+// keepExtras puts a relay before a store, whose optional interfaces stay reliable.
+func keepExtras(store ports.ShardStore, r *harness.Relay) ports.ShardStore {
 	r.ShardStore = store
 	if s, ok := store.(full); ok {
 		return struct {
-			*relay
+			*harness.Relay
 			ports.Notifier
 			ports.Settler
 		}{r, s, s}
@@ -68,7 +69,7 @@ func TestDisturbanceHidesNoFault(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := caseNamed(t, b.caught)
-				if len(record(t, c, insistently(unreliable(b.factory, 10)))) == 0 {
+				if len(record(t, c, retrying(unreliable(b.factory, 10)))) == 0 {
 					t.Errorf("the case %q passes", b.caught)
 				}
 			})

@@ -1,15 +1,32 @@
 package conformance
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/ports"
 )
 
-// Factory makes an empty backend whose stores read the given clock for all
-// time, and returns how to open handles on it. Each handle is a store of its
-// own, as another process would have it; all share the backend's data. Clean-up
-// goes to t.Cleanup. A Factory may be called while earlier backends are in use,
-// also by parallel tests.
+// Factory makes an empty backend whose stores read the given clock for all time,
+// and returns open, which opens a handle on it. Each handle is a store of its own,
+// as another process would have it; all share the backend's data. Clean-up goes to
+// t.Cleanup. A Factory may be called while earlier backends are in use, also by
+// parallel tests.
 type Factory func(t testing.TB, clock func() time.Time) (open func() ports.ShardStore)
+
+// Transactor is a store that pushes and settles in its callers' transactions. It is
+// optional: if the stores of a [Factory] implement it, the suite also checks
+// transactions and direct calls beside each other.
+type Transactor interface {
+	// Begin opens a transaction. Others see what it does once it has committed.
+	Begin(ctx context.Context) (Transaction, error)
+}
+
+// Transaction is a caller's transaction. It is used by one goroutine.
+type Transaction interface {
+	ports.Producer
+	ports.Settler
+	// Commit ends the transaction. Nothing takes effect before.
+	Commit(ctx context.Context) error
+}

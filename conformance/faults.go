@@ -8,25 +8,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// testFaults lives one small life of a queue again and again, each time with one
-// of its calls disturbed in one way, by callers that do what the contract tells
-// them. What is left at the end is always what the undisturbed life leaves:
-// nothing is lost, done twice or counted twice.
+// testFaults runs one scenario again and again, each time with one of its calls
+// disturbed in one way, by callers that do what the contract lets them do. It must
+// always end in the same state: nothing is lost, done twice or counted twice.
 func testFaults(t *testing.T, f Factory) {
 	none := &fault{}
-	want := live(t, f, none)
+	want := runScenario(t, f, none)
 	for _, kind := range faultKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			for at := 1; at <= none.calls; at++ {
 				disturbed := &fault{kind: kind, at: at}
-				got := live(t, f, disturbed)
-				if diff := differ(want, got); diff != "" {
-					t.Errorf("call %d, %s, %s: it leaves something else (-undisturbed +disturbed):\n%s",
+				got := runScenario(t, f, disturbed)
+				if diff := harness.Diff(want, got); diff != "" {
+					t.Errorf("call %d, %s, %s: the scenario ends otherwise (-undisturbed +disturbed):\n%s",
 						at, disturbed.method, kind.name, diff)
 				}
 			}
@@ -37,8 +37,8 @@ func testFaults(t *testing.T, f Factory) {
 // faultKind is a way to disturb a call.
 type faultKind struct {
 	name string
-	// disturb makes the call, or does not, and gives the error that the caller sees.
-	disturb func(c *clock, call func() error) error
+	// disturb makes the call, or does not, and returns the error that the caller sees.
+	disturb func(c *harness.Clock, call func() error) error
 	// again makes the call once more after the next one, if it is a turn: other
 	// calls may do something then. Where disturb does not make it, that is the
 	// first time, after its own repeat.
@@ -50,42 +50,43 @@ var errNoReply = errors.New("the connection broke")
 
 func faultKinds() []faultKind {
 	return []faultKind{
-		{name: "fails", disturb: func(*clock, func() error) error {
+		{name: "fails", disturb: func(*harness.Clock, func() error) error {
 			return errNoReply
 		}},
-		{name: "loses its reply", disturb: func(_ *clock, call func() error) error {
+		{name: "loses its reply", disturb: func(_ *harness.Clock, call func() error) error {
 			_ = call()
 			return errNoReply
 		}},
-		{name: "loses its reply for a second", disturb: func(c *clock, call func() error) error {
+		{name: "loses its reply for a second", disturb: func(c *harness.Clock, call func() error) error {
 			_ = call()
 			c.Advance(time.Second)
 			return errNoReply
 		}},
-		{name: "is sent twice", disturb: func(_ *clock, call func() error) error {
+		{name: "is sent twice", disturb: func(_ *harness.Clock, call func() error) error {
 			_ = call()
 			return call()
 		}},
-		{name: "comes late again", again: true, disturb: func(_ *clock, call func() error) error {
+		{name: "comes late again", again: true, disturb: func(_ *harness.Clock, call func() error) error {
 			return call()
 		}},
-		{name: "comes after its repeat", again: true, disturb: func(*clock, func() error) error {
+		{name: "comes after its repeat", again: true, disturb: func(*harness.Clock, func() error) error {
 			return errNoReply
 		}},
 	}
 }
 
-// fault disturbs the call of a number. The zero value disturbs none, and counts.
+// fault disturbs one call of a scenario, the one numbered at. The zero value disturbs
+// none, and counts.
 type fault struct {
 	kind  faultKind
 	at    int
 	calls int
-	// method is what was disturbed.
+	// method is that of the disturbed call, and late the call to make once more.
 	method string
 	late   func() error
 }
 
-func (f *fault) around(c *clock, method string, call func() error) error {
+func (f *fault) around(c *harness.Clock, method string, call func() error) error {
 	f.calls++
 	if f.calls == f.at {
 		f.method = method
@@ -102,65 +103,56 @@ func (f *fault) around(c *clock, method string, call func() error) error {
 	return err
 }
 
-// insist is a caller that repeats what has an unknown outcome. The clock is then
-// set back to where the undisturbed life is.
-func insist(c *clock, method string, call func() error) error {
+// retry is a caller that repeats calls of unknown outcome. The clock is then set back to
+// where the undisturbed scenario is.
+func retry(c *harness.Clock, method string, call func() error) error {
 	now := c.Now()
 	err := call()
-	for tries := 0; classOf(err).Unknown && tries < 3; tries++ {
+	for tries := 0; harness.ClassOf(err).Unknown && tries < 3; tries++ {
 		err = call()
 	}
 	c.Set(core.InstantOf(now))
 	if method == "Release" && errors.Is(err, ports.ErrLeaseLost) {
-		return nil // it is over, which is what the caller wanted
+		return nil // its first call has released it
 	}
 	return err
 }
 
-// live leads the life on a fresh backend and shows what it leaves.
-func live(t *testing.T, f Factory, disturbed *fault) legacy {
+// runScenario runs the scenario on a fresh backend and returns the state it ends in.
+func runScenario(t *testing.T, f Factory, disturbed *fault) finalState {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), caseTimeout)
 	defer cancel()
 	rule := "each method says what a repeated call does"
 	if disturbed.at > 0 {
 		rule += fmt.Sprintf("; here call %d %s", disturbed.at, disturbed.kind.name)
 	}
-	tb := &lifeTB{TB: t}
-	defer tb.end()
+	var cleanups []func()
+	tb := harness.CleanupTB(t, func(f func()) { cleanups = append(cleanups, f) })
+	defer func() {
+		for _, f := range slices.Backward(cleanups) {
+			f()
+		}
+	}()
 	e := newEnv(ctx, tb, f, rule)
 	defer e.reportPanic()
 	store := e.store
-	e.made = &repeats{} // none of its verdicts needs a first reply
-	faulty := &relay{ShardStore: store, around: func(method string, call func() error) error {
+	e.retries = &harness.Retries{} // none of its verdicts needs a first reply
+	faulty := &harness.Relay{ShardStore: store, Around: func(method string, call func() error) error {
 		return disturbed.around(e.clock, method, call)
 	}}
-	e.store = &relay{ShardStore: faulty, resends: true, around: func(method string, call func() error) error {
-		return insist(e.clock, method, call)
+	e.store = &harness.Relay{ShardStore: faulty, Resends: true, Around: func(method string, call func() error) error {
+		return retry(e.clock, method, call)
 	}}
-	l := legacy{Done: map[string]int{}}
-	e.live(&l)
+	s := finalState{Done: map[string]int{}}
+	e.scenario(&s)
 	e.store = store
-	l.read(e)
-	return l
+	s.read(e)
+	return s
 }
 
-// lifeTB gives a Factory's clean-up to the life instead of the whole test.
-type lifeTB struct {
-	testing.TB
-	tidy []func()
-}
-
-func (tb *lifeTB) Cleanup(f func()) { tb.tidy = append(tb.tidy, f) }
-
-func (tb *lifeTB) end() {
-	for _, f := range slices.Backward(tb.tidy) {
-		f()
-	}
-}
-
-// legacy is what can be seen at the end of a life.
-type legacy struct {
+// finalState is what can be seen at the end of a scenario.
+type finalState struct {
 	Orders, Mail snapshot
 	History      []ports.MinuteStats
 	Nodes        []ports.Node
@@ -168,26 +160,26 @@ type legacy struct {
 	Done map[string]int
 }
 
-func (l *legacy) read(e *env) {
+func (s *finalState) read(e *env) {
 	e.tb.Helper()
-	l.Orders, l.Mail = e.snapshot(orders), e.snapshot("mail")
+	s.Orders, s.Mail = e.snapshot(orders), e.snapshot("mail")
 	var err error
-	l.History, err = e.store.History(e.ctx, ports.HistoryRequest{Queue: orders})
+	s.History, err = e.store.History(e.ctx, ports.HistoryRequest{Queue: orders})
 	e.must(err, "History")
-	l.Nodes, err = e.store.Nodes(e.ctx)
+	s.Nodes, err = e.store.Nodes(e.ctx)
 	e.must(err, "Nodes")
-	for i := range l.Nodes {
-		l.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer
+	for i := range s.Nodes {
+		s.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer
 	}
-	for i := range l.Orders.Stats.Shards {
-		l.Orders.Stats.Shards[i].ExpiresAt = 0
+	for i := range s.Orders.Stats.Shards {
+		s.Orders.Stats.Shards[i].ExpiresAt = 0
 	}
 }
 
-// finish counts a claim's payloads as done and gives its settlement.
-func (l *legacy) finish(c core.Claim) core.Settlement {
+// finish counts a claim's payloads as done and returns its settlement.
+func (s *finalState) finish(c core.Claim) core.Settlement {
 	for _, p := range c.Payloads {
-		l.Done[fmt.Sprintf("%s %s", c.ID, p.Data)]++
+		s.Done[fmt.Sprintf("%s %s", c.ID, p.Data)]++
 	}
 	return done(c)
 }

@@ -4,11 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/conformance/internal/model"
 	"github.com/skeinq/skein/ports"
 )
 
 func modelStore(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-	m := newModel(clock)
+	m := model.New(clock)
 	return func() ports.ShardStore { return m }
 }
 
@@ -17,8 +18,8 @@ func TestModel(t *testing.T) { Run(t, modelStore) }
 // A store may hand over what earlier leases left with a later turn.
 func TestModelWithLateOrphans(t *testing.T) {
 	Run(t, func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-		m := newModel(clock).(*model)
-		m.reach = func(turn int64, _ string) bool { return turn > 0 }
+		m := model.New(clock)
+		m.Reach = func(turn int64, _ string) bool { return turn > 0 }
 		return func() ports.ShardStore { return m }
 	})
 }

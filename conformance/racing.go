@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// testRacing uses handles on one backend at once, from goroutines. What they may
-// find in between is open; what must hold afterwards is not.
+// testRacing uses handles on one backend from several goroutines at once and checks what
+// must hold afterwards.
 func testRacing(t *testing.T, f Factory) {
 	for _, race := range races(probe(t, f)) {
 		t.Run(race.Name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func testRacing(t *testing.T, f Factory) {
 	}
 }
 
-// races are those of a store with its extras.
+// races returns the racing cases for a store, also those of transactions if it has them.
 func races(store ports.ShardStore) []namedCase {
 	all := []namedCase{
 		{"declares agree", "Declare is atomic for the queue", declaresAgree},
@@ -40,26 +40,27 @@ func races(store ports.ShardStore) []namedCase {
 	return all
 }
 
-// racers is how many goroutines race where one thing is raced for.
+// racers is how many goroutines race.
 const racers = 8
 
 // race runs one goroutine for each racer, with a handle of its own.
 func (e *env) race(run func(racer int, store ports.ShardStore)) {
 	var wg sync.WaitGroup
-	gun := make(chan struct{})
+	begin := make(chan struct{})
 	for i := range racers {
 		store := e.open()
 		wg.Go(func() {
-			<-gun
+			<-begin
 			run(i, store)
 		})
 	}
-	close(gun)
+	close(begin)
 	wg.Wait()
 }
 
-// fine reports an error from a goroutine, which must not end the case.
-func (e *env) fine(err error, call string) bool {
+// check reports an error and returns whether there is none. Other than must it may be
+// used by any goroutine.
+func (e *env) check(err error, call string) bool {
 	if err != nil {
 		e.errorf("%s: %v", call, err)
 	}
@@ -79,7 +80,7 @@ func declaresAgree(e *env) {
 			}
 		}
 		if (errs[0] == nil) == (errs[1] == nil) {
-			e.errorf("racing Declares of 1 and 2 shards gave %v and %v", errs[0], errs[1])
+			e.errorf("racing Declares of 1 and 2 shards returned %v and %v", errs[0], errs[1])
 		}
 	}
 }
@@ -120,7 +121,7 @@ func pushesLoseNothing(e *env) {
 			n := i*each + k
 			_, err := store.Push(e.ctx, e.pushRequest(orders,
 				entry("a", "common", float64(racers*each-n)), entry("a", strconv.Itoa(n), float64(n+2))))
-			e.fine(err, "a racing Push")
+			e.check(err, "a racing Push")
 		}
 	})
 	want := []core.Payload{pay("common", 1)}
@@ -139,14 +140,14 @@ func turnsCountOnce(e *env) {
 	e.race(func(i int, store ports.ShardStore) {
 		var err error
 		replies[i], err = store.Turn(e.ctx, r)
-		e.fine(err, "a racing Turn")
+		e.check(err, "a racing Turn")
 	})
 	for _, reply := range replies {
 		e.same("the claims of a racing Turn", ids(reply.Claims), []string{"c", "d"})
 	}
 	counts := e.counts()
 	e.same("processed and failed", []int64{counts.Processed, counts.Failed}, []int64{1, 1})
-	e.same("dead payloads", len(e.dead(first[1].ID).Payloads), 1)
+	e.same("dead payloads", len(e.deadLetter(first[1].ID).Payloads), 1)
 }
 
 func revivePurge(e *env) {
@@ -158,7 +159,7 @@ func revivePurge(e *env) {
 	buryAll(e, all...)
 	var mu sync.Mutex
 	handled := map[bool]int{}
-	before, made := e.now(), e.made.untold.Load()
+	before, since := e.now(), e.retries.Lossy.Load()
 	e.race(func(i int, store ports.ShardStore) {
 		step, revives := store.Purge, i%2 == 0
 		if revives {
@@ -169,12 +170,10 @@ func revivePurge(e *env) {
 		defer mu.Unlock()
 		handled[revives] += n
 	})
-	if e.made.untold.Load() > made {
-		e.giveUp()
-	}
-	e.same("entries handled in all", handled[true]+handled[false], entries)
+	e.giveUpIfRepeated(since)
+	e.same("dead letters handled in all", handled[true]+handled[false], entries)
 	e.same("jobs queued by racing revives", len(e.jobs()), handled[true])
-	e.same("entries left", len(e.deadIDs()), 0)
+	e.same("dead letters left", len(e.deadIDs()), 0)
 	for _, job := range e.jobs() {
 		e.same("a revived job's payloads", job.Payloads, []core.Payload{pay("p", 1), pay("q", 2)})
 	}
@@ -184,7 +183,7 @@ func revivePurge(e *env) {
 func takeAll(e *env, step func(context.Context, ports.DeadLetterStep) (ports.StepReply, error), before core.Instant) (handled int) {
 	for {
 		reply, err := step(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: before, Limit: 3})
-		if !e.fine(err, "a racing step") || !reply.More {
+		if !e.check(err, "a racing step") || !reply.More {
 			return handled + reply.Handled
 		}
 		handled += reply.Handled

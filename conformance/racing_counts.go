@@ -41,22 +41,22 @@ func countsHold(e *env) {
 		default:
 			for push := range pushes {
 				_, err := store.Push(e.ctx, e.pushRequest(orders, entries(push)...))
-				e.fine(err, "a racing Push")
+				e.check(err, "a racing Push")
 			}
 		}
 	})
 	e.countsMatch(orders, processed, failures)
 }
 
-// with is the env with another handle.
+// with returns the env with another handle.
 func (e *env) with(store ports.ShardStore) *env {
 	other := *e
 	other.store = store
 	return &other
 }
 
-// endInEveryWay makes turns that claim jobs and end those of the turn before, each in
-// another way. It reports how many it processed and how many failed.
+// endInEveryWay makes turns that claim jobs and settle those of the turn before, each by
+// another outcome. It returns how many it processed and how many failed.
 func (h *holder) endInEveryWay(turns, want int) (processed, failures int64) {
 	var claims []core.Claim
 	for range turns {
@@ -75,7 +75,7 @@ func (h *holder) endInEveryWay(turns, want int) (processed, failures int64) {
 		}
 		h.e.clock.Advance(time.Microsecond) // so that what is put back comes last
 		reply, err := h.e.store.Turn(h.e.ctx, h.request(want, settle...))
-		if !h.e.fine(err, "a racing Turn") {
+		if !h.e.check(err, "a racing Turn") {
 			return processed, failures
 		}
 		if reply.Last > h.number {
@@ -96,18 +96,18 @@ func count(yes bool) int64 {
 	return 0
 }
 
-// stepOver does by hand what moves jobs between the queue and the morgue.
+// stepOver makes the operator's steps that move jobs between the queue and the morgue.
 func (e *env) stepOver(store ports.ShardStore) {
 	_, err := store.Bury(e.ctx, ports.JobStep{Shard: e.shard, Limit: 2})
-	e.fine(err, "a racing Bury")
+	e.check(err, "a racing Bury")
 	_, err = store.Revive(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: core.MaxInstant, Limit: 3})
-	e.fine(err, "a racing Revive")
+	e.check(err, "a racing Revive")
 	_, err = store.Expedite(e.ctx, ports.JobStep{Shard: e.shard, Limit: 3})
-	e.fine(err, "a racing Expedite")
+	e.check(err, "a racing Expedite")
 }
 
-// countsMatch compares every count of a queue with what its lists show, and with what
-// was processed and failed in all. A queue has at most ports.MaxPage entries in a list.
+// countsMatch compares every count of a queue with what its lists show, and with what was
+// processed and failed in all. No list may have more than ports.MaxPage entries.
 func (e *env) countsMatch(queue string, processed, failures int64) {
 	e.tb.Helper()
 	want := ports.Counts{Processed: processed, Failed: failures}

@@ -10,18 +10,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// The ids of a working day say what may happen to them.
+// Kinds of ids, each the first part of its ids: what may happen to them.
 const (
-	// tame ids are done, fail, are put back and lose their owners.
-	tame = "tame"
-	// mortal ids may be buried and revived besides.
-	mortal = "mortal"
-	// doomed ids may also be deleted, purged and dropped.
-	doomed = "doomed"
+	// plainID ids are done, fail, are put back and lose their owners.
+	plainID = "plain"
+	// buriable ids may be buried and revived besides.
+	buriable = "buriable"
+	// deletable ids may also be deleted, purged and dropped.
+	deletable = "deletable"
 )
 
 func kindOf(id string) string {
@@ -38,13 +39,13 @@ const (
 	dayHours = 60
 )
 
-// workingDay has producers, workers that crash, and an operator at work at once,
-// hour by hour so that a slow one misses nothing, then proves the books.
+// workingDay has producers, workers that crash, and an operator at work at once, hour by
+// hour so that a slow one misses nothing, and then verifies the audit.
 func workingDay(e *env) {
 	e.declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e)}
 	var people []func(hour int)
-	for _, kind := range []string{tame, mortal, doomed} {
+	for _, kind := range []string{plainID, buriable, deletable} {
 		store := e.open()
 		people = append(people, func(hour int) { d.produce(store, kind, hour) })
 	}
@@ -61,7 +62,7 @@ func workingDay(e *env) {
 		}
 		wg.Wait()
 	}
-	d.audit.close(dayQueue)
+	d.audit.verify(dayQueue)
 }
 
 type day struct {
@@ -71,27 +72,27 @@ type day struct {
 
 // produce is the only one to push for its ids, with rising scores.
 func (d *day) produce(store ports.ShardStore, kind string, hour int) {
-	for _, id := range fated(kind) {
+	for _, id := range idsOfKind(kind) {
 		data := strconv.Itoa(hour)
-		made := repeatsBy(store)
+		before := harness.HandleRetries(store)
 		_, err := store.Push(d.e.ctx, d.e.pushRequest(dayQueue, entry(id, data, float64(hour))))
-		if d.e.fine(err, "Push") {
-			d.audit.accepted(id, data, repeatsBy(store) > made)
+		if d.e.check(err, "Push") {
+			d.audit.accepted(id, data, harness.HandleRetries(store) > before)
 		}
 	}
 }
 
-// operate does things by hand, to each kind of id within its fate.
+// operate makes a few steps of an operator, on each id what its kind allows.
 func (d *day) operate(store ports.ShardStore, random *rand.Rand) {
 	for range 3 {
-		d.e.fine(d.step(store, random), "an operator's step")
+		d.e.check(d.step(store, random), "an operator's step")
 	}
 }
 
 func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 	ctx, at := d.e.ctx, core.Shard{Queue: dayQueue, Index: random.IntN(dayShards)}
-	condemned := fated(doomed)
-	both := append(fated(mortal), condemned...)
+	canDelete := idsOfKind(deletable)
+	canBury := append(idsOfKind(buriable), canDelete...)
 	var err error
 	switch random.IntN(14) {
 	case 0:
@@ -99,22 +100,22 @@ func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 	case 1:
 		_, err = store.Expedite(ctx, ports.JobStep{Shard: at})
 	case 2:
-		_, err = store.Bury(ctx, ports.JobStep{Shard: at, IDs: both})
+		_, err = store.Bury(ctx, ports.JobStep{Shard: at, IDs: canBury})
 	case 3:
-		_, err = store.Delete(ctx, ports.JobStep{Shard: at, IDs: condemned})
+		_, err = store.Delete(ctx, ports.JobStep{Shard: at, IDs: canDelete})
 	case 4, 7, 8, 9:
-		_, err = store.Cancel(ctx, ports.CancelRequest{Shard: at, IDs: condemned, Drop: random.IntN(2) == 0})
+		_, err = store.Cancel(ctx, ports.CancelRequest{Shard: at, IDs: canDelete, Drop: random.IntN(2) == 0})
 	case 5:
-		_, err = store.Revive(ctx, ports.DeadLetterStep{Shard: at, DeadLetters: refsTo(both)})
+		_, err = store.Revive(ctx, ports.DeadLetterStep{Shard: at, DeadLetters: refsTo(canBury)})
 	case 6:
-		_, err = store.Purge(ctx, ports.DeadLetterStep{Shard: at, DeadLetters: refsTo(condemned)})
+		_, err = store.Purge(ctx, ports.DeadLetterStep{Shard: at, DeadLetters: refsTo(canDelete)})
 	default:
 		err = store.Resume(ctx, dayQueue)
 	}
 	return err
 }
 
-func fated(kind string) []string {
+func idsOfKind(kind string) []string {
 	ids := make([]string, dayIDs)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("%s-%d", kind, i)
@@ -136,8 +137,8 @@ type worker struct {
 	store ports.ShardStore
 	owner string
 	rand  *rand.Rand
-	// paused is what it goes on with.
-	paused *stint
+	// paused is the lease that it goes on with after a pause.
+	paused *leaseState
 }
 
 func (w *worker) work(hour int) {
@@ -157,25 +158,24 @@ func (w *worker) work(hour int) {
 	switch {
 	case err == nil:
 		w.audit.acquired(at, floor, reply.Token)
-		w.hold(&stint{lease: ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token}, claims: reply.Claims, cancels: reply.Cancellations})
+		w.hold(&leaseState{lease: ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token}, claims: reply.Claims, cancels: reply.Cancellations})
 	case !errors.Is(err, ports.ErrLeaseHeld):
 		w.e.errorf("Acquire: %v", err)
 	}
 }
 
-// stint is what a worker knows of a lease it has.
-type stint struct {
+// leaseState is what a worker knows of its lease.
+type leaseState struct {
 	lease   ports.Lease
 	number  int64
 	claims  []core.Claim
 	cancels []ports.Cancellation
 }
 
-// hold works a shard for some turns. Then it crashes: lets the lease run out with
-// what is claimed. Or it pauses, and goes on in the next hour as if nothing had
-// happened. Or it settles and releases. Others may take the shard whenever
-// somebody crashes.
-func (w *worker) hold(s *stint) {
+// hold works a shard for some turns. Then it crashes, with its jobs claimed, and the lease
+// runs out. Or it pauses, and goes on in the next hour as if nothing had happened. Or it
+// settles and releases. Others may take the shard whenever somebody crashes.
+func (w *worker) hold(s *leaseState) {
 	for range 1 + w.rand.IntN(6) {
 		if !w.turn(s, w.rand.IntN(5)) {
 			return
@@ -199,17 +199,17 @@ func (w *worker) hold(s *stint) {
 
 // turn settles what is claimed, or lets it run on, and claims more. It reports
 // whether the lease is still held.
-func (w *worker) turn(s *stint, want int) bool {
+func (w *worker) turn(s *leaseState, want int) bool {
 	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: ttl, Want: want, PerJob: w.rand.IntN(3)}
 	if w.rand.IntN(4) > 0 {
 		r.Settlements, s.claims = w.settle(s), nil
 	}
-	made := repeatsBy(w.store)
+	before := harness.HandleRetries(w.store)
 	reply, err := w.store.Turn(w.e.ctx, r)
-	if errors.Is(err, ports.ErrLeaseLost) && repeatsBy(w.store) > made {
-		w.audit.forgot()
+	if errors.Is(err, ports.ErrLeaseLost) && harness.HandleRetries(w.store) > before {
+		w.audit.outcomeLost()
 	}
-	if errors.Is(err, ports.ErrLeaseLost) || !w.e.fine(err, "Turn") {
+	if errors.Is(err, ports.ErrLeaseLost) || !w.e.check(err, "Turn") {
 		return false
 	}
 	s.cancels = reply.Cancellations
@@ -222,20 +222,20 @@ func (w *worker) turn(s *stint, want int) bool {
 	return true
 }
 
-// repeat sends some turns again, as one does whose reply was lost.
+// repeat sends some turns again, as a worker does that has had no reply.
 func (w *worker) repeat(r ports.TurnRequest, first ports.TurnReply) {
 	if w.rand.IntN(4) > 0 {
 		return
 	}
 	again, err := w.store.Turn(w.e.ctx, r)
-	if errors.Is(err, ports.ErrLeaseLost) || !w.e.fine(err, "a repeated Turn") {
+	if errors.Is(err, ports.ErrLeaseLost) || !w.e.check(err, "a repeated Turn") {
 		return
 	}
 	w.e.same("the claims of a repeated turn", again.Claims, first.Claims)
 }
 
-// settle ends all claims, each as its id may end.
-func (w *worker) settle(s *stint) []core.Settlement {
+// settle settles all claims, each by an outcome that its kind of id may have.
+func (w *worker) settle(s *leaseState) []core.Settlement {
 	var all []core.Settlement
 	for _, c := range s.claims {
 		toDrop := ports.Cancellation{ID: c.ID, Receipt: c.Receipt, Drop: true}
@@ -259,7 +259,7 @@ func (w *worker) end(c core.Claim) core.Settlement {
 		return snoozed(c, time.Second)
 	case n == 2:
 		return untouched(c)
-	case n == 3 && kindOf(c.ID) != tame:
+	case n == 3 && kindOf(c.ID) != plainID:
 		return buried(c, "bad")
 	}
 	return done(c)

@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transactionsInOrder has clients push for one id each, in a transaction and then
-// directly in turn, beside turns whose claims end in the turn or in a transaction, done
+// transactionsInOrder has each client push for one id, by turns in a transaction and
+// directly, beside turns whose claims are settled in the turn or in a transaction, done
 // or put back.
 func transactionsInOrder(e *env) {
 	const clients, each = 5, 40
@@ -26,7 +26,7 @@ func transactionsInOrder(e *env) {
 		}
 		client := e.with(store)
 		for n := range each {
-			client.pushInTurn(fmt.Sprint("id-", i), n)
+			client.pushAlternating(fmt.Sprint("id-", i), n)
 		}
 	})
 	close(stop)
@@ -40,25 +40,25 @@ func transactionsInOrder(e *env) {
 	}
 }
 
-// pushInTurn pushes the n-th payload of an id, every second one in a transaction.
-func (e *env) pushInTurn(id string, n int) {
+// pushAlternating pushes the n-th payload of an id, every second one in a transaction.
+func (e *env) pushAlternating(id string, n int) {
 	r := e.pushRequest(orders, entry(id, fmt.Sprint(n), float64(n)))
 	if n%2 == 1 {
 		_, err := e.store.Push(e.ctx, r)
-		e.fine(err, "a racing Push")
+		e.check(err, "a racing Push")
 		return
 	}
 	tx, err := e.store.(Transactor).Begin(e.ctx)
-	if !e.fine(err, "Begin") {
+	if !e.check(err, "Begin") {
 		return
 	}
 	_, err = tx.Push(e.ctx, r)
-	if e.fine(err, "a racing Push in a transaction") {
-		e.fine(tx.Commit(e.ctx), "Commit")
+	if e.check(err, "a racing Push in a transaction") {
+		e.check(tx.Commit(e.ctx), "Commit")
 	}
 }
 
-// transacting is a holder that ends its jobs in turns and in transactions.
+// transacting is a holder that settles its jobs in turns and in transactions.
 type transacting struct {
 	holder
 	// handled are the scores that were done for each id, in order.
@@ -76,7 +76,7 @@ func (w *transacting) work(stop <-chan struct{}) map[string][]float64 {
 		default:
 		}
 		reply, err := w.e.store.Turn(w.e.ctx, w.request(3, settle...))
-		if !w.e.fine(err, "a racing Turn") || stopped && len(reply.Claims) == 0 && !reply.Head.OK {
+		if !w.e.check(err, "a racing Turn") || stopped && len(reply.Claims) == 0 && !reply.Head.OK {
 			return w.handled
 		}
 		w.number, settle = reply.Last, nil
@@ -92,7 +92,7 @@ func (w *transacting) work(stop <-chan struct{}) map[string][]float64 {
 	}
 }
 
-// end settles a claim; kind 0 and 1 put it back.
+// end returns the settlement of a claim; kind 0 and 1 put it back.
 func (w *transacting) end(c core.Claim, kind int) core.Settlement {
 	switch kind {
 	case 0:
@@ -108,10 +108,10 @@ func (w *transacting) end(c core.Claim, kind int) core.Settlement {
 
 func (w *transacting) transact(s core.Settlement) {
 	tx, err := w.e.store.(Transactor).Begin(w.e.ctx)
-	if !w.e.fine(err, "Begin") {
+	if !w.e.check(err, "Begin") {
 		return
 	}
-	if w.e.fine(tx.Settle(w.e.ctx, w.e.shard, []core.Settlement{s}), "a racing Settle in a transaction") {
-		w.e.fine(tx.Commit(w.e.ctx), "Commit")
+	if w.e.check(tx.Settle(w.e.ctx, w.e.shard, []core.Settlement{s}), "a racing Settle in a transaction") {
+		w.e.check(tx.Commit(w.e.ctx), "Commit")
 	}
 }

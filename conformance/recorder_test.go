@@ -16,13 +16,13 @@ type recorder struct {
 	reports []string
 }
 
-// record runs a case against a store and gives what it reports.
+// record runs a case against a store and returns what it reports.
 func record(t testing.TB, c namedCase, f Factory) []string {
 	r := &recorder{TB: t}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		c.both(r, f)
+		c.runColdAndWarm(r, f)
 	}()
 	<-ended
 	return r.reports

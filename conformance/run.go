@@ -2,13 +2,17 @@ package conformance
 
 import (
 	"testing"
+	"time"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
+	"github.com/skeinq/skein/conformance/internal/random"
 	"github.com/skeinq/skein/ports"
 )
 
-// Run holds a store to the contract of package ports: the named cases, each on
-// a fresh backend, the worked cases of docs/rules.md, random histories beside
-// the model, handles that race, and replies that fail or are lost.
+// Run tests a store against the contract of package ports: the named cases, each on
+// fresh backends, the worked cases of docs/rules.md, random histories beside a model,
+// handles that race, and calls that fail or lose their reply. f is called once for
+// each backend.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
 	for _, g := range groups(probe(t, f)) {
@@ -16,20 +20,49 @@ func Run(t *testing.T, f Factory) {
 			for _, c := range g.Cases {
 				t.Run(c.Name, func(t *testing.T) {
 					t.Parallel()
-					g.check(c, t, f)
+					g.run(c, t, f)
 				})
 			}
 		})
 	}
-	t.Run("random", func(t *testing.T) { testRandom(t, f) })
+	t.Run("random", func(t *testing.T) { random.Test(t, f) })
 	t.Run("racing", func(t *testing.T) { testRacing(t, f) })
 	t.Run("faults", func(t *testing.T) { testFaults(t, f) })
 }
 
-// probe opens a store to see which extras it has.
-func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, newClock().Now)() }
+// probe opens a store to see which optional interfaces it implements.
+func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewClock().Now)() }
 
-// groups are the named cases for a store with its extras.
+// RunDisturbed is [Run] for a backend whose connections break while the suite is at
+// work: whoever started its servers cuts them, pauses them, or moves their data. Each
+// call of unknown outcome is repeated, as package ports lets callers do, and all that
+// Run checks must hold as if nothing had happened.
+//
+// Some things a repeated call does not report: which settlements a turn skipped and
+// which jobs it began, how many entries an operator's step handled, whether a step
+// with a limit came further than its first call, and what was there before. A named
+// case or a race whose verdict depends on one of them, after such a call was repeated,
+// runs again from the start on a fresh backend, up to fifty times; nothing is left out.
+// A random history goes on with every state that the backend may be in, until its
+// replies decide.
+//
+// A store whose calls break fewer than some ten times a second passes within a few
+// tries. Without any disturbance RunDisturbed is Run.
+func RunDisturbed(t *testing.T, f Factory) {
+	t.Helper()
+	Run(t, retrying(f))
+}
+
+// retrying returns a factory of handles that repeat calls of unknown outcome.
+func retrying(f Factory) Factory {
+	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
+		open, backend := f(t, clock), &harness.Retries{}
+		return func() ports.ShardStore { return harness.Retrying(open(), backend) }
+	}
+}
+
+// groups returns the named cases for a store, also those of the optional interfaces
+// that it implements.
 func groups(store ports.ShardStore) []group {
 	all := []group{
 		{"declare", declareCases()},
@@ -45,7 +78,7 @@ func groups(store ports.ShardStore) []group {
 		{"repeat", repeatCases()},
 		{"skip", skipCases()},
 		{"settle", settleCases()},
-		{"claim", append(claimCases(), oldCases()...)},
+		{"claim", claimCases()},
 		{"recovered", recoveredCases()},
 		{"begin", beginCases()},
 		{"head", headCases()},

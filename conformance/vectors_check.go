@@ -104,7 +104,7 @@ func failureVector(e *env, id string, v *failureVectorCase) {
 	if b := v.Outcome.Bury; b != nil {
 		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Payloads: b.payloads()}
 	}
-	e.same("what was buried", e.dead(id), want)
+	e.same("what was buried", e.deadLetter(id), want)
 }
 
 type recoveryVectorCase struct {
@@ -140,5 +140,5 @@ func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
 		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Payloads: b}
 	}
-	e.same("what was buried", e.dead(id), want)
+	e.same("what was buried", e.deadLetter(id), want)
 }

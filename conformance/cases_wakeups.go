@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const ruleWakeups = "Wakeups gives shards of those asked for whose next job has become due earlier than it was, by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
+
+func wakeupCases() []namedCase {
+	return []namedCase{
+		{"tells of a push", ruleWakeups, wakeupPush},
+		{"tells of a push to another handle", ruleWakeups, wakeupOtherHandle},
+		{"tells of a job that is due sooner", ruleWakeups, wakeupSooner},
+		{"tells of what an operator makes due", ruleWakeups, wakeupOperator},
+		{"tells of a resume", ruleWakeups, wakeupResume},
+		{"tells of a cancelled job", ruleWakeups, wakeupCancel},
+		{"tells of a release", ruleWakeups, wakeupRelease},
+		{"tells only of the shards asked for", ruleWakeups, wakeupAsked},
+		{"ends with its context", "Wakeups: the channel is closed when ctx ends", wakeupEnds},
+	}
+}
+
+// wakeupTimeout is how long, in real time, a wake-up may take.
+const wakeupTimeout = 5 * time.Second
+
+// wakeups asks for the shards' wake-ups until the case ends.
+func (e *env) wakeups(shards ...core.Shard) <-chan core.Shard {
+	e.tb.Helper()
+	ch, err := e.store.(ports.Notifier).Wakeups(e.ctx, shards)
+	e.must(err, "Wakeups")
+	return ch
+}
+
+// wakes checks that the shard is told of, and then drains what is there.
+func (e *env) wakes(what string, ch <-chan core.Shard, want core.Shard) {
+	e.tb.Helper()
+	timeout := time.After(wakeupTimeout)
+	for {
+		select {
+		case s, ok := <-ch:
+			if !ok {
+				e.errorf("%s: the channel was closed", what)
+				return
+			}
+			if s == want {
+				drain(ch)
+				return
+			}
+		case <-timeout:
+			e.errorf("%s: no wake-up of %v within %v", what, want, wakeupTimeout)
+			return
+		}
+	}
+}
+
+func drain(ch <-chan core.Shard) {
+	for {
+		select {
+		case <-ch:
+		default:
+			return
+		}
+	}
+}
+
+func wakeupPush(e *env) {
+	ch := e.wakeups(e.shard)
+	e.push(entryAt("a", "p", 1, start.Add(time.Hour)))
+	e.wakes("a push", ch, e.shard)
+	e.pushIDs("b")
+	e.wakes("a push that is due sooner", ch, e.shard)
+}
+
+func wakeupOtherHandle(e *env) {
+	ch := e.wakeups(e.shard)
+	other := *e
+	other.store = e.open()
+	other.pushIDs("a")
+	e.wakes("a push", ch, e.shard)
+}
+
+func wakeupSooner(e *env) {
+	e.push(entryAt("a", "p", 1, start.Add(time.Hour)))
+	ch := e.wakeups(e.shard)
+	e.pushBy(core.PushRule{Kind: core.Earliest}, entryAt("a", "q", 1, start))
+	e.wakes("a push that takes the sooner time", ch, e.shard)
+}
+
+func wakeupOperator(e *env) {
+	buryAll(e, "dead")
+	e.push(entryAt("a", "p", 1, start.Add(time.Hour)))
+	ch := e.wakeups(e.shard)
+	e.byIDs(e.store.Expedite, "a")
+	e.wakes("Expedite", ch, e.shard)
+	e.byIDs(e.store.Delete, "a")
+	drain(ch)
+	e.byRefs(e.store.Revive, whole("dead"))
+	e.wakes("Revive", ch, e.shard)
+}
+
+func wakeupResume(e *env) {
+	e.pushIDs("a")
+	e.pause(orders)
+	ch := e.wakeups(e.shard)
+	e.resume(orders)
+	e.wakes("Resume", ch, e.shard)
+}
+
+func wakeupCancel(e *env) {
+	e.pushIDs("a")
+	e.acquire("n1").one()
+	ch := e.wakeups(e.shard)
+	e.cancel(true, "a")
+	e.wakes("Cancel", ch, e.shard)
+}
+
+func wakeupRelease(e *env) {
+	h := e.acquire("n1")
+	other := *e
+	other.store = e.open()
+	ch := other.wakeups(e.shard)
+	h.release()
+	e.wakes("Release", ch, e.shard)
+}
+
+func wakeupAsked(e *env) {
+	e.declare("wide", 3)
+	shards := core.Shards("wide", 3)
+	asked := []core.Shard{shards[0], shards[2]}
+	ch := e.wakeups(asked...)
+	for _, s := range []core.Shard{shards[1], shards[2]} {
+		e.pushTo("wide", entry(idsOf(s, 3, 1)[0], "p", 1))
+	}
+	e.pushIDs("a")
+	timeout := time.After(wakeupTimeout)
+	for {
+		select {
+		case s := <-ch:
+			if !slices.Contains(asked, s) {
+				e.errorf("a wake-up of %v, which was not asked for", s)
+			}
+			if s == shards[2] {
+				return
+			}
+		case <-timeout:
+			e.errorf("no wake-up of %v within %v", shards[2], wakeupTimeout)
+			return
+		}
+	}
+}
+
+func wakeupEnds(e *env) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	ch, err := e.store.(ports.Notifier).Wakeups(ctx, []core.Shard{e.shard})
+	e.must(err, "Wakeups")
+	cancel()
+	timeout := time.After(wakeupTimeout)
+	for open := true; open; {
+		select {
+		case _, open = <-ch:
+		case <-timeout:
+			e.errorf("the channel is open %v after its context has ended", wakeupTimeout)
+			return
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/conformance/internal/harness"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// env is what a case has at hand: a backend, its clock, and one handle.
+type env struct {
+	tb    testing.TB
+	ctx   context.Context
+	rule  string
+	clock *harness.Clock
+	open  func() ports.ShardStore
+	store ports.ShardStore
+	// another makes a second backend and opens it.
+	another func() ports.ShardStore
+	// retries counts the calls that were repeated, and undecided says that the case
+	// can have no verdict because of them.
+	retries   *harness.Retries
+	undecided bool
+	// warm are the leases that have begun with a turn that wrote; nil if none has to.
+	warm map[ports.Lease]bool
+
+	// shard is the one shard of the queue orders, which most cases work on.
+	shard    core.Shard
+	declared map[string]ports.Queue
+	attempts int64
+}
+
+// start is where the clock of every case begins.
+const start = harness.Start
+
+// orders is the queue that every case has.
+const orders = "orders"
+
+func newEnv(ctx context.Context, tb testing.TB, f Factory, rule string) *env {
+	tb.Helper()
+	clock := harness.NewClock()
+	open := f(tb, clock.Now)
+	e := &env{
+		tb: tb, ctx: ctx, rule: rule, clock: clock, open: open, store: open(),
+		another:  func() ports.ShardStore { return f(tb, clock.Now)() },
+		shard:    core.Shard{Queue: orders},
+		declared: map[string]ports.Queue{},
+	}
+	e.retries = harness.BackendRetries(e.store)
+	e.declare(orders, 1)
+	return e
+}
+
+// now returns the store's time.
+func (e *env) now() core.Instant { return core.InstantOf(e.clock.Now()) }
+
+// errorf reports a failure with the rule that it breaks.
+func (e *env) errorf(format string, args ...any) {
+	e.tb.Helper()
+	e.tb.Errorf(format+"\nthe rule: %s", append(args, e.rule)...)
+}
+
+// reportPanic turns a panic into a failure: of a store, or of a case that a store has
+// returned less than the contract promises.
+func (e *env) reportPanic() {
+	e.tb.Helper()
+	if p := recover(); p != nil {
+		e.errorf("the case can't go on: %v\n%s", p, debug.Stack())
+	}
+}
+
+// must ends the case if a call failed that the rule needs to succeed.
+func (e *env) must(err error, call string) {
+	e.tb.Helper()
+	if err != nil {
+		e.tb.Fatalf("%s: %v\nthe rule: %s", call, err, e.rule)
+	}
+}
+
+// same reports how got differs from want. Nil and empty slices are equal, and so
+// are nil and empty Data; a want of nil is an empty slice.
+func (e *env) same(what string, got, want any) {
+	e.tb.Helper()
+	if want == nil {
+		want = reflect.Zero(reflect.TypeOf(got)).Interface()
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		e.errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// reported is same for what a repeated call does not report again.
+func (e *env) reported(what string, got, want any) {
+	e.tb.Helper()
+	if e.retries.Lossy.Load() > 0 && harness.Diff(want, got) != "" {
+		e.giveUp()
+	}
+	e.same(what, got, want)
+}
+
+// giveUpIfRepeated gives up if, since a value of Retries.Lossy, a call was repeated whose
+// repeat leaves something else: a step over all may go on from where its first call
+// came to, and a turn that found nothing uses up its number.
+func (e *env) giveUpIfRepeated(since int64) {
+	if e.retries.Lossy.Load() > since {
+		e.giveUp()
+	}
+}
+
+// giveUp ends the case without a verdict, since a call was repeated.
+func (e *env) giveUp() {
+	e.undecided = true
+	runtime.Goexit()
+}
+
+// refused reports an error that does not wrap the sentinel.
+func (e *env) refused(call string, err, sentinel error) {
+	e.tb.Helper()
+	if !errors.Is(err, sentinel) {
+		e.errorf("%s returned error %v, want %q", call, err, sentinel)
+	}
+}
+
+// unchanged reports what do, which must write nothing, has changed of orders.
+func (e *env) unchanged(call string, do func()) {
+	e.tb.Helper()
+	before := e.snapshot(orders)
+	do()
+	e.same("what "+call+" changed", e.snapshot(orders), before)
+}

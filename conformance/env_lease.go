@@ -1,0 +1,223 @@
+package conformance
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ttl is how long leases last.
+const ttl = 30 * time.Second
+
+// lane is the lane that turns name.
+const lane = 3
+
+// holder holds a lease and numbers its turns.
+type holder struct {
+	e     *env
+	lease ports.Lease
+	// number is that of the last turn carried out.
+	number int64
+	// reply is that of Acquire, and inherited the jobs that earlier leases left
+	// claimed, as far as the store has handed them over.
+	reply     ports.AcquireReply
+	inherited []core.Claim
+}
+
+// acquire takes the shard of orders with a new attempt.
+func (e *env) acquire(owner string) *holder {
+	e.tb.Helper()
+	return e.acquireBy(e.acquireRequest(e.shard, owner))
+}
+
+// acquireAt takes any shard with a new attempt.
+func (e *env) acquireAt(s core.Shard, owner string) *holder {
+	e.tb.Helper()
+	return e.acquireBy(e.acquireRequest(s, owner))
+}
+
+func (e *env) acquireBy(r ports.AcquireRequest) *holder {
+	e.tb.Helper()
+	reply, err := e.store.Acquire(e.ctx, r)
+	e.must(err, "Acquire")
+	h := &holder{
+		e:         e,
+		lease:     ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token},
+		reply:     reply,
+		inherited: reply.Claims,
+	}
+	if e.warm != nil {
+		h.warmUp()
+	}
+	return h
+}
+
+// acquireRequest returns a new attempt at a shard.
+func (e *env) acquireRequest(s core.Shard, owner string) ports.AcquireRequest {
+	e.attempts++
+	q := e.declared[s.Queue]
+	return ports.AcquireRequest{
+		Shard: s, Shards: q.Shards, Generation: q.Generation,
+		Owner: owner, Attempt: e.attempts, TTL: ttl,
+	}
+}
+
+// request returns the holder's next turn.
+func (h *holder) request(want int, settle ...core.Settlement) ports.TurnRequest {
+	return ports.TurnRequest{
+		Lease: h.lease, Number: h.number + 1, TTL: ttl, Settlements: settle, Want: want,
+		Node: "node of " + h.lease.Owner, Lane: lane,
+	}
+}
+
+// send makes a turn.
+func (h *holder) send(r ports.TurnRequest) ports.TurnReply {
+	h.e.tb.Helper()
+	reply, err := h.e.store.Turn(h.e.ctx, r)
+	h.e.must(err, "Turn")
+	h.number = reply.Last
+	h.inherited = append(h.inherited, reply.Orphans...)
+	return reply
+}
+
+// refused sends a turn that must fail.
+func (h *holder) refused(what string, r ports.TurnRequest, sentinel error) {
+	h.e.tb.Helper()
+	_, err := h.e.store.Turn(h.e.ctx, r)
+	h.e.refused(what, err, sentinel)
+}
+
+func (h *holder) turn(want int, settle ...core.Settlement) ports.TurnReply {
+	h.e.tb.Helper()
+	return h.send(h.request(want, settle...))
+}
+
+func (h *holder) settle(settle ...core.Settlement) ports.TurnReply {
+	h.e.tb.Helper()
+	return h.turn(0, settle...)
+}
+
+// begin marks claimed jobs as begun.
+func (h *holder) begin(claims ...core.Claim) ports.TurnReply {
+	h.e.tb.Helper()
+	return h.send(h.beginRequest(claims...))
+}
+
+// beginRequest returns the holder's next turn, which begins claimed jobs.
+func (h *holder) beginRequest(claims ...core.Claim) ports.TurnRequest {
+	r := h.request(0)
+	for i := range claims {
+		r.Begin = append(r.Begin, claims[i].Ref())
+	}
+	return r
+}
+
+func (h *holder) claim(want int) []core.Claim {
+	h.e.tb.Helper()
+	return h.turn(want).Claims
+}
+
+// one makes a turn that claims one job, which must be there.
+func (h *holder) one(settle ...core.Settlement) core.Claim {
+	h.e.tb.Helper()
+	return h.only(h.request(1, settle...))
+}
+
+// cut claims one job but no more than so many of its payloads.
+func (h *holder) cut(payloads int) core.Claim {
+	h.e.tb.Helper()
+	r := h.request(1)
+	r.PerJob = payloads
+	return h.only(r)
+}
+
+func (h *holder) only(r ports.TurnRequest) core.Claim {
+	h.e.tb.Helper()
+	claims := h.send(r).Claims
+	if len(claims) != 1 {
+		h.e.tb.Fatalf("a turn that wants a job claimed %d, want 1\nthe rule: %s", len(claims), h.e.rule)
+	}
+	return claims[0]
+}
+
+// handOverTurns is how many turns a store has to hand over what Acquire could not
+// reach.
+const handOverTurns = 8
+
+// orphans returns the jobs that earlier leases left claimed, by id: those of Acquire and
+// of as many turns as return some.
+func (h *holder) orphans() []core.Claim {
+	h.e.tb.Helper()
+	for range handOverTurns {
+		if len(h.turn(0).Orphans) == 0 {
+			break
+		}
+	}
+	all := slices.Clone(h.inherited)
+	slices.SortStableFunc(all, func(a, b core.Claim) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+func (h *holder) release() {
+	h.e.tb.Helper()
+	before := h.e.retries.All.Load()
+	err := h.e.store.Release(h.e.ctx, h.lease)
+	if errors.Is(err, ports.ErrLeaseLost) && h.e.retries.All.Load() > before {
+		return // its first call has released it
+	}
+	h.e.must(err, "Release")
+}
+
+func (h *holder) renew() ports.RenewReply {
+	h.e.tb.Helper()
+	reply, err := h.e.store.Renew(h.e.ctx, ports.RenewRequest{Lease: h.lease, TTL: ttl})
+	h.e.must(err, "Renew")
+	return reply
+}
+
+// checkLost checks that the lease is over: its turn, renewal and release are refused.
+func (h *holder) checkLost() {
+	h.e.tb.Helper()
+	h.refused("Turn of a lease that is over", h.request(1), ports.ErrLeaseLost)
+	_, err := h.e.store.Renew(h.e.ctx, ports.RenewRequest{Lease: h.lease, TTL: ttl})
+	h.e.refused("Renew of a lease that is over", err, ports.ErrLeaseLost)
+	h.e.refused("Release of a lease that is over", h.e.store.Release(h.e.ctx, h.lease), ports.ErrLeaseLost)
+}
+
+// ids returns the ids of claims, in their order.
+func ids(claims []core.Claim) []string {
+	out := make([]string, len(claims))
+	for i := range claims {
+		out[i] = claims[i].ID
+	}
+	return out
+}
+
+// warmUp has the shard of orders claim and settle a job, so that the case's turns are not
+// its first. It leaves nothing behind, counts nothing, and uses up no token that the
+// case would get without it. From then on each lease begins with a turn that only uses
+// up its number, so that those of the case follow one that wrote.
+func (e *env) warmUp() {
+	e.tb.Helper()
+	e.clock.Advance(-time.Microsecond)
+	defer e.clock.Advance(time.Microsecond)
+	e.pushIDs("worked before")
+	h := e.acquire("n0")
+	h.settle(settleAll(h.claim(core.MaxTurnJobs), dropped)...)
+	h.release()
+	e.warm = map[ports.Lease]bool{}
+}
+
+// warmUp makes the first turn of a lease, which settles what is not claimed.
+func (h *holder) warmUp() {
+	h.e.tb.Helper()
+	if h.e.warm[h.lease] {
+		return // it was acquired again
+	}
+	h.e.warm[h.lease] = true
+	h.settle(core.Settlement{ID: "not claimed", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
+}

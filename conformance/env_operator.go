@@ -1,0 +1,94 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// jobStep is Expedite, Bury or Delete.
+type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)
+
+// deadLetterStep is Revive or Purge.
+type deadLetterStep func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
+
+// byIDs handles the jobs named.
+func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids})
+	e.must(err, "a step by ids")
+	return reply
+}
+
+// byLimit handles at most limit of all jobs that the method acts on.
+func (e *env) byLimit(do jobStep, limit int) ports.StepReply {
+	e.tb.Helper()
+	since := e.retries.Lossy.Load()
+	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, Limit: limit})
+	e.must(err, "a step over all")
+	e.giveUpIfRepeated(since)
+	return reply
+}
+
+// byRefs handles the named dead letters, or payloads of them.
+func (e *env) byRefs(do deadLetterStep, refs ...ports.DeadLetterRef) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: refs})
+	e.must(err, "a step by dead letters")
+	return reply
+}
+
+// byAge handles at most limit dead letters that last changed before an instant.
+func (e *env) byAge(do deadLetterStep, before core.Instant, limit int) ports.StepReply {
+	e.tb.Helper()
+	since := e.retries.Lossy.Load()
+	reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: before, Limit: limit})
+	e.must(err, "a step over all")
+	e.giveUpIfRepeated(since)
+	return reply
+}
+
+// whole refers to a dead letter with all its payloads.
+func whole(id string) ports.DeadLetterRef { return ports.DeadLetterRef{ID: id} }
+
+// parts refers to some payloads of a dead letter, by their Data.
+func parts(id string, data ...string) ports.DeadLetterRef {
+	ref := ports.DeadLetterRef{ID: id, Payloads: [][]byte{}}
+	for _, d := range data {
+		ref.Payloads = append(ref.Payloads, []byte(d))
+	}
+	return ref
+}
+
+// failAll pushes a job for each id and fails it: the error is "boom", and they
+// may run a second apart in the order given, the first in a second.
+func failAll(e *env, ids ...string) {
+	e.tb.Helper()
+	e.pushIDs(ids...)
+	h := e.acquire("failer")
+	var s []core.Settlement
+	for i, c := range h.claim(len(ids)) {
+		s = append(s, failed(c, "boom", time.Duration(i+1)*time.Second))
+	}
+	h.settle(s...)
+	h.release()
+}
+
+// buryAll buries a job of two payloads, p and q, for each id, a second apart,
+// and leaves the clock a second after the last.
+func buryAll(e *env, ids ...string) {
+	e.tb.Helper()
+	for _, id := range ids {
+		e.push(entryAt(id, "p", 1, 0), entryAt(id, "q", 2, 0))
+		e.byIDs(e.store.Bury, id)
+		e.clock.Advance(time.Second)
+	}
+}
+
+// deadIDs returns the ids in the morgue of orders, by time.
+func (e *env) deadIDs() []string {
+	e.tb.Helper()
+	return e.morguePages(false)(wholePage(orders)).ids
+}

@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// declare declares a queue, whose record the other helpers then use.
+func (e *env) declare(name string, shards int) {
+	e.tb.Helper()
+	e.declareWith(ports.DeclareRequest{Queue: name, Shards: shards})
+}
+
+func (e *env) declareWith(r ports.DeclareRequest) {
+	e.tb.Helper()
+	reply, err := e.store.Declare(e.ctx, r)
+	e.must(err, "Declare")
+	e.declared[r.Queue] = ports.Queue{
+		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs,
+	}
+}
+
+// entry returns a payload for an id whose job may run at once.
+func entry(id, data string, score float64) core.Entry {
+	return core.Entry{ID: id, Payload: pay(data, score)}
+}
+
+// entryAt returns a payload for an id whose job may run at an instant.
+func entryAt(id, data string, score float64, at core.Instant) core.Entry {
+	en := entry(id, data, score)
+	en.When = core.At(at)
+	return en
+}
+
+func pay(data string, score float64) core.Payload {
+	return core.Payload{Data: []byte(data), Score: score}
+}
+
+// push pushes to orders.
+func (e *env) push(entries ...core.Entry) {
+	e.tb.Helper()
+	e.pushTo(orders, entries...)
+}
+
+func (e *env) pushTo(queue string, entries ...core.Entry) {
+	e.tb.Helper()
+	_, err := e.store.Push(e.ctx, e.pushRequest(queue, entries...))
+	e.must(err, "Push")
+}
+
+// pushBy pushes to orders by another rule than Keep.
+func (e *env) pushBy(rule core.PushRule, entries ...core.Entry) {
+	e.tb.Helper()
+	r := e.pushRequest(orders, entries...)
+	r.Rule = rule
+	_, err := e.store.Push(e.ctx, r)
+	e.must(err, "Push")
+}
+
+func (e *env) pushRequest(queue string, entries ...core.Entry) ports.PushRequest {
+	q := e.declared[queue]
+	return ports.PushRequest{Queue: queue, Shards: q.Shards, Generation: q.Generation, Entries: entries}
+}
+
+// pushIDs pushes one payload for each id. The jobs may run a second apart in the order
+// given, the last of them now.
+func (e *env) pushIDs(ids ...string) {
+	e.tb.Helper()
+	entries := make([]core.Entry, len(ids))
+	for i, id := range ids {
+		entries[i] = entryAt(id, "p", 1, e.now().Add(time.Duration(i+1-len(ids))*time.Second))
+	}
+	e.push(entries...)
+}
+
+// place queues a job in a state that pushes alone can't lead to: it is pushed, claimed
+// and put back. It must be the first that is due.
+func (e *env) place(id string, s core.State, payloads ...core.Payload) {
+	e.tb.Helper()
+	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Error: s.Error}
+	when := core.At(s.PerformAt)
+	if now := e.now(); s.PerformAt > now {
+		when, back.Delay = core.At(0), s.PerformAt.Sub(now)
+	} else {
+		back.SameTime = true
+	}
+	entries := make([]core.Entry, len(payloads))
+	for i, p := range payloads {
+		entries[i] = core.Entry{ID: id, Payload: p, When: when}
+	}
+	e.push(entries...)
+	h := e.acquire("placer")
+	c := h.one()
+	if c.ID != id {
+		e.tb.Fatalf("claimed %q while placing %q\nthe rule: %s", c.ID, id, e.rule)
+	}
+	h.settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
+	h.release()
+}
+
+// fresh returns the state of a job that was pushed once, at the suite's start.
+func fresh(at core.Instant) core.State {
+	return core.State{PerformAt: at, RetryCount: core.FreshRetryCount, FirstPush: start}
+}
+
+// job returns a queued job.
+func job(id string, s core.State, payloads ...core.Payload) core.Job {
+	return core.Job{ID: id, State: s, Payloads: payloads}
+}

@@ -1,0 +1,257 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// allPayloads is more payloads than any job of the suite has.
+const allPayloads = 1 << 20
+
+// find finds an id of orders.
+func (e *env) find(id string) ports.Found {
+	e.tb.Helper()
+	return e.findIn(orders, id)
+}
+
+func (e *env) findIn(queue, id string) ports.Found {
+	e.tb.Helper()
+	found, err := e.store.Find(e.ctx, queue, id)
+	e.must(err, "Find")
+	return found
+}
+
+// queued returns the queued job of an id, or an empty one.
+func (e *env) queued(id string) core.Job {
+	e.tb.Helper()
+	if j := e.find(id).Queued; j != nil {
+		return *j
+	}
+	return core.Job{}
+}
+
+// deadLetter returns the dead letter of an id, or an empty one.
+func (e *env) deadLetter(id string) core.DeadLetter {
+	e.tb.Helper()
+	if d := e.find(id).DeadLetter; d != nil {
+		return *d
+	}
+	return core.DeadLetter{}
+}
+
+// claimed returns the claimed job of an id, or an empty one.
+func (e *env) claimed(id string) core.Claim {
+	e.tb.Helper()
+	if c := e.find(id).Claim; c != nil {
+		return c.Claim
+	}
+	return core.Claim{}
+}
+
+// jobs returns all queued jobs of orders, by time.
+func (e *env) jobs() []core.Job {
+	e.tb.Helper()
+	return e.jobsOf(orders)
+}
+
+func (e *env) jobsOf(queue string) []core.Job {
+	e.tb.Helper()
+	page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: wholePage(queue)})
+	e.must(err, "Jobs")
+	out := make([]core.Job, len(page.Jobs))
+	for i := range page.Jobs {
+		out[i] = page.Jobs[i].Job
+	}
+	return out
+}
+
+func wholePage(queue string) ports.PageRequest {
+	return ports.PageRequest{Queue: queue, Limit: ports.MaxPage, Payloads: allPayloads}
+}
+
+// queuedIDs returns the ids of the queued jobs of orders, by time.
+func (e *env) queuedIDs() []string {
+	e.tb.Helper()
+	jobs := e.jobs()
+	out := make([]string, len(jobs))
+	for i := range jobs {
+		out[i] = jobs[i].ID
+	}
+	return out
+}
+
+func (e *env) stats(queue string) ports.QueueStats {
+	e.tb.Helper()
+	all, err := e.store.Stats(e.ctx, []string{queue})
+	e.must(err, "Stats")
+	if len(all) != 1 {
+		e.tb.Fatalf("Stats of one queue returned %d, want 1\nthe rule: %s", len(all), e.rule)
+	}
+	return all[0]
+}
+
+func (e *env) counts() ports.Counts {
+	e.tb.Helper()
+	return e.stats(orders).Counts
+}
+
+// snapshot is all of a queue that can be seen.
+type snapshot struct {
+	Stats  ports.QueueStats
+	Jobs   []core.Job
+	Claims []ports.ClaimView
+	Dead   []ports.DeadLetterView
+	Heads  []core.Head
+}
+
+func (e *env) snapshot(queue string) snapshot {
+	e.tb.Helper()
+	claims, err := e.store.Claimed(e.ctx, wholePage(queue))
+	e.must(err, "Claimed")
+	dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(queue)})
+	e.must(err, "Morgue")
+	return snapshot{
+		Stats: e.stats(queue), Jobs: e.jobsOf(queue), Claims: claims.Claims, Dead: dead.DeadLetters,
+		Heads: e.heads(core.Shards(queue, e.declared[queue].Shards)...),
+	}
+}
+
+// heads returns those of the shards; one that is not OK has no time.
+func (e *env) heads(shards ...core.Shard) []core.Head {
+	e.tb.Helper()
+	reply, err := e.store.Heads(e.ctx, shards)
+	e.must(err, "Heads")
+	out := make([]core.Head, len(reply.Heads))
+	for i, h := range reply.Heads {
+		out[i] = plain(h)
+	}
+	return out
+}
+
+// head returns that of the shard of orders.
+func (e *env) head() core.Head {
+	e.tb.Helper()
+	return e.heads(e.shard)[0]
+}
+
+// plain returns a head without the time if it is not OK.
+func plain(h core.Head) core.Head {
+	if !h.OK {
+		return core.Head{}
+	}
+	return h
+}
+
+func due(at core.Instant) core.Head { return core.Head{Due: at, OK: true} }
+
+// idsOf returns n ids, in order, of one shard of a queue that has so many shards.
+func idsOf(s core.Shard, shards, n int) []string {
+	var out []string
+	for i := 0; len(out) < n; i++ {
+		if id := fmt.Sprintf("%06d", i); core.ShardOf(id, shards) == s.Index {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// statsLag is how long, in real time, a store may take to show the statistics of a
+// turn: the contract lets them lag.
+const statsLag = 5 * time.Second
+
+// history checks the minutes of a queue's history.
+func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
+	e.tb.Helper()
+	for end := time.Now().Add(statsLag); ; time.Sleep(statsLag / 500) {
+		got, err := e.store.History(e.ctx, r)
+		e.must(err, "History")
+		if cmp.Equal(want, got, cmpopts.EquateEmpty()) {
+			return
+		}
+		if time.Now().After(end) {
+			e.same("the minutes", got, want)
+			return
+		}
+	}
+}
+
+// listed is a page of any list: the ids, and where the next page begins.
+type listed struct {
+	ids  []string
+	next ports.Cursor
+}
+
+// pager returns one page of a list.
+type pager func(r ports.PageRequest) listed
+
+func (e *env) jobPages(order ports.SortBy) pager {
+	return func(r ports.PageRequest) listed {
+		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
+		e.must(err, "Jobs")
+		l := listed{next: page.Next}
+		for _, j := range page.Jobs {
+			l.ids = append(l.ids, j.ID)
+		}
+		return l
+	}
+}
+
+func (e *env) claimedPages(r ports.PageRequest) listed {
+	page, err := e.store.Claimed(e.ctx, r)
+	e.must(err, "Claimed")
+	l := listed{next: page.Next}
+	for _, c := range page.Claims {
+		l.ids = append(l.ids, c.ID)
+	}
+	return l
+}
+
+func (e *env) morguePages(byID bool) pager {
+	return func(r ports.PageRequest) listed {
+		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+		e.must(err, "Morgue")
+		l := listed{next: page.Next}
+		for _, d := range page.DeadLetters {
+			l.ids = append(l.ids, d.ID)
+		}
+		return l
+	}
+}
+
+// lists checks a list: whole and in pages of every size, in both directions.
+func (e *env) lists(what, queue string, pages pager, want []string) {
+	e.tb.Helper()
+	for _, descending := range []bool{false, true} {
+		for limit := 1; limit <= len(want)+1; limit++ {
+			r := ports.PageRequest{Queue: queue, Descending: descending, Limit: limit}
+			e.same(fmt.Sprintf("%s, descending %t, %d a page", what, descending, limit), allPages(r, pages, len(want)), want)
+		}
+		want = slices.Clone(want)
+		slices.Reverse(want)
+	}
+}
+
+// allPages follows the cursors to the last page, which has none, or to a few pages
+// too many.
+func allPages(r ports.PageRequest, pages pager, entries int) []string {
+	var got []string
+	for range entries/r.Limit + 2 {
+		page := pages(r)
+		if len(page.ids) == 0 {
+			return append(got, "an empty page")
+		}
+		got = append(got, page.ids...)
+		if page.next == (ports.Cursor{}) {
+			return got
+		}
+		r.After = page.next
+	}
+	return append(got, "too many pages")
+}

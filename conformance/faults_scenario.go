@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// scenario is what testFaults disturbs: every call that writes is in it, and each stage
+// takes a second.
+func (e *env) scenario(s *finalState) {
+	e.tb.Helper()
+	for _, stage := range []func(*finalState){
+		e.scenarioPush, e.scenarioWork, e.scenarioCrash, e.scenarioOperate, e.scenarioEnd,
+	} {
+		stage(s)
+		e.clock.Advance(time.Second)
+	}
+}
+
+// scenarioPush declares, announces and pushes.
+func (e *env) scenarioPush(*finalState) {
+	e.tb.Helper()
+	e.declare("mail", 2)
+	for _, owner := range []string{"n1", "n2"} {
+		_, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Hour})
+		e.must(err, "Announce")
+	}
+	e.must(e.store.Retire(e.ctx, "n2"), "Retire")
+	e.pushTo("mail", entry("a", "p", 1), entry("b", "p", 1), entry("c", "p", 1), entry("a", "q", 0))
+	e.push(entry("a", "p", 2), entry("a", "q", 1), entry("b", "p", 1), entry("c", "p", 1), entry("a", "p", 1))
+	e.push(entry("d", "p", 1), entry("e", "p", 1), entryAt("f", "p", 1, e.now().Add(time.Hour)))
+	e.pushBy(core.PushRule{Kind: core.Debounce}, entryAt("d", "q", 1, e.now().Add(time.Second)))
+	e.pushBy(core.PushRule{Kind: core.Earliest}, entryAt("f", "q", 1, e.now().Add(time.Minute)))
+}
+
+// scenarioWork ends jobs in every way, with a push between and a turn that has
+// nothing to do.
+func (e *env) scenarioWork(s *finalState) {
+	e.tb.Helper()
+	h := e.acquire("n1")
+	first := h.claim(3)
+	e.push(entry("a", "r", 3))
+	e.clock.Advance(time.Second)
+	r := h.request(2, s.finish(first[0]), failed(first[1], "boom", time.Second), buried(first[2], "bad"))
+	r.Stats = &core.Stats{Processed: 1, Failed: 2}
+	second := h.send(r).Claims
+	h.renew()
+	h.settle(snoozed(second[0], time.Minute), untouched(second[1]))
+	h.settle()
+	e.must(e.store.Pause(e.ctx, orders), "Pause")
+	h.claim(1)
+	e.must(e.store.Resume(e.ctx, orders), "Resume")
+	c := h.one()
+	e.cancel(true, c.ID)
+	h.settle(dropped(c))
+	h.release()
+}
+
+// scenarioCrash leaves jobs claimed twice: to another owner, and to a new attempt of the
+// same.
+func (e *env) scenarioCrash(s *finalState) {
+	e.tb.Helper()
+	e.push(entry("g", "p", 1), entry("h", "p", 1), entry("i", "p", 1))
+	old := e.acquire("n1")
+	old.claim(2)
+	e.clock.Advance(2 * ttl)
+	next := e.acquire("n2")
+	next.settle(settleAll(next.orphans(), recovered)...)
+	old.refused("a turn of the lost lease", old.request(1), ports.ErrLeaseLost)
+	next.one()
+	again := e.acquire("n2")
+	again.settle(settleAll(again.orphans(), recovered)...)
+	for {
+		claims := again.claim(1)
+		if len(claims) == 0 {
+			break
+		}
+		again.settle(s.finish(claims[0]))
+	}
+	again.release()
+}
+
+// scenarioOperate makes every call of ports.Operator.
+func (e *env) scenarioOperate(*finalState) {
+	e.tb.Helper()
+	begun := e.now()
+	failAll(e, "j", "k", "l")
+	e.byLimit(e.store.Expedite, 0)
+	e.byIDs(e.store.Bury, "j", "k")
+	e.byIDs(e.store.Delete, "l")
+	buryAll(e, "m", "n", "o")
+	e.push(entry("m", "p", 3))
+	e.byRefs(e.store.Revive, parts("m", "p"), whole("j"))
+	_, err := e.store.Edit(e.ctx, ports.EditRequest{Shard: e.shard, ID: "n", Old: []byte("p"), New: []byte("z")})
+	e.must(err, "Edit")
+	e.byRefs(e.store.Purge, parts("n", "q"))
+	e.byAge(e.store.Purge, begun, 0)
+	e.byAge(e.store.Revive, e.now(), 0)
+}
+
+// scenarioEnd leaves something everywhere: queued fresh, failed and recovered,
+// claimed by a lease that is over, and dead.
+func (e *env) scenarioEnd(s *finalState) {
+	e.tb.Helper()
+	e.push(entry("s", "p", 1), entry("t", "p", 1))
+	h := e.acquire("n1")
+	c := h.claim(core.MaxTurnJobs)
+	h.settle(s.finish(c[0]), failed(c[1], "boom", time.Hour), buried(c[2], "bad"), snoozed(c[3], time.Hour))
+	e.clock.Advance(2 * ttl)
+	next := e.acquire("n2")
+	next.settle(recovered(next.orphans()[0]))
+}

@@ -1,0 +1,58 @@
+package harness
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Diff returns how two replies differ to a caller, or "" if they don't. Nil and
+// empty are equal, and so are two heads that are not OK.
+func Diff(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return "" // nearly always, and much sooner than cmp knows
+	}
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b core.Head) bool { return a == b || !a.OK && !b.OK }))
+}
+
+// ErrorClass is what a caller can learn from an error.
+type ErrorClass struct {
+	// Sentinels are the messages of the sentinel errors that it wraps.
+	Sentinels []string
+	// Held is its *ports.HeldError, if it has one.
+	Held ports.HeldError
+	// Entries are those of its *ports.PushError, if it has one.
+	Entries []int
+	// Unknown reports an error without a sentinel: the call may have taken effect.
+	Unknown bool
+}
+
+// ClassOf returns the class of an error; that of nil is the zero value.
+func ClassOf(err error) ErrorClass {
+	var c ErrorClass
+	for _, sentinel := range []error{
+		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
+		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
+		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrUnusable,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore,
+		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
+	} {
+		if errors.Is(err, sentinel) {
+			c.Sentinels = append(c.Sentinels, sentinel.Error())
+		}
+	}
+	c.Unknown = err != nil && len(c.Sentinels) == 0
+	if held, ok := errors.AsType[*ports.HeldError](err); ok {
+		c.Held = *held
+	}
+	if push, ok := errors.AsType[*ports.PushError](err); ok {
+		c.Entries = push.Entries
+	}
+	return c
+}

@@ -1,0 +1,74 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// notifier asks for wake-ups again when their channel is closed, and then wakes every
+// shard, since it may have missed some.
+type notifier struct{ store ports.Notifier }
+
+// Wakeups implements ports.Notifier.
+func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	in, err := n.subscribe(ctx, shards)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan core.Shard)
+	go func() {
+		defer close(out)
+		for forward(ctx, in, out) {
+			if in, err = n.subscribe(ctx, shards); err != nil {
+				return
+			}
+			for _, s := range shards {
+				send(ctx, out, s)
+			}
+		}
+	}()
+	return out, nil
+}
+
+// subscribe asks for wake-ups until the outcome is known.
+func (n notifier) subscribe(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	var ch <-chan core.Shard
+	err := retry(func() (err error) {
+		ch, err = n.store.Wakeups(ctx, shards)
+		return err
+	}, func() {})
+	return ch, err
+}
+
+// forward passes wake-ups on until the context ends, or until a moment after in was
+// closed, and reports which.
+func forward(ctx context.Context, in <-chan core.Shard, out chan<- core.Shard) (closed bool) {
+	for {
+		select {
+		case s, open := <-in:
+			if open {
+				send(ctx, out, s)
+				continue
+			}
+		case <-ctx.Done():
+			return false
+		}
+		select {
+		case <-time.After(firstPause):
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// send sends s unless the context ends first.
+func send(ctx context.Context, out chan<- core.Shard, s core.Shard) {
+	select {
+	case out <- s:
+	case <-ctx.Done():
+	}
+}

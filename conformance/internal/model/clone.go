@@ -1,0 +1,53 @@
+package model
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Clone returns a store of the same content that shares nothing with m but the
+// clock and Reach.
+func (m *Store) Clone() *Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &Store{clock: m.clock, Reach: m.Reach, queues: map[string]*queue{}, nodes: maps.Clone(m.nodes)}
+	for name, q := range m.queues {
+		c.queues[name] = q.clone()
+	}
+	return c
+}
+
+func (q *queue) clone() *queue {
+	c := &queue{record: q.record, minutes: maps.Clone(q.minutes)}
+	for at, stats := range q.minutes {
+		copied := *stats
+		c.minutes[at] = &copied
+	}
+	for _, s := range q.shards {
+		c.shards = append(c.shards, s.clone())
+	}
+	return c
+}
+
+func (s *shard) clone() *shard {
+	c := *s
+	c.queued, c.claimed, c.dead = maps.Clone(s.queued), maps.Clone(s.claimed), maps.Clone(s.dead)
+	c.lease.orphans, c.lease.handedOver = slices.Clone(s.lease.orphans), maps.Clone(s.lease.handedOver)
+	return &c
+}
+
+// Distinct returns the stores of the list without those that hold the same as an
+// earlier one.
+func Distinct(models []*Store) []*Store {
+	var out []*Store
+	for _, m := range models {
+		same := func(o *Store) bool {
+			return reflect.DeepEqual(o.queues, m.queues) && reflect.DeepEqual(o.nodes, m.nodes)
+		}
+		if len(models) == 1 || !slices.ContainsFunc(out, same) {
+			out = append(out, m)
+		}
+	}
+	return out
+}

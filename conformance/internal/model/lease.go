@@ -1,0 +1,170 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// lease is the last lease of a shard. It is kept after its end, since its token
+// and the attempts of its owner still count.
+type lease struct {
+	owner   string
+	token   int64
+	attempt int64
+	// released is true once the owner has released the lease.
+	released bool
+	expires  core.Instant
+	ttl      time.Duration
+	// last is the number of the last turn, orphans the ids of those it returned.
+	last    int64
+	orphans []string
+	// handedOver are the ids of all orphans that were returned under this lease.
+	handedOver map[string]bool
+}
+
+func (l *lease) lasts(now core.Instant) bool { return !l.released && now < l.expires }
+
+func (l *lease) renew(now core.Instant, ttl time.Duration) {
+	l.expires = now.Add(ttl)
+	l.ttl = l.expires.Sub(now)
+}
+
+// remaining returns how long the lease lasts. It is never more than the TTL, however far the clock stepped back.
+func (l *lease) remaining(now core.Instant) time.Duration {
+	return max(0, min(l.expires.Sub(now), l.ttl))
+}
+
+// check returns ErrLeaseLost unless the caller's lease is this one.
+func (l *lease) check(shown ports.Lease) error {
+	if l.released || l.owner != shown.Owner || l.token != shown.Token {
+		return fmt.Errorf("%w: token %d of %v", ports.ErrLeaseLost, shown.Token, shown.Shard)
+	}
+	return nil
+}
+
+// Acquire implements ports.Consumer.
+func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.AcquireReply{}, err
+	}
+	q, err := m.queue(ctx, r.Shard.Queue)
+	if err == nil {
+		err = q.agrees(r.Shards, r.Generation)
+	}
+	if err != nil {
+		return ports.AcquireReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Shard)
+	if err != nil {
+		return ports.AcquireReply{}, err
+	}
+	now, l := m.Now(), &s.lease
+	mine := l.owner == r.Owner
+	switch {
+	case mine && (r.Attempt < l.attempt || r.Attempt == l.attempt && l.released):
+		return ports.AcquireReply{}, fmt.Errorf("%w: %d, after %d", ports.ErrStaleAttempt, r.Attempt, l.attempt)
+	case !mine && l.lasts(now):
+		l.expires = now.Add(l.remaining(now))
+		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}
+	case mine && r.Attempt == l.attempt && l.lasts(now):
+	default:
+		*l = lease{owner: r.Owner, token: max(l.token+1, int64(now)), attempt: r.Attempt, handedOver: map[string]bool{}}
+	}
+	l.renew(now, r.TTL)
+	return ports.AcquireReply{
+		Token:         l.token,
+		Now:           now,
+		Remaining:     l.remaining(now),
+		Claims:        m.inherited(s),
+		Cancellations: s.cancellations(),
+	}, nil
+}
+
+// inherited returns the orphans that Acquire can hand over, also those that were
+// returned under this lease before.
+func (m *Store) inherited(s *shard) []core.Claim {
+	var claims []core.Claim
+	for _, c := range s.orphans() {
+		if s.lease.handedOver[c.ID] || m.Reach == nil || m.Reach(0, c.ID) {
+			s.lease.handedOver[c.ID] = true
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+// orphans returns the claimed jobs of earlier leases, in order of id.
+func (s *shard) orphans() []core.Claim {
+	var claims []core.Claim
+	for _, c := range sorted(s.claimed, byClaimID) {
+		if c.Receipt.Token != s.lease.token {
+			claims = append(claims, copyClaim(c.Claim))
+		}
+	}
+	return claims
+}
+
+func (s *shard) cancellations() []ports.Cancellation {
+	var cancels []ports.Cancellation
+	for _, c := range sorted(s.claimed, byClaimID) {
+		if c.Cancelled {
+			cancels = append(cancels, ports.Cancellation{ID: c.ID, Receipt: c.Receipt, Drop: c.drop})
+		}
+	}
+	return cancels
+}
+
+// Renew implements ports.Consumer.
+func (m *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.RenewReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Lease.Shard)
+	if err != nil {
+		return ports.RenewReply{}, err
+	}
+	if err := s.lease.check(r.Lease); err != nil {
+		return ports.RenewReply{}, err
+	}
+	now := m.Now()
+	s.lease.renew(now, r.TTL)
+	return ports.RenewReply{Now: now, Remaining: s.lease.remaining(now)}, nil
+}
+
+// Release implements ports.Consumer.
+func (m *Store) Release(ctx context.Context, l ports.Lease) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, s, err := m.shard(ctx, l.Shard)
+	if err != nil {
+		return err
+	}
+	if err := s.lease.check(l); err != nil {
+		return err
+	}
+	s.lease.released = true
+	return nil
+}
+
+// Heads implements ports.Consumer.
+func (m *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reply := ports.HeadsReply{Now: m.Now()}
+	for _, at := range shards {
+		q, s, err := m.shard(ctx, at)
+		if err != nil {
+			return ports.HeadsReply{}, err
+		}
+		reply.Heads = append(reply.Heads, s.head(q.record.Paused))
+	}
+	return reply, nil
+}

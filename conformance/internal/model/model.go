@@ -1,0 +1,141 @@
+// Package model is the store that others are compared with: the contract of
+// package ports, built from package core alone and as short as it can be.
+package model
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Store keeps the contract of package ports as plainly as it can be written: maps
+// that are sorted when somebody asks, under one mutex. It is written to be read,
+// not to be fast. It is safe for concurrent use.
+type Store struct {
+	clock func() time.Time
+	// Reach reports whether the turn of a number can hand over the job of id that
+	// an earlier lease left claimed; number 0 is Acquire. Nil is always true.
+	Reach func(turn int64, id string) bool
+
+	mu     sync.Mutex
+	queues map[string]*queue
+	nodes  map[string]ports.Node
+}
+
+type queue struct {
+	record  ports.Queue
+	shards  []*shard
+	minutes map[core.Instant]*core.Stats
+}
+
+// shard holds a copy of a payload in exactly one of queued, claimed and
+// dead. The lists of payloads in it are never written to, only replaced.
+type shard struct {
+	at        core.Shard
+	lease     lease
+	queued    map[string]core.Job
+	claimed   map[string]claimedJob
+	dead      map[string]core.DeadLetter
+	processed int64
+	failed    int64
+}
+
+type claimedJob struct {
+	ports.ClaimView
+	drop bool
+}
+
+var _ ports.ShardStore = (*Store)(nil)
+
+// New returns an empty store that reads the given clock. It is its own handle: all
+// callers of one backend share it.
+func New(clock func() time.Time) *Store {
+	return &Store{
+		clock:  clock,
+		queues: map[string]*queue{},
+		nodes:  map[string]ports.Node{},
+	}
+}
+
+// Now returns the store's time.
+func (m *Store) Now() core.Instant { return core.InstantOf(m.clock()) }
+
+// Expired returns the owners of the nodes whose announcement has run out.
+func (m *Store) Expired() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var owners []string
+	for _, n := range sorted(m.nodes, byName) {
+		if n.ExpiresAt <= m.Now() {
+			owners = append(owners, n.Owner)
+		}
+	}
+	return owners
+}
+
+// ClaimedIDs returns the ids of the claimed jobs of a shard, in order.
+func (m *Store) ClaimedIDs(at core.Shard) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.queues[at.Queue].shards[at.Index].claimed))
+}
+
+// DeadIDs returns the ids of the dead letters of a shard, in order.
+func (m *Store) DeadIDs(at core.Shard) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.queues[at.Queue].shards[at.Index].dead))
+}
+
+func (m *Store) queue(ctx context.Context, name string) (*queue, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("queue %q: %w", name, err)
+	}
+	q, ok := m.queues[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q; declare it", ports.ErrUnknownQueue, name)
+	}
+	return q, nil
+}
+
+func (m *Store) shard(ctx context.Context, at core.Shard) (*queue, *shard, error) {
+	q, err := m.queue(ctx, at.Queue)
+	if err != nil {
+		return nil, nil, err
+	}
+	if at.Index < 0 || at.Index >= len(q.shards) {
+		return nil, nil, fmt.Errorf("%w: there is no shard %v", ports.ErrInvalidRequest, at)
+	}
+	return q, q.shards[at.Index], nil
+}
+
+// agrees returns ErrShardCountMismatch unless a caller knows the queue as it is.
+func (q *queue) agrees(shards int, generation int64) error {
+	if shards != q.record.Shards || generation != q.record.Generation {
+		return fmt.Errorf("%w: %d shards of generation %d, not %d of %d; declare it again", ports.ErrShardCountMismatch,
+			q.record.Shards, q.record.Generation, shards, generation)
+	}
+	return nil
+}
+
+// sorted returns the values of a map in the given order.
+func sorted[V any](values map[string]V, order func(a, b V) int) []V {
+	return slices.SortedFunc(maps.Values(values), order)
+}
+
+func byTime(a, b core.Job) int {
+	return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), cmp.Compare(a.ID, b.ID))
+}
+
+func byChange(a, b core.DeadLetter) int {
+	return cmp.Or(cmp.Compare(a.ChangedAt, b.ChangedAt), cmp.Compare(a.ID, b.ID))
+}
+
+func byClaimID(a, b claimedJob) int { return cmp.Compare(a.ID, b.ID) }

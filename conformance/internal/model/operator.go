@@ -1,0 +1,270 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Pause implements ports.Operator.
+func (m *Store) Pause(ctx context.Context, queue string) error {
+	return m.setPaused(ctx, queue, true)
+}
+
+// Resume implements ports.Operator.
+func (m *Store) Resume(ctx context.Context, queue string) error {
+	return m.setPaused(ctx, queue, false)
+}
+
+func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q, err := m.queue(ctx, queue)
+	if err != nil {
+		return err
+	}
+	q.record.Paused = paused
+	return nil
+}
+
+// jobAction is what Expedite, Bury or Delete does to queued jobs.
+type jobAction struct {
+	// kind and order choose the jobs where no ids are given.
+	kind  func(job core.Job, now core.Instant) bool
+	order func(a, b core.Job) int
+	// do acts on a job and reports whether it changed it.
+	do func(s *shard, job core.Job, now core.Instant) bool
+}
+
+// Expedite implements ports.Operator.
+func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+	later := func(job core.Job, now core.Instant) bool { return job.PerformAt > now }
+	return m.stepJobs(ctx, step, jobAction{
+		kind:  later,
+		order: func(a, b core.Job) int { return byTime(b, a) },
+		do: func(s *shard, job core.Job, now core.Instant) bool {
+			if !later(job, now) {
+				return false
+			}
+			job.PerformAt = now
+			s.queued[job.ID] = job
+			return true
+		},
+	})
+}
+
+// Bury implements ports.Operator.
+func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+	return m.stepJobs(ctx, step, jobAction{
+		kind:  hasFailed,
+		order: byTime,
+		do: func(s *shard, job core.Job, now core.Instant) bool {
+			delete(s.queued, job.ID)
+			reason := cmp.Or(job.Error, core.BuriedByHand)
+			s.bury(core.DeadLetter{ID: job.ID, Payloads: job.Payloads, ChangedAt: now, Error: reason})
+			return true
+		},
+	})
+}
+
+// Delete implements ports.Operator.
+func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+	return m.stepJobs(ctx, step, jobAction{
+		kind:  hasFailed,
+		order: byTime,
+		do: func(s *shard, job core.Job, _ core.Instant) bool {
+			delete(s.queued, job.ID)
+			return true
+		},
+	})
+}
+
+func hasFailed(job core.Job, _ core.Instant) bool { return !job.Fresh() }
+
+func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, action jobAction) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := step.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	_, s, err := m.shard(ctx, step.Shard)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	reply := ports.StepReply{Now: m.Now()}
+	ids := step.IDs
+	if ids == nil {
+		var all []string
+		for _, job := range sorted(s.queued, action.order) {
+			if action.kind(job, reply.Now) {
+				all = append(all, job.ID)
+			}
+		}
+		ids = all[:min(len(all), step.Size())]
+		reply.More = len(ids) < len(all)
+	}
+	for _, id := range ids {
+		if job, ok := s.queued[id]; ok && action.do(s, job, reply.Now) {
+			reply.Handled++
+		}
+	}
+	return reply, nil
+}
+
+// Cancel implements ports.Operator.
+func (m *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Shard)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	reply := ports.StepReply{Now: m.Now()}
+	for _, id := range r.IDs {
+		c, ok := s.claimed[id]
+		if !ok || c.Cancelled && c.drop == r.Drop {
+			continue
+		}
+		c.Cancelled, c.drop = true, r.Drop
+		s.claimed[id] = c
+		reply.Handled++
+	}
+	return reply, nil
+}
+
+// Forget implements ports.Operator.
+func (m *Store) Forget(ctx context.Context, queue string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q, err := m.queue(ctx, queue)
+	if err != nil {
+		return err
+	}
+	for _, s := range q.shards {
+		if len(s.queued)+len(s.claimed)+len(s.dead) > 0 {
+			return fmt.Errorf("%w: %v", ports.ErrNotEmpty, s.at)
+		}
+	}
+	for _, s := range q.shards {
+		if now := m.Now(); s.lease.owner != "" && s.lease.lasts(now) {
+			return &ports.HeldError{Shard: s.at, Owner: s.lease.owner, Remaining: s.lease.remaining(now)}
+		}
+	}
+	delete(m.queues, queue)
+	return nil
+}
+
+// Recount implements ports.Operator. The model never keeps a count.
+func (m *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, s, err := m.shard(ctx, shard)
+	if err != nil {
+		return ports.RecountReply{}, err
+	}
+	return ports.RecountReply{Before: s.counts(), After: s.counts()}, nil
+}
+
+// Revive implements ports.Operator.
+func (m *Store) Revive(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+	return m.stepDeadLetters(ctx, step, (*shard).revive)
+}
+
+// Purge implements ports.Operator.
+func (m *Store) Purge(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+	return m.stepDeadLetters(ctx, step, func(*shard, string, []core.Payload, core.Instant) {})
+}
+
+// stepDeadLetters takes the payloads that the step names out of the morgue and passes
+// them to do.
+func (m *Store) stepDeadLetters(
+	ctx context.Context, step ports.DeadLetterStep,
+	do func(s *shard, id string, taken []core.Payload, now core.Instant),
+) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := step.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	_, s, err := m.shard(ctx, step.Shard)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	reply := ports.StepReply{Now: m.Now()}
+	refs := step.DeadLetters
+	if refs == nil {
+		var all []ports.DeadLetterRef
+		for _, dead := range sorted(s.dead, byChange) {
+			if dead.ChangedAt < step.Before {
+				all = append(all, ports.DeadLetterRef{ID: dead.ID})
+			}
+		}
+		refs = all[:min(len(all), step.Size())]
+		reply.More = len(refs) < len(all)
+	}
+	for _, ref := range refs {
+		if taken := s.takeOut(ref); len(taken) > 0 {
+			do(s, ref.ID, taken, reply.Now)
+			reply.Handled++
+		}
+	}
+	return reply, nil
+}
+
+// takeOut removes the payloads that a reference names from the morgue and returns
+// them.
+func (s *shard) takeOut(ref ports.DeadLetterRef) []core.Payload {
+	dead := s.dead[ref.ID]
+	var taken, left []core.Payload
+	for _, p := range dead.Payloads {
+		if ref.Payloads == nil || slices.ContainsFunc(ref.Payloads, func(data []byte) bool { return bytes.Equal(data, p.Data) }) {
+			taken = append(taken, p)
+		} else {
+			left = append(left, p)
+		}
+	}
+	delete(s.dead, ref.ID)
+	if len(left) > 0 {
+		dead.Payloads = left
+		s.dead[ref.ID] = dead
+	}
+	return taken
+}
+
+// Edit implements ports.Operator.
+func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Shard)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	reply := ports.StepReply{Now: m.Now()}
+	dead, ok := s.dead[r.ID]
+	if !ok {
+		return reply, nil
+	}
+	at := slices.IndexFunc(dead.Payloads, func(p core.Payload) bool { return bytes.Equal(p.Data, r.Old) })
+	if at < 0 {
+		return reply, nil
+	}
+	edited := dead.Payloads[at]
+	edited.Data = r.New
+	others := slices.Delete(slices.Clone(dead.Payloads), at, at+1)
+	dead.Payloads = core.MergePayloads(others, []core.Payload{edited})
+	dead.ChangedAt = reply.Now
+	s.dead[r.ID] = dead
+	reply.Handled = 1
+	return reply, nil
+}

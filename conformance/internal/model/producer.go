@@ -1,0 +1,78 @@
+package model
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Declare implements ports.Producer.
+func (m *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.DeclareReply{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return ports.DeclareReply{}, fmt.Errorf("declare %q: %w", r.Queue, err)
+	}
+	q, ok := m.queues[r.Queue]
+	if !ok {
+		q = newQueue(r)
+		m.queues[r.Queue] = q
+	}
+	if r.Shards != q.record.Shards {
+		return ports.DeclareReply{}, fmt.Errorf("%w: %q has %d shards, not %d", ports.ErrShardCountMismatch, r.Queue, q.record.Shards, r.Shards)
+	}
+	if r.IndexIDs != q.record.IndexIDs {
+		return ports.DeclareReply{}, fmt.Errorf("%w: IndexIDs of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.IndexIDs)
+	}
+	return ports.DeclareReply{Generation: q.record.Generation}, nil
+}
+
+func newQueue(r ports.DeclareRequest) *queue {
+	q := &queue{
+		record:  ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: 1, IndexIDs: r.IndexIDs},
+		minutes: map[core.Instant]*core.Stats{},
+	}
+	for _, at := range core.Shards(r.Queue, r.Shards) {
+		q.shards = append(q.shards, &shard{
+			at:      at,
+			queued:  map[string]core.Job{},
+			claimed: map[string]claimedJob{},
+			dead:    map[string]core.DeadLetter{},
+		})
+	}
+	return q
+}
+
+// Push implements ports.Producer.
+func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.PushReply{}, err
+	}
+	q, err := m.queue(ctx, r.Queue)
+	if err == nil {
+		err = q.agrees(r.Shards, r.Generation)
+	}
+	if err != nil {
+		return ports.PushReply{}, &ports.PushError{Entries: positions(len(r.Entries)), Err: err}
+	}
+	now := m.Now()
+	for _, e := range r.Entries {
+		q.shards[core.ShardOf(e.ID, r.Shards)].push(e, r.Rule, now)
+	}
+	return ports.PushReply{Now: now}, nil
+}
+
+func positions(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

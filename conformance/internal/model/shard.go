@@ -1,0 +1,76 @@
+package model
+
+import (
+	"github.com/skeinq/skein/core"
+)
+
+// How jobs and dead letters enter a shard, by RULES 2, and what may be claimed of it.
+
+func (s *shard) push(e core.Entry, rule core.PushRule, now core.Instant) {
+	e.Payload.Score = core.NormalScore(e.Payload.Score)
+	coming := core.Job{ID: e.ID, Payloads: []core.Payload{e.Payload}, State: core.Pushed(e.When, now)}
+	s.enqueue(coming, func(queued core.State) core.State { return core.MergePush(queued, coming.State, rule) })
+}
+
+func (s *shard) putBack(job core.Job) {
+	s.enqueue(job, func(queued core.State) core.State { return core.MergeReturn(queued, job.State) })
+}
+
+func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
+	job := core.Job{ID: id, Payloads: payloads, State: core.Revived(now)}
+	s.enqueue(job, func(queued core.State) core.State { return core.MergeRevive(queued, now) })
+}
+
+// enqueue adds a job to the queue. If its id is queued already, their payloads are
+// united and merge returns the state of the merged job.
+func (s *shard) enqueue(job core.Job, merge func(queued core.State) core.State) {
+	if len(job.Payloads) == 0 {
+		return
+	}
+	if queued, ok := s.queued[job.ID]; ok {
+		job.Payloads = core.MergePayloads(queued.Payloads, job.Payloads)
+		job.State = merge(queued.State)
+	}
+	s.queued[job.ID] = job
+}
+
+func (s *shard) bury(dead core.DeadLetter) {
+	if len(dead.Payloads) == 0 {
+		return
+	}
+	if there, ok := s.dead[dead.ID]; ok {
+		dead = core.MergeDeadLetters(there, dead)
+	}
+	s.dead[dead.ID] = dead
+}
+
+// claimable returns the queued jobs whose ids are not claimed, in the order in which
+// they are to be claimed.
+func (s *shard) claimable() []core.Job {
+	var jobs []core.Job
+	for _, job := range sorted(s.queued, byTime) {
+		if _, claimed := s.claimed[job.ID]; !claimed {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
+}
+
+// mayClaim reports whether job may be claimed beside the claims that the shard has
+// (RULES 4).
+func (s *shard) mayClaim(job core.Job) bool {
+	for _, c := range s.claimed {
+		if c.Recoveries >= 2 {
+			return false
+		}
+	}
+	return job.Recoveries < 2 || len(s.claimed) == 0
+}
+
+func (s *shard) head(paused bool) core.Head {
+	jobs := s.claimable()
+	if paused || len(jobs) == 0 || !s.mayClaim(jobs[0]) {
+		return core.Head{}
+	}
+	return core.Head{Due: jobs[0].PerformAt, OK: true}
+}

@@ -1,0 +1,186 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Turn implements ports.Consumer.
+func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.TurnReply{}, err
+	}
+	q, s, err := m.shard(ctx, r.Lease.Shard)
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
+	if err := s.lease.check(r.Lease); err != nil {
+		return ports.TurnReply{}, err
+	}
+	now := m.Now()
+	var reply ports.TurnReply
+	switch last := s.lease.last; {
+	case r.Number < last:
+		return ports.TurnReply{}, fmt.Errorf("%w: %d, after %d", ports.ErrStaleTurn, r.Number, last)
+	case r.Number > last+1:
+		return ports.TurnReply{}, fmt.Errorf("%w: turn %d, after %d", ports.ErrLeaseLost, r.Number, last)
+	case r.Number == last:
+		reply = s.repeat(r, now)
+	default:
+		reply = m.carryOut(q, s, r, now)
+	}
+	reply.Last = s.lease.last
+	reply.Now, reply.Remaining = now, s.lease.remaining(now)
+	reply.Head, reply.Paused = s.head(q.record.Paused), q.record.Paused
+	reply.Cancellations = s.cancellations()
+	return reply, nil
+}
+
+// repeat renews the lease and returns the claims of its last turn again.
+func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
+	s.lease.renew(now, r.TTL)
+	reply := ports.TurnReply{Repeat: true}
+	for _, c := range s.claimed {
+		if c.Receipt == (core.Receipt{Token: r.Lease.Token, Number: r.Number}) {
+			reply.Claims = append(reply.Claims, copyClaim(c.Claim))
+		}
+	}
+	slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return byTime(a.Job, b.Job) })
+	for _, id := range s.lease.orphans {
+		if c, ok := s.claimed[id]; ok {
+			reply.Orphans = append(reply.Orphans, copyClaim(c.Claim))
+		}
+	}
+	return reply
+}
+
+// carryOut applies a turn of the next number. It writes nothing if there is nothing
+// to do.
+func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
+	reply := ports.TurnReply{Skipped: s.settle(r.Settlements, now), NotBegun: s.begin(r.Begin)}
+	reply.Orphans = m.handOver(s, r.Number)
+	if !q.record.Paused {
+		reply.Claims = s.claim(r, now)
+	}
+	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(reply.Orphans) == 0
+	if idle && !r.Resent {
+		return reply
+	}
+	s.lease.last = r.Number
+	s.lease.orphans = nil
+	for _, c := range reply.Orphans {
+		s.lease.orphans = append(s.lease.orphans, c.ID)
+	}
+	s.lease.renew(now, r.TTL)
+	if r.Stats != nil {
+		q.count(r.Stats, now)
+	}
+	return reply
+}
+
+// settle applies settlements and returns the positions of those whose job is not
+// claimed.
+func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped []int) {
+	for i, settlement := range settlements {
+		c, ok := s.claimed[settlement.ID]
+		if !ok || c.Receipt != settlement.Receipt {
+			skipped = append(skipped, i)
+			continue
+		}
+		delete(s.claimed, settlement.ID)
+		back, dead := settlement.Apply(c.Job, now)
+		s.putBack(back)
+		s.bury(dead)
+		if settlement.Processed {
+			s.processed++
+		}
+		if settlement.Failed {
+			s.failed++
+		}
+	}
+	return skipped
+}
+
+// begin marks jobs as begun and returns the positions of those that are not claimed.
+func (s *shard) begin(refs []core.ClaimRef) (notBegun []int) {
+	for i, ref := range refs {
+		c, ok := s.claimed[ref.ID]
+		if !ok || c.Receipt != ref.Receipt {
+			notBegun = append(notBegun, i)
+			continue
+		}
+		c.Begun = true
+		s.claimed[ref.ID] = c
+	}
+	return notBegun
+}
+
+// handOver returns the orphans that were not returned under this lease yet.
+func (m *Store) handOver(s *shard, turn int64) []core.Claim {
+	var claims []core.Claim
+	for _, c := range s.orphans() {
+		if !s.lease.handedOver[c.ID] && (m.Reach == nil || m.Reach(turn, c.ID)) {
+			s.lease.handedOver[c.ID] = true
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+func (s *shard) claim(r ports.TurnRequest, now core.Instant) []core.Claim {
+	var claims []core.Claim
+	budget := r.Budget()
+	for _, job := range s.claimable() {
+		if job.PerformAt > now || !budget.Open() || !s.mayClaim(job) {
+			break
+		}
+		n := budget.Take(job.Payloads)
+		if n == 0 {
+			break
+		}
+		claims = append(claims, s.take(job, n, r, now))
+	}
+	return claims
+}
+
+// take claims the first n payloads of a queued job; the others stay queued.
+func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant) core.Claim {
+	taken, rest := job, job
+	taken.Payloads, rest.Payloads = job.Payloads[:n], job.Payloads[n:]
+	delete(s.queued, job.ID)
+	if len(rest.Payloads) > 0 {
+		s.queued[job.ID] = rest
+	}
+	claim := core.Claim{Job: taken, Receipt: core.Receipt{Token: r.Lease.Token, Number: r.Number}}
+	s.claimed[job.ID] = claimedJob{ClaimView: ports.ClaimView{
+		Claim: claim,
+		Count: n,
+		Shard: s.at,
+		Owner: r.Lease.Owner,
+		Node:  r.Node,
+		Lane:  r.Lane,
+		Since: now,
+	}}
+	return copyClaim(claim)
+}
+
+func (q *queue) count(stats *core.Stats, now core.Instant) {
+	minute, ok := q.minutes[now.Minute()]
+	if !ok {
+		minute = &core.Stats{}
+		q.minutes[now.Minute()] = minute
+	}
+	minute.Add(stats)
+}
+
+// copyClaim returns the claim with a list of payloads that the caller may keep.
+func copyClaim(c core.Claim) core.Claim {
+	c.Payloads = slices.Clone(c.Payloads)
+	return c
+}

@@ -1,0 +1,125 @@
+package random
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/skeinq/skein/conformance/internal/harness"
+	"github.com/skeinq/skein/conformance/internal/model"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// compare makes a call on the store and on the model, compares the replies and
+// returns the model's. If the call was repeated until its outcome was known, each but
+// the last may have taken effect or not: each candidate does it once, twice …, and
+// those that reply like the store remain.
+func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
+	d.t.Helper()
+	d.t.Logf("%s %v", what, brief{request})
+	store := d.handle()
+	before := harness.HandleRetries(store)
+	got, err := call(store, d.ctx, request)
+	repeated := harness.HandleRetries(store) - before
+	if repeated > 0 {
+		d.t.Logf("it took %d calls to get a reply", 1+repeated)
+	}
+	var first result[A]
+	var possible []*model.Store
+	var fault string
+	try := func(candidate *model.Store, request Q) {
+		candidate.Reach = orphansOf(got)
+		want, wantErr := call(candidate, d.ctx, request)
+		diff := disagree(what, want, got, wantErr, err)
+		switch {
+		case diff == "":
+			if possible = append(possible, candidate); len(possible) == 1 {
+				first = result[A]{want, wantErr}
+			}
+		case fault == "":
+			fault = diff
+		}
+	}
+	for _, candidate := range d.candidates {
+		if repeated == 0 {
+			try(candidate, request)
+			continue
+		}
+		reached := candidate.Clone()
+		reached.Reach = orphansOf(got)
+		_, _ = call(reached, d.ctx, request) // the first call, if it took effect
+		for _, candidate := range []*model.Store{candidate, reached} {
+			for range repeated {
+				candidate = candidate.Clone()
+				try(candidate, resent(request))
+			}
+		}
+	}
+	if len(possible) == 0 {
+		d.t.Fatal(fault)
+	}
+	d.candidates = model.Distinct(possible)
+	return first.reply, first.err
+}
+
+// resent returns a request as a caller sends it again that has had no reply.
+func resent[Q any](request Q) Q {
+	if r, ok := any(&request).(*ports.TurnRequest); ok {
+		r.Resent = true
+	}
+	return request
+}
+
+type result[A any] struct {
+	reply A
+	err   error
+}
+
+// disagree returns how a call's result differs from the model's, or "".
+func disagree(what string, want, got any, wantErr, err error) string {
+	if diff := harness.Diff(harness.ClassOf(wantErr), harness.ClassOf(err)); diff != "" {
+		return fmt.Sprintf("%s returned another error than the model: %v, not %v (-want +got):\n%s", what, err, wantErr, diff)
+	}
+	if diff := harness.Diff(want, got); diff != "" && wantErr == nil {
+		return fmt.Sprintf("%s replied otherwise than the model (-want +got):\n%s", what, diff)
+	}
+	return ""
+}
+
+// brief prints a request without long data, and only if somebody reads it.
+type brief struct{ request any }
+
+// longData matches the digits of many bytes.
+var longData = regexp.MustCompile(`\[((?:\d+ ){20})(?:\d+ )+\d+\]`)
+
+// String implements fmt.Stringer.
+func (b brief) String() string {
+	return longData.ReplaceAllString(fmt.Sprintf("%+v", b.request), "[$1and more]")
+}
+
+// compareErr is compare for a call that returns nothing but an error.
+func compareErr[Q any](d *driver, what string, request Q, call func(ports.ShardStore, context.Context, Q) error) error {
+	d.t.Helper()
+	_, err := compare(d, what, request, func(s ports.ShardStore, ctx context.Context, r Q) (struct{}, error) {
+		return struct{}{}, call(s, ctx, r)
+	})
+	return err
+}
+
+// orphansOf makes the model hand over the orphans that the store did in a reply: a
+// store may do so with any later turn. That they are orphans, and returned once, the
+// comparison shows.
+func orphansOf(reply any) func(turn int64, id string) bool {
+	var orphans []core.Claim
+	switch r := reply.(type) {
+	case ports.AcquireReply:
+		orphans = r.Claims
+	case ports.TurnReply:
+		orphans = r.Orphans
+	}
+	return func(_ int64, id string) bool {
+		return slices.ContainsFunc(orphans, func(c core.Claim) bool { return c.ID == id })
+	}
+}

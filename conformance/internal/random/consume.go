@@ -1,0 +1,209 @@
+package random
+
+import (
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// someLease draws a lease, mostly one that should hold.
+func (d *driver) someLease() *leaseView {
+	at := d.shard()
+	if len(d.former) > 0 && rarely(d, "former") {
+		return pick(d, "lease", d.former...)
+	}
+	if h, ok := d.current[at]; ok {
+		return h
+	}
+	return &leaseView{lease: ports.Lease{Shard: at, Owner: "nobody", Token: 1}}
+}
+
+// acquire tries to get a shard, mostly with a new attempt.
+func (d *driver) acquire(at core.Shard) {
+	q := d.queues[slices.IndexFunc(d.queues, func(q ports.Queue) bool { return q.Name == at.Queue })]
+	who := attemptKey{at, pick(d, "owner", "n1", "n2", "n3")}
+	r := ports.AcquireRequest{
+		Shard:      at,
+		Shards:     q.Shards,
+		Generation: q.Generation,
+		Owner:      who.owner,
+		Attempt:    d.attempts[who] + pick(d, "attempt", int64(1), 1, 0, 0, -1),
+		TTL:        pick(d, "TTL", randomTTLs()...),
+	}
+	if rarely(d, "misinformed") {
+		r.Generation++
+	}
+	reply, err := compare(d, "Acquire", r, ports.ShardStore.Acquire)
+	if err != nil {
+		return
+	}
+	d.attempts[who] = r.Attempt
+	h := d.current[at]
+	if h == nil || h.lease.Token != reply.Token {
+		if h != nil {
+			d.former = append(d.former, h)
+		}
+		h = &leaseView{lease: ports.Lease{Shard: at, Owner: r.Owner, Token: reply.Token}}
+		d.current[at] = h
+	}
+	h.addClaims(reply.Claims)
+}
+
+// addClaims adds claims that were handed over, unless they are there.
+func (h *leaseView) addClaims(claims []core.Claim) {
+	for _, c := range claims {
+		if !slices.ContainsFunc(h.claims, func(known core.Claim) bool { return known.ID == c.ID && known.Receipt == c.Receipt }) {
+			h.claims = append(h.claims, c)
+		}
+	}
+}
+
+// turn sends a turn that is next, or repeated, or from another time.
+func (d *driver) turn(h *leaseView) {
+	r := d.turnRequest(h)
+	switch pick(d, "turn", "next", "next", "next", "next", "again", "changed", "stale", "ahead") {
+	case "again":
+		if h.last > 0 {
+			r = h.sent
+		}
+	case "changed":
+		r.Number = h.last
+	case "stale":
+		r.Number = h.last - 1
+	case "ahead":
+		r.Number = h.last + 2
+	}
+	d.send(h, r)
+}
+
+func (d *driver) send(h *leaseView, r ports.TurnRequest) {
+	reply, err := compare(d, "Turn", r, ports.ShardStore.Turn)
+	if err != nil {
+		return
+	}
+	if reply.Last > h.last {
+		h.last, h.sent = reply.Last, r
+		for i, s := range r.Settlements {
+			if !slices.Contains(reply.Skipped, i) {
+				h.claims = slices.DeleteFunc(h.claims, func(c core.Claim) bool { return c.ID == s.ID })
+			}
+		}
+	}
+	h.addClaims(reply.Claims)
+	h.addClaims(reply.Orphans)
+}
+
+// work acquires the shard if nobody has, and claims all it can get.
+func (d *driver) work(at core.Shard) {
+	if d.current[at] == nil {
+		d.acquire(at)
+	}
+	if h := d.current[at]; h != nil {
+		r := d.turnRequest(h)
+		r.Want = core.MaxTurnJobs
+		d.send(h, r)
+	}
+}
+
+// takeOver lets the lease of a shard run out, as after a crash, and acquires it again.
+func (d *driver) takeOver(at core.Shard) {
+	d.clock.Advance(ttl)
+	d.acquire(at)
+	if h := d.current[at]; h != nil {
+		r := d.turnRequest(h)
+		r.Settlements = nil
+		for _, c := range h.claims {
+			if c.Receipt.Token != h.lease.Token {
+				r.Settlements = append(r.Settlements, d.policy.Recover(&c))
+			}
+		}
+		d.send(h, r)
+	}
+}
+
+func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
+	r := ports.TurnRequest{
+		Lease:       h.lease,
+		Number:      h.last + 1,
+		TTL:         pick(d, "TTL", randomTTLs()...),
+		Settlements: d.settlements(h),
+		Want:        pick(d, "Want", 0, 1, 1, 2, 5),
+		PerJob:      pick(d, "PerJob", 0, 0, 1, 2, 9),
+		Bytes:       pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
+		Node:        "node of " + h.lease.Owner,
+		Lane:        pick(d, "Lane", 0, 1),
+	}
+	for _, c := range h.claims {
+		if rapid.Bool().Draw(d.t, "begin") {
+			r.Begin = append(r.Begin, c.Ref())
+		}
+	}
+	r.Resent = rarely(d, "resent")
+	if rarely(d, "Stats") {
+		r.Stats = &core.Stats{Processed: 2, Failed: 1}
+		r.Stats.Wait.Observe(pick(d, "wait", time.Millisecond, time.Second))
+		r.Stats.Run.Observe(time.Minute)
+	}
+	return r
+}
+
+func (d *driver) renewOrRelease(h *leaseView) {
+	if pick(d, "lease", "renew", "renew", "release") == "renew" {
+		compare(d, "Renew", ports.RenewRequest{Lease: h.lease, TTL: pick(d, "TTL", randomTTLs()...)}, ports.ShardStore.Renew)
+		return
+	}
+	compareErr(d, "Release", h.lease, ports.ShardStore.Release)
+}
+
+// settlements draws what a holder may send: some of its claims, and rarely one of
+// them twice, or one that was never its own.
+func (d *driver) settlements(h *leaseView) []core.Settlement {
+	var settle []core.Settlement
+	for _, c := range h.claims {
+		if rapid.Bool().Draw(d.t, "settle") {
+			settle = append(settle, d.settlement(h, c))
+		}
+	}
+	if len(settle) > 0 && rarely(d, "twice") {
+		settle = append(settle, settle[0])
+	}
+	if len(d.former) > 0 && rarely(d, "from the past") {
+		for _, c := range pick(d, "former", d.former...).claims {
+			settle = append(settle, d.settlement(h, c))
+		}
+	}
+	if len(h.claims) > 0 && rarely(d, "wrong receipt") {
+		c := pick(d, "claim", h.claims...)
+		c.Receipt.Number++
+		settle = append(settle, d.settlement(h, c))
+	}
+	return settle
+}
+
+// settlement recovers what an earlier lease left claimed, and draws an outcome for the rest.
+func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
+	if c.Receipt.Token != h.lease.Token && !rarely(d, "no recovery") {
+		return d.policy.Recover(&c)
+	}
+	o := core.Outcome{
+		Kind: pick(d, "outcome", core.Done, core.Done, core.Failed, core.Failed, core.Failed,
+			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided),
+		Error:    pick(d, "error", "boom", "bang"),
+		Delay:    pick(d, "delay", 0, time.Second, -time.Second),
+		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),
+	}
+	for i := range c.Payloads {
+		if rarely(d, "by itself") {
+			o.Payloads = append(o.Payloads, core.PayloadOutcome{
+				Position: i,
+				Bury:     rapid.Bool().Draw(d.t, "bury"),
+				Error:    "of its own",
+			})
+		}
+	}
+	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
+}

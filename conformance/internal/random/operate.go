@@ -1,0 +1,157 @@
+package random
+
+import (
+	"context"
+
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// operate does one thing that an operator can do.
+func (d *driver) operate() {
+	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "recount", "forget") {
+	case "pause":
+		compareErr(d, "Pause", d.queue().Name, ports.ShardStore.Pause)
+	case "resume":
+		compareErr(d, "Resume", d.queue().Name, ports.ShardStore.Resume)
+	case "expedite":
+		compare(d, "Expedite", d.jobStep(), ports.ShardStore.Expedite)
+	case "bury":
+		compare(d, "Bury", d.jobStep(), ports.ShardStore.Bury)
+	case "delete":
+		compare(d, "Delete", d.jobStep(), ports.ShardStore.Delete)
+	case "cancel":
+		d.cancel()
+	case "revive":
+		compare(d, "Revive", d.deadLetterStep(), ports.ShardStore.Revive)
+	case "purge":
+		compare(d, "Purge", d.deadLetterStep(), ports.ShardStore.Purge)
+	case "edit":
+		d.edit()
+	case "recount":
+		compare(d, "Recount", d.shard(), ports.ShardStore.Recount)
+	case "forget":
+		d.forget()
+	}
+}
+
+// forget tries to remove a queue, and declares it again, since all else needs it.
+// Its leases are then over.
+func (d *driver) forget() {
+	q := d.queue()
+	if compareErr(d, "Forget", q.Name, ports.ShardStore.Forget) != nil {
+		return
+	}
+	compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
+	for at, h := range d.current {
+		if at.Queue == q.Name {
+			d.former = append(d.former, h)
+			delete(d.current, at)
+		}
+	}
+}
+
+// cancel mostly names claimed jobs.
+func (d *driver) cancel() {
+	r := ports.CancelRequest{Shard: d.shard(), Drop: rapid.Bool().Draw(d.t, "drop")}
+	if rarely(d, "any") {
+		r.IDs = d.someIDs()
+	}
+	for _, id := range d.model().ClaimedIDs(r.Shard) {
+		if rapid.Bool().Draw(d.t, "claimed") {
+			r.IDs = append(r.IDs, id)
+		}
+	}
+	compare(d, "Cancel", r, func(s ports.ShardStore, ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
+		reply, err := s.Cancel(ctx, r)
+		reply.Handled = 0 // whether a repeat counts is left open
+		return reply, err
+	})
+}
+
+func (d *driver) jobStep() ports.JobStep {
+	s := ports.JobStep{Shard: d.shard(), Limit: pick(d, "limit", 0, 1, 2)}
+	if rapid.Bool().Draw(d.t, "by id") {
+		s.IDs = d.someIDs()
+	}
+	return s
+}
+
+// someIDs returns a list that may be empty or name an id twice, and is never nil.
+func (d *driver) someIDs() []string {
+	return rapid.SliceOfN(rapid.SampledFrom(randomIDs()), 0, 4).Draw(d.t, "ids")
+}
+
+func (d *driver) deadLetterStep() ports.DeadLetterStep {
+	now := d.model().Now()
+	s := ports.DeadLetterStep{
+		Shard:  d.shard(),
+		Before: pick(d, "before", now+1, now+1, now, 0),
+		Limit:  pick(d, "limit", 0, 1, 2),
+	}
+	if rapid.Bool().Draw(d.t, "all") {
+		return s
+	}
+	s.DeadLetters = []ports.DeadLetterRef{}
+	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids") {
+		ref := ports.DeadLetterRef{ID: id}
+		for range pick(d, "payloads", 0, 0, 1, 2, 9) {
+			ref.Payloads = append(ref.Payloads, d.data("payload"))
+		}
+		s.DeadLetters = append(s.DeadLetters, ref)
+	}
+	return s
+}
+
+// edit replaces a dead payload by a different one: whether one replaced by itself
+// counts is left open.
+func (d *driver) edit() {
+	at, id := d.someDeadLetter()
+	payloads := d.distinctData(2)
+	r := ports.EditRequest{
+		Shard: at,
+		ID:    id,
+		Old:   payloads[0],
+		New:   payloads[1],
+	}
+	compare(d, "Edit", r, ports.ShardStore.Edit)
+}
+
+// someDeadLetter returns the id of a dead letter, or an id without one.
+func (d *driver) someDeadLetter() (core.Shard, string) {
+	at := d.shard()
+	if ids := d.model().DeadIDs(at); len(ids) > 0 {
+		return at, pick(d, "dead", ids...)
+	}
+	return at, pick(d, "id", randomIDs()...)
+}
+
+// registry declares a queue again, perhaps otherwise, or announces or retires a node.
+func (d *driver) registry() {
+	switch pick(d, "registry", "declare", "announce", "announce", "retire") {
+	case "declare":
+		r := declaration(d.queue())
+		switch pick(d, "otherwise", "no", "shards", "index") {
+		case "shards":
+			r.Shards++
+		case "index":
+			r.IndexIDs = !r.IndexIDs
+		}
+		compare(d, "Declare", r, ports.ShardStore.Declare)
+	case "announce":
+		r := ports.AnnounceRequest{TTL: pick(d, "TTL", randomTTLs()...)}
+		r.Node = ports.Node{
+			Owner:  pick(d, "owner", "n1", "n2", "n3"),
+			Name:   pick(d, "name", "east", "west"),
+			Host:   "host",
+			PID:    pick(d, "pid", 1, 2),
+			Lanes:  5,
+			Queues: pick(d, "serves", nil, []string{"orders"}, []string{"orders", "mail"}),
+		}
+		compare(d, "Announce", r, ports.ShardStore.Announce)
+	case "retire":
+		compareErr(d, "Retire", pick(d, "owner", "n1", "n2", "n3"), ports.ShardStore.Retire)
+	}
+}

@@ -1,0 +1,140 @@
+// Package random holds a store to the model by random histories.
+package random
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/conformance/internal/harness"
+	"github.com/skeinq/skein/conformance/internal/model"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Test drives a store and the model with the same random calls in the same time and
+// compares all replies. A difference is shrunk to a few calls. The flags are rapid's:
+// -rapid.checks for the runs, -rapid.steps for the calls of one.
+func Test(t *testing.T, factory func(t testing.TB, clock func() time.Time) (open func() ports.ShardStore)) {
+	rapid.Check(t, func(rt *rapid.T) {
+		clock := harness.NewClock()
+		open := factory(harness.CleanupTB(t, rt.Cleanup), clock.Now)
+		d := &driver{
+			t:          rt,
+			ctx:        t.Context(),
+			clock:      clock,
+			handles:    []ports.ShardStore{open(), open()},
+			candidates: []*model.Store{model.New(clock.Now)},
+			attempts:   map[attemptKey]int64{},
+			current:    map[core.Shard]*leaseView{},
+		}
+		d.run()
+	})
+}
+
+// ttl is what most leases last.
+const ttl = 30 * time.Second
+
+// driver is one run: a store, the model, and what their callers know.
+type driver struct {
+	t     *rapid.T
+	ctx   context.Context
+	clock *harness.Clock
+	// handles are of the store under test, all on one backend.
+	handles []ports.ShardStore
+	// candidates are all states that the backend may be in: more than one since a
+	// call was repeated, until a reply decides. Draws are made from the first.
+	candidates []*model.Store
+
+	queues []ports.Queue
+	policy core.RetryPolicy
+	// attempts are the owners' last at each shard.
+	attempts map[attemptKey]int64
+	// current are the leases of the shards as their holders know them, and former
+	// those that are over; the model may disagree by now.
+	current map[core.Shard]*leaseView
+	former  []*leaseView
+}
+
+type attemptKey struct {
+	shard core.Shard
+	owner string
+}
+
+// leaseView is what the holder of a lease knows of it.
+type leaseView struct {
+	lease ports.Lease
+	// last is the number of its last turn, and sent that turn.
+	last int64
+	sent ports.TurnRequest
+	// claims are those that it was handed and has not settled.
+	claims []core.Claim
+}
+
+func (d *driver) run() {
+	d.policy = core.RetryPolicy{
+		MaxRetries:    rapid.IntRange(0, 3).Draw(d.t, "MaxRetries"),
+		MaxRecoveries: rapid.IntRange(0, 2).Draw(d.t, "MaxRecoveries"),
+	}
+	for _, name := range []string{"orders", "mail"}[:pick(d, "queues", 1, 1, 2)] {
+		q := ports.Queue{Name: name, Shards: pick(d, "shards", 1, 1, 2, 3), IndexIDs: rapid.Bool().Draw(d.t, "IndexIDs")}
+		reply, _ := compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
+		q.Generation = reply.Generation
+		d.queues = append(d.queues, q)
+	}
+	d.t.Repeat(map[string]func(*rapid.T){
+		"push":      func(*rapid.T) { d.push() },
+		"fill":      func(*rapid.T) { d.push(); d.push() },
+		"acquire":   func(*rapid.T) { d.acquire(d.shard()) },
+		"turn":      func(*rapid.T) { d.turn(d.someLease()) },
+		"work":      func(*rapid.T) { d.work(d.shard()) },
+		"take over": func(*rapid.T) { d.takeOver(d.shard()) },
+		"lease":     func(*rapid.T) { d.renewOrRelease(d.someLease()) },
+		"operate":   func(*rapid.T) { d.operate() },
+		"registry":  func(*rapid.T) { d.registry() },
+		"time":      func(*rapid.T) { d.moveClock() },
+		"check":     func(*rapid.T) { d.checkAll() },
+		"":          func(*rapid.T) { d.checkCounts() },
+	})
+	d.checkAll()
+}
+
+// moveClock moves the clock. Whether a node whose announcement has run out is listed
+// again once the clock stepped back is up to the store, so it is retired.
+func (d *driver) moveClock() {
+	d.clock.Advance(pick(d, "move",
+		time.Microsecond, 1500*time.Nanosecond, time.Millisecond, time.Second, 10*time.Second,
+		ttl, time.Minute, 5*time.Minute, -time.Microsecond, -time.Second, -time.Minute))
+	d.t.Logf("the clock says %d", d.model().Now())
+	d.checkNodes()
+	for _, owner := range d.model().Expired() {
+		compareErr(d, "Retire", owner, ports.ShardStore.Retire)
+	}
+}
+
+func (d *driver) queue() ports.Queue { return pick(d, "queue", d.queues...) }
+
+func (d *driver) shard() core.Shard {
+	q := d.queue()
+	return core.Shard{Queue: q.Name, Index: rapid.IntRange(0, q.Shards-1).Draw(d.t, "shard")}
+}
+
+// model is the candidate that draws are made from.
+func (d *driver) model() *model.Store { return d.candidates[0] }
+
+// handle draws one of the handles: it must not matter which.
+func (d *driver) handle() ports.ShardStore {
+	return d.handles[rapid.IntRange(0, len(d.handles)-1).Draw(d.t, "handle")]
+}
+
+// pick draws one of the values; repeat one to have it more often.
+func pick[V any](d *driver, label string, values ...V) V {
+	return rapid.SampledFrom(values).Draw(d.t, label)
+}
+
+// rarely is true one time in eight.
+func rarely(d *driver, label string) bool {
+	return rapid.IntRange(0, 7).Draw(d.t, label) == 7
+}
