@@ -12,31 +12,32 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// ErrInjected is the Err of a Fault that names none. Like the errors of a network
-// it is no sentinel of the store, so the outcome of the call is unknown.
+// ErrInjected is the error of a [Fault] without an Err. Like the errors of a network it
+// is no sentinel of the store, so the outcome of the call is unknown.
 var ErrInjected = errors.New("the store fails on demand")
 
-// Fault says which calls of a FailingStore fail, and how.
+// Fault says which calls of a [FailingStore] fail, and how. The zero value fails every
+// call with [ErrInjected].
 type Fault struct {
-	// Method is that of ports.ShardStore, such as "Push", or Settle of a Store.
-	// Empty is every one.
+	// Method is the name of a method of [ports.ShardStore], such as "Push", or "Settle"
+	// of a [Store]. Empty is every method.
 	Method string
-	// After is how many such calls go through before.
+	// After is how many such calls go through first.
 	After int
-	// Times is how many fail. 0 is all until Heal.
+	// Times is how many calls fail. 0 is all until Heal.
 	Times int
-	// Err is what they return. nil is ErrInjected. Around an Err for Push comes
-	// the *ports.PushError that the port demands, naming every entry. One that is
-	// a *ports.PushError itself fails the entries that it names; the others are
-	// stored.
+	// Err is what they return. nil is ErrInjected. Push wraps it in the
+	// *[ports.PushError] that the port demands, which names every entry. If Err is a
+	// *ports.PushError itself, only the entries that it names fail, and the others
+	// are stored.
 	Err error
-	// ReplyLost carries the call out and loses its answer.
+	// ReplyLost carries the call out and loses its reply.
 	ReplyLost bool
 }
 
-// FailingStore is a store whose calls fail when a test wants them to. Make it with
-// NewFailingStore. It is safe for concurrent use. It hides whether the store is a
-// ports.Notifier or ports.Settler, so servers poll it.
+// FailingStore is a [ports.ShardStore] whose calls fail when a test wants them to. Make
+// it with [NewFailingStore]. It is safe for concurrent use. It hides whether the store
+// is a [ports.Notifier] or a [ports.Settler], so servers poll it.
 type FailingStore struct {
 	shardStore // calls go through inject
 
@@ -48,16 +49,16 @@ type FailingStore struct {
 // shardStore is ports.ShardStore under a name that hides the field.
 type shardStore = ports.ShardStore
 
-// NewFailingStore wraps a store, of whatever kind. No call fails until Fail.
+// NewFailingStore wraps a store of any kind. No call fails until [FailingStore.Fail].
 func NewFailingStore(store ports.ShardStore) *FailingStore {
 	s := &FailingStore{calls: make(map[string]int)}
 	s.shardStore = storekit.Intercept(store, s.inject)
 	return s
 }
 
-// inject carries out a call, unless it meets a fault.
+// inject carries out a call, unless a fault applies to it.
 func (s *FailingStore) inject(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-	f := s.fault(call.Method)
+	f := s.match(call.Method)
 	if f == nil {
 		return next(ctx)
 	}
@@ -72,8 +73,8 @@ func (s *FailingStore) inject(ctx context.Context, call storekit.Call, next func
 	return f.Err
 }
 
-// Fail adds a fault. Where several apply to a call, the first one added does. A
-// Method that stores don't have fails every call, saying so.
+// Fail adds a fault. If several apply to a call, the one that was added first counts. If
+// f names a method that stores don't have, every call fails with an error that says so.
 func (s *FailingStore) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,29 +99,30 @@ func (s *FailingStore) Heal() {
 	s.faults = nil
 }
 
-// Calls is how many calls of a method there were, failed ones too.
+// Calls returns how many calls of a method there were, failed ones included.
 func (s *FailingStore) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[method]
 }
 
-// fault counts a call, and gives the fault that it meets, if any.
-func (s *FailingStore) fault(method string) *Fault {
+// match counts a call and returns the fault that applies to it, or nil.
+func (s *FailingStore) match(method string) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[method]++
 	for _, f := range s.faults {
-		if f.meets(method) {
-			met := *f
-			return &met
+		if f.applies(method) {
+			applied := *f
+			return &applied
 		}
 	}
 	return nil
 }
 
-// meets counts the fault's calls down; one that is used up has fewer than no Times.
-func (f *Fault) meets(method string) bool {
+// applies reports whether the fault applies to a call of a method, and counts the call.
+// Times is below 0 once the fault is used up.
+func (f *Fault) applies(method string) bool {
 	switch {
 	case f.Method != "" && f.Method != method, f.Times < 0:
 		return false
@@ -135,8 +137,8 @@ func (f *Fault) meets(method string) bool {
 	return true
 }
 
-// push stores the entries of a push that meets the fault as far as the fault lets
-// them through, and returns the error for the others.
+// push stores those entries of a push that the fault lets through, and returns the
+// error for the others.
 func (f *Fault) push(ctx context.Context, r *ports.PushRequest, next func(context.Context) error) error {
 	all := len(r.Entries)
 	var partly *ports.PushError
@@ -158,7 +160,7 @@ func (f *Fault) push(ctx context.Context, r *ports.PushRequest, next func(contex
 	return storekit.NothingStored(all, f.Err)
 }
 
-// without is the entries but for those at the positions.
+// without returns the entries except those at the positions.
 func without(entries []core.Entry, positions []int) []core.Entry {
 	failed := make(map[int]bool, len(positions))
 	for _, at := range positions {

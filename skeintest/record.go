@@ -9,17 +9,17 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// recorder makes events: a batch's end tells the outcomes of its jobs, and the
-// turn that settles them what became of their payloads.
+// recorder makes the events of a Drain: from the end of a batch the outcomes of its
+// jobs, and from the turn that settles them what became of their payloads.
 type recorder struct {
 	ports.Observer
 	store  *Store
 	events Events
-	// limit is how many jobs may run; then stop is called.
+	// limit is how many jobs may run before stop is called.
 	limit int
 	stop  context.CancelFunc
 	began core.Instant
-	// unsettled are the events whose turn is still to come.
+	// unsettled are the events whose jobs no turn has settled yet.
 	unsettled map[execution]unsettled
 	// shards are those of the declared queues.
 	shards map[string][]core.Shard
@@ -27,9 +27,9 @@ type recorder struct {
 
 // execution names one execution of a job: its claim.
 type execution struct {
-	shard core.Shard
-	id    string
-	mark  core.Receipt
+	shard   core.Shard
+	id      string
+	receipt core.Receipt
 }
 
 type unsettled struct {
@@ -101,12 +101,12 @@ func errorOf(o *core.Outcome) string {
 	return ""
 }
 
-// settled completes the event that a turn's settlement belongs to. It was skipped
-// if the handler has settled the job before, in a transaction.
+// settled completes the event of a job that a turn has settled. The settlement was
+// skipped if the handler had settled the job in a transaction.
 func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, now core.Instant) {
 	key := execution{shard, s.ID, s.Receipt}
 	open, ok := r.unsettled[key]
-	if !ok { // a job of a server before this one, which is recovered
+	if !ok { // the job of an earlier server, which is recovered
 		return
 	}
 	delete(r.unsettled, key)
@@ -117,10 +117,10 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 		return
 	case skipped:
 		s = before.(*core.Settlement)
-		if s.Processed && event.Outcome != Done { // whatever the handler returned
+		if s.Processed && event.Outcome != Done { // the transaction decides, not what the handler returned
 			event.Outcome, event.Error = Done, ""
 		}
-	case event.Outcome == Done && !s.Processed: // it has not committed
+	case event.Outcome == Done && !s.Processed: // the transaction has not committed
 		event.Outcome, event.Error = Failed, r.store.decodeError(s.PutBack.Error)
 	}
 	back, dead := s.Apply(open.claim.Job, now)
@@ -137,7 +137,7 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	}
 }
 
-// intercept sees the turns of a store, and which queues are declared through it.
+// intercept watches the calls of a store for declared queues and settled jobs.
 func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 	err := next(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 	return nil
 }
 
-// nextDue is when the queues could next give a job.
+// nextDue returns when the next job of the declared queues is due.
 func (r *recorder) nextDue(ctx context.Context) (core.Head, error) {
 	var all []core.Shard
 	for _, shards := range r.shards {

@@ -2,11 +2,11 @@ package memory
 
 import "slices"
 
-// chunkLen makes a chunk of pointers fill 2 KB.
+// chunkLen is how many items a chunk has room for: of pointers, 2 KB.
 const chunkLen = 63
 
-// chunk is a run of a sorted list with room at either end. Items outside the
-// live ones are zero, so that they keep nothing alive.
+// chunk is a part of a sorted list, with room at either end. Items outside the live
+// ones are zero, so that they keep nothing from being collected.
 type chunk[V any] struct {
 	items    [chunkLen]item[V]
 	from, to int
@@ -18,7 +18,8 @@ func (c *chunk[V]) live() []item[V] { return c.items[c.from:c.to] }
 
 func (c *chunk[V]) first() place { return c.items[c.from].place }
 
-// find is the position among the live items where a place is or belongs.
+// find returns the position among the live items where a place is or belongs, and
+// whether it is there.
 func (c *chunk[V]) find(at place) (int, bool) {
 	live := c.live()
 	if n := len(live); n > 0 && live[n-1].compare(at) < 0 {
@@ -32,7 +33,7 @@ func (c *chunk[V]) find(at place) (int, bool) {
 	})
 }
 
-// insert puts an item before the n-th; the chunk has room. It moves the shorter
+// insert puts an item before the n-th of a chunk that has room. It moves the shorter
 // side if there is a choice.
 func (c *chunk[V]) insert(n int, it item[V]) {
 	at := c.from + n
@@ -69,7 +70,7 @@ func (c *chunk[V]) split(upper *chunk[V]) {
 	clear(moved)
 }
 
-// prepend moves all of a chunk in front of this one's items; both fit.
+// prepend moves all items of a chunk, which must fit, in front of this one's.
 func (c *chunk[V]) prepend(lower *chunk[V]) {
 	moved := lower.live()
 	all := append(slices.Clone(moved), c.live()...)

@@ -1,6 +1,9 @@
 package memory
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -9,7 +12,7 @@ import (
 type claim struct {
 	core.Claim
 	by *claimer
-	// cancelled and drop are what an operator has asked for.
+	// cancelled and drop are as the last Cancel of it said.
 	cancelled, drop bool
 
 	prev, next *claim
@@ -23,27 +26,26 @@ type claimer struct {
 	since core.Instant
 }
 
-// claimList is the claimed jobs of a shard in the order they were claimed. It
-// reuses the memory of settled ones, of which there were never more than have
-// been claimed at once.
+// claimList is the claimed jobs of a shard in the order they were claimed. Claims that
+// were settled are kept in free and used again; there are never more than were claimed
+// at once.
 type claimList struct {
 	first, last *claim
 	size        int
-	// alone and cancelled are how many of them must be claimed alone, and how many
-	// an operator has cancelled.
+	// alone is how many of them had to be claimed alone, and cancelled how many an
+	// operator has cancelled.
 	alone, cancelled int
 
 	free *claim
 }
 
-// admits reports whether the first ready job may be claimed, were it due: one
-// that must be alone only when nothing else is claimed, and nothing beside it
-// (RULES 4).
+// admits reports whether a job may be claimed beside the claimed ones: a job that must
+// be claimed alone only if there are none, and no job beside such a one (RULES 4).
 func (l *claimList) admits(e *entity) bool {
 	return l.alone == 0 && (!e.Alone() || l.size == 0)
 }
 
-// add appends a claim and returns it for the list's keeping.
+// add appends a claim and returns it as it is in the list.
 func (l *claimList) add(c core.Claim, by *claimer) *claim {
 	kept := l.free
 	if kept == nil {
@@ -65,7 +67,7 @@ func (l *claimList) add(c core.Claim, by *claimer) *claim {
 	return kept
 }
 
-// remove takes a claim out; it must not be used after.
+// remove takes a claim out of the list; it must not be used afterwards.
 func (l *claimList) remove(c *claim) {
 	if c.prev == nil {
 		l.first = c.next
@@ -88,7 +90,7 @@ func (l *claimList) remove(c *claim) {
 	l.free = c
 }
 
-// cancel marks a claim and reports whether that is news.
+// cancel marks a claim as cancelled and reports whether that changed it.
 func (l *claimList) cancel(c *claim, drop bool) bool {
 	if c.cancelled && c.drop == drop {
 		return false
@@ -100,19 +102,19 @@ func (l *claimList) cancel(c *claim, drop bool) bool {
 	return true
 }
 
-// pick lists the claims whose marks match, in the order they were claimed.
-func (l *claimList) pick(match func(core.Receipt) bool) []core.Claim {
-	var picked []core.Claim
+// matching lists the claims whose receipts match, in the order they were claimed.
+func (l *claimList) matching(match func(core.Receipt) bool) []core.Claim {
+	var matching []core.Claim
 	for c := l.first; c != nil; c = c.next {
 		if match(c.Receipt) {
-			picked = append(picked, c.Claim)
+			matching = append(matching, c.Claim)
 		}
 	}
-	return picked
+	return matching
 }
 
-// cancels are the cancelled claims in order of id.
-func (l *claimList) cancels() []ports.Cancellation {
+// cancellations lists the cancelled claims in order of id.
+func (l *claimList) cancellations() []ports.Cancellation {
 	if l.cancelled == 0 {
 		return nil
 	}
@@ -124,4 +126,8 @@ func (l *claimList) cancels() []ports.Cancellation {
 	}
 	sortByID(list, func(c ports.Cancellation) string { return c.ID })
 	return list
+}
+
+func sortByID[V any](list []V, id func(V) string) {
+	slices.SortFunc(list, func(a, b V) int { return strings.Compare(id(a), id(b)) })
 }

@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -11,58 +9,20 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// lease is who works a shard. After a release the owner, its attempt and the
-// token stay known, so that they are not given again.
+// lease is who works a shard. After a release held is false, and the owner, its attempt
+// and the token stay known, so that no token or attempt is used twice.
 type lease struct {
 	held    bool
 	owner   string
 	attempt int64
 	token   int64
-	last    int64 // number of the last turn carried out
+	last    int64 // number of the last turn that was carried out
 	ttl     time.Duration
 	expires core.Instant
 }
 
-// check compares what a caller shows with the lease.
-func (l *lease) check(shown ports.Lease) error {
-	if l.held && l.owner == shown.Owner && l.token == shown.Token {
-		return nil
-	}
-	return storekit.LeaseLost(shown)
-}
-
-// renew makes the lease last for ttl from now.
-func (l *lease) renew(ttl time.Duration, now core.Instant) {
-	l.ttl, l.expires = ttl, now.Add(ttl)
-}
-
-// remaining is how long the lease lasts; never more than its TTL, since then the
-// clock has stepped back.
-func (l *lease) remaining(now core.Instant) time.Duration {
-	return max(0, min(l.expires, now.Add(l.ttl)).Sub(now))
-}
-
-// lasts reports whether the lease keeps others out.
-func (l *lease) lasts(now core.Instant) bool { return l.held && l.remaining(now) > 0 }
-
-// acquire starts a lease, or renews it for a repeat of the attempt that did.
-func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) error {
-	switch {
-	case l.owner == r.Owner && (r.Attempt < l.attempt || r.Attempt == l.attempt && !l.held):
-		return storekit.StaleAttempt(r)
-	case l.owner != r.Owner && l.lasts(now):
-		l.expires = now.Add(l.remaining(now))
-		return &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}
-	case l.owner == r.Owner && r.Attempt == l.attempt && l.lasts(now):
-	default:
-		*l = lease{held: true, owner: r.Owner, attempt: r.Attempt, token: max(l.token+1, int64(now))}
-	}
-	l.renew(r.TTL, now)
-	return nil
-}
-
-// Acquire implements ports.Consumer. It reaches every claimed job, so turns
-// have no Orphans.
+// Acquire implements ports.Consumer. It hands over every job that is still claimed, so
+// turns have no Orphans.
 func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
@@ -71,9 +31,9 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
-	q.use.RLock()
-	defer q.use.RUnlock()
-	if err := q.check(r.Shards, r.Generation); err != nil {
+	q.forgetMu.RLock()
+	defer q.forgetMu.RUnlock()
+	if err := q.checkLayout(r.Shards, r.Generation); err != nil {
 		return ports.AcquireReply{}, err
 	}
 	sh, err := q.shard(r.Shard.Index)
@@ -87,14 +47,14 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		return ports.AcquireReply{}, err
 	}
 	token := sh.lease.token
-	orphans := sh.claimed.pick(func(m core.Receipt) bool { return m.Token != token })
+	orphans := sh.claimed.matching(func(r core.Receipt) bool { return r.Token != token })
 	sortByID(orphans, func(c core.Claim) string { return c.ID })
 	return ports.AcquireReply{
 		Token:         token,
 		Now:           now,
 		Remaining:     sh.lease.remaining(now),
 		Claims:        orphans,
-		Cancellations: sh.claimed.cancels(),
+		Cancellations: sh.claimed.cancellations(),
 	}, nil
 }
 
@@ -149,6 +109,40 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 	return reply, nil
 }
 
-func sortByID[V any](list []V, id func(V) string) {
-	slices.SortFunc(list, func(a, b V) int { return strings.Compare(id(a), id(b)) })
+// acquire starts a lease, or renews it for a repeat of the attempt that did.
+func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) error {
+	switch {
+	case l.owner == r.Owner && (r.Attempt < l.attempt || r.Attempt == l.attempt && !l.held):
+		return storekit.StaleAttempt(r)
+	case l.owner != r.Owner && l.excludes(now):
+		l.expires = now.Add(l.remaining(now))
+		return &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}
+	case l.owner == r.Owner && r.Attempt == l.attempt && l.excludes(now):
+	default:
+		*l = lease{held: true, owner: r.Owner, attempt: r.Attempt, token: max(l.token+1, int64(now))}
+	}
+	l.renew(r.TTL, now)
+	return nil
 }
+
+// check returns ErrLeaseLost unless a caller shows this lease.
+func (l *lease) check(shown ports.Lease) error {
+	if l.held && l.owner == shown.Owner && l.token == shown.Token {
+		return nil
+	}
+	return storekit.LeaseLost(shown)
+}
+
+// renew makes the lease last for ttl from now.
+func (l *lease) renew(ttl time.Duration, now core.Instant) {
+	l.ttl, l.expires = ttl, now.Add(ttl)
+}
+
+// remaining returns how long the lease lasts, at most its TTL: it seems to last longer
+// if the clock has stepped back.
+func (l *lease) remaining(now core.Instant) time.Duration {
+	return max(0, min(l.expires, now.Add(l.ttl)).Sub(now))
+}
+
+// excludes reports whether nobody but the owner may acquire the shard.
+func (l *lease) excludes(now core.Instant) bool { return l.held && l.remaining(now) > 0 }

@@ -17,9 +17,9 @@ import (
 // ttl is longer than any test takes.
 const ttl = time.Hour
 
-// lane is a test's hold on one shard: it declares, pushes and turns, and fails the
-// test on any error.
-type lane struct {
+// holder holds the lease of one shard: it pushes and turns, and fails the test on any
+// error.
+type holder struct {
 	t      testing.TB
 	store  *memory.Store
 	shard  core.Shard
@@ -28,47 +28,47 @@ type lane struct {
 	number int64
 }
 
-// work declares a queue and acquires its first shard.
-func work(t testing.TB, s *memory.Store, queue string, shards int) *lane {
+// hold declares a queue and acquires its first shard.
+func hold(t testing.TB, s *memory.Store, queue string, shards int) *holder {
 	t.Helper()
-	l := &lane{t: t, store: s, shard: core.Shard{Queue: queue}, shards: shards}
+	h := &holder{t: t, store: s, shard: core.Shard{Queue: queue}, shards: shards}
 	_, err := s.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: shards})
-	l.ok(err)
+	h.ok(err)
 	got, err := s.Acquire(t.Context(), ports.AcquireRequest{
-		Shard: l.shard, Shards: shards, Generation: 1, Owner: t.Name(), Attempt: 1, TTL: ttl,
+		Shard: h.shard, Shards: shards, Generation: 1, Owner: t.Name(), Attempt: 1, TTL: ttl,
 	})
-	l.ok(err)
-	l.lease = ports.Lease{Shard: l.shard, Owner: t.Name(), Token: got.Token}
-	return l
+	h.ok(err)
+	h.lease = ports.Lease{Shard: h.shard, Owner: t.Name(), Token: got.Token}
+	return h
 }
 
-func (l *lane) ok(err error) {
-	l.t.Helper()
+func (h *holder) ok(err error) {
+	h.t.Helper()
 	if err != nil {
-		l.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
-func (l *lane) push(entries ...core.Entry) {
-	l.t.Helper()
-	_, err := l.store.Push(l.t.Context(), ports.PushRequest{
-		Queue: l.shard.Queue, Shards: l.shards, Generation: 1, Entries: entries,
+func (h *holder) push(entries ...core.Entry) {
+	h.t.Helper()
+	_, err := h.store.Push(h.t.Context(), ports.PushRequest{
+		Queue: h.shard.Queue, Shards: h.shards, Generation: 1, Entries: entries,
 	})
-	l.ok(err)
+	h.ok(err)
 }
 
-// turn settles, and claims as many jobs as are wanted.
-func (l *lane) turn(want int, settle ...core.Settlement) ports.TurnReply {
-	l.t.Helper()
-	reply, err := l.store.Turn(l.t.Context(), ports.TurnRequest{
-		Lease: l.lease, Number: l.number + 1, TTL: ttl, Settlements: settle, Want: want,
+// turn settles, and claims at most want jobs.
+func (h *holder) turn(want int, settlements ...core.Settlement) ports.TurnReply {
+	h.t.Helper()
+	reply, err := h.store.Turn(h.t.Context(), ports.TurnRequest{
+		Lease: h.lease, Number: h.number + 1, TTL: ttl, Settlements: settlements, Want: want,
 	})
-	l.ok(err)
-	l.number = reply.Last
+	h.ok(err)
+	h.number = reply.Last
 	return reply
 }
 
-// entries are n payloads for as many ids, with rising scores.
+// entries returns one payload for each of n ids, with rising scores.
 func entries(n int) []core.Entry {
 	list := make([]core.Entry, n)
 	for i := range list {
@@ -97,11 +97,11 @@ func TestConformance(t *testing.T) {
 
 func TestHandlesShareABackend(t *testing.T) {
 	store := memory.New(memory.Options{})
-	l := work(t, store, "orders", 1)
+	h := hold(t, store, "orders", 1)
 	other := store.Open()
 	_, err := other.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries(2)})
-	l.ok(err)
-	if diff := cmp.Diff([]string{"order-0000000", "order-0000001"}, ids(l.turn(10).Claims)); diff != "" {
+	h.ok(err)
+	if diff := cmp.Diff([]string{"order-0000000", "order-0000001"}, ids(h.turn(10).Claims)); diff != "" {
 		t.Errorf("claims of what another handle pushed (-want +got):\n%s", diff)
 	}
 	stats, err := memory.New(memory.Options{}).Stats(t.Context(), []string{"orders"})
@@ -114,12 +114,12 @@ func TestHandlesShareABackend(t *testing.T) {
 func BenchmarkPush(b *testing.B) {
 	for _, size := range []int{1, 500} {
 		b.Run(fmt.Sprintf("entries=%d", size), func(b *testing.B) {
-			l := work(b, memory.New(memory.Options{}), "orders", 1)
+			h := hold(b, memory.New(memory.Options{}), "orders", 1)
 			all := entries(b.N + size)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for n := 0; n < b.N; n += size {
-				l.push(all[n : n+size]...)
+				h.push(all[n : n+size]...)
 			}
 			reportRate(b)
 		})
@@ -130,21 +130,21 @@ func BenchmarkPush(b *testing.B) {
 func BenchmarkTurn(b *testing.B) {
 	for _, size := range []int{256, 1} {
 		b.Run(fmt.Sprintf("jobs=%d", size), func(b *testing.B) {
-			l := work(b, memory.New(memory.Options{}), "orders", 1)
+			h := hold(b, memory.New(memory.Options{}), "orders", 1)
 			const batch = 10_000
 			all := entries(b.N + size)
 			for n := 0; n < len(all); n += batch {
-				l.push(all[n:min(n+batch, len(all))]...)
+				h.push(all[n:min(n+batch, len(all))]...)
 			}
 			settle := make([]core.Settlement, 0, size)
-			r := ports.TurnRequest{Lease: l.lease, TTL: ttl, Want: size}
+			r := ports.TurnRequest{Lease: h.lease, TTL: ttl, Want: size}
 			ctx := context.Background()
 			b.ReportAllocs()
 			b.ResetTimer()
 			for n := 0; n < b.N; n += size {
 				r.Number++
 				r.Settlements = settle
-				reply, err := l.store.Turn(ctx, r)
+				reply, err := h.store.Turn(ctx, r)
 				if err != nil || len(reply.Claims) == 0 {
 					b.Fatal(err, len(reply.Claims))
 				}
@@ -170,23 +170,23 @@ func BenchmarkHotID(b *testing.B) {
 		return list
 	}
 	b.Run("push", func(b *testing.B) {
-		l := work(b, memory.New(memory.Options{}), "orders", 1)
+		h := hold(b, memory.New(memory.Options{}), "orders", 1)
 		all := payloads(waiting + b.N)
-		l.push(all[:waiting]...)
+		h.push(all[:waiting]...)
 		b.ReportAllocs()
 		b.ResetTimer()
 		for n := range b.N {
-			l.push(all[waiting+n])
+			h.push(all[waiting+n])
 		}
 	})
 	b.Run("claim and put back", func(b *testing.B) {
-		l := work(b, memory.New(memory.Options{}), "orders", 1)
-		l.push(payloads(waiting)...)
+		h := hold(b, memory.New(memory.Options{}), "orders", 1)
+		h.push(payloads(waiting)...)
 		var back []core.Settlement
 		b.ReportAllocs()
 		b.ResetTimer()
 		for n := 0; n < b.N; n += core.MaxTurnPayloads {
-			c := l.turn(1, back...).Claims[0]
+			c := h.turn(1, back...).Claims[0]
 			back = []core.Settlement{{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue}}
 		}
 	})

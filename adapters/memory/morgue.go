@@ -12,99 +12,9 @@ import (
 // morgue is the dead letters of a shard. Payload lists in it are replaced, never
 // changed, so replies may share them.
 type morgue struct {
-	entries map[string]*core.DeadLetter
-	byTime  sorted[*core.DeadLetter]
-	byID    sorted[*core.DeadLetter]
-}
-
-func deadByTime(d *core.DeadLetter) place { return place{int64(d.ChangedAt), d.ID} }
-func deadByID(d *core.DeadLetter) place   { return place{0, d.ID} }
-
-// bury unites an entry with what is there for its id.
-func (m *morgue) bury(d core.DeadLetter) {
-	if there := m.entries[d.ID]; there != nil {
-		m.replace(there, core.MergeDeadLetters(*there, d))
-		return
-	}
-	if m.entries == nil {
-		m.entries = make(map[string]*core.DeadLetter)
-	}
-	m.entries[d.ID] = &d
-	m.byTime.Insert(deadByTime(&d), &d)
-	m.byID.Insert(deadByID(&d), &d)
-}
-
-func (m *morgue) replace(there *core.DeadLetter, by core.DeadLetter) {
-	m.byTime.Delete(deadByTime(there))
-	*there = by
-	m.byTime.Insert(deadByTime(there), there)
-}
-
-// take removes the payloads that are named, nil for all, and returns them.
-func (m *morgue) take(d *core.DeadLetter, named [][]byte) []core.Payload {
-	taken := d.Payloads
-	if named != nil {
-		var rest []core.Payload
-		taken, rest = split(d.Payloads, named)
-		if len(rest) > 0 {
-			d.Payloads = rest
-			return taken
-		}
-	}
-	delete(m.entries, d.ID)
-	m.byTime.Delete(deadByTime(d))
-	m.byID.Delete(deadByID(d))
-	return taken
-}
-
-// split parts payloads into those that are named and the rest, in order.
-func split(payloads []core.Payload, named [][]byte) (in, out []core.Payload) {
-	set := make(map[string]bool, len(named))
-	for _, data := range named {
-		set[string(data)] = true
-	}
-	for _, p := range payloads {
-		if set[string(p.Data)] {
-			in = append(in, p)
-		} else {
-			out = append(out, p)
-		}
-	}
-	return in, out
-}
-
-// step takes payloads out of the entries that a step chooses and hands them to
-// use with their id.
-func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []core.Payload)) ports.StepReply {
-	var reply ports.StepReply
-	if r.DeadLetters != nil {
-		for _, ref := range r.DeadLetters {
-			d := m.entries[ref.ID]
-			if d == nil {
-				continue
-			}
-			if taken := m.take(d, ref.Payloads); len(taken) > 0 {
-				reply.Handled++
-				use(ref.ID, taken)
-			}
-		}
-		return reply
-	}
-	for d, ok := m.oldest(r.Before); ok; d, ok = m.oldest(r.Before) {
-		if reply.Handled == r.Size() {
-			reply.More = true
-			return reply
-		}
-		reply.Handled++
-		use(d.ID, m.take(d, nil))
-	}
-	return reply
-}
-
-// oldest is the entry longest unchanged, if that was before an instant.
-func (m *morgue) oldest(before core.Instant) (*core.DeadLetter, bool) {
-	d, ok := m.byTime.First()
-	return d, ok && d.ChangedAt < before
+	deadLetters map[string]*core.DeadLetter
+	byTime      sorted[*core.DeadLetter]
+	byID        sorted[*core.DeadLetter]
 }
 
 // Revive implements ports.Operator.
@@ -150,7 +60,7 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 }
 
 func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
-	d := m.entries[r.ID]
+	d := m.deadLetters[r.ID]
 	if d == nil {
 		return 0
 	}
@@ -168,4 +78,96 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 		Error:     d.Error,
 	})
 	return 1
+}
+
+// step removes the payloads that a step chooses, and calls use with those of each id.
+func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []core.Payload)) ports.StepReply {
+	var reply ports.StepReply
+	if r.DeadLetters != nil {
+		for _, ref := range r.DeadLetters {
+			d := m.deadLetters[ref.ID]
+			if d == nil {
+				continue
+			}
+			if taken := m.remove(d, ref.Payloads); len(taken) > 0 {
+				reply.Handled++
+				use(ref.ID, taken)
+			}
+		}
+		return reply
+	}
+	for d, ok := m.oldest(r.Before); ok; d, ok = m.oldest(r.Before) {
+		if reply.Handled == r.Size() {
+			reply.More = true
+			return reply
+		}
+		reply.Handled++
+		use(d.ID, m.remove(d, nil))
+	}
+	return reply
+}
+
+// oldest returns the dead letter that has been unchanged for longest, if it last
+// changed before an instant.
+func (m *morgue) oldest(before core.Instant) (*core.DeadLetter, bool) {
+	d, ok := m.byTime.First()
+	return d, ok && d.ChangedAt < before
+}
+
+// remove takes the named payloads out of a dead letter, all if named is nil, and
+// returns them. A dead letter without payloads is dropped.
+func (m *morgue) remove(d *core.DeadLetter, named [][]byte) []core.Payload {
+	taken := d.Payloads
+	if named != nil {
+		var rest []core.Payload
+		taken, rest = partition(d.Payloads, named)
+		if len(rest) > 0 {
+			d.Payloads = rest
+			return taken
+		}
+	}
+	delete(m.deadLetters, d.ID)
+	m.byTime.Delete(deadLetterByTime(d))
+	m.byID.Delete(deadLetterByID(d))
+	return taken
+}
+
+// partition splits payloads into those that are named and the others, in order.
+func partition(payloads []core.Payload, named [][]byte) (in, out []core.Payload) {
+	set := make(map[string]bool, len(named))
+	for _, data := range named {
+		set[string(data)] = true
+	}
+	for _, p := range payloads {
+		if set[string(p.Data)] {
+			in = append(in, p)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return in, out
+}
+
+func deadLetterByTime(d *core.DeadLetter) place { return place{int64(d.ChangedAt), d.ID} }
+func deadLetterByID(d *core.DeadLetter) place   { return place{0, d.ID} }
+
+// bury adds a dead letter, merged with the one of its id if there is one.
+func (m *morgue) bury(d core.DeadLetter) {
+	if known := m.deadLetters[d.ID]; known != nil {
+		m.replace(known, core.MergeDeadLetters(*known, d))
+		return
+	}
+	if m.deadLetters == nil {
+		m.deadLetters = make(map[string]*core.DeadLetter)
+	}
+	m.deadLetters[d.ID] = &d
+	m.byTime.Insert(deadLetterByTime(&d), &d)
+	m.byID.Insert(deadLetterByID(&d), &d)
+}
+
+// replace changes a dead letter; its id stays.
+func (m *morgue) replace(d *core.DeadLetter, by core.DeadLetter) {
+	m.byTime.Delete(deadLetterByTime(d))
+	*d = by
+	m.byTime.Insert(deadLetterByTime(d), d)
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Push implements ports.Producer. It either stores all entries or none, though
-// not all shards at one instant.
+// Push implements ports.Producer. It stores all entries or none, one shard after
+// another.
 func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err
 	}
 	q, err := s.b.queue(ctx, r.Queue)
 	if err == nil {
-		q.use.RLock()
-		defer q.use.RUnlock()
-		err = q.check(r.Shards, r.Generation)
+		q.forgetMu.RLock()
+		defer q.forgetMu.RUnlock()
+		err = q.checkLayout(r.Shards, r.Generation)
 	}
 	if err != nil {
 		return ports.PushReply{}, storekit.NothingStored(len(r.Entries), err)
@@ -27,8 +27,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		return ports.PushReply{Now: s.b.now()}, nil
 	}
 	var reply ports.PushReply
-	var few [16]storekit.Routed // spares small pushes the memory
-	for rest := storekit.Route(few[:0], r.Entries, r.Shards); len(rest) > 0; {
+	var room [16]storekit.Routed // so that small pushes don't allocate a list
+	for rest := storekit.Route(room[:0], r.Entries, r.Shards); len(rest) > 0; {
 		var entries []storekit.Routed
 		entries, rest = storekit.CutShard(rest)
 		reply.Now = s.b.pushTo(q.shards[entries[0].Shard], &r, entries)
@@ -36,12 +36,13 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
+// pushTo pushes some of a request's entries to their shard.
 func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Routed) core.Instant {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now, before := b.now(), sh.head()
-	for _, at := range entries {
-		sh.push(&r.Entries[at.Position], r.Rule, now)
+	for _, entry := range entries {
+		sh.push(&r.Entries[entry.Position], r.Rule, now)
 	}
 	sh.wakeIfEarlier(before)
 	return now
@@ -50,12 +51,12 @@ func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Rou
 func (s *shard) push(entry *core.Entry, rule core.PushRule, now core.Instant) {
 	p := entry.Payload
 	p.Score = core.NormalScore(p.Score)
-	coming := core.Pushed(entry.When, now)
+	pushed := core.Pushed(entry.When, now)
 	e := s.entity(entry.ID)
 	e.payloads.Add(p)
 	if e.queued {
-		s.restate(e, core.MergePush(e.State, coming, rule))
+		s.restate(e, core.MergePush(e.State, pushed, rule))
 		return
 	}
-	s.enqueue(e, coming)
+	s.enqueue(e, pushed)
 }

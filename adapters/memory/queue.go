@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -14,62 +13,17 @@ import (
 // firstGeneration is that of a queue which was never resharded.
 const firstGeneration = 1
 
-// queue is a declared queue. All but paused and what has locks of its own stays
-// as it was made.
+// queue is a declared queue. Its record and its shards never change, but for what has
+// a lock of its own.
 type queue struct {
-	record  ports.Queue
+	record  ports.Queue // without Paused
 	paused  atomic.Bool
 	shards  []*shard
 	history history
 
-	// use is held for reading by what must not reach a forgotten queue.
-	use       sync.RWMutex
+	// forgetMu is locked for reading by calls that must not reach a forgotten queue.
+	forgetMu  sync.RWMutex
 	forgotten bool
-}
-
-func newQueue(r ports.DeclareRequest) *queue {
-	q := &queue{
-		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs},
-		shards: make([]*shard, r.Shards),
-	}
-	for i, id := range core.Shards(r.Queue, r.Shards) {
-		q.shards[i] = newShard(q, id)
-	}
-	return q
-}
-
-// view is the queue's record as it is now.
-func (q *queue) view() ports.Queue {
-	v := q.record
-	v.Paused = q.paused.Load()
-	return v
-}
-
-func (q *queue) shard(index int) (*shard, error) {
-	if index < 0 || index >= len(q.shards) {
-		return nil, storekit.NoSuchShard(core.Shard{Queue: q.record.Name, Index: index})
-	}
-	return q.shards[index], nil
-}
-
-// gone reports whether the queue was forgotten.
-func (q *queue) gone() bool {
-	q.use.RLock()
-	defer q.use.RUnlock()
-	return q.forgotten
-}
-
-// check compares the layout that a caller believes in with the queue's. It needs
-// q.use.
-func (q *queue) check(shards int, generation int64) error {
-	if q.forgotten {
-		return storekit.UnknownQueue(q.record.Name)
-	}
-	asked, actual := storekit.Layout{Shards: shards, Generation: generation}, storekit.Layout{Shards: q.record.Shards, Generation: q.record.Generation}
-	if asked != actual {
-		return storekit.LayoutMismatch(q.record.Name, asked, actual)
-	}
-	return nil
 }
 
 // Declare implements ports.Producer.
@@ -77,8 +31,8 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return ports.DeclareReply{}, fmt.Errorf("declare %q: %w", r.Queue, err)
+	if err := checkContext(ctx); err != nil {
+		return ports.DeclareReply{}, err
 	}
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -93,6 +47,73 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	return ports.DeclareReply{Generation: q.record.Generation}, nil
 }
 
+func newQueue(r ports.DeclareRequest) *queue {
+	q := &queue{
+		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs},
+		shards: make([]*shard, r.Shards),
+	}
+	for i, id := range core.Shards(r.Queue, r.Shards) {
+		q.shards[i] = newShard(q, id)
+	}
+	return q
+}
+
+// Forget implements ports.Operator. It is atomic for the queue.
+func (s *Store) Forget(ctx context.Context, name string) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	q := s.b.queues[name]
+	if q == nil {
+		return storekit.UnknownQueue(name)
+	}
+	q.forgetMu.Lock()
+	defer q.forgetMu.Unlock()
+	for _, check := range []func(*shard) error{(*shard).checkEmpty, s.b.checkUnleased} {
+		for _, sh := range q.shards {
+			if err := check(sh); err != nil {
+				return err
+			}
+		}
+	}
+	q.forgotten = true
+	delete(s.b.queues, name)
+	for _, sh := range q.shards {
+		sh.endSubscriptions()
+	}
+	return nil
+}
+
+// checkEmpty returns ErrNotEmpty if the shard holds anything.
+func (s *shard) checkEmpty() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.counts(); c.Fresh+c.Retrying+c.Claimed+c.Dead > 0 {
+		return storekit.NotEmpty(s.id)
+	}
+	return nil
+}
+
+// checkUnleased returns a *HeldError if the shard is leased.
+func (b *backend) checkUnleased(s *shard) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := b.now()
+	if !s.lease.excludes(now) {
+		return nil
+	}
+	return &ports.HeldError{Shard: s.id, Owner: s.lease.owner, Remaining: s.lease.remaining(now)}
+}
+
+// isForgotten reports whether the queue was forgotten.
+func (q *queue) isForgotten() bool {
+	q.forgetMu.RLock()
+	defer q.forgetMu.RUnlock()
+	return q.forgotten
+}
+
 // Pause implements ports.Operator.
 func (s *Store) Pause(ctx context.Context, name string) error {
 	q, err := s.b.queue(ctx, name)
@@ -103,8 +124,8 @@ func (s *Store) Pause(ctx context.Context, name string) error {
 	return nil
 }
 
-// Resume implements ports.Operator. A push that saw the pause came before the
-// look at its shard below, so no job is left without a wake-up.
+// Resume implements ports.Operator. A push that still saw the pause has released its
+// shard's lock before the shard is looked at here, so that its job gets a wake-up.
 func (s *Store) Resume(ctx context.Context, name string) error {
 	q, err := s.b.queue(ctx, name)
 	if err != nil {
@@ -117,6 +138,35 @@ func (s *Store) Resume(ctx context.Context, name string) error {
 		sh.mu.Lock()
 		sh.wakeIfEarlier(core.Head{})
 		sh.mu.Unlock()
+	}
+	return nil
+}
+
+// view returns the queue's record as it is now.
+func (q *queue) view() ports.Queue {
+	v := q.record
+	v.Paused = q.paused.Load()
+	return v
+}
+
+// shard returns the shard with an index, or ErrInvalidRequest if there is none.
+func (q *queue) shard(index int) (*shard, error) {
+	if index < 0 || index >= len(q.shards) {
+		return nil, storekit.NoSuchShard(core.Shard{Queue: q.record.Name, Index: index})
+	}
+	return q.shards[index], nil
+}
+
+// checkLayout compares the layout that a caller goes by with the queue's. It needs
+// forgetMu.
+func (q *queue) checkLayout(shards int, generation int64) error {
+	if q.forgotten {
+		return storekit.UnknownQueue(q.record.Name)
+	}
+	asked := storekit.Layout{Shards: shards, Generation: generation}
+	actual := storekit.Layout{Shards: q.record.Shards, Generation: q.record.Generation}
+	if asked != actual {
+		return storekit.LayoutMismatch(q.record.Name, asked, actual)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,26 +11,26 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// forgetNode is how long a node is kept after its announcement ran out, for a
-// clock that steps back.
-const forgetNode = time.Hour
+// nodeKept is how long a node is kept after its announcement ran out, in case the clock
+// steps back.
+const nodeKept = time.Hour
 
-// Ping implements ports.Registry. Memory is always there.
-func (s *Store) Ping(ctx context.Context) error { return ctx.Err() }
+// Ping implements ports.Registry. Memory is always available.
+func (s *Store) Ping(ctx context.Context) error { return checkContext(ctx) }
 
 // Announce implements ports.Registry.
 func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return ports.AnnounceReply{}, fmt.Errorf("announce %q: %w", r.Node.Owner, err)
+	if err := checkContext(ctx); err != nil {
+		return ports.AnnounceReply{}, err
 	}
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	now := s.b.now()
 	maps.DeleteFunc(s.b.nodes, func(_ string, known ports.Node) bool {
-		return known.ExpiresAt.Add(forgetNode) < now
+		return known.ExpiresAt.Add(nodeKept) < now
 	})
 	node := r.Node
 	node.Queues = slices.Clone(node.Queues)
@@ -45,8 +44,8 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 
 // Retire implements ports.Registry.
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("retire %q: %w", owner, err)
+	if err := checkContext(ctx); err != nil {
+		return err
 	}
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
@@ -56,15 +55,15 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 
 // Nodes implements ports.Registry.
 func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
+	if err := checkContext(ctx); err != nil {
+		return nil, err
 	}
 	s.b.mu.RLock()
 	defer s.b.mu.RUnlock()
 	return s.b.liveNodes(s.b.now()), nil
 }
 
-// liveNodes needs the backend's lock.
+// liveNodes lists the nodes whose announcement lasts. It needs the backend's lock.
 func (b *backend) liveNodes(now core.Instant) []ports.Node {
 	var live []ports.Node
 	for _, n := range b.nodes {
@@ -81,8 +80,8 @@ func (b *backend) liveNodes(now core.Instant) []ports.Node {
 
 // Queues implements ports.Registry.
 func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("list queues: %w", err)
+	if err := checkContext(ctx); err != nil {
+		return nil, err
 	}
 	s.b.mu.RLock()
 	defer s.b.mu.RUnlock()

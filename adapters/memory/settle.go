@@ -7,49 +7,40 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Settle implements ports.Settler. Memory has no transactions, so it applies at
-// once.
-func (s *Store) Settle(ctx context.Context, id core.Shard, settle []core.Settlement) error {
+// Settle implements ports.Settler. Memory has no transactions: it settles at once.
+func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Settlement) error {
 	sh, err := s.b.shard(ctx, id)
 	if err != nil {
 		return err
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if claimed := sh.countClaimed(settle); claimed < len(settle) {
-		return storekit.NotClaimed(id, claimed, len(settle))
+	if claimed := sh.countClaimed(settlements); claimed < len(settlements) {
+		return storekit.NotClaimed(id, claimed, len(settlements))
 	}
 	now, before := s.b.now(), sh.head()
-	for i := range settle {
-		sh.settle(&settle[i], now)
+	for i := range settlements {
+		sh.settle(&settlements[i], now)
 	}
 	sh.wakeIfEarlier(before)
 	return nil
 }
 
-// countClaimed returns how many of the settlements can be applied: the second of an
-// id can't.
-func (s *shard) countClaimed(settle []core.Settlement) int {
-	claimed := make(map[string]bool, len(settle))
-	for i := range settle {
-		if x := &settle[i]; s.marked(x.ID, x.Receipt) != nil {
+// countClaimed returns how many of the settlements can be applied. The second of an id
+// can't.
+func (s *shard) countClaimed(settlements []core.Settlement) int {
+	claimed := make(map[string]bool, len(settlements))
+	for i := range settlements {
+		if x := &settlements[i]; s.claimedWith(x.ID, x.Receipt) != nil {
 			claimed[x.ID] = true
 		}
 	}
 	return len(claimed)
 }
 
-// marked is the id's entity if it is claimed with this mark, else nil.
-func (s *shard) marked(id string, mark core.Receipt) *entity {
-	if e := s.ids[id]; e != nil && e.claim != nil && e.claim.Receipt == mark {
-		return e
-	}
-	return nil
-}
-
-// settle carries out one settlement; false if its job is not claimed.
+// settle applies one settlement; it returns false if its job is not claimed.
 func (s *shard) settle(x *core.Settlement, now core.Instant) bool {
-	e := s.marked(x.ID, x.Receipt)
+	e := s.claimedWith(x.ID, x.Receipt)
 	if e == nil {
 		return false
 	}
@@ -71,7 +62,7 @@ func (s *shard) settle(x *core.Settlement, now core.Instant) bool {
 	return true
 }
 
-// unclaim ends a claim and frees the id, so that a parked job is ready.
+// unclaim ends a claim; a parked job of the id becomes ready.
 func (s *shard) unclaim(e *entity) {
 	s.claimed.remove(e.claim)
 	if !e.queued {
@@ -83,7 +74,7 @@ func (s *shard) unclaim(e *entity) {
 	s.list(e)
 }
 
-// putBack merges a returning job into the queue.
+// putBack merges what comes back of a claimed job into the queue.
 func (s *shard) putBack(e *entity, back core.Job) {
 	e.payloads.Merge(back.Payloads)
 	if e.queued {
@@ -91,4 +82,12 @@ func (s *shard) putBack(e *entity, back core.Job) {
 		return
 	}
 	s.enqueue(e, back.State)
+}
+
+// claimedWith returns the id's entity if it is claimed with this receipt, else nil.
+func (s *shard) claimedWith(id string, receipt core.Receipt) *entity {
+	if e := s.ids[id]; e != nil && e.claim != nil && e.claim.Receipt == receipt {
+		return e
+	}
+	return nil
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// shard is all that is kept for one partition of a queue.
+// shard is one partition of a queue: its jobs, its claims, its morgue and its lease.
 //
-// Queued jobs are listed by time in two parts: ready, whose ids are free, and
-// parked, whose ids are claimed. So a claim only ever looks at the front of
-// ready, and parked is never longer than what is claimed.
+// Queued jobs are listed by time in two parts: ready, whose ids are not claimed, and
+// parked, whose ids are. So a claim only looks at the front of ready, and parked is
+// never longer than the list of claims.
 type shard struct {
 	queue *queue
 	id    core.Shard
 
 	mu   sync.Mutex
 	ids  map[string]*entity
-	most int // the most that ids has held
+	peak int // the greatest length of ids
 
-	ready   sorted[*entity]
-	parked  sorted[*entity]
-	retries retries
-	byID    sorted[*entity] // kept if the queue asks for it
+	ready    sorted[*entity]
+	parked   sorted[*entity]
+	retrying retryingLists
+	byID     sorted[*entity] // only if the queue has IndexIDs
 
 	claimed claimList
 	lease   lease
@@ -54,23 +54,23 @@ func (e *entity) byTime() place  { return place{int64(e.PerformAt), e.id} }
 func (e *entity) byCount() place { return place{int64(e.RetryCount), e.id} }
 func (e *entity) byID() place    { return place{0, e.id} }
 
-// retries lists the queued jobs with a failure; fresh ones cost nothing here.
-type retries struct {
+// retryingLists list the queued jobs with a failure; fresh jobs are in none of them.
+type retryingLists struct {
 	byTime, byID, byCount sorted[*entity]
 }
 
-// entity finds or makes what is held of an id.
+// entity returns what the shard holds of an id, made anew if that is nothing.
 func (s *shard) entity(id string) *entity {
 	e := s.ids[id]
 	if e == nil {
 		e = &entity{id: id}
 		s.ids[id] = e
-		s.most = max(s.most, len(s.ids))
+		s.peak = max(s.peak, len(s.ids))
 	}
 	return e
 }
 
-// queued is the id's entity if it has a queued job, else nil.
+// queued returns the id's entity if it has a queued job, else nil.
 func (s *shard) queued(id string) *entity {
 	if e := s.ids[id]; e != nil && e.queued {
 		return e
@@ -78,18 +78,18 @@ func (s *shard) queued(id string) *entity {
 	return nil
 }
 
-// keptIDs is how many ids a shard may have held for its map to be used again.
-const keptIDs = 1 << 14
+// maxReusedIDs is the greatest peak of an emptied map of ids that is used again.
+const maxReusedIDs = 1 << 14
 
 // forget drops an entity that holds nothing. Maps don't shrink, so one that was
-// large is given up with its last entry.
+// large is replaced when its last id goes.
 func (s *shard) forget(e *entity) {
 	if e.queued || e.claim != nil {
 		return
 	}
 	delete(s.ids, e.id)
-	if len(s.ids) == 0 && s.most > keptIDs {
-		s.ids, s.most = make(map[string]*entity), 0
+	if len(s.ids) == 0 && s.peak > maxReusedIDs {
+		s.ids, s.peak = make(map[string]*entity), 0
 	}
 }
 
@@ -99,21 +99,21 @@ func (s *shard) enqueue(e *entity, state core.State) {
 	s.list(e)
 }
 
-// dequeue takes the queued job out of the queue; its State and payloads stay for
-// the caller to use or to clear.
+// dequeue takes the queued job off its lists; its State and payloads stay in the
+// entity, for the caller to use or to clear.
 func (s *shard) dequeue(e *entity) {
 	s.unlist(e)
 	e.queued = false
 }
 
-// drop removes the queued job.
+// drop deletes the queued job.
 func (s *shard) drop(e *entity) {
 	s.dequeue(e)
 	e.State, e.payloads = core.State{}, core.PayloadSet{}
 	s.forget(e)
 }
 
-// restate gives the queued job a new state, and new places if they depend on it.
+// restate changes the queued job's state, and its places in the lists if need be.
 func (s *shard) restate(e *entity, state core.State) {
 	if e.PerformAt == state.PerformAt && e.RetryCount == state.RetryCount {
 		e.State = state
@@ -130,9 +130,9 @@ func (s *shard) list(e *entity) {
 		s.byID.Insert(e.byID(), e)
 	}
 	if !e.Fresh() {
-		s.retries.byTime.Insert(e.byTime(), e)
-		s.retries.byID.Insert(e.byID(), e)
-		s.retries.byCount.Insert(e.byCount(), e)
+		s.retrying.byTime.Insert(e.byTime(), e)
+		s.retrying.byID.Insert(e.byID(), e)
+		s.retrying.byCount.Insert(e.byCount(), e)
 	}
 }
 
@@ -142,13 +142,13 @@ func (s *shard) unlist(e *entity) {
 		s.byID.Delete(e.byID())
 	}
 	if !e.Fresh() {
-		s.retries.byTime.Delete(e.byTime())
-		s.retries.byID.Delete(e.byID())
-		s.retries.byCount.Delete(e.byCount())
+		s.retrying.byTime.Delete(e.byTime())
+		s.retrying.byID.Delete(e.byID())
+		s.retrying.byCount.Delete(e.byCount())
 	}
 }
 
-// timeline is the list by time that a queued job belongs to.
+// timeline returns the list by time that a queued job belongs to.
 func (s *shard) timeline(e *entity) *sorted[*entity] {
 	if e.claim != nil {
 		return &s.parked
@@ -156,7 +156,8 @@ func (s *shard) timeline(e *entity) *sorted[*entity] {
 	return &s.ready
 }
 
-// head is when the shard could next give a job if nothing were pushed or settled.
+// head returns when the next job of the shard can be claimed if nothing is pushed or
+// settled until then.
 func (s *shard) head() core.Head {
 	if s.queue.paused.Load() {
 		return core.Head{}
@@ -164,6 +165,7 @@ func (s *shard) head() core.Head {
 	return s.unpausedHead()
 }
 
+// unpausedHead is head as if the queue were not paused.
 func (s *shard) unpausedHead() core.Head {
 	e, ok := s.ready.First()
 	if !ok || !s.claimed.admits(e) {
@@ -172,7 +174,7 @@ func (s *shard) unpausedHead() core.Head {
 	return core.Head{Due: e.PerformAt, OK: true}
 }
 
-// oldest is the smallest PerformAt of all queued jobs.
+// oldest returns the smallest PerformAt of all queued jobs.
 func (s *shard) oldest() core.Head {
 	var head core.Head
 	for _, l := range []*sorted[*entity]{&s.ready, &s.parked} {
@@ -184,12 +186,12 @@ func (s *shard) oldest() core.Head {
 }
 
 func (s *shard) counts() ports.Counts {
-	retries := int64(s.retries.byID.Len())
+	retries := int64(s.retrying.byID.Len())
 	return ports.Counts{
 		Fresh:     int64(s.ready.Len()+s.parked.Len()) - retries,
 		Retrying:  retries,
 		Claimed:   int64(s.claimed.size),
-		Dead:      int64(len(s.morgue.entries)),
+		Dead:      int64(len(s.morgue.deadLetters)),
 		Processed: s.processed,
 		Failed:    s.failed,
 		Oldest:    s.oldest(),

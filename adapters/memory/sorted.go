@@ -24,22 +24,22 @@ type item[V any] struct {
 	value V
 }
 
-// sorted is a list of values in order of their places, each place once. The
-// zero value is empty. What it does at its ends takes constant time and, once it
-// has grown, no memory; elsewhere two binary searches and a short move.
+// sorted is a list of values in order of their places, each place once. The zero
+// value is empty. Changes at either end take constant time and, once the list has
+// grown, no memory; others take two binary searches and a short move.
 //
-// It is a list of chunks: beside a tree or a skip list it needs no node for each
-// value and reads memory in order, which claims do most.
+// It is a list of chunks. Unlike a tree or a skip list it has no node for each value,
+// and it reads memory in order, which claims mostly do.
 type sorted[V any] struct {
 	chunks []*chunk[V]
 	size   int
 	spare  *chunk[V]
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (l *sorted[V]) Len() int { return l.size }
 
-// First is the first value; none from an empty list.
+// First returns the first value; ok is false if the list is empty.
 func (l *sorted[V]) First() (v V, ok bool) {
 	if l.size == 0 {
 		return v, false
@@ -47,7 +47,7 @@ func (l *sorted[V]) First() (v V, ok bool) {
 	return l.chunks[0].live()[0].value, true
 }
 
-// Last is the last value; none from an empty list.
+// Last returns the last value; ok is false if the list is empty.
 func (l *sorted[V]) Last() (v V, ok bool) {
 	if l.size == 0 {
 		return v, false
@@ -71,7 +71,7 @@ func (l *sorted[V]) CountTo(key int64, limit int) int {
 	return n
 }
 
-// Insert adds a value at a place that is free.
+// Insert adds a value at a place that has none.
 func (l *sorted[V]) Insert(at place, v V) {
 	if len(l.chunks) == 0 {
 		l.chunks = append(l.chunks, l.newChunk())
@@ -112,8 +112,8 @@ func (l *sorted[V]) Delete(at place) bool {
 	return true
 }
 
-// Scan yields the items that follow a place, in either direction. The zero place
-// is before the first item in both. The list must not change meanwhile.
+// Scan yields the items behind a place, in either direction. The zero place is before
+// the first item in both. The list must not change meanwhile.
 func (l *sorted[V]) Scan(after place, descending bool) iter.Seq[item[V]] {
 	if descending {
 		return l.descend(after)
@@ -166,8 +166,8 @@ func (l *sorted[V]) descend(before place) iter.Seq[item[V]] {
 	}
 }
 
-// chunkOf is the position of the chunk where a place belongs: the last that does
-// not start after it, or the first. The ends are tried before the search.
+// chunkOf returns the position of the chunk where a place belongs: the last that does
+// not start after it, or the first. It tries the ends before it searches.
 func (l *sorted[V]) chunkOf(at place) int {
 	last := len(l.chunks) - 1
 	if last == 0 || at.compare(l.chunks[1].first()) < 0 {
@@ -185,9 +185,8 @@ func (l *sorted[V]) chunkOf(at place) int {
 	return i - 1
 }
 
-// tidy drops a chunk that became empty, unless it is the only one, and joins it
-// with a neighbour where both are nearly empty, so that many removals leave no
-// trail.
+// tidy drops a chunk that became empty, unless it is the only one, and joins one that
+// became nearly empty with a neighbour that is, so that removals leave no small chunks.
 func (l *sorted[V]) tidy(i int) {
 	c := l.chunks[i]
 	switch {
@@ -212,6 +211,7 @@ func (l *sorted[V]) join(i int) {
 	l.drop(i)
 }
 
+// drop removes an empty chunk and keeps it as the spare one.
 func (l *sorted[V]) drop(i int) {
 	c := l.chunks[i]
 	c.from, c.to = 0, 0

@@ -17,25 +17,25 @@ var (
 	_ ports.Settler    = (*Store)(nil)
 )
 
-// Options are how a backend is made. The zero value is fit for use.
+// Options configure a backend. The zero value is ready for use.
 type Options struct {
-	// Clock is the backend's only clock. It may step back. It is called with
-	// locks held, from many goroutines at once, and must not call the store. nil
-	// is time.Now, which is virtual inside a synctest bubble.
+	// Clock is the backend's only clock. It may step back. It is called from many
+	// goroutines at once, while the store holds locks, so it must not call the store.
+	// nil is time.Now, which is virtual inside a synctest bubble.
 	Clock func() time.Time
 }
 
-// Store is a handle on a backend in memory. It implements ports.ShardStore,
-// ports.Notifier and ports.Settler, is safe for any number of goroutines and
-// needs no closing. Use New; the zero value is not fit for use.
+// Store is a handle on a backend in memory. It implements [ports.ShardStore],
+// [ports.Notifier] and [ports.Settler]. Make it with [New]; the zero value is unusable.
+// It is safe for concurrent use and needs no closing.
 //
-// No call waits for anything but another call on the same shard, so a context
-// is looked at once, when a call begins.
+// A call only waits for other calls on the same shard or queue, so contexts are checked
+// once, when a call begins.
 type Store struct {
 	b *backend
 }
 
-// New makes an empty backend and a first handle on it.
+// New returns a handle on a new, empty backend.
 func New(o Options) *Store {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -47,11 +47,11 @@ func New(o Options) *Store {
 	}}
 }
 
-// Open gives another handle on the same backend, as another process has it.
+// Open returns another handle on the same backend, such as another process would have.
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
-// backend is what all handles share. Locks are taken in the order backend, use of
-// a queue, shard, then those of history and subscribers.
+// backend is what all handles share. Locks are taken in this order: the backend's, a
+// queue's forgetMu, a shard's, those of history and of subscribers.
 type backend struct {
 	clock func() time.Time
 
@@ -60,13 +60,14 @@ type backend struct {
 	nodes  map[string]ports.Node
 }
 
-// now is the backend's clock. For what happens to a shard it is read under the
-// shard's lock, so that a wait for the lock is not slept through.
+// now reads the backend's clock. What changes a shard reads it under the shard's lock,
+// so that the time of a change is never older than the lock.
 func (b *backend) now() core.Instant { return core.InstantOf(b.clock()) }
 
+// queue returns a declared queue.
 func (b *backend) queue(ctx context.Context, name string) (*queue, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("memory store: the call was not begun: %w", err)
+	if err := checkContext(ctx); err != nil {
+		return nil, err
 	}
 	b.mu.RLock()
 	q := b.queues[name]
@@ -77,10 +78,19 @@ func (b *backend) queue(ctx context.Context, name string) (*queue, error) {
 	return q, nil
 }
 
+// shard returns a shard of a declared queue.
 func (b *backend) shard(ctx context.Context, id core.Shard) (*shard, error) {
 	q, err := b.queue(ctx, id.Queue)
 	if err != nil {
 		return nil, err
 	}
 	return q.shard(id.Index)
+}
+
+// checkContext returns an error if the context of a call has ended before the call began.
+func checkContext(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory store: the call was not begun: %w", err)
+	}
+	return nil
 }

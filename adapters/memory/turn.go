@@ -35,14 +35,15 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 	reply.Last = sh.lease.last
 	reply.Remaining = sh.lease.remaining(reply.Now)
-	reply.Cancellations = sh.claimed.cancels()
+	reply.Cancellations = sh.claimed.cancellations()
 	if !reply.Paused {
 		reply.Head = sh.unpausedHead()
 	}
 	return reply, nil
 }
 
-// turn settles, begins, renews and claims. One that comes to nothing writes nothing.
+// turn settles, begins, claims and renews. One that had nothing to do and found nothing
+// to claim writes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	for i := range r.Settlements {
 		if !s.settle(&r.Settlements[i], reply.Now) {
@@ -50,14 +51,14 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 		}
 	}
 	for i, ref := range r.Begin {
-		if e := s.marked(ref.ID, ref.Receipt); e != nil {
+		if e := s.claimedWith(ref.ID, ref.Receipt); e != nil {
 			e.claim.Begun = true
 		} else {
 			reply.NotBegun = append(reply.NotBegun, i)
 		}
 	}
 	if !reply.Paused {
-		reply.Claims = s.claim(r, reply.Now)
+		reply.Claims = s.claimDue(r, reply.Now)
 	}
 	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0
 	if idle && !r.Resent {
@@ -70,21 +71,21 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	s.lease.renew(r.TTL, reply.Now)
 }
 
-// repeat renews and gives again what the turn has claimed and still holds.
+// repeat renews, and returns again what the turn has claimed and not settled since.
 func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
 	reply.Repeat = true
-	mark := core.Receipt{Token: r.Lease.Token, Number: r.Number}
-	reply.Claims = s.claimed.pick(func(m core.Receipt) bool { return m == mark })
+	receipt := core.Receipt{Token: r.Lease.Token, Number: r.Number}
+	reply.Claims = s.claimed.matching(func(r core.Receipt) bool { return r == receipt })
 	s.lease.renew(r.TTL, reply.Now)
 }
 
-// claim takes due jobs as the request's budget allows.
-func (s *shard) claim(r *ports.TurnRequest, now core.Instant) []core.Claim {
+// claimDue claims due jobs as far as the request's budget allows.
+func (s *shard) claimDue(r *ports.TurnRequest, now core.Instant) []core.Claim {
 	var (
-		claims []core.Claim
-		by     *claimer
-		budget = r.Budget()
-		mark   = core.Receipt{Token: r.Lease.Token, Number: r.Number}
+		claims  []core.Claim
+		by      *claimer
+		budget  = r.Budget()
+		receipt = core.Receipt{Token: r.Lease.Token, Number: r.Number}
 	)
 	for budget.Open() {
 		e, ok := s.ready.First()
@@ -99,15 +100,15 @@ func (s *shard) claim(r *ports.TurnRequest, now core.Instant) []core.Claim {
 			claims = make([]core.Claim, 0, s.ready.CountTo(int64(now), min(r.Want, core.MaxTurnJobs)))
 			by = &claimer{owner: r.Lease.Owner, node: r.Node, lane: r.Lane, since: now}
 		}
-		claims = append(claims, s.take(e, n, mark, by))
+		claims = append(claims, s.claimOne(e, n, receipt, by))
 	}
 	return claims
 }
 
-// take claims the first n payloads of a ready job. What is left stays queued
-// with its state.
-func (s *shard) take(e *entity, n int, mark core.Receipt, by *claimer) core.Claim {
-	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Receipt: mark}
+// claimOne claims the first n payloads of a ready job. What is left stays queued with
+// its state.
+func (s *shard) claimOne(e *entity, n int, receipt core.Receipt, by *claimer) core.Claim {
+	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Receipt: receipt}
 	s.dequeue(e)
 	if n == e.payloads.Len() {
 		c.Payloads = e.payloads.List()[:n:n]

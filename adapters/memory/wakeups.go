@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Wakeups implements ports.Notifier. The channel is closed when ctx ends, which
-// is also what frees a subscription, or when a queue asked for is forgotten.
+// Wakeups implements ports.Notifier. The channel is closed when ctx ends or when a
+// queue that was asked for is forgotten.
 func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shard, error) {
 	shards := make([]*shard, len(ids))
 	for i, id := range ids {
@@ -22,7 +22,7 @@ func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shar
 	sub := storekit.NewSubscriber(ids)
 	for _, sh := range shards {
 		sh.subscribe(sub)
-		if sh.queue.gone() {
+		if sh.queue.isForgotten() {
 			sub.End()
 		}
 	}
@@ -47,14 +47,14 @@ func (s *shard) unsubscribe(sub *storekit.Subscriber) {
 	s.subscribers = slices.DeleteFunc(s.subscribers, func(known *storekit.Subscriber) bool { return known == sub })
 }
 
-// wake tells all who listen to look at the shard.
+// wake notifies the shard's subscribers.
 func (s *shard) wake() {
 	for _, sub := range s.subscribers {
 		sub.Wake(s.id)
 	}
 }
 
-// wakeIfEarlier wakes if the head has become earlier than it was.
+// wakeIfEarlier notifies the subscribers if the head is earlier than it was before.
 func (s *shard) wakeIfEarlier(before core.Head) {
 	if len(s.subscribers) == 0 {
 		return
@@ -64,7 +64,7 @@ func (s *shard) wakeIfEarlier(before core.Head) {
 	}
 }
 
-// endSubscriptions closes the channels of all who listen.
+// endSubscriptions closes the channels of the shard's subscribers.
 func (s *shard) endSubscriptions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// heard takes what a channel of wake-ups has to give when nothing else moves.
-func heard(wakeups <-chan core.Shard) []core.Shard {
+// received takes what a channel of wake-ups has when nothing else moves.
+func received(wakeups <-chan core.Shard) []core.Shard {
 	var list []core.Shard
 	for {
 		synctest.Wait()
@@ -38,39 +38,39 @@ func entry(id string, when core.When) core.Entry {
 // wakeCase is something that happens to the shard a reader listens to.
 type wakeCase struct {
 	name   string
-	before func(l *lane)
-	do     func(l *lane)
+	before func(h *holder)
+	do     func(h *holder)
 }
 
-func pushIn(id string, d time.Duration) func(l *lane) {
-	return func(l *lane) { l.push(entry(id, core.In(d))) }
+func pushIn(id string, d time.Duration) func(h *holder) {
+	return func(h *holder) { h.push(entry(id, core.In(d))) }
 }
 
-func pushAndClaim(l *lane) { l.push(entry("a", core.When{})); l.turn(1) }
+func pushAndClaim(h *holder) { h.push(entry("a", core.When{})); h.turn(1) }
 
-func cancelA(l *lane) { l.cancel("a") }
+func cancelA(h *holder) { h.cancel("a") }
 
-func pause(l *lane) { l.ok(l.store.Pause(l.t.Context(), "orders")) }
+func pause(h *holder) { h.ok(h.store.Pause(h.t.Context(), "orders")) }
 
-func resume(l *lane) { l.ok(l.store.Resume(l.t.Context(), "orders")) }
+func resume(h *holder) { h.ok(h.store.Resume(h.t.Context(), "orders")) }
 
-func expedite(l *lane) {
-	_, err := l.store.Expedite(l.t.Context(), ports.JobStep{Shard: l.shard})
-	l.ok(err)
+func expedite(h *holder) {
+	_, err := h.store.Expedite(h.t.Context(), ports.JobStep{Shard: h.shard})
+	h.ok(err)
 }
 
-func putBack(l *lane) {
-	mark := core.Receipt{Token: l.lease.Token, Number: l.number}
-	back := core.Settlement{ID: "a", Receipt: mark, Rest: core.Requeue}
-	l.ok(l.store.Settle(l.t.Context(), l.shard, []core.Settlement{back}))
+func putBack(h *holder) {
+	receipt := core.Receipt{Token: h.lease.Token, Number: h.number}
+	back := core.Settlement{ID: "a", Receipt: receipt, Rest: core.Requeue}
+	h.ok(h.store.Settle(h.t.Context(), h.shard, []core.Settlement{back}))
 }
 
-func TestWakeupsTellOfAnEarlierHead(t *testing.T) {
+func TestWakeupsReportAnEarlierHead(t *testing.T) {
 	testWakeups(t, true, []wakeCase{
 		{"a push to an empty shard", nil, pushIn("a", 0)},
 		{"a push for later to an empty shard", nil, pushIn("a", time.Hour)},
 		{"a push before the head", pushIn("a", time.Hour), pushIn("b", time.Minute)},
-		{"a resume", func(l *lane) { pause(l); l.push(entry("a", core.When{})) }, resume},
+		{"a resume", func(h *holder) { pause(h); h.push(entry("a", core.When{})) }, resume},
 		{"an expedited job", pushIn("a", time.Hour), expedite},
 		{"a cancelled job", pushAndClaim, cancelA},
 		{"a settlement outside a turn that puts back", pushAndClaim, putBack},
@@ -84,7 +84,7 @@ func TestWakeupsAreSilentWithoutNews(t *testing.T) {
 		{"a push to a paused queue", pause, pushIn("a", 0)},
 		{"a resume of what was not paused", pushIn("a", 0), resume},
 		{"an expedited job that was due", pushIn("a", 0), expedite},
-		{"a job cancelled again", func(l *lane) { pushAndClaim(l); cancelA(l) }, cancelA},
+		{"a job cancelled again", func(h *holder) { pushAndClaim(h); cancelA(h) }, cancelA},
 		{"a cancel of what is not claimed", pushIn("a", 0), cancelA},
 	})
 }
@@ -93,16 +93,16 @@ func testWakeups(t *testing.T, wakes bool, cases []wakeCase) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := work(t, memory.New(memory.Options{}), "orders", 1)
+				h := hold(t, memory.New(memory.Options{}), "orders", 1)
 				if c.before != nil {
-					c.before(l)
+					c.before(h)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				wakeups, err := l.store.Wakeups(ctx, []core.Shard{l.shard})
-				l.ok(err)
-				c.do(l)
-				if woken := len(heard(wakeups)) > 0; woken != wakes {
+				wakeups, err := h.store.Wakeups(ctx, []core.Shard{h.shard})
+				h.ok(err)
+				c.do(h)
+				if woken := len(received(wakeups)) > 0; woken != wakes {
 					t.Errorf("woken: %t, want %t", woken, wakes)
 				}
 			})
@@ -110,35 +110,35 @@ func testWakeups(t *testing.T, wakes bool, cases []wakeCase) {
 	}
 }
 
-func (l *lane) cancel(id string) {
-	l.t.Helper()
-	_, err := l.store.Cancel(l.t.Context(), ports.CancelRequest{Shard: l.shard, IDs: []string{id}})
-	l.ok(err)
+func (h *holder) cancel(id string) {
+	h.t.Helper()
+	_, err := h.store.Cancel(h.t.Context(), ports.CancelRequest{Shard: h.shard, IDs: []string{id}})
+	h.ok(err)
 }
 
-// Nobody waits for a reader, and what he missed is told once for each shard. The
-// first may come twice: it was in flight when it was due again.
+// Nobody waits for a reader, and what it missed comes once for each shard. The first may
+// come twice: it was on its way when its shard woke again.
 func TestWakeupsCoalesceForASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const shards = 4
 		store := memory.New(memory.Options{})
-		l := work(t, store, "orders", shards)
+		h := hold(t, store, "orders", shards)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		wakeups, err := store.Open().Wakeups(ctx, core.Shards("orders", shards))
-		l.ok(err)
+		h.ok(err)
 		for i, e := range entries(1000) {
 			e.When = core.In(time.Hour - time.Duration(i)*time.Second)
-			l.push(e)
+			h.push(e)
 		}
 		times := map[core.Shard]int{}
-		for _, shard := range heard(wakeups) {
+		for _, shard := range received(wakeups) {
 			times[shard]++
 		}
 		most := 2
 		for _, shard := range core.Shards("orders", shards) {
 			if n := times[shard]; n < 1 || n > most {
-				t.Errorf("%v was told of %d times, want once", shard, n)
+				t.Errorf("%v came %d times, want once", shard, n)
 			} else if n == 2 {
 				most = 1
 			}
@@ -148,14 +148,14 @@ func TestWakeupsCoalesceForASlowReader(t *testing.T) {
 
 func TestWakeupsAreOfTheShardsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := work(t, memory.New(memory.Options{}), "orders", 4)
+		h := hold(t, memory.New(memory.Options{}), "orders", 4)
 		asked := core.Shard{Queue: "orders", Index: 2}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		wakeups, err := l.store.Wakeups(ctx, []core.Shard{asked, asked})
-		l.ok(err)
-		l.push(entries(100)...)
-		if diff := cmp.Diff([]core.Shard{asked}, heard(wakeups)); diff != "" {
+		wakeups, err := h.store.Wakeups(ctx, []core.Shard{asked, asked})
+		h.ok(err)
+		h.push(entries(100)...)
+		if diff := cmp.Diff([]core.Shard{asked}, received(wakeups)); diff != "" {
 			t.Errorf("woken for (-want +got):\n%s", diff)
 		}
 	})
@@ -165,25 +165,25 @@ func TestWakeupsEndWithTheirContext(t *testing.T) {
 	for name, pushes := range map[string]int{"idle": 0, "with a wake-up that nobody takes": 10} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := work(t, memory.New(memory.Options{}), "orders", 4)
+				h := hold(t, memory.New(memory.Options{}), "orders", 4)
 				ctx, cancel := context.WithCancel(t.Context())
-				wakeups, err := l.store.Wakeups(ctx, core.Shards("orders", 4))
-				l.ok(err)
-				l.push(entries(pushes)...)
+				wakeups, err := h.store.Wakeups(ctx, core.Shards("orders", 4))
+				h.ok(err)
+				h.push(entries(pushes)...)
 				synctest.Wait()
 				cancel()
 				synctest.Wait()
 				if shard, open := <-wakeups; open {
-					t.Errorf("the channel gives %v after its context ended, want it closed", shard)
+					t.Errorf("%v came after the context ended, want the channel closed", shard)
 				}
-				l.push(entry("late", core.In(-time.Hour)))
+				h.push(entry("late", core.In(-time.Hour)))
 			})
 		})
 	}
 }
 
 func TestWakeupsRefuse(t *testing.T) {
-	l := work(t, memory.New(memory.Options{}), "orders", 1)
+	h := hold(t, memory.New(memory.Options{}), "orders", 1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {
@@ -198,9 +198,54 @@ func TestWakeupsRefuse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := l.store.Wakeups(tt.ctx, []core.Shard{tt.shard}); !errors.Is(err, tt.want) {
+			if _, err := h.store.Wakeups(tt.ctx, []core.Shard{tt.shard}); !errors.Is(err, tt.want) {
 				t.Errorf("Wakeups: %v, want %v", err, tt.want)
 			}
 		})
+	}
+}
+
+// The channel of a forgotten queue is closed, so that its reader subscribes again, to
+// the queue that may have been declared in its place.
+func TestForgettingAQueueEndsItsReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		for _, name := range []string{"forgotten", "kept"} {
+			if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: name, Shards: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		listen := func(names ...string) <-chan core.Shard {
+			var ids []core.Shard
+			for _, name := range names {
+				ids = append(ids, core.Shards(name, 2)...)
+			}
+			wakeups, err := store.Wakeups(t.Context(), ids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return wakeups
+		}
+		both, kept := listen("forgotten", "kept"), listen("kept")
+		if err := store.Forget(t.Context(), "forgotten"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !ended(both) {
+			t.Error("a reader of the forgotten queue still waits")
+		}
+		if ended(kept) {
+			t.Error("a reader of another queue was ended too")
+		}
+	})
+}
+
+// ended reports whether a channel on which nothing is pending is closed.
+func ended(wakeups <-chan core.Shard) bool {
+	select {
+	case _, ok := <-wakeups:
+		return !ok
+	default:
+		return false
 	}
 }
