@@ -33,34 +33,6 @@ func (s *shard) awaitHandler() bool {
 	}
 }
 
-// refusedPolls is how many poll intervals a shard that another node works is left
-// alone at most, since its holder may release it long before its expiry.
-const maxRefusedPolls = 4
-
-// handOverPause is how soon after a refused acquire a wake-up makes the next: that
-// of a release must not wait, those of pushes to another node's shard are many.
-const handOverPause = 10 * time.Millisecond
-
-// awaitShard waits before the next acquire, or until the shard may be free. False
-// if the node stops.
-func (s *shard) awaitRetry(wait time.Duration) bool {
-	if !pause(min(wait, handOverPause), s.node.stop) {
-		return false
-	}
-	if wait <= handOverPause {
-		return true
-	}
-	timer := time.NewTimer(wait - handOverPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.released:
-	case <-s.node.stop:
-		return false
-	}
-	return true
-}
-
 // acquire tries until the shard is this node's. False if the node stops.
 func (s *shard) acquire() bool {
 	retry := backoff{}
@@ -103,34 +75,6 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	})
 }
 
-// notAcquired is for errors that don't say that somebody else holds the shard. A store
-// may have lost the queue's record, or its queue was resharded; the latter needs
-// somebody to restart this node with the new count.
-func (s *shard) notAcquired(err error) {
-	switch {
-	case errors.Is(err, ports.ErrStaleAttempt):
-		s.attempt++
-	case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
-		err = errors.Join(err, s.node.declare(s.queue))
-		fallthrough
-	default:
-		s.acquiring.failed(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.owner.fail(err)
-}
-
-// refused notes that the store answers, and that another node works the shard.
-func (s *shard) heldElsewhere(holder string) {
-	for _, p := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
-		p.ok()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.owner = ownerInfo{holder: holder}
-}
-
 // acquired starts a lease, and settles in its first turn what earlier ones left.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
@@ -149,54 +93,71 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 }
 
-// extend moves the lease's end: remaining after the call was sent, less a fifth
-// of the TTL for what clocks and schedulers do.
-func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
-	if until := sent.Add(remaining - ttl/5); until.After(l.until) {
-		l.until = until
-	}
-	l.renewAt = sent.Add(ttl / 3)
-}
-
-// allowCalls gives the lease's calls a context that has not ended.
-func (l *lease) resetContext(parent context.Context) {
-	if l.ctx == nil || l.ctx.Err() != nil {
-		l.ctx, l.cancelCalls = context.WithCancelCause(parent)
-	}
-}
-
-// release ends a lease in which nothing is left to do, so that another node need
-// not wait for its expiry.
-func (s *shard) release(ctx context.Context) {
-	s.mu.Lock()
-	l := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
-	s.mu.Unlock()
-	if err := s.tryRelease(ctx, l); err != nil {
-		s.dropLease(l.Token, err)
-		return
+// refused notes that the store answers, and that another node works the shard.
+func (s *shard) heldElsewhere(holder string) {
+	for _, p := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
+		p.ok()
 	}
 	s.mu.Lock()
-	held := s.lease.held && s.lease.token == l.Token // it may have run out meanwhile
-	if held {
-		s.clearLease(context.Canceled)
-	}
-	s.mu.Unlock()
-	if held {
-		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
-	}
+	defer s.mu.Unlock()
+	s.owner = ownerInfo{holder: holder}
 }
 
-// tryRelease repeats for a while what fails.
-func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.LeaseTTL/3)
-	defer cancel()
-	var retry backoff
-	err := s.node.store.Release(ctx, l)
-	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
-		err = s.node.store.Release(ctx, l)
-		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
-			return nil
-		}
+// notAcquired is for errors that don't say that somebody else holds the shard. A store
+// may have lost the queue's record, or its queue was resharded; the latter needs
+// somebody to restart this node with the new count.
+func (s *shard) notAcquired(err error) {
+	switch {
+	case errors.Is(err, ports.ErrStaleAttempt):
+		s.attempt++
+	case errors.Is(err, ports.ErrUnknownQueue), errors.Is(err, ports.ErrShardCountMismatch):
+		err = errors.Join(err, s.node.declare(s.queue))
+		fallthrough
+	default:
+		s.acquiring.failed(err)
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owner.fail(err)
+}
+
+// refusedPolls is how many poll intervals a shard that another node works is left
+// alone at most, since its holder may release it long before its expiry.
+const maxRefusedPolls = 4
+
+// handOverPause is how soon after a refused acquire a wake-up makes the next: that
+// of a release must not wait, those of pushes to another node's shard are many.
+const handOverPause = 10 * time.Millisecond
+
+// awaitShard waits before the next acquire, or until the shard may be free. False
+// if the node stops.
+func (s *shard) awaitRetry(wait time.Duration) bool {
+	if !pause(min(wait, handOverPause), s.node.stop) {
+		return false
+	}
+	if wait <= handOverPause {
+		return true
+	}
+	timer := time.NewTimer(wait - handOverPause)
+	defer timer.Stop()
+	return await(timer.C, s.released, s.node.stop)
+}
+
+// vacancy is what this node knows of a shard that it does not hold.
+type ownerInfo struct {
+	// holder is the owner who held it when this node last asked; "" if unknown.
+	holder string
+	// since is from when on it may have had no owner, unless zero, and err why it
+	// could not be acquired; said is that the log has it.
+	since  time.Time
+	err    error
+	logged bool
+}
+
+// fail notes that the shard can't be acquired, for another reason than a holder.
+func (v *ownerInfo) fail(err error) {
+	if v.since.IsZero() {
+		*v = ownerInfo{since: time.Now()}
+	}
+	v.err = err
 }

@@ -21,7 +21,8 @@ func TestALanesQuestionIsAnsweredByOneTurn(t *testing.T) {
 		Queues: []*Queue{q}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: time.Second, LeaseTTL: 10 * time.Second,
 		Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: slog.New(slog.DiscardHandler),
 	})
-	defer e.makeContexts(t.Context())()
+	e.makeContexts(t.Context())
+	defer e.cancelCalls()
 	if err := e.assignShards(); err != nil {
 		t.Fatal(err)
 	}

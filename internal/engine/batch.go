@@ -2,21 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"slices"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/skeinq/skein/core"
-)
-
-// Causes of a handler's context, beside ports.ErrLeaseLost and the context's
-// normal end.
-var (
-	// ErrShutdown is a server that stops and whose ShutdownTimeout is over.
-	ErrShutdown = errors.New("server is shutting down")
-	// ErrCancelled is a job that an operator has cancelled.
-	ErrCancelled = errors.New("job was cancelled")
 )
 
 // Batch is the jobs that a lane runs at once, with their outcomes. The handler's
@@ -25,7 +15,7 @@ type Batch struct {
 	// Claims are read-only.
 	Claims []core.Claim
 
-	shard   *shard
+	shard   *shardInfo
 	token   int64
 	started time.Time
 
@@ -60,11 +50,8 @@ type Batch struct {
 	oneRun     [1]jobRun
 }
 
-// wholeBatch is the current job of a handler that takes all at once.
-const wholeBatch = -1
-
-func newBatch(s *shard, claims []core.Claim, now time.Time) *Batch {
-	b := &Batch{Claims: claims, shard: s, token: s.lease.token, started: now, current: wholeBatch}
+func newBatch(s *shardInfo, token int64, claims []core.Claim, now time.Time) *Batch {
+	b := &Batch{Claims: claims, shard: s, token: token, started: now, current: wholeBatch}
 	b.batchCtx.parent, b.batchCtx.batch, b.batchCtx.job = s.node.handlerCtx, b, wholeBatch
 	b.ctx = &b.batchCtx
 	b.outcomes = b.oneOutcome[:]
@@ -86,120 +73,6 @@ func (b *Batch) LastError(i int) string {
 		return b.shard.queue.Stored(text)
 	}
 	return ""
-}
-
-// Settle gives job i the outcome that an error means, nil being done. An error
-// that only says that the engine interrupted the handler puts it back untouched.
-func (b *Batch) SetOutcome(i int, err error) {
-	o, p := b.outcomeOf(err)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.returned(i) {
-		b.set(i, o, p)
-	}
-}
-
-// MarkDone marks one payload of job i as done by itself.
-func (b *Batch) MarkDone(i, position int) {
-	b.markPayload(i, core.PayloadOutcome{Position: position})
-}
-
-// MarkBuried sends one payload of job i to the morgue by itself.
-func (b *Batch) MarkBuried(i, position int, reason error) {
-	b.markPayload(i, core.PayloadOutcome{Position: position, Bury: true, Error: b.shard.queue.Text(reason)})
-}
-
-func (b *Batch) markPayload(i int, m core.PayloadOutcome) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.returned(i) {
-		return
-	}
-	marks := b.outcomes[i].Payloads
-	at, found := findMark(marks, m.Position)
-	if found {
-		marks[at] = m
-		return
-	}
-	b.outcomes[i].Payloads = slices.Insert(marks, at, m)
-}
-
-// over reports whether the handler has spoken for job i: what a goroutine says that it
-// has left behind does not count.
-func (b *Batch) returned(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
-
-// set gives job i an outcome, and the panic that it comes from, if one.
-func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
-	o.Payloads = b.outcomes[i].Payloads
-	b.outcomes[i] = o
-	if p != nil && b.panics == nil {
-		b.panics = make(map[int]*PanicError)
-	}
-	if b.panics != nil {
-		b.panics[i] = p
-	}
-}
-
-// outcomeOf asks the error itself, whose methods may panic, as those of a nil
-// pointer do: that panic is a failure then.
-func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
-	if err == nil {
-		return core.Outcome{Kind: core.Done}, nil
-	}
-	return b.failureOf(err)
-}
-
-func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
-	failed := GuardGoroutine(func() error {
-		errors.As(err, &p)
-		if b.interrupted(err) {
-			o = core.Outcome{Kind: core.Untouched}
-		} else {
-			o = b.shard.queue.Outcome(err)
-		}
-		return nil
-	})
-	if failed != nil {
-		o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(failed)}
-		errors.As(failed, &p)
-	}
-	return o, p
-}
-
-// interrupted reports whether err is no fault of the job: its context was ended
-// by the engine, and err says so.
-func (b *Batch) interrupted(err error) bool {
-	b.mu.Lock()
-	cause := b.ctx.ended()
-	b.mu.Unlock()
-	return cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause))
-}
-
-// cancel ends the job that an operator has cancelled, once. It comes too late for
-// one that has its outcome.
-func (b *Batch) cancel(i int, drop bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, known := b.dropped[i]
-	if kind := b.outcomes[i].Kind; !known && kind != core.Undecided && kind != core.Untouched {
-		return
-	}
-	if b.dropped == nil {
-		b.dropped = make(map[int]bool)
-	}
-	b.dropped[i] = drop
-	if !known && (b.current == i || b.current == wholeBatch) {
-		b.ctx.end(ErrCancelled)
-	}
-}
-
-// interrupt ends the handler's context, and lets no other job start.
-func (b *Batch) interrupt(cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stopped = true
-	b.ctx.end(cause)
-	b.batchCtx.end(cause)
 }
 
 // close ends the batch after its handler returned: jobs without an outcome get
@@ -242,4 +115,76 @@ func (b *Batch) succeeded() bool {
 		}
 	}
 	return false
+}
+
+// settlements appends what the outcomes of a closed batch mean for the store.
+func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
+	for i := range b.Claims {
+		to = append(to, b.settlement(i, b.outcomes[i]))
+	}
+	return to
+}
+
+// settlement is what an outcome of job i means for the store. It does not panic.
+func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
+	c := &b.Claims[i]
+	policy := b.shard.queue.Policy
+	if policy.BacksOff(c, &o) {
+		o.Delay, o.OwnDelay = b.retryDelay(i), true
+	}
+	return policy.Settlement(c, &o, 0)
+}
+
+// wait is how long job i waits before its retry. The queue's Backoff is asked once
+// for a failure, also if the job is settled in a transaction and then again.
+func (b *Batch) retryDelay(i int) time.Duration {
+	b.mu.Lock()
+	d, known := b.retryDelays[i]
+	b.mu.Unlock()
+	if known {
+		return d
+	}
+	d = b.shard.backoff(&b.Claims[i])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.retryDelays == nil {
+		b.retryDelays = make(map[int]time.Duration)
+	}
+	b.retryDelays[i] = d
+	return d
+}
+
+// backoff asks the queue's Backoff; one that panics means the default.
+func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
+	retry, jitter := c.RetryCount+1, s.node.jitter()
+	failed := GuardGoroutine(func() error {
+		d = s.queue.Policy.Wait(retry, jitter)
+		return nil
+	})
+	if failed != nil {
+		s.node.log.Error("skein: the queue's Backoff panicked; the default backoff is used",
+			"queue", s.id.Queue, "shard", s.id.Index, "id", c.ID, "retry", retry, "error", failed)
+		return core.DefaultBackoff(retry, jitter)
+	}
+	return d
+}
+
+// jitter draws a whole number within 0 … core.BackoffJitter-1, whatever the
+// configured function does.
+func (n *node) jitter() (draw int) {
+	failed := GuardGoroutine(func() error {
+		draw = n.cfg.Jitter()
+		return nil
+	})
+	if failed != nil {
+		n.log.Error("skein: Jitter panicked; a random one is used", "error", failed)
+		return rand.IntN(core.BackoffJitter)
+	}
+	return max(0, min(draw, core.BackoffJitter-1))
+}
+
+func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
+	for i := range claims {
+		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
+	}
 }

@@ -79,6 +79,20 @@ func (b *buffer) takeFromFirst(n int) []core.Claim {
 	return taken
 }
 
+// leading is how many of the first n jobs come before one that is not ok.
+func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
+	count := 0
+	for at := b.first; at < len(b.chunks); at++ {
+		for i := range b.chunks[at].claims {
+			if count == n || !ok(&b.chunks[at].claims[i]) {
+				return count
+			}
+			count++
+		}
+	}
+	return count
+}
+
 // remove takes one claim out, wherever it is.
 func (b *buffer) remove(id string, mark core.Receipt) (core.Claim, bool) {
 	for at := b.first; at < len(b.chunks); at++ {
@@ -99,17 +113,3 @@ func (b *buffer) remove(id string, mark core.Receipt) (core.Claim, bool) {
 }
 
 func (b *buffer) reset() { *b = buffer{} }
-
-// leading is how many of the first n jobs come before one that is not ok.
-func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
-	count := 0
-	for at := b.first; at < len(b.chunks); at++ {
-		for i := range b.chunks[at].claims {
-			if count == n || !ok(&b.chunks[at].claims[i]) {
-				return count
-			}
-			count++
-		}
-	}
-	return count
-}

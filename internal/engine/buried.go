@@ -93,16 +93,6 @@ func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Paylo
 	return open
 }
 
-func (s *shard) buried(c *core.Claim, payloads []core.Payload, reason BuryReason, text string) Buried {
+func (s *shardInfo) buried(c *core.Claim, payloads []core.Payload, reason BuryReason, text string) Buried {
 	return Buried{Shard: s.id, ID: c.ID, Payloads: payloads, Reason: reason, Error: text}
-}
-
-// recovered is how a job ended that has lost its owner too often.
-func (s *shard) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
-	e := jobResult{failed: true}
-	if len(c.Payloads) > 0 {
-		e.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
-		e.lines = []logLine{s.burialLine(&e.buried[0])}
-	}
-	return e
 }

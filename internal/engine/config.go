@@ -1,18 +1,11 @@
-// Package engine runs the jobs of a node: its lanes, the turn loops of its
-// shards, and the loops that keep its leases, poll and announce it. Every
-// goroutine of Skein starts here.
-//
-// Three things are separate: which shards are this node's (core.Splitter), which
-// of a lane's shards is next (core.Scheduler), and how a shard turns (turn.go).
-//
-// Locks: shard.mu guards a shard's state; the Batch has one of its own, taken
-// inside it. Nothing calls a store, a handler, a logger or an observer with a
-// lock held.
 package engine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -90,4 +83,23 @@ type Config struct {
 	// Jitter draws a whole number, which is cut to 0 … core.BackoffJitter-1. It is
 	// safe for concurrent use.
 	Jitter func() int
+}
+
+// checkScheduler refuses a scheduler that is nil or speaks of queues that the node
+// does not serve.
+func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
+	if s == nil {
+		return fmt.Errorf("%w: the Scheduler built a nil scheduler", core.ErrInvalidOptions)
+	}
+	naming, ok := s.(core.QueueNamer)
+	if !ok {
+		return nil
+	}
+	for _, name := range naming.QueueNames() {
+		if served[name] == nil {
+			return fmt.Errorf("%w: the Scheduler names queue %q, for which the server has no handler; it has one for each of %q",
+				core.ErrInvalidOptions, name, slices.Sorted(maps.Keys(served)))
+		}
+	}
+	return nil
 }

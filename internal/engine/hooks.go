@@ -16,7 +16,7 @@ const (
 
 // hooks calls Config.Buried beside the work.
 type hooks struct {
-	node *Engine
+	node *node
 	// ctx is that of the calls. It ends with the shutdown timeout.
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -34,7 +34,7 @@ type hooks struct {
 
 // begin makes the context of the calls. It ends when asked has ended and the shutdown
 // timeout after it.
-func (h *hooks) start(node *Engine, asked context.Context) {
+func (h *hooks) start(node *node, asked context.Context) {
 	h.node, h.maxWorkers = node, hookWorkers
 	h.ctx, h.end = context.WithCancelCause(node.handlerCtx)
 	h.unwatch = context.AfterFunc(asked, func() {

@@ -11,7 +11,7 @@ import (
 
 // lane runs one batch at a time, of the shard that its scheduler chooses.
 type lane struct {
-	node      *Engine
+	node      *node
 	number    int
 	shards    []*shard
 	scheduler core.Scheduler
@@ -28,7 +28,7 @@ type lane struct {
 	timeouts int
 }
 
-func newLane(node *Engine, number int) *lane {
+func newLane(node *node, number int) *lane {
 	return &lane{node: node, number: number, wake: make(chan struct{}, 1)}
 }
 

@@ -2,33 +2,60 @@ package engine
 
 import (
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
-// every calls f now and then each interval, until stop is closed.
-func every(interval time.Duration, stop <-chan struct{}, f func()) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		f()
-		select {
-		case <-ticker.C:
-		case <-stop:
-			return
-		}
+// startLoops runs each loop in a goroutine of its own. The function that it returns tells them to
+// stop, ends the calls to the store and waits for the loops, and for the renewals that they began.
+func (n *node) startLoops(loops ...func(stop <-chan struct{})) (end func()) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for _, loop := range loops {
+		n.start(&running, func() { loop(stop) })
+	}
+	return func() {
+		close(stop)
+		n.cancelCalls()
+		running.Wait()
+		n.renewals.Wait()
 	}
 }
 
-// pause waits for d; false if stop was closed before.
+// start runs f in a goroutine of its own. A panic of f is fatal.
+func (n *node) start(group *sync.WaitGroup, f func()) {
+	group.Go(func() {
+		defer n.reportPanic()
+		f()
+	})
+}
+
+// every calls f at once and then once per interval, until stop is closed.
+func every(interval time.Duration, stop <-chan struct{}, f func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for ok := true; ok; ok = await(ticker.C, nil, stop) {
+		f()
+	}
+}
+
+// pause waits for d. It returns false at once if stop is closed before.
 func pause(d time.Duration, stop <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	return await(timer.C, nil, stop)
+}
+
+// await waits for a tick or a signal, either of which may be nil. It returns false at once if
+// stop is closed before.
+func await(tick <-chan time.Time, signalled, stop <-chan struct{}) bool {
 	select {
-	case <-timer.C:
-		return true
+	case <-tick:
+	case <-signalled:
 	case <-stop:
 		return false
 	}
+	return true
 }
 
 // signal makes a channel of capacity 1 ready, if it is not.

@@ -9,12 +9,6 @@ import (
 // before the log says so, and then how often it does.
 const overdueAfter = time.Minute
 
-// limit is when and why a handler's time ends.
-type contextEnd struct {
-	at    time.Time
-	cause error
-}
-
 // overstays is what a batch needs if its handler has a timeout or goes on after its
 // end.
 type overdueState struct {

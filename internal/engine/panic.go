@@ -32,6 +32,16 @@ var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does
 // errGoexitOf is a function of the user's, other than a handler, that ended its goroutine.
 var errFuncGoexit = errors.New("the function called runtime.Goexit, as t.FailNow does")
 
+// Guard calls f and turns a panic into a *PanicError.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
 // GuardApart is Guard for a function that must not end the caller's goroutine either,
 // since what comes next has to happen: it calls f in a goroutine of its own.
 func GuardGoroutine(f func() error) error {
@@ -45,12 +55,18 @@ func GuardGoroutine(f func() error) error {
 	return err
 }
 
-// Guard calls f and turns a panic into a *PanicError.
-func Guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return f()
+// lastWords is deferred by each of the engine's goroutines.
+func (n *node) reportPanic() {
+	if v := recover(); v != nil {
+		n.callFatal(v)
+		panic(v)
+	}
+}
+
+// tellFatal lets Fatal hear of the first panic that is no handler's. A second one waits
+// until it has returned, since the process ends with the panic.
+func (n *node) callFatal(v any) {
+	if n.cfg.Fatal != nil {
+		n.fatal.Do(func() { n.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()}) })
+	}
 }

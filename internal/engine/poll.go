@@ -12,13 +12,7 @@ func (e *Engine) pollAll(stop <-chan struct{}) {
 	p := e.newLoopStatus("poll")
 	ticker := time.NewTicker(e.cfg.PollInterval)
 	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-e.pollNow:
-		case <-stop:
-			return
-		}
+	for await(ticker.C, e.pollNow, stop) {
 		if !e.poll(p) {
 			ticker.Reset(e.cfg.PollInterval) // whoever looks by turn first
 		}

@@ -22,6 +22,15 @@ type runContext struct {
 	at     time.Time // when it ended
 }
 
+// wholeBatch is the current job of a handler that takes all at once.
+const wholeBatch = -1
+
+// limit is when and why a handler's time ends.
+type contextEnd struct {
+	at    time.Time
+	cause error
+}
+
 type batchKey struct{}
 
 // end cancels the context; the first cause stays.

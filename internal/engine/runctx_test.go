@@ -15,13 +15,12 @@ type (
 	otherKey struct{}
 )
 
-// testBatch is a batch of n jobs under lease token 7, whose node was started with
+// testBatch is a batch of jobs under lease token 7, whose node was started with
 // a value in its context.
-func testBatch(n int) *Batch {
-	node := &Engine{clock: newStoreClock()}
-	node.makeContexts(context.WithValue(context.Background(), valueKey{}, "value"))
-	s := &shard{node: node, queue: &Queue{}, lease: lease{held: true, token: 7}}
-	return newBatch(s, make([]core.Claim, n), time.Now())
+func testBatch(jobs int) *Batch {
+	n := &node{clock: newStoreClock()}
+	n.makeContexts(context.WithValue(context.Background(), valueKey{}, "value"))
+	return newBatch(&shardInfo{node: n, queue: &Queue{}}, 7, make([]core.Claim, jobs), time.Now())
 }
 
 func ended(ctx context.Context) bool {
@@ -197,13 +196,13 @@ func TestEachJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 }
 
 func TestABatchOfOneJobCostsOneAllocation(t *testing.T) {
-	node := &Engine{clock: newStoreClock()}
-	node.makeContexts(context.Background())
-	s := &shard{node: node, queue: &Queue{}}
+	n := &node{clock: newStoreClock()}
+	n.makeContexts(context.Background())
+	s := &shardInfo{node: n, queue: &Queue{}}
 	claims, now := make([]core.Claim, 1), time.Now()
 	var b *Batch
 	if n := testing.AllocsPerRun(100, func() {
-		b = newBatch(s, claims, now)
+		b = newBatch(s, 1, claims, now)
 		ctx, _ := b.Begin(b.ctx, 0)
 		_ = ctx.Err()
 		b.SetOutcome(0, nil)

@@ -34,16 +34,6 @@ type turns struct {
 	sending []core.Settlement
 }
 
-// step is what a shard does next.
-type step uint8
-
-const (
-	stepIdle    step = iota // nothing to do until a kick
-	stepTurn                // carry out turns.request
-	stepLost                // the lease is gone
-	stepDrained             // stopping, and all is settled
-)
-
 // open reports whether a turn is under way or to be repeated.
 func (t *turns) open() bool { return t.inFlight || t.unknown }
 
@@ -54,6 +44,16 @@ func (t *turns) unanswered(now time.Time) time.Duration {
 	}
 	return now.Sub(t.firstSent)
 }
+
+// step is what a shard does next.
+type step uint8
+
+const (
+	stepIdle    step = iota // nothing to do until a kick
+	stepTurn                // carry out turns.request
+	stepLost                // the lease is gone
+	stepDrained             // stopping, and all is settled
+)
 
 // work turns while the lease lasts. It returns after the lease was lost, or
 // released on shutdown.
@@ -77,76 +77,6 @@ func (s *shard) turnLoop() {
 			pause(retry.next(), s.leaseEnd())
 		}
 	}
-}
-
-// leaseEnd is closed when the lease ends. After a turn was called off it is not the
-// channel of that turn's context.
-func (s *shard) leaseEnd() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lease.held {
-		return s.lease.ctx.Done()
-	}
-	over := make(chan struct{})
-	close(over)
-	return over
-}
-
-// turn makes the prepared call. An error means that its fate is unknown, and that
-// it is to be repeated.
-func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
-	sent := time.Now()
-	reply, err := s.node.store.Turn(ctx, request)
-	received := time.Now()
-	if o := s.node.observer; o != nil {
-		o.TurnEnd(ports.TurnEvent{
-			Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
-		})
-	}
-	switch {
-	case err == nil:
-		s.turning.ok()
-		s.refusals.reset()
-		s.node.clock.sync(reply.Now)
-		s.node.roundTrips.observe(received.Sub(sent))
-		s.apply(&request, &reply, sent, received)
-		return nil
-	case final(err):
-		s.turning.ok() // it answers
-		s.dropLease(request.Lease.Token, err)
-		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
-		return nil
-	}
-	switch cause := context.Cause(ctx); {
-	case cause == nil:
-		s.turning.failed(err)
-	case errors.Is(cause, errTurnHangs):
-		s.turning.failed(fmt.Errorf("%w: %w", cause, err))
-	} // else the lease was dropped, which is logged
-	s.turnFailed(request.Lease.Token)
-	return err
-}
-
-// final reports whether an error of the store ends the lease: repeating can't
-// help.
-func final(err error) bool {
-	return errors.Is(err, ports.ErrLeaseLost) || errors.Is(err, ports.ErrStaleTurn) ||
-		errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest)
-}
-
-// turnFailed keeps the turn for a repeat and sends the lane elsewhere.
-func (s *shard) turnFailed(token int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.lease.held || s.lease.token != token {
-		return
-	}
-	s.turns.unknown, s.turns.inFlight = true, false
-	s.turns.request.Resent = true
-	s.laneWaits, s.unresponsive = false, true
-	s.lease.resetContext(s.node.storeCtx)
-	s.publishHead()
-	signal(s.lane.wake)
 }
 
 // prepare decides the next step, and makes the request of a turn.
@@ -221,41 +151,52 @@ func (s *shard) want(now time.Time, stopping bool) int {
 	return max(0, min(want-s.unstarted(), core.MaxTurnJobs))
 }
 
-// apply takes a turn's reply, unless the lease was lost meanwhile.
-func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
+// turn makes the prepared call. An error means that its fate is unknown, and that
+// it is to be repeated.
+func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
+	sent := time.Now()
+	reply, err := s.node.store.Turn(ctx, request)
+	received := time.Now()
+	if o := s.node.observer; o != nil {
+		o.TurnEnd(ports.TurnEvent{
+			Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
+		})
+	}
+	switch {
+	case err == nil:
+		s.turning.ok()
+		s.refusals.reset()
+		s.node.clock.sync(reply.Now)
+		s.node.roundTrips.observe(received.Sub(sent))
+		s.apply(&request, &reply, sent, received)
+		return nil
+	case final(err):
+		s.turning.ok() // it answers
+		s.dropLease(request.Lease.Token, err)
+		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
+		return nil
+	}
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		s.turning.failed(err)
+	case errors.Is(cause, errTurnHangs):
+		s.turning.failed(fmt.Errorf("%w: %w", cause, err))
+	} // else the lease was dropped, which is logged
+	s.turnFailed(request.Lease.Token)
+	return err
+}
+
+// turnFailed keeps the turn for a repeat and sends the lane elsewhere.
+func (s *shard) turnFailed(token int64) {
 	s.mu.Lock()
-	t := &s.turns
-	if !s.lease.held || s.lease.token != request.Lease.Token {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	if !s.lease.held || s.lease.token != token {
 		return
 	}
-	if r.Last == request.Number {
-		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
-	}
-	ended := s.confirmResults(request.Settlements, r)
-	ended = append(ended, s.overdueDeferrals(request.Settlements, r, received)...)
-	s.keepDeferred(request.Settlements, r)
-	s.confirmBegin(request.Begin, r)
-	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
-	s.buffer.push(r.Claims, received)
-	s.settleOrphans(r.Orphans, r.Cancellations)
-	s.cancelJobs(r.Cancellations)
-	s.unresponsive, s.paused = false, r.Paused
-	if t.forLane || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
-		s.laneWaits = false // else this turn was made before the lane asked
-	}
-	s.storeHead = r.Head
-	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
-	if t.woken && !r.Paused {
-		t.woken = false
-		s.assumeDue(r.Now)
-	}
+	s.turns.unknown, s.turns.inFlight = true, false
+	s.turns.request.Resent = true
+	s.laneWaits, s.unresponsive = false, true
+	s.lease.resetContext(s.node.storeCtx)
 	s.publishHead()
-	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
-	s.mu.Unlock()
 	signal(s.lane.wake)
-	s.node.report(ended)
-	if waits {
-		signal(s.node.tickNow)
-	}
 }

@@ -12,7 +12,8 @@ import (
 // watcher logs what no loop fails for: handlers that ignore the end of their
 // context, shards that nobody works, and a node that stands by.
 type watcher struct {
-	node *Engine
+	node   *node
+	shards []*shard
 	// holders are the owners that it last said it stands by for, and standingBy is
 	// since when all shards have been theirs.
 	holders    []string
@@ -24,7 +25,7 @@ const unownedLimit = 30 * time.Second
 
 // watch looks each second, until stop is closed.
 func (e *Engine) watch(stop <-chan struct{}) {
-	w := watcher{node: e}
+	w := watcher{node: &e.node, shards: e.shards}
 	every(time.Second, stop, func() {
 		now := time.Now()
 		w.handlers(now)
@@ -34,7 +35,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 }
 
 func (w *watcher) handlers(now time.Time) {
-	for _, s := range w.node.shards {
+	for _, s := range w.shards {
 		s.mu.Lock()
 		running := s.running
 		s.mu.Unlock()
@@ -54,7 +55,7 @@ func (w *watcher) handlers(now time.Time) {
 func (w *watcher) unowned(now time.Time) {
 	var shards []string
 	var cause error
-	for _, s := range w.node.shards {
+	for _, s := range w.shards {
 		s.mu.Lock()
 		if v := &s.owner; !v.since.IsZero() && !v.logged && now.Sub(v.since) >= unownedLimit {
 			v.logged, cause = true, v.err
@@ -72,7 +73,7 @@ func (w *watcher) unowned(now time.Time) {
 // is somebody else.
 func (w *watcher) standby(now time.Time) {
 	var holders []string
-	for _, s := range w.node.shards {
+	for _, s := range w.shards {
 		s.mu.Lock()
 		held, holder := s.lease.held, s.owner.holder
 		s.mu.Unlock()
@@ -119,23 +120,4 @@ func (w *watcher) names(owners []string) (names []string, known bool) {
 		names = append(names, name)
 	}
 	return names, known
-}
-
-// vacancy is what this node knows of a shard that it does not hold.
-type ownerInfo struct {
-	// holder is the owner who held it when this node last asked; "" if unknown.
-	holder string
-	// since is from when on it may have had no owner, unless zero, and err why it
-	// could not be acquired; said is that the log has it.
-	since  time.Time
-	err    error
-	logged bool
-}
-
-// fail notes that the shard can't be acquired, for another reason than a holder.
-func (v *ownerInfo) fail(err error) {
-	if v.since.IsZero() {
-		*v = ownerInfo{since: time.Now()}
-	}
-	v.err = err
 }

@@ -9,6 +9,24 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// sendAgain keeps the settlements of a turn that the store could not reach. A repeat
+// does not tell which; what was settled is skipped when it comes again.
+func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
+	if r.Repeat {
+		s.deferred = append(s.deferred, settled...)
+		return
+	}
+	for _, i := range r.Deferred {
+		s.deferred = append(s.deferred, settled[i])
+	}
+}
+
+// waitsForHeld reports whether a stopping node is to send again what the store
+// could not reach. After the shutdown timeout that is left to the next owner.
+func (s *shard) awaitsDeferred(now time.Time) bool {
+	return len(s.deferred) > 0 && now.Sub(s.node.stoppedAt) < s.node.cfg.ShutdownTimeout
+}
+
 // heldSince is how long a caller's transaction has been settling a claim.
 type deferral struct {
 	since  time.Time
@@ -43,36 +61,11 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, 
 	return lines
 }
 
-func (s *shard) deferralLine(id string, lasts time.Duration) logLine {
+func (s *shardInfo) deferralLine(id string, lasts time.Duration) logLine {
 	return logLine{
 		level: slog.LevelWarn,
 		message: "skein: a transaction that settles a job stays open, and the job waits for it; " +
 			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the server does",
 		attrs: append(s.jobAttrs(id), slog.Duration("for", lasts)),
 	}
-}
-
-// overruled gives a line if the handler, after it had settled job i in a transaction,
-// gave it another outcome that can't count once that has committed. An error alone is
-// none: the commit's answer may have been lost.
-func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
-	o := &b.outcomes[i]
-	var name string
-	switch {
-	case o.Kind == core.Snoozed:
-		name = "Snooze"
-	case o.Kind == core.Buried:
-		name = "Bury"
-	case o.Kind == core.Failed && o.OwnDelay:
-		name = "RetryIn"
-	}
-	if name == "" || o.Kind == committed.Kind {
-		return nil
-	}
-	return []logLine{{
-		level: slog.LevelWarn,
-		message: "skein: a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
-			"which does not count; give the outcome by job.Settle before skein.SettleIn",
-		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
-	}}
 }

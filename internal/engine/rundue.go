@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/skeinq/skein/ports"
@@ -14,8 +13,8 @@ import (
 // Run it gives up at the first error of the store; what is settled stays so, and
 // the rest is recovered by the next owner.
 func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
-	endCalls := e.makeContexts(ctx)
-	defer endCalls()
+	e.makeContexts(ctx)
+	defer e.cancelCalls()
 	defer e.hooks.close()
 	e.hooks.maxWorkers = 1
 	if err := e.assignShards(); err != nil {
@@ -30,15 +29,9 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 		return 0, err
 	}
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.cfg.ShutdownTimeout, e.interruptAll) })()
-	helpers := make(chan struct{})
-	var helping sync.WaitGroup
-	e.start(&helping, func() { e.maintainLeases(helpers) })
-	e.start(&helping, func() { e.watch(helpers) })
+	endLoops := e.startLoops(e.maintainLeases, e.watch)
 	defer func() {
-		close(helpers)
-		endCalls()
-		helping.Wait()
-		e.renewals.Wait()
+		endLoops()
 		e.hooks.wait()
 	}()
 	jobs, err = e.rounds(ctx)

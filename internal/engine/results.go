@@ -1,11 +1,20 @@
 package engine
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
+
+// ending is how a job ended.
+type jobResult struct {
+	processed, failed bool
+	// buried is for the hook, and notices for the log.
+	buried []Buried
+	lines  []logLine
+}
 
 // sequel is what follows a batch's settlement of a job, once the store has
 // confirmed it.
@@ -22,23 +31,6 @@ type pendingResult struct {
 	// has committed, the settlement is skipped and committed follows.
 	transacted    bool
 	byTransaction jobResult
-}
-
-// ending is how a job ended.
-type jobResult struct {
-	processed, failed bool
-	// buried is for the hook, and notices for the log.
-	buried []Buried
-	lines  []logLine
-}
-
-func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
-	e := jobResult{processed: settled.Processed, failed: settled.Failed}
-	if settled.Failed {
-		e.buried = b.burials(i, o)
-		e.lines = b.resultLines(i, o, settled, e.buried)
-	}
-	return e
 }
 
 // sequels lists what is to follow the settlements of a closed batch. What its jobs'
@@ -63,6 +55,50 @@ func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult,
 		}
 	}
 	return list, now
+}
+
+func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
+	e := jobResult{processed: settled.Processed, failed: settled.Failed}
+	if settled.Failed {
+		e.buried = b.burials(i, o)
+		e.lines = b.resultLines(i, o, settled, e.buried)
+	}
+	return e
+}
+
+// overruled gives a line if the handler, after it had settled job i in a transaction,
+// gave it another outcome that can't count once that has committed. An error alone is
+// none: the commit's answer may have been lost.
+func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
+	o := &b.outcomes[i]
+	var name string
+	switch {
+	case o.Kind == core.Snoozed:
+		name = "Snooze"
+	case o.Kind == core.Buried:
+		name = "Bury"
+	case o.Kind == core.Failed && o.OwnDelay:
+		name = "RetryIn"
+	}
+	if name == "" || o.Kind == committed.Kind {
+		return nil
+	}
+	return []logLine{{
+		level: slog.LevelWarn,
+		message: "skein: a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
+			"which does not count; give the outcome by job.Settle before skein.SettleIn",
+		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
+	}}
+}
+
+// recovered is how a job ended that has lost its owner too often.
+func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
+	e := jobResult{failed: true}
+	if len(c.Payloads) > 0 {
+		e.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
+		e.lines = []logLine{s.burialLine(&e.buried[0])}
+	}
+	return e
 }
 
 // confirmed removes the sequels of what a turn has settled, counts what only now is
@@ -100,9 +136,9 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (e
 }
 
 // tell logs how jobs have ended, and tells the hook what was buried.
-func (e *Engine) report(ended []jobResult) {
+func (n *node) report(ended []jobResult) {
 	for i := range ended {
-		e.logLines(ended[i].lines)
-		e.hooks.add(ended[i].buried)
+		n.logLines(ended[i].lines)
+		n.hooks.add(ended[i].buried)
 	}
 }

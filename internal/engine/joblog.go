@@ -29,14 +29,14 @@ type logLine struct {
 	attrs   []slog.Attr
 }
 
-func (e *Engine) logLines(notices []logLine) {
-	for _, n := range notices {
-		e.log.LogAttrs(context.Background(), n.level, n.message, n.attrs...)
+func (n *node) logLines(lines []logLine) {
+	for i := range lines {
+		n.log.LogAttrs(context.Background(), lines[i].level, lines[i].message, lines[i].attrs...)
 	}
 }
 
 // jobAttrs name a job.
-func (s *shard) jobAttrs(id string) []slog.Attr {
+func (s *shardInfo) jobAttrs(id string) []slog.Attr {
 	return []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.String(keyID, id)}
 }
 
@@ -103,7 +103,7 @@ func (b *Batch) errorAttrs(panicked *PanicError, text string) []slog.Attr {
 }
 
 // burialNotice is the line for what went to the morgue, other than by a failure.
-func (s *shard) burialLine(b *Buried) logLine {
+func (s *shardInfo) burialLine(b *Buried) logLine {
 	n := logLine{level: slog.LevelWarn, attrs: s.jobAttrs(b.ID)}
 	switch b.Reason {
 	case Undecodable:

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// lease is what this node believes of its lease. Until is when it acts as if the
+// lease had ended.
+type lease struct {
+	held    bool
+	token   int64
+	until   time.Time
+	renewAt time.Time
+	// ctx is that of the calls made under the lease; callOff ends them.
+	ctx         context.Context
+	cancelCalls context.CancelCauseFunc
+}
+
+// extend moves the lease's end: remaining after the call was sent, less a fifth
+// of the TTL for what clocks and schedulers do.
+func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
+	if until := sent.Add(remaining - ttl/5); until.After(l.until) {
+		l.until = until
+	}
+	l.renewAt = sent.Add(ttl / 3)
+}
+
+// allowCalls gives the lease's calls a context that has not ended.
+func (l *lease) resetContext(parent context.Context) {
+	if l.ctx == nil || l.ctx.Err() != nil {
+		l.ctx, l.cancelCalls = context.WithCancelCause(parent)
+	}
+}
+
+// leaseEnd is closed when the lease ends. After a turn was called off it is not the
+// channel of that turn's context.
+func (s *shard) leaseEnd() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.held {
+		return s.lease.ctx.Done()
+	}
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+// keep renews the leases that no turn has renewed, ends those that ran out, and
+// calls off turns that hang, until stop is closed.
+func (e *Engine) maintainLeases(stop <-chan struct{}) {
+	for pause(e.checkLeases(time.Now()), stop) {
+	}
+}
+
+// keepAll looks at each lease once, and tells how long nothing can be due.
+func (e *Engine) checkLeases(now time.Time) time.Duration {
+	next := e.cfg.LeaseTTL / 6
+	for _, s := range e.shards {
+		next = min(next, s.checkLease(now))
+	}
+	return max(next, time.Millisecond)
+}
+
+// keep does what is due for one lease, and tells how long until something is.
+func (s *shard) checkLease(now time.Time) time.Duration {
+	ttl := s.node.cfg.LeaseTTL
+	s.mu.Lock()
+	l := &s.lease
+	if !l.held {
+		s.mu.Unlock()
+		return ttl / 3
+	}
+	token, cause := l.token, s.leaseEnded(now)
+	if cause != nil {
+		s.mu.Unlock()
+		s.dropLease(token, cause)
+		return ttl / 3
+	}
+	if s.turns.inFlight && now.Sub(s.turns.sentAt) >= ttl/3 {
+		l.cancelCalls(errTurnHangs)
+	}
+	if !now.Before(l.renewAt) {
+		l.renewAt = now.Add(ttl / 15) // until the answer is here
+		s.node.start(&s.node.renewals, func() { s.renew(token) })
+	}
+	wait := min(l.renewAt.Sub(now), l.until.Sub(now), ttl-s.turns.unanswered(now))
+	s.mu.Unlock()
+	return wait
+}
+
+// over is why the lease is to be dropped, nil if it is not: it was not renewed in
+// time, or a turn got no answer for a TTL although renewals did. The latter may have
+// been carried out or not, so that only a new lease can go on.
+func (s *shard) leaseEnded(now time.Time) error {
+	ttl := s.node.cfg.LeaseTTL
+	switch {
+	case !s.lease.held:
+		return nil
+	case !now.Before(s.lease.until):
+		return fmt.Errorf("%w: the store did not answer for most of its TTL of %v", ports.ErrLeaseLost, ttl)
+	case s.turns.unanswered(now) >= ttl:
+		return fmt.Errorf("%w: given up, since turn %d got no answer for the TTL of %v", ports.ErrLeaseLost,
+			s.turns.request.Number, ttl)
+	}
+	return nil
+}
+
+var errTurnHangs = errors.New("the turn takes too long and is repeated")
+
+// renew makes one call; what it can't do now the next look does.
+func (s *shard) renew(token int64) {
+	cfg := &s.node.cfg
+	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
+	defer cancel()
+	sent := time.Now()
+	reply, err := s.node.store.Renew(ctx, ports.RenewRequest{
+		Lease: ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: token},
+		TTL:   cfg.LeaseTTL,
+	})
+	switch {
+	case err == nil:
+		s.renewing.ok()
+		s.node.clock.sync(reply.Now)
+		s.mu.Lock()
+		if s.lease.held && s.lease.token == token {
+			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
+		}
+		s.mu.Unlock()
+	case final(err):
+		s.renewing.ok()
+		s.dropLease(token, err)
+	default:
+		s.renewing.failed(err)
+	}
+}
+
+// release ends a lease in which nothing is left to do, so that another node need
+// not wait for its expiry.
+func (s *shard) release(ctx context.Context) {
+	s.mu.Lock()
+	l := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
+	s.mu.Unlock()
+	if err := s.tryRelease(ctx, l); err != nil {
+		s.dropLease(l.Token, err)
+		return
+	}
+	s.mu.Lock()
+	held := s.lease.held && s.lease.token == l.Token // it may have run out meanwhile
+	if held {
+		s.clearLease(context.Canceled)
+	}
+	s.mu.Unlock()
+	if held {
+		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
+	}
+}
+
+// tryRelease repeats for a while what fails.
+func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.LeaseTTL/3)
+	defer cancel()
+	var retry backoff
+	err := s.node.store.Release(ctx, l)
+	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
+		err = s.node.store.Release(ctx, l)
+		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
+			return nil
+		}
+	}
+	return err
+}
+
+// final reports whether an error of the store ends the lease: repeating can't
+// help.
+func final(err error) bool {
+	return errors.Is(err, ports.ErrLeaseLost) || errors.Is(err, ports.ErrStaleTurn) ||
+		errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest)
+}
+
+// dropIfOver drops a lease that is not to be used any more.
+func (s *shard) dropEndedLease(now time.Time) {
+	s.mu.Lock()
+	token, cause := s.lease.token, s.leaseEnded(now)
+	s.mu.Unlock()
+	if cause != nil {
+		s.dropLease(token, cause)
+	}
+}
+
+// drop forgets a lease that ran out or is another's. The handler that may still
+// run is cancelled; nothing of it is sent.
+func (s *shard) dropLease(token int64, cause error) {
+	s.mu.Lock()
+	if !s.lease.held || s.lease.token != token {
+		s.mu.Unlock()
+		return
+	}
+	s.clearLease(cause)
+	level := slog.LevelWarn
+	if now := time.Now(); now.Sub(s.lostAt) < reminder { // a store that grants leases and breaks them
+		level = slog.LevelDebug
+	} else {
+		s.lostAt = now
+	}
+	running := s.running
+	s.mu.Unlock()
+	if running != nil {
+		running.interrupt(ports.ErrLeaseLost)
+	}
+	signal(s.wake)
+	s.node.log.Log(context.Background(), level, "skein: lease lost", "shard", s.id.String(), "token", token, "error", cause)
+	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
+}
+
+// forget clears all that belongs to the lease.
+func (s *shard) clearLease(cause error) {
+	s.lease.cancelCalls(cause)
+	s.lease = lease{}
+	s.turns = turns{}
+	s.buffer.reset()
+	s.clearStarting()
+	s.finished, s.deferred, s.pendingResults, s.deferrals = nil, nil, nil, nil
+	s.storeHead = core.Head{}
+	s.laneWaits, s.paused = false, false
+	s.headNotBefore = 0
+	s.publishHead()
+	signal(s.lane.wake)
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// node is what all parts of an engine share: its configuration, the store and what is known
+// of it, and the contexts and signals of its end.
+type node struct {
+	store      Store
+	cfg        Config
+	log        *slog.Logger
+	observer   ports.Observer // nil if there is none
+	clock      *storeClock
+	roundTrips roundTrips
+	outages    outageLog
+
+	// nodes are those that the last announcement returned.
+	nodes atomic.Pointer[[]ports.Node]
+
+	// handlerCtx carries the values of Run's context but not its end.
+	handlerCtx context.Context
+	// runCtx is Run's context: once it has ended the node starts nothing more.
+	runCtx context.Context
+	// storeCtx is the context of all calls to the store until the node has drained.
+	// cancelCalls ends it.
+	storeCtx    context.Context
+	cancelCalls context.CancelFunc
+	// stop is closed when the node is to stop.
+	stop chan struct{}
+	// stoppedAt is when Run closed stop. It is read only after that.
+	stoppedAt time.Time
+	// tickNow wakes the tick: a shard waits for time to pass.
+	tickNow chan struct{}
+
+	lastChance lastChance
+	hooks      hooks
+
+	lanesRunning sync.WaitGroup
+	renewals     sync.WaitGroup
+	fatal        sync.Once
+}
+
+// shardInfo is what never changes of a shard on this node.
+type shardInfo struct {
+	node  *node
+	id    core.Shard
+	queue *Queue
+}
+
+// makeContexts makes the contexts of handlers and of calls to the store from that of Run.
+func (n *node) makeContexts(ctx context.Context) {
+	n.runCtx, n.handlerCtx = ctx, context.WithoutCancel(ctx)
+	n.storeCtx, n.cancelCalls = context.WithCancel(n.handlerCtx)
+	n.outages.callCtx = n.storeCtx
+	n.hooks.start(n, ctx)
+}
+
+// callStarted calls Config.Started.
+func (n *node) callStarted(ctx context.Context) error {
+	if n.cfg.Started == nil {
+		return nil
+	}
+	return Guard(func() error { return n.cfg.Started(ctx) })
+}
+
+// stopping reports whether the node is to stop.
+func (n *node) stopping() bool {
+	select {
+	case <-n.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// leaseChanged notifies the observer.
+func (n *node) leaseChanged(event ports.LeaseEvent) {
+	if n.observer != nil {
+		n.observer.LeaseChanged(event)
+	}
+}
+
+// dueNow returns a head that is due at once.
+func (n *node) dueNow() core.Head {
+	return core.Head{Due: n.clock.now(), OK: true}
+}
+
+// newLoopStatus returns the status of a loop that serves all shards.
+func (n *node) newLoopStatus(doing string) *loopStatus {
+	return &loopStatus{log: &n.outages, doing: doing}
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Settle gives job i the outcome that an error means, nil being done. An error
+// that only says that the engine interrupted the handler puts it back untouched.
+func (b *Batch) SetOutcome(i int, err error) {
+	o, p := b.outcomeOf(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.returned(i) {
+		b.set(i, o, p)
+	}
+}
+
+// MarkDone marks one payload of job i as done by itself.
+func (b *Batch) MarkDone(i, position int) {
+	b.markPayload(i, core.PayloadOutcome{Position: position})
+}
+
+// MarkBuried sends one payload of job i to the morgue by itself.
+func (b *Batch) MarkBuried(i, position int, reason error) {
+	b.markPayload(i, core.PayloadOutcome{Position: position, Bury: true, Error: b.shard.queue.Text(reason)})
+}
+
+func (b *Batch) markPayload(i int, m core.PayloadOutcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.returned(i) {
+		return
+	}
+	marks := b.outcomes[i].Payloads
+	at, found := findMark(marks, m.Position)
+	if found {
+		marks[at] = m
+		return
+	}
+	b.outcomes[i].Payloads = slices.Insert(marks, at, m)
+}
+
+// markAt is where the mark on a payload is, or belongs.
+func findMark(marks []core.PayloadOutcome, position int) (at int, found bool) {
+	return slices.BinarySearchFunc(marks, position, func(o core.PayloadOutcome, p int) int { return o.Position - p })
+}
+
+// over reports whether the handler has spoken for job i: what a goroutine says that it
+// has left behind does not count.
+func (b *Batch) returned(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
+
+// set gives job i an outcome, and the panic that it comes from, if one.
+func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
+	o.Payloads = b.outcomes[i].Payloads
+	b.outcomes[i] = o
+	if p != nil && b.panics == nil {
+		b.panics = make(map[int]*PanicError)
+	}
+	if b.panics != nil {
+		b.panics[i] = p
+	}
+}
+
+// outcomeOf asks the error itself, whose methods may panic, as those of a nil
+// pointer do: that panic is a failure then.
+func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
+	if err == nil {
+		return core.Outcome{Kind: core.Done}, nil
+	}
+	return b.failureOf(err)
+}
+
+func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
+	failed := GuardGoroutine(func() error {
+		errors.As(err, &p)
+		if b.interrupted(err) {
+			o = core.Outcome{Kind: core.Untouched}
+		} else {
+			o = b.shard.queue.Outcome(err)
+		}
+		return nil
+	})
+	if failed != nil {
+		o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(failed)}
+		errors.As(failed, &p)
+	}
+	return o, p
+}
+
+// interrupted reports whether err is no fault of the job: its context was ended
+// by the engine, and err says so.
+func (b *Batch) interrupted(err error) bool {
+	b.mu.Lock()
+	cause := b.ctx.ended()
+	b.mu.Unlock()
+	return cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause))
+}
+
+// payloadOf names a payload of a batch: its job and its position.
+type payloadOf struct{ job, position int }
+
+// refusal is a payload that its codec refuses and that is to be retried: it and what
+// is behind it wait, so that their order stays.
+type decodeFailure struct {
+	position int
+	text     string
+	// failed says that it is why the job has failed.
+	failed bool
+}
+
+// BuryUndecodable sends a payload of job i to the morgue, since its codec refuses it.
+func (b *Batch) BuryUndecodable(i, position int, reason error) {
+	b.mu.Lock()
+	if b.undecodable == nil {
+		b.undecodable = make(map[payloadOf]bool)
+	}
+	if !b.returned(i) {
+		b.undecodable[payloadOf{i, position}] = true
+	}
+	b.mu.Unlock()
+	b.MarkBuried(i, position, reason)
+}
+
+// FailUndecodable says that a payload of job i can't be decoded, and that the job is
+// to be retried for it. If alone, the job fails by the reason. Else the handler is
+// given what is before the payload, and the job fails if that is done or buried.
+func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
+	r := decodeFailure{position: position, text: b.shard.queue.Text(reason), failed: alone}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.returned(i) {
+		return
+	}
+	if b.decodeFailures == nil {
+		b.decodeFailures = make(map[int]decodeFailure)
+	}
+	b.decodeFailures[i] = r
+}
+
+// refuse gives the outcome of job i once it is known that the handler saw only what
+// is before a refused payload. The Batch is locked.
+func (b *Batch) applyDecodeFailure(i int, o core.Outcome) core.Outcome {
+	r, ok := b.decodeFailures[i]
+	if !ok || o.Kind != core.Done && o.Kind != core.Buried {
+		return o
+	}
+	r.failed = true
+	b.decodeFailures[i] = r
+	marks := slices.Clone(o.Payloads)
+	for position := range r.position {
+		at, marked := findMark(marks, position)
+		if !marked {
+			m := core.PayloadOutcome{Position: position, Bury: o.Kind == core.Buried, Error: o.Error}
+			marks = slices.Insert(marks, at, m)
+		}
+	}
+	return core.Outcome{Kind: core.Failed, Error: r.text, Payloads: marks}
+}

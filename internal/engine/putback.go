@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// tickAll looks twice each poll interval at shards that wait for time to pass,
+// while there are any, until stop is closed. Each gets a turn when jobs should go
+// back, statistics or what the store held are to be sent, or a running batch may have
+// been cancelled.
+func (e *Engine) tickAll(stop <-chan struct{}) {
+	for await(nil, e.tickNow, stop) && pause(e.cfg.PollInterval/2, stop) {
+		now := time.Now()
+		for _, s := range e.shards {
+			if s.tick(now) {
+				signal(e.tickNow)
+			}
+		}
+	}
+}
+
+// tick reports whether to look again.
+func (s *shard) tick(now time.Time) (again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lease.held {
+		return false
+	}
+	poll := s.node.cfg.PollInterval
+	if s.running != nil && now.Sub(s.turns.ended) >= poll {
+		s.turns.due = true
+	}
+	s.finished, s.deferred = append(s.finished, s.deferred...), nil
+	since, waiting := s.oldest()
+	if s.turns.due || len(s.finished) > 0 || s.stats.due(now) || waiting && now.Sub(since) >= poll {
+		signal(s.wake)
+	}
+	return s.running != nil || waiting || s.stats.any
+}
+
+// putBack returns what waits to start: all when paused or stopping, else what
+// has waited for a poll interval.
+func (s *shard) putBack(now time.Time, stopping bool) {
+	for {
+		since, ok := s.buffer.oldest()
+		if !ok || !stopping && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
+			break
+		}
+		s.settleUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
+	}
+	if b := &s.starting; b.claims != nil && (stopping || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval) {
+		s.returnStarting()
+	}
+	s.publishHead()
+}
+
+// recover settles jobs that earlier leases left, as an operator has chosen for
+// those that he cancelled, else by RULES 4.
+func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation) {
+	for i := range orphans {
+		c := &orphans[i]
+		at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
+		switch {
+		case at >= 0 && cancels[at].Drop:
+			s.settleUnstarted(orphans[i:i+1], core.Dropped)
+		case at >= 0:
+			s.settleUnstarted(orphans[i:i+1], core.Untouched)
+		default:
+			settled := s.queue.Policy.Recover(c)
+			if settled.Failed {
+				s.pendingResults = append(s.pendingResults, pendingResult{
+					id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
+				})
+			}
+			s.finished = append(s.finished, settled)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// declareAll declares the queues, however long the store takes to be there.
+func (n *node) declareAll(ctx context.Context) error {
+	p := n.newLoopStatus("declare")
+	var retry backoff
+	for _, q := range n.cfg.Queues {
+		for {
+			err := n.declare(q)
+			if err == nil {
+				break
+			}
+			if permanent(err) {
+				return err
+			}
+			p.failed(err)
+			if !pause(retry.next(), ctx.Done()) {
+				return nil
+			}
+		}
+		p.ok()
+	}
+	return nil
+}
+
+// permanent reports whether waiting can't help. Once the node works, it waits all the
+// same.
+func permanent(err error) bool {
+	return errors.Is(err, ports.ErrShardCountMismatch) || errors.Is(err, ports.ErrQueueMismatch) ||
+		errors.Is(err, core.ErrInvalidQueue) || errors.Is(err, ports.ErrUnusable)
+}
+
+func (n *node) declare(q *Queue) error {
+	ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
+	defer cancel()
+	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
+	if err != nil {
+		return DeclareError(q.Name, err)
+	}
+	q.generation.Store(r.Generation)
+	return nil
+}
+
+// resharding is the page that says how to change a shard count.
+const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide.md#another-shard-count"
+
+// DeclareError is the error of a declaration that failed, with what to do where a
+// page says it.
+func DeclareError(queue string, err error) error {
+	if errors.Is(err, ports.ErrShardCountMismatch) {
+		return fmt.Errorf("declare queue %q: %w; to change it, see %s", queue, err, resharding)
+	}
+	return fmt.Errorf("declare queue %q: %w", queue, err)
+}
+
+// announce tells the store that the node runs, until stop is closed.
+func (n *node) announce(stop <-chan struct{}) {
+	self := ports.Node{
+		Owner: n.cfg.Owner, Name: n.cfg.Node, Host: n.cfg.Host, PID: n.cfg.PID, Lanes: n.cfg.Lanes,
+	}
+	for _, q := range n.cfg.Queues {
+		self.Queues = append(self.Queues, q.Name)
+	}
+	p := n.newLoopStatus("announce")
+	every(n.cfg.LeaseTTL/3, stop, func() {
+		ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
+		defer cancel()
+		reply, err := n.store.Announce(ctx, ports.AnnounceRequest{Node: self, TTL: n.cfg.LeaseTTL})
+		if err != nil {
+			p.failed(err)
+			return
+		}
+		p.ok()
+		n.nodes.Store(&reply.Nodes)
+	})
+}
+
+// retire takes the announcement back; if that fails, it runs out by itself.
+func (n *node) retire() {
+	ctx, cancel := context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
+	defer cancel()
+	if err := n.store.Retire(ctx, n.cfg.Owner); err != nil {
+		n.log.Debug("skein: retire failed", "error", err)
+	}
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// listen hands the store's wake-ups to the shards.
+func (e *Engine) listen(ctx context.Context) {
+	notifier, ok := e.store.(ports.Notifier)
+	if !ok {
+		return
+	}
+	ids := make([]core.Shard, len(e.shards))
+	byID := make(map[core.Shard]*shard, len(e.shards))
+	for i, s := range e.shards {
+		ids[i], byID[s.id] = s.id, s
+	}
+	p := e.newLoopStatus("listen for wake-ups")
+	var retry backoff
+	for ctx.Err() == nil {
+		began := time.Now()
+		wakeups, err := notifier.Wakeups(ctx, ids)
+		switch {
+		case err == nil:
+			p.ok()
+			e.recheckAll()
+			for id := range wakeups {
+				if s := byID[id]; s != nil {
+					s.onWakeup()
+				}
+			}
+		case ctx.Err() == nil:
+			p.failed(err)
+		}
+		if time.Since(began) > longestRetry { // it has listened for a while
+			retry.reset()
+		}
+		pause(retry.next(), ctx.Done())
+	}
+}
+
+// lookAgain lets the poll, and the shards that wait for another node, see what was
+// missed while nobody listened.
+func (e *Engine) recheckAll() {
+	signal(e.pollNow)
+	for _, s := range e.shards {
+		signal(s.released)
+	}
+}
+
+// wakeUp is a hint that there may be a job now. It stays valid after the turn in
+// flight. To a node without the lease it says that it may be free.
+func (s *shard) onWakeup() {
+	s.mu.Lock()
+	if !s.lease.held {
+		signal(s.released)
+	}
+	s.turns.woken, s.turns.wokenAt = s.turns.inFlight, time.Now()
+	s.assumeDue(s.node.clock.now())
+	if s.running != nil || s.unstarted() > 0 { // it may be a cancel
+		s.turns.due = true
+		signal(s.wake)
+	}
+	s.mu.Unlock()
+	signal(s.lane.wake)
+}
