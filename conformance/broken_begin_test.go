@@ -19,15 +19,13 @@ func ignoresResent(s full) full {
 
 // forgetsBegun keeps no evidence beyond the lease.
 func forgetsBegun(s full) full {
-	h := hooked(s)
-	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
 		for i := range reply.Claims {
 			reply.Claims[i].Begun = false
 		}
 		return reply, err
-	}
-	return h
+	})
 }
 
 func reportsAllBegun(s full) full {
@@ -51,32 +49,27 @@ func forgetsLeased(s full) full { return forgetsDespite(s, ports.ErrLeaseHeld) }
 
 // forgetsDespite takes no notice of one refusal.
 func forgetsDespite(s full, refusal error) full {
-	h := hooked(s)
-	h.forget = func(ctx context.Context, queue string) error {
+	return replaceErr(s, "Forget", func(ctx context.Context, queue string) error {
 		if err := s.Forget(ctx, queue); !errors.Is(err, refusal) {
 			return err
 		}
 		return nil
-	}
-	return h
+	})
 }
 
 func hidesLeaseOver(s full) full {
-	h := hooked(s)
-	h.claimed = func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 		page, err := s.Claimed(ctx, r)
 		for i := range page.Claims {
 			page.Claims[i].LeaseOver = false
 		}
 		return page, err
-	}
-	return h
+	})
 }
 
 // releasesSilently drops the wake-ups of shards that nothing is queued in.
 func releasesSilently(s full) full {
-	h := hooked(s)
-	h.wakeups = func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 		in, err := s.Wakeups(ctx, shards)
 		if err != nil {
 			return nil, err
@@ -95,6 +88,5 @@ func releasesSilently(s full) full {
 			}
 		}()
 		return out, nil
-	}
-	return h
+	})
 }

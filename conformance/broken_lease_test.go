@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// holds is the lease of a shard as the store shows it.
-func holds(ctx context.Context, s ports.ShardStore, shard core.Shard) ports.Lease {
+// currentLease returns the lease of a shard as the store shows it.
+func currentLease(ctx context.Context, s ports.ShardStore, shard core.Shard) ports.Lease {
 	stats, err := s.Stats(ctx, []string{shard.Queue})
 	if err != nil {
 		return ports.Lease{Shard: shard}
@@ -22,96 +22,85 @@ func holds(ctx context.Context, s ports.ShardStore, shard core.Shard) ports.Leas
 }
 
 func givesAway(s full) full {
-	h := hooked(s)
-	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
 		if errors.Is(err, ports.ErrLeaseHeld) {
-			if err := s.Release(ctx, holds(ctx, s, r.Shard)); err != nil {
+			if err := s.Release(ctx, currentLease(ctx, s, r.Shard)); err != nil {
 				return reply, err
 			}
 			return s.Acquire(ctx, r)
 		}
 		return reply, err
-	}
-	return h
+	})
 }
 
 // tokensGoBack shows the clock for a token and nothing else.
 func tokensGoBack(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-	store := hooked(withTransactions(memory.New(memory.Options{Clock: clock})))
+	s := withTransactions(memory.New(memory.Options{Clock: clock}))
 	tokens := map[int64]int64{}
-	acquire, release := store.acquire, store.release
-	store.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
-		reply, err := acquire(ctx, r)
+	store := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
 		shown := clock().UnixMicro()
 		tokens[shown], reply.Token = reply.Token, shown
 		return reply, err
-	}
-	store.release = func(ctx context.Context, l ports.Lease) error {
+	})
+	store = replaceErr(store, "Release", func(ctx context.Context, l ports.Lease) error {
 		l.Token = tokens[l.Token]
-		return release(ctx, l)
-	}
+		return s.Release(ctx, l)
+	})
 	return func() ports.ShardStore { return store }
 }
 
 // resetsOnRepeat takes each Acquire for a new attempt.
 func resetsOnRepeat(s full) full {
-	h := hooked(s)
 	var attempts int64
-	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		attempts++
 		r.Attempt = attempts
 		return s.Acquire(ctx, r)
-	}
-	return h
+	})
 }
 
 func strandsOrphans(s full) full {
-	h := hooked(s)
-	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
 		reply.Claims = nil
 		return reply, err
-	}
-	return h
+	})
 }
 
 // forgetsToken looks at no more of a lease than its owner.
 func forgetsToken(s full) full {
-	h := hooked(s)
 	lease := func(ctx context.Context, l ports.Lease) ports.Lease {
-		if now := holds(ctx, s, l.Shard); now.Owner == l.Owner {
+		if now := currentLease(ctx, s, l.Shard); now.Owner == l.Owner {
 			return now
 		}
 		return l
 	}
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	h := replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		r.Lease = lease(ctx, r.Lease)
 		return s.Turn(ctx, r)
-	}
-	h.renew = func(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	})
+	h = replace(h, "Renew", func(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 		r.Lease = lease(ctx, r.Lease)
 		return s.Renew(ctx, r)
-	}
-	h.release = func(ctx context.Context, l ports.Lease) error { return s.Release(ctx, lease(ctx, l)) }
+	})
+	h = replaceErr(h, "Release", func(ctx context.Context, l ports.Lease) error { return s.Release(ctx, lease(ctx, l)) })
 	return h
 }
 
 func refusesLate(s full) full {
-	h := hooked(s)
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		stats, err := s.Stats(ctx, []string{r.Lease.Shard.Queue})
 		if err == nil && stats[0].Shards[r.Lease.Shard.Index].ExpiresAt < stats[0].Now {
 			return ports.TurnReply{}, ports.ErrLeaseLost
 		}
 		return s.Turn(ctx, r)
-	}
-	return h
+	})
 }
 
 func renewsWhenEmpty(s full) full {
-	h := hooked(s)
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
 		if err == nil && reply.Last != r.Number {
 			var renewed ports.RenewReply
@@ -119,6 +108,5 @@ func renewsWhenEmpty(s full) full {
 			reply.Remaining = renewed.Remaining
 		}
 		return reply, err
-	}
-	return h
+	})
 }

@@ -5,19 +5,17 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 func ignoresPause(s full) full {
-	h := hooked(s)
-	h.pause = func(context.Context, string) error { return nil }
-	return h
+	return replaceErr(s, "Pause", func(context.Context, string) error { return nil })
 }
 
 // revivesTwice keeps what it has revived, and revives it again.
 func revivesTwice(s full) full {
-	h := hooked(s)
 	kept := map[string][]core.Payload{}
-	h.revive = func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 		for _, ref := range step.DeadLetters {
 			found, err := s.Find(ctx, step.Shard.Queue, ref.ID)
 			if err == nil && found.DeadLetter != nil {
@@ -33,40 +31,33 @@ func revivesTwice(s full) full {
 			}
 		}
 		return s.Revive(ctx, step)
-	}
-	return h
+	})
 }
 
-// pagesOverlap gives cursors that stand in front of the last entry.
+// pagesOverlap returns cursors that stand in front of the last entry.
 func pagesOverlap(s full) full {
-	h := hooked(s)
-	h.jobs = func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 		page, err := s.Jobs(ctx, r)
 		if page.Next.ID != "" {
 			page.Next.ID = page.Next.ID[:len(page.Next.ID)-1]
 		}
 		return page, err
-	}
-	return h
+	})
 }
 
 func wakesNobody(s full) full {
-	h := hooked(s)
-	h.wakeups = func(context.Context, []core.Shard) (<-chan core.Shard, error) {
+	return replace(s, "Wakeups", func(context.Context, []core.Shard) (<-chan core.Shard, error) {
 		return make(chan core.Shard), nil
-	}
-	return h
+	})
 }
 
 func settlesOneByOne(s full) full {
-	h := hooked(s)
-	h.settle = func(ctx context.Context, shard core.Shard, settle []core.Settlement) error {
-		for _, one := range settle {
-			if err := s.Settle(ctx, shard, []core.Settlement{one}); err != nil {
+	return replaceErr(s, "Settle", func(ctx context.Context, r storekit.SettleRequest) error {
+		for _, one := range r.Settlements {
+			if err := s.Settle(ctx, r.Shard, []core.Settlement{one}); err != nil {
 				return err
 			}
 		}
 		return nil
-	}
-	return h
+	})
 }

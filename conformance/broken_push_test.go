@@ -13,8 +13,7 @@ import (
 )
 
 func losesPayload(s full) full {
-	h := hooked(s)
-	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		var kept []core.Entry
 		for _, en := range r.Entries {
 			if found, err := s.Find(ctx, r.Queue, en.ID); err == nil && found.Queued == nil {
@@ -23,13 +22,11 @@ func losesPayload(s full) full {
 		}
 		r.Entries = kept
 		return s.Push(ctx, r)
-	}
-	return h
+	})
 }
 
 func keepsLargerScore(s full) full {
-	h := hooked(s)
-	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		for i, en := range r.Entries {
 			found, err := s.Find(ctx, r.Queue, en.ID)
 			if err != nil || found.Queued == nil {
@@ -45,24 +42,20 @@ func keepsLargerScore(s full) full {
 			}
 		}
 		return s.Push(ctx, r)
-	}
-	return h
+	})
 }
 
 func losesMeta(s full) full {
-	h := hooked(s)
-	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		for i := range r.Entries {
 			r.Entries[i].Meta = nil
 		}
 		return s.Push(ctx, r)
-	}
-	return h
+	})
 }
 
 func storesBeforeBad(s full) full {
-	h := hooked(s)
-	h.push = func(ctx context.Context, r ports.PushRequest) (reply ports.PushReply, err error) {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (reply ports.PushReply, err error) {
 		for _, en := range r.Entries {
 			r.Entries = []core.Entry{en}
 			if reply, err = s.Push(ctx, r); err != nil {
@@ -70,20 +63,18 @@ func storesBeforeBad(s full) full {
 			}
 		}
 		return reply, nil
-	}
-	return h
+	})
 }
 
 func ignoresGeneration(s full) full {
-	h := hooked(s)
-	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	h := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		r.Generation = 1
 		return s.Push(ctx, r)
-	}
-	h.acquire = func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+	})
+	h = replace(h, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		r.Generation = 1
 		return s.Acquire(ctx, r)
-	}
+	})
 	return h
 }
 

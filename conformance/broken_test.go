@@ -9,7 +9,7 @@ import (
 // brokenStore is a store that breaks one promise.
 type brokenStore struct {
 	name string
-	// caught is the case that must fail, named by the rule that the store breaks.
+	// caught is the case that must fail: that of the rule which the store breaks.
 	caught  string
 	factory Factory
 }
@@ -42,7 +42,7 @@ func brokenStores() []brokenStore {
 		{"forgets a leased queue", "forget/refuses a queue that somebody works", wrapped(forgetsLeased)},
 		{"shows every claim as running", "begin/is shown with its lease", wrapped(hidesLeaseOver)},
 		{"releases without a word", "wakeups/tells of a release", wrapped(releasesSilently)},
-		{"lets a stale settlement touch a later claim", "skip/the mark of an earlier claim", wrapped(ignoresMarks)},
+		{"lets a stale settlement touch a later claim", "skip/the mark of an earlier claim", wrapped(ignoresReceipts)},
 		{"counts a skipped settlement", "skip/and count nothing", wrapped(countsSkipped)},
 		{"claims in order of id", "claim/takes the oldest first", wrapped(claimsByID)},
 		{"claims a claimed id", "claim/passes over claimed ids", wrapped(claimsClaimed)},

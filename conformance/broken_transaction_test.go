@@ -55,15 +55,14 @@ func stopsForALongInbox(s full) full {
 // miscountsBesidePushes counts a claimed retry as if it had been fresh, and the other
 // way round, while a push is under way.
 func miscountsBesidePushes(s full) full {
-	h := hooked(s)
 	var pushing, onTop atomic.Int64
-	h.push = func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	h := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		pushing.Add(1)
 		defer pushing.Add(-1)
 		time.Sleep(time.Millisecond)
 		return s.Push(ctx, r)
-	}
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	})
+	h = replace(h, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		time.Sleep(time.Millisecond)
 		reply, err := s.Turn(ctx, r)
 		for _, c := range reply.Claims {
@@ -72,22 +71,21 @@ func miscountsBesidePushes(s full) full {
 			}
 		}
 		return reply, err
-	}
-	h.stats = func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+	})
+	h = replace(h, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
 		all, err := s.Stats(ctx, queues)
 		for i := range all {
 			all[i].Fresh += onTop.Load()
 		}
 		return all, err
-	}
+	})
 	return h
 }
 
 // pausesLate gives jobs of a paused queue to a lease that has claimed before.
 func pausesLate(s full) full {
-	h := hooked(s)
 	busy := false
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		queue := r.Lease.Shard.Queue
 		queues, err := s.Queues(ctx)
 		at := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == queue })
@@ -98,8 +96,7 @@ func pausesLate(s full) full {
 		reply, err := s.Turn(ctx, r)
 		busy = busy || len(reply.Claims) > 0
 		return reply, err
-	}
-	return h
+	})
 }
 
 // losesOldPutBacks looks for due jobs from the last claimed one on, and so never sees

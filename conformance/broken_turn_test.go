@@ -9,11 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// afterTurn changes what a turn answers; again says that the turn was a repeat.
-func afterTurn(s full, change func(r ports.TurnRequest, reply *ports.TurnReply, again bool)) *hooks {
-	h := hooked(s)
+// afterTurn changes the reply of a turn; again reports that the turn was a repeat.
+func afterTurn(s full, change func(r ports.TurnRequest, reply *ports.TurnReply, again bool)) full {
 	last := map[ports.Lease]int64{}
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
 		if err == nil {
 			again := last[r.Lease] == r.Number
@@ -21,31 +20,26 @@ func afterTurn(s full, change func(r ports.TurnRequest, reply *ports.TurnReply, 
 			change(r, &reply, again)
 		}
 		return reply, err
-	}
-	return h
+	})
 }
 
-// beforeTurn changes what a turn asks.
-func beforeTurn(s full, change func(ctx context.Context, r *ports.TurnRequest)) *hooks {
-	h := hooked(s)
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+// beforeTurn changes the request of a turn.
+func beforeTurn(s full, change func(ctx context.Context, r *ports.TurnRequest)) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		change(ctx, &r)
 		return s.Turn(ctx, r)
-	}
-	return h
+	})
 }
 
-// addProcessed makes the counts of all queues larger by what is counted on top.
-func addProcessed(h *hooks, onTop *int64) full {
-	stats := h.stats
-	h.stats = func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-		all, err := stats(ctx, queues)
+// addProcessed adds onTop to what every queue has processed.
+func addProcessed(s full, onTop *int64) full {
+	return replace(s, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, queues)
 		for i := range all {
 			all[i].Processed += *onTop
 		}
 		return all, err
-	}
-	return h
+	})
 }
 
 func countsRepeats(s full) full {
@@ -68,9 +62,8 @@ func countsSkipped(s full) full {
 
 // claimsOnRepeat carries a repeated turn out as the next.
 func claimsOnRepeat(s full) full {
-	h := hooked(s)
 	ahead, last := int64(0), int64(0)
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		if r.Number == last {
 			ahead++
 		}
@@ -79,8 +72,7 @@ func claimsOnRepeat(s full) full {
 		reply.Last -= ahead
 		last = reply.Last
 		return reply, err
-	}
-	return h
+	})
 }
 
 func strandsClaims(s full) full {
@@ -91,8 +83,8 @@ func strandsClaims(s full) full {
 	})
 }
 
-// ignoresMarks settles whatever is claimed for an id.
-func ignoresMarks(s full) full {
+// ignoresReceipts settles whatever is claimed for an id.
+func ignoresReceipts(s full) full {
 	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
 		for i, settled := range r.Settlements {
 			found, err := s.Find(ctx, r.Lease.Shard.Queue, settled.ID)
@@ -109,7 +101,7 @@ func claimsByID(s full) full {
 	})
 }
 
-// claimsClaimed gives the queued job of a claimed id beside the claims.
+// claimsClaimed returns the queued job of a claimed id beside the claims.
 func claimsClaimed(s full) full {
 	return afterTurn(s, func(r ports.TurnRequest, reply *ports.TurnReply, _ bool) {
 		queue := r.Lease.Shard.Queue

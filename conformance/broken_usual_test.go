@@ -8,14 +8,11 @@ import (
 )
 
 func keepsReleased(s full) full {
-	h := hooked(s)
-	h.release = func(context.Context, ports.Lease) error { return nil }
-	return h
+	return replaceErr(s, "Release", func(context.Context, ports.Lease) error { return nil })
 }
 
 func dropsSecond(s full) full {
-	h := hooked(s)
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		var once []core.Settlement
 		seen := map[string]bool{}
 		for _, x := range r.Settlements {
@@ -26,13 +23,11 @@ func dropsSecond(s full) full {
 		}
 		r.Settlements = once
 		return s.Turn(ctx, r)
-	}
-	return h
+	})
 }
 
 func losesMetaOfLarge(s full) full {
-	h := hooked(s)
-	h.turn = func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
 		for _, c := range reply.Claims {
 			for i := range c.Payloads {
@@ -42,8 +37,7 @@ func losesMetaOfLarge(s full) full {
 			}
 		}
 		return reply, err
-	}
-	return h
+	})
 }
 
 // firstFirst is a store that expedites in another order than told.

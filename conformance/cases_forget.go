@@ -43,7 +43,7 @@ func forgetRemoves(e *env) {
 	e.refused("Stats", err, ports.ErrUnknownQueue)
 	_, err = e.store.Turn(e.ctx, r)
 	e.refused("Turn", err, ports.ErrUnknownQueue)
-	if e.retries.All.Load() == 0 {
+	if e.repeats.All.Load() == 0 {
 		e.refused("Forget again", e.store.Forget(e.ctx, orders), ports.ErrUnknownQueue)
 	}
 }
@@ -120,9 +120,9 @@ func (e *env) forget() {
 
 func (e *env) forgetQueue(queue string) {
 	e.tb.Helper()
-	before := e.retries.All.Load()
+	before := e.repeats.All.Load()
 	err := e.store.Forget(e.ctx, queue)
-	if errors.Is(err, ports.ErrUnknownQueue) && e.retries.All.Load() > before {
+	if errors.Is(err, ports.ErrUnknownQueue) && e.repeats.All.Load() > before {
 		return // its first call has forgotten it
 	}
 	e.must(err, "Forget")

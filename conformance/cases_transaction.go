@@ -21,11 +21,9 @@ func settlerCases() []namedCase {
 }
 
 func (e *env) settleOutside(s ...core.Settlement) error {
-	before := e.retries.Lossy.Load()
+	since := e.repeats.Lossy.Load()
 	err := e.store.(ports.Settler).Settle(e.ctx, e.shard, s)
-	if e.retries.Lossy.Load() > before {
-		e.giveUp()
-	}
+	e.giveUpIfRepeated(since)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -8,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // unreliable makes backends on which about one call in so many fails: half of
@@ -26,31 +27,18 @@ func unreliable(f Factory, oneIn int) Factory {
 			return random.IntN(oneIn) == 0, random.IntN(2) == 0
 		}
 		return func() ports.ShardStore {
-			return keepExtras(open(), &harness.Relay{Around: func(_ string, call func() error) error {
+			return storekit.Intercept(open(), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 				breaks, late := draw()
-				if breaks && !late {
-					return errNoReply
-				}
-				if err := call(); !breaks {
-					return err
+				switch {
+				case !breaks || call.Method == "Ping" || call.Method == "Settle": // which callers do not repeat
+					return next(ctx)
+				case late:
+					_ = next(ctx)
 				}
 				return errNoReply
-			}})
+			})
 		}
 	}
-}
-
-// keepExtras puts a relay before a store, whose optional interfaces stay reliable.
-func keepExtras(store ports.ShardStore, r *harness.Relay) ports.ShardStore {
-	r.ShardStore = store
-	if s, ok := store.(full); ok {
-		return struct {
-			*harness.Relay
-			ports.Notifier
-			ports.Settler
-		}{r, s, s}
-	}
-	return r
 }
 
 func TestDisturbedMemory(t *testing.T) {
@@ -69,7 +57,7 @@ func TestDisturbanceHidesNoFault(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := caseNamed(t, b.caught)
-				if len(record(t, c, retrying(unreliable(b.factory, 10)))) == 0 {
+				if len(record(t, c, repeating(unreliable(b.factory, 10)))) == 0 {
 					t.Errorf("the case %q passes", b.caught)
 				}
 			})

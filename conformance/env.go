@@ -26,9 +26,9 @@ type env struct {
 	store ports.ShardStore
 	// another makes a second backend and opens it.
 	another func() ports.ShardStore
-	// retries counts the calls that were repeated, and undecided says that the case
+	// repeats counts the calls that were repeated, and undecided says that the case
 	// can have no verdict because of them.
-	retries   *harness.Retries
+	repeats   *harness.Repeats
 	undecided bool
 	// warm are the leases that have begun with a turn that wrote; nil if none has to.
 	warm map[ports.Lease]bool
@@ -47,15 +47,15 @@ const orders = "orders"
 
 func newEnv(ctx context.Context, tb testing.TB, f Factory, rule string) *env {
 	tb.Helper()
+	ctx, repeats := harness.CountRepeats(ctx)
 	clock := harness.NewClock()
 	open := f(tb, clock.Now)
 	e := &env{
-		tb: tb, ctx: ctx, rule: rule, clock: clock, open: open, store: open(),
+		tb: tb, ctx: ctx, rule: rule, repeats: repeats, clock: clock, open: open, store: open(),
 		another:  func() ports.ShardStore { return f(tb, clock.Now)() },
 		shard:    core.Shard{Queue: orders},
 		declared: map[string]ports.Queue{},
 	}
-	e.retries = harness.BackendRetries(e.store)
 	e.declare(orders, 1)
 	return e
 }
@@ -101,17 +101,17 @@ func (e *env) same(what string, got, want any) {
 // reported is same for what a repeated call does not report again.
 func (e *env) reported(what string, got, want any) {
 	e.tb.Helper()
-	if e.retries.Lossy.Load() > 0 && harness.Diff(want, got) != "" {
+	if e.repeats.Lossy.Load() > 0 && harness.Diff(want, got) != "" {
 		e.giveUp()
 	}
 	e.same(what, got, want)
 }
 
-// giveUpIfRepeated gives up if, since a value of Retries.Lossy, a call was repeated whose
+// giveUpIfRepeated gives up if, since a value of Repeats.Lossy, a call was repeated whose
 // repeat leaves something else: a step over all may go on from where its first call
 // came to, and a turn that found nothing uses up its number.
 func (e *env) giveUpIfRepeated(since int64) {
-	if e.retries.Lossy.Load() > since {
+	if e.repeats.Lossy.Load() > since {
 		e.giveUp()
 	}
 }

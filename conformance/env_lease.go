@@ -164,9 +164,9 @@ func (h *holder) orphans() []core.Claim {
 
 func (h *holder) release() {
 	h.e.tb.Helper()
-	before := h.e.retries.All.Load()
+	before := h.e.repeats.All.Load()
 	err := h.e.store.Release(h.e.ctx, h.lease)
-	if errors.Is(err, ports.ErrLeaseLost) && h.e.retries.All.Load() > before {
+	if errors.Is(err, ports.ErrLeaseLost) && h.e.repeats.All.Load() > before {
 		return // its first call has released it
 	}
 	h.e.must(err, "Release")

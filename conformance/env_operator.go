@@ -25,7 +25,7 @@ func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
 // byLimit handles at most limit of all jobs that the method acts on.
 func (e *env) byLimit(do jobStep, limit int) ports.StepReply {
 	e.tb.Helper()
-	since := e.retries.Lossy.Load()
+	since := e.repeats.Lossy.Load()
 	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, Limit: limit})
 	e.must(err, "a step over all")
 	e.giveUpIfRepeated(since)
@@ -43,7 +43,7 @@ func (e *env) byRefs(do deadLetterStep, refs ...ports.DeadLetterRef) ports.StepR
 // byAge handles at most limit dead letters that last changed before an instant.
 func (e *env) byAge(do deadLetterStep, before core.Instant, limit int) ports.StepReply {
 	e.tb.Helper()
-	since := e.retries.Lossy.Load()
+	since := e.repeats.Lossy.Load()
 	reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: before, Limit: limit})
 	e.must(err, "a step over all")
 	e.giveUpIfRepeated(since)

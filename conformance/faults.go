@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // testFaults runs one scenario again and again, each time with one of its calls
@@ -86,36 +87,42 @@ type fault struct {
 	late   func() error
 }
 
-func (f *fault) around(c *harness.Clock, method string, call func() error) error {
-	f.calls++
-	if f.calls == f.at {
-		f.method = method
-		if f.kind.again && method == "Turn" {
-			f.late = call
+// around counts the calls of a store and disturbs the one.
+func (f *fault) around(c *harness.Clock) storekit.Interceptor {
+	return func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		f.calls++
+		if f.calls == f.at {
+			f.method = call.Method
+			if f.kind.again && call.Method == "Turn" {
+				f.late = func() error { return next(ctx) }
+			}
+			return f.kind.disturb(c, func() error { return next(ctx) })
 		}
-		return f.kind.disturb(c, call)
+		err := next(ctx)
+		if f.late != nil {
+			_ = f.late()
+			f.late = nil
+		}
+		return err
 	}
-	err := call()
-	if f.late != nil {
-		_ = f.late()
-		f.late = nil
-	}
-	return err
 }
 
-// retry is a caller that repeats calls of unknown outcome. The clock is then set back to
-// where the undisturbed scenario is.
-func retry(c *harness.Clock, method string, call func() error) error {
-	now := c.Now()
-	err := call()
-	for tries := 0; harness.ClassOf(err).Unknown && tries < 3; tries++ {
-		err = call()
+// repeatCall is a caller that repeats calls of unknown outcome. The clock is then set
+// back to where the undisturbed scenario is.
+func repeatCall(c *harness.Clock) storekit.Interceptor {
+	return func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		now := c.Now()
+		err := next(ctx)
+		for tries := 0; harness.ClassOf(err).Unknown && tries < 3; tries++ {
+			harness.MarkResent(call)
+			err = next(ctx)
+		}
+		c.Set(core.InstantOf(now))
+		if call.Method == "Release" && errors.Is(err, ports.ErrLeaseLost) {
+			return nil // its first call has released it
+		}
+		return err
 	}
-	c.Set(core.InstantOf(now))
-	if method == "Release" && errors.Is(err, ports.ErrLeaseLost) {
-		return nil // its first call has released it
-	}
-	return err
 }
 
 // runScenario runs the scenario on a fresh backend and returns the state it ends in.
@@ -137,13 +144,8 @@ func runScenario(t *testing.T, f Factory, disturbed *fault) finalState {
 	e := newEnv(ctx, tb, f, rule)
 	defer e.reportPanic()
 	store := e.store
-	e.retries = &harness.Retries{} // none of its verdicts needs a first reply
-	faulty := &harness.Relay{ShardStore: store, Around: func(method string, call func() error) error {
-		return disturbed.around(e.clock, method, call)
-	}}
-	e.store = &harness.Relay{ShardStore: faulty, Resends: true, Around: func(method string, call func() error) error {
-		return retry(e.clock, method, call)
-	}}
+	e.repeats = &harness.Repeats{} // none of its verdicts needs a first reply
+	e.store = storekit.Intercept(storekit.Intercept(store, disturbed.around(e.clock)), repeatCall(e.clock))
 	s := finalState{Done: map[string]int{}}
 	e.scenario(&s)
 	e.store = store

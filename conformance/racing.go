@@ -159,7 +159,7 @@ func revivePurge(e *env) {
 	buryAll(e, all...)
 	var mu sync.Mutex
 	handled := map[bool]int{}
-	before, since := e.now(), e.retries.Lossy.Load()
+	before, since := e.now(), e.repeats.Lossy.Load()
 	e.race(func(i int, store ports.ShardStore) {
 		step, revives := store.Purge, i%2 == 0
 		if revives {

@@ -74,10 +74,10 @@ type day struct {
 func (d *day) produce(store ports.ShardStore, kind string, hour int) {
 	for _, id := range idsOfKind(kind) {
 		data := strconv.Itoa(hour)
-		before := harness.HandleRetries(store)
-		_, err := store.Push(d.e.ctx, d.e.pushRequest(dayQueue, entry(id, data, float64(hour))))
+		ctx, repeats := harness.CountRepeats(d.e.ctx)
+		_, err := store.Push(ctx, d.e.pushRequest(dayQueue, entry(id, data, float64(hour))))
 		if d.e.check(err, "Push") {
-			d.audit.accepted(id, data, harness.HandleRetries(store) > before)
+			d.audit.accepted(id, data, repeats.All.Load() > 0)
 		}
 	}
 }
@@ -204,9 +204,9 @@ func (w *worker) turn(s *leaseState, want int) bool {
 	if w.rand.IntN(4) > 0 {
 		r.Settlements, s.claims = w.settle(s), nil
 	}
-	before := harness.HandleRetries(w.store)
-	reply, err := w.store.Turn(w.e.ctx, r)
-	if errors.Is(err, ports.ErrLeaseLost) && harness.HandleRetries(w.store) > before {
+	ctx, repeats := harness.CountRepeats(w.e.ctx)
+	reply, err := w.store.Turn(ctx, r)
+	if errors.Is(err, ports.ErrLeaseLost) && repeats.All.Load() > 0 {
 		w.audit.outcomeLost()
 	}
 	if errors.Is(err, ports.ErrLeaseLost) || !w.e.check(err, "Turn") {

@@ -50,14 +50,14 @@ func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewCl
 // tries. Without any disturbance RunDisturbed is Run.
 func RunDisturbed(t *testing.T, f Factory) {
 	t.Helper()
-	Run(t, retrying(f))
+	Run(t, repeating(f))
 }
 
-// retrying returns a factory of handles that repeat calls of unknown outcome.
-func retrying(f Factory) Factory {
+// repeating returns a factory of handles that repeat calls of unknown outcome.
+func repeating(f Factory) Factory {
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
-		open, backend := f(t, clock), &harness.Retries{}
-		return func() ports.ShardStore { return harness.Retrying(open(), backend) }
+		open := f(t, clock)
+		return func() ports.ShardStore { return harness.Repeating(open()) }
 	}
 }
 

@@ -8,13 +8,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// notifier asks for wake-ups again when their channel is closed, and then wakes every
-// shard, since it may have missed some.
-type notifier struct{ store ports.Notifier }
-
-// Wakeups implements ports.Notifier.
-func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-	in, err := n.subscribe(ctx, shards)
+// keepSubscribed asks for wake-ups again when their channel is closed, and then wakes
+// every shard, since it may have missed some.
+func keepSubscribed(ctx context.Context, store ports.Notifier, shards []core.Shard) (<-chan core.Shard, error) {
+	in, err := subscribe(ctx, store, shards)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +19,7 @@ func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core
 	go func() {
 		defer close(out)
 		for forward(ctx, in, out) {
-			if in, err = n.subscribe(ctx, shards); err != nil {
+			if in, err = subscribe(ctx, store, shards); err != nil {
 				return
 			}
 			for _, s := range shards {
@@ -34,13 +31,12 @@ func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core
 }
 
 // subscribe asks for wake-ups until the outcome is known.
-func (n notifier) subscribe(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-	var ch <-chan core.Shard
-	err := retry(func() (err error) {
-		ch, err = n.store.Wakeups(ctx, shards)
+func subscribe(ctx context.Context, store ports.Notifier, shards []core.Shard) (wakeups <-chan core.Shard, err error) {
+	err = repeat(func() (err error) {
+		wakeups, err = store.Wakeups(ctx, shards)
 		return err
 	}, func() {})
-	return ch, err
+	return wakeups, err
 }
 
 // forward passes wake-ups on until the context ends, or until a moment after in was

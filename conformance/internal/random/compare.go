@@ -19,10 +19,9 @@ import (
 func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
 	d.t.Helper()
 	d.t.Logf("%s %v", what, brief{request})
-	store := d.handle()
-	before := harness.HandleRetries(store)
-	got, err := call(store, d.ctx, request)
-	repeated := harness.HandleRetries(store) - before
+	ctx, repeats := harness.CountRepeats(d.ctx)
+	got, err := call(d.handle(), ctx, request)
+	repeated := repeats.All.Load()
 	if repeated > 0 {
 		d.t.Logf("it took %d calls to get a reply", 1+repeated)
 	}

@@ -1,0 +1,101 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// Repeating returns a handle that makes each call of unknown outcome again until its
+// outcome is known, as package ports lets callers do, and counts that where
+// [CountRepeats] said. It passes Ping and Settle on as they are: callers must not repeat
+// Settle.
+func Repeating(store ports.ShardStore) ports.ShardStore {
+	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		switch call.Method {
+		case "Ping", "Settle":
+			return next(ctx)
+		case "Wakeups":
+			wakeups, err := keepSubscribed(ctx, store.(ports.Notifier), *call.Request.(*[]core.Shard))
+			*call.Reply.(*<-chan core.Shard) = wakeups
+			return err
+		}
+		return repeat(func() error { return next(ctx) }, func() {
+			count(ctx, call.Method)
+			MarkResent(call)
+		})
+	})
+}
+
+// MarkResent makes a call that is about to be repeated say so, as a turn must.
+func MarkResent(call storekit.Call) {
+	if turn, ok := call.Request.(*ports.TurnRequest); ok {
+		turn.Resent = true
+	}
+}
+
+// Repeats counts calls that were made again.
+type Repeats struct {
+	// All are those of any method.
+	All atomic.Int64
+	// Lossy are those whose repeat reports less than their first call: what a turn
+	// skipped, what an operator's step handled, what was there before.
+	Lossy atomic.Int64
+
+	parent *Repeats
+}
+
+type repeatsKey struct{}
+
+// CountRepeats returns a context whose calls on handles of [Repeating] count their
+// repeats, also for the parent if that counts.
+func CountRepeats(parent context.Context) (context.Context, *Repeats) {
+	r := &Repeats{}
+	r.parent, _ = parent.Value(repeatsKey{}).(*Repeats)
+	return context.WithValue(parent, repeatsKey{}, r), r
+}
+
+// count counts a repeated call of the method.
+func count(ctx context.Context, method string) {
+	r, _ := ctx.Value(repeatsKey{}).(*Repeats)
+	for ; r != nil; r = r.parent {
+		r.All.Add(1)
+		switch method {
+		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Forget", "Recount":
+			r.Lossy.Add(1)
+		}
+	}
+}
+
+// How often a call is repeated, and how long to wait before, doubling. A store that
+// never replies is found out within a second or two.
+const (
+	maxRepeats = 40
+	firstPause = time.Millisecond
+	maxPause   = 50 * time.Millisecond
+)
+
+// repeat makes the call until its outcome is known, and runs before ahead of each
+// repeat.
+func repeat(call func() error, before func()) error {
+	err := call()
+	pause := firstPause
+	for n := 0; n < maxRepeats && unknown(err); n++ {
+		time.Sleep(pause)
+		pause = min(2*pause, maxPause)
+		before()
+		err = call()
+	}
+	return err
+}
+
+// unknown reports an error that leaves the outcome open, and is not that of the
+// caller's context.
+func unknown(err error) bool {
+	return ClassOf(err).Unknown && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
