@@ -10,25 +10,26 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// UnknownQueue is [ports.ErrUnknownQueue] for a queue that has no record.
+// UnknownQueue returns [ports.ErrUnknownQueue] for a queue that has no record.
 func UnknownQueue(queue string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, queue)
 }
 
-// NoSuchShard is [ports.ErrInvalidRequest] for a shard that its queue does not have.
+// NoSuchShard returns [ports.ErrInvalidRequest] for a shard that its queue does not have.
 func NoSuchShard(shard core.Shard) error {
 	return fmt.Errorf("%w: %q has no shard %d; its shards are numbered from 0 to its count less 1",
 		ports.ErrInvalidRequest, shard.Queue, shard.Index)
 }
 
-// Layout is how a queue is cut into shards, and the generation that this is.
+// Layout is a queue's shard count and its generation.
 type Layout struct {
 	Shards     int
 	Generation int64
 }
 
-// LayoutMismatch is [ports.ErrShardCountMismatch] for a push or an acquire of another
-// layout than the queue's. The zero actual is one that the store doesn't know.
+// LayoutMismatch returns [ports.ErrShardCountMismatch] for a push or an acquire that
+// asked for another layout than the queue's actual one. If actual is zero, the error
+// doesn't name it.
 func LayoutMismatch(queue string, asked, actual Layout) error {
 	if actual == (Layout{}) {
 		return fmt.Errorf("%w: %q does not have %d shards in generation %d; declare it again",
@@ -38,8 +39,9 @@ func LayoutMismatch(queue string, asked, actual Layout) error {
 		ports.ErrShardCountMismatch, queue, actual.Shards, actual.Generation, asked.Shards, asked.Generation)
 }
 
-// CheckDeclared compares a declaration with the queue's record, and returns nil if they
-// agree. Otherwise it is [ports.ErrShardCountMismatch] or [ports.ErrQueueMismatch].
+// CheckDeclared compares a declaration with the record of the queue. It returns nil if
+// they agree, [ports.ErrShardCountMismatch] if their shard counts differ, and
+// [ports.ErrQueueMismatch] if only IndexIDs differs.
 func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 	if record.Shards != r.Shards {
 		return fmt.Errorf("%w: %q has %d shards, not %d; its count is permanent",
@@ -51,52 +53,53 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 	return nil
 }
 
-// StaleAttempt is [ports.ErrStaleAttempt] for an acquire below the owner's last attempt,
-// or of one that was released.
+// StaleAttempt returns [ports.ErrStaleAttempt] for an acquire whose attempt is below the
+// owner's last, or was released.
 func StaleAttempt(r *ports.AcquireRequest) error {
 	return fmt.Errorf("%w: attempt %d at %v by %q; use a larger one", ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner)
 }
 
-// LeaseLost is [ports.ErrLeaseLost] for a lease that is not the shard's.
+// LeaseLost returns [ports.ErrLeaseLost] for a lease that is not the shard's.
 func LeaseLost(l ports.Lease) error {
 	return fmt.Errorf("%w: %v is not worked by %q under token %d; acquire it again",
 		ports.ErrLeaseLost, l.Shard, l.Owner, l.Token)
 }
 
-// TurnsLost is [ports.ErrLeaseLost] for a turn whose number is too high after last, the
-// last turn that the store has carried out under this lease.
+// TurnsLost returns [ports.ErrLeaseLost] for a turn that does not follow last, the number
+// of the last turn that the store has carried out under this lease.
 func TurnsLost(r *ports.TurnRequest, last int64) error {
 	return fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
 		ports.ErrLeaseLost, r.Number, r.Lease.Shard, last)
 }
 
-// StaleTurn is [ports.ErrStaleTurn] for a turn whose number is below last, the last turn
-// that the store has carried out under this lease.
+// StaleTurn returns [ports.ErrStaleTurn] for a turn before last, the number of the last
+// turn that the store has carried out under this lease.
 func StaleTurn(r *ports.TurnRequest, last int64) error {
 	return fmt.Errorf("%w: turn %d of %v after turn %d; drop it", ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
 }
 
-// NotClaimed is [ports.ErrLeaseLost] for a Settle of so many jobs of which only some
-// are claimed with the receipts that it shows.
+// NotClaimed returns [ports.ErrLeaseLost] for a Settle in which fewer jobs are claimed, with
+// the receipts that it shows, than there are settlements.
 func NotClaimed(shard core.Shard, claimed, settlements int) error {
 	return fmt.Errorf("%w: %d of %d jobs of %v are still claimed as the settlements say; roll back",
 		ports.ErrLeaseLost, claimed, settlements, shard)
 }
 
-// NotEmpty is [ports.ErrNotEmpty] for a queue one of whose shards holds something.
+// NotEmpty returns [ports.ErrNotEmpty] for a queue one of whose shards holds something.
 func NotEmpty(shard core.Shard) error {
 	return fmt.Errorf("%w: %v holds jobs or dead letters; handle or delete jobs, revive or purge dead letters",
 		ports.ErrNotEmpty, shard)
 }
 
-// Full is [ports.ErrFull] for a store without room; what is what its server says.
-func Full(what string) error {
-	return fmt.Errorf("%w: %s; let servers drain the queue, or give the store more room", ports.ErrFull, what)
+// Full returns [ports.ErrFull] for a store without room, whose server said so in the given
+// words.
+func Full(words string) error {
+	return fmt.Errorf("%w: %s; let servers drain the queue, or give the store more room", ports.ErrFull, words)
 }
 
-// CheckSortBy reports whether the queue's jobs can be listed in an order: nil,
-// [ports.ErrInvalidRequest] for an order that doesn't exist, or
-// [ports.ErrQueueMismatch] for ports.ByID without IndexIDs.
+// CheckSortBy returns nil if the jobs of a queue can be listed in an order,
+// [ports.ErrInvalidRequest] if there is no such order, and [ports.ErrQueueMismatch] for
+// [ports.ByID] if the queue was declared without IndexIDs.
 func CheckSortBy(by ports.SortBy, record ports.Queue) error {
 	if by > ports.RetryingByCount {
 		return fmt.Errorf("%w: order %d of jobs is not known; use one of ports.SortBy", ports.ErrInvalidRequest, by)
@@ -107,9 +110,9 @@ func CheckSortBy(by ports.SortBy, record ports.Queue) error {
 	return nil
 }
 
-// Interrupted returns an error that wraps context.Canceled or context.DeadlineExceeded
-// and nothing else of err, if err wraps one of them; otherwise nil. It keeps types of a
-// driver from crossing the port.
+// Interrupted returns nil unless err wraps [context.Canceled] or
+// [context.DeadlineExceeded]. It then returns an error that wraps only that, so that no
+// type of a driver crosses the port.
 func Interrupted(err error) error {
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, end) {

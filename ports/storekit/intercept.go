@@ -8,10 +8,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Interceptor stands around a call of a store: it sees the call before and after,
-// and decides whether it is made. next carries the call out with what
-// call.Request points to at that time, stores what it returns where call.Reply
-// points to, and returns its error.
+// Interceptor is called in place of each call of a store, and decides whether the call
+// is made. next makes it: with the request that call.Request points to at that time. It
+// puts the reply where call.Reply points to, and returns the error.
 //
 // To refuse a call, return an error without next. To lose a reply, call next and
 // return an error. To repeat a call, call next again, one after the other. To
@@ -60,10 +59,10 @@ type SettleRequest struct {
 	Settlements []core.Settlement
 }
 
-// Intercept returns store with around about every call of its methods. The result
-// is a [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide
-// them, hand in a struct that embeds nothing but a ports.ShardStore. Methods beyond
-// the three interfaces are hidden. A nil around returns store.
+// Intercept returns a store that calls around in place of every call of store's methods.
+// It is a [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide
+// that, pass a struct that embeds nothing but a ports.ShardStore. Methods of store
+// beyond the three interfaces are hidden. If around is nil it returns store.
 func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	if around == nil {
 		return store

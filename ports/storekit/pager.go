@@ -35,15 +35,15 @@ func NewPager[V any](r ports.PageRequest, byID bool) *Pager[V] {
 	return p
 }
 
-// After is the cursor behind which the page begins in every shard. Zero is the
-// start of the list, in both directions.
+// After returns the cursor behind which the page begins in every shard. The zero cursor
+// is the start of the list, in both directions.
 func (p *Pager[V]) After() ports.Cursor { return p.after }
 
-// Need is how many entries of one shard, behind the cursor, the page needs at most.
+// Need returns how many entries behind the cursor the page needs of one shard at most.
 func (p *Pager[V]) Need() int { return p.size + 1 }
 
-// Wants reports whether an entry at a place can be part of the page, as far as is
-// known: it is behind the cursor and, if the page is full, before its end. If a
+// Wants reports whether an entry at a place can be part of the page, given what was
+// added so far: it is behind the cursor and, if the page is full, before its end. If a
 // place behind the cursor isn't wanted, those that follow it in the list aren't
 // either.
 func (p *Pager[V]) Wants(at ports.Cursor) bool {

@@ -8,12 +8,12 @@ import (
 )
 
 // Routed is an entry of a push, by its position in the request, and the index of the
-// shard that it belongs to.
+// shard that its id belongs to.
 type Routed struct{ Shard, Position int }
 
-// Route appends the entries of a push to list, ordered by shard and in each shard as
-// in the request, for a queue of so many shards. A list with room spares an
-// allocation; nil will do.
+// Route appends the entries of a push to list, for a queue of so many shards, ordered by
+// shard and in each shard as in the request. list may be nil; one with spare capacity
+// saves the allocation.
 func Route(list []Routed, entries []core.Entry, shards int) []Routed {
 	list = slices.Grow(list, len(entries))
 	added := len(list)
@@ -39,8 +39,8 @@ func CutShard(list []Routed) (first, rest []Routed) {
 	return list[:n:n], list[n:]
 }
 
-// NotStored is the error of a push that stored all entries but these, or that doesn't
-// know about them: a *[ports.PushError] around err.
+// NotStored returns the *[ports.PushError] of a push that stored all entries but these,
+// or that doesn't know whether it did, because of err.
 func NotStored(entries []Routed, err error) error {
 	positions := make([]int, len(entries))
 	for i := range entries {
@@ -50,8 +50,8 @@ func NotStored(entries []Routed, err error) error {
 	return &ports.PushError{Entries: positions, Err: err}
 }
 
-// NothingStored is the error of a push of so many entries none of which is known to be
-// stored: a *[ports.PushError] around err.
+// NothingStored returns the *[ports.PushError] of a push of so many entries of which none
+// is known to be stored, because of err.
 func NothingStored(entries int, err error) error {
 	positions := make([]int, entries)
 	for i := range positions {
