@@ -129,6 +129,6 @@ func HasKnownOutcome(err error) bool {
 		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld,
 		ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest,
 		ports.ErrUnusable, ports.ErrNotEmpty, ports.ErrFull,
-		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidOptions, core.ErrInvalidQueue,
 	}, func(sentinel error) bool { return errors.Is(err, sentinel) })
 }

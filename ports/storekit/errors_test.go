@@ -122,7 +122,7 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 		},
 		"../../core/validate.go": {
 			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore,
-			"ErrInvalidTime": core.ErrInvalidTime, "ErrInvalidRule": core.ErrInvalidRule, "ErrInvalidQueue": core.ErrInvalidQueue,
+			"ErrInvalidTime": core.ErrInvalidTime, "ErrInvalidRule": core.ErrInvalidRule, "ErrInvalidOptions": core.ErrInvalidOptions, "ErrInvalidQueue": core.ErrInvalidQueue,
 		},
 	} {
 		for _, name := range sentinels(t, file) {
