@@ -50,7 +50,7 @@ func (s *Store) forget(ctx context.Context, name, mark string, remove bool) (dec
 func (s *Store) vacate(ctx context.Context, q record, remove bool) error {
 	var held error
 	err := s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: vacantScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), flag(remove)}}
+		return call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), flag(remove)}}
 	}, func(shard core.Shard, value any) error {
 		r := replyOf(value)
 		switch r.text() {

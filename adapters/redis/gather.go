@@ -61,7 +61,7 @@ func (s *Store) runGathered(ctx context.Context, c call) outcome {
 		if refused(o.err) || goredis.HasErrorPrefix(o.err, "NOSCRIPT") {
 			return s.runAll(ctx, []call{c})[0]
 		}
-		o.err = translate(o.err)
+		o.err = translate(c.script.locate(o.err))
 		return o
 	case <-ctx.Done():
 		return outcome{err: translate(ctx.Err())}

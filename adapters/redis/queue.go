@@ -147,7 +147,7 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 // openShards makes the record of each shard that has none.
 func (s *Store) openShards(ctx context.Context, q record) error {
 	return s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: openScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
+		return call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
 	}, nil)
 }
 

@@ -4,89 +4,140 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
-// script is a Lua script as it is sent.
+// library is the parts that scripts share which change jobs or list them.
+const library = " lib/clock lib/base lib/shard lib/plan lib/records lib/items lib/queue lib/morgue "
+
+var (
+	acquireScript      = newScript("lib/clock acquire")
+	announceScript     = newScript("lib/clock announce")
+	buryScript         = newScript(library + "lib/steps bury")
+	cancelScript       = newScript("lib/clock cancel")
+	claimedScript      = newScript("lib/clock lib/lease claimed")
+	declareScript      = newScript("declare")
+	declareShardScript = newScript("declare_shard")
+	deleteScript       = newScript(library + "lib/steps delete")
+	editScript         = newScript(library + "edit")
+	expediteScript     = newScript(library + "lib/steps expedite")
+	findScript         = newScript(library + "lib/lease find")
+	forgetScript       = newScript("forget")
+	forgetShardScript  = newScript("lib/clock lib/lease forget_shard")
+	headsScript        = newScript("lib/clock heads")
+	historyScript      = newScript("history")
+	listScript         = newScript(library + "list")
+	nodesScript        = newScript("lib/clock nodes")
+	pauseScript        = newScript("pause")
+	pauseShardScript   = newScript("pause_shard")
+	purgeScript        = allowOOM(reviveScript)
+	pushScript         = newScript("push_plain" + library + "push")
+	recountScript      = newScript(library + "lib/counts recount")
+	releaseScript      = newScript("release")
+	renewScript        = newScript("lib/clock renew")
+	reviveScript       = newScript(library + "revive_purge")
+	rightsScript       = newScript("rights")
+	statsScript        = newScript("lib/clock lib/counts stats")
+	turnScript         = newScript("turn_plain" + library + "turn_settle turn_claim turn")
+)
+
+// script is a Lua script as it is sent: a line of flags, and then its parts.
 type script struct {
-	text string
-	sha  string
+	text  string
+	sha   string
+	parts []scriptPart
 }
 
-// sources are the scripts' parts. The first line of the one that is named after
-// the script has its flags, and the comment after it says what it takes and gives.
+// scriptPart is a file of a script.
+type scriptPart struct {
+	// name is that of the file below lua, without .lua.
+	name string
+	// first is the script's line that the file begins in, and skipped how many lines of
+	// the file are left out at its beginning.
+	first, skipped int
+}
+
+// sources are the parts of scripts. A part that other parts need says in a comment what it
+// Defines and every part what it Uses; the part that a script is named after has its
+// flags in the first line, and then its KEYS, its ARGV and what it Returns.
 //
 //go:embed lua
 var sources embed.FS
 
-// read gives a part, which the compiler has put there.
+// read returns the text of a part, which the compiler has embedded.
 func read(name string) string {
 	text, _ := sources.ReadFile("lua/" + name + ".lua")
 	return string(text)
 }
 
-// library is what scripts share that change jobs or list them.
-var library = []string{"lib/clock", "lib/base", "lib/plan", "lib/records", "lib/entities", "lib/payloads", "lib/queued", "lib/dead"}
-
-// compose makes a script of its parts, with the flags of the last in front: a
-// part before the library is tried without it.
-func compose(parts ...[]string) *script {
+// newScript joins parts, whose names are separated by spaces. The last one's flags
+// come first.
+func newScript(names string) *script {
 	var flags string
-	var b strings.Builder
-	for _, name := range slices.Concat(parts...) {
-		text := read(name)
+	var body strings.Builder
+	var parts []scriptPart
+	line := 2
+	for _, name := range strings.Fields(names) {
+		text, p := read(name), scriptPart{name: name, first: line}
 		if strings.HasPrefix(text, "#!") {
 			flags, text, _ = strings.Cut(text, "\n")
+			p.skipped = 1
 		}
-		b.WriteString(text)
+		body.WriteString(text)
+		parts = append(parts, p)
+		line += strings.Count(text, "\n")
 	}
-	return scriptOf(flags + "\n" + b.String())
+	return (&script{parts: parts}).withText(flags + "\n" + body.String())
 }
 
-func scriptOf(text string) *script {
+func (s *script) withText(text string) *script {
 	sum := sha1.Sum([]byte(text))
-	return &script{text: text, sha: hex.EncodeToString(sum[:])}
+	return &script{text: text, sha: hex.EncodeToString(sum[:]), parts: s.parts}
 }
 
-// alone is a script that needs no library, clocked one that needs the clock of it,
-// and shared one that needs all.
-func alone(name string) *script                  { return compose([]string{name}) }
-func clocked(name string) *script                { return compose([]string{"lib/clock", name}) }
-func shared(name string, more ...string) *script { return compose(library, more, []string{name}) }
-
-// freeing is the script as one that passes on a full server, since it makes room.
-func freeing(s *script) *script {
-	return scriptOf(strings.Replace(s.text, "#!lua\n", "#!lua flags=allow-oom\n", 1))
+// allowOOM returns the script as one that a full server runs too, since it makes room.
+func allowOOM(s *script) *script {
+	return s.withText(strings.Replace(s.text, "#!lua\n", "#!lua flags=allow-oom\n", 1))
 }
 
-var (
-	acquireScript    = clocked("acquire")
-	announceScript   = clocked("announce")
-	buryScript       = shared("bury", "lib/steps")
-	cancelScript     = clocked("cancel")
-	claimedScript    = compose([]string{"lib/clock", "lib/lasting", "claimed"})
-	declareScript    = alone("declare")
-	deleteScript     = shared("delete", "lib/steps")
-	editScript       = shared("edit")
-	expediteScript   = shared("expedite", "lib/steps")
-	findScript       = shared("find", "lib/lasting")
-	forgetScript     = alone("forget")
-	headsScript      = clocked("heads")
-	historyScript    = alone("history")
-	listScript       = shared("list")
-	nodesScript      = clocked("nodes")
-	openScript       = alone("open")
-	pauseScript      = alone("pause")
-	pauseShardScript = alone("pauseshard")
-	purgeScript      = freeing(shared("exhume"))
-	pushScript       = compose([]string{"push_plain"}, library, []string{"push"})
-	recountScript    = shared("recount", "lib/counts")
-	releaseScript    = alone("release")
-	renewScript      = clocked("renew")
-	reviveScript     = shared("exhume")
-	rightsScript     = alone("rights")
-	statsScript      = compose([]string{"lib/clock", "lib/counts", "stats"})
-	vacantScript     = compose([]string{"lib/clock", "lib/lasting", "vacant"})
-	turnScript       = compose([]string{"turn_plain"}, library, []string{"turn", "turn_settle", "turn_claim", "turn_end"})
-)
+// scriptLine is how the server names a line of a script in an error.
+var scriptLine = regexp.MustCompile(`user_script:\d+`)
+
+// locate returns an error of the server in which each line of the script is named by
+// its file, as in lua/turn.lua:30. It returns any other error as it is.
+func (s *script) locate(err error) error {
+	var reply goredis.Error
+	if !errors.As(err, &reply) || !scriptLine.MatchString(reply.Error()) {
+		return err
+	}
+	return scriptError(scriptLine.ReplaceAllStringFunc(reply.Error(), func(found string) string {
+		line, _ := strconv.Atoi(strings.TrimPrefix(found, "user_script:"))
+		return s.fileLine(line)
+	}))
+}
+
+// fileLine returns the file, below this directory, and its line that a line of the
+// script is from.
+func (s *script) fileLine(line int) string {
+	for _, p := range slices.Backward(s.parts) {
+		if line >= p.first {
+			return fmt.Sprintf("lua/%s.lua:%d", p.name, line-p.first+1+p.skipped)
+		}
+	}
+	return fmt.Sprintf("lua/%s.lua:1", s.parts[len(s.parts)-1].name) // the flags
+}
+
+// scriptError is the text of a server's error that locate has changed.
+type scriptError string
+
+func (e scriptError) Error() string { return string(e) }
+
+// RedisError implements goredis.Error.
+func (scriptError) RedisError() {}

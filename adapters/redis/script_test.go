@@ -25,34 +25,34 @@ var scriptFlags = map[string]struct {
 	script *script
 	flags  string
 }{
-	"acquire":    {acquireScript, passesWhenFull},
-	"announce":   {announceScript, passesWhenFull},
-	"bury":       {buryScript, passesWhenFull},
-	"cancel":     {cancelScript, passesWhenFull},
-	"claimed":    {claimedScript, onlyReads},
-	"declare":    {declareScript, passesWhenFull},
-	"delete":     {deleteScript, passesWhenFull},
-	"edit":       {editScript, refusedWhenFull},
-	"exhume":     {reviveScript, refusedWhenFull},
-	"expedite":   {expediteScript, passesWhenFull},
-	"find":       {findScript, onlyReads},
-	"forget":     {forgetScript, passesWhenFull},
-	"heads":      {headsScript, onlyReads},
-	"history":    {historyScript, onlyReads},
-	"list":       {listScript, onlyReads},
-	"nodes":      {nodesScript, onlyReads},
-	"open":       {openScript, passesWhenFull},
-	"pause":      {pauseScript, passesWhenFull},
-	"pauseshard": {pauseShardScript, passesWhenFull},
-	"purge":      {purgeScript, passesWhenFull},
-	"push":       {pushScript, refusedWhenFull},
-	"recount":    {recountScript, refusedWhenFull},
-	"release":    {releaseScript, passesWhenFull},
-	"renew":      {renewScript, passesWhenFull},
-	"rights":     {rightsScript, onlyReads},
-	"stats":      {statsScript, onlyReads},
-	"turn":       {turnScript, passesWhenFull},
-	"vacant":     {vacantScript, passesWhenFull},
+	"acquire":       {acquireScript, passesWhenFull},
+	"announce":      {announceScript, passesWhenFull},
+	"bury":          {buryScript, passesWhenFull},
+	"cancel":        {cancelScript, passesWhenFull},
+	"claimed":       {claimedScript, onlyReads},
+	"declare":       {declareScript, passesWhenFull},
+	"delete":        {deleteScript, passesWhenFull},
+	"edit":          {editScript, refusedWhenFull},
+	"revive_purge":  {reviveScript, refusedWhenFull},
+	"expedite":      {expediteScript, passesWhenFull},
+	"find":          {findScript, onlyReads},
+	"forget":        {forgetScript, passesWhenFull},
+	"heads":         {headsScript, onlyReads},
+	"history":       {historyScript, onlyReads},
+	"list":          {listScript, onlyReads},
+	"nodes":         {nodesScript, onlyReads},
+	"declare_shard": {declareShardScript, passesWhenFull},
+	"pause":         {pauseScript, passesWhenFull},
+	"pause_shard":   {pauseShardScript, passesWhenFull},
+	"purge":         {purgeScript, passesWhenFull},
+	"push":          {pushScript, refusedWhenFull},
+	"recount":       {recountScript, refusedWhenFull},
+	"release":       {releaseScript, passesWhenFull},
+	"renew":         {renewScript, passesWhenFull},
+	"rights":        {rightsScript, onlyReads},
+	"stats":         {statsScript, onlyReads},
+	"turn":          {turnScript, passesWhenFull},
+	"forget_shard":  {forgetShardScript, passesWhenFull},
 }
 
 // embedded are the parts of scripts by name, as they are embedded.
@@ -103,7 +103,7 @@ func TestScriptsSayWhatTheyTake(t *testing.T) {
 // Before its first call the store asks whether the user may run each command that
 // a script calls; but for publishing, which may fail.
 func TestRightsNameEveryCommand(t *testing.T) {
-	calls := regexp.MustCompile(`(?:call|fetch|carry|each)\('([A-Z]+)'`)
+	calls := regexp.MustCompile(`(?:call|fetch|run|each)\('([A-Z]+)'`)
 	used := map[string]bool{"TIME": true}
 	for _, text := range embedded(t) {
 		for _, call := range calls.FindAllStringSubmatch(text, -1) {

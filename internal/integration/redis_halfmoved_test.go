@@ -82,7 +82,7 @@ func (w *worker) shardKey(work redisWork) string {
 	switch work.script {
 	case "declare", "pause", "rights", "forget":
 		return "skein:queues"
-	case "vacant":
+	case "forget_shard":
 		return "skein:{other/0}:m"
 	case "announce", "nodes":
 		return "skein:nodes"

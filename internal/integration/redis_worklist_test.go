@@ -46,12 +46,12 @@ func TestRedisWorksReachEveryScript(t *testing.T) {
 func queueWorks() []redisWork {
 	return []redisWork{
 		{"declare", "declare", false, func(w *worker) error { return w.declare("other") }},
-		{"declare again", "open", true, func(w *worker) error { return w.declare("orders") }},
+		{"declare again", "declare_shard", true, func(w *worker) error { return w.declare("orders") }},
 		{"pause", "pause", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
-		{"pause a shard", "pauseshard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
-		{"resume a shard", "pauseshard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
+		{"pause a shard", "pause_shard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
+		{"resume a shard", "pause_shard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
 		{"forget", "forget", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
-		{"forget a shard", "vacant", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
+		{"forget a shard", "forget_shard", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
 		{"announce", "announce", true, func(w *worker) error {
 			_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "n", Name: "n"}, TTL: time.Minute})
 			return err
@@ -170,14 +170,14 @@ func deadWorks() []redisWork {
 	}
 	part := func(w *worker) ports.DeadLetterStep { return w.some("dead", 3, 7) }
 	return []redisWork{
-		dead("revive", "exhume", func(w *worker) (ports.StepReply, error) {
+		dead("revive", "revive_purge", func(w *worker) (ports.StepReply, error) {
 			return w.store.Revive(w.t.Context(), w.dead("dead", "buried"))
 		}),
-		dead("revive a part", "exhume", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), part(w)) }),
-		dead("purge", "exhume", func(w *worker) (ports.StepReply, error) {
+		dead("revive a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), part(w)) }),
+		dead("purge", "revive_purge", func(w *worker) (ports.StepReply, error) {
 			return w.store.Purge(w.t.Context(), w.dead("dead", "buried"))
 		}),
-		dead("purge a part", "exhume", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
+		dead("purge a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
 		dead("edit", "edit", func(w *worker) (ports.StepReply, error) {
 			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "dead", Old: []byte("p3"), New: []byte("new")})
 		}),

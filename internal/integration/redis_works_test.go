@@ -166,11 +166,11 @@ func (w *worker) beginning(ids ...string) ports.TurnRequest {
 func (w *worker) before(work redisWork) {
 	w.t.Helper()
 	switch work.script {
-	case "pauseshard":
+	case "pause_shard":
 		if strings.HasPrefix(work.name, "resume") {
 			w.must(pausing(w))
 		}
-	case "forget", "vacant":
+	case "forget", "forget_shard":
 		w.must(w.declare("other"))
 	}
 }

@@ -1,34 +1,35 @@
 #!lua flags=allow-oom
--- Gives the shard to an owner, or refuses it.
+-- Leases the shard to an owner, or refuses it.
 -- KEYS: lease meta claims cancels
 -- ARGV: 1 now or '', 2 "shards generation", 3 owner, 4 attempt, 5 ttl in µs
 -- Returns {'ok', token, now, remaining, claims, cancels}, both lists as id,
 --   value, ...; or {'unknown'}, {'mismatch', "shards generation"},
 --   {'stale', last attempt}, {'held', owner, remaining}
+-- Uses: MAX_INSTANT, clock.
 
 local LEASE, META, CLAIMS, CANCELS = unpack(KEYS)
-local owner, attempt, ttl = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
 
 local record = redis.call('GET', META)
 if not record then return {'unknown'} end
-local layout = string.match(record, '^%d %d (%d+ %d+)')
-if layout ~= ARGV[2] then return {'mismatch', layout} end
+local found = string.match(record, '^%d %d (%d+ %d+)')
+if found ~= layout then return {'mismatch', found} end
 
-local l = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held')
-local mine, held, last = l[1] == owner, l[6] == '1', tonumber(l[2] or 0)
-local token, remaining = tonumber(l[3] or 0), 0
+local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held')
+local mine, held, last = lease[1] == owner, lease[6] == '1', tonumber(lease[2] or 0)
+local token, remaining = tonumber(lease[3] or 0), 0
 if held then
-  remaining = math.max(0, math.min(tonumber(l[5]), now + tonumber(l[4])) - now)
+  remaining = math.max(0, math.min(tonumber(lease[5]), now + tonumber(lease[4])) - now)
 end
 if mine and (attempt < last or attempt == last and not held) then return {'stale', last} end
 if not mine and remaining > 0 then
-  if now + remaining ~= tonumber(l[5]) then redis.call('HSET', LEASE, 'expires', now + remaining) end
-  return {'held', l[1], remaining}
+  if now + remaining ~= tonumber(lease[5]) then redis.call('HSET', LEASE, 'expires', now + remaining) end
+  return {'held', lease[1], remaining}
 end
 
 local claims, cancels = redis.call('HGETALL', CLAIMS), redis.call('HGETALL', CANCELS)
-local expires = math.min(now + ttl, 9007199254740992)
+local expires = math.min(now + ttl, MAX_INSTANT)
 if not (mine and attempt == last and remaining > 0) then
   token = math.max(token + 1, now)
   redis.call('HSET', LEASE, 'owner', owner, 'attempt', attempt, 'token', token, 'last', 0,

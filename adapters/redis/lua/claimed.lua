@@ -1,9 +1,12 @@
 #!lua flags=no-writes
--- Goes through some of a shard's claims.
+-- Lists some of a shard's claims.
 -- KEYS: claims cancels lease
 -- ARGV: 1 now or '', 2 cursor of HSCAN
 -- Returns {cursor, claims, cancels, token}, both lists as id, value, ...; token is
---   that of the lease that lasts, or 0
+--   that of the current lease, or 0
+-- Uses: clock, current_token.
 
-local now, some = clock(ARGV[1]), redis.call('HSCAN', KEYS[1], ARGV[2], 'COUNT', 200)
-return {some[1], some[2], redis.call('HGETALL', KEYS[2]), lasting(KEYS[3], now)}
+local CLAIMS, CANCELS, LEASE = unpack(KEYS)
+local now, cursor = clock(ARGV[1]), ARGV[2]
+local some = redis.call('HSCAN', CLAIMS, cursor, 'COUNT', 200)
+return {some[1], some[2], redis.call('HGETALL', CANCELS), current_token(LEASE, now)}

@@ -4,17 +4,18 @@
 -- ARGV: 1 now or '', 2 jobs to handle if no ids are given, 3 whether ids are
 --   given (1 or 0); then the ids
 -- Returns {'ok', now, handled, more} or {'unknown'}
+-- Uses: JOBS, clock, fetch, read_meta, wake, plan, queue, step_ids, failed_ids.
 
 local now = clock(ARGV[1])
-local index = queue()
+local index = read_meta()
 if index == nil then return {'unknown'} end
 
-local ids, more = chosen(4, failed)
+local ids, more = step_ids(4, failed_ids)
 local handled = 0
-for _, e in pairs(load(ids, fetch('HMGET', JOBS, ids))) do
-  remove(e, index)
+for _, item in pairs(queue.load(ids, fetch('HMGET', JOBS, ids))) do
+  queue.remove(item, index)
   handled = handled + 1
 end
-write()
+plan.write()
 if handled > 0 then wake() end
 return {'ok', now, handled, more}

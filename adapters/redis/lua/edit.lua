@@ -1,24 +1,24 @@
 #!lua
--- Replaces a dead payload.
+-- Replaces a payload of a dead letter.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
 --   dead, its times, ids and metas
 -- ARGV: 1 now or '', 2 id, 3 old data, 4 new data
--- Returns {'ok', now, handled} or {'unknown'}
+-- Returns {'ok', now, handled, 0} or {'unknown'}
+-- Uses: clock, read_meta, plan, items, morgue.
 
 local now, id, old, new = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-if queue() == nil then return {'unknown'} end
-local e = load_dead({id})[id]
+if read_meta() == nil then return {'unknown'} end
+local item = morgue.load({id})[id]
 local edited
-for _, p in ipairs(e and first(e, LIMIT) or {}) do if p.data == old then edited = p end end
+for _, p in ipairs(item and items.all(item) or {}) do if p.data == old then edited = p end end
 if not edited then return {'ok', now, 0, 0} end
 
-local p = {score = edited.score, data = new, meta = edited.meta}
-e.job.at, e.job.first = now, now
+item.job.at, item.job.first = now, now
 if old ~= new then
-  e.taken = {edited}
-  for i, other in ipairs(e.job.list) do if other.data == old then table.remove(e.job.list, i) end end
-  unite(e, {p})
+  item.taken = {edited}
+  for i, p in ipairs(item.job.list) do if p.data == old then table.remove(item.job.list, i) end end
+  items.unite(item, {{score = edited.score, data = new, meta = edited.meta}})
 end
-keep_dead(e)
-write()
+morgue.store(item)
+plan.write()
 return {'ok', now, 1, 0}

@@ -4,12 +4,13 @@
 -- ARGV: 1 now or '', 2 jobs to handle if no ids are given, 3 whether ids are
 --   given (1 or 0); then the ids
 -- Returns {'ok', now, handled, more} or {'unknown'}
+-- Uses: READY, PARKED, JOBS, call, clock, precedes, fetch, read_meta, wake, plan, queue, step_ids.
 
 local now = clock(ARGV[1])
-local index, paused = queue()
+local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
--- latest is the ids of the last jobs after now, by (PerformAt, id).
+-- latest returns the ids of the last n jobs after now, by (PerformAt, id).
 local function latest(n)
   local late = {}
   for _, key in ipairs({READY, PARKED}) do
@@ -25,15 +26,15 @@ local function latest(n)
   return ids
 end
 
-local ids, more = chosen(4, latest)
+local ids, more = step_ids(4, latest)
 local handled, ready = 0, false
-for _, e in pairs(load(ids, fetch('HMGET', JOBS, ids))) do
-  if e.job.at > now then
-    e.job.at, handled = now, handled + 1
-    enqueue(e, e.old.place, false)
-    ready = ready or e.old.place == READY
+for _, item in pairs(queue.load(ids, fetch('HMGET', JOBS, ids))) do
+  if item.job.at > now then
+    item.job.at, handled = now, handled + 1
+    queue.store(item, item.old.place, false)
+    ready = ready or item.old.place == READY
   end
 end
-write()
+plan.write()
 if ready and not paused then wake() end
 return {'ok', now, handled, more}

@@ -4,13 +4,14 @@
 -- ARGV: 1 now or '', 2 id
 -- Returns {'ok', queued, claim, cancel, dead, token}: queued and dead as
 --   {PerformAt, record} or nil, the claim and its cancel as stored; token is that of
---   the lease that lasts, or 0
+--   the current lease, or 0
+-- Uses: JOBS, CLAIMS, LEASE, CANCELS, call, clock, records, items, queue, morgue,
+--   current_token.
 
 local now, id = clock(ARGV[1]), ARGV[2]
-local all = math.pow(2, 31)
-local function view(e)
-  if not e then return false end
-  return {string.format('%.0f', e.job.at), packed(e.job, (first(e, all)))}
+local function view(item)
+  if not item then return false end
+  return {string.format('%.0f', item.job.at), records.encode_with(item.job, items.all(item))}
 end
-local queued = load({id}, {call('HGET', JOBS, id)})[id]
-return {'ok', view(queued), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), view(load_dead({id})[id]), lasting(LEASE, now)}
+local job, dead = queue.load({id}, {call('HGET', JOBS, id)})[id], morgue.load({id})[id]
+return {'ok', view(job), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), view(dead), current_token(LEASE, now)}

@@ -1,19 +1,21 @@
 #!lua flags=allow-oom
--- Marks a queue's record as one that is being forgotten, or removes it if it still
--- has that mark: whoever declares the queue in between takes it away.
+-- Begins a Forget by adding its nonce to the queue's record, or ends it by removing the
+-- record if that still has the nonce: whoever declares the queue in between takes it
+-- away.
 -- KEYS: queues
--- ARGV: 1 name, 2 mark, 3 remove (1 or 0)
+-- ARGV: 1 name, 2 nonce, 3 remove (1 or 0)
 -- Returns the record if the queue was declared in between, or nil
 
-local name, mark, remove = ARGV[1], ARGV[2], ARGV[3] == '1'
-local record = redis.call('HGET', KEYS[1], name)
+local QUEUES = KEYS[1]
+local name, nonce, remove = ARGV[1], ARGV[2], ARGV[3] == '1'
+local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
-local plain, marked = string.match(record, '^(%d %d %d+ %d+ %d+) ?(.*)$')
+local plain, stored = string.match(record, '^(%d %d %d+ %d+ %d+) ?(.*)$')
 if not remove then
-  redis.call('HSET', KEYS[1], name, plain .. ' ' .. mark)
-elseif marked == mark then
-  redis.call('HDEL', KEYS[1], name)
-elseif marked == '' then
+  redis.call('HSET', QUEUES, name, plain .. ' ' .. nonce)
+elseif stored == nonce then
+  redis.call('HDEL', QUEUES, name)
+elseif stored == '' then
   return record
 end
 return false

@@ -1,8 +1,9 @@
 #!lua flags=no-writes
--- Tells when the shard could next give a job.
+-- Returns when the shard's next job can be claimed.
 -- KEYS: meta jobs ready claims lease
 -- ARGV: 1 now or ''
 -- Returns {'ok', now, due or -1} or {'unknown'}
+-- Uses: clock.
 
 local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
 local ALONE = 64 -- a flag of the record, see lib/records.lua

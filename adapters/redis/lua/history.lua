@@ -4,8 +4,9 @@
 -- ARGV: 1 from, 2 to or 0
 -- Returns {minute, statistics, ...}
 
+local HISTORY = KEYS[1]
 local from, to = tonumber(ARGV[1]), tonumber(ARGV[2])
-local minutes, all = {}, redis.call('HGETALL', KEYS[1])
+local minutes, all = {}, redis.call('HGETALL', HISTORY)
 for i = 1, #all, 2 do
   local at = tonumber(all[i])
   if at >= from and (to == 0 or at < to) then

@@ -5,13 +5,15 @@
 --   2 descending (1 or 0), 3 key of the cursor, 4 its id, or '' for the start,
 --   5 entries to list, 6 payloads of each
 -- Returns {'ok', id, key, PerformAt, count, record, ...}
+-- Uses: JOBS, READY, PARKED, BYID, RTIME, RID, RCOUNT, DTIME, DID, call, floor, precedes, fetch,
+--   records, items, queue, morgue.
 
-local order, descending, after, most, lowest = ARGV[1], ARGV[2] == '1', ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local order, descending, after, most, most_payloads = ARGV[1], ARGV[2] == '1', ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local from = tonumber(ARGV[3])
 local dead = order == 'dead-time' or order == 'dead-id'
 
--- place is how many members of a sorted set come before (from, after), and
--- whether that member is there: a search, since scores may tie.
+-- place returns how many members of a sorted set come before (from, after), and the
+-- member at that rank: a search, since scores may tie.
 local function place(key)
   local low, high = call('ZCOUNT', key, '-inf', '(' .. ARGV[3]), call('ZCOUNT', key, '-inf', ARGV[3])
   while low < high do
@@ -67,13 +69,13 @@ elseif order == 'retries-count' then gather(by_score(RCOUNT))
 elseif order == 'dead-time' then gather(by_score(DTIME))
 else gather(by_id(DID)) end
 
-local found = dead and load_dead(ids) or load(ids, fetch('HMGET', JOBS, ids))
+local found = dead and morgue.load(ids) or queue.load(ids, fetch('HMGET', JOBS, ids))
 local reply = {'ok'}
 for i, id in ipairs(ids) do
-  local e = found[id]
-  local payloads, total = first(e, math.max(lowest, 1))
-  for n = #payloads, lowest + 1, -1 do payloads[n] = nil end
-  for _, v in ipairs({id, keys[i], string.format('%.0f', e.job.at), total, packed(e.job, payloads)}) do
+  local item = found[id]
+  local payloads, total = items.first(item, math.max(most_payloads, 1))
+  for n = #payloads, most_payloads + 1, -1 do payloads[n] = nil end
+  for _, v in ipairs({id, keys[i], string.format('%.0f', item.job.at), total, records.encode_with(item.job, payloads)}) do
     reply[#reply + 1] = v
   end
 end

@@ -3,6 +3,7 @@
 -- KEYS: nodes
 -- ARGV: 1 now or ''
 -- Returns {now, {owner, "started expires node", ...}}
+-- Uses: clock.
 
-local now = clock(ARGV[1])
-return {now, redis.call('HGETALL', KEYS[1])}
+local NODES, now = KEYS[1], clock(ARGV[1])
+return {now, redis.call('HGETALL', NODES)}

@@ -5,10 +5,11 @@
 -- ARGV: 1 name, 2 paused (1 or 0)
 -- Returns the record, or nil
 
+local QUEUES = KEYS[1]
 local name, paused = ARGV[1], ARGV[2]
-local record = redis.call('HGET', KEYS[1], name)
+local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
-local index, layout, version, mark = string.match(record, '^(%d) %d (%d+ %d+) (%d+)(.*)$') -- of one that is being forgotten
+local index, layout, version, nonce = string.match(record, '^(%d) %d (%d+ %d+) (%d+)(.*)$') -- see forget.lua
 record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', version + 1)
-redis.call('HSET', KEYS[1], name, record .. mark)
+redis.call('HSET', QUEUES, name, record .. nonce)
 return record

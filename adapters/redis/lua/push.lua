@@ -1,30 +1,33 @@
 #!lua
--- Stores entries of one shard, in order, and wakes it if it is due earlier.
+-- Stores entries of one shard, in order, and wakes it if it is due earlier. The usual
+-- push does so in push_plain.lua, and any other here.
 -- KEYS: meta jobs ready claims
 -- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is
 --   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
 --   limit in µs, and, unless all is due now, @instant or +delay of each entry;
 --   then for each: id, record of a job that is due now
 -- Returns now, {'unknown'}, {'mismatch', "shards generation"}
+-- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band, clock,
+--   instant, fetch, read_meta, wake, plan, records, items, queue.
 
 local ARGV = ARGV
-call('EXISTS', PARKED, BYID, METAS) -- fails here, not in write(), if another server has one of them
-local now = clock(ARGV[1])
-local index, paused, layout = queue()
+call('EXISTS', PARKED, BYID, METAS) -- fails here, not in plan.write(), if another server has one of them
+local now, believed, terms = clock(ARGV[1]), ARGV[2], ARGV[3]
+local index, paused, layout = read_meta()
 if index == nil then return {'unknown'} end
-if layout ~= ARGV[2] then return {'mismatch', layout} end
-local rule, limit = string.match(ARGV[3], '^(%d) (%d+)')
+if layout ~= believed then return {'mismatch', layout} end
+local rule, limit = string.match(terms, '^(%d) (%d+)')
 local times = {} -- when entries are due, if not now
-for how, n in string.gmatch(ARGV[3], '([@+])(-?%d+)') do
-  times[#times + 1] = how == '@' and tonumber(n) or within(now + n)
+for how, n in string.gmatch(terms, '([@+])(-?%d+)') do
+  times[#times + 1] = how == '@' and tonumber(n) or instant(now + n)
 end
 
--- merge meets a queued job with a push (RULES 2).
+-- merge changes a queued job's state as a push for it does (rules 2).
 local function merge(job, coming)
   job.first = math.min(job.first, now)
   if job.retry >= 0 or (rule or '0') == '0' then return end
   if rule == '1' then job.at = math.min(job.at, coming)
-  else job.at = math.max(job.at, math.min(coming, within(job.first + limit))) end
+  else job.at = math.max(job.at, math.min(coming, instant(job.first + limit))) end
 end
 
 local ids, new = {}, {}
@@ -48,21 +51,21 @@ if #new > 0 and call('HLEN', CLAIMS) > 0 then
   end
 end
 
-local there = #merged > 0 and load(ids, recs) or {}
+local there = #merged > 0 and queue.load(ids, recs) or {}
 for _, n in ipairs(merged) do
   local id = ids[n]
-  local e, first = there[id], position[id]
-  if not e then -- the second of an id that was not queued
-    e = {id = id, area = living, job = decode(ARGV[2 * first + 3], times[first] or now)}
-    e.job.first = now
-    there[id] = e
+  local item, first = there[id], position[id]
+  if not item then -- the second of an id that was not queued
+    item = queue.item(id, records.decode(ARGV[2 * first + 3], times[first] or now))
+    item.job.first = now
+    there[id] = item
   end
-  merge(e.job, times[n] or now)
-  unite(e, decode(ARGV[2 * n + 3], now).list)
+  merge(item.job, times[n] or now)
+  items.unite(item, records.decode(ARGV[2 * n + 3], now).list)
 end
 
--- late is a record whose FirstPush is not its time: it follows the score.
-local function late(rec)
+-- with_first returns the record of a job that is not due now: FirstPush follows the score.
+local function with_first(rec)
   local flags = byte(rec)
   local head = band(flags, WIDE) > 0 and 9 or 8
   return char(flags + FIRST) .. sub(rec, 2, head) .. pack('>I8', now) .. sub(rec, head + 1)
@@ -70,25 +73,25 @@ end
 
 local soonest, due = math.huge, string.format('%.0f', now)
 for _, id in ipairs(new) do
-  local e, n = there[id], position[id]
+  local item, n = there[id], position[id]
   local place, at = claimed[id] and PARKED or READY, times[n] or now
-  if e then
-    enqueue(e, place, index)
-    at = e.job.at
+  if item then
+    queue.store(item, place, index)
+    at = item.job.at
   else
-    hset(JOBS, id, at == now and ARGV[2 * n + 3] or late(ARGV[2 * n + 3]))
-    zadd(place, at == now and due or at, id)
-    if index then zadd(BYID, 0, id) end
+    plan.hset(JOBS, id, at == now and ARGV[2 * n + 3] or with_first(ARGV[2 * n + 3]))
+    plan.zadd(place, at == now and due or at, id)
+    if index then plan.zadd(BYID, 0, id) end
   end
   if at < soonest and place == READY then soonest = at end
 end
-for _, e in pairs(there) do
-  if e.old then
-    enqueue(e, e.old.place, index)
-    if e.old.place == READY and e.job.at < soonest then soonest = e.job.at end
+for _, item in pairs(there) do
+  if item.old then
+    queue.store(item, item.old.place, index)
+    if item.old.place == READY and item.job.at < soonest then soonest = item.job.at end
   end
 end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}
-write()
+plan.write()
 if not paused and soonest < tonumber(head[2] or math.huge) then wake() end
 return now

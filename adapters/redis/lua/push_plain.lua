@@ -1,8 +1,11 @@
 -- The usual push: entries that are due now, of ids that are neither queued nor
--- claimed, each given once. Otherwise it gives nothing, has written nothing, and
--- what follows does the push. It comes first since it needs no library, whose
--- functions cost more to make than a small push.
-local function plain()
+-- claimed, each given once. In any other case it has written nothing, and push.lua does
+-- the push. It is tried before the library is made, whose functions cost more than a
+-- small push.
+-- Defines: plain_push, plain_reply.
+
+-- plain_push returns the reply, or nil if the push is another.
+local function plain_push()
   local call, byte, ARGV, layout = redis.call, string.byte, ARGV, ARGV[2]
   local META, JOBS, READY, CLAIMS = unpack(KEYS)
   local record = ARGV[3] == '' and call('GET', META)
@@ -42,5 +45,5 @@ local function plain()
   if first and not paused then redis.pcall('SPUBLISH', base .. 'wake', '') end
   return tonumber(now)
 end
-local done = plain()
-if done then return done end
+local plain_reply = plain_push()
+if plain_reply then return plain_reply end

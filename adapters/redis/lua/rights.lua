@@ -1,14 +1,15 @@
 #!lua flags=no-writes
--- Tells which commands of the scripts the user may not run.
+-- Reports which commands of the scripts the user may not run.
 -- KEYS: queues
 -- ARGV: none
 -- Returns the names of these commands
 
+local QUEUES = KEYS[1]
 local commands = {'EXISTS', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'HSET',
   'HSETNX', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYLEX', 'ZRANGEBYSCORE', 'ZREM',
   'ZREMRANGEBYRANK', 'ZREVRANGE', 'ZREVRANGEBYLEX', 'ZREVRANGEBYSCORE', 'ZSCAN'}
 local missing = {}
 for _, command in ipairs(commands) do
-  if not redis.acl_check_cmd(command, KEYS[1]) then missing[#missing + 1] = command end
+  if not redis.acl_check_cmd(command, QUEUES) then missing[#missing + 1] = command end
 end
 return missing

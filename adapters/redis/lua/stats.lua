@@ -4,6 +4,7 @@
 -- ARGV: 1 now or ''
 -- Returns {'ok', now, counts, owner, token, expires}, counts as lib/counts.lua
 --   says, or {'unknown'}
+-- Uses: clock, counts.
 
 local META, READY, PARKED, CLAIMS, RID, DEAD, LEASE = unpack(KEYS)
 local now = clock(ARGV[1])

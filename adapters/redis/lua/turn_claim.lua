@@ -1,95 +1,126 @@
--- Claim: candidates are the first ready jobs, and those that this turn has freed.
-local ready, order, times = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, {}
-for i = 1, #ready, 2 do
-  order[#order + 1] = ready[i]
-  times[#times + 1] = tonumber(ready[i + 1])
-end
-if next(moved) or next(waiting) then
-  local at, soonest = {}, nil -- of those that are not due, the first is enough: for the head
-  for i, id in ipairs(order) do at[id] = times[i] end
-  for _, id in ipairs(freed) do
+-- The second half of a turn: due jobs are claimed.
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, call, byte, pack, precedes,
+--   plan, records, items, queue.
+-- Defines: claim_jobs.
+
+-- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the
+-- order in which they are: the first ready ones, and those that this turn has put back or
+-- freed. Of those that are not due, the first is enough: it is the head.
+local function candidates(turn)
+  local now, moved, waiting = turn.now, turn.moved, turn.waiting
+  local ready, ids, times = call('ZRANGE', READY, 0, turn.want, 'WITHSCORES'), {}, {}
+  for i = 1, #ready, 2 do
+    ids[#ids + 1] = ready[i]
+    times[#times + 1] = tonumber(ready[i + 1])
+  end
+  if not (next(moved) or next(waiting)) then return ids, times end
+
+  local at, soonest = {}, nil
+  for i, id in ipairs(ids) do at[id] = times[i] end
+  for _, id in ipairs(turn.freed) do
     local time = moved[id] and moved[id].job.at or waiting[id]
-    if time and time <= now then at[id], order[#order + 1] = time, id
+    if time and time <= now then at[id], ids[#ids + 1] = time, id
     elseif time and (not soonest or time < at[soonest] or time == at[soonest] and precedes(id, soonest)) then
       at[id], soonest = time, id
     end
   end
-  if soonest then order[#order + 1] = soonest end
-  table.sort(order, function(a, b)
+  if soonest then ids[#ids + 1] = soonest end
+  table.sort(ids, function(a, b)
     if at[a] ~= at[b] then return at[a] < at[b] end
     return precedes(a, b)
   end)
-  for i, id in ipairs(order) do times[i] = at[id] end
+  for i, id in ipairs(ids) do times[i] = at[id] end
+  return ids, times
 end
 
-local recs = {}
-local function record(k) -- some at a time, since payloads may be large
-  if not recs[k] then
-    for i, rec in ipairs(call('HMGET', JOBS, unpack(order, k, math.min(k + 31, #order)))) do recs[k + i - 1] = rec end
-  end
-  return recs[k]
-end
+-- claim_jobs claims due jobs up to turn.want and the turn's budgets. turn has now, want,
+-- per_job, bytes, receipt, claimer, index, paused, alone (how many claims run alone),
+-- and of this turn's settlements freed, moved and waiting. It returns
+--   list: the claims as id, PerformAt and record, for the reply
+--   stored: the same as id, claim as it is stored
+--   chosen: the ids as a set
+--   count: how many there are
+--   whole: the ids of jobs whose record is claimed as it is
+--   alone: how many claims run alone now
+--   head: PerformAt of the first job left, or -1 if it can't be claimed
+-- It plans the writes of the jobs that are claimed in part or have several payloads,
+-- and takes the claimed ones out of turn.waiting.
+local function claim_jobs(turn)
+  local now, want, moved, waiting, index = turn.now, turn.want, turn.moved, turn.waiting, turn.index
+  local ids, times = candidates(turn)
+  local MOST_PAYLOADS = 1000
+  local list, stored, chosen, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, 0, 0, false
+  local alone = turn.alone
 
--- isolated reports whether candidate k was recovered twice, so that it runs alone.
-local function isolated(k)
-  local e = moved[order[k]]
-  if e then return e.job.recoveries >= 2 end
-  return byte(record(k)) >= ALONE
-end
-
-local claims, chosen, taken, payloads, size, cut, k = {}, {}, 0, 0, 0, false, 1
--- free reports whether nothing is claimed.
-local function free() return taken == 0 and call('HLEN', CLAIMS) == #freed end
-
--- some claims as many payloads of a job as fit; the rest stays, parked.
-local function some(id, e)
-  if not e then
-    local job = decode(record(k), times[k])
-    e = {id = id, area = living, job = job,
-      old = {at = job.at, place = waiting[id] and PARKED or READY, retry = job.retry, many = job.many}}
+  local recs = {}
+  local function record(k) -- some at a time, since payloads may be large
+    if not recs[k] then
+      for i, rec in ipairs(call('HMGET', JOBS, unpack(ids, k, math.min(k + 31, #ids)))) do recs[k + i - 1] = rec end
+    end
+    return recs[k]
   end
-  local all, total = first(e, math.min(perjob, MOST))
-  local got, names, left = {}, {}, {}
-  for _, p in ipairs(all) do
-    if payloads > 0 and (payloads >= MOST or size + #p.data > bytes) then break end
-    got[#got + 1], names[p.data] = p, true
-    payloads, size = payloads + 1, size + #p.data
-  end
-  if #got == 0 then return end
-  local rec = packed(e.job, got)
-  cut = #got < total
-  if cut then
-    for _, p in ipairs(e.job.list) do if not names[p.data] then left[#left + 1] = p end end
-    e.job.list, e.taken = left, got
-    enqueue(e, PARKED, index)
-  elseif e.old then remove(e, index) end
-  return rec
-end
 
-local prefix, plain, came = mark .. pack('>I8', now) .. claimer, {}, {}
-while not paused and not cut and taken < want and order[k] and times[k] <= now do
-  local id, rec = order[k], nil
-  local e, single = moved[id], isolated(k)
-  if alone > 0 or single and not free() then break end
-  local flags = e and MANY or byte(record(k))
-  if flags <= WIDE then -- one payload and no more to it: it moves as it is
-    rec = record(k)
-    local n = #rec - 8 - flags
-    if payloads > 0 and (payloads >= MOST or size + n > bytes) then break end
-    payloads, size = payloads + 1, size + n
-    plain[#plain + 1] = id
-    if waiting[id] then zrem(PARKED, id) else zrem(READY, id) end
-    if index then zrem(BYID, id) end
-  else
-    rec = some(id, e)
-    if not rec then break end
+  -- runs_alone reports whether candidate k was recovered twice.
+  local function runs_alone(k)
+    local item = moved[ids[k]]
+    if item then return item.job.recoveries >= 2 end
+    return byte(record(k)) >= ALONE
   end
-  rec = pack('>I8', times[k]) .. rec
-  came[#came + 1] = id
-  came[#came + 1] = prefix .. rec
-  claims[#claims + 1] = id
-  claims[#claims + 1] = rec
-  chosen[id], waiting[id] = true, nil
-  taken, k = taken + 1, k + 1
-  if single then alone = alone + 1 end
+
+  -- nothing_claimed reports whether no job of the shard is claimed.
+  local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
+
+  -- claim_part claims as many payloads of candidate k as fit, and returns the record of
+  -- the claim, or nil if none fits. The rest stays, parked.
+  local function claim_part(k, item)
+    local id = ids[k]
+    item = item or queue.stored(id, record(k), times[k], waiting[id] and PARKED or READY)
+    local all, total = items.first(item, math.min(turn.per_job, MOST_PAYLOADS))
+    local got, names, left = {}, {}, {}
+    for _, p in ipairs(all) do
+      if payloads > 0 and (payloads >= MOST_PAYLOADS or size + #p.data > turn.bytes) then break end
+      got[#got + 1], names[p.data] = p, true
+      payloads, size = payloads + 1, size + #p.data
+    end
+    if #got == 0 then return end
+    local rec = records.encode_with(item.job, got)
+    cut = #got < total
+    if cut then
+      for _, p in ipairs(item.job.list) do if not names[p.data] then left[#left + 1] = p end end
+      item.job.list, item.taken = left, got
+      queue.store(item, PARKED, index)
+    elseif item.old then queue.remove(item, index) end
+    return rec
+  end
+
+  local prefix, k = turn.receipt .. pack('>I8', now) .. turn.claimer, 1
+  while not turn.paused and not cut and taken < want and ids[k] and times[k] <= now do
+    local id, rec = ids[k], nil
+    local item, single = moved[id], runs_alone(k)
+    if alone > 0 or single and not nothing_claimed() then break end
+    local flags = item and MANY or byte(record(k))
+    if flags <= WIDE then -- one payload and no more to it: it moves as it is
+      rec = record(k)
+      local n = #rec - 8 - flags
+      if payloads > 0 and (payloads >= MOST_PAYLOADS or size + n > turn.bytes) then break end
+      payloads, size = payloads + 1, size + n
+      whole[#whole + 1] = id
+      if waiting[id] then plan.zrem(PARKED, id) else plan.zrem(READY, id) end
+      if index then plan.zrem(BYID, id) end
+    else
+      rec = claim_part(k, item)
+      if not rec then break end
+    end
+    rec = pack('>I8', times[k]) .. rec
+    stored[#stored + 1] = id
+    stored[#stored + 1] = prefix .. rec
+    list[#list + 1] = id
+    list[#list + 1] = rec
+    chosen[id], waiting[id] = true, nil
+    taken, k = taken + 1, k + 1
+    if single then alone = alone + 1 end
+  end
+  local head = -1
+  if ids[k] and not turn.paused and alone == 0 and not (runs_alone(k) and not nothing_claimed()) then head = times[k] end
+  return {list = list, stored = stored, chosen = chosen, count = taken, whole = whole, alone = alone, head = head}
 end

@@ -1,9 +1,12 @@
 -- The usual turn: nothing is paused, cancelled, parked or recovered, what is
--- settled leaves nothing, and what is claimed has one payload each. Otherwise it
--- gives nothing, has written nothing, and what follows does the turn. It comes
--- first since it needs no library, whose functions cost more to make than a small
--- turn.
-local function plain()
+-- settled leaves nothing, and what is claimed has one payload each. In any other case
+-- it has written nothing, and turn.lua does the turn. It is tried before the library is
+-- made, whose functions cost more than a small turn. What both do, they do alike:
+-- conformance runs turns of both kinds against one model.
+-- Defines: plain_turn, plain_reply.
+
+-- plain_turn returns the reply, or nil if the turn is another.
+local function plain_turn()
   local call, sub, byte, pack, parse, ARGV = redis.call, string.sub, string.byte, struct.pack, struct.unpack, ARGV
   local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
   local base = sub(META, 1, -2)
@@ -22,11 +25,11 @@ local function plain()
   local index = byte(record) == 49 -- '1'
   local processed, failed, seen = 0, 0, {}
   if n > 0 then
-    local claimed, marks, codes = call('HMGET', CLAIMS, unpack(ARGV, 13, 12 + n)), ARGV[13 + n], ARGV[14 + n]
-    local mark = #marks == 16 and marks
+    local claimed, receipts, codes = call('HMGET', CLAIMS, unpack(ARGV, 13, 12 + n)), ARGV[13 + n], ARGV[14 + n]
+    local receipt = #receipts == 16 and receipts
     for i = 1, n do
       local id, value, code = ARGV[12 + i], claimed[i], byte(codes, i)
-      if not value or seen[id] or sub(value, 1, 16) ~= (mark or sub(marks, 16 * i - 15, 16 * i)) then return end
+      if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
       if code % 2 > 0 then processed = processed + 1 end
       if code > 1 then failed = failed + 1 end
@@ -43,7 +46,7 @@ local function plain()
     count = count + 1
     ids[count] = ready[i]
   end
-  local prefix, head, claims, came = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}, {}
+  local prefix, head, claims, stored = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}, {}
   local recs, before, read, taken, size = nil, 0, 0, 0, 0
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
@@ -64,13 +67,13 @@ local function plain()
     if not simple then return end
     rec = pack('>I8', at) .. rec
     claims[2 * k - 1], claims[2 * k] = ids[k], rec
-    came[2 * k - 1], came[2 * k] = ids[k], prefix .. rec
+    stored[2 * k - 1], stored[2 * k] = ids[k], prefix .. rec
     taken = k
   end
   if n + taken == 0 then return end
 
   if taken > 0 then
-    call('HSET', CLAIMS, unpack(came))
+    call('HSET', CLAIMS, unpack(stored))
     call('HDEL', JOBS, unpack(ids, 1, taken))
     call('ZREMRANGEBYRANK', READY, 0, taken - 1)
     if index then call('ZREM', BYID, unpack(ids, 1, taken)) end
@@ -82,5 +85,5 @@ local function plain()
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))
   return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}}
 end
-local done = plain()
-if done then return done end
+local plain_reply = plain_turn()
+if plain_reply then return plain_reply end

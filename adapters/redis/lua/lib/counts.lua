@@ -1,4 +1,6 @@
--- counts is what a shard holds and has done: queued, retries, claimed, dead,
+-- Defines: counts.
+
+-- counts returns what a shard holds and has done: queued, retries, claimed, dead,
 -- processed, failed, and PerformAt of the oldest or -1.
 local function counts(ready, parked, claims, rid, dead, lease)
   local oldest = -1

@@ -1,30 +1,39 @@
--- What is to be written: for each key what comes and what goes, and whole keys.
-local hsets, zadds, hdels, zrems, unlinked = {}, {}, {}, {}, {}
+-- The writes of a script, which it plans before it makes the first.
+-- Uses: call.
+-- Defines: plan.
 
-local function plan(lists, key, a, b)
-  local l = lists[key]
-  if not l then lists[key] = {a, b} return end
-  l[#l + 1] = a
-  if b then l[#l + 1] = b end
-end
-local function hset(key, field, value) plan(hsets, key, field, value) end
-local function zadd(key, score, member) plan(zadds, key, score, member) end
-local function hdel(key, field) plan(hdels, key, field) end
-local function zrem(key, member) plan(zrems, key, member) end
+local plan = {}
+do
+  local hsets, zadds, hdels, zrems, unlinked = {}, {}, {}, {}, {} -- by key; unlinked is a list of keys
 
-local function carry(command, lists)
-  for key, l in pairs(lists) do
-    for i = 1, #l, 1000 do call(command, key, unpack(l, i, math.min(i + 999, #l))) end
+  local function add(lists, key, a, b)
+    local l = lists[key]
+    if not l then lists[key] = {a, b} return end
+    l[#l + 1] = a
+    if b then l[#l + 1] = b end
+  end
+  function plan.hset(key, field, value) add(hsets, key, field, value) end
+  function plan.zadd(key, score, member) add(zadds, key, score, member) end
+  function plan.hdel(key, field) add(hdels, key, field) end
+  function plan.zrem(key, member) add(zrems, key, member) end
+  function plan.unlink(key) unlinked[#unlinked + 1] = key end
+
+  -- hset_all plans all fields and values of a hash for which nothing is planned yet.
+  function plan.hset_all(key, list) hsets[key] = list end
+
+  local function run(command, lists)
+    for key, l in pairs(lists) do
+      for i = 1, #l, 1000 do call(command, key, unpack(l, i, math.min(i + 999, #l))) end
+    end
+  end
+
+  -- write makes the writes. Each key gains before it loses, so that none is empty in
+  -- between: the server that a migrating slot leaves refuses a key that is absent.
+  function plan.write()
+    run('HSET', hsets)
+    run('ZADD', zadds)
+    run('HDEL', hdels)
+    run('ZREM', zrems)
+    for _, key in ipairs(unlinked) do call('UNLINK', key) end
   end
 end
-local function write()
-  carry('HSET', hsets)
-  carry('ZADD', zadds)
-  carry('HDEL', hdels)
-  carry('ZREM', zrems)
-  for _, key in ipairs(unlinked) do call('UNLINK', key) end
-end
-
--- wake tells those who wait for the shard. It comes last: that a user may not
--- publish must not undo what is written.
-local function wake() redis.pcall('SPUBLISH', base .. 'wake', '') end

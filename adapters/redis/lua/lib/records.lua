@@ -1,94 +1,109 @@
--- A stored job or dead letter is one byte of flags, then what they announce:
+-- How jobs and dead letters are stored.
+-- Uses: sub, byte, char, pack, parse, band, floor, MAX_INSTANT.
+-- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, records.
+--
+-- A record is one byte of flags, then what they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
---   first   8 bytes, FirstPush if that isn't the time in the job's list (FIRST)
+--   first   8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
 --   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE)
 --   meta    2 bytes of length and the Meta (TAGGED); for one payload
 --   data    the rest
 -- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then
 -- the score as a double, lengths of 4 and 2 bytes, data and Meta of each. With
--- MANY it is nothing: the payloads are a sorted set of the id's own, and their
+-- MANY it is empty: the payloads are a sorted set of the id's own, and their
 -- Metas, if TAGGED, fields "id NUL data" of a hash.
 
--- How many payloads, of how many bytes, a record carries: a sorted set of two
--- takes over a kilobyte.
-local FEW, SMALL = 8, 2048
+local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
-local function unlist_payloads(rec, from)
-  local all, count, tagged = {}, nil, false
-  count, from = parse('>I4', rec, from)
-  for i = 1, count do
-    local score, n, m, at = parse('>dI4I2', rec, from)
-    from = at + n + m
-    all[i] = {score = score, data = sub(rec, at, at + n - 1), meta = sub(rec, at + n, from - 1)}
-    tagged = tagged or m > 0
-  end
-  return all, tagged
-end
+local records = {}
+do
+  -- How many payloads, of how many bytes, a record carries: a sorted set of two
+  -- takes over a kilobyte.
+  local MOST_PAYLOADS, MOST_BYTES = 8, 2048
 
-local function list_payloads(payloads)
-  local parts = {pack('>I4', #payloads)}
-  for _, p in ipairs(payloads) do
-    parts[#parts + 1] = pack('>dI4I2', p.score, #p.data, #p.meta)
-    parts[#parts + 1] = p.data
-    parts[#parts + 1] = p.meta
+  -- fits reports whether a record can carry the payloads.
+  function records.fits(payloads)
+    local size = 0
+    for _, p in ipairs(payloads) do size = size + #p.data + #p.meta end
+    return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
   end
-  return table.concat(parts)
-end
 
-local function small(payloads)
-  local size = 0
-  for _, p in ipairs(payloads) do size = size + #p.data + #p.meta end
-  return #payloads <= FEW and size <= SMALL
-end
+  local function decode_list(rec, from)
+    local all, count, tagged = {}, nil, false
+    count, from = parse('>I4', rec, from)
+    for i = 1, count do
+      local score, n, m, at = parse('>dI4I2', rec, from)
+      from = at + n + m
+      all[i] = {score = score, data = sub(rec, at, at + n - 1), meta = sub(rec, at + n, from - 1)}
+      tagged = tagged or m > 0
+    end
+    return all, tagged
+  end
 
-local function decode(rec, at)
-  local flags, pos, score, meta, n = byte(rec), 2, nil, '', 0
-  local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
-    many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
-  local listed = band(flags, LISTED) > 0
-  if not job.many and not listed then
-    if band(flags, WIDE) > 0 then score, pos = parse('>d', rec, pos)
-    else score, pos = parse('>I7', rec, pos); score = score / 1e6 end
+  -- decode returns a record's job, whose PerformAt is at. Its list is the payloads that
+  -- the record carries, many whether a set has them instead, and tagged whether one
+  -- may have a Meta.
+  function records.decode(rec, at)
+    local flags, pos, score, meta, n = byte(rec), 2, nil, '', 0
+    local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
+      many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
+    local listed = band(flags, LISTED) > 0
+    if not job.many and not listed then
+      if band(flags, WIDE) > 0 then score, pos = parse('>d', rec, pos)
+      else score, pos = parse('>I7', rec, pos); score = score / 1e6 end
+    end
+    if band(flags, FIRST) > 0 then job.first, pos = parse('>I8', rec, pos) end
+    if band(flags, FAILED) > 0 then
+      job.retry, job.recoveries, n, pos = parse('>i4I4I4', rec, pos)
+      job.error, pos = sub(rec, pos, pos + n - 1), pos + n
+    end
+    if listed then job.list, job.tagged = decode_list(rec, pos) end
+    if job.many or listed then return job end
+    if job.tagged then
+      n, pos = parse('>I2', rec, pos)
+      meta, pos = sub(rec, pos, pos + n - 1), pos + n
+    end
+    job.list[1] = {score = score, data = sub(rec, pos), meta = meta}
+    return job
   end
-  if band(flags, FIRST) > 0 then job.first, pos = parse('>I8', rec, pos) end
-  if band(flags, FAILED) > 0 then
-    job.retry, job.recoveries, n, pos = parse('>i4I4I4', rec, pos)
-    job.error, pos = sub(rec, pos, pos + n - 1), pos + n
-  end
-  if listed then job.list, job.tagged = unlist_payloads(rec, pos) end
-  if job.many or listed then return job end
-  if job.tagged then
-    n, pos = parse('>I2', rec, pos)
-    meta, pos = sub(rec, pos, pos + n - 1), pos + n
-  end
-  job.list[1] = {score = score, data = sub(rec, pos), meta = meta}
-  return job
-end
 
-local function encode(job)
-  local flags, score, first, failure, rest = 0, '', '', '', ''
-  if job.many then
-    flags = MANY + (job.tagged and TAGGED or 0)
-  elseif #job.list ~= 1 then
-    flags, rest = LISTED, list_payloads(job.list)
-  else
-    local p = job.list[1]
-    local micros = floor(p.score * 1e6 + 0.5)
-    if micros >= 0 and micros <= LIMIT and micros / 1e6 == p.score then score = pack('>I7', micros)
-    else flags, score = WIDE, pack('>d', p.score) end
-    rest = p.data
-    if p.meta ~= '' then flags, rest = flags + TAGGED, pack('>I2', #p.meta) .. p.meta .. rest end
+  local function encode_list(payloads)
+    local parts = {pack('>I4', #payloads)}
+    for _, p in ipairs(payloads) do
+      parts[#parts + 1] = pack('>dI4I2', p.score, #p.data, #p.meta)
+      parts[#parts + 1] = p.data
+      parts[#parts + 1] = p.meta
+    end
+    return table.concat(parts)
   end
-  if job.first ~= job.at then flags, first = flags + FIRST, pack('>I8', job.first) end
-  if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' then
-    flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
-    failure = pack('>i4I4I4', job.retry, job.recoveries, #job.error) .. job.error
-  end
-  return char(flags) .. score .. first .. failure .. rest
-end
 
--- packed is a record that carries the given payloads, as claims and replies do.
-local function packed(job, payloads)
-  return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
-    error = job.error, list = payloads})
+  -- encode returns the record of a job.
+  function records.encode(job)
+    local flags, score, first, failure, rest = 0, '', '', '', ''
+    if job.many then
+      flags = MANY + (job.tagged and TAGGED or 0)
+    elseif #job.list ~= 1 then
+      flags, rest = LISTED, encode_list(job.list)
+    else
+      local p = job.list[1]
+      local micros = floor(p.score * 1e6 + 0.5)
+      if micros >= 0 and micros <= MAX_INSTANT and micros / 1e6 == p.score then score = pack('>I7', micros)
+      else flags, score = WIDE, pack('>d', p.score) end
+      rest = p.data
+      if p.meta ~= '' then flags, rest = flags + TAGGED, pack('>I2', #p.meta) .. p.meta .. rest end
+    end
+    if job.first ~= job.at then flags, first = flags + FIRST, pack('>I8', job.first) end
+    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' then
+      flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
+      failure = pack('>i4I4I4', job.retry, job.recoveries, #job.error) .. job.error
+    end
+    return char(flags) .. score .. first .. failure .. rest
+  end
+
+  -- encode_with returns the record of a job that carries the given payloads instead of
+  -- its own, as claims and replies do.
+  function records.encode_with(job, payloads)
+    return records.encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
+      error = job.error, list = payloads})
+  end
 end

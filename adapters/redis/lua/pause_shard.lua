@@ -4,11 +4,12 @@
 -- ARGV: 1 the queue's record, 2 its version, 3 channel
 -- Returns {'ok'} or {'unknown'}
 
+local META, READY = unpack(KEYS)
 local record, version, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local old = redis.call('GET', KEYS[1])
+local old = redis.call('GET', META)
 if not old then return {'unknown'} end
 if tonumber(string.match(old, '%d+$')) > version then return {'ok'} end
-local work = redis.call('EXISTS', KEYS[2])
-redis.call('SET', KEYS[1], record)
+local work = redis.call('EXISTS', READY)
+redis.call('SET', META, record)
 if string.sub(record, 3, 3) == '0' and work == 1 then redis.pcall('SPUBLISH', channel, '') end
 return {'ok'}

@@ -1,5 +1,7 @@
--- lasting is the token of the lease that keeps others out now, or 0.
-local function lasting(key, now)
+-- Defines: current_token.
+
+-- current_token returns the token of the lease that keeps others out now, or 0.
+local function current_token(key, now)
   local l = redis.call('HMGET', key, 'token', 'held', 'expires')
   if l[2] ~= '1' or tonumber(l[3]) <= now then return 0 end
   return tonumber(l[1])

@@ -1,0 +1,47 @@
+-- The dead letters of a shard, as items: stored like jobs, and at is when they changed.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, records, items.
+-- Defines: morgue.
+
+local morgue = {}
+do
+  local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS}
+
+  -- load returns the items of those ids that have a dead letter, by id.
+  function morgue.load(ids)
+    local dead, recs, times = {}, fetch('HMGET', DEAD, ids), fetch('ZMSCORE', DTIME, ids)
+    for i, id in ipairs(ids) do
+      if recs[i] then
+        local job = records.decode(recs[i], tonumber(times[i]))
+        dead[id] = {id = id, area = area, job = job, old = {at = job.at, many = job.many}}
+      end
+    end
+    return dead
+  end
+
+  -- add adds payloads to the dead letter of an id in dead, or makes one there, and
+  -- returns it. It plans nothing.
+  function morgue.add(dead, id, payloads, reason, now)
+    local item = dead[id]
+    if not item then
+      item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, many = false, tagged = false}}
+      dead[id] = item
+    end
+    item.job.at, item.job.first, item.job.error = now, now, reason
+    items.unite(item, payloads)
+    return item
+  end
+
+  -- store plans to store a dead letter.
+  function morgue.store(item)
+    items.store(item)
+    if not item.old or item.old.at ~= item.job.at then plan.zadd(DTIME, item.job.at, item.id) end
+    if not item.old then plan.zadd(DID, 0, item.id) end
+  end
+
+  -- remove plans to remove a stored dead letter.
+  function morgue.remove(item)
+    items.remove(item)
+    plan.zrem(DTIME, item.id)
+    plan.zrem(DID, item.id)
+  end
+end

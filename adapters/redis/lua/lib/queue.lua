@@ -1,0 +1,61 @@
+-- The queued jobs of a shard, as items: ready, or parked while their id is claimed.
+-- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, fetch, plan,
+--   records, items.
+-- Defines: queue.
+
+local queue = {}
+do
+  local area = {hash = JOBS, metas = METAS, sets = PAYLOADS}
+
+  -- item returns the item of a job that is not stored yet.
+  function queue.item(id, job) return {id = id, area = area, job = job} end
+
+  -- stored returns the item of a record that is in place, READY or PARKED, since at.
+  function queue.stored(id, rec, at, place)
+    local job = records.decode(rec, at)
+    return {id = id, area = area, job = job, old = {at = at, place = place, retry = job.retry, many = job.many}}
+  end
+
+  -- load returns the items of those ids that have a record in recs, by id.
+  function queue.load(ids, recs)
+    local jobs, found = {}, {}
+    for i, id in ipairs(ids) do if recs[i] then found[#found + 1] = id end end
+    local ready, parked = fetch('ZMSCORE', READY, found), fetch('ZMSCORE', PARKED, found)
+    local k = 0
+    for i, id in ipairs(ids) do
+      if recs[i] then
+        k = k + 1
+        jobs[id] = queue.stored(id, recs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED)
+      end
+    end
+    return jobs
+  end
+
+  -- unlist plans to take a job out of every list but that of its place.
+  local function unlist(id, retry, index)
+    if index then plan.zrem(BYID, id) end
+    if retry >= 0 then plan.zrem(RTIME, id); plan.zrem(RID, id); plan.zrem(RCOUNT, id) end
+  end
+
+  -- store plans to store a job in a place, READY or PARKED.
+  function queue.store(item, place, index)
+    local id, job, old, at = item.id, item.job, item.old, string.format('%d', item.job.at) -- numbers would be printed digit by digit
+    items.store(item)
+    if not old or old.at ~= job.at or old.place ~= place then plan.zadd(place, at, id) end
+    if old and old.place ~= place then plan.zrem(old.place, id) end
+    if index and not old then plan.zadd(BYID, '0', id) end
+    if job.retry < 0 then unlist(id, old and old.retry or -1, false)
+    elseif not old or old.at ~= job.at or old.retry ~= job.retry then
+      plan.zadd(RTIME, at, id)
+      plan.zadd(RID, '0', id)
+      plan.zadd(RCOUNT, string.format('%d', job.retry), id)
+    end
+  end
+
+  -- remove plans to remove a stored job.
+  function queue.remove(item, index)
+    items.remove(item)
+    plan.zrem(item.old.place, item.id)
+    unlist(item.id, item.old.retry, index)
+  end
+end
