@@ -15,12 +15,11 @@ import (
 
 // ClientOptions are the options of a client. The zero value is ready.
 type ClientOptions struct {
-	// Middleware wraps each push, the first outermost: it may look at the encoded
-	// entries, change them, or refuse them with an error. It is built once, by
+	// Middleware wraps each push, the first outermost. It is built once, by
 	// NewClient.
-	Middleware []func(PushFunc) PushFunc
-	// Observer watches pushes. nil is none.
-	Observer ports.Observer
+	Middleware []PushMiddleware
+	// Observer is notified of each push. nil measures nothing.
+	Observer Observer
 }
 
 // Client pushes jobs. It needs no server, and waits for none. It is safe for
@@ -28,25 +27,26 @@ type ClientOptions struct {
 type Client struct {
 	store   ports.Producer
 	options ClientOptions
-	// pushing is the chain of middleware, and invalid what is wrong with it.
+	// pushing is the chain of middleware, and invalid is its error.
 	pushing PushFunc
 	invalid error
 	// What follows is shared with the clients that Via makes.
 	scores *scores
-	// generations are those of the queues declared so far, by declaration.
+	// generations has those of the queues declared so far, by declaration.
 	generations *sync.Map
 }
 
-// NewClient makes a client that pushes to a store. It does not reach for it, and
-// never fails: no store, or nil middleware, is ErrInvalidOptions from every push.
+// NewClient returns a client that pushes to a store. It doesn't contact the store,
+// and never fails: with a nil store, or nil middleware, every push returns
+// [ErrInvalidOptions].
 func NewClient(store ports.Producer, options ClientOptions) *Client {
 	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
 	c.pushing, c.invalid = wrapPush(options.Middleware)
 	return c
 }
 
-// Via is the client pushing through another producer, such as a transaction on
-// the same store, with the same middleware and observer.
+// Via returns a client that pushes through another producer, such as a transaction
+// on the same store, with the same middleware and observer.
 func (c *Client) Via(producer ports.Producer) *Client {
 	if c == nil {
 		return nil
@@ -56,11 +56,11 @@ func (c *Client) Via(producer ports.Producer) *Client {
 	return &via
 }
 
-// scores gives default scores: the time in seconds, each at least 1 µs above the
-// one before (RULES 1).
+// scores makes default scores: the time in seconds, each at least 1 µs above the
+// one before (docs/rules.md 1).
 type scores struct{ last atomic.Int64 }
 
-// fill gives the entries their default scores, rising in their order.
+// fill sets the default scores of the entries, rising in their order.
 func (s *scores) fill(entries []RawEntry, now time.Time) {
 	n := int64(len(entries))
 	for {
@@ -76,7 +76,7 @@ func (s *scores) fill(entries []RawEntry, now time.Time) {
 	}
 }
 
-// target is the queue of a push, as the store must know it.
+// target is the queue of a push, with the options that the store must agree to.
 type target struct {
 	name     string
 	shards   int
@@ -84,12 +84,12 @@ type target struct {
 	rule     PushRule
 }
 
-// declaration is what the store must agree to.
+// declaration returns the options that the store must agree to.
 func (t target) declaration() ports.DeclareRequest {
 	return ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs}
 }
 
-// check finds what keeps a client from pushing.
+// check returns what keeps the client from pushing, or nil.
 func (c *Client) check() error {
 	if c == nil || c.scores == nil {
 		return fmt.Errorf("%w: no client; make one with NewClient", ErrInvalidOptions)
@@ -113,7 +113,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	if len(entries) == 0 {
 		return nil
 	}
-	if absent(c.store) {
+	if isNil(c.store) {
 		return fmt.Errorf("%w: the client has no store; give NewClient one", ErrInvalidOptions)
 	}
 	generation, known := c.generations.Load(t.declaration())
@@ -131,8 +131,8 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	return err
 }
 
-// outdated reports whether the store's record of the queue is not the one that
-// this client saw.
+// outdated reports whether an error says that the store's record of the queue is
+// not the one that this client saw.
 func outdated(err error) bool {
 	return errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrShardCountMismatch)
 }
@@ -158,7 +158,8 @@ func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, c
 	return renumber(err, partly.Entries)
 }
 
-// renumber makes a PushError about a part of a push speak of the whole.
+// renumber turns the positions of a PushError, of a part of a push, into positions
+// in the whole.
 func renumber(err error, part []int) error {
 	var failed *PushError
 	if !errors.As(err, &failed) {

@@ -132,7 +132,7 @@ func TestClientMiddlewareSeesAndChangesEntries(t *testing.T) {
 	store := memory.New(memory.Options{})
 	var notes []string
 	refused := errors.New("refused")
-	note := func(name string) func(skein.PushFunc) skein.PushFunc {
+	note := func(name string) skein.PushMiddleware {
 		return func(next skein.PushFunc) skein.PushFunc {
 			return func(ctx context.Context, p *skein.RawPush) error {
 				notes = append(notes, fmt.Sprintf("%s %s %s %s", name, p.Queue, p.Entries[0].ID, p.Entries[0].Data))
@@ -146,7 +146,7 @@ func TestClientMiddlewareSeesAndChangesEntries(t *testing.T) {
 	}
 	seen := &watcher{}
 	client := skein.NewClient(store, skein.ClientOptions{
-		Middleware: []func(skein.PushFunc) skein.PushFunc{note("outer"), note("inner")},
+		Middleware: []skein.PushMiddleware{note("outer"), note("inner")},
 		Observer:   seen,
 	})
 	if err := plain.Push(t.Context(), client, "a", "x"); err != nil {
@@ -239,7 +239,7 @@ func TestPushingNothingIsNoError(t *testing.T) {
 func TestViaPushesThroughTheOtherProducer(t *testing.T) {
 	store, other := memory.New(memory.Options{}), memory.New(memory.Options{})
 	calls := 0
-	client := skein.NewClient(store, skein.ClientOptions{Middleware: []func(skein.PushFunc) skein.PushFunc{
+	client := skein.NewClient(store, skein.ClientOptions{Middleware: []skein.PushMiddleware{
 		func(next skein.PushFunc) skein.PushFunc {
 			return func(ctx context.Context, p *skein.RawPush) error {
 				calls++

@@ -1,6 +1,12 @@
 package skein
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+)
 
 // Codec turns payloads into bytes and back. It must be safe for concurrent use.
 //
@@ -8,33 +14,85 @@ import "encoding/json"
 // payloads that encode differently don't merge and run twice. Beware of maps in
 // random order, of times with a monotonic clock, and of encoders that add ids.
 //
-// Decode may keep the bytes, and must not change them. What becomes of a payload
-// that it refuses, the queue's Undecodable says.
+// Decode may keep the bytes, and must not change them. The queue's Undecodable says
+// what becomes of a payload that it returns an error for.
 type Codec[T any] interface {
 	Encode(payload T) ([]byte, error)
 	Decode(data []byte) (T, error)
 }
 
-// JSON is the default Codec: encoding/json, which sorts the keys of maps. Its
-// zero value is ready.
+// JSONCodec is the default [Codec]: [encoding/json], which sorts the keys of maps.
+// Its zero value is ready.
 type JSONCodec[T any] struct{}
 
-// Encode implements Codec.
+// Encode implements [Codec].
 func (JSONCodec[T]) Encode(payload T) ([]byte, error) { return json.Marshal(payload) }
 
-// Decode implements Codec.
+// Decode implements [Codec].
 func (JSONCodec[T]) Decode(data []byte) (payload T, err error) {
 	err = json.Unmarshal(data, &payload)
 	return payload, err
 }
 
-// Raw is the Codec of queues of []byte: payloads are stored as they are. Neither
-// the pusher nor a handler may change the bytes afterwards. Its zero value is
+// RawCodec is the [Codec] of queues of []byte: payloads are stored as they are.
+// Neither the pusher nor a handler may change the bytes afterwards. Its zero value is
 // ready.
 type RawCodec struct{}
 
-// Encode implements Codec.
+// Encode implements [Codec].
 func (RawCodec) Encode(payload []byte) ([]byte, error) { return payload, nil }
 
-// Decode implements Codec.
+// Decode implements [Codec].
 func (RawCodec) Decode(data []byte) ([]byte, error) { return data, nil }
+
+// ErrorCodec changes how error texts are stored, such as compressed. Both
+// functions must be safe for concurrent use; nil leaves a text as it is, and so
+// does a panic or a [runtime.Goexit]. One of Encode is noted in the text and logged.
+type ErrorCodec struct {
+	// Encode returns the UTF-8 text to store, of at most 4 KiB. If it returns more, it
+	// is called again with half of the text.
+	Encode func(text string) string
+	// Decode is its inverse. It is also called with texts that Encode did not make,
+	// of recoveries and operators, and must return these as they are.
+	Decode func(stored string) string
+}
+
+// maxErrorText is how many bytes of an error's text Encode is called with.
+const maxErrorText = 64 << 10
+
+// encode returns the text to store. If Encode panics, that is the error, and the
+// text is stored as it is, with the panic.
+func (c ErrorCodec) encode(text string) (stored string, err error) {
+	if c.Encode == nil {
+		return core.ErrorText(text), nil
+	}
+	err = engine.GuardGoroutine(func() error {
+		stored = c.shortened(text)
+		return nil
+	})
+	if err != nil {
+		const reserved = 1 << 10 // for the panic and the beginning of its stack
+		stored = core.ErrorText(text[:min(len(text), core.MaxErrorBytes-reserved)] + "\n\nErrorCodec.Encode: " + err.Error())
+	}
+	return stored, err
+}
+
+func (c ErrorCodec) shortened(text string) string {
+	for text = text[:min(len(text), maxErrorText)]; ; text = text[:len(text)/2] {
+		stored := c.Encode(strings.ToValidUTF8(text, ""))
+		if len(stored) <= core.MaxErrorBytes || text == "" {
+			return core.ErrorText(stored)
+		}
+	}
+}
+
+func (c ErrorCodec) decode(stored string) string {
+	if c.Decode == nil {
+		return stored
+	}
+	text := stored
+	if engine.GuardGoroutine(func() error { text = c.Decode(stored); return nil }) != nil {
+		return stored
+	}
+	return text
+}

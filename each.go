@@ -15,19 +15,19 @@ import (
 // payload succeeds on the last retry, the next one to fail in that job goes to the
 // morgue at its first failure.
 //
-// Any error ends the job's execution, and is the outcome of what is left of the job,
-// the payload that f was called with being the first: an error or a panic is a
-// failure that is retried with backoff, RetryIn one with its own delay, Snooze puts
-// it back for later. Bury alone is for its payload, which goes to the morgue with
-// the reason, and f is called with the next.
+// Any error but [Bury] ends the job's execution, and is the outcome of what is left
+// of the job, beginning with the payload that f was called with: an error or a panic
+// is a failure that is retried with backoff, [RetryIn] one with its own delay,
+// [Snooze] puts it back for later. Bury is for its payload alone, which goes to the
+// morgue with the reason, and f is called with the next.
 //
 // The queue's Timeout is for each call of f. When the server stops or the job is
 // cancelled no other payload is started, and what is left goes back untouched.
 // After a crash f may be called again with payloads that were done in the same
-// execution, so it should be able to repeat its effects. Settle, which settles a
+// execution, so it should be able to repeat its effects. [SettleIn], which settles a
 // whole job, is refused in f.
 //
-// The context is that of Handler.
+// The context is as in [Queue.Handler].
 func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error) Handler {
 	if err := q.refuse("Each", f == nil); err != nil {
 		return noHandler(err)
@@ -37,7 +37,7 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 		done := false
 		for position := range c.batch.Claims[c.job].Payloads {
 			if !c.batch.BeginPayload(c.job) {
-				return nil // what the job becomes is said
+				return nil // the job's outcome is set
 			}
 			var bury *BuryError
 			switch decoded, err := q.onePayload(ctx, c, position, f); {
@@ -52,7 +52,7 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 				done = true
 			case errors.As(err, &bury):
 				buried = err
-				c.batch.MarkBuried(c.job, position, withoutMark(err, bury, orNoReason(bury.Err)))
+				c.batch.MarkBuried(c.job, position, reasonOf(err, bury, orNoReason(bury.Err)))
 			default:
 				return err
 			}

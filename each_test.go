@@ -39,7 +39,7 @@ func eachRun(t *testing.T, store *memory.Store, options skein.QueueOptions[int],
 	})
 	for range executions {
 		time.Sleep(time.Hour)
-		runDue(t, store, skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{count}}, h)
+		runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{count}}, h)
 	}
 	return calls
 }
@@ -247,7 +247,7 @@ func TestSettleIsRefusedInEach(t *testing.T) {
 			return errors.Join(next(ctx, b), skein.SettleIn(ctx, store))
 		}
 	}
-	o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{settle}}
+	o := skein.ServerOptions{Middleware: []skein.Middleware{settle}}
 	runDue(t, store, o, q.Each(func(context.Context, string, int) error { return nil }))
 	equal(t, "processed, once by middleware around it", counts(t, store, "q").Processed, 2)
 }

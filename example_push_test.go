@@ -238,7 +238,7 @@ func ExampleClientOptions_middleware() {
 			return next(ctx, push)
 		}
 	}
-	client := skein.NewClient(store, skein.ClientOptions{Middleware: []func(skein.PushFunc) skein.PushFunc{trace, refuse}})
+	client := skein.NewClient(store, skein.ClientOptions{Middleware: []skein.PushMiddleware{trace, refuse}})
 	for _, id := range []string{"order-13", "order-42"} {
 		if err := orders.Push(ctx, client, id, "paid"); err != nil {
 			fmt.Println(id, "was refused:", err)

@@ -80,7 +80,7 @@ func ExampleServerOptions_middleware() {
 			return err
 		}
 	}
-	options := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{trace, forgive}}
+	options := skein.ServerOptions{Middleware: []skein.Middleware{trace, forgive}}
 	handler := orders.Handler(func(context.Context, string, []string) error { return context.DeadlineExceeded })
 	if err := orders.Push(ctx, client, "order-42", "paid"); err != nil {
 		log.Fatal(err)
@@ -154,7 +154,7 @@ func ExampleServerOptions_scheduler() {
 
 	// What a lane does as long as both queues have work.
 	lane := skein.SchedulerConfig{Shards: []core.Shard{{Queue: "bulk"}, {Queue: "urgent"}}}
-	due := []skein.Head{{OK: true}, {OK: true}}
+	due := []core.Head{{OK: true}, {OK: true}}
 	for _, options := range []skein.ServerOptions{strict, weighted} {
 		scheduler := options.Scheduler(lane)
 		var worked []string

@@ -8,18 +8,15 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// ErrTimeout is the cause of a handler's context that ends for the queue's
-// Timeout.
-var ErrTimeout = errors.New("handler timeout")
-
-// Handler is a queue together with the function that works it: what NewServer
-// takes. Queue.Each, Handler, JobHandler and BatchHandler make one.
+// Handler is a queue together with the function that works it, for [NewServer].
+// [Queue.Each], [Queue.Handler], [Queue.JobHandler] and [Queue.BatchHandler] make
+// one.
 type Handler struct {
 	name  string
 	err   error
 	serve func() *engine.Queue
 	// bind puts middleware around each call of the function, once.
-	bind func(middleware []func(RunFunc) RunFunc) (runBatch, error)
+	bind func(middleware []Middleware) (runBatch, error)
 }
 
 // runBatch is a handler as the engine calls it.
@@ -30,16 +27,16 @@ type runBatch func(ctx context.Context, b *engine.Batch) error
 //
 // The error that f returns is the job's outcome. nil is done. Any other fails it,
 // as a panic does: it is retried with backoff, and after MaxRetries its first
-// payload goes to the morgue, whichever one f failed for: a loop over payloads
-// should be an Each. Bury, Snooze and RetryIn make other outcomes.
+// payload goes to the morgue, whichever one f failed for: for a loop over payloads
+// use [Queue.Each]. [Bury], [Snooze] and [RetryIn] make other outcomes.
 // Payloads pushed meanwhile for the id wait until f has returned. After a crash f
 // may be called again with the same payloads, so it should be able to repeat its
 // effects.
 //
-// The context ends when f should stop, and context.Cause says why: ErrTimeout,
-// ErrLeaseLost, ErrShutdown or ErrCancelled. f keeps its shard until it returns,
-// so it should heed the context. Fence gives the token for writes that must not
-// come late.
+// The context ends when f should stop, and [context.Cause] returns why:
+// [ErrTimeout], [ErrLeaseLost], [ErrShutdown] or [ErrCancelled]. f keeps its shard
+// until it returns, so it should stop when the context ends. [Fence] returns the
+// token for writes that must not come late.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
 	if err := q.refuse("Handler", f == nil); err != nil {
 		return noHandler(err)
@@ -53,12 +50,12 @@ func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) 
 	})
 }
 
-// JobHandler is Handler for a function that needs to know more of its job, or
-// that settles payloads by themselves.
+// JobHandler is [Queue.Handler] for a function that needs to know more of its job,
+// or that gives single payloads an outcome.
 //
-// An error that f returns, or its panic, is the job's outcome, whatever job.Settle
-// said before. If f returns nil, what job.Settle said last is the outcome, and
-// done if it was not called. That is so for any BatchSize.
+// An error that f returns, or its panic, is the job's outcome, whatever was passed
+// to [Job.Settle]. If f returns nil, the outcome is that of the last call of
+// Job.Settle, or done without one. That is so for any BatchSize.
 func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
 	if err := q.refuse("JobHandler", f == nil); err != nil {
 		return noHandler(err)
@@ -74,7 +71,7 @@ func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Ha
 
 // BatchHandler works up to BatchSize jobs in one call of f, such as one bulk
 // request for many ids. What f returns, or a panic, is the outcome of each job
-// that f has not settled by itself; a job that it has settled keeps that outcome.
+// for which f has not called [Job.Settle]; the others keep the outcome it gave them.
 // The queue's Timeout is for the call, and cancelling one job ends the context of
 // all: those that were not cancelled go back untouched if f returns the context's
 // error.
@@ -103,7 +100,7 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 	})
 }
 
-// eachJob is a handler that runs the jobs of a batch one after another, each in a
+// eachJob returns a handler that runs the jobs of a batch one after another, each in a
 // call of its own that guard protects.
 func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 	return q.handler(guard(run), func(run runCall) runBatch {
@@ -123,14 +120,14 @@ func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
 	return Handler{
 		name: q.name, serve: q.serve,
-		bind: func(middleware []func(RunFunc) RunFunc) (runBatch, error) {
+		bind: func(middleware []Middleware) (runBatch, error) {
 			wrapped, err := wrapRun(run, middleware)
 			return batch(wrapped), err
 		},
 	}
 }
 
-// refuse finds what keeps a handler of a kind from being made.
+// refuse returns why a handler of a kind can't be made, or nil.
 func (q *Queue[T]) refuse(kind string, missing bool) error {
 	err := q.check()
 	if missing {
@@ -139,7 +136,7 @@ func (q *Queue[T]) refuse(kind string, missing bool) error {
 	return err
 }
 
-// noHandler is a Handler that could not be made: Run returns why.
+// noHandler returns a Handler that could not be made: Run returns err.
 func noHandler(err error) Handler { return Handler{err: err} }
 
 // guarded calls run and returns a panic as an error.
@@ -149,7 +146,7 @@ func guarded(run runCall) runCall {
 	}
 }
 
-// timed is guarded under the queue's Timeout.
+// timed is guarded with the queue's Timeout.
 func (q *Queue[T]) timed(run runCall) runCall {
 	run = guarded(run)
 	if q.options.Timeout == 0 {
@@ -162,7 +159,7 @@ func (q *Queue[T]) timed(run runCall) runCall {
 	}
 }
 
-// payloads decodes those of a job. It returns the last refusal of the codec.
+// payloads decodes the payloads of a job. It returns the codec's last error.
 func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
 	payloads := make([]T, 0, len(b.Claims[i].Payloads))
 	err := q.decodeAll(b, i, func(_ int, value T) { payloads = append(payloads, value) })
@@ -170,7 +167,7 @@ func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
 }
 
 // decodeAll calls f with the payloads of a job that a handler is to see, in order,
-// and returns the last refusal of the codec.
+// and returns the codec's last error.
 func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value T)) (refused error) {
 	stored := b.Claims[i].Payloads
 	for position := range stored {
@@ -189,7 +186,7 @@ func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value 
 	return refused
 }
 
-// decode treats a panic of the codec as a refusal.
+// decode decodes a payload. A panic of the codec is an error.
 func (q *Queue[T]) decode(data []byte) (payload T, err error) {
 	err = engine.Guard(func() error {
 		var err error
@@ -202,7 +199,7 @@ func (q *Queue[T]) decode(data []byte) (payload T, err error) {
 	return payload, err
 }
 
-// Fence is the fencing token of the lease that a handler runs under: a number
+// Fence returns the fencing token of the lease that a handler runs under: a number
 // that rises each time a shard changes hands. A resource that remembers the
 // highest token it has seen can refuse a write that carries a lower one. ok is false
 // if ctx is not a handler's context.

@@ -107,7 +107,7 @@ func TestAPanicIsAFailureWithItsStack(t *testing.T) {
 			return seen
 		}
 	}
-	o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{note}}
+	o := skein.ServerOptions{Middleware: []skein.Middleware{note}}
 	runDue(t, store, o, q.Handler(func(context.Context, string, []string) error { panic(errBoom) }))
 	var caught *skein.PanicError
 	if !errors.As(seen, &caught) || !errors.Is(seen, errBoom) {
@@ -281,7 +281,7 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 				return err
 			}
 		}
-		o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{rescue}}
+		o := skein.ServerOptions{Middleware: []skein.Middleware{rescue}}
 		runDue(t, store, o, q.Handler(func(_ context.Context, id string, _ []int) error {
 			switch id {
 			case "a":

@@ -76,9 +76,9 @@ func TestSchedulersMayNameTheQueuesThatAreServed(t *testing.T) {
 // TestWhatCannotBeIsAnErrorOfPush has what a push may be given by mistake: nothing of it
 // is stored.
 func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
-	type middleware = []func(skein.PushFunc) skein.PushFunc
+	type middleware = []skein.PushMiddleware
 	store := memory.New(memory.Options{})
-	wrapped := func(m ...func(skein.PushFunc) skein.PushFunc) *skein.Client {
+	wrapped := func(m ...skein.PushMiddleware) *skein.Client {
 		return skein.NewClient(store, skein.ClientOptions{Middleware: middleware(m)})
 	}
 	passing := func(change func(*skein.RawPush) *skein.RawPush) *skein.Client {
@@ -138,7 +138,7 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 
 func TestClientMiddlewareIsBuiltOnce(t *testing.T) {
 	built, calls := 0, 0
-	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{Middleware: []func(skein.PushFunc) skein.PushFunc{
+	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{Middleware: []skein.PushMiddleware{
 		func(next skein.PushFunc) skein.PushFunc {
 			built++
 			return func(ctx context.Context, p *skein.RawPush) error {

@@ -6,14 +6,14 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// Job is a job as JobHandler and BatchHandler see it. The goroutines of one
-// handler may use it together.
+// Job is a job as [Queue.JobHandler] and [Queue.BatchHandler] see it. The goroutines
+// of one handler may use it together.
 type Job[T any] struct {
 	// ID is the entity.
 	ID string
-	// Payloads are in order of score, lowest first, without those that the codec
-	// refused, which are buried by themselves, or with RetryUndecodable only those
-	// before the first of them.
+	// Payloads are in order of score, lowest first. Those that the codec can't decode
+	// are left out and buried by themselves; with [RetryUndecodable], those after the
+	// first of them are left out as well.
 	Payloads []Payload[T]
 	// PerformAt is when the job was due, and FirstPush when the oldest push that
 	// merged into it came, by the store's clock.
@@ -21,7 +21,7 @@ type Job[T any] struct {
 	FirstPush time.Time
 	// Retries is how often the job has failed before: 0 at first.
 	Retries int
-	// Recoveries is how often it has lost the process it ran in since.
+	// Recoveries is how often it has lost the process it ran in since it last ended.
 	Recoveries int
 	// LastError is the text of the last failure, empty if there was none.
 	LastError string
@@ -30,13 +30,14 @@ type Job[T any] struct {
 	index int
 }
 
-// Payload is one payload of a Job. By default it shares the outcome of its job;
-// Done and Bury give it its own, and the last call counts.
+// Payload is one payload of a [Job]. By default it shares the outcome of its job;
+// Done and Bury set one of its own, and the last call counts.
 type Payload[T any] struct {
 	// Value is what was pushed.
 	Value T
 	Score float64
-	// Meta is what Meta gave the copy that stayed. Read-only.
+	// Meta is that of the push; of merged pushes, of the one with the lowest score.
+	// Read-only.
 	Meta []byte
 
 	batch           *engine.Batch
@@ -51,7 +52,7 @@ func (p *Payload[T]) Bury(reason error) {
 	p.batch.MarkBuried(p.index, p.position, orNoReason(reason))
 }
 
-// Values are the payloads' values, in order.
+// Values returns the payloads' values, in order.
 func (j *Job[T]) Values() []T {
 	values := make([]T, len(j.Payloads))
 	for i := range j.Payloads {
@@ -60,22 +61,22 @@ func (j *Job[T]) Values() []T {
 	return values
 }
 
-// Settle gives the job its outcome, as a handler's error does: nil is done. The
-// last call counts. In a BatchHandler a job that is settled keeps its outcome
-// whatever the handler returns. In a JobHandler it counts if the handler returns
-// nil: an error or a panic comes before it.
+// Settle sets the job's outcome, as a handler's error does: nil is done. The last
+// call counts. In a BatchHandler the job keeps this outcome whatever the handler
+// returns. In a JobHandler it counts if the handler returns nil: an error or a panic
+// comes before it.
 func (j *Job[T]) Settle(err error) { j.batch.SetOutcome(j.index, err) }
 
-// Batch is the jobs of one call of a BatchHandler.
+// Batch has the jobs of one call of a [Queue.BatchHandler].
 type Batch[T any] struct {
 	batch *engine.Batch
 	jobs  []*Job[T]
 }
 
-// Jobs are the jobs, in order of (PerformAt, id).
+// Jobs returns the jobs, in order of (PerformAt, id).
 func (b *Batch[T]) Jobs() []*Job[T] { return b.jobs }
 
-// job decodes one, and returns the last refusal of the codec.
+// job decodes the payloads of a job, and returns the codec's last error.
 func (q *Queue[T]) job(b *engine.Batch, i int) (*Job[T], error) {
 	claim := &b.Claims[i]
 	j := &Job[T]{

@@ -28,8 +28,12 @@ type RawEntry = core.Entry
 // PushFunc stores a push.
 type PushFunc func(ctx context.Context, push *RawPush) error
 
-// wrapPush builds the chain of middleware around sending, the first outermost.
-func wrapPush(middleware []func(PushFunc) PushFunc) (PushFunc, error) {
+// PushMiddleware wraps the pushes of a client: it returns a PushFunc that may look
+// at the encoded entries, change them, refuse them with an error, and call next.
+type PushMiddleware func(next PushFunc) PushFunc
+
+// wrapPush returns send within the middleware, the first outermost.
+func wrapPush(middleware []PushMiddleware) (PushFunc, error) {
 	next := PushFunc(send)
 	for i := len(middleware) - 1; i >= 0; i-- {
 		if middleware[i] == nil {
@@ -61,7 +65,7 @@ type RawBatch struct {
 	// Queue and Shard say where the jobs live.
 	Queue string
 	Shard int
-	// Token is the fencing token that they run under.
+	// Token is the fencing token that they run under; see [Fence].
 	Token int64
 	// Jobs are those of the call.
 	Jobs []RawJob
@@ -74,7 +78,7 @@ type RawJob struct {
 	// ID is the entity.
 	ID string
 	// Payloads are in order of score. Read-only.
-	Payloads []core.Payload
+	Payloads []RawPayload
 	// Retries is how often the job has failed before: 0 at first.
 	Retries int
 
@@ -82,25 +86,28 @@ type RawJob struct {
 	index int
 }
 
-// Settle gives the job its outcome, in place of any it has: nil is done. As in a
-// handler, an error of the call comes before it, except for a BatchHandler.
+// Settle sets the job's outcome, as [Job.Settle] does: nil is done. An error of the
+// call comes before it, except for a BatchHandler.
 func (j *RawJob) Settle(err error) {
 	if j.batch != nil {
 		j.batch.SetOutcome(j.index, err)
 	}
 }
 
-// RunFunc makes one call of a handler: for a Handler or a JobHandler of one job,
-// whatever the BatchSize is, for a BatchHandler of the whole batch. Middleware
-// takes one and returns one.
+// RunFunc makes one call of a handler: with a BatchHandler for the whole batch, else
+// for one job, whatever the BatchSize is.
 //
 // What the outermost RunFunc returns decides as if the handler had returned it.
 // For one job an error is its outcome, and nil leaves what Settle said, or means
-// done. For a batch an error, or nil, is the outcome of each job that was not
-// settled by itself. So middleware may turn an error into Snooze, Bury, RetryIn,
-// nil or another error. It gets a handler's panic as a *PanicError. A panic of its
-// own fails the call's jobs like one of the handler.
+// done. For a batch an error, or nil, is the outcome of each job for which Settle
+// was not called. So middleware may turn an error into Snooze, Bury, RetryIn, nil or
+// another error. A handler's panic is a *PanicError to it. A panic of its own fails
+// the call's jobs like one of the handler.
 type RunFunc func(ctx context.Context, batch *RawBatch) error
+
+// Middleware wraps the calls of a handler: it returns a RunFunc that calls next, with
+// a context of its own if it likes, and may change what that returns.
+type Middleware func(next RunFunc) RunFunc
 
 // call is the job of a batch that a handler is called for, or wholeBatch.
 type call struct {
@@ -134,9 +141,8 @@ func (c call) raw() *RawBatch {
 
 var errForeignBatch = errors.New("middleware called the next RunFunc with a RawBatch of its own; pass on the one that it was given")
 
-// wrapRun builds the chain of middleware around run, the first outermost. Without
-// any, run stays as it is.
-func wrapRun(run runCall, middleware []func(RunFunc) RunFunc) (runCall, error) {
+// wrapRun returns run within the middleware, the first outermost.
+func wrapRun(run runCall, middleware []Middleware) (runCall, error) {
 	if len(middleware) == 0 {
 		return run, nil
 	}

@@ -1,30 +1,32 @@
 package skein
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
 )
 
-// BuryError is the outcome that Bury makes.
+// BuryError is the outcome that [Bury] returns.
 type BuryError struct{ Err error }
 
 // Error implements error.
 func (e *BuryError) Error() string { return "bury: " + orNoReason(e.Err).Error() }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *BuryError) Unwrap() error { return e.Err }
 
-// SnoozeError is the outcome that Snooze makes.
+// SnoozeError is the outcome that [Snooze] returns.
 type SnoozeError struct{ Delay time.Duration }
 
 // Error implements error.
 func (e *SnoozeError) Error() string { return fmt.Sprintf("snooze for %v", e.Delay) }
 
-// RetryError is the outcome that RetryIn makes.
+// RetryError is the outcome that [RetryIn] returns.
 type RetryError struct {
 	Delay time.Duration
 	Err   error
@@ -35,26 +37,52 @@ func (e *RetryError) Error() string {
 	return fmt.Sprintf("retry in %v: %v", e.Delay, orNoReason(e.Err))
 }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *RetryError) Unwrap() error { return e.Err }
 
 var errNoReason = errors.New("no reason given")
 
-// Bury is the outcome of a job that retrying can't help: all of its payloads go
-// to the morgue, with the reason. It may be wrapped. Where an error holds several
-// outcomes, Bury comes before RetryIn, and RetryIn before Snooze.
+// Bury returns the outcome, for a handler to return, of a job that retrying can't
+// help: all of its payloads go to the morgue, with the reason. It may be wrapped.
+// Where an error wraps several outcomes, Bury comes before [RetryIn], and RetryIn
+// before [Snooze].
 func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 
-// Snooze is the outcome of a job that is to run later: it goes back for d, and
-// that counts as neither success nor failure. What is pushed meanwhile merges. It
-// may be wrapped.
+// Snooze returns the outcome, for a handler to return, of a job that is to run again
+// after d, which counts as neither success nor failure. What is pushed meanwhile
+// merges. It may be wrapped.
 func Snooze(d time.Duration) error { return &SnoozeError{Delay: max(0, d)} }
 
-// RetryIn is a failure whose retry comes after d instead of the queue's backoff.
-// It counts as a retry like any other. It may be wrapped.
+// RetryIn returns a failure, for a handler to return, whose retry comes after d
+// instead of the queue's backoff. It counts as a retry like any other. It may be
+// wrapped.
 func RetryIn(d time.Duration, reason error) error {
 	return &RetryError{Delay: max(0, d), Err: orNoReason(reason)}
 }
+
+// SettleIn settles the job of a handler in a transaction on the store that the job
+// came from, so that what the handler writes in it happens exactly once: both
+// commit or neither does. The settler is the transaction, such as
+// adapters/postgres makes one of a pgx.Tx; a store that is a [ports.Settler] itself
+// settles at once.
+//
+// ctx is the handler's. The job ends as done, or with the outcomes that it and its
+// payloads have: call [Job.Settle], [Payload.Done] and [Payload.Bury] before. An
+// outcome that the handler sets or returns later, such as a [Snooze], does not count
+// once the transaction has committed, and a warning in the log says so. A
+// BatchHandler, and middleware around one, settles all jobs of its batch. The caller
+// commits, before the handler returns.
+//
+// The server finds out what has committed. A handler that returns nil after SettleIn
+// although nothing has committed fails its job with [ErrNotCommitted]. One that
+// returns an error, such as that of a commit whose outcome is unknown, fails its job
+// with it only if nothing has committed; Payload.Done does not count then. A handler
+// may roll back and call SettleIn again in another transaction.
+//
+// Errors: [ErrLeaseLost] if another node has taken the job over or if the handler has
+// settled it before, in this transaction or in one that has committed; the cause of a
+// context that has ended, or the store's own. Roll back then, and return it.
+func SettleIn(ctx context.Context, settler ports.Settler) error { return engine.SettleIn(ctx, settler) }
 
 func orNoReason(err error) error {
 	if err == nil {
@@ -63,18 +91,19 @@ func orNoReason(err error) error {
 	return err
 }
 
-// outcomeOf is what a handler's error means; text makes what is kept of it. It panics
-// where a method of the error does, such as Unwrap of a nil pointer.
+// outcomeOf returns the outcome that a handler's error stands for; text returns what
+// is kept of it. It panics if a method of the error does, such as Unwrap of a nil
+// pointer.
 func outcomeOf(err error, text func(error) string) core.Outcome {
 	var bury *BuryError
 	var retry *RetryError
 	var snooze *SnoozeError
 	switch {
 	case errors.As(err, &bury):
-		return core.Outcome{Kind: core.Buried, Error: text(withoutMark(err, bury, orNoReason(bury.Err)))}
+		return core.Outcome{Kind: core.Buried, Error: text(reasonOf(err, bury, orNoReason(bury.Err)))}
 	case errors.As(err, &retry):
 		return core.Outcome{
-			Kind: core.Failed, Error: text(withoutMark(err, retry, orNoReason(retry.Err))), Delay: retry.Delay, OwnDelay: true,
+			Kind: core.Failed, Error: text(reasonOf(err, retry, orNoReason(retry.Err))), Delay: retry.Delay, OwnDelay: true,
 		}
 	case errors.As(err, &snooze):
 		return core.Outcome{Kind: core.Snoozed, Delay: snooze.Delay}
@@ -82,16 +111,16 @@ func outcomeOf(err error, text func(error) string) core.Outcome {
 	return core.Outcome{Kind: core.Failed, Error: text(err)}
 }
 
-// withoutMark is the reason by itself where the outcome is not wrapped further:
-// the morgue need not say "bury" of what is in it.
-func withoutMark(err, mark, reason error) error {
-	if err == mark {
+// reasonOf returns the reason alone where the outcome is not wrapped further: the
+// morgue need not say "bury" of what is in it.
+func reasonOf(err, outcome, reason error) error {
+	if err == outcome {
 		return reason
 	}
 	return err
 }
 
-// errorText is the text to keep of an error, also where making it panics.
+// errorText returns the text of an error, also where making it panics.
 func errorText(err error, format func(error) string) (text string) {
 	failed := engine.GuardGoroutine(func() error {
 		text = format(err)

@@ -14,23 +14,23 @@ import (
 // PushOption changes one push.
 type PushOption func(*RawEntry)
 
-// Score places the payload among those of its job: they are handled lowest
+// Score sets the payload's place among those of its job: the lowest is handled
 // first. Default: the client's time in seconds, so payloads are in order of
 // pushing. Integers are exact up to 2^53.
 func Score(score float64) PushOption {
 	return func(e *RawEntry) { e.Score = score }
 }
 
-// Meta goes along with the payload, such as a trace context: at most 256 bytes. It
+// Meta stores bytes along with the payload, such as a trace context: at most 256. It
 // is no part of the payload's identity; when equal payloads merge, that of the
 // copy with the smaller score stays.
 func Meta(meta []byte) PushOption {
 	return func(e *RawEntry) { e.Meta = meta }
 }
 
-// At is when the job may run, if the push makes a new one: merged into a queued
+// At sets when the job may run, if the push makes a new one: merged into a queued
 // job, a payload waits for that job's time. The zero time is now; a time before 1970
-// or after 2255 is ErrInvalidTime.
+// or after 2255 is [ErrInvalidTime].
 func At(t time.Time) PushOption {
 	return func(e *RawEntry) {
 		e.When = core.When{}
@@ -40,8 +40,8 @@ func At(t time.Time) PushOption {
 	}
 }
 
-// instantOf is the time in microseconds, also where that is no time of a job. Far away
-// it is the largest there is, for UnixMicro would overflow.
+// instantOf returns the time in microseconds, also where that is no time of a job.
+// Where UnixMicro would overflow it returns the largest or smallest number.
 func instantOf(t time.Time) core.Instant {
 	switch seconds := t.Unix(); {
 	case seconds > math.MaxInt64/1_000_000-1:
@@ -52,7 +52,7 @@ func instantOf(t time.Time) core.Instant {
 	return core.Instant(t.UnixMicro())
 }
 
-// In is At a while from now, by the store's clock.
+// In is [At] with a time of d from now, by the store's clock.
 func In(d time.Duration) PushOption {
 	return func(e *RawEntry) { e.When = core.In(d) }
 }
@@ -68,17 +68,18 @@ type Entry[T any] struct {
 
 // Push stores a payload for an id: in a new job, or merged into the one that is
 // queued. Equal payloads of a job are one. If the id's job runs at the moment,
-// the payload waits for the next execution.
+// the payload waits for the next execution. A push waits for no server.
 //
-// An error that is none of this package's means that the outcome is unknown;
-// pushing again is safe, and a payload that was handled in between runs again.
+// An error that doesn't match one of this package's means that the outcome is
+// unknown; pushing again is safe, and a payload that was handled in between runs
+// again.
 func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
 	return q.PushMany(ctx, c, []Entry[T]{{ID: id, Payload: payload, Options: options}})
 }
 
 // PushMany stores entries in order, in one exchange with the store. It is atomic
 // for each shard of the queue: bad input stores nothing, and where only some
-// shards took theirs the error is a *PushError.
+// shards stored theirs the error is a *[PushError].
 func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 	return c.push(ctx, target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule}, encoded)
 }
 
-// encode fills in an entry that has its default score.
+// encode fills in an entry, whose default score is set.
 func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 	var data []byte
 	err := engine.Guard(func() (err error) {

@@ -3,87 +3,104 @@ package skein
 import (
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// Defaults of a queue (RULES 3 and 4).
+// Defaults of a queue (docs/rules.md 3 and 4).
 const (
 	DefaultShards        = 5
 	DefaultBatchSize     = 1
 	DefaultMaxRetries    = 25
 	DefaultMaxRecoveries = 3
+
+	// NoRetries is the MaxRetries of a queue whose jobs run once, and the
+	// MaxRecoveries of one whose jobs go to the morgue when their process dies.
+	NoRetries = -1
 )
 
-// NoRetries is the MaxRetries of a queue whose jobs run once, and the
-// MaxRecoveries of one whose jobs go to the morgue when their process dies.
-const NoRetries = -1
+// DefaultBackoff returns the default wait before a retry, of which the first is 0:
+// 15 s to 44 s at first, about 20 days in all for 25 retries. It draws its own
+// jitter. A queue's own Backoff may build on it.
+func DefaultBackoff(retry int) time.Duration {
+	return core.DefaultBackoff(retry, mathrand.IntN(core.BackoffJitter))
+}
 
-// QueueOptions are the options of a queue. 0 is the default everywhere.
+// QueueOptions are the options of a queue. The zero value of each is its default.
 type QueueOptions[T any] struct {
-	// Shards is in how many partitions the queue is worked, 1 to 16384: so many
-	// batches of it can run at once. It is permanent: the store refuses another
-	// count. Default 5.
+	// What pushers and servers must agree on.
+
+	// Shards is how many partitions the queue has, 1 to 16384: so many batches of
+	// it can run at once. It is permanent: the store refuses another count. Default
+	// 5.
 	Shards int
-	// BatchSize is how many ids a handler is given at once, 1 to 256. Default 1.
-	BatchSize int
-	// MaxRetries is how often a job is retried before its first payload goes to
-	// the morgue. Default 25, about 20 days with the default backoff. NoRetries
-	// is one execution.
-	MaxRetries int
-	// MaxRecoveries is how often a job may lose the process it runs in before its
-	// first payload goes to the morgue. Default 3. NoRetries is none.
-	MaxRecoveries int
-	// Backoff is the wait before a retry, of which the first is 0. It is asked once
-	// for each failure, and must be safe for concurrent use. If it panics, the wait
-	// is the default one, and the log says so. Default core.DefaultBackoff.
-	Backoff func(retry int) time.Duration
-	// MaxPayloads is how many payloads of an id a handler is given at once, the
-	// lowest scores first, 1 to 1000. The rest follows in the next execution.
-	// Default 1000.
-	MaxPayloads int
-	// MaxPayloadBytes is the longest payload that a push accepts. Default
-	// 512 KiB.
-	MaxPayloadBytes int
-	// IndexIDs lets an inspector list all queued jobs by id, at a cost in memory.
+	// IndexIDs lets package inspect list all queued jobs by id, at a cost in memory.
 	// It is permanent.
 	IndexIDs bool
-	// PushRule is how a push meets a queued job that has not failed. Default: the
-	// queued job keeps its time. See Earliest and Debounce.
-	PushRule PushRule
-	// Score takes a payload's score from the payload, for pushes without a Score
-	// of their own. Default: the client's time, so the order of pushing.
-	Score func(payload T) float64
-	// Timeout ends the context of a handler that takes longer, for one id, or for
-	// the whole call of a BatchHandler, or for one payload with Each. The context's
-	// cause is ErrTimeout; its Err is context.DeadlineExceeded. A handler that goes
-	// on after it is not stopped, and what it returns counts, also nil. Default: none.
-	Timeout time.Duration
-	// Codec encodes payloads. Default JSON.
+	// Codec encodes payloads. Default [JSONCodec].
 	Codec Codec[T]
-	// Undecodable is what becomes of a payload that the Codec refuses. Default
-	// BuryUndecodable.
+
+	// What pushers use.
+
+	// Score returns a payload's score, for pushes without a [Score] of their own.
+	// Default: the client's time, so payloads are in order of pushing.
+	Score func(payload T) float64
+	// PushRule is what becomes of the time of a queued job that has not failed when
+	// a push merges into it. Default: it stays. See [Earliest] and [Debounce].
+	PushRule PushRule
+	// MaxPayloadBytes is the longest encoded payload that a push accepts. Default
+	// 512 KiB.
+	MaxPayloadBytes int
+
+	// What servers use.
+
+	// BatchSize is how many ids are worked in one batch, 1 to 256. Default 1.
+	BatchSize int
+	// MaxPayloads is how many payloads of an id a handler is called with at once,
+	// the lowest scores first, 1 to 1000. The rest follows in the next execution.
+	// Default 1000.
+	MaxPayloads int
+	// MaxRetries is how often a job is retried before its first payload goes to
+	// the morgue. Default 25, about 20 days with the default backoff. [NoRetries]
+	// means one execution.
+	MaxRetries int
+	// MaxRecoveries is how often a job may lose the process it runs in before its
+	// first payload goes to the morgue. Default 3. [NoRetries] means never.
+	MaxRecoveries int
+	// Backoff returns the wait before a retry, of which the first is 0. It is called
+	// once for each failure, and must be safe for concurrent use. If it panics, the
+	// wait is the default one, and the log says so. Default [DefaultBackoff].
+	Backoff func(retry int) time.Duration
+	// Timeout ends the context of a handler that takes longer: for one id, or for
+	// the whole call of a BatchHandler, or for one payload with Each. The context's
+	// cause is [ErrTimeout]; its Err is [context.DeadlineExceeded]. A handler that
+	// goes on after it is not stopped, and what it returns counts, also nil. Default:
+	// none.
+	Timeout time.Duration
+	// Undecodable is what becomes of a payload that the Codec can't decode. Default
+	// [BuryUndecodable].
 	Undecodable UndecodableRule
 }
 
-// PushRule is how a push meets a queued job that has not failed; a job in backoff
-// always keeps its time. The zero value lets the queued job keep its time.
+// PushRule is what becomes of the time of a queued job when a push merges into it.
+// The zero value lets it stay. A job in backoff always keeps its time.
 type PushRule = core.PushRule
 
-// Earliest is the PushRule by which the sooner of both times wins.
+// Earliest returns the [PushRule] by which the sooner of both times counts.
 func Earliest() PushRule { return PushRule{Kind: core.Earliest} }
 
-// Debounce is the PushRule by which each push puts the job off to its own time,
-// but never by more than the limit after the first push. With pushes In(5 s) a job
-// runs when its id has been quiet for 5 s. A limit of 0 is a minute.
+// Debounce returns the [PushRule] by which each push puts the job off to its own
+// time, but never by more than the limit after the first push. With pushes In(5 s) a job
+// runs when nothing was pushed for its id for 5 s. A limit of 0 is a minute.
 func Debounce(limit time.Duration) PushRule {
 	return PushRule{Kind: core.Debounce, Limit: limit}
 }
 
 // Queue is a named stream of jobs whose payloads are of type T. Make it with
-// NewQueue, once, where both pushers and handlers see it. It is safe for
+// [NewQueue], once, as a value that pushers and handlers share. It is safe for
 // concurrent use.
 type Queue[T any] struct {
 	name    string
@@ -91,8 +108,8 @@ type Queue[T any] struct {
 	err     error
 }
 
-// NewQueue describes a queue. It reaches for no store, and never fails: options
-// that can't be come as ErrInvalidQueue from every push and from Run.
+// NewQueue describes a queue. It contacts no store, and never fails: every push and
+// Run return [ErrInvalidQueue] for an invalid name or invalid options.
 //
 // The name is 1 to 128 ASCII letters, digits and "_-.:".
 func NewQueue[T any](name string, options QueueOptions[T]) *Queue[T] {
@@ -109,7 +126,7 @@ func NewQueue[T any](name string, options QueueOptions[T]) *Queue[T] {
 	return &Queue[T]{name: name, options: o, err: o.check(name)}
 }
 
-// Name is the queue's name.
+// Name returns the queue's name.
 func (q *Queue[T]) Name() string {
 	if q == nil {
 		return ""
@@ -117,7 +134,7 @@ func (q *Queue[T]) Name() string {
 	return q.name
 }
 
-// check finds what is wrong with the queue.
+// check returns what is wrong with the queue, or nil.
 func (q *Queue[T]) check() error {
 	if q == nil || q.options.Codec == nil {
 		return fmt.Errorf("%w: it is empty; make it with NewQueue", ErrInvalidQueue)
@@ -125,7 +142,7 @@ func (q *Queue[T]) check() error {
 	return q.err
 }
 
-// check finds all mistakes at once.
+// check returns all mistakes in one error.
 func (o *QueueOptions[T]) check(name string) error {
 	errs := []error{core.ValidateQueue(name, o.Shards)}
 	refuse := func(bad bool, format string, args ...any) {
@@ -148,7 +165,7 @@ func (o *QueueOptions[T]) check(name string) error {
 	return errors.Join(errs...)
 }
 
-// serve is the queue as the engine runs it.
+// serve returns the queue as the engine runs it.
 func (q *Queue[T]) serve() *engine.Queue {
 	o := &q.options
 	served := &engine.Queue{

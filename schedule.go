@@ -10,36 +10,33 @@ type Splitter = core.Splitter
 type LaneSplitter = core.LaneSplitter
 
 // NodeSplitter is for servers that share a store: shard i belongs to node i mod
-// Nodes, and to nobody while that node is down.
+// Nodes, and waits while that node is down.
 type NodeSplitter = core.NodeSplitter
 
-// Scheduler chooses which of its shards a lane works next, SchedulerFunc builds
-// that of one lane from a SchedulerConfig, and a Choice is what it answers to the
-// Heads of the shards, by the store's clock, an Instant. One that is given names of
-// queues can be a QueueNamer: Run refuses names without a handler.
+// Scheduler chooses which of its shards a lane works next. SchedulerFunc builds that
+// of one lane, from a SchedulerConfig. To write one, see [core.Scheduler].
 type (
 	Scheduler       = core.Scheduler
 	SchedulerFunc   = core.SchedulerFunc
 	SchedulerConfig = core.SchedulerConfig
-	Choice          = core.Choice
-	Head            = core.Head
-	QueueNamer      = core.QueueNamer
-	Instant         = core.Instant
 )
 
-// Lag takes the shard whose next due job is the oldest: the default.
+// Lag is the [SchedulerFunc] by which a lane takes the shard whose next due job is
+// the oldest: the default.
 func Lag(c SchedulerConfig) Scheduler { return core.Lag(c) }
 
-// Seq visits its shards in turn, and waits one poll interval after a round in
-// which no job succeeded, also if one is pushed meanwhile.
+// Seq is the [SchedulerFunc] by which a lane visits its shards in turn, and waits one
+// poll interval after a round in which no job succeeded, also if one is pushed
+// meanwhile.
 func Seq(c SchedulerConfig) Scheduler { return core.Seq(c) }
 
-// StrictBy takes the first shard that has work, in the order of the named queues;
-// the others come last. A queue for which the server has no handler is
-// ErrInvalidOptions from Run.
+// StrictBy returns a scheduler that takes the first shard that has work, in the
+// order of the named queues; the others come last. A queue for which the server has
+// no handler is [ErrInvalidOptions] from Run.
 func StrictBy(queues ...string) SchedulerFunc { return core.StrictBy(queues...) }
 
-// WeightedBy shares turns among the shards that have work in proportion to the
-// weights of their queues; a queue that is not named weighs 1. Equal weights are round
-// robin. A queue for which the server has no handler is ErrInvalidOptions from Run.
+// WeightedBy returns a scheduler that shares turns among the shards that have work
+// in proportion to the weights of their queues; a queue that is not named weighs 1.
+// Equal weights are round robin. A queue for which the server has no handler is
+// [ErrInvalidOptions] from Run.
 func WeightedBy(weights map[string]int) SchedulerFunc { return core.WeightedBy(weights) }

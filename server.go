@@ -14,112 +14,111 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
-	"github.com/skeinq/skein/ports"
 )
 
-// Defaults of a server (RULES 3).
+// Defaults of a server (docs/rules.md 3).
 const (
 	DefaultLanes           = 5
 	DefaultPollInterval    = time.Second
-	DefaultTTL             = 10 * time.Second
+	DefaultLeaseTTL        = 10 * time.Second
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultPrefetch        = 2 * core.MaxTurnJobs
+
+	// NoPrefetch is the Prefetch of a server that claims jobs only when a lane is
+	// free for them.
+	NoPrefetch = -1
 )
 
-// NoPrefetch is the Prefetch of a server that claims jobs only when a lane is
-// free for them.
-const NoPrefetch = -1
+// minLeaseTTL leaves the engine time between its renewals.
+const minLeaseTTL = 50 * time.Millisecond
 
-// minTTL leaves the engine time between its renewals.
-const minTTL = 50 * time.Millisecond
-
-// ServerOptions are the options of a server. 0 is the default everywhere.
+// ServerOptions are the options of a server. The zero value of each is its default.
 type ServerOptions struct {
 	// Lanes is how many batches run at once. Default 5.
 	Lanes int
-	// PollInterval is how often idle shards are looked at, which finds work whose
-	// wake-up was lost, and how long a job that was claimed ahead may wait to
-	// start before it goes back. Default 1 s.
+	// PollInterval is how often the store is asked about idle shards, which finds
+	// work whose wake-up was lost, and how long a job that was claimed ahead may
+	// wait to start before it is put back. Default 1 s.
 	PollInterval time.Duration
-	// TTL is how long a lease lasts unless it is renewed, which happens after a
-	// third of it. The shards of a server that was killed wait so long at most, 10 s
-	// by default, also if it is started again at once; a server that stops gives
-	// them back itself. A store that does not answer for four fifths of it, 8 s by
-	// default, costs the lease: handlers are cancelled with ErrLeaseLost. At least
-	// 50 ms. Default 10 s.
+	// LeaseTTL is how long a lease lasts unless it is renewed, which happens after a
+	// third of it. The shards of a server that was killed wait so long at most, also
+	// if it is started again at once; a server that stops releases them. If the
+	// store does not answer for four fifths of it, the lease is lost: handlers are
+	// cancelled with [ErrLeaseLost]. At least 50 ms. Default 10 s.
 	LeaseTTL time.Duration
-	// Prefetch bounds how many jobs of a shard are claimed before a lane is free
-	// for them; fewer are, unless jobs are short. Default 512, two turns full.
+	// Prefetch is how many jobs of a shard are at most claimed before a lane is free
+	// for them; fewer are, unless jobs are short. Default 512, two full turns.
+	// [NoPrefetch] claims none ahead.
 	Prefetch int
 	// ShutdownTimeout is how long handlers may go on after Run's context has
 	// ended before theirs ends too. Keep it below the time after which the process
 	// is killed, by enough to settle what was cancelled: Kubernetes kills 30 s after
 	// it asked for the end. Default 20 s.
 	ShutdownTimeout time.Duration
-	// Splitter deals shards to lanes. Default LaneSplitter. Servers that share a
-	// store each need a NodeSplitter with a number of their own.
+	// Splitter deals shards to lanes. Default [LaneSplitter]. Servers that share a
+	// store each need a [NodeSplitter] with a number of their own.
 	Splitter Splitter
-	// Scheduler builds each lane's scheduler. Default Lag.
+	// Scheduler builds each lane's scheduler. Default [Lag].
 	Scheduler SchedulerFunc
 	// Middleware wraps each call of a handler, the first outermost: of one job, or
 	// of a batch for a BatchHandler. It is built once for each handler, by
 	// NewServer.
-	Middleware []func(RunFunc) RunFunc
-	// OnStart is called once when the store has answered and before a job is
-	// claimed. Its error ends Run. nil is none.
+	Middleware []Middleware
+	// OnStart is called once, after the store has answered and before a job is
+	// claimed. Its error ends Run. nil is not called.
 	OnStart func(ctx context.Context) error
-	// OnBuried is called after payloads went to the morgue for a Reason that the
-	// server knows: what an operator buries, it does not hear of. It runs beside the
-	// work, up to 4 calls at once, one for RunDue, and its error or panic is logged
-	// and stops nothing. 1,000 burials may wait for their call; one that finds no
-	// room is not told, and logged as an error, as is one whose call has not begun
-	// when ShutdownTimeout is over. Then the context of those that run ends, with the
-	// cause ErrShutdown, and Run returns when they have. nil is none.
+	// OnBuried is called after this server has sent payloads to the morgue; it is not
+	// called for what an operator buries. It runs beside the work, up to 4 calls at
+	// once, one for RunDue, and its error or panic is logged and stops nothing. 1,000
+	// burials may wait for their call; one more is logged as an error and not
+	// reported, as is one whose call has not begun when ShutdownTimeout is over. Then
+	// the context of those that run ends, with the cause [ErrShutdown], and Run
+	// returns when they have. nil is not called.
 	OnBuried func(ctx context.Context, b Buried) error
-	// OnFatal gets the last words: the error that Run is about to return, or,
-	// before it ends the process, a panic that is no handler's. nil is none.
+	// OnFatal is called with the error that Run is about to return or, before it ends
+	// the process, with a panic outside a handler. nil is not called.
 	OnFatal func(err error)
-	// Jitter draws what the default backoff adds to a wait, a whole number that is
-	// cut to 0 … 29. It must be safe for concurrent use. Default: at random, also
-	// where it panics.
+	// Jitter returns the random part of the default backoff, a whole number that is
+	// limited to 0 … 29; it is not called for a queue with a Backoff. It must be safe
+	// for concurrent use. Default: at random, also where it panics.
 	Jitter func() int
-	// FormatError makes the text that is kept of a failure, at most 4 KiB of it.
-	// Default: the error's own, which for a panic has the stack.
+	// FormatError returns the text of a failure, of which 4 KiB are kept. Default:
+	// the error's own, which for a panic has the stack.
 	FormatError func(err error) string
 	// ErrorCodec changes how error texts are stored. The zero value stores them
 	// as they are.
 	ErrorCodec ErrorCodec
-	// Logger gets what an operator should know: a job's failure and a burial as a
-	// warning, a handler's panic as an error. What is logged of jobs has the keys
+	// Logger receives what an operator should know: a job's failure and a burial as a
+	// warning, a handler's panic as an error. Records about jobs have the keys
 	// queue, shard (such as orders/3), id, retry (how often the job had failed
 	// before), next (when it is retried), reason and payloads (why and how many went
-	// to the morgue), error, and stack (of a panic). Default slog.Default.
+	// to the morgue), error, and stack (of a panic). Default [slog.Default].
 	Logger *slog.Logger
-	// Observer watches. nil is none.
-	Observer ports.Observer
-	// Name is the node's name for people. Default the host's.
+	// Observer is notified of what the server does. nil measures nothing.
+	Observer Observer
+	// Name is the node's name, for people. Default: the host's.
 	Name string
 }
 
-// Server works queues. Make it with NewServer and Run it.
+// Server works queues. Make it with [NewServer] and call [Server.Run].
 type Server struct {
-	store    ports.ShardStore
+	store    Store
 	options  ServerOptions
 	handlers []Handler
-	// runs are the handlers within the middleware, and invalid what is wrong with it.
+	// runs are the handlers within the middleware, and invalid is its error.
 	runs    []runBatch
 	invalid error
 	started atomic.Bool
 }
 
-// NewServer makes a server that works the handlers' queues on a store. It does
-// not reach for the store, and never fails: mistakes come from Run. Shards are
-// dealt in the order of the handlers.
-func NewServer(store ports.ShardStore, options ServerOptions, handlers ...Handler) *Server {
+// NewServer returns a server that works the handlers' queues on a store. It doesn't
+// contact the store, and never fails: Run returns what is wrong. Shards are dealt in
+// the order of the handlers.
+func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server {
 	o := options
 	orDefault(&o.Lanes, DefaultLanes)
 	orDefault(&o.PollInterval, DefaultPollInterval)
-	orDefault(&o.LeaseTTL, DefaultTTL)
+	orDefault(&o.LeaseTTL, DefaultLeaseTTL)
 	orDefault(&o.Prefetch, DefaultPrefetch)
 	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	if o.Splitter == nil {
@@ -159,16 +158,16 @@ func (s *Server) bind() {
 // once every handler has returned.
 //
 // It returns at once, with all mistakes in one error, for invalid options:
-// ErrInvalidOptions, ErrInvalidQueue, core.ErrSplit. It returns
-// ErrShardCountMismatch or ErrQueueMismatch where the store has a queue
-// otherwise, and ErrUnusable where waiting cures nothing, such as a wrong password,
-// if the store says so when the server starts. A store that can't be reached, or
-// that becomes unusable later, does not end it: it waits, says so in the log, again
-// each 30 s and when it is over, and goes on. The first line comes when the store has
-// given up repeating the call, which takes Redis and Postgres some seconds. After a
-// drain it returns nil. A server runs once.
+// [ErrInvalidOptions], [ErrInvalidQueue], [ErrSplit]. It returns
+// [ErrShardCountMismatch] or [ErrQueueMismatch] if the store has a queue with other
+// permanent options, and [ErrUnusable] where waiting cures nothing, such as a wrong
+// password, if the store says so when the server starts. A store that can't be
+// reached, or that becomes unusable later, does not end it: it waits, logs that,
+// again each 30 s and when it is over, and goes on. The first record comes when the
+// store has given up repeating the call, which takes Redis and Postgres some seconds.
+// After a drain it returns nil. A server runs once.
 //
-// Run traps no signal; use signal.NotifyContext or the like.
+// Run handles no signals; use [os/signal.NotifyContext] or the like.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && s.options.OnFatal != nil {
@@ -187,12 +186,11 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // RunDue works what is due, and what becomes due meanwhile, and returns when
 // there is nothing left, or when ctx ends and the current batch has ended with it
 // as in Run. It runs one batch at a time in the caller's goroutine, shard after
-// shard whatever the Scheduler, for programs that are started now and then, and
-// for tests. It learns of a cancelled job only between batches. It returns how
-// many jobs ran.
+// shard whatever the Scheduler, for programs that a timer starts, and for tests. It
+// learns of a cancelled job only between batches. It returns how many jobs ran.
 //
 // Unlike Run it may be called again and again, and it gives up at the first error
-// of the store, such as a shard that another server works.
+// of the store, such as [ErrLeaseHeld] for a shard that another server works.
 func (s *Server) RunDue(ctx context.Context) (jobs int, err error) {
 	if err := s.check(); err != nil {
 		return 0, err
@@ -200,7 +198,7 @@ func (s *Server) RunDue(ctx context.Context) (jobs int, err error) {
 	return engine.New(s.store, s.config()).RunDue(ctx)
 }
 
-// check finds all mistakes at once.
+// check returns all mistakes in one error.
 func (s *Server) check() error {
 	o := &s.options
 	var errs []error
@@ -209,10 +207,10 @@ func (s *Server) check() error {
 			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalidOptions}, args...)...))
 		}
 	}
-	refuse(absent(s.store), "no store; give NewServer one")
+	refuse(isNil(s.store), "no store; give NewServer one")
 	refuse(o.Lanes < 1, "%d Lanes; a server has at least one", o.Lanes)
 	refuse(o.PollInterval < time.Millisecond, "PollInterval %v; at least 1ms", o.PollInterval)
-	refuse(o.LeaseTTL < minTTL, "TTL %v; at least %v", o.LeaseTTL, minTTL)
+	refuse(o.LeaseTTL < minLeaseTTL, "LeaseTTL %v; at least %v", o.LeaseTTL, minLeaseTTL)
 	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; for none use NoPrefetch", o.Prefetch)
 	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
 	errs = append(errs, s.invalid)
@@ -233,7 +231,7 @@ func (s *Server) check() error {
 	return errors.Join(errs...)
 }
 
-// config is what the engine gets.
+// config returns the server's options for the engine.
 func (s *Server) config() engine.Config {
 	o := &s.options
 	host, err := os.Hostname()
@@ -265,7 +263,7 @@ func (s *Server) config() engine.Config {
 	return c
 }
 
-// queue is a handler's queue with what the server adds to it.
+// queue returns a handler's queue with what the server adds to it.
 func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	o := &s.options
 	q := h.serve()
@@ -276,7 +274,7 @@ func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	return q
 }
 
-// errorText is what is kept of an error.
+// errorText returns the text of an error as it is stored.
 func (s *Server) errorText(err error) string {
 	stored, failed := s.options.ErrorCodec.encode(errorText(err, s.options.FormatError))
 	if failed != nil {

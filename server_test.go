@@ -224,7 +224,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 		{"Middleware", func(t *testing.T, store *memory.Store) {
 			push(t, store, queue, "a", "x", skein.Score(1))
 			var notes []string
-			note := func(name string) func(skein.RunFunc) skein.RunFunc {
+			note := func(name string) skein.Middleware {
 				return func(next skein.RunFunc) skein.RunFunc {
 					return func(ctx context.Context, b *skein.RawBatch) error {
 						notes = append(notes, name, b.Queue, b.Jobs[0].ID, string(b.Jobs[0].Payloads[0].Data))
@@ -236,7 +236,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 				notes = append(notes, "handler in "+ctx.Value(noteKey{}).(string))
 				return nil
 			})
-			runDue(t, store, skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{note("outer"), note("inner")}}, h)
+			runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{note("outer"), note("inner")}}, h)
 			equal(t, "notes", notes, []string{
 				"outer", "q", "a", `"x"`, "inner", "q", "a", `"x"`, "handler in inner",
 			})

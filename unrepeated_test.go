@@ -53,7 +53,7 @@ func TestMiddlewareThatPanicsFailsItsJobAlone(t *testing.T) {
 			return next(ctx, b)
 		}
 	}
-	runDue(t, store, skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{panics}},
+	runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{panics}},
 		q.Handler(func(context.Context, string, []int) error { return nil }))
 	equal(t, "a", fate(t, store, "q", "a"), "")
 	equal(t, "retries of b", queued(t, store, "q", "b").RetryCount, 0)

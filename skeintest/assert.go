@@ -110,7 +110,7 @@ func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, e
 			return nil
 		}
 	}
-	client := skein.NewClient(nil, skein.ClientOptions{Middleware: []func(skein.PushFunc) skein.PushFunc{encode}})
+	client := skein.NewClient(nil, skein.ClientOptions{Middleware: []skein.PushMiddleware{encode}})
 	return v, q.PushMany(ctx, client, entries)
 }
 

@@ -100,7 +100,7 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 	var log []string
 	note := func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) }
 	s.Server = skein.ServerOptions{
-		Middleware: []func(skein.RunFunc) skein.RunFunc{func(next skein.RunFunc) skein.RunFunc {
+		Middleware: []skein.Middleware{func(next skein.RunFunc) skein.RunFunc {
 			return func(ctx context.Context, b *skein.RawBatch) error {
 				note("run %s", b.Jobs[0].ID)
 				return next(ctx, b)

@@ -146,7 +146,7 @@ func (d *dummy) perform(ctx context.Context, _ string, _ []payload) error {
 
 func (d *dummy) options() skein.ServerOptions {
 	return skein.ServerOptions{
-		Middleware: []func(skein.RunFunc) skein.RunFunc{d.logStartAndFinish, d.logErrors},
+		Middleware: []skein.Middleware{d.logStartAndFinish, d.logErrors},
 		OnBuried: func(_ context.Context, b skein.Buried) error {
 			d.log.Printf("gave up on %s %s %s: %s", b.Queue, b.ID, b.Payloads[0].Data, b.Error)
 			return nil

@@ -49,7 +49,7 @@ func serve(ctx context.Context, store ports.ShardStore, l net.Listener, work fun
 	})
 	web := &http.Server{Handler: mux}
 	go func() { _ = web.Serve(l) }() // until Shutdown
-	options := skein.ServerOptions{Observer: metrics{}, Middleware: []func(skein.RunFunc) skein.RunFunc{logErrors}}
+	options := skein.ServerOptions{Observer: metrics{}, Middleware: []skein.Middleware{logErrors}}
 	server := skein.NewServer(store, options, orders.Handler(work))
 	return errors.Join(server.Run(ctx), web.Shutdown(context.WithoutCancel(ctx)))
 }

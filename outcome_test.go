@@ -15,7 +15,7 @@ import (
 
 type (
 	job      = skein.Job[int]
-	wrapping = func(skein.RunFunc) skein.RunFunc
+	wrapping = skein.Middleware
 )
 
 // mapping is middleware that returns what f makes of a call's error.
@@ -117,7 +117,7 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 					})
 					var o skein.ServerOptions
 					if c.middleware != nil {
-						o.Middleware = []func(skein.RunFunc) skein.RunFunc{c.middleware}
+						o.Middleware = []skein.Middleware{c.middleware}
 					}
 					for id := range jobs {
 						push(t, store, q, fmt.Sprint(id), 1)
@@ -156,7 +156,7 @@ func TestOneJobOfABatchThatPanicsFailsAlone(t *testing.T) {
 		}))
 		equal(t, "jobs that ran", ran, []string{"a", "b", "c"})
 		equal(t, "a", fate(t, store, "q", "a"), "")
-		if text := lastError(t, store, "b"); !strings.HasPrefix(text, "panic: in b") || !strings.Contains(text, "handler_outcome_test.go") {
+		if text := lastError(t, store, "b"); !strings.HasPrefix(text, "panic: in b") || !strings.Contains(text, "outcome_test.go") {
 			t.Errorf("b kept %q, want its panic and the stack", text)
 		}
 		equal(t, "c", fate(t, store, "q", "c"), "")
@@ -185,7 +185,7 @@ func TestMiddlewareIsBuiltOnce(t *testing.T) {
 		}
 		handlers = append(handlers, q.Handler(func(context.Context, string, []int) error { return nil }))
 	}
-	s := skein.NewServer(store, skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{count}, Logger: quiet}, handlers...)
+	s := skein.NewServer(store, skein.ServerOptions{Middleware: []skein.Middleware{count}, Logger: quiet}, handlers...)
 	for range 2 {
 		if _, err := s.RunDue(t.Context()); err != nil {
 			t.Fatal(err)
@@ -202,7 +202,7 @@ func TestBadMiddlewareIsRefused(t *testing.T) {
 		"that returns nil": func(skein.RunFunc) skein.RunFunc { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{middleware}, Logger: quiet}
+			o := skein.ServerOptions{Middleware: []skein.Middleware{middleware}, Logger: quiet}
 			ended, end := context.WithCancel(t.Context())
 			end()
 			if err := skein.NewServer(memory.New(memory.Options{}), o, nop(q)).Run(ended); !errors.Is(err, skein.ErrInvalidOptions) {
@@ -216,7 +216,7 @@ func TestBadMiddlewareIsRefused(t *testing.T) {
 		own := func(next skein.RunFunc) skein.RunFunc {
 			return func(ctx context.Context, _ *skein.RawBatch) error { return next(ctx, &skein.RawBatch{}) }
 		}
-		runDue(t, store, skein.ServerOptions{Middleware: []func(skein.RunFunc) skein.RunFunc{own}}, nop(q))
+		runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{own}}, nop(q))
 		if text := lastError(t, store, "a"); !strings.Contains(text, "a RawBatch of its own") {
 			t.Errorf("kept %q, want what the middleware does wrong", text)
 		}

@@ -25,7 +25,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 1, BatchSize: 3})
 	cases := []struct {
 		name       string
-		middleware func(store ports.Settler) func(skein.RunFunc) skein.RunFunc
+		middleware func(store ports.Settler) skein.Middleware
 		handler    func(store ports.Settler) skein.Handler
 	}{
 		{"Handler", nil, func(store ports.Settler) skein.Handler {
@@ -37,7 +37,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 		{"BatchHandler", nil, func(store ports.Settler) skein.Handler {
 			return queue.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error { return skein.SettleIn(ctx, store) })
 		}},
-		{"middleware", func(store ports.Settler) func(skein.RunFunc) skein.RunFunc {
+		{"middleware", func(store ports.Settler) skein.Middleware {
 			return func(next skein.RunFunc) skein.RunFunc {
 				return func(ctx context.Context, b *skein.RawBatch) error {
 					return errors.Join(next(ctx, b), skein.SettleIn(ctx, store))
