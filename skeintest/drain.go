@@ -16,9 +16,9 @@ import (
 // leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
 const leaseTTL = 24 * time.Hour
 
-// Drain works what is due now, and moves the clock on to each next job that is
-// due within d and works that, until nothing is; then it leaves the clock d from
-// where it was. It returns the executions in order. Retries, snoozes and jobs
+// Drain runs the jobs that are due now, then moves the clock to the next job that is due
+// within d and runs that, until there is none; then it sets the clock to d after
+// where it started. It returns the executions in order. Retries, snoozes and jobs
 // that handlers push to each other's queues run in the same Drain.
 //
 // Handlers run one at a time in the caller's goroutine, so they may end the test.
@@ -26,8 +26,8 @@ const leaseTTL = 24 * time.Hour
 // draw a jitter, it is 0: with the default backoff retry n, the first being 0,
 // comes after n^4 + 15 seconds.
 //
-// It fails the test at once for options that can't be, for an error of the store,
-// and where MaxJobs have run.
+// It fails the test at once for invalid options, for an error of the store, and once
+// MaxJobs jobs have run.
 func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 	t.Helper()
 	events, err := s.drain(t, s.Now().Add(d), cmp.Or(s.MaxJobs, DefaultMaxJobs), handlers)
@@ -37,10 +37,10 @@ func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 	return events
 }
 
-// errLimit is a drain that was stopped at its limit.
+// errLimit is the error of a drain that was stopped at its limit.
 var errLimit = errors.New("its limit of jobs was reached")
 
-// drain works until a time, or until so many jobs have run.
+// drain runs jobs until a time of the clock, or until so many have run.
 func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler) (Events, error) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -74,7 +74,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 	}
 }
 
-// options are the Server's, with what Drain needs.
+// options returns the Server's options, with what Drain sets itself.
 func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	o := s.Server
 	o.Lanes, o.Prefetch, o.LeaseTTL = 1, skein.NoPrefetch, leaseTTL
@@ -96,7 +96,7 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	return o
 }
 
-// circling explains a drain without an end, by what ran last.
+// circling returns the error of a drain that does not end, with what ran last.
 func circling(events Events, limit int) error {
 	const shown = 5
 	last := events[max(0, len(events)-shown):]

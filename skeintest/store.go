@@ -26,26 +26,27 @@ type TB interface {
 // DefaultMaxJobs is the MaxJobs of a Store.
 const DefaultMaxJobs = 10_000
 
-// Store is a store in memory on a clock of its own, with a client and an
-// inspector. Make it with New. It is a ports.ShardStore, for clients, inspectors
-// and servers with options of your own, and fails on demand; see FailingStore.
+// Store is a store in memory with a clock of its own, a client and an inspector. Make it
+// with [New]. It is a [ports.ShardStore] and a [ports.Settler], so clients, inspectors and
+// servers with other options can use it too, and it fails on demand like a
+// [FailingStore].
 //
 // The clock starts at midnight UTC of 1 January 2000 and stands still until
-// Advance or Drain moves it. Only the store goes by it: time.Now, and the Timeout
-// of a queue, stay as they are. It is safe for concurrent use, but for its fields,
-// which are set before it is used, and Drain, one at a time.
+// [Store.Advance] or [Store.Drain] moves it. Only the store uses it: time.Now, and the
+// Timeout of a queue, are not affected. It is safe for concurrent use, except that its
+// fields are set before it is used and that one Drain runs at a time.
 type Store struct {
 	*FailingStore
 	// Client pushes to the store, without middleware.
 	Client *skein.Client
 	// Inspector shows what the store holds.
 	Inspector *inspect.Inspector
-	// Server are the options of the server that Drain works with, such as
-	// middleware and hooks. Lanes, Prefetch, Splitter, Scheduler and TTL are
-	// Drain's own; a Logger that is nil writes to the test's output.
+	// Server are the options of the server that Drain runs, such as middleware and
+	// hooks. Drain sets Lanes, Prefetch, Splitter, Scheduler and LeaseTTL itself; a nil
+	// Logger writes to the test's output.
 	Server skein.ServerOptions
-	// MaxJobs is how many jobs a Drain runs before it takes them to go round in
-	// circles, and fails the test. 0 is DefaultMaxJobs.
+	// MaxJobs is how many jobs a Drain runs before it assumes that they never end, and
+	// fails the test. 0 is [DefaultMaxJobs].
 	MaxJobs int
 
 	clock *clock
@@ -53,7 +54,7 @@ type Store struct {
 	transacted sync.Map
 }
 
-// New makes an empty store.
+// New returns an empty store.
 func New() *Store {
 	c := &clock{now: start()}
 	s := &Store{clock: c}
@@ -71,13 +72,13 @@ func (s *Store) decodeError(stored string) string {
 	return stored
 }
 
-// Settle implements ports.Settler, for handlers that call skein.SettleIn: it settles at
-// once, as a transaction does that commits. A Fault may name it.
-func (s *Store) Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error {
-	return s.shardStore.(ports.Settler).Settle(ctx, shard, settle) // memory is one
+// Settle implements [ports.Settler], for handlers that call skein.SettleIn. It settles at
+// once, like a transaction that commits. A [Fault] may name it.
+func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
+	return s.shardStore.(ports.Settler).Settle(ctx, shard, settlements) // memory is one
 }
 
-// noteSettled remembers the settlements that handlers make.
+// noteSettled intercepts the store, to remember the settlements that handlers make.
 func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 	err := next(ctx)
 	if r, ok := call.Request.(*storekit.SettleRequest); ok && err == nil {
@@ -89,11 +90,11 @@ func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(c
 	return err
 }
 
-// Now is the store's time.
+// Now returns the store's time.
 func (s *Store) Now() time.Time { return s.clock.time() }
 
-// Advance moves the store's time by d and works nothing. A handler may call it,
-// to take a while.
+// Advance moves the store's time by d and runs no job. A handler may call it, to seem to
+// take that long.
 func (s *Store) Advance(d time.Duration) { s.clock.advance(d) }
 
 // clock is a store's time.
@@ -117,7 +118,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// moveTo moves the clock on to t, never back.
+// moveTo moves the clock to t, unless that is earlier.
 func (c *clock) moveTo(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 // returns an error, the caller gets that error and a zero reply; if it returns
 // nil, what Reply points to.
 //
-// next may be called after the Interceptor has returned an error, as a packet
-// that arrives late; then clone the slices of the request first, since the caller
-// may change them once it has its answer.
+// next may also be called after the Interceptor has returned, as a packet that arrives
+// late; what it then puts into Reply is ignored. Clone the slices of the request
+// before, since the caller may change them once it has its answer.
 //
 // An Interceptor is called from as many goroutines as the store is.
 type Interceptor func(ctx context.Context, call Call, next func(ctx context.Context) error) error
