@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	ruleToken  = "Consumer: each Acquire that starts a lease gives max(last token + 1, the store's clock in µs)"
-	ruleRepeat = "Acquire: the owner's last attempt again, while that lease lasts, gives the same token, renews and resets nothing"
+	ruleToken  = "Consumer: each Acquire that starts a lease returns a new fencing token: max(last token + 1, the store's clock in µs)"
+	ruleRepeat = "Acquire: the owner's last attempt again, while that lease lasts, returns the same token, renews the lease and resets nothing"
 )
 
 func acquireCases() []namedCase {
 	return []namedCase{
-		{"gives a free shard", "Acquire: gives a shard to an owner if it is free", acquireFree},
-		{"refuses a held shard", "Acquire: a *HeldError, which says who holds it and for how long", acquireHeld},
-		{"takes a lease that has run out", "Acquire: if its lease has run out", acquireExpired},
+		{"gives a free shard", "Acquire makes the caller the owner of a shard if the shard is free", acquireFree},
+		{"refuses a held shard", "HeldError: Owner holds the lease; Remaining is how long it lasts unless it is renewed", acquireHeld},
+		{"takes a lease that has run out", "Acquire makes the caller the owner of a shard if its lease has run out", acquireExpired},
 		{"repeats an attempt with the same token", ruleRepeat, acquireRepeats},
 		{"resets nothing when it is repeated after turns", "Acquire: resets nothing, also after turns", acquireResetsNothing},
 		{"starts a new lease with a larger attempt",
 			"Acquire: a larger attempt always starts a new lease, also over the owner's own",
 			acquireOverOwn},
 		{"starts a new lease when the old attempt has run out",
-			"Acquire: after the lease ran out the last attempt starts a new one",
+			"Acquire: after the lease has run out the owner's last attempt starts a new one",
 			acquireSameAfterExpiry},
 		{"refuses an older attempt", "Acquire: ErrStaleAttempt for an attempt below the owner's last", acquireOlder},
 		{"refuses the last attempt after its release",
@@ -37,7 +37,7 @@ func acquireCases() []namedCase {
 		{"gives tokens of at least the clock", ruleToken, acquireTokensClock},
 		{"gives larger tokens though the clock stepped back", ruleToken, acquireTokensBack},
 		{"cuts a lease to its TTL when the clock stepped back",
-			"Acquire: a lease whose expiry is further away than its own TTL is taken to expire after that TTL from now; a refused Acquire stores that",
+			"Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now; a refused Acquire stores the new expiry",
 			acquireClamps},
 		{"refuses another shard count or generation", "Acquire: ErrShardCountMismatch, nothing was written", acquireLayout},
 		{"refuses a bad request", "AcquireRequest.Validate: ErrInvalidRequest", acquireInvalid},
@@ -58,7 +58,7 @@ func acquireHeld(e *env) {
 		e.refused("Acquire of a held shard", err, ports.ErrLeaseHeld)
 		var held *ports.HeldError
 		if !errors.As(err, &held) {
-			e.errorf("Acquire of a held shard gave %#v, want a *HeldError", err)
+			e.errorf("Acquire of a held shard returned %#v, want a *HeldError", err)
 			return
 		}
 		e.same("the error", *held, ports.HeldError{Shard: e.shard, Owner: "n1", Remaining: ttl - 10*time.Second})
@@ -180,7 +180,7 @@ func acquireClamps(e *env) {
 		_, err := e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n2"))
 		var held *ports.HeldError
 		if !errors.As(err, &held) {
-			e.errorf("Acquire of a held shard gave %v, want a *HeldError", err)
+			e.errorf("Acquire of a held shard returned %v, want a *HeldError", err)
 			return
 		}
 		e.same("how long the lease lasts", held.Remaining, remaining)

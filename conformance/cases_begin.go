@@ -9,7 +9,7 @@ import (
 
 const (
 	ruleBegin    = "Turn: each claimed job that Begin names is marked as begun until it is settled"
-	ruleNotBegun = "Turn: one whose (ID, Mark) is not claimed after the settlements is reported as not begun"
+	ruleNotBegun = "Turn: one whose (ID, Receipt) is not claimed after the settlements is reported as not begun"
 	ruleOver     = "ClaimView: LeaseOver reports that the lease it was claimed under has run out, was released, or passed to another owner"
 )
 

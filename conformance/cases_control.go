@@ -11,7 +11,7 @@ const rulePause = "Pause stops claims on all shards of a queue; what is claimed 
 
 func pauseCases() []namedCase {
 	return []namedCase{
-		{"stops claims", "Turn: a paused shard gives nothing, whatever is asked", pauseStopsClaims},
+		{"stops claims", "Turn: of a paused shard nothing is claimed, whatever is asked for", pauseStopsClaims},
 		{"lets claimed jobs settle", rulePause, pauseSettles},
 		{"lets pushes in", rulePause, pausePushes},
 		{"reaches all shards of its queue and no other", rulePause, pauseReaches},
@@ -116,15 +116,15 @@ func pauseRepeats(e *env) {
 	paused(true)
 }
 
-const ruleCancel = "TurnReply: Cancels are the claimed jobs that an operator has cancelled, in order of id, in each reply until they are settled"
+const ruleCancel = "TurnReply: Cancellations are the claimed jobs of the shard that an operator has cancelled, in order of id, in each reply until they are settled"
 
 func cancelCases() []namedCase {
 	return []namedCase{
 		{"is reported in each reply until it is settled", ruleCancel, cancelReported},
 		{"is reported in order of id", ruleCancel, cancelOrder},
 		{"passes to the next owner", ruleCancel, cancelPasses},
-		{"drops as the last call says", "Cancel: repeated, the last Drop holds", cancelLastDrop},
-		{"ends with its claim", "Cancel marks claimed jobs", cancelNewClaim},
+		{"drops as the last call says", "Cancel: if it is repeated, the last Drop counts", cancelLastDrop},
+		{"ends with its claim", "Cancel requests that claimed jobs end", cancelNewClaim},
 		{"ignores what is not claimed", "Cancel: ids that are not claimed are ignored and not counted", cancelUnclaimed},
 		{"ignores ids of other shards", "CancelRequest: ids of other shards are ignored", cancelOtherShard},
 		{"is seen with the claim", "ClaimView: Cancelled reports that an operator has cancelled it", cancelSeen},

@@ -110,7 +110,7 @@ func declareMustComeFirst(e *env) {
 	e.refused("Push to a queue that was not declared", err, ports.ErrUnknownQueue)
 	var partial *ports.PushError
 	if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
-		e.errorf("Push to a queue that was not declared gave %#v, want a *PushError that names entries 0 and 1", err)
+		e.errorf("Push to a queue that was not declared returned %#v, want a *PushError that names entries 0 and 1", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 const (
 	ruleForget = "Forget removes a queue in which nothing is queued, claimed or dead and whose shards nobody has leased: its record, counters and history"
-	ruleCount  = "Recount counts a shard's entries one by one and corrects what Stats says of them, should that differ"
+	ruleCount  = "Recount counts a shard's queued, claimed and dead entries one by one and corrects what Stats says of them, should that differ"
 )
 
 func forgetCases() []namedCase {
@@ -95,7 +95,7 @@ func forgetLeased(e *env) {
 	err := e.store.Forget(e.ctx, orders)
 	e.refused("Forget of a leased queue", err, ports.ErrLeaseHeld)
 	if held, ok := errors.AsType[*ports.HeldError](err); !ok || held.Shard != e.shard || held.Owner != "n1" {
-		e.errorf("Forget of a leased queue gave %#v, want a *HeldError that names shard and owner", err)
+		e.errorf("Forget of a leased queue returned %#v, want a *HeldError that names shard and owner", err)
 	}
 	e.same("what the holder claims", h.claim(1), nil)
 	e.clock.Advance(ttl + time.Microsecond)

@@ -6,21 +6,21 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-const ruleHead = "Head is when a shard could next give a job, if nothing were pushed or settled"
+const ruleHead = "TurnReply: Head is when the shard's next job could be claimed, if nothing were pushed or settled"
 
 func headCases() []namedCase {
 	return []namedCase{
 		{"is none for an empty shard", ruleHead, headEmpty},
 		{"is the earliest time, due or not", ruleHead, headEarliest},
 		{"passes over claimed ids", ruleHead, headPassesOver},
-		{"is none while the queue is paused", "TurnReply: Head: none while it is paused", headPaused},
-		{"is none while a recovered job is claimed", "architecture 3: while it is claimed nothing else is, and Next is none", headRecoveredClaimed},
+		{"is none while the queue is paused", "TurnReply: Head is not OK while the queue is paused", headPaused},
+		{"is none while a recovered job is claimed", "Turn: while a recovered job is claimed nothing else is", headRecoveredClaimed},
 		{"is that of a recovered job when nothing is claimed", ruleHead, headRecovered},
 		{"is none behind a recovered job that waits", ruleHead, headParked},
 		{"is that of a job before a recovered one that waits", ruleHead, headBeforeParked},
 		{"needs no lease and writes nothing", "Heads: it writes nothing; it needs no lease", headReads},
 		{"comes in the order asked", "Heads: in the order asked", headOrder},
-		{"counts the put-backs and claims of its turn", "TurnReply: Head is when the shard could next give a job", headOfTurn},
+		{"counts the put-backs and claims of its turn", "TurnReply: Head is when the shard's next job could be claimed", headOfTurn},
 	}
 }
 

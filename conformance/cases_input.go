@@ -17,9 +17,9 @@ import (
 func inputCases() []namedCase {
 	return []namedCase{
 		{"refuses a push whole for one bad entry",
-			"Push: what PushRequest.Validate gives, with nothing stored",
+			"Push: what PushRequest.Validate returns, with nothing stored",
 			inputRefusesWhole},
-		{"refuses a bad rule or queue", "Push: what PushRequest.Validate gives, with nothing stored", inputRefusesRule},
+		{"refuses a bad rule or queue", "Push: what PushRequest.Validate returns, with nothing stored", inputRefusesRule},
 		{"refuses another shard count or generation",
 			"ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; nothing was written",
 			inputRefusesLayout},
@@ -81,7 +81,7 @@ func inputRefusesLayout(e *env) {
 			e.refused(what, err, ports.ErrShardCountMismatch)
 			var partial *ports.PushError
 			if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
-				e.errorf("%s gave %#v, want a *PushError that names entries 0 and 1", what, err)
+				e.errorf("%s returned %#v, want a *PushError that names entries 0 and 1", what, err)
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func inputOddIDs(e *env) {
 	e.same("the claimed ids", ids(claims), want)
 	h.settle(settleAll(claims, func(c core.Claim) core.Settlement { return buried(c, c.ID) })...)
 	for _, id := range want {
-		e.same("the morgue entry", e.deadLetter(id), core.DeadLetter{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
+		e.same("the dead letter", e.deadLetter(id), core.DeadLetter{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
 	}
 }
 

@@ -26,7 +26,7 @@ func largeCases() []namedCase {
 		{"takes the smaller score of what comes back", rulePayloads, largeMergesSmaller},
 		{"is buried and revived with Meta and all", ruleMorgue, largeBuried},
 		{"is edited in the morgue", "Edit replaces one dead payload, keeping its Score and Meta", largeEdited},
-		{"revives parts that are named one by one", "DeadLetterRef: Payloads are the Data of those meant", largeParts},
+		{"revives parts that are named one by one", "DeadLetterRef: Payloads are the Data of the payloads", largeParts},
 		{"does not fit with a part of its payloads", ruleBudget, largeDoesNotFit},
 		{"bounds the payloads of a turn", "core.MaxTurnPayloads is the most payloads that one turn claims", largeBounds},
 	}

@@ -9,16 +9,16 @@ import (
 
 func leaseCases() []namedCase {
 	return []namedCase{
-		{"renew makes it last from now", "Renew makes the lease last for the TTL from now; repeating it renews again", leaseRenews},
+		{"renew makes it last from now", "Renew extends the lease to the TTL from now; repeating it renews again", leaseRenews},
 		{"renew counts after the expiry", "Consumer: until somebody else acquires, a late call counts", leaseRenewsLate},
-		{"renew takes the TTL it is given", "Renew makes the lease last for the TTL from now", leaseRenewsShorter},
+		{"renew takes the TTL it is given", "Renew extends the lease to the TTL from now", leaseRenewsShorter},
 		{"renew refuses a bad request", "RenewRequest.Validate: ErrInvalidRequest", leaseRenewInvalid},
 		{"release frees the shard at once", "Release ends the lease and its token at once: the shard is free", leaseReleases},
 		{"release can't be repeated", "Release: ErrLeaseLost, also when it is repeated", leaseReleasesOnce},
-		{"release leaves claimed jobs to the next owner", "Release: jobs still claimed stay so for the next owner", leaseReleaseLeaves},
-		{"is shown by its shape", "Lease: all of it must match the shard's", leaseMustMatch},
+		{"release leaves claimed jobs to the next owner", "Release: jobs still claimed stay claimed for the next owner", leaseReleaseLeaves},
+		{"is shown by its shape", "Lease: all fields must match the shard's lease", leaseMustMatch},
 		{"is seen with owner, token and expiry",
-			"ShardStats: Owner and Token are those of the current lease, which ExpiresAt ends; an empty Owner is none",
+			"ShardStats: Owner and Token are those of the current lease, which ends at ExpiresAt; Owner is empty if nobody has the shard",
 			leaseIsSeen},
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 func listCases() []namedCase {
 	return []namedCase{
-		{"jobs come in every order, both ways", "Order: by (PerformAt, id), by id, and retries by (PerformAt, id), by id, by (RetryCount, id)", listJobs},
+		{"jobs come in every order, both ways", "SortBy: all queued jobs by (PerformAt, id) or by id, those with a failure by (PerformAt, id), by id or by (RetryCount, id)", listJobs},
 		{"jobs come page by page", "Cursor is a place in a list: the sort key and the id of the last entry seen", listJobsPaged},
 		{"pages start behind any cursor", "Cursor is a place in a list", listJobsFrom},
 		{"pages have their default and largest size", "PageRequest: Limit: 0 is DefaultPage, above MaxPage is MaxPage", listPageSizes},
-		{"payloads come as many as asked, lowest first", "PageRequest: Payloads is how many payloads of each entry to give; a view's Count tells how many there are", listPayloads},
+		{"payloads come as many as asked, lowest first", "PageRequest: Payloads is how many payloads of each entry to return, lowest first; the view's Count is how many there are", listPayloads},
 		{"jobs by id need the index", "Jobs returns ErrQueueMismatch for ByID if the queue was not declared with IndexIDs", listNeedsIndex},
 		{"claimed jobs come by (Since, id), both ways", "Claimed pages through the claimed jobs, in order of (Since, id)", listClaimed},
 		{"claimed jobs show owner, node, lane and since", "ClaimView: Owner, Node and Lane are those of the lease and the turn that claimed it", listClaimViews},

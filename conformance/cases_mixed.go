@@ -23,7 +23,7 @@ func mixedCases() []namedCase {
 		{"forget looks at all shards before it removes the first", "Forget: it looks at all shards before it removes the first", mixedForget},
 		{"forget tells what a clock that steps back leaves of a lease", ruleStepBack, mixedForgetStepBack},
 		{"expedite takes the last id of one time first", "Expedite: the last by (PerformAt, id) first", mixedExpedite},
-		{"an id cancelled twice in a call is cancelled once", "Cancel marks claimed jobs", mixedCancel},
+		{"an id cancelled twice in a call is cancelled once", "Cancel requests that claimed jobs end", mixedCancel},
 	}
 }
 
@@ -159,7 +159,7 @@ func mixedForgetStepBack(e *env) {
 	e.clock.Advance(-time.Hour)
 	held, ok := errors.AsType[*ports.HeldError](e.store.Forget(e.ctx, orders))
 	if !ok {
-		e.errorf("Forget of a leased queue gave no *HeldError")
+		e.errorf("Forget of a leased queue returned no *HeldError")
 		return
 	}
 	e.same("how long the lease lasts", held.Remaining, ttl)

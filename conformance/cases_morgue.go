@@ -10,7 +10,7 @@ import (
 
 const (
 	ruleRevive = "RULES 2, row 4: a job from the morgue meets a queued job: now, -1, no error; Recoveries: the larger; FirstPush: the smaller"
-	ruleParts  = "DeadLetterRef: an entry that loses its last payload is gone; one that keeps some keeps its ChangedAt and Error"
+	ruleParts  = "DeadLetterRef: a dead letter that loses its last payload is removed; one that keeps some keeps its ChangedAt and Error"
 )
 
 func morgueCases() []namedCase {
@@ -21,14 +21,14 @@ func morgueCases() []namedCase {
 		{"revive of a claimed id makes the queued job", "RULES 2: a revive that meets only a claimed job becomes the queued job; if the claimed one then fails, its backoff wins", reviveClaimed},
 		{"revive takes selected payloads", ruleParts, reviveParts},
 		{"revive doubles nothing when it is repeated", "RULES 5: revived twice nothing is doubled", reviveRepeats},
-		{"purge removes whole entries and selected payloads", ruleParts, purgeRemoves},
-		{"steps take the longest unchanged first", "DeadLetterStep: the longest unchanged come first", deadInOrder},
-		{"steps stop before an instant", "DeadLetterStep: nil is all that last changed before Before", deadBefore},
+		{"purge removes whole dead letters and selected payloads", ruleParts, purgeRemoves},
+		{"steps take the longest unchanged first", "DeadLetterStep: they are taken in order of (ChangedAt, id)", deadInOrder},
+		{"steps stop before an instant", "DeadLetterStep: nil means all that last changed before Before", deadBefore},
 		{"steps handle 250 at most", "DeadLetterStep: Limit: 0 is MaxStep, which is also the most", deadLimit},
 		{"steps ignore other shards", "DeadLetterStep: ids of other shards are ignored", deadOtherShards},
-		{"steps handle nothing for no entries or payloads", "DeadLetterStep, DeadLetterRef: nil is all; an empty list is not nil", deadNone},
-		{"edit replaces a payload's bytes", "Edit replaces one dead payload, keeping its Score and Meta; the entry's ChangedAt becomes now", editReplaces},
-		{"edit merges with equal bytes", "Edit: new bytes that the entry has already merge with them", editMerges},
+		{"steps handle nothing for no dead letters or payloads", "DeadLetterStep, DeadLetterRef: an empty list means nothing", deadNone},
+		{"edit replaces a payload's bytes", "Edit replaces one dead payload, keeping its Score and Meta; its ChangedAt becomes now", editReplaces},
+		{"edit merges with equal bytes", "Edit: if the dead letter has the new bytes already, the two merge", editMerges},
 		{"edit of what is not there changes nothing", "Edit: a payload that is not there is not counted", editMissing},
 		{"edit changes nothing more when it is repeated", "Edit: repeating it changes nothing more", editRepeats},
 	}
@@ -175,7 +175,7 @@ func deadOtherShards(e *env) {
 		reply, err := do(e.ctx, ports.DeadLetterStep{Shard: s[0], DeadLetters: []ports.DeadLetterRef{whole(other)}})
 		e.must(err, name)
 		e.reported("how many "+name+" handled", reply.Handled, 0)
-		e.same("the other shard's entry", e.findIn("wide", other), want)
+		e.same("the other shard's dead letter", e.findIn("wide", other), want)
 	}
 }
 
@@ -185,7 +185,7 @@ func deadNone(e *env) {
 		e.unchanged(name, func() {
 			reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: []ports.DeadLetterRef{}, Before: e.now()})
 			e.must(err, name)
-			e.reported("how many "+name+" handled of no entries", reply.Handled, 0)
+			e.reported("how many "+name+" handled of no dead letters", reply.Handled, 0)
 			e.reported("how many "+name+" handled of no payloads", e.byRefs(do, parts("a")).Handled, 0)
 		})
 	}
@@ -208,10 +208,10 @@ func editReplaces(e *env) {
 	e.clock.Advance(time.Second)
 	e.reported("how many were edited", e.edit("a", "p", ""), 1)
 	p.Data = nil
-	e.same("the entry", e.deadLetter("a"), core.DeadLetter{
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: []core.Payload{p, pay("o", 2)},
 	})
-	e.same("another entry", e.deadLetter("b"), other)
+	e.same("another dead letter", e.deadLetter("b"), other)
 	e.same("the dead by time", e.deadIDs(), []string{"b", "a"})
 }
 
@@ -220,7 +220,7 @@ func editMerges(e *env) {
 		other := map[string]string{"p": "q", "q": "p"}[old]
 		buryAll(e, "a")
 		e.reported("how many were edited", e.edit("a", old, other), 1)
-		e.same("the entry after "+old+" became "+other, e.deadLetter("a").Payloads, []core.Payload{pay(other, 1)})
+		e.same("the dead letter after "+old+" became "+other, e.deadLetter("a").Payloads, []core.Payload{pay(other, 1)})
 		e.byRefs(e.store.Purge, whole("a"))
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claimed, with their marks, and pass to the new lease, in order of id"
+const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the new lease, in order of id"
 
 func orphanCases() []namedCase {
 	return []namedCase{
-		{"pass to the next lease with their marks", ruleOrphans, orphansPass},
+		{"pass to the next lease with their receipts", ruleOrphans, orphansPass},
 		{"come in order of id", ruleOrphans, orphansInOrder},
 		{"come again when the attempt is repeated",
-			"Acquire: the owner's last attempt again gives the same token and claims again",
+			"Acquire: the owner's last attempt again returns the same token and claims again",
 			orphansComeAgain},
 		{"come again when the turn that gave them is repeated",
-			"Turn: a repeat gives the same orphans as far as they are still claimed",
+			"Turn: a repeat returns the same orphans as far as they are still claimed",
 			orphansOfATurn},
-		{"count nothing until they are settled", "Acquire: acquiring counts nothing against them", orphansCountNothing},
-		{"are settled under the new lease", "Acquire: the new lease settles them as core.RetryPolicy.Recover says", orphansSettle},
+		{"count nothing until they are settled", "Acquire: acquiring does not count as a recovery", orphansCountNothing},
+		{"are settled under the new lease", "Acquire: the owner of the new lease settles them as core.RetryPolicy.Recover says", orphansSettle},
 		{"are the old lease's no more", "Consumer: owner and token decide who may turn", orphansOfTheOld},
 		{"are not claimed a second time", "Turn: ids that are claimed are passed over", orphansClaimedOnce},
 	}
@@ -48,7 +48,7 @@ func orphansInOrder(e *env) {
 	h := e.acquire("n2")
 	for i, c := range h.inherited[:max(0, len(h.inherited)-1)] {
 		if c.ID >= h.inherited[i+1].ID {
-			e.errorf("Acquire gave %q, want them in order of id", ids(h.inherited))
+			e.errorf("Acquire returned %q, want them in order of id", ids(h.inherited))
 		}
 	}
 	e.same("the jobs left", ids(h.orphans()), []string{"Z", "a", "b", "c", "é"})
@@ -65,7 +65,7 @@ func orphansComeAgain(e *env) {
 	h.settle(recovered(left[1]))
 	for _, c := range e.acquireBy(r).inherited {
 		if c.ID == left[1].ID {
-			e.errorf("the repeated Acquire gave %q, which is settled", c.ID)
+			e.errorf("the repeated Acquire returned %q, which is settled", c.ID)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func registryCases() []namedCase {
 		{"lists nodes in order of name and owner", "Nodes: in order of (Name, Owner)", registryOrder},
 		{"forgets a node that stopped announcing", "Nodes lists the nodes whose announcement lasts", registryForgets},
 		{"renews by announcing again", "Announce: in place of what its Owner announced before; repeating it renews", registryRenews},
-		{"retires a node at once", "Retire forgets a node at once; it is no error if it is not known", registryRetires},
+		{"retires a node at once", "Retire forgets a node at once; a node that is not known is not an error", registryRetires},
 		{"refuses a bad announcement", "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", registryInvalid},
 		{"lists queues in order of name", "Queues lists the declared queues in order of name", registryQueues},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore the request's other fields but TTL, renew, and give in their first order the jobs that still carry this mark"
+const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore the request's other fields but TTL, renew, and return in their first order the jobs that still carry this receipt"
 
 const ruleResent = "Turn: one that is Resent always uses up its number, so that its first call, should it arrive late, is a repeat or stale"
 
@@ -28,7 +28,7 @@ func repeatCases() []namedCase {
 		{"adds no statistics twice", ruleAgain, repeatAddsNoStats},
 		{"ignores what it is asked", ruleAgain, repeatIgnores},
 		{"renews for its TTL", ruleAgain, repeatRenews},
-		{"reports nothing skipped", "Turn: a repeat gives no Skipped or Held", repeatSkipsNothing},
+		{"reports nothing skipped", "Turn: a repeat returns no Skipped, Deferred or NotBegun", repeatSkipsNothing},
 		{"gives claims while the queue is paused", ruleAgain, repeatWhilePaused},
 		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", repeatLate},
 	}

@@ -101,7 +101,7 @@ func settleRecovered(e *env) {
 func settleBuried(e *env) {
 	h, c := claimedJob(e)
 	h.settle(buried(c, "no use"))
-	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
 	e.same("the queued job", e.queued("a"), core.Job{})
 	e.same("how many are dead", e.counts().Dead, int64(1))
 }
@@ -132,7 +132,7 @@ func settleBeyond(e *env) {
 	s.Except = []core.PayloadDisposition{{Position: 3, Disposition: core.Bury}, {Position: 99}}
 	h.settle(s)
 	e.same("the job", e.queued("a"), job("a", fresh(start), threePayloads()...))
-	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{})
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{})
 }
 
 func settleKeepsMeta(e *env) {
@@ -183,7 +183,7 @@ func settleMergesDead(e *env) {
 	e.push(entry("a", "p1", 2), entry("a", "p2", 1), entry("a", "p0", 0))
 	e.clock.Advance(time.Minute)
 	h.settle(buried(h.one(), "second"))
-	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: "second",
 		Payloads: []core.Payload{pay("p0", 0), pay("p1", 1), pay("p2", 1), pay("p3", 3)},
 	})
@@ -218,5 +218,5 @@ func settleLongError(e *env) {
 	c = h.one(failed(c, text, 0))
 	e.same("the job's error", c.Error, text)
 	h.settle(buried(c, text))
-	e.same("the morgue entry's error", e.deadLetter("a").Error, text)
+	e.same("the dead letter's error", e.deadLetter("a").Error, text)
 }

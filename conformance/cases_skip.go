@@ -4,7 +4,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-const ruleSkip = "Turn: a settlement whose (ID, Mark) is not claimed is skipped, counted nowhere and reported; so is the second of one id in a turn"
+const ruleSkip = "Turn: a settlement whose (ID, Receipt) is not claimed is skipped, not counted, and reported; so is the second one of an id in a turn"
 
 // skipCases are about settlements that come for a claim that is not there.
 func skipCases() []namedCase {
@@ -12,10 +12,10 @@ func skipCases() []namedCase {
 		{"what was never claimed", ruleSkip, skipNeverClaimed},
 		{"what is settled already", ruleSkip, skipSettled},
 		{"the second of one id in a turn", ruleSkip, skipTwice},
-		{"another mark", ruleSkip, skipOtherMark},
-		{"the mark of an earlier claim", "Mark: a settlement names the mark, so that one from the past can't touch a later claim", skipEarlierMark},
+		{"another receipt", ruleSkip, skipOtherReceipt},
+		{"the receipt of an earlier claim", "Receipt: a settlement names the receipt, so that one from the past can't touch a later claim", skipEarlierReceipt},
 		{"and count nothing", ruleSkip, skipCountsNothing},
-		{"and settle the others", "TurnReply: Skipped are the positions in Settle that were not claimed, ascending", skipOthers},
+		{"and settle the others", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending", skipOthers},
 	}
 }
 
@@ -37,7 +37,7 @@ func skipSettled(e *env) {
 	h.settle(failed(c, "boom", 0))
 	e.reported("the skipped", h.settle(buried(c, "late")).Skipped, []int{0})
 	e.same("the retries", e.queued("a").RetryCount, 0)
-	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{})
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{})
 }
 
 func skipTwice(e *env) {
@@ -45,15 +45,15 @@ func skipTwice(e *env) {
 	h := e.acquire("n1")
 	c := h.one()
 	e.reported("the skipped", h.settle(done(c), buried(c, "second")).Skipped, []int{1})
-	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{})
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{})
 	e.same("what failed", e.counts().Failed, int64(0))
 }
 
-func skipOtherMark(e *env) {
+func skipOtherReceipt(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	c := h.one()
-	for _, mark := range []core.Receipt{
+	for _, receipt := range []core.Receipt{
 		{Token: c.Receipt.Token, Number: c.Receipt.Number + 1},
 		{Token: c.Receipt.Token, Number: 0},
 		{Token: c.Receipt.Token - 1, Number: c.Receipt.Number},
@@ -61,13 +61,13 @@ func skipOtherMark(e *env) {
 		{},
 	} {
 		other := c
-		other.Receipt = mark
+		other.Receipt = receipt
 		e.reported("the skipped", h.settle(done(other)).Skipped, []int{0})
 		e.same("the claimed job", e.claimed("a"), c)
 	}
 }
 
-func skipEarlierMark(e *env) {
+func skipEarlierReceipt(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	first := h.one()

@@ -11,7 +11,7 @@ func statsCases() []namedCase {
 	return []namedCase{
 		{"counts every place", "Counts are the sizes of a queue or of a shard", statsCount},
 		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
-		{"tells the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a claim's head it heeds neither pause nor claims", statsOldest},
+		{"tells the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a shard's head it ignores pauses and claims", statsOldest},
 		{"come in the order asked", "Stats sums up queues, in the order of the names given", statsOrder},
 		{"refuse a queue that was not declared", "Inspector: every method returns ErrUnknownQueue", statsUnknown},
 	}

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	ruleAll     = "JobStep: IDs nil is all that the method speaks of; Limit is how many jobs to handle if no ids are given"
-	ruleClaimed = "Operator: a claimed job is never touched; only Cancel reaches it"
+	ruleAll     = "JobStep: IDs nil means all jobs that the method's comment names; Limit is how many jobs to handle if no ids are given"
+	ruleClaimed = "Operator: only Cancel touches claimed jobs"
 )
 
 func stepCases() []namedCase {
 	return []namedCase{
 		{"expedite makes later jobs due", "Expedite: PerformAt = min(PerformAt, now)", expediteMakesDue},
-		{"expedite takes all, the latest first", "Expedite: all of the shard, the latest first, unless ids are given", expediteAll},
-		{"bury moves jobs whole and keeps their error", "Bury moves queued jobs whole to the morgue, keeping their error, or core.BuriedByHand where they have none", buryMoves},
+		{"expedite takes all, the latest first", "Expedite: all of the shard, the last by (PerformAt, id) first, unless ids are given", expediteAll},
+		{"bury moves jobs whole and keeps their error", "Bury moves queued jobs with all their payloads to the morgue; they keep their error, or get core.BuriedByHand if it is empty", buryMoves},
 		{"bury merges into the morgue", ruleMorgue, buryMerges},
-		{"bury takes failed jobs, the earliest first", "Bury: those with a failure, the earliest first, unless ids are given", buryAllFailed},
+		{"bury takes failed jobs, the earliest first", "Bury: those with a failure, the first by (PerformAt, id) first, unless ids are given", buryAllFailed},
 		{"delete removes jobs", "Delete removes queued jobs", deleteRemoves},
-		{"delete takes failed jobs, the earliest first", "Delete: those with a failure, the earliest first, unless ids are given", deleteAllFailed},
+		{"delete takes failed jobs, the earliest first", "Delete: those with a failure, in the same order as Bury, unless ids are given", deleteAllFailed},
 		{"leaves claimed jobs alone", ruleClaimed, stepLeavesClaimed},
 		{"handles the queued job of a claimed id", ruleClaimed, stepQueuedOfClaimed},
 		{"ignores ids of other shards", "JobStep: ids of other shards are ignored", stepOtherShards},
-		{"handles nothing for no ids", "JobStep: nil is all that the method speaks of; a list without ids is not nil", stepNoIDs},
+		{"handles nothing for no ids", "JobStep: nil means all jobs that the method's comment names, and an empty list means no job", stepNoIDs},
 		{"handles 250 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
-		{"counts nothing again", "Operator: what it has done already is not done twice, only not counted again", stepRepeats},
+		{"counts nothing again", "Operator: what a call has done already is not done twice, and not counted again", stepRepeats},
 		{"refuses a bad step", "JobStep.Validate, DeadLetterStep.Validate, EditRequest.Validate: ErrInvalidRequest", stepInvalid},
 	}
 }
@@ -79,7 +79,7 @@ func buryMerges(e *env) {
 	e.push(entry("a", "p3", 1), entry("a", "p4", 4))
 	e.clock.Advance(time.Second)
 	e.byIDs(e.store.Bury, "a")
-	e.same("the morgue entry", e.deadLetter("a"), core.DeadLetter{
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.now(), Error: core.BuriedByHand,
 		Payloads: []core.Payload{pay("p1", 1), pay("p3", 1), pay("p2", 2), pay("p4", 4)},
 	})

@@ -18,7 +18,7 @@ func storeCases() []namedCase {
 		{"keeps queues apart", "architecture 1: a queue is a named stream of jobs", storeQueues},
 		{"keeps shards apart", "package ports: atomic for each shard, never across them", storeShards},
 		{"finds an id wherever it is", "Find looks one id up everywhere, exactly, with all its payloads", storeFinds},
-		{"refuses to find what is no id", "Find returns core.ErrInvalidID for what is no id", storeFindInvalid},
+		{"refuses to find what is no id", "Find returns core.ErrInvalidID for an invalid id", storeFindInvalid},
 		{"keeps nothing of a request but its bytes", "package ports: requests are read only during the call, but for the bytes in them", storeRequests},
 		{"gives its replies away", "package ports: slices of a reply belong to the caller", storeReplies},
 		{"delays what is due when the clock steps back", "package ports: a clock that steps back delays what is due but breaks no promise", storeClockBack},
@@ -187,7 +187,7 @@ func storeContext(e *env) {
 	_, errs["Nodes"] = e.store.Nodes(ctx)
 	for call, err := range errs {
 		if !errors.Is(err, context.Canceled) {
-			e.errorf("%s with an ended context gave error %v, want context.Canceled", call, err)
+			e.errorf("%s with an ended context returned error %v, want context.Canceled", call, err)
 		}
 	}
 }

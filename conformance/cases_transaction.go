@@ -8,15 +8,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Mark) must be claimed"
+const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Receipt) must be claimed"
 
 func settlerCases() []namedCase {
 	return []namedCase{
 		{"settles outside a turn", ruleSettler, settlerSettles},
 		{"settles all or none", "Settle: ErrLeaseLost, with nothing changed, if one is not claimed", settlerAllOrNone},
-		{"can't be repeated", "Settle: repeating it after success gives ErrLeaseLost", settlerOnce},
+		{"can't be repeated", "Settle: repeating it after success returns ErrLeaseLost", settlerOnce},
 		{"takes no lease", "Settle: the claimed jobs are the fence: it takes no lease", settlerTakesNoLease},
-		{"takes jobs out of a turn's repeat", "Turn: a repeat gives the jobs that still carry this mark", settlerRepeat},
+		{"takes jobs out of a turn's repeat", "Turn: a repeat returns the jobs that still carry this receipt", settlerRepeat},
 	}
 }
 
@@ -45,7 +45,7 @@ func settlerAllOrNone(e *env) {
 	other := claims[1]
 	other.Receipt.Number++
 	e.unchanged("a refused Settle", func() {
-		e.refused("Settle with another mark", e.settleOutside(done(claims[0]), done(other)), ports.ErrLeaseLost)
+		e.refused("Settle with another receipt", e.settleOutside(done(claims[0]), done(other)), ports.ErrLeaseLost)
 		e.refused("Settle of one twice", e.settleOutside(done(claims[0]), done(claims[0])), ports.ErrLeaseLost)
 	})
 }
@@ -89,7 +89,7 @@ func transactionCases() []namedCase {
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
 		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
-		{"holds a job that it settles", "Turn: a settlement whose job a caller's transaction holds is reported as held, and changes nothing", transactionHolds},
+		{"locks a job that it settles", "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", transactionLocks},
 	}
 }
 
@@ -201,14 +201,14 @@ func transactionLongBeside(e *env) {
 	e.same("whether the first turn claimed what is not in the inbox", []bool{found["b"], found["c"]}, []bool{true, true})
 }
 
-func transactionHolds(e *env) {
+func transactionLocks(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	tx := e.begin()
 	e.must(tx.Settle(e.ctx, e.shard, []core.Settlement{done(claims[0])}), "Settle in a transaction")
 	reply := h.settle(done(claims[0]), done(claims[1]))
-	e.reported("the held settlements", reply.Deferred, []int{0})
+	e.reported("the deferred settlements", reply.Deferred, []int{0})
 	e.reported("the skipped settlements", reply.Skipped, nil)
 	e.must(tx.Commit(e.ctx), "Commit")
 	e.reported("the skipped settlements once it has committed", h.settle(done(claims[0])).Skipped, []int{0})

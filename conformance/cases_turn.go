@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleEmpty = "Turn: with nothing to settle, no statistics, nothing to claim and no orphan it writes nothing, does not renew and does not use up its number"
+const ruleEmpty = "Turn: one that has nothing to settle or begin, no statistics, finds nothing to claim and hands over no orphan writes nothing, does not renew and does not use up its number"
 
 func turnCases() []namedCase {
 	return []namedCase{
@@ -20,12 +20,12 @@ func turnCases() []namedCase {
 		{"does not renew when there is nothing to do", ruleEmpty, turnEmptyRenewsNot},
 		{"counts when it has statistics only", ruleEmpty, turnStatsOnly},
 		{"counts when all it settles is skipped", ruleEmpty, turnSkippedOnly},
-		{"settles before it claims", "Turn: claiming: put-backs of this turn included", turnSettlesFirst},
+		{"settles before it claims", "Turn: due jobs in order of (PerformAt, id), put-backs of this turn included", turnSettlesFirst},
 		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", turnLate},
 		{"is refused after a take-over", "Turn: ErrLeaseLost if the owner or the token is not the shard's", turnTakenOver},
 		{"refuses a bad request", "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements", turnInvalid},
-		{"settles 256 jobs", "TurnRequest: Settle is applied in order, at most core.MaxTurnJobs", turnSettlesMany},
-		{"marks what it claims", "Turn: a claimed job keeps the mark (token, number)", turnMarks},
+		{"settles 256 jobs", "TurnRequest: Settlements are applied in order, at most core.MaxTurnJobs", turnSettlesMany},
+		{"gives what it claims a receipt", "Turn: a claimed job gets the receipt (token, number)", turnReceipts},
 	}
 }
 
@@ -142,7 +142,7 @@ func turnSettlesFirst(e *env) {
 	c := h.one()
 	claims := h.turn(2, untouched(c)).Claims
 	e.same("the claims", ids(claims), []string{"a", "b"})
-	e.same("the new mark", claims[0].Receipt, core.Receipt{Token: h.lease.Token, Number: c.Receipt.Number + 1})
+	e.same("the new receipt", claims[0].Receipt, core.Receipt{Token: h.lease.Token, Number: c.Receipt.Number + 1})
 	e.same("a turn that fails it at once", ids(h.turn(2, failed(claims[0], "boom", 0)).Claims), []string{"a"})
 }
 
@@ -197,13 +197,13 @@ func turnSettlesMany(e *env) {
 	e.same("what was processed", e.counts().Processed, int64(core.MaxTurnJobs))
 }
 
-func turnMarks(e *env) {
+func turnReceipts(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	for range 2 {
 		number := h.number + 1
 		c := h.one()
-		e.same("the mark", c.Receipt, core.Receipt{Token: h.lease.Token, Number: number})
+		e.same("the receipt", c.Receipt, core.Receipt{Token: h.lease.Token, Number: number})
 		e.same("the claimed job", e.claimed(c.ID), c)
 	}
 }

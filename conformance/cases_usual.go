@@ -21,7 +21,7 @@ func usualCases() []namedCase {
 	return []namedCase{
 		{"a released lease can neither settle nor claim", ruleLease, usualReleased},
 		{"a job is settled once", ruleSkip, usualTwice},
-		{"each settlement has its own mark", ruleSkip, usualMarks},
+		{"each settlement names its own receipt", ruleSkip, usualReceipts},
 		{"the bytes are those of the payloads", ruleBudget, usualBytes},
 		{"Meta and times do not count as bytes", ruleBudget, usualBytesOnly},
 		{"the first payload is taken whatever its size", ruleBudget, usualFirst},
@@ -40,7 +40,7 @@ func usualCases() []namedCase {
 
 const (
 	ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, which can't be claimed while the first is"
-	ruleStepBack    = "Acquire: a lease whose expiry is further away than its own TTL, since the clock stepped back, is taken to expire after that TTL from now"
+	ruleStepBack    = "Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now"
 )
 
 func usualReleased(e *env) {
@@ -63,14 +63,14 @@ func usualTwice(e *env) {
 	e.same("what was processed", e.counts().Processed, int64(1))
 }
 
-func usualMarks(e *env) {
+func usualReceipts(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	other := claims[1]
 	other.Receipt.Number++
 	e.reported("the skipped", h.settle(done(claims[0]), done(other)).Skipped, []int{1})
-	e.same("the job with another mark", e.claimed("b"), claims[1])
+	e.same("the job with another receipt", e.claimed("b"), claims[1])
 	e.same("what was processed", e.counts().Processed, int64(1))
 }
 
@@ -246,7 +246,7 @@ func (e *env) heldFor(what string, want time.Duration) {
 	_, err := e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n2"))
 	held, ok := errors.AsType[*ports.HeldError](err)
 	if !ok {
-		e.errorf("%s: Acquire gave %v, want a *HeldError", what, err)
+		e.errorf("%s: Acquire returned %v, want a *HeldError", what, err)
 		return
 	}
 	e.same(what+": how long the lease lasts", held.Remaining, want)

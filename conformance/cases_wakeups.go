@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleWakeups = "Wakeups gives shards of those asked for whose next job has become due earlier than it was, by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
+const ruleWakeups = "Wakeups returns a channel of shards, of those asked for, whose next job has become due earlier than it was, by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
 
 func wakeupCases() []namedCase {
 	return []namedCase{

@@ -1,4 +1,5 @@
-// Package conformance is the suite that any store is held against.
+// Package conformance is the suite that any [ports.ShardStore] is held against. A store
+// passes it with one test:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
@@ -7,6 +8,8 @@
 //		})
 //	}
 //
-// It takes no opt-outs. Each case has a fresh backend and is named by the rule
-// that a store which fails it breaks.
+// [RunDisturbed] is for backends that are disturbed meanwhile. No case can be skipped. Each
+// has a fresh backend, is named by its rule, and reports with a failure the sentence of the
+// contract that the store breaks. docs/stores.md says how to read that, and what the suite
+// can't prove.
 package conformance

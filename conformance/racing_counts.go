@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleCounts = "Counts: fresh, retries, claimed and dead are how many there are; processed and failed count jobs (RULES 7)"
+const ruleCounts = "Counts: fresh, retrying, claimed and dead are how many there are; processed and failed count jobs (RULES 7)"
 
 // countsHold has turns claim jobs while pushes merge into them and an operator acts on
 // them. Some of the jobs have failed before, so that each way to count takes part.

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Run tests a store against the contract of package ports: the named cases, each on
+// Run tests the stores of f against the contract of package ports: the named cases, each on
 // fresh backends, the worked cases of docs/rules.md, random histories beside a model,
 // handles that race, and calls that fail or lose their reply. f is called once for
 // each backend.

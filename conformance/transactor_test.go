@@ -10,16 +10,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transacted is the memory store with transactions, which do what they were told when
-// they commit. The claims that they settle are held until then.
+// transacted is the memory store with transactions, which push and settle when they
+// commit. The claims that they settle are locked until then.
 type transacted struct {
 	*memory.Store
-	mu   *sync.Mutex
-	held map[claimRef]bool
+	mu     *sync.Mutex
+	locked map[core.ClaimRef]bool
 }
 
 func withTransactions(s *memory.Store) transacted {
-	return transacted{Store: s, mu: &sync.Mutex{}, held: map[claimRef]bool{}}
+	return transacted{Store: s, mu: &sync.Mutex{}, locked: map[core.ClaimRef]bool{}}
 }
 
 // open is another handle on the backend.
@@ -30,28 +30,28 @@ func (s transacted) open() transacted {
 
 func (s transacted) Begin(context.Context) (Transaction, error) { return &memoryTx{transacted: s}, nil }
 
-func (s transacted) holds(x core.Settlement) bool {
+func (s transacted) isLocked(x core.Settlement) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held[claimRef{x.ID, x.Receipt}]
+	return s.locked[core.ClaimRef{ID: x.ID, Receipt: x.Receipt}]
 }
 
-func (s transacted) hold(settle []core.Settlement, held bool) {
+func (s transacted) setLocked(settle []core.Settlement, locked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range settle {
-		s.held[claimRef{x.ID, x.Receipt}] = held
+		s.locked[core.ClaimRef{ID: x.ID, Receipt: x.Receipt}] = locked
 	}
 }
 
-// Turn keeps back what a transaction holds.
+// Turn defers the settlements of claims that a transaction has locked.
 func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-	var sent, held []int
+	var sent, deferred []int
 	all := r.Settlements
 	r.Settlements = nil
 	for i, x := range all {
-		if s.holds(x) {
-			held = append(held, i)
+		if s.isLocked(x) {
+			deferred = append(deferred, i)
 			continue
 		}
 		sent, r.Settlements = append(sent, i), append(r.Settlements, x)
@@ -60,7 +60,7 @@ func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 	for i, position := range reply.Skipped {
 		reply.Skipped[i] = sent[position]
 	}
-	reply.Deferred = slices.Clip(held)
+	reply.Deferred = slices.Clip(deferred)
 	return reply, err
 }
 
@@ -79,12 +79,12 @@ func (tx *memoryTx) Push(_ context.Context, r ports.PushRequest) (ports.PushRepl
 
 func (tx *memoryTx) Settle(_ context.Context, shard core.Shard, settle []core.Settlement) error {
 	tx.shard, tx.settled = shard, append(tx.settled, settle...)
-	tx.hold(settle, true)
+	tx.setLocked(settle, true)
 	return nil
 }
 
 func (tx *memoryTx) Commit(ctx context.Context) error {
-	defer tx.hold(tx.settled, false)
+	defer tx.setLocked(tx.settled, false)
 	if len(tx.settled) > 0 {
 		if err := tx.Store.Settle(ctx, tx.shard, tx.settled); err != nil {
 			return err
@@ -96,9 +96,4 @@ func (tx *memoryTx) Commit(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-type claimRef struct {
-	id   string
-	mark core.Receipt
 }
