@@ -35,6 +35,7 @@ var house = []room{
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/redis", []string{"core", "ports", "ports/storekit", "github.com/redis/go-redis/v9/..."}},
 	{"adapters/postgres", []string{"core", "ports", "ports/storekit", "github.com/jackc/pgx/v5/..."}},
+	{"conformance/internal/model", []string{"core", "ports"}},
 	{"conformance/...", []string{"core", "ports", "ports/storekit", "conformance/...", "github.com/google/go-cmp/...", "pgregory.net/rapid"}},
 	{"internal/engine", []string{"core", "ports"}},
 	{".", []string{"core", "ports", "internal/engine"}},
