@@ -7,7 +7,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -202,6 +204,20 @@ func TestLibraryNeverPanicsAndHasNoInit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestBuiltProgramsAreIgnoredByGit(t *testing.T) {
+	text, err := os.ReadFile(".gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored := strings.Split(string(text), "\n")
+	for _, p := range housePackages(t) {
+		name := path.Base(p.ImportPath)
+		if p.Name == "main" && (!slices.Contains(ignored, name) || !slices.Contains(ignored, "!"+name+"/")) {
+			t.Errorf("%s: add %q and %q to .gitignore", p.ImportPath, name, "!"+name+"/")
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
-// Server has the shape of one in production: it takes events of orders by POST
-// /orders/{id} and works them with retries, a log, and metrics at /debug/vars. On a
-// signal it lets what runs finish, and stops. -store says where jobs are kept.
+// Server has the shape of one in production, to be copied: it takes events of orders
+// by POST /orders/{id} and handles them with retries, a log, metrics at /debug/vars,
+// and the probes /livez and /readyz. On a signal it lets what runs finish, and stops;
+// a second one ends it at once.
+//
+// Jobs are kept where -store says: memory:// (the default, for trying it out),
+// redis://HOST:PORT/DB or postgres://HOST:PORT/DATABASE.
 package main
 
 import (
@@ -8,63 +12,115 @@ import (
 	"errors"
 	"expvar"
 	"flag"
+	"fmt"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/internal/backends" // yours calls memory.New or redis.New
-	"github.com/skeinq/skein/ports"
 )
 
+// orders is the queue, as pushers and handlers share it: here both are one program.
 var orders = skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: 10})
-var executions = expvar.NewMap("executions") // by queue
 
-type metrics struct{ ports.NopObserver }
+func main() {
+	storeURL := flag.String("store", "memory://", "where jobs are kept: memory://, redis://… or postgres://…")
+	address := flag.String("listen", "localhost:8080", "the address to serve HTTP at")
+	flag.Parse()
+	if err := run(*storeURL, *address); err != nil {
+		log.Fatal(err)
+	}
+}
 
-func (metrics) BatchEnd(_ context.Context, e ports.BatchEvent) {
+func run(storeURL, address string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // from here on a signal ends the process
+	defer stop()
+
+	store, closeStore, err := openStore(ctx, storeURL)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	slog.Info("serving", "address", listener.Addr())
+	return serve(ctx, store, listener, work)
+}
+
+// work handles the events of one order since it was last called, in order. It may be
+// called again with the same events, so yours should be able to repeat its effects.
+func work(ctx context.Context, id string, events []string) error {
+	slog.InfoContext(ctx, "order", "id", id, "events", events)
+	return nil
+}
+
+// serve takes and handles events until ctx ends, and returns when all has stopped.
+func serve(ctx context.Context, store skein.Store, l net.Listener, work func(context.Context, string, []string) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	web := &http.Server{
+		Handler:           routes(ctx, store, skein.NewClient(store, skein.ClientOptions{})),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	webEnded := make(chan error, 1)
+	go func() {
+		err := web.Serve(l)
+		end(err) // without HTTP there is nothing to do here
+		webEnded <- err
+	}()
+
+	server := skein.NewServer(store, skein.ServerOptions{
+		Observer:   metrics{},
+		Middleware: []skein.Middleware{logSlow},
+		// Handlers end within the time that Kubernetes leaves a process, 30 s.
+		ShutdownTimeout: 20 * time.Second,
+		OnBuried: func(_ context.Context, b skein.Buried) error {
+			buried.Add(b.Queue, int64(len(b.Payloads))) // alert on this one
+			return nil
+		},
+	}, orders.Handler(work))
+	err := server.Run(ctx)
+
+	// Requests were served until here: a push needs no worker.
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err = errors.Join(err, web.Shutdown(closing))
+	if failed := <-webEnded; !errors.Is(failed, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serve HTTP: %w", failed))
+	}
+	return err
+}
+
+// Metrics, by queue.
+var (
+	executions = expvar.NewMap("executions")
+	buried     = expvar.NewMap("buried")
+)
+
+// metrics counts executions.
+type metrics struct{ skein.NopObserver }
+
+// BatchEnd implements skein.Observer.
+func (metrics) BatchEnd(_ context.Context, e skein.BatchEvent) {
 	executions.Add(e.Shard.Queue, int64(len(e.Claims)))
 }
 
-func logErrors(next skein.RunFunc) skein.RunFunc {
+// logSlow is middleware that logs calls which take long. Failures the server logs
+// itself.
+func logSlow(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, b *skein.RawBatch) error {
+		began := time.Now()
 		err := next(ctx, b)
-		if err != nil {
-			slog.Warn("failed", "queue", b.Queue, "id", b.Jobs[0].ID, "retries", b.Jobs[0].Retries, "error", err)
+		if took := time.Since(began); took > time.Second {
+			slog.WarnContext(ctx, "slow", "queue", b.Queue, "id", b.Jobs[0].ID, "retries", b.Jobs[0].Retries, "took", took)
 		}
 		return err
-	}
-}
-
-func serve(ctx context.Context, store ports.ShardStore, l net.Listener, work func(context.Context, string, []string) error) error {
-	client, mux := skein.NewClient(store, skein.ClientOptions{}), http.NewServeMux()
-	mux.Handle("GET /debug/vars", expvar.Handler())
-	mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if err := orders.Push(r.Context(), client, r.PathValue("id"), r.FormValue("event")); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable) // the sender repeats it
-		}
-	})
-	web := &http.Server{Handler: mux}
-	go func() { _ = web.Serve(l) }() // until Shutdown
-	options := skein.ServerOptions{Observer: metrics{}, Middleware: []skein.Middleware{logErrors}}
-	server := skein.NewServer(store, options, orders.Handler(work))
-	return errors.Join(server.Run(ctx), web.Shutdown(context.WithoutCancel(ctx)))
-}
-
-func main() {
-	url := flag.String("store", "memory://", backends.Usage)
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	store, closeStore, err := backends.Open(ctx, *url)
-	l, listenErr := net.Listen("tcp", "localhost:8080")
-	if err = errors.Join(err, listenErr); err == nil {
-		err = errors.Join(serve(ctx, store, l, func(context.Context, string, []string) error { return nil }), closeStore())
-	}
-	if err != nil {
-		log.Fatal(err)
 	}
 }

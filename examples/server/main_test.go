@@ -5,24 +5,66 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-func TestItFitsOnAPage(t *testing.T) {
-	text, err := os.ReadFile("main.go")
+// The program is there to be copied, so it uses what others can import.
+func TestItUsesNothingInternal(t *testing.T) {
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(string(text), "\n"); lines > 70 {
-		t.Errorf("main.go has %d lines, at most 70 are wanted", lines)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range file.Imports {
+			if strings.Contains(imported.Path.Value, "/internal/") {
+				t.Errorf("%s imports %s", name, imported.Path.Value)
+			}
+		}
+	}
+}
+
+func TestItIsReadyUntilItStops(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	store := memory.New(memory.Options{})
+	answers := routes(ctx, store, skein.NewClient(store, skein.ClientOptions{}))
+	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+		answer := httptest.NewRecorder()
+		answers.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		if answer.Code != want {
+			t.Errorf("/readyz answers %d, want %d", answer.Code, want)
+		}
+		stop()
+	}
+}
+
+func TestItOpensOnlyStoresThatItKnows(t *testing.T) {
+	for storeURL, want := range map[string]bool{
+		"memory://": true, "redis://localhost:1/0": true, "redis://localhost:1/x": false, "postgres://localhost:x/": false, "mysql://": false,
+	} {
+		_, closeStore, err := openStore(t.Context(), storeURL)
+		if (err == nil) != want {
+			t.Errorf("openStore(%q) = %v", storeURL, err)
+		}
+		if err == nil {
+			closeStore()
+		}
 	}
 }
 
@@ -52,7 +94,7 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 		t.Errorf("its metrics: %+v, %v", vars, err)
 	}
 	_ = vars.Body.Close()
-	if status, answer := post(t, l, "line\nfeed", "paid"); status != http.StatusServiceUnavailable {
+	if status, answer := post(t, l, "line\nfeed", "paid"); status != http.StatusBadRequest {
 		t.Errorf("an id that is refused: %d %s", status, answer)
 	}
 
