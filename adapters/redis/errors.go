@@ -1,24 +1,14 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
-
-// refusal reports whether an error says that nothing was written.
-func refusal(err error) bool {
-	for _, sentinel := range []error{ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrFull, ports.ErrUnusable} {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
-}
 
 // incurable is how the errors begin that no waiting cures, after "ERR " if they
 // begin so, and what to change. A server gives them before it has run anything.
@@ -52,21 +42,14 @@ func translate(err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):
 		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("redis: the call was given up: %w", ending(err))
 	case goredis.HasErrorPrefix(err, "OOM"):
-		return fmt.Errorf("%w: Redis is at its maxmemory; let servers drain the queue, or raise it", ports.ErrFull)
+		return storekit.Full(fmt.Sprintf("Redis says %q", err.Error()))
+	}
+	if ended := storekit.Interrupted(err); ended != nil {
+		return fmt.Errorf("redis: %w", ended)
 	}
 	if what := advice(err); what != "" {
 		return fmt.Errorf("%w: Redis says %q; %s", ports.ErrUnusable, err.Error(), what)
 	}
 	return fmt.Errorf("redis: %v", err)
-}
-
-// ending is the context's error that another wraps.
-func ending(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return context.Canceled
-	}
-	return context.DeadlineExceeded
 }

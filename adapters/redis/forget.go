@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Forget implements ports.Operator. It removes the shards and then the queue's
@@ -57,8 +57,7 @@ func (s *Store) vacate(ctx context.Context, q record, remove bool) error {
 		case "ok", "unknown": // an earlier Forget has removed it
 			return nil
 		case "jobs":
-			return fmt.Errorf("%w: %v holds %d queued, %d claimed and %d dead; handle or delete jobs, revive or purge dead letters",
-				ports.ErrNotEmpty, shard, r.int(), r.int(), r.int())
+			return storekit.NotEmpty(shard)
 		case "held":
 			if held == nil {
 				held = &ports.HeldError{Shard: shard, Owner: r.text(), Remaining: micros(r.int())}

@@ -65,7 +65,7 @@ func FuzzReply(f *testing.F) {
 		_, _, _, _ = parseShardStats(core.Shard{}, value)
 		_, _, _ = parseNodes(value)
 		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
-		_, _ = parseRows(value, 1, false)
+		_, _ = parseRows(value, 1)
 		o := outcome{value: value}
 		_, _, _ = o.head()
 	})

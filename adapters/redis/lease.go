@@ -2,13 +2,13 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // micros is a number of microseconds as a duration.
@@ -20,10 +20,11 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
 	}
+	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 	value, err := s.run(ctx, call{
 		script:  acquireScript,
 		keys:    s.someKeys(r.Shard, keyLease, keyMeta, keyClaims, keyCancels),
-		args:    []any{s.now(), layout(r.Shards, r.Generation), r.Owner, r.Attempt, r.TTL.Microseconds()},
+		args:    []any{s.now(), layoutText(asked), r.Owner, r.Attempt, r.TTL.Microseconds()},
 		durable: true,
 	})
 	if err != nil {
@@ -34,12 +35,11 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	case "ok":
 		return acquired(&reply)
 	case "unknown":
-		return ports.AcquireReply{}, s.notAcquired(ctx, &r)
+		return ports.AcquireReply{}, s.noShard(ctx, r.Shard, asked)
 	case "mismatch":
-		return ports.AcquireReply{}, reply.mismatched(r.Shard.Queue, r.Shards, r.Generation)
+		return ports.AcquireReply{}, reply.mismatched(r.Shard.Queue, asked)
 	case "stale":
-		return ports.AcquireReply{}, fmt.Errorf("%w: attempt %d at %v by %q, whose last is %d; use a larger one",
-			ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner, reply.int())
+		return ports.AcquireReply{}, storekit.StaleAttempt(&r)
 	case "held":
 		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: reply.text(), Remaining: micros(reply.int())}
 	}
@@ -65,18 +65,6 @@ func acquired(r *reply) (ports.AcquireReply, error) {
 	}
 	r.bad = r.bad || claims.bad
 	return a, r.err()
-}
-
-// notAcquired says why there is no such shard, its layout first.
-func (s *Store) notAcquired(ctx context.Context, r *ports.AcquireRequest) error {
-	q, err := s.queue(ctx, r.Shard.Queue)
-	if err != nil {
-		return err
-	}
-	if err := q.check(r.Shards, r.Generation); err != nil {
-		return err
-	}
-	return s.absent(ctx, r.Shard)
 }
 
 // Renew implements ports.Consumer.
@@ -127,13 +115,9 @@ func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 		return err
 	}
 	if l.Shard.Index < 0 || l.Shard.Index >= q.Shards {
-		return s.absent(ctx, l.Shard)
+		return storekit.NoSuchShard(l.Shard)
 	}
-	return leaseLost(l)
-}
-
-func leaseLost(l ports.Lease) error {
-	return fmt.Errorf("%w: %v is not worked by %q under token %d; acquire it again", ports.ErrLeaseLost, l.Shard, l.Owner, l.Token)
+	return storekit.LeaseLost(l)
 }
 
 // Heads implements ports.Consumer. Its Now is that of the last shard looked at.

@@ -3,63 +3,13 @@ package redis
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
-
-// row is an entry of a list, at its place.
-type row[V any] struct {
-	key   int64
-	id    string
-	value V
-}
-
-// pager merges the rows of the shards into one page.
-type pager[V any] struct {
-	r    ports.PageRequest
-	rows []row[V]
-}
-
-func (p *pager[V]) compare(a, b row[V]) int {
-	if p.r.Descending {
-		a, b = b, a
-	}
-	return cmp.Or(cmp.Compare(a.key, b.key), strings.Compare(a.id, b.id))
-}
-
-// wants reports whether a place is behind the cursor.
-func (p *pager[V]) wants(key int64, id string) bool {
-	after := row[V]{key: p.r.After.Key, id: p.r.After.ID}
-	return p.r.After == ports.Cursor{} || p.compare(after, row[V]{key: key, id: id}) < 0
-}
-
-// trim keeps no more rows than a page needs, and one that tells whether another
-// follows.
-func (p *pager[V]) trim() {
-	slices.SortFunc(p.rows, p.compare)
-	if most := p.r.Size() + 1; len(p.rows) > most {
-		clear(p.rows[most:])
-		p.rows = p.rows[:most]
-	}
-}
-
-// page is what was gathered, and the cursor of the next page.
-func (p *pager[V]) page() (views []V, next ports.Cursor) {
-	p.trim()
-	if size := p.r.Size(); len(p.rows) > size {
-		last := p.rows[size-1]
-		next = ports.Cursor{Key: last.key, ID: last.id}
-		p.rows = p.rows[:size]
-	}
-	for _, row := range p.rows {
-		views = append(views, row.value)
-	}
-	return views, next
-}
 
 // listed is the most entries of an order that one script lists, so that it ends
 // soon.
@@ -71,18 +21,15 @@ type listing struct {
 	after ports.Cursor
 }
 
-// list gathers a page of an order that the list script knows: some entries of each
-// shard, and more of those that may have more for this page.
+// list returns a page of an order that the list script knows: it lists some entries of
+// each shard, and more of those that may have more for this page.
 func (s *Store) list(ctx context.Context, q record, r ports.PageRequest, order string, byID bool) ([]ports.JobView, ports.Cursor, error) {
-	p := &pager[ports.JobView]{r: r}
-	if byID {
-		p.r.After.Key = 0
-	}
+	p := storekit.NewPager[ports.JobView](r, byID)
 	var open []listing
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		open = append(open, listing{shard, p.r.After})
+		open = append(open, listing{shard, p.After()})
 	}
-	most := min(r.Size()+1, listed)
+	most := min(p.Need(), listed)
 	for len(open) > 0 {
 		some := open[:min(len(open), together)]
 		open = open[len(some):]
@@ -92,50 +39,52 @@ func (s *Store) list(ctx context.Context, q record, r ports.PageRequest, order s
 			calls[i] = call{script: listScript, keys: s.firstKeys(l.shard, allKeys), args: args}
 		}
 		for i, o := range s.runAll(ctx, calls) {
-			last, err := add(p, &o, most, byID)
+			rows, err := o.rows(r, most)
 			if err != nil {
 				return nil, ports.Cursor{}, err
 			}
-			if last != nil {
-				open = append(open, listing{some[i].shard, ports.Cursor{Key: last.key, ID: last.id}})
+			for _, row := range rows {
+				p.Add(row.at, row.view)
+			}
+			if len(rows) == most {
+				open = append(open, listing{some[i].shard, rows[most-1].at})
 			}
 		}
-		p.trim()
-		open = slices.DeleteFunc(open, p.beyond)
+		open = slices.DeleteFunc(open, func(l listing) bool { return l.after != p.After() && !p.Wants(l.after) })
 	}
-	jobs, next := p.page()
+	jobs, next := p.Page()
 	return jobs, next, nil
 }
 
-// beyond reports whether a shard has nothing more for the page, which is full.
-func (p *pager[V]) beyond(l listing) bool {
-	n := len(p.rows)
-	return n > p.r.Size() && l.after != p.r.After && p.compare(row[V]{key: l.after.Key, id: l.after.ID}, p.rows[n-1]) >= 0
+// row is a listed job, and its place in the list.
+type row struct {
+	at   ports.Cursor
+	view ports.JobView
 }
 
-// add takes what the list script found in a shard, and gives the last of it if
-// more may follow. The script may find more than it was asked for where a list is
-// kept in two parts, but then not all of that place.
-func add(p *pager[ports.JobView], o *outcome, most int, byID bool) (last *row[ports.JobView], err error) {
+// rows are the entries that the list script found, in order, at most as many as it was
+// asked for. Where a list is kept in two parts it may find more, but then not all that
+// belong in between.
+func (o *outcome) rows(r ports.PageRequest, most int) ([]row, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
-	rows, err := parseRows(o.value, p.r.Payloads, byID)
+	rows, err := parseRows(o.value, r.Payloads)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(rows, p.compare)
-	if len(rows) >= most {
-		rows = rows[:most]
-		last = &rows[most-1]
-	}
-	p.rows = append(p.rows, rows...)
-	return last, nil
+	slices.SortFunc(rows, func(a, b row) int {
+		if r.Descending {
+			a, b = b, a
+		}
+		return cmp.Or(cmp.Compare(a.at.Key, b.at.Key), strings.Compare(a.at.ID, b.at.ID))
+	})
+	return rows[:min(len(rows), most)], nil
 }
 
 // parseRows reads the reply of the list script.
-func parseRows(value any, payloads int, byID bool) ([]row[ports.JobView], error) {
-	var rows []row[ports.JobView]
+func parseRows(value any, payloads int) ([]row, error) {
+	var rows []row
 	r := replyOf(value)
 	_ = r.text()
 	for r.more() {
@@ -151,10 +100,7 @@ func parseRows(value any, payloads int, byID bool) ([]row[ports.JobView], error)
 		if payloads <= 0 {
 			job.Payloads = nil
 		}
-		if byID {
-			key = 0
-		}
-		rows = append(rows, row[ports.JobView]{key, id, ports.JobView{Job: job, Count: int(count)}})
+		rows = append(rows, row{ports.Cursor{Key: key, ID: id}, ports.JobView{Job: job, Count: int(count)}})
 	}
 	return rows, r.err()
 }
@@ -174,11 +120,8 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if int(r.SortBy) >= len(orders) {
-		return ports.JobsPage{}, fmt.Errorf("%w: order %d of jobs is not known", ports.ErrInvalidRequest, r.SortBy)
-	}
-	if r.SortBy == ports.ByID && !q.IndexIDs {
-		return ports.JobsPage{}, fmt.Errorf("%w: %q lists no jobs by id; declare it with IndexIDs", ports.ErrQueueMismatch, r.Queue)
+	if err := storekit.CheckSortBy(r.SortBy, q.Queue); err != nil {
+		return ports.JobsPage{}, err
 	}
 	byID := r.SortBy == ports.ByID || r.SortBy == ports.RetryingByID
 	jobs, next, err := s.list(ctx, q, r.PageRequest, orders[r.SortBy], byID)
@@ -210,19 +153,19 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
-	p := &pager[ports.ClaimView]{r: r}
+	p := storekit.NewPager[ports.ClaimView](r, false)
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		if err := s.addClaims(ctx, p, shard); err != nil {
+		if err := s.addClaims(ctx, p, shard, r.Payloads); err != nil {
 			return ports.ClaimedPage{}, err
 		}
 	}
 	var page ports.ClaimedPage
-	page.Claims, page.Next = p.page()
+	page.Claims, page.Next = p.Page()
 	return page, nil
 }
 
 // addClaims goes through a shard's claims, some at a time. One may come twice.
-func (s *Store) addClaims(ctx context.Context, p *pager[ports.ClaimView], shard core.Shard) error {
+func (s *Store) addClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], shard core.Shard, payloads int) error {
 	seen := make(map[string]bool)
 	for cursor := "0"; ; {
 		value, err := s.run(ctx, call{script: claimedScript, keys: s.someKeys(shard, keyClaims, keyCancels, keyLease), args: []any{s.now(), cursor}})
@@ -242,14 +185,13 @@ func (s *Store) addClaims(ctx context.Context, p *pager[ports.ClaimView], shard 
 			if err != nil {
 				return err
 			}
-			if !seen[v.ID] && p.wants(int64(v.Since), v.ID) {
+			if at := (ports.Cursor{Key: int64(v.Since), ID: v.ID}); !seen[v.ID] && p.Wants(at) {
 				v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[v.ID], v.Receipt.Token != token
-				v.Payloads = v.Payloads[:max(0, min(p.r.Payloads, len(v.Payloads)))]
-				p.rows = append(p.rows, row[ports.ClaimView]{int64(v.Since), v.ID, v})
+				v.Payloads = v.Payloads[:max(0, min(payloads, len(v.Payloads)))]
+				p.Add(at, v)
 			}
 			seen[v.ID] = true
 		}
-		p.trim()
 		if r.bad || claims.bad || cancels.bad {
 			return errReply
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // pushEntries is the most entries that one script stores, so that it ends soon.
@@ -22,12 +23,17 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if len(r.Entries) == 0 {
 		return s.pushNothing(ctx, &r)
 	}
-	p := pushing{store: s, r: &r, now: s.now(), parts: byShard(&r)}
+	p := pushing{store: s, r: &r, now: s.now(), asked: storekit.Layout{Shards: r.Shards, Generation: r.Generation}}
+	for list := storekit.Route(nil, r.Entries, r.Shards); len(list) > 0; {
+		var shard []storekit.Routed
+		shard, list = storekit.CutShard(list)
+		p.left = append(p.left, shard)
+	}
 	var reply ports.PushReply
-	for len(p.parts) > 0 {
-		calls := make([]call, len(p.parts))
-		for i := range p.parts {
-			calls[i] = p.call(&p.parts[i])
+	for len(p.left) > 0 {
+		calls := make([]call, len(p.left))
+		for i := range p.left {
+			calls[i] = p.call(p.left[i])
 		}
 		if len(calls) == 1 && len(r.Entries) <= gatherEntries && s.gathers() {
 			p.settle(ctx, []outcome{s.runGathered(ctx, calls[0])}, &reply)
@@ -35,46 +41,23 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 			p.settle(ctx, s.runAll(ctx, calls), &reply)
 		}
 	}
-	return reply, p.failure()
+	if p.err != nil {
+		return reply, storekit.NotStored(p.failed, p.err)
+	}
+	return reply, nil
 }
 
 // pushNothing has only the layout to check.
 func (s *Store) pushNothing(ctx context.Context, r *ports.PushRequest) (ports.PushReply, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err == nil {
-		err = q.check(r.Shards, r.Generation)
+		err = q.check(storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 	}
 	if err != nil {
-		return ports.PushReply{}, &ports.PushError{Err: err}
+		return ports.PushReply{}, storekit.NothingStored(0, err)
 	}
 	now, _, err := s.nodes(ctx)
 	return ports.PushReply{Now: now}, err
-}
-
-// part is the entries of one shard that are not stored yet, by position.
-type part struct {
-	shard   core.Shard
-	entries []int
-}
-
-// byShard deals the entries to their shards, in order.
-func byShard(r *ports.PushRequest) []part {
-	if len(r.Entries) == 1 {
-		return []part{{core.Shard{Queue: r.Queue, Index: core.ShardOf(r.Entries[0].ID, r.Shards)}, []int{0}}}
-	}
-	var parts []part
-	at := make(map[int]int)
-	for i := range r.Entries {
-		index := core.ShardOf(r.Entries[i].ID, r.Shards)
-		k, ok := at[index]
-		if !ok {
-			k = len(parts)
-			at[index] = k
-			parts = append(parts, part{shard: core.Shard{Queue: r.Queue, Index: index}})
-		}
-		parts[k].entries = append(parts[k].entries, i)
-	}
-	return parts
 }
 
 // pushing is a push under way.
@@ -82,34 +65,41 @@ type pushing struct {
 	store *Store
 	r     *ports.PushRequest
 	now   any
-	parts []part
-
-	lost []int
-	err  error
+	asked storekit.Layout
+	// left is the entries that are not stored yet, a list for each shard.
+	left [][]storekit.Routed
+	// failed is the entries that are not known to be stored, because of err.
+	failed []storekit.Routed
+	err    error
 }
 
-// call stores the first entries of a part.
-func (p *pushing) call(t *part) call {
-	entries := t.entries[:min(len(t.entries), pushEntries)]
-	args := make([]any, 3, 3+2*len(entries))
-	args[0], args[1], args[2] = p.now, layout(p.r.Shards, p.r.Generation), terms(p.r, entries)
+// shard is the shard of a list of entries.
+func (p *pushing) shard(list []storekit.Routed) core.Shard {
+	return core.Shard{Queue: p.r.Queue, Index: list[0].Shard}
+}
+
+// call stores the first entries of a shard's list.
+func (p *pushing) call(list []storekit.Routed) call {
+	list = list[:min(len(list), pushEntries)]
+	args := make([]any, 3, 3+2*len(list))
+	args[0], args[1], args[2] = p.now, layoutText(p.asked), terms(p.r, list)
 	size := 0
-	for _, i := range entries {
-		size += len(p.r.Entries[i].Data) + len(p.r.Entries[i].Meta) + 11
+	for _, at := range list {
+		size += len(p.r.Entries[at.Position].Data) + len(p.r.Entries[at.Position].Meta) + 11
 	}
 	buffer := make([]byte, 0, size)
-	for _, i := range entries {
-		e, from := &p.r.Entries[i], len(buffer)
+	for _, at := range list {
+		e, from := &p.r.Entries[at.Position], len(buffer)
 		buffer = appendRecord(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return call{script: pushScript, keys: p.store.someKeys(t.shard, keyMeta, keyJobs, keyReady, keyClaims), args: args, once: true, durable: true}
+	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, once: true, durable: true}
 }
 
-// terms are how the chosen entries meet queued jobs and when they are due, for
-// the script: nothing for the usual.
-func terms(r *ports.PushRequest, chosen []int) []byte {
-	now := !slices.ContainsFunc(chosen, func(i int) bool { return r.Entries[i].When != core.When{} })
+// terms is how the entries of a list meet queued jobs and when they are due, for the
+// script: empty for the usual.
+func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
+	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].When != core.When{} })
 	if now && r.Rule.Kind == core.Keep {
 		return nil
 	}
@@ -117,8 +107,8 @@ func terms(r *ports.PushRequest, chosen []int) []byte {
 	if now {
 		return b
 	}
-	for _, i := range chosen {
-		w := r.Entries[i].When
+	for _, at := range list {
+		w := r.Entries[at.Position].When
 		if at, ok := w.Fixed(); ok {
 			b = fmt.Appendf(b, " @%d", at)
 		} else {
@@ -128,43 +118,35 @@ func terms(r *ports.PushRequest, chosen []int) []byte {
 	return b
 }
 
-// settle takes from the parts what was stored, and those that failed.
+// settle takes what was stored, and what failed, out of p.left.
 func (p *pushing) settle(ctx context.Context, outcomes []outcome, reply *ports.PushReply) {
-	var left []part
+	var left [][]storekit.Routed
 	for i, o := range outcomes {
-		t := p.parts[i]
-		now, err := o.pushed(ctx, p.store, t.shard, p.r)
+		list := p.left[i]
+		now, err := p.pushed(ctx, &o, p.shard(list))
 		if err != nil {
-			p.fail(t.entries, err)
+			p.fail(list, err)
 			continue
 		}
 		reply.Now = now
-		if t.entries = t.entries[min(len(t.entries), pushEntries):]; len(t.entries) > 0 {
-			left = append(left, t)
+		if list = list[min(len(list), pushEntries):]; len(list) > 0 {
+			left = append(left, list)
 		}
 	}
-	p.parts = left
+	p.left = left
 }
 
-// fail keeps the error of unknown outcome, if there is one: it holds for all
-// entries that are lost.
-func (p *pushing) fail(entries []int, err error) {
-	p.lost = append(p.lost, entries...)
-	if p.err == nil || !refusal(err) {
+// fail keeps an error of unknown outcome, if there is one: it holds for all entries
+// that failed.
+func (p *pushing) fail(list []storekit.Routed, err error) {
+	p.failed = append(p.failed, list...)
+	if p.err == nil || !storekit.HasKnownOutcome(err) {
 		p.err = err
 	}
 }
 
-func (p *pushing) failure() error {
-	if p.err == nil {
-		return nil
-	}
-	slices.Sort(p.lost)
-	return &ports.PushError{Entries: p.lost, Err: p.err}
-}
-
 // pushed reads the reply of the push script.
-func (o *outcome) pushed(ctx context.Context, s *Store, shard core.Shard, r *ports.PushRequest) (core.Instant, error) {
+func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard) (core.Instant, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -174,16 +156,9 @@ func (o *outcome) pushed(ctx context.Context, s *Store, shard core.Shard, r *por
 	reply := replyOf(o.value)
 	switch reply.text() {
 	case "unknown":
-		q, err := s.queue(ctx, r.Queue)
-		if err == nil {
-			err = q.check(r.Shards, r.Generation)
-		}
-		if err == nil {
-			err = s.absent(ctx, shard)
-		}
-		return 0, err
+		return 0, p.store.noShard(ctx, shard, p.asked)
 	case "mismatch":
-		return 0, reply.mismatched(r.Queue, r.Shards, r.Generation)
+		return 0, reply.mismatched(shard.Queue, p.asked)
 	}
 	return 0, errReply
 }

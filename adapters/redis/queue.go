@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // record is a queue as it is kept, by itself and by each shard, with the version
@@ -56,39 +57,52 @@ func (s *Store) queue(ctx context.Context, name string) (record, error) {
 		return record{}, err
 	}
 	if f.text == "" {
-		return record{}, fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
+		return record{}, storekit.UnknownQueue(name)
 	}
 	return parseRecord(name, f.text)
 }
 
-// check compares the layout that a caller believes in with the queue's.
-func (r *record) check(shards int, generation int64) error {
-	if r.Shards == shards && r.Generation == generation {
+// layout is the queue's shards and generation.
+func (r *record) layout() storekit.Layout {
+	return storekit.Layout{Shards: r.Shards, Generation: r.Generation}
+}
+
+// check compares the layout that a caller asked for with the queue's.
+func (r *record) check(asked storekit.Layout) error {
+	if r.layout() == asked {
 		return nil
 	}
-	return mismatch(r.Name, int64(r.Shards), r.Generation, shards, generation)
+	return storekit.LayoutMismatch(r.Name, asked, r.layout())
 }
 
-// layout is a queue's shards and generation, for scripts.
-func layout(shards int, generation int64) string {
-	return strconv.Itoa(shards) + " " + strconv.FormatInt(generation, 10)
+// layoutText is a layout as scripts compare it.
+func layoutText(l storekit.Layout) string {
+	return strconv.Itoa(l.Shards) + " " + strconv.FormatInt(l.Generation, 10)
 }
 
-// mismatched reads the layout that a script has found.
-func (r *reply) mismatched(queue string, believed int, in int64) error {
-	var shards, generation int64
-	if _, err := fmt.Sscanf(r.text(), "%d %d", &shards, &generation); err != nil {
+// mismatched reads the layout that a script has found instead of the one asked for.
+func (r *reply) mismatched(queue string, asked storekit.Layout) error {
+	var actual storekit.Layout
+	if _, err := fmt.Sscanf(r.text(), "%d %d", &actual.Shards, &actual.Generation); err != nil {
 		return errReply
 	}
-	return mismatch(queue, shards, generation, believed, in)
+	return storekit.LayoutMismatch(queue, asked, actual)
 }
 
-func mismatch(queue string, shards, generation int64, believed int, in int64) error {
-	return fmt.Errorf("%w: %q has %d shards in generation %d, not %d in %d; declare it again",
-		ports.ErrShardCountMismatch, queue, shards, generation, believed, in)
+// noShard returns why a shard has no record, for a caller that asked for a layout: that
+// comes first.
+func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.Layout) error {
+	q, err := s.queue(ctx, shard.Queue)
+	if err == nil {
+		err = q.check(asked)
+	}
+	if err != nil {
+		return err
+	}
+	return s.absent(ctx, shard)
 }
 
-// absent says why a shard has no record: its queue has none, or not that shard,
+// absent returns why a shard has no record: its queue has none, or not that shard,
 // or a Declare has not come to its end.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queue(ctx, shard.Queue)
@@ -96,7 +110,7 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 		return err
 	}
 	if shard.Index < 0 || shard.Index >= q.Shards {
-		return fmt.Errorf("%w: %q has %d shards, none with number %d", ports.ErrInvalidRequest, q.Name, q.Shards, shard.Index)
+		return storekit.NoSuchShard(shard)
 	}
 	return fmt.Errorf("%w: %v has no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
@@ -116,7 +130,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		}
 		q, err := s.queue(ctx, r.Queue)
 		if err == nil {
-			err = q.check(r.Shards, reply.Generation)
+			err = q.check(storekit.Layout{Shards: r.Shards, Generation: reply.Generation})
 		}
 		if !errors.Is(err, ports.ErrUnknownQueue) {
 			return reply, err
@@ -134,12 +148,8 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err != nil {
 		return ports.DeclareReply{}, err
 	}
-	if q.Shards != r.Shards {
-		return ports.DeclareReply{}, fmt.Errorf("%w: %q has %d shards, not %d; its count is permanent",
-			ports.ErrShardCountMismatch, r.Queue, q.Shards, r.Shards)
-	}
-	if q.IndexIDs != r.IndexIDs {
-		return ports.DeclareReply{}, fmt.Errorf("%w: %q has IndexIDs %t, which is permanent", ports.ErrQueueMismatch, r.Queue, q.IndexIDs)
+	if err := storekit.CheckDeclared(r, q.Queue); err != nil {
+		return ports.DeclareReply{}, err
 	}
 	return ports.DeclareReply{Generation: q.Generation}, s.openShards(ctx, q)
 }
@@ -220,7 +230,7 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, name)
+		return storekit.UnknownQueue(name)
 	}
 	q, err := parseRecord(name, text)
 	if err != nil {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Turn implements ports.Consumer. Of unknown outcome, it is not repeated by the
@@ -39,13 +39,11 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	case "unknown":
 		return ports.TurnReply{}, s.absent(ctx, r.Lease.Shard)
 	case "lost":
-		return ports.TurnReply{}, leaseLost(r.Lease)
+		return ports.TurnReply{}, storekit.LeaseLost(r.Lease)
 	case "stale":
-		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v after turn %d; drop it",
-			ports.ErrStaleTurn, r.Number, r.Lease.Shard, reply.int())
+		return ports.TurnReply{}, storekit.StaleTurn(&r, reply.int())
 	case "ahead":
-		return ports.TurnReply{}, fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
-			ports.ErrLeaseLost, r.Number, r.Lease.Shard, reply.int())
+		return ports.TurnReply{}, storekit.TurnsLost(&r, reply.int())
 	}
 	return ports.TurnReply{}, errReply
 }
@@ -56,17 +54,10 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := r.Budget()
-	perJob, size := b.PerJob, b.Bytes
-	if perJob <= 0 {
-		perJob = core.MaxTurnPayloads
-	}
-	if size <= 0 {
-		size = core.DefaultTurnBytes
-	}
+	b := storekit.BudgetOf(r)
 	args := make([]any, 0, 14+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
-		max(0, min(b.Jobs, core.MaxTurnJobs)), perJob, size,
+		b.Jobs, b.PerJob, b.Bytes,
 		markText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
 	args = appendSettle(args, r.Settlements)
 	if r.Resent || len(r.Begin) > 0 {

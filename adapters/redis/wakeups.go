@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // How long a subscription may be silent until its connection is tried, and how
@@ -30,14 +31,11 @@ const (
 // be others by then, and then gives every shard once, since nobody knows what it
 // missed. So the channel is closed only when the context ends.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-	w := &wakeups{
-		store: s, shards: make(map[string]core.Shard, len(shards)),
-		out: make(chan core.Shard), pending: make(map[core.Shard]bool), signal: make(chan struct{}, 1),
-	}
+	w := &wakeups{store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards)}
 	for _, shard := range shards {
 		q, err := s.queue(ctx, shard.Queue)
 		if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
-			err = s.absent(ctx, shard)
+			err = storekit.NoSuchShard(shard)
 		}
 		if err != nil {
 			return nil, err
@@ -50,25 +48,15 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 	}
 	var keeper sync.WaitGroup
 	keeper.Go(func() { w.keep(ctx, subs) })
-	go func() {
-		defer close(w.out)
-		w.forward(ctx)
-		keeper.Wait()
-	}()
-	return w.out, nil
+	return w.reader.Channel(ctx, keeper.Wait), nil
 }
 
-// wakeups is one caller's: what it has not taken yet is kept as a set.
+// wakeups is the subscriptions of one reader.
 type wakeups struct {
 	store *Store
 	// shards are those asked for, by channel.
 	shards map[string]core.Shard
-	out    chan core.Shard
-	signal chan struct{}
-
-	mu      sync.Mutex
-	pending map[core.Shard]bool
-	order   []core.Shard
+	reader *storekit.Subscriber
 }
 
 // begin subscribes for the first time, or returns when the context ends, whatever
@@ -130,9 +118,7 @@ func (w *wakeups) keep(ctx context.Context, subs []*goredis.PubSub) {
 			subs, _ = w.subscribe(ctx)
 		}
 		wait = firstReturn
-		for _, shard := range w.shards {
-			w.wake(shard)
-		}
+		w.reader.WakeAll()
 	}
 }
 
@@ -233,7 +219,7 @@ func (w *wakeups) take(message any) (gone bool) {
 	switch m := message.(type) {
 	case *goredis.Message:
 		if shard, ok := w.shards[m.Channel]; ok {
-			w.wake(shard)
+			w.reader.Wake(shard)
 		}
 	case *goredis.Subscription:
 		return m.Kind == "sunsubscribe"
@@ -244,46 +230,4 @@ func (w *wakeups) take(message any) (gone bool) {
 func timedOut(err error) bool {
 	timeout, ok := err.(interface{ Timeout() bool })
 	return ok && timeout.Timeout()
-}
-
-func (w *wakeups) wake(shard core.Shard) {
-	w.mu.Lock()
-	if !w.pending[shard] {
-		w.pending[shard] = true
-		w.order = append(w.order, shard)
-	}
-	w.mu.Unlock()
-	select {
-	case w.signal <- struct{}{}:
-	default:
-	}
-}
-
-func (w *wakeups) next() (shard core.Shard, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.order) == 0 {
-		return shard, false
-	}
-	shard, w.order = w.order[0], w.order[1:]
-	delete(w.pending, shard)
-	return shard, true
-}
-
-// forward hands on what is pending until the context ends.
-func (w *wakeups) forward(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.signal:
-		}
-		for shard, ok := w.next(); ok; shard, ok = w.next() {
-			select {
-			case <-ctx.Done():
-				return
-			case w.out <- shard:
-			}
-		}
-	}
 }

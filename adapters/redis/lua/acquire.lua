@@ -4,7 +4,7 @@
 -- ARGV: 1 now or '', 2 "shards generation", 3 owner, 4 attempt, 5 ttl in µs
 -- Returns {'ok', token, now, remaining, claims, cancels}, both lists as id,
 --   value, ...; or {'unknown'}, {'mismatch', "shards generation"},
---   {'stale', last attempt}, {'held', owner, remaining}
+--   {'stale'}, {'held', owner, remaining}
 -- Uses: MAX_INSTANT, clock.
 
 local LEASE, META, CLAIMS, CANCELS = unpack(KEYS)
@@ -22,7 +22,7 @@ local token, remaining = tonumber(lease[3] or 0), 0
 if held then
   remaining = math.max(0, math.min(tonumber(lease[5]), now + tonumber(lease[4])) - now)
 end
-if mine and (attempt < last or attempt == last and not held) then return {'stale', last} end
+if mine and (attempt < last or attempt == last and not held) then return {'stale'} end
 if not mine and remaining > 0 then
   if now + remaining ~= tonumber(lease[5]) then redis.call('HSET', LEASE, 'expires', now + remaining) end
   return {'held', lease[1], remaining}

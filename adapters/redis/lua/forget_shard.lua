@@ -2,15 +2,13 @@
 -- Reports whether a shard is empty and free, and removes it if it is and if told to.
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 remove (1 or 0)
--- Returns {'ok'}, {'unknown'}, {'jobs', queued, claimed, dead}, or
---   {'held', owner, remaining}
+-- Returns {'ok'}, {'unknown'}, {'jobs'}, or {'held', owner, remaining}
 -- Uses: clock, current_token.
 
 local META, JOBS, CLAIMS, DEAD, LEASE = KEYS[1], KEYS[2], KEYS[5], KEYS[11], KEYS[15]
 local now, remove = clock(ARGV[1]), ARGV[2] == '1'
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end
-local queued, claimed, dead = redis.call('HLEN', JOBS), redis.call('HLEN', CLAIMS), redis.call('HLEN', DEAD)
-if queued + claimed + dead > 0 then return {'jobs', queued, claimed, dead} end
+if redis.call('EXISTS', JOBS, CLAIMS, DEAD) > 0 then return {'jobs'} end
 if current_token(LEASE, now) > 0 then
   local lease = redis.call('HMGET', LEASE, 'owner', 'expires', 'ttl')
   return {'held', lease[1], math.min(tonumber(lease[2]), now + tonumber(lease[3])) - now}

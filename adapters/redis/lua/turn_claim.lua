@@ -75,7 +75,7 @@ local function claim_jobs(turn)
   local function claim_part(k, item)
     local id = ids[k]
     item = item or queue.stored(id, record(k), times[k], waiting[id] and PARKED or READY)
-    local all, total = items.first(item, math.min(turn.per_job, MOST_PAYLOADS))
+    local all, total = items.first(item, turn.per_job)
     local got, names, left = {}, {}, {}
     for _, p in ipairs(all) do
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + #p.data > turn.bytes) then break end
