@@ -9,18 +9,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// sendAgain keeps the settlements of a turn that the store could not reach. A repeat
-// does not tell which; what was settled is skipped when it comes again.
-func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
-	if r.Repeat {
-		s.deferred = append(s.deferred, settled...)
-		return
-	}
-	for _, i := range r.Deferred {
-		s.deferred = append(s.deferred, settled[i])
-	}
-}
-
 // waitsForHeld reports whether a stopping node is to send again what the store
 // could not reach. After the shutdown timeout that is left to the next owner.
 func (s *shard) awaitsDeferred(now time.Time) bool {

@@ -1,46 +1,118 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// apply takes a turn's reply, unless the lease was lost meanwhile.
-func (s *shard) apply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
+// takeReply carries out what a turn's reply says, in the order of this file. It ignores the
+// reply if the lease was lost meanwhile.
+func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
 	s.mu.Lock()
-	t := &s.turns
 	if !s.lease.held || s.lease.token != request.Lease.Token {
 		s.mu.Unlock()
 		return
 	}
-	if r.Last == request.Number {
-		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
-	}
-	ended := s.confirmResults(request.Settlements, r)
-	ended = append(ended, s.overdueDeferrals(request.Settlements, r, received)...)
-	s.keepDeferred(request.Settlements, r)
+	s.endTurn(request, r, sent, received)
+	results := s.takeSettled(request.Settlements, r, received)
 	s.confirmBegin(request.Begin, r)
-	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.buffer.push(r.Claims, received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
-	s.unresponsive, s.paused = false, r.Paused
-	if t.forLane || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
-		s.laneWaits = false // else this turn was made before the lane asked
-	}
-	s.storeHead = r.Head
-	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
-	if t.woken && !r.Paused {
-		t.woken = false
-		s.assumeDue(r.Now)
-	}
-	s.publishHead()
+	s.answerLane(request)
+	s.takeHead(request, r)
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 	signal(s.lane.wake)
-	s.node.report(ended)
+	s.node.report(results)
 	if waits {
 		signal(s.node.tickNow)
 	}
+}
+
+// endTurn ends the turn in flight, which has renewed the lease.
+func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
+	if r.Last == request.Number {
+		s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
+	}
+	t := &s.turns
+	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
+	s.unresponsive, s.paused = false, r.Paused
+}
+
+// takeSettled returns the results that the reply confirms, with a log line for each settlement that
+// is deferred for too long, and keeps the deferred ones.
+func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) []jobResult {
+	results := s.confirmResults(settled, r)
+	results = append(results, s.overdueDeferrals(settled, r, now)...)
+	s.keepDeferred(settled, r)
+	return results
+}
+
+// confirmed removes the sequels of what a turn has settled, counts what only now is
+// known to have happened, and gives how these jobs ended.
+func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (ended []jobResult) {
+	if len(s.pendingResults) == 0 {
+		return nil
+	}
+	for i := range settled {
+		at := slices.IndexFunc(s.pendingResults, func(q pendingResult) bool {
+			return q.receipt == settled[i].Receipt && q.id == settled[i].ID
+		})
+		if at < 0 || slices.Contains(r.Deferred, i) {
+			continue
+		}
+		q := &s.pendingResults[at]
+		if r.Repeat { // it is sent again, and then the reply tells
+			q.resent = true
+			continue
+		}
+		var end jobResult
+		switch skipped := slices.Contains(r.Skipped, i); {
+		case !skipped, q.resent && !q.transacted:
+			end = q.bySettlement
+		case q.transacted:
+			end = q.byTransaction
+		}
+		if q.uncounted {
+			s.stats.count(end.processed, end.failed)
+		}
+		ended = append(ended, end)
+		s.pendingResults = slices.Delete(s.pendingResults, at, at+1)
+	}
+	return ended
+}
+
+// sendAgain keeps the settlements of a turn that the store could not reach. A repeat
+// does not tell which; what was settled is skipped when it comes again.
+func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
+	if r.Repeat {
+		s.deferred = append(s.deferred, settled...)
+		return
+	}
+	for _, i := range r.Deferred {
+		s.deferred = append(s.deferred, settled[i])
+	}
+}
+
+// answerLane ends the lane's wait, unless the turn was made before the lane asked and
+// has nothing for it.
+func (s *shard) answerLane(request *ports.TurnRequest) {
+	if s.turns.forLane || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
+		s.laneWaits = false
+	}
+}
+
+// takeHead takes the store's head. A wake-up that came during the turn is still valid.
+func (s *shard) takeHead(request *ports.TurnRequest, r *ports.TurnReply) {
+	s.storeHead = r.Head
+	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
+	if s.turns.woken && !r.Paused {
+		s.turns.woken = false
+		s.assumeDue(r.Now)
+	}
+	s.publishHead()
 }

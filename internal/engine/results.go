@@ -2,10 +2,8 @@ package engine
 
 import (
 	"log/slog"
-	"slices"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
 )
 
 // ending is how a job ended.
@@ -99,40 +97,6 @@ func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobR
 		e.lines = []logLine{s.burialLine(&e.buried[0])}
 	}
 	return e
-}
-
-// confirmed removes the sequels of what a turn has settled, counts what only now is
-// known to have happened, and gives how these jobs ended.
-func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (ended []jobResult) {
-	if len(s.pendingResults) == 0 {
-		return nil
-	}
-	for i := range settled {
-		at := slices.IndexFunc(s.pendingResults, func(q pendingResult) bool {
-			return q.receipt == settled[i].Receipt && q.id == settled[i].ID
-		})
-		if at < 0 || slices.Contains(r.Deferred, i) {
-			continue
-		}
-		q := &s.pendingResults[at]
-		if r.Repeat { // it is sent again, and then the reply tells
-			q.resent = true
-			continue
-		}
-		var end jobResult
-		switch skipped := slices.Contains(r.Skipped, i); {
-		case !skipped, q.resent && !q.transacted:
-			end = q.bySettlement
-		case q.transacted:
-			end = q.byTransaction
-		}
-		if q.uncounted {
-			s.stats.count(end.processed, end.failed)
-		}
-		ended = append(ended, end)
-		s.pendingResults = slices.Delete(s.pendingResults, at, at+1)
-	}
-	return ended
 }
 
 // tell logs how jobs have ended, and tells the hook what was buried.

@@ -168,7 +168,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 		s.refusals.reset()
 		s.node.clock.sync(reply.Now)
 		s.node.roundTrips.observe(received.Sub(sent))
-		s.apply(&request, &reply, sent, received)
+		s.takeReply(&request, &reply, sent, received)
 		return nil
 	case final(err):
 		s.turning.ok() // it answers
