@@ -8,16 +8,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// run is the life of a shard on this node: acquire, turn, and again, until the
-// node stops.
+// run is the life of a shard on this node: it acquires the shard, turns while the lease lasts,
+// and starts again, until the node stops.
 func (s *shard) run() {
 	for s.awaitHandler() && s.acquire() {
 		s.turnLoop()
 	}
 }
 
-// awaitHandler waits until no handler of a lost lease runs any more: the shard
-// is not acquired again before. False if the node stops.
+// awaitHandler waits until no handler of a lost lease runs any more: the shard is not acquired
+// again before that. It returns false if the node stops.
 func (s *shard) awaitHandler() bool {
 	for {
 		s.mu.Lock()
@@ -33,7 +33,7 @@ func (s *shard) awaitHandler() bool {
 	}
 }
 
-// acquire tries until the shard is this node's. False if the node stops.
+// acquire tries until it has the lease. It returns false if the node stops.
 func (s *shard) acquire() bool {
 	retry := backoff{}
 	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
@@ -61,6 +61,7 @@ func (s *shard) acquire() bool {
 	return false
 }
 
+// tryAcquire makes one call, with the attempt number of this shard.
 func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	cfg := &s.node.cfg
 	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
@@ -75,7 +76,7 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	})
 }
 
-// acquired starts a lease, and settles in its first turn what earlier ones left.
+// acquired starts the lease. Its first turn settles the jobs that earlier leases left claimed.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
 	s.node.roundTrips.observe(time.Since(sent))
@@ -93,7 +94,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 }
 
-// refused notes that the store answers, and that another node works the shard.
+// heldElsewhere notes that another owner holds the shard, and that the store answers.
 func (s *shard) heldElsewhere(holder string) {
 	for _, p := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
 		p.ok()
@@ -103,9 +104,9 @@ func (s *shard) heldElsewhere(holder string) {
 	s.owner = ownerInfo{holder: holder}
 }
 
-// notAcquired is for errors that don't say that somebody else holds the shard. A store
-// may have lost the queue's record, or its queue was resharded; the latter needs
-// somebody to restart this node with the new count.
+// notAcquired handles an error other than that somebody else holds the shard. If the store has
+// lost the queue's record, declaring the queue again helps; if the queue was resharded, this node
+// has to be restarted with the new shard count.
 func (s *shard) notAcquired(err error) {
 	switch {
 	case errors.Is(err, ports.ErrStaleAttempt):
@@ -121,16 +122,17 @@ func (s *shard) notAcquired(err error) {
 	s.owner.fail(err)
 }
 
-// refusedPolls is how many poll intervals a shard that another node works is left
-// alone at most, since its holder may release it long before its expiry.
+// maxRefusedPolls is the longest wait between acquires of a shard that another owner holds, in
+// poll intervals: it may release the shard long before its lease expires.
 const maxRefusedPolls = 4
 
-// handOverPause is how soon after a refused acquire a wake-up makes the next: that
-// of a release must not wait, those of pushes to another node's shard are many.
+// handOverPause is how soon after a refused acquire a wake-up causes the next one. It is short
+// since the wake-up of a release must not wait, and not zero since pushes to a shard of another
+// node cause many wake-ups.
 const handOverPause = 10 * time.Millisecond
 
-// awaitShard waits before the next acquire, or until the shard may be free. False
-// if the node stops.
+// awaitRetry waits before the next acquire, until the time is over or the shard may have been
+// released. It returns false if the node stops.
 func (s *shard) awaitRetry(wait time.Duration) bool {
 	if !pause(min(wait, handOverPause), s.node.stop) {
 		return false
@@ -143,18 +145,18 @@ func (s *shard) awaitRetry(wait time.Duration) bool {
 	return await(timer.C, s.released, s.node.stop)
 }
 
-// vacancy is what this node knows of a shard that it does not hold.
+// ownerInfo is what this node knows of the owner of a shard whose lease it does not hold.
 type ownerInfo struct {
-	// holder is the owner who held it when this node last asked; "" if unknown.
+	// holder is the owner at the time of the last refused acquire; "" if unknown.
 	holder string
-	// since is from when on it may have had no owner, unless zero, and err why it
-	// could not be acquired; said is that the log has it.
+	// since is when an acquire first failed without a known holder, or zero; err is the last such
+	// failure, and logged says that the log has it.
 	since  time.Time
 	err    error
 	logged bool
 }
 
-// fail notes that the shard can't be acquired, for another reason than a holder.
+// fail notes that the shard could not be acquired for another reason than that somebody holds it.
 func (v *ownerInfo) fail(err error) {
 	if v.since.IsZero() {
 		*v = ownerInfo{since: time.Now()}

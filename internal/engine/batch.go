@@ -9,10 +9,10 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Batch is the jobs that a lane runs at once, with their outcomes. The handler's
-// goroutines may settle different jobs concurrently.
+// Batch is the jobs that a lane runs at once, with their outcomes. The handler's goroutines may
+// give different jobs their outcomes concurrently.
 type Batch struct {
-	// Claims are read-only.
+	// Claims are the jobs. They are read-only.
 	Claims []core.Claim
 
 	shard   *shardInfo
@@ -26,14 +26,14 @@ type Batch struct {
 	closed   bool
 	stopped  bool         // no other job may start
 	dropped  map[int]bool // the cancelled jobs, and whether to drop them
-	// transacted are the jobs that the handler settled in a transaction, as they
-	// end if it commits.
+	// transacted are the jobs that the handler settled in a transaction, with how they end if it
+	// commits.
 	transacted map[int]transactedJob
-	// waits are the backoffs of jobs that have failed.
+	// retryDelays are the delays before the retries of jobs that have failed.
 	retryDelays map[int]time.Duration
 
-	// panics are those of the handlers of jobs that have failed, refusals and
-	// undecodable what the codec refused.
+	// panics are those of the handlers of jobs that have failed; decodeFailures and undecodable
+	// are what the codec refused.
 	panics         map[int]*PanicError
 	decodeFailures map[int]decodeFailure
 	undecodable    map[payloadOf]bool
@@ -50,6 +50,7 @@ type Batch struct {
 	oneRun     [1]jobRun
 }
 
+// newBatch returns a batch that starts now.
 func newBatch(s *shardInfo, token int64, claims []core.Claim, now time.Time) *Batch {
 	b := &Batch{Claims: claims, shard: s, token: token, started: now, current: wholeBatch}
 	b.batchCtx.parent, b.batchCtx.batch, b.batchCtx.job = s.node.handlerCtx, b, wholeBatch
@@ -61,13 +62,13 @@ func newBatch(s *shardInfo, token int64, claims []core.Claim, now time.Time) *Ba
 	return b
 }
 
-// Shard is where the batch's jobs live.
+// Shard returns where the batch's jobs live.
 func (b *Batch) Shard() core.Shard { return b.shard.id }
 
-// Token is the fencing token of the lease that the batch runs under.
+// Token returns the fencing token of the lease that the batch runs under.
 func (b *Batch) Token() int64 { return b.token }
 
-// LastError is the text of job i's last failure.
+// LastError returns the text of job i's last failure, or "".
 func (b *Batch) LastError(i int) string {
 	if text := b.Claims[i].Error; text != "" {
 		return b.shard.queue.Stored(text)
@@ -75,10 +76,10 @@ func (b *Batch) LastError(i int) string {
 	return ""
 }
 
-// close ends the batch after its handler returned: jobs without an outcome get
-// that of the handler's error, but those whose turn has not come, where jobs run one
-// after another, go back untouched; and what an operator has cancelled ends as the
-// operator chose. From then on the outcomes don't change.
+// close ends the batch after its handler has returned. Jobs without an outcome get that of the
+// handler's error; but where jobs run one after another, those that have not begun go back
+// untouched. Jobs that an operator has cancelled end as the operator chose. The outcomes don't
+// change after that.
 func (b *Batch) close(err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
@@ -117,7 +118,7 @@ func (b *Batch) succeeded() bool {
 	return false
 }
 
-// settlements appends what the outcomes of a closed batch mean for the store.
+// settlements appends to a slice the settlements of a closed batch, one for each job, in order.
 func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
 	for i := range b.Claims {
 		to = append(to, b.settlement(i, b.outcomes[i]))
@@ -125,7 +126,7 @@ func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
 	return to
 }
 
-// settlement is what an outcome of job i means for the store. It does not panic.
+// settlement returns the settlement of job i with outcome o. It does not panic.
 func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	c := &b.Claims[i]
 	policy := b.shard.queue.Policy
@@ -135,8 +136,8 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	return policy.Settlement(c, &o, 0)
 }
 
-// wait is how long job i waits before its retry. The queue's Backoff is asked once
-// for a failure, also if the job is settled in a transaction and then again.
+// retryDelay returns how long job i waits before its retry. The queue's Backoff is asked once for
+// a failure, also if the job is settled in a transaction and then again.
 func (b *Batch) retryDelay(i int) time.Duration {
 	b.mu.Lock()
 	d, known := b.retryDelays[i]
@@ -154,7 +155,7 @@ func (b *Batch) retryDelay(i int) time.Duration {
 	return d
 }
 
-// backoff asks the queue's Backoff; one that panics means the default.
+// backoff asks the queue's Backoff. If that panics, the default is used.
 func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
 	retry, jitter := c.RetryCount+1, s.node.jitter()
 	failed := GuardGoroutine(func() error {
@@ -169,8 +170,8 @@ func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
 	return d
 }
 
-// jitter draws a whole number within 0 … core.BackoffJitter-1, whatever the
-// configured function does.
+// jitter returns a whole number within 0 … core.BackoffJitter-1, whatever the configured function
+// does.
 func (n *node) jitter() (draw int) {
 	failed := GuardGoroutine(func() error {
 		draw = n.cfg.Jitter()
@@ -183,6 +184,7 @@ func (n *node) jitter() (draw int) {
 	return max(0, min(draw, core.BackoffJitter-1))
 }
 
+// settleUnstarted settles claims that have not started with one kind of outcome.
 func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 	for i := range claims {
 		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))

@@ -9,23 +9,24 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// starting is the batch that is to start once a turn has marked its recovered jobs
-// as begun (RULES 4). Its jobs have left the buffer.
+// startingBatch is a batch with recovered jobs, which starts once a turn has recorded their
+// beginning in the store (RULES 4). Its jobs have left the buffer.
 type startingBatch struct {
 	claims []core.Claim
-	// since is when the batch was made.
+	// since is when the batch was put together.
 	since time.Time
-	// sent says that a turn carries the marks, and begun that it has answered.
+	// sent says that a turn carries its recovered jobs, and begun that the turn was answered.
 	sent, begun bool
 }
 
+// isRecovered reports whether a job has lost an owner before.
 func isRecovered(c core.Claim) bool { return c.Recoveries > 0 }
 
-// unstarted is how many claimed jobs have not started.
+// unstarted returns the number of claimed jobs that have not started.
 func (s *shard) unstarted() int { return s.buffer.jobs + len(s.starting.claims) }
 
-// firstToStart is the job that the lane would start next, as far as it need not ask
-// for it; nil if there is none.
+// firstToStart returns the job that the lane would start next, or nil. While the shard is
+// unresponsive it is nil if that job has to begin by a turn.
 func (s *shard) firstToStart() *core.Claim {
 	if s.starting.claims == nil {
 		return s.buffer.head()
@@ -36,7 +37,8 @@ func (s *shard) firstToStart() *core.Claim {
 	return &s.starting.claims[0]
 }
 
-// oldest is since when the first of them was claimed, or chosen to start.
+// oldest returns when the first job that waits to start was claimed or, if it is in the starting
+// batch, when that was put together. ok is false if no job waits.
 func (s *shard) oldest() (since time.Time, ok bool) {
 	if s.starting.claims != nil {
 		return s.starting.since, true
@@ -44,9 +46,9 @@ func (s *shard) oldest() (since time.Time, ok bool) {
 	return s.buffer.oldest()
 }
 
-// nextBatch returns the claims that a lane may start now. It returns nil if there
-// are none, or if they have to wait: for the turn that begins them, or for the end
-// of another job on its last chance.
+// nextBatch returns the claims that the lane may start now. It returns nil if there are none, or
+// if they have to wait: for the turn that begins them, or for the end of another job on its last
+// chance.
 func (s *shard) nextBatch(now time.Time) []core.Claim {
 	if s.starting.claims == nil {
 		claims := s.takeBatch()
@@ -64,8 +66,8 @@ func (s *shard) nextBatch(now time.Time) []core.Claim {
 	return claims
 }
 
-// takeBatch takes a batch out of the buffer. A job on its last chance is a batch of
-// its own, and waits while another one runs on this node.
+// takeBatch takes a batch out of the buffer. A job on its last chance is a batch of its own, and
+// waits while another one runs on this node.
 func (s *shard) takeBatch() []core.Claim {
 	first := s.buffer.head()
 	if first == nil {
@@ -82,17 +84,17 @@ func (s *shard) takeBatch() []core.Claim {
 	}))
 }
 
-// toBegin reports whether jobs wait for a turn to begin them.
+// needsBegin reports whether the next turn has to begin jobs.
 func (s *shard) needsBegin() bool { return s.starting.claims != nil && !s.starting.sent }
 
-// mustBegin is toBegin for a caller without the lock.
+// needsBeginTurn is needsBegin for a caller that does not hold the lock.
 func (s *shard) needsBeginTurn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.needsBegin()
 }
 
-// begin lists the jobs for the next turn to begin.
+// beginRefs lists the jobs for the next turn to begin.
 func (s *shard) beginRefs() []core.ClaimRef {
 	if !s.needsBegin() {
 		return nil
@@ -107,8 +109,8 @@ func (s *shard) beginRefs() []core.ClaimRef {
 	return refs
 }
 
-// began takes a turn's answer. What has not begun does not start. A repeat does not
-// tell, so the jobs are sent again.
+// confirmBegin takes the reply of the turn that began jobs. A job that did not begin does not
+// start. A repeated turn's reply does not say which began, so they are sent again.
 func (s *shard) confirmBegin(refs []core.ClaimRef, r *ports.TurnReply) {
 	switch {
 	case len(refs) == 0:
@@ -123,8 +125,7 @@ func (s *shard) confirmBegin(refs []core.ClaimRef, r *ports.TurnReply) {
 	s.starting.begun = s.starting.claims != nil
 }
 
-// dropStarting settles one job of the starting batch, and reports whether it was
-// there.
+// dropStarting settles one job of the starting batch. It reports whether the job was in it.
 func (s *shard) dropStarting(ref core.ClaimRef, kind core.OutcomeKind) bool {
 	at := slices.IndexFunc(s.starting.claims, func(c core.Claim) bool { return c.Ref() == ref })
 	if at < 0 {
@@ -138,13 +139,13 @@ func (s *shard) dropStarting(ref core.ClaimRef, kind core.OutcomeKind) bool {
 	return true
 }
 
-// returnStarting settles what was to start as untouched.
+// returnStarting puts back the jobs of the starting batch.
 func (s *shard) returnStarting() {
 	s.settleUnstarted(s.starting.claims, core.Untouched)
 	s.clearStarting()
 }
 
-// endStarting forgets the starting batch.
+// clearStarting clears the starting batch, and gives its last-chance permit back.
 func (s *shard) clearStarting() {
 	s.starting = startingBatch{}
 	if s.running == nil {
@@ -152,17 +153,17 @@ func (s *shard) clearStarting() {
 	}
 }
 
-// lastChance is the permit of a node to run a job that is buried if it loses its
-// process once more (RULES 4): one at a time, so that of several only the one that
-// kills the process is buried.
+// lastChance is the node's permit to run a job that is buried if it loses its process once more
+// (RULES 4). One such job runs at a time, so that of several only the one that kills the process
+// is buried. It is safe for concurrent use.
 type lastChance struct {
 	mu      sync.Mutex
 	holder  *shard
 	waiting []*shard
 }
 
-// take gives the permit to a shard, or lets it wait, without a head, until the
-// permit is given back or there is news of the shard.
+// take reports whether the shard has the permit now. If not, the shard's head is hidden from its
+// lane until the permit is given back or the shard has news.
 func (l *lastChance) take(s *shard) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +178,8 @@ func (l *lastChance) take(s *shard) bool {
 	return false
 }
 
-// giveBack takes the permit from the shard, if it has it, and lets those that wait
-// try again.
+// giveBack takes the permit from the shard, if it has it, and wakes the lanes of the shards that
+// wait for it.
 func (l *lastChance) giveBack(s *shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

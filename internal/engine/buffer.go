@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// buffer holds the claimed jobs of a shard that have not started, in the order
-// of their claims. It never writes to the slices that a store gave.
+// buffer holds the claimed jobs of a shard that have not started, in the order of their claims.
+// It never writes to the slices that a store returned.
 type buffer struct {
 	chunks []chunk
 	first  int
@@ -21,6 +21,7 @@ type chunk struct {
 	since  time.Time
 }
 
+// push appends the claims of a turn.
 func (b *buffer) push(claims []core.Claim, now time.Time) {
 	if len(claims) == 0 {
 		return
@@ -34,7 +35,7 @@ func (b *buffer) push(claims []core.Claim, now time.Time) {
 	b.jobs += len(claims)
 }
 
-// head is the first job, or nil.
+// head returns the first job, or nil.
 func (b *buffer) head() *core.Claim {
 	if b.jobs == 0 {
 		return nil
@@ -42,7 +43,7 @@ func (b *buffer) head() *core.Claim {
 	return &b.chunks[b.first].claims[0]
 }
 
-// oldest is when the first job was claimed.
+// oldest returns when the first job was claimed. ok is false if the buffer is empty.
 func (b *buffer) oldest() (time.Time, bool) {
 	if b.jobs == 0 {
 		return time.Time{}, false
@@ -50,7 +51,7 @@ func (b *buffer) oldest() (time.Time, bool) {
 	return b.chunks[b.first].since, true
 }
 
-// take removes up to n of the first jobs.
+// take removes up to n of the first jobs and returns them.
 func (b *buffer) take(n int) []core.Claim {
 	n = min(n, b.jobs)
 	if n == 0 {
@@ -66,6 +67,7 @@ func (b *buffer) take(n int) []core.Claim {
 	return taken
 }
 
+// takeFromFirst removes up to n jobs of the first chunk. The buffer must not be empty.
 func (b *buffer) takeFromFirst(n int) []core.Claim {
 	c := &b.chunks[b.first]
 	n = min(n, len(c.claims))
@@ -79,7 +81,7 @@ func (b *buffer) takeFromFirst(n int) []core.Claim {
 	return taken
 }
 
-// leading is how many of the first n jobs come before one that is not ok.
+// leading counts the first jobs, up to n, until one for which ok is false.
 func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
 	count := 0
 	for at := b.first; at < len(b.chunks); at++ {
@@ -93,11 +95,11 @@ func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
 	return count
 }
 
-// remove takes one claim out, wherever it is.
-func (b *buffer) remove(id string, mark core.Receipt) (core.Claim, bool) {
+// remove takes one claim out, wherever it is. ok is false if it is not there.
+func (b *buffer) remove(id string, receipt core.Receipt) (core.Claim, bool) {
 	for at := b.first; at < len(b.chunks); at++ {
 		c := &b.chunks[at]
-		i := slices.IndexFunc(c.claims, func(c core.Claim) bool { return c.ID == id && c.Receipt == mark })
+		i := slices.IndexFunc(c.claims, func(c core.Claim) bool { return c.ID == id && c.Receipt == receipt })
 		if i < 0 {
 			continue
 		}

@@ -10,17 +10,17 @@ import (
 type BuryReason uint8
 
 const (
-	// Exhausted is a payload whose job's retries were used up.
+	// Exhausted: the retries of the payload's job were used up.
 	Exhausted BuryReason = iota + 1
-	// ByHandler is what a handler has buried.
+	// ByHandler: a handler has buried it.
 	ByHandler
-	// Undecodable is a payload that its codec refuses.
+	// Undecodable: the codec refuses the payload.
 	Undecodable
-	// Recovered is a payload whose job has lost its process too often.
+	// Recovered: the payload's job has lost its process too often.
 	Recovered
 )
 
-// String is the reason in a word, as it is logged.
+// String returns the reason in a word, as it is logged.
 func (r BuryReason) String() string {
 	switch r {
 	case Exhausted:
@@ -35,18 +35,18 @@ func (r BuryReason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// Buried is what went to the morgue of one job at once for one reason.
+// Buried is what of one job went to the morgue at once, for one reason.
 type Buried struct {
 	Shard    core.Shard
 	ID       string
 	Payloads []core.Payload
 	Reason   BuryReason
-	// Error is the text kept with it.
+	// Error is the text that is kept with the payloads.
 	Error string
 }
 
-// burials lists what an outcome of job i sends to the morgue: payloads by themselves,
-// then what the job's own outcome buries.
+// burials lists what outcome o of job i sends to the morgue: the payloads that are buried by
+// themselves, then those that the job's own outcome buries.
 func (b *Batch) burials(i int, o *core.Outcome) []Buried {
 	c := &b.Claims[i]
 	var list []Buried
@@ -77,7 +77,7 @@ func (b *Batch) burials(i int, o *core.Outcome) []Buried {
 	return list
 }
 
-// unmarked are the payloads without a mark of their own.
+// unmarked returns the payloads that have no outcome of their own.
 func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Payload {
 	if len(marks) == 0 {
 		return payloads

@@ -7,17 +7,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Causes of a handler's context, beside ports.ErrLeaseLost and the context's
-// normal end.
+// Causes of the end of a handler's context, besides ports.ErrLeaseLost and the normal end.
 var (
-	// ErrShutdown is a server that stops and whose ShutdownTimeout is over.
+	// ErrShutdown: the server stops, and its ShutdownTimeout is over.
 	ErrShutdown = errors.New("server is shutting down")
-	// ErrCancelled is a job that an operator has cancelled.
+	// ErrCancelled: an operator has cancelled the job.
 	ErrCancelled = errors.New("job was cancelled")
 )
 
-// cancelJobs ends the jobs that an operator has cancelled: one that runs is told,
-// one that waits goes back or away at once.
+// cancelJobs ends the jobs that an operator has cancelled. One that has not started is settled at
+// once; the context of one that runs ends.
 func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 	for _, k := range cancels {
 		kind := core.Untouched
@@ -39,8 +38,7 @@ func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 	}
 }
 
-// cancel ends the job that an operator has cancelled, once. It comes too late for
-// one that has its outcome.
+// cancel ends the context of job i, once. A job that has its outcome is not cancelled any more.
 func (b *Batch) cancel(i int, drop bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +55,7 @@ func (b *Batch) cancel(i int, drop bool) {
 	}
 }
 
-// interrupt ends the handler's context, and lets no other job start.
+// interrupt ends the handler's context with a cause. No other job of the batch starts.
 func (b *Batch) interrupt(cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

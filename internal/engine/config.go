@@ -13,80 +13,79 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Store is what the engine asks of a store.
+// Store is what the engine needs of a store.
 type Store interface {
 	Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error)
 	ports.Consumer
 	ports.Registry
 }
 
-// Queue is a queue that the node serves. All fields are set; the root package
-// fills in defaults.
+// Queue is a queue that the node serves. All fields are set; the root package fills in the
+// defaults.
 type Queue struct {
 	Name     string
 	Shards   int
 	IndexIDs bool
-	// BatchSize is how many ids a handler gets at once, at most
-	// core.MaxTurnJobs.
+	// BatchSize is how many ids a handler gets at once, at most core.MaxTurnJobs.
 	BatchSize int
-	// PerJob is how many payloads of an id it gets at once, and Bytes how many
-	// bytes of payload a turn claims.
+	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of
+	// payload a turn claims.
 	PerJob int
 	Bytes  int
 	Policy core.RetryPolicy
-	// Run handles a batch. Jobs that it gave no outcome get that of its error or
-	// panic.
+	// Run handles a batch. Jobs to which it gave no outcome get that of its error or panic.
 	Run func(ctx context.Context, b *Batch) error
-	// Outcome is what an error other than nil means for a job. It may panic, as the
-	// error's own methods may. Text is what is kept of an error; it does not panic.
+	// Outcome returns what a non-nil error means for a job. It may panic, as the error's own
+	// methods may. Text returns what is stored of an error. It does not panic.
 	Outcome func(err error) core.Outcome
 	Text    func(err error) string
-	// Stored is the error that a kept text stands for. It does not panic.
+	// Stored returns the error message that a stored text stands for. It does not panic.
 	Stored func(text string) string
 
 	generation atomic.Int64
 }
 
-// Config is how a node runs. All fields but Observer are set.
+// Config is how a node runs. All fields are set, except those whose comments say that they may be
+// nil, and Prefetch.
 type Config struct {
 	Queues []*Queue
-	// Owner is drawn anew for each engine: it owns the leases.
+	// Owner owns the leases. It is drawn anew for each engine.
 	Owner string
 	Node  string
 	Host  string
 	PID   int
 	Lanes int
-	// PollInterval is how often idle shards are looked at, and how long a
-	// claimed job may wait to start before it goes back.
+	// PollInterval is how often idle shards are polled, and how long a claimed job may wait to
+	// start before it goes back.
 	PollInterval time.Duration
-	// TTL is how long a lease lasts.
+	// LeaseTTL is how long a lease lasts.
 	LeaseTTL time.Duration
-	// ShutdownTimeout is how long handlers may go on after a stop before their
-	// contexts are cancelled.
+	// ShutdownTimeout is how long handlers may go on after a stop before their contexts are
+	// cancelled.
 	ShutdownTimeout time.Duration
-	// Prefetch bounds how many jobs of a shard are claimed ahead of the lane.
-	// 0 claims one batch at a time.
+	// Prefetch bounds how many jobs of a shard are claimed ahead of the lane. 0 claims one batch
+	// at a time.
 	Prefetch  int
 	Splitter  core.Splitter
 	Scheduler core.SchedulerFunc
 	Logger    *slog.Logger
-	Observer  ports.Observer
-	// Started is called once, when the queues are declared and nothing is claimed.
-	// Its error ends Run. nil is none.
+	// Observer is notified of batches, turns and leases. It may be nil.
+	Observer ports.Observer
+	// Started is called once, when the queues are declared and nothing is claimed yet. Its error
+	// ends Run. It may be nil.
 	Started func(ctx context.Context) error
-	// Buried is called after payloads went to the morgue, beside the work and by
-	// several goroutines. nil is none.
+	// Buried is called after payloads went to the morgue, by goroutines of its own. It may be
+	// nil.
 	Buried func(ctx context.Context, b Buried) error
-	// Fatal is called before a panic outside of handlers ends the process. nil is
-	// none.
+	// Fatal is called before a panic outside of handlers ends the process. It may be nil.
 	Fatal func(err error)
-	// Jitter draws a whole number, which is cut to 0 … core.BackoffJitter-1. It is
-	// safe for concurrent use.
+	// Jitter returns a whole number, which is cut to 0 … core.BackoffJitter-1. It is safe for
+	// concurrent use.
 	Jitter func() int
 }
 
-// checkScheduler refuses a scheduler that is nil or speaks of queues that the node
-// does not serve.
+// checkScheduler returns an error, core.ErrInvalidOptions, if the scheduler is nil or names a
+// queue that the node does not serve.
 func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	if s == nil {
 		return fmt.Errorf("%w: the Scheduler built a nil scheduler", core.ErrInvalidOptions)

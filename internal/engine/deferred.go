@@ -9,20 +9,22 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// waitsForHeld reports whether a stopping node is to send again what the store
-// could not reach. After the shutdown timeout that is left to the next owner.
+// awaitsDeferred reports whether a stopping node still has to send deferred settlements again.
+// After the shutdown timeout that is left to the next owner.
 func (s *shard) awaitsDeferred(now time.Time) bool {
 	return len(s.deferred) > 0 && now.Sub(s.node.stoppedAt) < s.node.cfg.ShutdownTimeout
 }
 
-// heldSince is how long a caller's transaction has been settling a claim.
+// deferral is how long a settlement of one claim has been deferred, since a caller's transaction
+// settles the same job.
 type deferral struct {
 	since  time.Time
 	logged bool
 }
 
-// heldTooLong notes which settlements of a turn are held, and gives a line for each that
-// has been for longer than a TTL. A repeated turn does not tell which are.
+// overdueDeferrals notes which settlements of a turn are deferred, and returns a log line, once,
+// for each that has been for longer than a TTL. The reply of a repeated turn does not say which
+// are.
 func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, now time.Time) (lines []jobResult) {
 	if r.Repeat || len(r.Deferred) == 0 && len(s.deferrals) == 0 {
 		return nil
@@ -49,6 +51,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, 
 	return lines
 }
 
+// deferralLine is the log line for a settlement that is deferred for long.
 func (s *shardInfo) deferralLine(id string, lasts time.Duration) logLine {
 	return logLine{
 		level: slog.LevelWarn,

@@ -36,13 +36,13 @@ func New(store Store, cfg Config) *Engine {
 	}
 }
 
-// Run works until ctx ends, then drains: it claims nothing more, lets handlers
-// finish, settles what finished, puts back what never started, and releases its
-// leases. It returns once every handler has returned.
+// Run works until ctx ends, then drains: it claims nothing more, lets handlers finish, settles
+// what finished, puts back what never started, and releases its leases. It returns once every
+// handler has returned.
 //
-// A store that can't be reached does not end it. It returns an error, having
-// done nothing, if the queues can't be declared as they are, if the store is
-// ports.ErrUnusable, or if the splitter deals badly.
+// A store that can't be reached does not end it. Run returns an error, having done nothing, if a
+// queue's declaration is refused, if the store is ports.ErrUnusable, if the splitter's result is
+// invalid, or if the scheduler or Config.Started fails.
 func (e *Engine) Run(ctx context.Context) error {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
@@ -62,7 +62,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// assignShards splits the shards over the lanes.
+// assignShards assigns each shard to a lane, as the splitter says.
 func (e *Engine) assignShards() error {
 	queues := make(map[string]*Queue, len(e.cfg.Queues))
 	var all []core.Shard
@@ -116,7 +116,7 @@ func (e *Engine) serve(ctx context.Context) {
 	endLoops()
 }
 
-// drain ends the lanes, then the shards.
+// drain ends the lanes, then the turn loops of the shards.
 func (e *Engine) drain(turnLoops *sync.WaitGroup) {
 	e.stoppedAt = time.Now()
 	close(e.stop)
@@ -128,6 +128,7 @@ func (e *Engine) drain(turnLoops *sync.WaitGroup) {
 	turnLoops.Wait()
 }
 
+// wakeAll wakes all lanes and turn loops.
 func (e *Engine) wakeAll() {
 	for _, s := range e.shards {
 		signal(s.wake)
@@ -137,6 +138,7 @@ func (e *Engine) wakeAll() {
 	}
 }
 
+// interruptAll cancels the handlers that run.
 func (e *Engine) interruptAll() {
 	for _, s := range e.shards {
 		s.mu.Lock()

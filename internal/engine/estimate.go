@@ -7,13 +7,14 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// storeClock estimates the store's clock between replies. It is never ahead of
-// what the last reply said plus the time since it came, so that nobody asks for
-// a job before the store would give it.
+// storeClock estimates the store's clock between replies. The estimate is never ahead of what the
+// last reply said plus the time since it came, so that no job is asked for before the store would
+// return it. It is safe for concurrent use.
 type storeClock struct {
+	// start is when the clock was made; offset is the store's time then, in microseconds.
 	start  time.Time
 	offset atomic.Int64
-	// heard is when the last reply came.
+	// lastReply is when the last reply came, after start.
 	lastReply atomic.Int64
 }
 
@@ -23,32 +24,32 @@ func newStoreClock() *storeClock {
 	return c
 }
 
-// sync takes a reply's Now, at the moment it came.
+// sync takes the Now of a reply that has just come.
 func (c *storeClock) sync(now core.Instant) {
 	since := time.Since(c.start)
 	c.offset.Store(int64(now) - since.Microseconds())
 	c.lastReply.Store(int64(since))
 }
 
-// heardAfter reports whether a reply has come after a time of this process.
+// repliedAfter reports whether a reply has come after t, a time of this process.
 func (c *storeClock) repliedAfter(t time.Time) bool {
 	return time.Duration(c.lastReply.Load()) > t.Sub(c.start)
 }
 
-// time is this process's clock, monotonic and cheaper than time.Now.
+// local returns the time of this process. It is monotonic and cheaper than time.Now.
 func (c *storeClock) local() time.Time { return c.start.Add(time.Since(c.start)) }
 
-// now is the estimate.
+// now returns the estimate for the present.
 func (c *storeClock) now() core.Instant { return c.at(c.local()) }
 
-// at is the estimate for a time of this process.
+// at returns the estimate for t, a time of this process.
 func (c *storeClock) at(t time.Time) core.Instant {
 	return core.Instant(c.offset.Load() + t.Sub(c.start).Microseconds())
 }
 
-// roundTrips is the moving average of what an exchange with the store takes. An
-// exchange that takes many times as long as usual moves it little, so that one
-// shard which hangs teaches nobody patience. It is safe for concurrent use.
+// roundTrips is the moving average of how long the store takes to answer. An exchange that takes
+// many times as long as usual moves it little, so that one shard that hangs does not make lanes
+// wait longer for others. It is safe for concurrent use.
 type roundTrips struct{ average atomic.Int64 }
 
 func (r *roundTrips) observe(took time.Duration) {
@@ -62,34 +63,34 @@ func (r *roundTrips) observe(took time.Duration) {
 }
 
 const (
-	// shortPatience is how long a lane waits at least for a turn's answer, unless it
-	// has just waited in vain.
+	// minAnswerTimeout is how long a lane waits at least for a turn's answer, unless it has just
+	// waited in vain.
 	minAnswerTimeout = 100 * time.Millisecond
-	// patientTrips is how many usual exchanges it waits for at least: the turn
-	// under way, its own, and what both may be late.
+	// answerTrips is how many usual exchanges it waits for at least: the turn under way, its own,
+	// and as much again for delays.
 	answerTrips = 4
 )
 
-// patience is how long a lane waits for the answer of a shard before it turns to
-// others. It halves with each of the shards before that the lane has left so, so
-// that any number of them that begin to hang delay the others by twice the first
-// wait in all.
-func (r *roundTrips) answerTimeout(poll time.Duration, left int) time.Duration {
-	return max(min(minAnswerTimeout, poll)>>min(left, 10), answerTrips*time.Duration(r.average.Load()))
+// answerTimeout returns how long a lane waits for the answer of a shard before it turns to
+// others. It is halved for each of the shards before that did not answer in time, so that any
+// number of shards that begin to hang delay the others by twice the first wait in all.
+func (r *roundTrips) answerTimeout(poll time.Duration, timeouts int) time.Duration {
+	return max(min(minAnswerTimeout, poll)>>min(timeouts, 10), answerTrips*time.Duration(r.average.Load()))
 }
 
-// ahead is how far a claim looks: what will start within it is claimed early.
+// lookAhead is how far ahead jobs are claimed: those that will probably start within it.
 const lookAhead = 50 * time.Millisecond
 
-// pace is the moving average of what a job takes.
+// pace is the moving average of how long a job takes.
 type pace struct {
 	known   bool
 	average time.Duration
 }
 
-// weight is the share of the newest batch in the average: 1/weight.
+// averageWeight divides the share of the newest value in a moving average: it is 1/averageWeight.
 const averageWeight = 8
 
+// observe takes a batch of jobs that took so long.
 func (p *pace) observe(took time.Duration, jobs int) {
 	each := took / time.Duration(jobs)
 	if !p.known {
@@ -99,13 +100,13 @@ func (p *pace) observe(took time.Duration, jobs int) {
 	p.average += (each - p.average) / averageWeight
 }
 
-// mostAhead is the most jobs that a buffer holds: those of one turn are worked while
-// the next is under way, so that it can be as large.
+// maxBuffered is the most jobs that a buffer holds: the jobs of one turn run while the next turn,
+// which may be as large, is under way.
 const maxBuffered = 2 * core.MaxTurnJobs
 
-// want is how many jobs the buffer should hold. A lane that waits gets at least
-// a batch. One that runs for so long gets more only if it will start on them
-// within the time ahead.
+// want returns how many jobs the buffer should hold. A lane that waits gets at least a batch. One
+// whose batch has been running since then gets more only if the lane will start on them within
+// lookAhead.
 func (p *pace) want(batch, prefetch int, running bool, since time.Duration) int {
 	soon := min(p.jobsWithin(lookAhead, since/time.Duration(batch)), prefetch)
 	if running && soon < batch {
@@ -114,8 +115,8 @@ func (p *pace) want(batch, prefetch int, running bool, since time.Duration) int 
 	return min(max(batch, soon), maxBuffered)
 }
 
-// jobsWithin is how many jobs of the average, or of the one that has taken longer
-// already, fit into a time.
+// jobsWithin returns how many jobs fit into d, by the average or by how long the present job has
+// taken already, whichever is longer.
 func (p *pace) jobsWithin(d, already time.Duration) int {
 	if !p.known {
 		return 0

@@ -6,15 +6,17 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
+// noHead is the head of a shard of which no job is due at any time.
 const noHead = math.MaxInt64
 
-// headNow is the head for the lane's scheduler.
+// laneHead returns the head for the lane's scheduler.
 func (s *shard) laneHead() core.Head {
 	due := s.head.Load()
 	return core.Head{Due: core.Instant(due), OK: due != noHead && !s.awaitsPermit.Load()}
 }
 
-// publish computes the head: the first job that waits to start, else the store's.
+// publishHead computes the head that the lane sees: that of the first job that waits to start,
+// else the store's.
 func (s *shard) publishHead() {
 	due := int64(noHead)
 	switch first := s.firstToStart(); {
@@ -27,7 +29,8 @@ func (s *shard) publishHead() {
 	s.head.Store(due)
 }
 
-// sawNews takes a head of now that is news, whatever the store said before.
+// assumeDue makes the lane look: something may have changed, so a job may be due now, whatever
+// the store said before.
 func (s *shard) assumeDue(now core.Instant) {
 	s.headNotBefore = 0
 	s.awaitsPermit.Store(false) // what it waits for may be gone, or have company
@@ -35,7 +38,7 @@ func (s *shard) assumeDue(now core.Instant) {
 	s.publishHead() // also the head that was known, and was not believed
 }
 
-// sawHead takes a head that is news, unless the one known is earlier.
+// advanceHead takes h as the store's head if it is earlier than the one that is known.
 func (s *shard) advanceHead(h core.Head) {
 	if s.lease.held && h.OK && (!s.storeHead.OK || h.Due < s.storeHead.Due) {
 		s.storeHead = h
@@ -43,10 +46,11 @@ func (s *shard) advanceHead(h core.Head) {
 	}
 }
 
-// doubtHead hides the store's head for a while if it is not to be believed.
-func (s *shard) delayHead(doubt bool, now core.Instant) {
+// delayHead hides the store's head for a while, longer each time, if empty is true: the store
+// said that a job is due, and claimed none.
+func (s *shard) delayHead(empty bool, now core.Instant) {
 	s.headNotBefore = 0
-	if !doubt {
+	if !empty {
 		s.emptyClaims.reset()
 		return
 	}

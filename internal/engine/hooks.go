@@ -8,21 +8,21 @@ import (
 
 // Bounds of the calls of Config.Buried.
 const (
-	// hooksAtOnce is how many run at once.
+	// hookWorkers is how many run at once.
 	hookWorkers = 4
-	// hooksWaiting is how many burials wait for a call.
+	// maxWaitingHooks is how many burials wait for a call.
 	maxWaitingHooks = 1000
 )
 
-// hooks calls Config.Buried beside the work.
+// hooks calls Config.Buried, so that nothing else waits for it.
 type hooks struct {
 	node *node
-	// ctx is that of the calls. It ends with the shutdown timeout.
+	// ctx is the context of the calls. It ends with the shutdown timeout.
 	ctx context.Context
 	end context.CancelCauseFunc
-	// forget ends the watch over Run's context.
+	// unwatch ends the watch over Run's context.
 	unwatch func() bool
-	// atOnce is how many calls run at once.
+	// maxWorkers is how many calls run at once.
 	maxWorkers int
 
 	running sync.WaitGroup
@@ -32,18 +32,18 @@ type hooks struct {
 	missed  int
 }
 
-// begin makes the context of the calls. It ends when asked has ended and the shutdown
-// timeout after it.
-func (h *hooks) start(node *node, asked context.Context) {
+// start makes the context of the calls. It ends when runCtx has ended and the shutdown timeout is
+// over.
+func (h *hooks) start(node *node, runCtx context.Context) {
 	h.node, h.maxWorkers = node, hookWorkers
 	h.ctx, h.end = context.WithCancelCause(node.handlerCtx)
-	h.unwatch = context.AfterFunc(asked, func() {
+	h.unwatch = context.AfterFunc(runCtx, func() {
 		time.AfterFunc(node.cfg.ShutdownTimeout, func() { h.end(ErrShutdown) })
 	})
 }
 
-// tell hands burials over. What finds no room is logged instead: nobody waits for a
-// hook, and nothing is lost in silence.
+// add queues burials for the hook. Those that find no room are logged instead: nobody waits for a
+// hook, and nothing is lost without a trace.
 func (h *hooks) add(buried []Buried) {
 	if h.node.cfg.Buried == nil || len(buried) == 0 {
 		return
@@ -68,6 +68,7 @@ func (h *hooks) work() {
 	}
 }
 
+// next removes the first burial that waits. ok is false if none does, and then the worker ends.
 func (h *hooks) next() (Buried, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,6 +82,7 @@ func (h *hooks) next() (Buried, bool) {
 	return b, true
 }
 
+// call calls the hook once.
 func (h *hooks) call(b *Buried) {
 	if h.ctx.Err() != nil {
 		h.logMissed(b, "the server's shutdown timeout is over")
@@ -92,7 +94,7 @@ func (h *hooks) call(b *Buried) {
 	}
 }
 
-// miss logs what the hook is not told.
+// logMissed logs a burial that the hook is not called for.
 func (h *hooks) logMissed(b *Buried, why string) {
 	h.mu.Lock()
 	h.missed++

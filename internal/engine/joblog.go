@@ -8,8 +8,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Keys of what is logged of jobs. They are stable: ServerOptions.Logger lists them
-// for users.
+// Keys of what is logged of jobs. They are stable: ServerOptions.Logger lists them for users.
 const (
 	keyQueue    = "queue"
 	keyShard    = "shard"
@@ -22,26 +21,27 @@ const (
 	keyStack    = "stack"
 )
 
-// notice is a line for the log.
+// logLine is a line for the log, collected while a lock is held and written after it is released.
 type logLine struct {
 	level   slog.Level
 	message string
 	attrs   []slog.Attr
 }
 
+// logLines writes lines to the log.
 func (n *node) logLines(lines []logLine) {
 	for i := range lines {
 		n.log.LogAttrs(context.Background(), lines[i].level, lines[i].message, lines[i].attrs...)
 	}
 }
 
-// jobAttrs name a job.
+// jobAttrs returns the attributes that name a job.
 func (s *shardInfo) jobAttrs(id string) []slog.Attr {
 	return []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.String(keyID, id)}
 }
 
-// notices are the lines for how job i ended: one if it failed, and one for each
-// burial that is not its failure's.
+// resultLines returns the log lines for how job i ended: one if it failed, and one for each
+// burial that its failure's line does not name.
 func (b *Batch) resultLines(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []logLine {
 	c := &b.Claims[i]
 	var list []logLine
@@ -59,8 +59,7 @@ func (b *Batch) resultLines(i int, o *core.Outcome, settled *core.Settlement, bu
 	return append(list, b.failureLine(i, o, settled, exhausted))
 }
 
-// failureNotice is the line for a job that failed and is retried, or whose retries are
-// used up.
+// failureLine is the line for a job that failed and is retried, or whose retries are used up.
 func (b *Batch) failureLine(i int, o *core.Outcome, settled *core.Settlement, exhausted bool) logLine {
 	c, panicked, refused := &b.Claims[i], b.panics[i], b.decodeFailures[i].failed
 	n := logLine{level: slog.LevelWarn, message: "skein: a job failed"}
@@ -86,13 +85,14 @@ func (b *Batch) failureLine(i int, o *core.Outcome, settled *core.Settlement, ex
 	return n
 }
 
+// exhausts reports whether a failure uses up the job's retries.
 func exhausts(p core.RetryPolicy, c *core.Claim, o *core.Outcome) bool {
 	_, ok := p.Exhausts(c, o)
 	return ok
 }
 
-// errorAttrs are the error that a kept text stands for, of a panic its value and its
-// stack.
+// errorAttrs returns the attributes of an error: the message that its stored text stands for or,
+// of a panic, its value and its stack.
 func (b *Batch) errorAttrs(panicked *PanicError, text string) []slog.Attr {
 	if panicked == nil {
 		return []slog.Attr{slog.String(keyError, b.shard.queue.Stored(text))}
@@ -102,7 +102,7 @@ func (b *Batch) errorAttrs(panicked *PanicError, text string) []slog.Attr {
 	}
 }
 
-// burialNotice is the line for what went to the morgue, other than by a failure.
+// burialLine is the line for payloads that went to the morgue other than by a failure.
 func (s *shardInfo) burialLine(b *Buried) logLine {
 	n := logLine{level: slog.LevelWarn, attrs: s.jobAttrs(b.ID)}
 	switch b.Reason {

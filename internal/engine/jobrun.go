@@ -7,19 +7,21 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// jobRun is the execution of one job of a batch whose jobs run one after another. A
-// job that has not begun has none.
+// jobRun is the execution of one job of a batch whose jobs run one after another. It is zero
+// before the job has begun.
 type jobRun struct {
 	began time.Time
 	took  time.Duration
-	// returned says that the job has its outcome.
+	// returned says that the job's handler has returned.
 	returned bool
 }
 
-// Begin gives the context of job i, for handlers that run one job after another:
-// cancelling job i, and no other, ends it, and so does the next job's Begin. The
-// handler passes the context that it was called with. It is not ok if job i must not start, since it
-// was cancelled, or the batch is, or the node stops; it goes back untouched.
+// Begin returns the context of job i, for handlers that run one job after another. The handler
+// passes the context that it was called with. The job's context ends when job i is cancelled, but
+// not when another job is, and when the next job begins.
+//
+// ok is false if job i must not start, since it or the batch is cancelled or the node stops. It
+// goes back untouched then.
 func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool) {
 	now := b.now()
 	b.mu.Lock()
@@ -45,15 +47,15 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 	return b.ctx, true
 }
 
-// halted reports whether nothing more of job i may start: it is cancelled, or the
-// whole batch is interrupted, or the node drains.
+// halted reports whether nothing more of job i may start: it is cancelled, or the batch is
+// interrupted, or the node drains.
 func (b *Batch) halted(i int) bool {
 	_, cancelled := b.dropped[i]
 	return cancelled || b.stopped || b.shard.node.runCtx.Err() != nil
 }
 
-// Return gives job i the outcome that its handler's return means: an error comes
-// before what Settle said, and nil after it.
+// Return gives job i the outcome of its handler's return: that of err, which replaces what
+// SetOutcome set, or done if err is nil and nothing was set.
 func (b *Batch) Return(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
@@ -69,9 +71,9 @@ func (b *Batch) Return(i int, err error) {
 	}
 }
 
-// BeginPayload is for a handler that takes the payloads of job i, which has begun,
-// one after another: it precedes each. False if no other may start, for the reasons
-// of Begin: what is not marked of the job goes back untouched.
+// BeginPayload precedes each payload, for a handler that takes the payloads of job i one after
+// another. It returns false if no other payload may start, for the reasons of Begin: those of the
+// job that have no outcome of their own go back untouched.
 func (b *Batch) BeginPayload(i int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +95,7 @@ func (b *Batch) EndPayload() {
 	b.byPayload = false
 }
 
-// End ends what Begin began: from now on the handler speaks for the whole batch.
+// End ends what Begin began: from now on the handler works the whole batch.
 func (b *Batch) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,8 +103,8 @@ func (b *Batch) End() {
 	b.current, b.ctx = wholeBatch, &b.batchCtx
 }
 
-// now is when a job begins or ends. A job that is alone begins and ends with its
-// batch, and looks at no clock.
+// now returns when a job begins or ends. A job that is alone in its batch begins and ends with
+// it, and no clock is read.
 func (b *Batch) now() time.Time {
 	if len(b.Claims) == 1 {
 		return b.started
@@ -133,11 +135,11 @@ func (b *Batch) endRun(now time.Time) {
 	}
 }
 
-// waited reports whether jobs run one after another and job i has not begun.
+// notBegun reports whether jobs run one after another and job i has not begun.
 func (b *Batch) notBegun(i int) bool { return b.runs != nil && b.runs[i].began.IsZero() }
 
-// run is the execution of job i in a closed batch that took so long; not ok if it
-// has not begun.
+// jobRun returns the execution of job i in a closed batch that took so long. ok is false if the
+// job has not begun.
 func (b *Batch) jobRun(i int, took time.Duration) (r jobRun, ok bool) {
 	switch {
 	case b.runs == nil:

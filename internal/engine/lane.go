@@ -9,22 +9,24 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// lane runs one batch at a time, of the shard that its scheduler chooses.
+// lane runs one batch at a time, of the shard that its scheduler chooses. Only its own goroutine
+// uses it, except wake and current.
 type lane struct {
 	node      *node
 	number    int
 	shards    []*shard
 	scheduler core.Scheduler
 	wake      chan struct{}
-	// at is the shard that the lane works or waits for.
+	// current is the shard that the lane works or waits for.
 	current atomic.Pointer[shard]
 
+	// heads and settled are reused from round to round.
 	heads   []core.Head
 	settled []core.Settlement
-	// now is when the last batch ended, if the lane has not waited since: the
-	// next one starts then.
+	// batchEnd is when the last batch ended, if the lane has not waited since. The next batch
+	// starts then.
 	batchEnd time.Time
-	// left counts the shards in a row that did not answer in time.
+	// timeouts counts the shards in a row that did not answer in time.
 	timeouts int
 }
 
@@ -32,8 +34,8 @@ func newLane(node *node, number int) *lane {
 	return &lane{node: node, number: number, wake: make(chan struct{}, 1)}
 }
 
-// run works until the node stops. A handler that ends its goroutine does not end
-// the lane: it goes on in a new one.
+// run works until the node stops. A handler that ends its goroutine does not end the lane, which
+// goes on in a new one.
 func (l *lane) run() {
 	stopped := false
 	defer func() {
@@ -53,7 +55,7 @@ func (l *lane) run() {
 	stopped = true
 }
 
-// round makes one choice and carries it out.
+// round lets the scheduler choose once, and runs a batch of that shard or waits.
 func (l *lane) round() {
 	if l.batchEnd.IsZero() {
 		l.batchEnd = l.node.clock.local()
@@ -80,8 +82,8 @@ func (l *lane) round() {
 	ok = b != nil && l.execute(s, b)
 }
 
-// fetch waits until the shard's next turn has answered. False if there is none,
-// or if that takes long: then the shard waits, not the lane.
+// fetch waits until the shard's next turn is answered. It returns false if the lease is not held,
+// or if the answer takes too long: then the lane leaves the shard for now.
 func (l *lane) fetch(s *shard) bool {
 	if !s.requestJobs() {
 		return false
@@ -102,7 +104,7 @@ func (l *lane) fetch(s *shard) bool {
 	return true
 }
 
-// wait sleeps until something changes, a head is due, or as the scheduler said.
+// wait sleeps until something changes, a head is due, or for as long as the scheduler said.
 func (l *lane) wait(choice core.Choice, now core.Instant) {
 	if choice.Sleep {
 		pause(choice.Wait, l.node.stop)
@@ -126,8 +128,7 @@ func (l *lane) wait(choice core.Choice, now core.Instant) {
 	}
 }
 
-// execute runs a batch and hands its outcomes to the shard; it reports whether a
-// job succeeded.
+// execute runs a batch and hands its outcomes to the shard. It reports whether a job succeeded.
 func (l *lane) execute(s *shard, b *Batch) (ok bool) {
 	observer := l.node.observer
 	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Claims: b.Claims}

@@ -11,20 +11,22 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// lease is what this node believes of its lease. Until is when it acts as if the
-// lease had ended.
+// lease is what this node knows of its lease of one shard. The zero value is no lease. shard.mu
+// guards it.
 type lease struct {
-	held    bool
-	token   int64
+	held  bool
+	token int64
+	// until is when this node acts as if the lease had ended; renewAt is when the renewal loop
+	// renews it, unless a turn does so before.
 	until   time.Time
 	renewAt time.Time
-	// ctx is that of the calls made under the lease; callOff ends them.
+	// ctx is the context of the turns under the lease; cancelCalls ends it.
 	ctx         context.Context
 	cancelCalls context.CancelCauseFunc
 }
 
-// extend moves the lease's end: remaining after the call was sent, less a fifth
-// of the TTL for what clocks and schedulers do.
+// extend moves the lease's end to remaining after the call was sent, less a fifth of the TTL as a
+// margin for clocks and schedulers.
 func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
 	if until := sent.Add(remaining - ttl/5); until.After(l.until) {
 		l.until = until
@@ -32,15 +34,15 @@ func (l *lease) extend(sent time.Time, remaining, ttl time.Duration) {
 	l.renewAt = sent.Add(ttl / 3)
 }
 
-// allowCalls gives the lease's calls a context that has not ended.
+// resetContext replaces the context of the lease's calls if it has ended.
 func (l *lease) resetContext(parent context.Context) {
 	if l.ctx == nil || l.ctx.Err() != nil {
 		l.ctx, l.cancelCalls = context.WithCancelCause(parent)
 	}
 }
 
-// leaseEnd is closed when the lease ends. After a turn was called off it is not the
-// channel of that turn's context.
+// leaseEnd returns a channel that is closed when the lease ends. After a turn was called off,
+// that is not the channel of that turn's context.
 func (s *shard) leaseEnd() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,14 +54,14 @@ func (s *shard) leaseEnd() <-chan struct{} {
 	return over
 }
 
-// keep renews the leases that no turn has renewed, ends those that ran out, and
-// calls off turns that hang, until stop is closed.
+// maintainLeases renews the leases that no turn has renewed, drops those that ran out, and calls
+// off turns that hang, until stop is closed.
 func (e *Engine) maintainLeases(stop <-chan struct{}) {
 	for pause(e.checkLeases(time.Now()), stop) {
 	}
 }
 
-// keepAll looks at each lease once, and tells how long nothing can be due.
+// checkLeases checks each lease once, and returns how long nothing will be due.
 func (e *Engine) checkLeases(now time.Time) time.Duration {
 	next := e.cfg.LeaseTTL / 6
 	for _, s := range e.shards {
@@ -68,7 +70,7 @@ func (e *Engine) checkLeases(now time.Time) time.Duration {
 	return max(next, time.Millisecond)
 }
 
-// keep does what is due for one lease, and tells how long until something is.
+// checkLease does what is due for one lease, and returns how long nothing will be.
 func (s *shard) checkLease(now time.Time) time.Duration {
 	ttl := s.node.cfg.LeaseTTL
 	s.mu.Lock()
@@ -95,9 +97,9 @@ func (s *shard) checkLease(now time.Time) time.Duration {
 	return wait
 }
 
-// over is why the lease is to be dropped, nil if it is not: it was not renewed in
-// time, or a turn got no answer for a TTL although renewals did. The latter may have
-// been carried out or not, so that only a new lease can go on.
+// leaseEnded returns why the lease has to be dropped, or nil: it was not renewed in time, or a
+// turn got no answer for a TTL, although renewals did. That turn may have been carried out or
+// not, so only a new lease can go on.
 func (s *shard) leaseEnded(now time.Time) error {
 	ttl := s.node.cfg.LeaseTTL
 	switch {
@@ -112,9 +114,10 @@ func (s *shard) leaseEnded(now time.Time) error {
 	return nil
 }
 
+// errTurnHangs is the cause of the end of a turn's context when the turn is called off.
 var errTurnHangs = errors.New("the turn takes too long and is repeated")
 
-// renew makes one call; what it can't do now the next look does.
+// renew makes one call. If that fails, the next check of the lease tries again.
 func (s *shard) renew(token int64) {
 	cfg := &s.node.cfg
 	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
@@ -141,8 +144,8 @@ func (s *shard) renew(token int64) {
 	}
 }
 
-// release ends a lease in which nothing is left to do, so that another node need
-// not wait for its expiry.
+// release ends a lease under which nothing is left to do, so that another node need not wait for
+// its expiry.
 func (s *shard) release(ctx context.Context) {
 	s.mu.Lock()
 	l := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
@@ -162,7 +165,7 @@ func (s *shard) release(ctx context.Context) {
 	}
 }
 
-// tryRelease repeats for a while what fails.
+// tryRelease repeats a release that fails, for up to a third of the TTL.
 func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.LeaseTTL/3)
 	defer cancel()
@@ -177,14 +180,13 @@ func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	return err
 }
 
-// final reports whether an error of the store ends the lease: repeating can't
-// help.
+// final reports whether an error of the store ends the lease: repeating the call can't help.
 func final(err error) bool {
 	return errors.Is(err, ports.ErrLeaseLost) || errors.Is(err, ports.ErrStaleTurn) ||
 		errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest)
 }
 
-// dropIfOver drops a lease that is not to be used any more.
+// dropEndedLease drops the lease if it has to be dropped now.
 func (s *shard) dropEndedLease(now time.Time) {
 	s.mu.Lock()
 	token, cause := s.lease.token, s.leaseEnded(now)
@@ -194,8 +196,8 @@ func (s *shard) dropEndedLease(now time.Time) {
 	}
 }
 
-// drop forgets a lease that ran out or is another's. The handler that may still
-// run is cancelled; nothing of it is sent.
+// dropLease ends the lease on this side, since it ran out or is another's. The handler that may
+// still run is cancelled, and nothing of it is sent.
 func (s *shard) dropLease(token int64, cause error) {
 	s.mu.Lock()
 	if !s.lease.held || s.lease.token != token {
@@ -219,7 +221,7 @@ func (s *shard) dropLease(token int64, cause error) {
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
-// forget clears all that belongs to the lease.
+// clearLease clears all that belongs to the lease.
 func (s *shard) clearLease(cause error) {
 	s.lease.cancelCalls(cause)
 	s.lease = lease{}

@@ -58,7 +58,7 @@ func await(tick <-chan time.Time, signalled, stop <-chan struct{}) bool {
 	return true
 }
 
-// signal makes a channel of capacity 1 ready, if it is not.
+// signal makes a channel of capacity 1 ready. It does nothing if the channel is ready.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -66,9 +66,9 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// backoff is the wait between tries of something that fails, doubling from the
-// first to the longest, each cut by up to a half so that nodes spread out. The
-// zero value starts at 20 ms and ends at 1 s.
+// backoff is the wait between tries of something that fails. It doubles from the first to the
+// longest, and each wait is cut by up to a half, so that nodes spread out. The zero value starts
+// at 20 ms and ends at 1 s.
 type backoff struct {
 	wait    time.Duration
 	longest time.Duration
@@ -79,6 +79,7 @@ const (
 	longestRetry = time.Second
 )
 
+// next returns the next wait.
 func (b *backoff) next() time.Duration {
 	longest := b.longest
 	if longest == 0 {

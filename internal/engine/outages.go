@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// health logs when the store fails: one line for each kind of loop and each cause,
-// however many loops notice, again each reminder while it lasts, and one line when
-// the last loop of the kind gets an answer.
+// outageLog logs when the store fails: one line for each kind of loop and each cause, however
+// many loops notice, again at each reminder while it lasts, and one line when the last loop of
+// the kind gets an answer.
 type outageLog struct {
 	log *slog.Logger
-	// calls is the context of the node's calls: once it has ended, errors mean
-	// nothing.
+	// callCtx is the context of the node's calls: once it has ended, errors mean nothing.
 	callCtx context.Context
 
 	mu     sync.Mutex
@@ -32,11 +31,11 @@ type outage struct {
 const (
 	// reminder is how often the log repeats what lasts.
 	reminder = 30 * time.Second
-	// mostCauses bounds the lines of an outage whose error texts never repeat.
+	// maxCauses bounds the lines of an outage whose error texts never repeat.
 	maxCauses = 8
 )
 
-// probe is one loop's view of the store. It is safe for concurrent use.
+// loopStatus is whether the calls of one loop succeed. It is safe for concurrent use.
 type loopStatus struct {
 	log   *outageLog
 	doing string
@@ -44,9 +43,10 @@ type loopStatus struct {
 	down  atomic.Bool
 }
 
-// digits tell errors of one cause apart: ports, shards, durations.
+// digits are cut out of errors to compare their causes: they are ports, shards, durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
+// failed notes that a call failed, and logs it if it is news.
 func (p *loopStatus) failed(err error) {
 	h := p.log
 	if h.callCtx.Err() != nil {
@@ -71,7 +71,7 @@ func (p *loopStatus) failed(err error) {
 
 func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.Millisecond) }
 
-// due reports whether to log a cause now, and notes that it is.
+// due reports whether to log a cause now, and notes that it is logged.
 func (o *outage) due(cause string) bool {
 	if _, known := o.logged[cause]; !known && len(o.logged) >= maxCauses {
 		cause = "" // one for all the others
@@ -84,6 +84,7 @@ func (o *outage) due(cause string) bool {
 	return true
 }
 
+// ok notes that a call was answered.
 func (p *loopStatus) ok() {
 	if !p.down.Load() {
 		return
@@ -106,6 +107,7 @@ func (p *loopStatus) ok() {
 	}
 }
 
+// about returns log attributes that name the loop, followed by more.
 func (p *loopStatus) about(more ...any) []any {
 	about := []any{"doing", p.doing}
 	if p.shard != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Settle gives job i the outcome that an error means, nil being done. An error
-// that only says that the engine interrupted the handler puts it back untouched.
+// SetOutcome gives job i the outcome of err, or done if err is nil. An error that only says that
+// the engine has ended the handler's context puts the job back untouched.
 func (b *Batch) SetOutcome(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
@@ -44,16 +44,16 @@ func (b *Batch) markPayload(i int, m core.PayloadOutcome) {
 	b.outcomes[i].Payloads = slices.Insert(marks, at, m)
 }
 
-// markAt is where the mark on a payload is, or belongs.
+// findMark returns where the mark on a payload is, or belongs.
 func findMark(marks []core.PayloadOutcome, position int) (at int, found bool) {
 	return slices.BinarySearchFunc(marks, position, func(o core.PayloadOutcome, p int) int { return o.Position - p })
 }
 
-// over reports whether the handler has spoken for job i: what a goroutine says that it
-// has left behind does not count.
+// returned reports whether job i's handler has returned. What a goroutine that it left behind
+// sets after that does not count.
 func (b *Batch) returned(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
 
-// set gives job i an outcome, and the panic that it comes from, if one.
+// set gives job i an outcome, and the panic that it comes from, or nil.
 func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
 	o.Payloads = b.outcomes[i].Payloads
 	b.outcomes[i] = o
@@ -65,8 +65,7 @@ func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
 	}
 }
 
-// outcomeOf asks the error itself, whose methods may panic, as those of a nil
-// pointer do: that panic is a failure then.
+// outcomeOf returns the outcome that err means, and the panic that it comes from, or nil.
 func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 	if err == nil {
 		return core.Outcome{Kind: core.Done}, nil
@@ -74,6 +73,8 @@ func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 	return b.failureOf(err)
 }
 
+// failureOf asks the error itself, whose methods may panic, as those of a nil pointer do: that
+// panic is the failure then.
 func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
 	failed := GuardGoroutine(func() error {
 		errors.As(err, &p)
@@ -91,8 +92,8 @@ func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
 	return o, p
 }
 
-// interrupted reports whether err is no fault of the job: its context was ended
-// by the engine, and err says so.
+// interrupted reports whether err is no fault of the job: the engine has ended its context, and
+// err says so.
 func (b *Batch) interrupted(err error) bool {
 	b.mu.Lock()
 	cause := b.ctx.ended()
@@ -100,11 +101,11 @@ func (b *Batch) interrupted(err error) bool {
 	return cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause))
 }
 
-// payloadOf names a payload of a batch: its job and its position.
+// payloadOf names a payload of a batch by its job and its position.
 type payloadOf struct{ job, position int }
 
-// refusal is a payload that its codec refuses and that is to be retried: it and what
-// is behind it wait, so that their order stays.
+// decodeFailure is a payload that its codec refuses and that is to be retried. It and the
+// payloads behind it wait, so that their order stays.
 type decodeFailure struct {
 	position int
 	text     string
@@ -125,9 +126,9 @@ func (b *Batch) BuryUndecodable(i, position int, reason error) {
 	b.MarkBuried(i, position, reason)
 }
 
-// FailUndecodable says that a payload of job i can't be decoded, and that the job is
-// to be retried for it. If alone, the job fails by the reason. Else the handler is
-// given what is before the payload, and the job fails if that is done or buried.
+// FailUndecodable notes that a payload of job i can't be decoded and that the job is to be
+// retried for it. If alone, the job fails by the reason. Else the handler gets the payloads
+// before it, and the job fails if those are done or buried.
 func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
 	r := decodeFailure{position: position, text: b.shard.queue.Text(reason), failed: alone}
 	b.mu.Lock()
@@ -141,8 +142,8 @@ func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
 	b.decodeFailures[i] = r
 }
 
-// refuse gives the outcome of job i once it is known that the handler saw only what
-// is before a refused payload. The Batch is locked.
+// applyDecodeFailure returns the outcome of job i, given o for the payloads before one that its
+// codec refused. The Batch is locked.
 func (b *Batch) applyDecodeFailure(i int, o core.Outcome) core.Outcome {
 	r, ok := b.decodeFailures[i]
 	if !ok || o.Kind != core.Done && o.Kind != core.Buried {

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// patienceWithHandlers is how long a handler may go on after its context has ended
-// before the log says so, and then how often it does.
+// overdueAfter is how long a handler may go on after its context has ended before the log says
+// so, and then how often it does.
 const overdueAfter = time.Minute
 
-// overstays is what a batch needs if its handler has a timeout or goes on after its
-// end.
+// overdueState is what a batch needs if its handler has a timeout or goes on after the end of its
+// context.
 type overdueState struct {
 	timeout contextEnd // the handler's own; its cause is nil if there is none
 	logged  time.Time  // when the log last said that it goes on all the same
 }
 
-// overdue is a handler that goes on long after its context has ended.
+// overdue describes a handler that goes on long after its context has ended.
 type overdue struct {
 	contextEnd
 	ids []string
 }
 
-// WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The
-// node can then tell that it has ended.
+// WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The batch notes
+// the timeout, so that the log can say when the handler outlasts it.
 func (b *Batch) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
 	b.setTimeout(contextEnd{time.Now().Add(d), cause})
@@ -42,8 +42,8 @@ func (b *Batch) setTimeout(l contextEnd) {
 	b.overdueState.timeout = l
 }
 
-// overdue returns what to log of the batch at a time; nil if nothing. It returns
-// the same again after a while.
+// overdue returns what to log of the batch now, or nil. It returns the same again after
+// overdueAfter.
 func (b *Batch) overdue(now time.Time) *overdue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +61,7 @@ func (b *Batch) overdue(now time.Time) *overdue {
 	return &overdue{over, b.runningIDs()}
 }
 
-// runningIDs are the ids that the handler works: that of the job it has begun, or
-// all.
+// runningIDs returns the ids that the handler works: that of the job it has begun, or all.
 func (b *Batch) runningIDs() []string {
 	if b.current != wholeBatch {
 		return []string{b.Claims[b.current].ID}

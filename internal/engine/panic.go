@@ -6,8 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a handler's panic, with the stack of the goroutine at that
-// place.
+// PanicError is a handler's panic, with the stack of the goroutine at that place.
 type PanicError struct {
 	// Value is what was passed to panic.
 	Value any
@@ -15,12 +14,12 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error is the value and the stack.
+// Error returns the value and the stack.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack)
 }
 
-// Unwrap is the value if it is an error.
+// Unwrap returns the value if it is an error, else nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
@@ -29,7 +28,8 @@ func (e *PanicError) Unwrap() error {
 // errGoexit is the failure of a handler that ended its goroutine.
 var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
 
-// errGoexitOf is a function of the user's, other than a handler, that ended its goroutine.
+// errFuncGoexit is the error of a user's function, other than a handler, that ended its
+// goroutine.
 var errFuncGoexit = errors.New("the function called runtime.Goexit, as t.FailNow does")
 
 // Guard calls f and turns a panic into a *PanicError.
@@ -42,8 +42,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// GuardApart is Guard for a function that must not end the caller's goroutine either,
-// since what comes next has to happen: it calls f in a goroutine of its own.
+// GuardGoroutine is Guard for a function that must not end the caller's goroutine either: it
+// calls f in a goroutine of its own, and waits for it.
 func GuardGoroutine(f func() error) error {
 	err := errFuncGoexit
 	over := make(chan struct{})
@@ -55,7 +55,7 @@ func GuardGoroutine(f func() error) error {
 	return err
 }
 
-// lastWords is deferred by each of the engine's goroutines.
+// reportPanic is deferred by each of the engine's goroutines.
 func (n *node) reportPanic() {
 	if v := recover(); v != nil {
 		n.callFatal(v)
@@ -63,8 +63,8 @@ func (n *node) reportPanic() {
 	}
 }
 
-// tellFatal lets Fatal hear of the first panic that is no handler's. A second one waits
-// until it has returned, since the process ends with the panic.
+// callFatal calls Config.Fatal with the first panic outside of handlers. A second one waits until
+// that call has returned, since the process ends with the panic.
 func (n *node) callFatal(v any) {
 	if n.cfg.Fatal != nil {
 		n.fatal.Do(func() { n.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()}) })

@@ -7,26 +7,26 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// pollAll polls each interval, and when asked to, until stop is closed.
+// pollAll polls once per interval, and when asked to, until stop is closed.
 func (e *Engine) pollAll(stop <-chan struct{}) {
 	p := e.newLoopStatus("poll")
 	ticker := time.NewTicker(e.cfg.PollInterval)
 	defer ticker.Stop()
 	for await(ticker.C, e.pollNow, stop) {
 		if !e.poll(p) {
-			ticker.Reset(e.cfg.PollInterval) // whoever looks by turn first
+			ticker.Reset(e.cfg.PollInterval) // the shards turn first
 		}
 	}
 }
 
-// pollTimeout is how long a poll waits, since its other shards wait with the one that
-// hangs.
+// pollTimeout is how long a poll may take. It is short, since all shards of the poll wait for one
+// that hangs.
 func (e *Engine) pollTimeout() time.Duration {
 	return min(e.cfg.LeaseTTL/3, max(2*e.cfg.PollInterval, time.Second))
 }
 
-// poll asks for the heads of the shards of this node that have not turned
-// lately, in one call. After one that failed they look by turns.
+// poll asks in one call for the heads of those shards of this node that have not turned lately.
+// If that fails, the shards turn instead.
 func (e *Engine) poll(p *loopStatus) (ok bool) {
 	asked := make([]*shard, 0, len(e.shards))
 	ids := make([]core.Shard, 0, len(e.shards))
@@ -37,7 +37,7 @@ func (e *Engine) poll(p *loopStatus) (ok bool) {
 			ids = append(ids, s.id)
 		}
 	}
-	if len(ids) == 0 { // the store's answers to others are as good
+	if len(ids) == 0 { // the answers to other calls say as much
 		if e.clock.repliedAfter(e.pollFailed) {
 			p.ok()
 		}
@@ -62,8 +62,8 @@ func (e *Engine) poll(p *loopStatus) (ok bool) {
 	return true
 }
 
-// quiet reports whether a lease is held under which nothing has happened for
-// half a poll interval.
+// quiet reports whether a lease is held under which nothing has happened for half a poll
+// interval.
 func (s *shard) quiet(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *shard) quiet(now time.Time) bool {
 		now.Sub(s.turns.ended) >= s.node.cfg.PollInterval/2
 }
 
-// lookByTurn has the lane look at the shard, although nobody says that a job is due.
+// inviteLane makes the lane look at the shard, although nobody says that a job is due.
 func (s *shard) inviteLane() {
 	s.mu.Lock()
 	s.assumeDue(s.node.clock.now())
@@ -79,7 +79,7 @@ func (s *shard) inviteLane() {
 	signal(s.lane.wake)
 }
 
-// polled takes a head asked for at a time, unless a turn or a wake-up has told more
+// polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
 // since.
 func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()

@@ -8,10 +8,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// tickAll looks twice each poll interval at shards that wait for time to pass,
-// while there are any, until stop is closed. Each gets a turn when jobs should go
-// back, statistics or what the store held are to be sent, or a running batch may have
-// been cancelled.
+// tickAll looks twice each poll interval at shards that wait for time to pass, while there are
+// any, until stop is closed. Such a shard turns if jobs are to go back, if statistics or deferred
+// settlements are to be sent, or if a running batch may have been cancelled.
 func (e *Engine) tickAll(stop <-chan struct{}) {
 	for await(nil, e.tickNow, stop) && pause(e.cfg.PollInterval/2, stop) {
 		now := time.Now()
@@ -23,7 +22,7 @@ func (e *Engine) tickAll(stop <-chan struct{}) {
 	}
 }
 
-// tick reports whether to look again.
+// tick wakes the turn loop if something is due. It reports whether to look again.
 func (s *shard) tick(now time.Time) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +41,8 @@ func (s *shard) tick(now time.Time) (again bool) {
 	return s.running != nil || waiting || s.stats.any
 }
 
-// putBack returns what waits to start: all when paused or stopping, else what
-// has waited for a poll interval.
+// putBack puts back the jobs that wait to start: all of them if the shard is paused or the node
+// stops, else those that have waited for a poll interval.
 func (s *shard) putBack(now time.Time, stopping bool) {
 	for {
 		since, ok := s.buffer.oldest()
@@ -58,8 +57,8 @@ func (s *shard) putBack(now time.Time, stopping bool) {
 	s.publishHead()
 }
 
-// recover settles jobs that earlier leases left, as an operator has chosen for
-// those that he cancelled, else by RULES 4.
+// settleOrphans settles jobs that earlier leases left claimed: those that an operator has
+// cancelled as he chose, the others by RULES 4.
 func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation) {
 	for i := range orphans {
 		c := &orphans[i]

@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// declareAll declares the queues, however long the store takes to be there.
+// declareAll declares the queues, however long the store takes to answer. It returns an error
+// that waiting can't help against, and nil if ctx ends.
 func (n *node) declareAll(ctx context.Context) error {
 	p := n.newLoopStatus("declare")
 	var retry backoff
@@ -33,13 +34,14 @@ func (n *node) declareAll(ctx context.Context) error {
 	return nil
 }
 
-// permanent reports whether waiting can't help. Once the node works, it waits all the
-// same.
+// permanent reports whether waiting can't help against an error of the first declaration. Once
+// the node works, it waits all the same.
 func permanent(err error) bool {
 	return errors.Is(err, ports.ErrShardCountMismatch) || errors.Is(err, ports.ErrQueueMismatch) ||
 		errors.Is(err, core.ErrInvalidQueue) || errors.Is(err, ports.ErrUnusable)
 }
 
+// declare declares one queue.
 func (n *node) declare(q *Queue) error {
 	ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
 	defer cancel()
@@ -54,8 +56,7 @@ func (n *node) declare(q *Queue) error {
 // resharding is the page that says how to change a shard count.
 const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide.md#another-shard-count"
 
-// DeclareError is the error of a declaration that failed, with what to do where a
-// page says it.
+// DeclareError wraps the error of a declaration, and says what to do where a page does.
 func DeclareError(queue string, err error) error {
 	if errors.Is(err, ports.ErrShardCountMismatch) {
 		return fmt.Errorf("declare queue %q: %w; to change it, see %s", queue, err, resharding)
@@ -63,7 +64,7 @@ func DeclareError(queue string, err error) error {
 	return fmt.Errorf("declare queue %q: %w", queue, err)
 }
 
-// announce tells the store that the node runs, until stop is closed.
+// announce announces the node to the store, until stop is closed.
 func (n *node) announce(stop <-chan struct{}) {
 	self := ports.Node{
 		Owner: n.cfg.Owner, Name: n.cfg.Node, Host: n.cfg.Host, PID: n.cfg.PID, Lanes: n.cfg.Lanes,
@@ -85,7 +86,7 @@ func (n *node) announce(stop <-chan struct{}) {
 	})
 }
 
-// retire takes the announcement back; if that fails, it runs out by itself.
+// retire withdraws the announcement. If that fails, the announcement expires by itself.
 func (n *node) retire() {
 	ctx, cancel := context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
 	defer cancel()

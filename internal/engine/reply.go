@@ -52,8 +52,8 @@ func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now t
 	return results
 }
 
-// confirmed removes the sequels of what a turn has settled, counts what only now is
-// known to have happened, and gives how these jobs ended.
+// confirmResults removes the pending results of what a turn has settled, adds to the statistics
+// those that they don't include yet, and returns the results.
 func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (ended []jobResult) {
 	if len(s.pendingResults) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (e
 			continue
 		}
 		q := &s.pendingResults[at]
-		if r.Repeat { // it is sent again, and then the reply tells
+		if r.Repeat { // it is sent again, and that reply says how it ended
 			q.resent = true
 			continue
 		}
@@ -86,8 +86,9 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (e
 	return ended
 }
 
-// sendAgain keeps the settlements of a turn that the store could not reach. A repeat
-// does not tell which; what was settled is skipped when it comes again.
+// keepDeferred keeps a turn's deferred settlements, to be sent again. The reply of a repeated
+// turn does not say which they are, so all are kept: what was settled is skipped when it comes
+// again.
 func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
 	if r.Repeat {
 		s.deferred = append(s.deferred, settled...)

@@ -6,33 +6,33 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// ending is how a job ended.
+// jobResult is how a job ended.
 type jobResult struct {
 	processed, failed bool
-	// buried is for the hook, and notices for the log.
+	// buried is for the hook, and lines for the log.
 	buried []Buried
 	lines  []logLine
 }
 
-// sequel is what follows a batch's settlement of a job, once the store has
-// confirmed it.
+// pendingResult is the result of a job whose settlement the store has not confirmed yet.
 type pendingResult struct {
 	id      string
 	receipt core.Receipt
-	// uncounted says that the statistics don't have the job's end yet.
+	// uncounted says that the statistics don't include the job's end yet.
 	uncounted bool
-	// carried follows if the settlement was carried out. One that is resent after a
-	// turn's repeat, and skipped then, was carried out by that turn's first call.
+	// bySettlement is the result if the settlement was carried out. One that is resent after a
+	// repeated turn, and skipped then, was carried out by that turn's first call.
 	bySettlement jobResult
 	resent       bool
-	// transacted says that the handler settled the job in a transaction. If that
-	// has committed, the settlement is skipped and committed follows.
+	// transacted says that the handler settled the job in a transaction. If that has committed,
+	// the settlement is skipped and byTransaction is the result.
 	transacted    bool
 	byTransaction jobResult
 }
 
-// sequels lists what is to follow the settlements of a closed batch. What its jobs'
-// failures have to say is said at once, unless only the store knows how they end.
+// pendingResults lists the results of a closed batch that wait for the store's confirmation. It
+// returns the log lines of failures apart, to be written at once, except those of jobs whose end
+// only the store knows.
 func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []logLine) {
 	for i := range b.Claims {
 		t, transacted := b.transacted[i]
@@ -55,6 +55,7 @@ func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult,
 	return list, now
 }
 
+// result returns how job i ended with outcome o.
 func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
 	e := jobResult{processed: settled.Processed, failed: settled.Failed}
 	if settled.Failed {
@@ -64,9 +65,9 @@ func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResu
 	return e
 }
 
-// overruled gives a line if the handler, after it had settled job i in a transaction,
-// gave it another outcome that can't count once that has committed. An error alone is
-// none: the commit's answer may have been lost.
+// ignoredOutcome returns a log line if the handler, after it had settled job i in a transaction,
+// gave it another outcome that can't count once that has committed. An error alone is no such
+// outcome: the commit's answer may have been lost.
 func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	o := &b.outcomes[i]
 	var name string
@@ -89,7 +90,7 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	}}
 }
 
-// recovered is how a job ended that has lost its owner too often.
+// recoveryResult returns how a job ended that has lost its owner too often.
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
 	e := jobResult{failed: true}
 	if len(c.Payloads) > 0 {
@@ -99,7 +100,7 @@ func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobR
 	return e
 }
 
-// tell logs how jobs have ended, and tells the hook what was buried.
+// report writes the log lines of results, and notifies the hook of what was buried.
 func (n *node) report(ended []jobResult) {
 	for i := range ended {
 		n.logLines(ended[i].lines)

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// runContext is a handler's context. It lives inside the Batch and makes a real
-// cancellable context only when somebody asks for Done, so that a batch costs
-// one allocation. Whatever asks the standard library's way finds that inner
-// context through Value, so context.Cause and derived contexts work as usual.
+// runContext is a handler's context. It lives inside the Batch and makes a real cancellable
+// context only when somebody calls Done, so that a batch costs one allocation. context.Cause and
+// derived contexts work as usual, since they find that inner context through Value.
 type runContext struct {
 	parent context.Context
 	batch  *Batch
@@ -22,10 +21,10 @@ type runContext struct {
 	at     time.Time // when it ended
 }
 
-// wholeBatch is the current job of a handler that takes all at once.
+// wholeBatch is the current job of a handler that works all jobs at once.
 const wholeBatch = -1
 
-// limit is when and why a handler's time ends.
+// contextEnd is when and why a handler's context ends.
 type contextEnd struct {
 	at    time.Time
 	cause error
@@ -33,7 +32,7 @@ type contextEnd struct {
 
 type batchKey struct{}
 
-// end cancels the context; the first cause stays.
+// end cancels the context. The first cause stays.
 func (c *runContext) end(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,20 +45,21 @@ func (c *runContext) end(cause error) {
 	}
 }
 
+// ended returns the cause, or nil if the context has not ended.
 func (c *runContext) ended() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
 }
 
-// limit is when and why it ended.
+// endInfo returns when and why the context ended.
 func (c *runContext) endInfo() contextEnd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return contextEnd{c.at, c.cause}
 }
 
-// real is the inner context, made if need be.
+// real returns the inner context, and makes it if need be.
 func (c *runContext) real() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,8 @@ func (c *runContext) Value(key any) any {
 	return c.parent.Value(key)
 }
 
-// Fence is the fencing token of the lease that a handler's context runs under.
+// Fence returns the fencing token of the lease that a handler's context runs under. ok is false
+// if ctx is not a handler's context.
 func Fence(ctx context.Context) (token int64, ok bool) {
 	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {

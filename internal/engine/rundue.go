@@ -8,10 +8,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// RunDue works what is due, one batch after another in the caller's goroutine,
-// until no shard gives a job, or ctx ends. It returns how many jobs ran. Unlike
-// Run it gives up at the first error of the store; what is settled stays so, and
-// the rest is recovered by the next owner.
+// RunDue works what is due, one batch after another in the caller's goroutine, until no shard has
+// a due job, or ctx ends. It returns how many jobs ran. Unlike Run it gives up at the first error
+// of the store; what is settled stays so, and the next owner recovers the rest.
 func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
@@ -42,7 +41,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	return jobs, err
 }
 
-// rounds visits the shards in turn until a whole round gave nothing.
+// rounds acquires the shards, and works them one after another until none has a due job.
 func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	for _, s := range e.shards {
 		s.attempt++
@@ -68,7 +67,7 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	}
 }
 
-// runDue works one shard until it gives nothing.
+// runDue works one shard until it has no due job.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 	s.lane.current.Store(s)
 	for ctx.Err() == nil {
@@ -110,8 +109,8 @@ func (s *shard) turnOnce() error {
 	return nil
 }
 
-// settleUp settles what is finished and releases the shard. What the store
-// refuses now, the next owner recovers.
+// settleUp settles what is finished and releases the shard. What the store refuses now, the next
+// owner recovers.
 func (s *shard) settleUp() {
 	for {
 		next, request, ctx := s.nextStep(time.Now())

@@ -8,28 +8,30 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// shard is this node's side of one shard: its lease, the jobs claimed and not
-// started, the batch that runs, and what is finished and not sent. Its lane and
-// its turn loop work on it together.
+// shard is this node's side of one shard: its lease, the jobs that are claimed and have not
+// started, the batch that runs, and the settlements that are to be sent. Its lane and its turn
+// loop work on it together.
 type shard struct {
 	shardInfo
 	lane *lane
-	// kick tells the turn loop that there may be something to do.
+	// wake wakes the turn loop: there may be something to do.
 	wake chan struct{}
-	// freed tells the turn loop that another node may have released the shard.
+	// released wakes an acquire that waits: the shard's owner may have released it.
 	released chan struct{}
-	// head is when the next job is due as the lane sees it, or noHead. Barred hides
-	// it while a job on its last chance waits for another one.
+	// head is when the next job is due as the lane sees it, or noHead. awaitsPermit hides it
+	// while a job on its last chance waits for another one.
 	head         atomic.Int64
 	awaitsPermit atomic.Bool
 
-	// attempt and refusals, the waits after refused turns, belong to the turn loop
-	// alone.
+	// attempt is the number of the acquire, and refusals are the waits after refused turns. Only
+	// the turn loop uses them.
 	attempt  int64
 	refusals backoff
 
+	// acquiring, turning and renewing are the status of this shard's calls.
 	acquiring, turning, renewing loopStatus
 
+	// mu guards what follows.
 	mu    sync.Mutex
 	lease lease
 	owner ownerInfo
@@ -37,26 +39,28 @@ type shard struct {
 	lostAt time.Time
 	turns  turns
 	buffer buffer
-	// starting is the batch that waits for a turn to begin it.
+	// starting is the batch that waits for a turn to begin it, and running the one that runs, or
+	// nil.
 	starting startingBatch
 	running  *Batch
-	// finished waits for the next turn.
+	// finished are the settlements that wait for the next turn.
 	finished []core.Settlement
-	// held are settlements that the store could not reach, until the next tick.
+	// deferred are settlements that the store could not carry out yet. They wait for the next
+	// tick.
 	deferred []core.Settlement
-	// waiting are the claims of settlements that are held, and since when.
+	// deferrals says for how long the settlements of claims have been deferred.
 	deferrals map[core.ClaimRef]deferral
-	// sequels wait until the settlement that they belong to is confirmed.
+	// pendingResults wait until the store confirms their settlements.
 	pendingResults []pendingResult
-	// store is the store's head as last heard. Blind hides it after a turn that failed
-	// or for which the lane has stopped waiting, until one is answered.
+	// storeHead is the store's head as last known. While unresponsive is set it does not count: a
+	// turn has failed, or the lane has stopped waiting for one, and none was answered since.
 	storeHead    core.Head
 	unresponsive bool
-	// notBefore is when to believe again a store that has said that a job is due and
-	// gave none; doubts are the waits until then.
+	// headNotBefore is when to believe again a store that has said that a job is due and then
+	// claimed none; emptyClaims are the waits until then.
 	headNotBefore core.Instant
 	emptyClaims   backoff
-	// asked says that the lane waits for jobs.
+	// laneWaits says that the lane waits for jobs.
 	laneWaits bool
 	paused    bool
 	pace      pace
@@ -73,8 +77,9 @@ func newShard(node *node, id core.Shard, queue *Queue, l *lane) *shard {
 	return s
 }
 
-// ask makes the next turn claim for the lane; false if the lease is not held. One
-// that is over is dropped, should the lane be the first to see it.
+// requestJobs makes the next turn claim for the lane. It returns false if the lease is not held,
+// or the shard is unresponsive. A lease that has ended is dropped, if the lane is the first to
+// see it.
 func (s *shard) requestJobs() bool {
 	s.dropEndedLease(time.Now())
 	s.mu.Lock()
@@ -87,8 +92,8 @@ func (s *shard) requestJobs() bool {
 	return true
 }
 
-// leave ends the lane's wait for an answer: it comes back once a turn is answered.
-// False if the answer is here.
+// stopWaiting ends the lane's wait for an answer. The lane comes back to the shard once a turn is
+// answered. It returns false if the answer is here.
 func (s *shard) stopWaiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,14 +107,14 @@ func (s *shard) stopWaiting() bool {
 	return true
 }
 
-// answered reports whether the lane's question has an answer.
+// answeredLane reports whether the lane need not wait any more.
 func (s *shard) answeredLane() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.laneWaits
 }
 
-// take starts the next batch, or gives nil.
+// take starts the next batch. It returns nil if none may start.
 func (s *shard) take(now time.Time) *Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +131,8 @@ func (s *shard) take(now time.Time) *Batch {
 	return s.running
 }
 
-// finish takes over a batch whose handler has returned. What ran under a lease
-// that is gone is not sent: the next owner recovers it.
+// finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent:
+// the next owner recovers the jobs.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
 	sequels, notices := b.pendingResults(settled)
 	s.mu.Lock()

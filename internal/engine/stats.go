@@ -16,8 +16,8 @@ type statsBuffer struct {
 	sent    time.Time
 }
 
-// observe takes a closed batch that took so long: of each job how long it waited and
-// how long it ran by itself.
+// observe takes a closed batch that took so long: of each job how long it waited and how long it
+// ran by itself.
 func (b *statsBuffer) observe(batch *Batch, took time.Duration, settled []core.Settlement) {
 	b.any = true
 	clock := batch.shard.node.clock
@@ -32,7 +32,7 @@ func (b *statsBuffer) observe(batch *Batch, took time.Duration, settled []core.S
 	}
 }
 
-// count adds a job that ended so.
+// count adds the end of a job.
 func (b *statsBuffer) count(processed, failed bool) {
 	b.any = true
 	if processed {
@@ -48,7 +48,7 @@ func (b *statsBuffer) due(now time.Time) bool {
 	return b.any && now.Sub(b.sent) >= statsEvery
 }
 
-// take hands the statistics over.
+// take returns the statistics and starts anew.
 func (b *statsBuffer) take(now time.Time) *core.Stats {
 	stats := b.pending
 	*b = statsBuffer{sent: now}

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrNotCommitted is the failure of a job whose handler settled it in a
-// transaction and returned nil, but has not committed.
+// ErrNotCommitted is the failure of a job whose handler settled it in a transaction and returned
+// nil, but has not committed.
 var ErrNotCommitted = errors.New("the handler returned without having committed the transaction in which it settled the job")
 
 var (
@@ -20,10 +20,10 @@ var (
 	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )
 
-// SettleIn settles what the handler of ctx works, the job that it has begun or
-// the whole batch, in the settler's transaction. The engine can't know whether
-// that commits. So the next turn settles these jobs as if it had not; if it has,
-// they are claimed no more, and the store skips that.
+// SettleIn settles in the settler's transaction what the handler of ctx works: the job that it
+// has begun, or the whole batch. The engine can't know whether that commits. So the next turn
+// settles these jobs as if it had not; if it has, they are not claimed any more, and the store
+// skips those settlements.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
 	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {
@@ -33,11 +33,11 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
-	settle, again, err := b.noteTransaction(c.job)
+	settlements, again, err := b.noteTransaction(c.job)
 	if err != nil {
 		return err
 	}
-	err = settler.Settle(ctx, b.shard.id, settle)
+	err = settler.Settle(ctx, b.shard.id, settlements)
 	switch {
 	case err == nil:
 		return nil
@@ -48,23 +48,22 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	return fmt.Errorf("settle in a transaction: %w", err)
 }
 
-// transacted is how a job ends if its transaction commits.
+// transactedJob is how a job ends if its transaction commits.
 type transactedJob struct {
 	outcome    core.Outcome
 	settlement core.Settlement
 }
 
-// transact notes how jobs end if the transaction commits, those without an
-// outcome being done, and gives their settlements. again says that the handler has
-// settled one of them before.
-func (b *Batch) noteTransaction(job int) (settle []core.Settlement, again bool, err error) {
+// noteTransaction notes how jobs end if the transaction commits, and returns their settlements; a
+// job without an outcome is done. again says that the handler has settled one of them before.
+func (b *Batch) noteTransaction(job int) (settlements []core.Settlement, again bool, err error) {
 	first, outcomes, err := b.transactionOutcomes(job)
 	if err != nil {
 		return nil, false, err
 	}
-	settle = make([]core.Settlement, len(outcomes))
+	settlements = make([]core.Settlement, len(outcomes))
 	for i := range outcomes {
-		settle[i] = b.settlement(first+i, outcomes[i])
+		settlements[i] = b.settlement(first+i, outcomes[i])
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,13 +76,13 @@ func (b *Batch) noteTransaction(job int) (settle []core.Settlement, again bool, 
 	for i := range outcomes {
 		_, before := b.transacted[first+i]
 		again = again || before
-		b.transacted[first+i] = transactedJob{outcomes[i], settle[i]}
+		b.transacted[first+i] = transactedJob{outcomes[i], settlements[i]}
 	}
-	return settle, again, nil
+	return settlements, again, nil
 }
 
-// transacting gives the outcomes of the job that has begun, or of the whole batch. It
-// refuses a context of a job that is not the one that runs.
+// transactionOutcomes returns the outcomes of the job that has begun, or of the whole batch. It
+// refuses the context of a job that does not run.
 func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,9 +108,8 @@ func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome
 	return first, outcomes, nil
 }
 
-// doubt makes the outcomes of a closed batch those of jobs whose transaction has
-// not committed: nothing is done, neither a job nor a payload by itself. What
-// observers were told stays.
+// assumeNotCommitted changes the outcomes of a closed batch to those of jobs whose transaction
+// has not committed: no job and no payload is done. What observers saw stays.
 func (b *Batch) assumeNotCommitted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

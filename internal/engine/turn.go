@@ -10,25 +10,26 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// turns is the state of a lease's turns, of which one at most is in flight.
+// turns is the state of a lease's turns, of which at most one is in flight.
 type turns struct {
+	// last is the number of the last turn that was answered.
 	last int64
 	// request is the turn in flight or, if unknown is set, the one to repeat.
 	request ports.TurnRequest
 	unknown bool
-	// answers says that it was made after the lane had asked.
+	// forLane says that it was made after the lane had asked for jobs.
 	forLane bool
-	// begun is when the turn in flight, or the one to repeat, was first sent.
+	// firstSent is when it was first sent.
 	firstSent time.Time
-	// inFlight and since say that a call is under way.
+	// inFlight says that a call is under way, and sentAt since when.
 	inFlight bool
 	sentAt   time.Time
-	// woken remembers a wake-up that came during it, and heard when the last came.
+	// woken says that a wake-up came during the call, and wokenAt is when the last one came.
 	woken   bool
 	wokenAt time.Time
 	// due asks for a turn although nothing is finished.
 	due bool
-	// ended is when the last one returned.
+	// ended is when the last turn was answered.
 	ended time.Time
 	// sending are the settlements in flight.
 	sending []core.Settlement
@@ -37,7 +38,7 @@ type turns struct {
 // open reports whether a turn is under way or to be repeated.
 func (t *turns) open() bool { return t.inFlight || t.unknown }
 
-// unanswered is how long a turn has been open; 0 if none is.
+// unanswered returns for how long a turn has been open; 0 if none is.
 func (t *turns) unanswered(now time.Time) time.Duration {
 	if !t.open() {
 		return 0
@@ -49,14 +50,14 @@ func (t *turns) unanswered(now time.Time) time.Duration {
 type step uint8
 
 const (
-	stepIdle    step = iota // nothing to do until a kick
-	stepTurn                // carry out turns.request
+	stepIdle    step = iota // nothing to do until the next wake-up
+	stepTurn                // send turns.request
 	stepLost                // the lease is gone
 	stepDrained             // stopping, and all is settled
 )
 
-// work turns while the lease lasts. It returns after the lease was lost, or
-// released on shutdown.
+// turnLoop turns while the lease lasts. It returns after the lease was lost, or released on
+// shutdown.
 func (s *shard) turnLoop() {
 	var retry backoff
 	for {
@@ -79,7 +80,7 @@ func (s *shard) turnLoop() {
 	}
 }
 
-// prepare decides the next step, and makes the request of a turn.
+// nextStep decides what to do, and makes the request of a turn.
 func (s *shard) nextStep(now time.Time) (step, ports.TurnRequest, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *shard) nextStep(now time.Time) (step, ports.TurnRequest, context.Contex
 	return stepTurn, s.turns.request, s.lease.ctx
 }
 
-// request fills in the next turn; false if there is no need for one.
+// request makes the request of the next turn. It returns false if no turn is needed.
 func (s *shard) request(now time.Time, stopping bool) bool {
 	t := &s.turns
 	sendStats := s.stats.due(now) || stopping && s.stats.any
@@ -137,8 +138,8 @@ func (s *shard) nextSettlements() []core.Settlement {
 	return t.sending
 }
 
-// want is how many jobs the turn claims: for the shard that the lane is at, what
-// its pace asks for beyond the buffer.
+// want returns how many jobs the turn claims: for the shard that the lane is at, as many as its
+// pace asks for beyond the buffer; 0 for others.
 func (s *shard) want(now time.Time, stopping bool) int {
 	if stopping || s.lane.current.Load() != s || s.awaitsPermit.Load() {
 		return 0
@@ -151,8 +152,8 @@ func (s *shard) want(now time.Time, stopping bool) int {
 	return max(0, min(want-s.unstarted(), core.MaxTurnJobs))
 }
 
-// turn makes the prepared call. An error means that its fate is unknown, and that
-// it is to be repeated.
+// turn makes the call. An error means that it is unknown whether the turn was carried out, so it
+// has to be repeated.
 func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
@@ -186,7 +187,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	return err
 }
 
-// turnFailed keeps the turn for a repeat and sends the lane elsewhere.
+// turnFailed keeps the turn for a repeat and ends the lane's wait.
 func (s *shard) turnFailed(token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// listen hands the store's wake-ups to the shards.
+// listen passes the store's wake-ups on to the shards, if the store has any, until ctx ends.
 func (e *Engine) listen(ctx context.Context) {
 	notifier, ok := e.store.(ports.Notifier)
 	if !ok {
@@ -43,8 +43,8 @@ func (e *Engine) listen(ctx context.Context) {
 	}
 }
 
-// lookAgain lets the poll, and the shards that wait for another node, see what was
-// missed while nobody listened.
+// recheckAll makes the poll, and the shards that wait for another owner, look for what happened
+// while nobody listened.
 func (e *Engine) recheckAll() {
 	signal(e.pollNow)
 	for _, s := range e.shards {
@@ -52,8 +52,8 @@ func (e *Engine) recheckAll() {
 	}
 }
 
-// wakeUp is a hint that there may be a job now. It stays valid after the turn in
-// flight. To a node without the lease it says that it may be free.
+// onWakeup takes a wake-up: there may be a job now, or a cancelled one. It stays valid after the
+// turn in flight. If this node does not hold the lease, the shard may be free.
 func (s *shard) onWakeup() {
 	s.mu.Lock()
 	if !s.lease.held {

@@ -9,13 +9,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// watcher logs what no loop fails for: handlers that ignore the end of their
-// context, shards that nobody works, and a node that stands by.
+// watcher logs what makes no loop fail: handlers that ignore the end of their context, shards
+// without an owner, and that the node stands by.
 type watcher struct {
 	node   *node
 	shards []*shard
-	// holders are the owners that it last said it stands by for, and standingBy is
-	// since when all shards have been theirs.
+	// holders are the owners that the log last named as those of all shards, and standingBy is
+	// since when others have held all.
 	holders    []string
 	standingBy time.Time
 }
@@ -23,7 +23,7 @@ type watcher struct {
 // unownedLimit is how long a shard may be without an owner before the log says so.
 const unownedLimit = 30 * time.Second
 
-// watch looks each second, until stop is closed.
+// watch looks once per second, until stop is closed.
 func (e *Engine) watch(stop <-chan struct{}) {
 	w := watcher{node: &e.node, shards: e.shards}
 	every(time.Second, stop, func() {
@@ -34,6 +34,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 	})
 }
 
+// handlers logs the handlers that go on long after their context has ended.
 func (w *watcher) handlers(now time.Time) {
 	for _, s := range w.shards {
 		s.mu.Lock()
@@ -50,8 +51,8 @@ func (w *watcher) handlers(now time.Time) {
 	}
 }
 
-// unowned speaks once of each shard that this node can't acquire, although it knows
-// of nobody who holds it.
+// unowned logs, once each, the shards that this node can't acquire although it knows of nobody
+// who holds them.
 func (w *watcher) unowned(now time.Time) {
 	var shards []string
 	var cause error
@@ -69,8 +70,7 @@ func (w *watcher) unowned(now time.Time) {
 	}
 }
 
-// standby says who holds the shards if others hold all of them, and again when it
-// is somebody else.
+// standby logs who holds the shards if others hold all of them, and again when these change.
 func (w *watcher) standby(now time.Time) {
 	var holders []string
 	for _, s := range w.shards {
@@ -102,7 +102,7 @@ func (w *watcher) standby(now time.Time) {
 	w.node.log.Info("skein: all shards are held by " + strings.Join(names, ", ") + "; this node stands by")
 }
 
-// names are those of owners, or their ids; known is false if a name is missing.
+// names returns the names of owners, or their ids. known is false if a name is missing.
 func (w *watcher) names(owners []string) (names []string, known bool) {
 	known = true
 	nodes := w.node.nodes.Load()
