@@ -33,8 +33,8 @@ func kinds(err error) map[string]func(*skein.Queue[string]) skein.Handler {
 	}
 }
 
-// told runs what is due with a hook and returns what it was told, a line each.
-func told(t *testing.T, store *memory.Store, h skein.Handler) (lines []string) {
+// reportedBurials runs what is due and returns what OnBuried was called with, a line each.
+func reportedBurials(t *testing.T, store *memory.Store, h skein.Handler) (lines []string) {
 	t.Helper()
 	runDue(t, store, skein.ServerOptions{OnBuried: func(_ context.Context, b skein.Buried) error {
 		text, _, _ := strings.Cut(b.Error, "\n")
@@ -89,8 +89,8 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			for i, p := range c.pushed {
 				push(t, store, q, "a", p, skein.Score(float64(i)))
 			}
-			got := told(t, store, q.JobHandler(func(_ context.Context, j *skein.Job[string]) error { return c.handle(j) }))
-			equal(t, "told", got, c.want)
+			got := reportedBurials(t, store, q.JobHandler(func(_ context.Context, j *skein.Job[string]) error { return c.handle(j) }))
+			equal(t, "reported", got, c.want)
 		})
 	}
 	t.Run("recoveries used up", func(t *testing.T) {
@@ -99,9 +99,9 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			q := skein.NewQueue("q", options{Shards: 1, MaxRecoveries: skein.NoRetries})
 			push(t, store, q, "a", "x")
 			abandon(t, store, "q")
-			got := told(t, store, nop(q))
+			got := reportedBurials(t, store, nop(q))
 			if len(got) != 1 || !strings.HasPrefix(got[0], `q a recoveries ["x"]: `) {
-				t.Errorf("told %q, want the recovered payload", got)
+				t.Errorf("reported %q, want the recovered payload", got)
 			}
 		})
 	})
@@ -122,12 +122,12 @@ func TestARollbackSavesWhatTheCodecRefused(t *testing.T) {
 					push(t, store, broken, "a", p, skein.Score(float64(i)))
 				}
 				runDue(t, store, skein.ServerOptions{}, kinds(nil)[kind](broken))
-				equal(t, "after the deploy", fate(t, store, "q", "a"),
+				equal(t, "after the deploy", stateOf(t, store, "q", "a"),
 					`queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
 				time.Sleep(time.Hour)
 				options.Codec = mended{}
 				runDue(t, store, skein.ServerOptions{}, kinds(nil)[kind](skein.NewQueue("q", options)))
-				equal(t, "after the rollback", fate(t, store, "q", "a"), "")
+				equal(t, "after the rollback", stateOf(t, store, "q", "a"), "")
 			})
 		})
 	}
@@ -160,7 +160,7 @@ func TestWithRetryUndecodableTheHandlersOutcomeIsForWhatItSaw(t *testing.T) {
 					push(t, store, q, "a", p, skein.Score(float64(i)))
 				}
 				runDue(t, store, skein.ServerOptions{}, failing(q, c.err))
-				equal(t, "fate", fate(t, store, "q", "a"), c.want)
+				equal(t, "state", stateOf(t, store, "q", "a"), c.want)
 			})
 		})
 	}
@@ -277,7 +277,7 @@ func TestAFailureInATransactionIsHeardOfOnce(t *testing.T) {
 			return skein.SettleIn(ctx, store)
 		}, 1},
 		"not committed": {func(ctx context.Context, _ *memory.Store, _ *skein.Job[string]) error {
-			return skein.SettleIn(ctx, &ledger{})
+			return skein.SettleIn(ctx, &recordingSettler{})
 		}, 1},
 	}
 	for name, c := range cases {

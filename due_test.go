@@ -38,6 +38,6 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 		if err != nil || jobs != 1 || !begun {
 			t.Errorf("RunDue = %d, %v, and the job had begun: %t; want 1 and true", jobs, err, begun)
 		}
-		equal(t, "fate", fate(t, store, "q", "a"), "")
+		equal(t, "state", stateOf(t, store, "q", "a"), "")
 	})
 }

@@ -60,7 +60,7 @@ func TestEachMarksItsPayloadsAsItGoes(t *testing.T) {
 		executions int
 		script     script
 		calls      string
-		fate       string
+		state      string
 		processed  int64
 		failed     int64
 	}{
@@ -96,7 +96,7 @@ func TestEachMarksItsPayloadsAsItGoes(t *testing.T) {
 				store := memory.New(memory.Options{})
 				calls := eachRun(t, store, c.options, c.executions, c.script)
 				equal(t, "calls", strings.Join(calls, " "), c.calls)
-				equal(t, "fate", fate(t, store, "q", "a"), c.fate)
+				equal(t, "state", stateOf(t, store, "q", "a"), c.state)
 				got := counts(t, store, "q")
 				equal(t, "processed, failed", []int64{got.Processed, got.Failed}, []int64{c.processed, c.failed})
 			})
@@ -113,8 +113,8 @@ func TestAPanicInEachBlamesItsPayload(t *testing.T) {
 			}
 			return nil
 		})
-		if got := fate(t, store, "q", "a"); !strings.HasPrefix(got, `dead [2], error "panic: boom`) {
-			t.Errorf("fate %s, want payload 2 dead with its panic", got)
+		if got := stateOf(t, store, "q", "a"); !strings.HasPrefix(got, `dead [2], error "panic: boom`) {
+			t.Errorf("state %s, want payload 2 dead with its panic", got)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestEachBuriesWhatItsCodecRefuses(t *testing.T) {
 		return nil
 	}))
 	equal(t, "calls", calls, []string{"good 1", "good 2"})
-	equal(t, "fate", fate(t, store, "q", "a"), `dead [<bad>], error "decode payload: it is bad"`)
+	equal(t, "state", stateOf(t, store, "q", "a"), `dead [<bad>], error "decode payload: it is bad"`)
 }
 
 // The Timeout of a queue is for each payload: three of 40 s are no failure with one of
@@ -155,7 +155,7 @@ func TestTheTimeoutOfEachIsForAPayload(t *testing.T) {
 				return context.Cause(ctx)
 			}
 		}))
-		equal(t, "fate", fate(t, store, "q", "a"), `queued [4], retry 0, in 1h0m0s, error "handler timeout"`)
+		equal(t, "state", stateOf(t, store, "q", "a"), `queued [4], retry 0, in 1h0m0s, error "handler timeout"`)
 	})
 }
 
@@ -197,8 +197,8 @@ func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
 				equal(t, "calls", calls, []int{1, 2})
-				if got := fate(t, store, "q", "a"); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-					t.Errorf("fate %s, want %s …", got, c.want)
+				if got := stateOf(t, store, "q", "a"); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+					t.Errorf("state %s, want %s …", got, c.want)
 				}
 				stop()
 				if err := <-done; err != nil {
@@ -239,7 +239,7 @@ func TestSettleIsRefusedInEach(t *testing.T) {
 	if refused == nil || !strings.Contains(refused.Error(), "use Handler or JobHandler") {
 		t.Errorf("Settle = %v, want what to use instead", refused)
 	}
-	equal(t, "fate", fate(t, store, "q", "a"), "")
+	equal(t, "state", stateOf(t, store, "q", "a"), "")
 
 	push(t, store, q, "a", 1)
 	settle := func(next skein.RunFunc) skein.RunFunc {

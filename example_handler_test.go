@@ -58,8 +58,8 @@ func ExampleQueue_Each() {
 	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{Payloads: 1}) {
-		fmt.Printf("in the morgue: %s, %s, %v\n", letter.Payloads[0].Data, letter.LastError, err)
+	for dead, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{Payloads: 1}) {
+		fmt.Printf("in the morgue: %s, %s, %v\n", dead.Payloads[0].Data, dead.LastError, err)
 	}
 	// Output:
 	// order-42 placed
@@ -152,8 +152,8 @@ func ExampleBury() {
 	if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{}) {
-		fmt.Println(letter.ID, letter.LastError, err)
+	for dead, err := range inspect.New(store, inspect.Options{}).Morgue(ctx, "orders", inspect.ListOptions{}) {
+		fmt.Println(dead.ID, dead.LastError, err)
 	}
 	// Output:
 	// order-42 no such customer <nil>

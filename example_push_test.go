@@ -60,7 +60,7 @@ func ExampleQueue_PushMany() {
 		{ID: "order-2", Payload: "paid"},
 		{ID: "order-3", Payload: "paid", Options: []skein.PushOption{skein.In(time.Hour)}},
 	}
-	store.Fail(skeintest.Fault{ // the store of a test fails when it is told to
+	store.Fail(skeintest.Fault{ // the store of a test fails on demand
 		Method: "Push", Times: 1, Err: &skein.PushError{Entries: []int{1}, Err: skein.ErrFull},
 	})
 

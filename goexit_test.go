@@ -62,7 +62,7 @@ func TestWhatEndsItsGoroutineAroundAHandlerFailsItsJobAlone(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				job := queued(t, store, "q", "a")
 				equal(t, "retry", job.RetryCount, 0)
-				equal(t, "the other job of the batch", fate(t, store, "q", "b"), "")
+				equal(t, "the other job of the batch", stateOf(t, store, "q", "b"), "")
 				stop()
 				select {
 				case err := <-ended:

@@ -17,8 +17,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// fate is where a job is after its execution, in short.
-func fate(t *testing.T, store *memory.Store, queue, id string) string {
+// stateOf returns where a job is after its execution, in short.
+func stateOf(t *testing.T, store *memory.Store, queue, id string) string {
 	t.Helper()
 	found, err := store.Find(t.Context(), queue, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 					}
 					return c.err
 				}))
-				equal(t, "fate", fate(t, store, "q", "a"), c.want)
+				equal(t, "state", stateOf(t, store, "q", "a"), c.want)
 				stats, err := store.Stats(t.Context(), []string{"q"})
 				if err != nil {
 					t.Fatal(err)
@@ -135,7 +135,7 @@ func TestAHandlerThatEndsItsGoroutineFails(t *testing.T) {
 		if text := lastError(t, store, "a"); !strings.Contains(text, "Goexit") {
 			t.Errorf("kept %q, want it to speak of Goexit", text)
 		}
-		equal(t, "the lane goes on with b", fate(t, store, "q", "b"), "")
+		equal(t, "the lane goes on with b", stateOf(t, store, "q", "b"), "")
 	})
 }
 
@@ -227,7 +227,7 @@ func TestPayloadsCanBeSettledByThemselves(t *testing.T) {
 				runDue(t, store, skein.ServerOptions{}, q.JobHandler(func(_ context.Context, j *skein.Job[int]) error {
 					return c.settle(j)
 				}))
-				equal(t, "fate", fate(t, store, "q", "a"), c.want)
+				equal(t, "state", stateOf(t, store, "q", "a"), c.want)
 			})
 		})
 	}
@@ -253,10 +253,10 @@ func TestABatchHandlerSettlesJobByJob(t *testing.T) {
 			}
 			return skein.Snooze(time.Minute)
 		}))
-		equal(t, "done", fate(t, store, "q", "done"), "")
-		equal(t, "failed", fate(t, store, "q", "failed"), `queued [1], retry 0, in 1h0m0s, error "boom"`)
-		equal(t, "open 1", fate(t, store, "q", "open 1"), `queued [1], retry -1, in 1m0s, error ""`)
-		equal(t, "open 2", fate(t, store, "q", "open 2"), `queued [1], retry -1, in 1m0s, error ""`)
+		equal(t, "done", stateOf(t, store, "q", "done"), "")
+		equal(t, "failed", stateOf(t, store, "q", "failed"), `queued [1], retry 0, in 1h0m0s, error "boom"`)
+		equal(t, "open 1", stateOf(t, store, "q", "open 1"), `queued [1], retry -1, in 1m0s, error ""`)
+		equal(t, "open 2", stateOf(t, store, "q", "open 2"), `queued [1], retry -1, in 1m0s, error ""`)
 	})
 }
 
@@ -294,8 +294,8 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 		if text := lastError(t, store, "a"); !strings.HasPrefix(text, "panic: in a") {
 			t.Errorf("a kept %q, want its panic", text)
 		}
-		equal(t, "b", fate(t, store, "q", "b"), "")
-		equal(t, "c, as the middleware settled it", fate(t, store, "q", "c"), `dead [1], error "boom"`)
+		equal(t, "b", stateOf(t, store, "q", "b"), "")
+		equal(t, "c, as the middleware settled it", stateOf(t, store, "q", "c"), `dead [1], error "boom"`)
 		var caught *skein.PanicError
 		if !errors.As(seen["a"], &caught) || seen["b"] != nil || seen["c"] != errBoom {
 			t.Errorf("the middleware saw %v, want the panic of a, nil and the error of c", seen)
@@ -318,7 +318,7 @@ func TestAJobWhoseCodecRefusesAllFailsAndIsBuried(t *testing.T) {
 			q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: bracketed{}})
 			push(t, store, q, "a", "bad")
 			runDue(t, store, skein.ServerOptions{}, handler(q))
-			equal(t, "fate", fate(t, store, "q", "a"), `dead [<bad>], error "decode payload: it is bad"`)
+			equal(t, "state", stateOf(t, store, "q", "a"), `dead [<bad>], error "decode payload: it is bad"`)
 		})
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ledger is a Settler that keeps what is settled in it, and forgets it.
-type ledger struct{ settled []core.Settlement }
+// recordingSettler is a Settler that only records what it is called with.
+type recordingSettler struct{ settled []core.Settlement }
 
-func (l *ledger) Settle(_ context.Context, _ core.Shard, settle []core.Settlement) error {
+func (l *recordingSettler) Settle(_ context.Context, _ core.Shard, settle []core.Settlement) error {
 	l.settled = append(l.settled, settle...)
 	return nil
 }
@@ -51,7 +51,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 				store := memory.New(memory.Options{})
 				var settler ports.Settler = store
 				if !committed {
-					settler = &ledger{}
+					settler = &recordingSettler{}
 				}
 				for _, id := range []string{"a", "b", "c"} {
 					push(t, store, queue, id, "x")

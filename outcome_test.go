@@ -124,11 +124,11 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 					}
 					runDue(t, store, o, c.handler(q))
 					for id := range jobs {
-						got := fate(t, store, "q", fmt.Sprint(id))
+						got := stateOf(t, store, "q", fmt.Sprint(id))
 						if strings.HasSuffix(c.want, `"`) || c.want == done {
-							equal(t, "fate", got, c.want)
+							equal(t, "state", got, c.want)
 						} else if !strings.HasPrefix(got, c.want) {
-							t.Errorf("fate %s, want %s…", got, c.want)
+							t.Errorf("state %s, want %s…", got, c.want)
 						}
 					}
 				})
@@ -155,11 +155,11 @@ func TestOneJobOfABatchThatPanicsFailsAlone(t *testing.T) {
 			return nil
 		}))
 		equal(t, "jobs that ran", ran, []string{"a", "b", "c"})
-		equal(t, "a", fate(t, store, "q", "a"), "")
+		equal(t, "a", stateOf(t, store, "q", "a"), "")
 		if text := lastError(t, store, "b"); !strings.HasPrefix(text, "panic: in b") || !strings.Contains(text, "outcome_test.go") {
 			t.Errorf("b kept %q, want its panic and the stack", text)
 		}
-		equal(t, "c", fate(t, store, "q", "c"), "")
+		equal(t, "c", stateOf(t, store, "q", "c"), "")
 	})
 }
 

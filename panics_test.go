@@ -92,7 +92,7 @@ func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 				if !strings.Contains(log, c.log) || c.log != "" && !strings.Contains(log, "level=ERROR") {
 					t.Errorf("log has no error that says %q:\n%s", c.log, log)
 				}
-				equal(t, "the other job of the batch", fate(t, store, "q", "b"), "")
+				equal(t, "the other job of the batch", stateOf(t, store, "q", "b"), "")
 			})
 		})
 	}
@@ -224,10 +224,10 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 		push(t, store, q, "a", "bad")
 		push(t, store, q, "b", "good")
 		runDue(t, store, skein.ServerOptions{}, nop(q))
-		if got := fate(t, store, "q", "a"); !strings.HasPrefix(got, `dead [bad], error "decode payload: panic: bad`) {
-			t.Errorf("fate %s, want it dead with the panic", got)
+		if got := stateOf(t, store, "q", "a"); !strings.HasPrefix(got, `dead [bad], error "decode payload: panic: bad`) {
+			t.Errorf("state %s, want it dead with the panic", got)
 		}
-		equal(t, "the other job", fate(t, store, "q", "b"), "")
+		equal(t, "the other job", stateOf(t, store, "q", "b"), "")
 	})
 	t.Run("Codec.Encode", func(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: panicky{}})

@@ -24,7 +24,7 @@ func TestSettleKeepsWhatTheHandlerDidNotSee(t *testing.T) {
 		runDue(t, store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
 			return skein.SettleIn(ctx, store)
 		}))
-		equal(t, "fate", fate(t, store, "q", "a"), `queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
+		equal(t, "state", stateOf(t, store, "q", "a"), `queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
 	})
 }
 
@@ -35,8 +35,8 @@ func TestWhatTheCodecRefusesBehindADonePayloadIsBuriedAsSuch(t *testing.T) {
 	})
 	push(t, store, q, "a", "1", skein.Score(1))
 	push(t, store, q, "a", "bad", skein.Score(2))
-	got := told(t, store, nop(q))
+	got := reportedBurials(t, store, nop(q))
 	if want := "q a decode [<bad>]: decode payload: it is bad"; len(got) != 1 || got[0] != want {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("reported %q, want %q", got, want)
 	}
 }

@@ -373,7 +373,7 @@ func lastError(t *testing.T, store ports.ShardStore, id string) string {
 	return found.Queued.Error
 }
 
-// mostClaimed runs short jobs of one shard one after another, and tells how many
+// mostClaimed runs short jobs of one shard one after another, and returns how many
 // were claimed at once, the running one included.
 func mostClaimed(t *testing.T, store *memory.Store, q *skein.Queue[string], prefetch int) (most int) {
 	t.Helper()
@@ -396,7 +396,7 @@ func mostClaimed(t *testing.T, store *memory.Store, q *skein.Queue[string], pref
 	return most
 }
 
-// watcher counts what an observer is told.
+// watcher counts the calls of an observer.
 type watcher struct {
 	ports.NopObserver
 	mu     sync.Mutex

@@ -55,9 +55,9 @@ func TestMiddlewareThatPanicsFailsItsJobAlone(t *testing.T) {
 	}
 	runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{panics}},
 		q.Handler(func(context.Context, string, []int) error { return nil }))
-	equal(t, "a", fate(t, store, "q", "a"), "")
+	equal(t, "a", stateOf(t, store, "q", "a"), "")
 	equal(t, "retries of b", queued(t, store, "q", "b").RetryCount, 0)
-	equal(t, "c", fate(t, store, "q", "c"), "")
+	equal(t, "c", stateOf(t, store, "q", "c"), "")
 }
 
 // A payload that its codec refuses is no reason for what the handler itself failed at.
@@ -68,9 +68,9 @@ func TestAHandlersOwnFailureIsNotCalledUndecodable(t *testing.T) {
 	})
 	push(t, store, q, "a", "1", skein.Score(1))
 	push(t, store, q, "a", "bad", skein.Score(2))
-	got := told(t, store, q.Handler(func(_ context.Context, _ string, payloads []string) error { return errBoom }))
+	got := reportedBurials(t, store, q.Handler(func(_ context.Context, _ string, payloads []string) error { return errBoom }))
 	want := "q a exhausted [<1>]: boom"
 	if len(got) == 0 || got[0] != want {
-		t.Errorf("told %q, want first %q", got, want)
+		t.Errorf("reported %q, want first %q", got, want)
 	}
 }

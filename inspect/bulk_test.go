@@ -35,14 +35,14 @@ func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.C
 	}
 }
 
-// crowd is a site with failures and dead letters in every shard, more than a
+// withManyEntries returns a fixture with failures and dead letters in every shard, more than a
 // step handles.
-const crowdSize = 2*shardsOfSite*ports.MaxStep + 100
+const manyEntries = 2*fixtureShards*ports.MaxStep + 100
 
-func crowd(t *testing.T) *site {
-	s := newSite(t)
-	s.dead(numbered("dead", crowdSize)...)
-	s.failed(numbered("failed", crowdSize)...)
+func withManyEntries(t *testing.T) *fixture {
+	s := newFixture(t)
+	s.dead(numbered("dead", manyEntries)...)
+	s.failed(numbered("failed", manyEntries)...)
 	s.advance(time.Second)
 	return s
 }
@@ -50,14 +50,14 @@ func crowd(t *testing.T) *site {
 func TestBulkActionsEndWhileMoreComes(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
-			s := crowd(t)
-			link := s.linked()
+			s := withManyEntries(t)
+			hooked := s.intercept()
 			rounds := 0
-			link.after = func(call string) error {
+			hooked.after = func(call string) error {
 				if call == "Stats" || call == "Queues" {
 					return nil
 				}
-				if rounds++; rounds > crowdSize+1000 {
+				if rounds++; rounds > manyEntries+1000 {
 					return fmt.Errorf("%w: the action does not end", ports.ErrInvalidRequest)
 				}
 				// Behind each step there is more to do: as if handlers failed.
@@ -69,8 +69,8 @@ func TestBulkActionsEndWhileMoreComes(t *testing.T) {
 				return nil
 			}
 			result, err := bulk(s.Inspector, inspect.BulkOptions{})[name](t.Context())
-			if err != nil || result.Handled != crowdSize {
-				t.Errorf("%+v, %v; want %d handled", result, err, crowdSize)
+			if err != nil || result.Handled != manyEntries {
+				t.Errorf("%+v, %v; want %d handled", result, err, manyEntries)
 			}
 		})
 	}
@@ -79,10 +79,10 @@ func TestBulkActionsEndWhileMoreComes(t *testing.T) {
 func TestActionsOnAllAreBoundedAlsoWhenTheClockStands(t *testing.T) {
 	for _, name := range []string{"ReviveAll", "ReviveAll that match", "PurgeAll", "PurgeAll that match", "EditAll"} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.dead("a", "b", "c")
 			calls := 0
-			s.linked().after = func(string) error {
+			s.intercept().after = func(string) error {
 				if calls++; calls < 20 { // behind each call, more than a page
 					s.dead(numbered(nth("z", calls), 2*ports.DefaultPage)...)
 				}
@@ -99,10 +99,10 @@ func TestActionsOnAllAreBoundedAlsoWhenTheClockStands(t *testing.T) {
 func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 	for _, name := range []string{"ReviveAll", "ReviveAll that match", "PurgeAll", "PurgeAll that match", "EditAll"} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.dead("a", "b", "c", "d", "e", "f")
 			operator := s.Inspector
-			s.linked().after = func(call string) error {
+			s.intercept().after = func(call string) error {
 				if call != "Stats" {
 					return nil
 				}
@@ -123,9 +123,9 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 				t.Errorf("the last report is %+v, want %+v", last, want)
 			}
 			var fresh []string
-			for letter := range must(t, operator.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
-				if string(letter.Payloads[0].Data) == "p" {
-					fresh = append(fresh, letter.ID)
+			for dead := range must(t, operator.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
+				if string(dead.Payloads[0].Data) == "p" {
+					fresh = append(fresh, dead.ID)
 				}
 			}
 			if diff := cmp.Diff([]string{"u", "v", "w", "x", "y", "z"}, fresh); diff != "" {
@@ -177,23 +177,23 @@ func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
 func TestProgressRisesToTheTotal(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
-			s := crowd(t)
+			s := withManyEntries(t)
 			var seen []inspect.Progress
 			o := inspect.BulkOptions{Progress: func(p inspect.Progress) { seen = append(seen, p) }}
 			result, err := bulk(s.Inspector, o)[name](t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := crowdSize / ports.MaxStep; len(seen) < want {
+			if want := manyEntries / ports.MaxStep; len(seen) < want {
 				t.Errorf("%d reports, want %d at least", len(seen), want)
 			}
 			for at, p := range seen {
-				if p.Total != crowdSize || at > 0 && p.Done <= seen[at-1].Done || p.Handled > p.Done {
+				if p.Total != manyEntries || at > 0 && p.Done <= seen[at-1].Done || p.Handled > p.Done {
 					t.Fatalf("report %d is %+v", at, p)
 				}
 			}
-			want := inspect.Progress{Done: crowdSize, Total: crowdSize, Handled: result.Handled}
-			if last := seen[len(seen)-1]; last != want || result.Handled != crowdSize {
+			want := inspect.Progress{Done: manyEntries, Total: manyEntries, Handled: result.Handled}
+			if last := seen[len(seen)-1]; last != want || result.Handled != manyEntries {
 				t.Errorf("the last report is %+v, the result %+v; want %+v", last, result, want)
 			}
 		})
@@ -201,7 +201,7 @@ func TestProgressRisesToTheTotal(t *testing.T) {
 }
 
 func TestProgressCountsWhatIsPassedOverAndWhatIsGone(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.dead("a", "b", "c", "d")
 	for name, c := range map[string]struct {
 		act  func(inspect.BulkOptions) (inspect.Result, error)
@@ -237,11 +237,11 @@ func TestProgressCountsWhatIsPassedOverAndWhatIsGone(t *testing.T) {
 }
 
 func TestProgressGoesOnWhereNothingIsToDo(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll(numbered("due", 100)...)
 	var reports int
 	o := inspect.BulkOptions{Progress: func(inspect.Progress) { reports++ }}
-	if _, err := s.RunAllNow(t.Context(), "orders", o); err != nil || reports != shardsOfSite {
+	if _, err := s.RunAllNow(t.Context(), "orders", o); err != nil || reports != fixtureShards {
 		t.Errorf("%d reports, %v; want one for each shard", reports, err)
 	}
 }
@@ -249,12 +249,12 @@ func TestProgressGoesOnWhereNothingIsToDo(t *testing.T) {
 func TestBulkActionsStopInTheMiddle(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
 		t.Run(name, func(t *testing.T) {
-			s := crowd(t)
+			s := withManyEntries(t)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			var last inspect.Progress
 			o := inspect.BulkOptions{Progress: func(p inspect.Progress) {
-				if last = p; p.Done >= crowdSize/2 {
+				if last = p; p.Done >= manyEntries/2 {
 					stop()
 				}
 			}}
@@ -263,7 +263,7 @@ func TestBulkActionsStopInTheMiddle(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("%v; want context.Canceled", err)
 			}
-			if result.Handled < crowdSize/2 || result.Handled > crowdSize/2+ports.MaxStep || result.Handled != last.Handled {
+			if result.Handled < manyEntries/2 || result.Handled > manyEntries/2+ports.MaxStep || result.Handled != last.Handled {
 				t.Errorf("%+v, the last report %+v; want about half", result, last)
 			}
 			if after := s.counts(); changed(before, after) != int64(result.Handled) && name != "RunAllNow" && name != "EditAll" {

@@ -13,7 +13,7 @@ import (
 
 func TestCursorsSurviveAURL(t *testing.T) {
 	ids := []string{"order-1", "a b/c?d&e=f#g%h+i", "Zürich 🧵", strings.Repeat("x", 512)}
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll(ids...)
 	for _, order := range []inspect.SortBy{inspect.ByTime, inspect.ByID} {
 		for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: order})) {
@@ -34,7 +34,7 @@ func TestCursorsSurviveAURL(t *testing.T) {
 }
 
 func TestCursorsSurviveJSON(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll("order-1")
 	type page struct{ Start, After inspect.Cursor }
 	var in, out page

@@ -45,16 +45,16 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 		}, 1, full, "dead a at 1m1s [x p2 p3] hopeless"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, edit := range []func(*site) (inspect.Result, error){
-				func(s *site) (inspect.Result, error) {
+			for _, edit := range []func(*fixture) (inspect.Result, error){
+				func(s *fixture) (inspect.Result, error) {
 					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit, inspect.BulkOptions{})
 				},
-				func(s *site) (inspect.Result, error) {
+				func(s *fixture) (inspect.Result, error) {
 					match := func(d inspect.DeadLetter) bool { return d.ID == "a" }
 					return s.EditAll(t.Context(), "orders", match, c.edit, inspect.BulkOptions{})
 				},
 			} {
-				s := crypt(t)
+				s := withDeadLetters(t)
 				s.advance(time.Minute)
 				result, err := edit(s)
 				if result.Handled != c.handled || !errors.Is(err, c.err) {
@@ -62,7 +62,7 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 				}
 				for _, line := range s.state() {
 					if strings.HasPrefix(line, "dead a") && line != c.want {
-						t.Errorf("the letter is\n%s, want\n%s", line, c.want)
+						t.Errorf("the dead letter is\n%s, want\n%s", line, c.want)
 					}
 				}
 			}
@@ -71,7 +71,7 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 }
 
 func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.dead(numbered("early", 150)...)
 	s.advance(time.Second)
 	s.dead(numbered("late", 150)...)
@@ -84,7 +84,7 @@ func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
 			return append(p.Data, '+'), true, nil
 		}, inspect.BulkOptions{})
 		if err != nil || result.Handled != 300 || len(edits) != 300 {
-			t.Errorf("the clock %s: %+v, %v; %d letters edited, want 300", name, result, err, len(edits))
+			t.Errorf("the clock %s: %+v, %v; %d dead letters edited, want 300", name, result, err, len(edits))
 		}
 		s.advance(time.Second)
 	}

@@ -68,7 +68,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 }
 
 func TestEveryCallKnowsAnUnknownQueue(t *testing.T) {
-	for name, call := range everyCall(newSite(t).Inspector, "nowhere") {
+	for name, call := range everyCall(newFixture(t).Inspector, "nowhere") {
 		if err := call(t.Context()); !errors.Is(err, inspect.ErrUnknownQueue) {
 			t.Errorf("%s: %v; want ErrUnknownQueue", name, err)
 		}
@@ -116,7 +116,7 @@ func TestAnUnknownQueuesErrorSaysWhatToDo(t *testing.T) {
 }
 
 func TestEveryCallHeedsItsContext(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.dead("order-1")
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -138,7 +138,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 }
 
 func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.dead("dead")
 	s.failed("failed")
 	before := s.state()

@@ -135,11 +135,11 @@ func ExampleInspector_ReviveAll() {
 		log.Fatal(err)
 	}
 	fmt.Println(edited.Handled, "edited,", revived.Handled, "revived,", last.Done, "of", last.Total, "looked at")
-	for letter, err := range inspector.Morgue(ctx, "mails", inspect.ListOptions{Payloads: 1}) {
+	for dead, err := range inspector.Morgue(ctx, "mails", inspect.ListOptions{Payloads: 1}) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s stays, %s: %s\n", letter.ID, letter.LastError, letter.Payloads[0].Data)
+		fmt.Printf("%s stays, %s: %s\n", dead.ID, dead.LastError, dead.Payloads[0].Data)
 	}
 	// Output:
 	// 2 edited, 2 revived, 3 of 3 looked at

@@ -15,7 +15,7 @@ import (
 )
 
 func TestQueuesAreListedByName(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "bills", Shards: 7}); err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestQueuesAreListedByName(t *testing.T) {
 	got, err := s.Queues(t.Context())
 	want := []inspect.Queue{
 		{Name: "bills", Shards: 7, Paused: true},
-		{Name: "orders", Shards: shardsOfSite, IndexIDs: true},
+		{Name: "orders", Shards: fixtureShards, IndexIDs: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Queues: %v (-want +got):\n%s", err, diff)
@@ -33,7 +33,7 @@ func TestQueuesAreListedByName(t *testing.T) {
 }
 
 func TestNodesAreListedByName(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for _, n := range []ports.Node{
 		{Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"}},
 		{Owner: "o1", Name: "blue"},
@@ -56,7 +56,7 @@ func TestNodesAreListedByName(t *testing.T) {
 }
 
 func TestStatsCountAQueueAndItsShards(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.dead("gone")
 	s.failed("retried", "again")
 	s.advance(3 * time.Hour)
@@ -82,7 +82,7 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 	if diff := cmp.Diff(want, q.Counts); diff != "" {
 		t.Errorf("Stats with claimed jobs (-want +got):\n%s", diff)
 	}
-	if !q.Now.Equal(epoch.Add(3*time.Hour)) || q.Queue.Name != "orders" || len(q.Shards) != shardsOfSite {
+	if !q.Now.Equal(epoch.Add(3*time.Hour)) || q.Queue.Name != "orders" || len(q.Shards) != fixtureShards {
 		t.Errorf("Stats = %+v; want the store's clock, the queue and its shards", q)
 	}
 	var sum inspect.Counts
@@ -105,7 +105,7 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 }
 
 func TestAnEmptyQueueHasNoLagAndNoLease(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	stats, err := s.Stats(t.Context(), "orders")
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestAnEmptyQueueHasNoLagAndNoLease(t *testing.T) {
 }
 
 func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.declare("bills", 1)
 	s.declare("mails", 1)
 	for name, c := range map[string]struct{ ask, want []string }{
@@ -140,7 +140,7 @@ func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
 }
 
 func TestHistoryIsByMinute(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for range 3 {
 		var counted core.Stats
 		counted.Processed, counted.Failed = 4, 1
@@ -192,7 +192,7 @@ func TestHistoryIsByMinute(t *testing.T) {
 }
 
 func TestFindLooksEverywhere(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.push("order-1", 0, "dead", "dead too")
 	s.bury()
 	s.push("order-1", 0, "claimed")
@@ -211,7 +211,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 		}
 		return list
 	}
-	shard := core.Shard{Queue: "orders", Index: core.ShardOf("order-1", shardsOfSite)}
+	shard := core.Shard{Queue: "orders", Index: core.ShardOf("order-1", fixtureShards)}
 	want := inspect.Found{
 		ID: "order-1", Shard: shard,
 		Queued: &inspect.QueuedJob{
@@ -247,7 +247,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 }
 
 func TestFindOfNothing(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	got, err := s.Find(t.Context(), "orders", "order-1")
 	if err != nil || got.Queued != nil || got.Claimed != nil || got.DeadLetter != nil {
 		t.Errorf("Find = %+v, %v; want nothing", got, err)
@@ -258,7 +258,7 @@ func TestFindOfNothing(t *testing.T) {
 }
 
 func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.Inspector = inspect.New(s.store, inspect.Options{DecodeError: strings.ToUpper})
 	s.dead("dead")
 	s.failed("claimed")

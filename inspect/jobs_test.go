@@ -15,7 +15,7 @@ import (
 )
 
 func TestPauseStopsClaimsUntilResume(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll("order-1")
 	for range 2 {
 		if err := s.Pause(t.Context(), "orders"); err != nil {
@@ -35,10 +35,10 @@ func TestPauseStopsClaimsUntilResume(t *testing.T) {
 	}
 }
 
-// yard is a site with a job of each kind: fresh ones that are due and that are
+// withEachKind returns a fixture with a job of each kind: fresh ones that are due and that are
 // not, one with a failure, a claimed one, and ids in two places.
-func yard(t *testing.T) *site {
-	s := newSite(t)
+func withEachKind(t *testing.T) *fixture {
+	s := newFixture(t)
 	s.pushAll("claimed", "both")
 	s.claim()
 	s.push("both", time.Minute, "q")
@@ -120,7 +120,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := yard(t)
+			s := withEachKind(t)
 			result, err := c.act(t.Context(), s.Inspector)
 			if want := (inspect.Result{Handled: c.handled}); result != want {
 				t.Errorf("result %+v, want %+v", result, want)
@@ -134,7 +134,7 @@ func TestActionsOnJobs(t *testing.T) {
 }
 
 func TestCancelledJobsEndAsChosen(t *testing.T) {
-	s := yard(t)
+	s := withEachKind(t)
 	for _, step := range []struct {
 		ids    []string
 		ending inspect.CancelMode
@@ -148,7 +148,7 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 			t.Fatal(err)
 		}
 		drops := map[string]bool{}
-		for _, shard := range core.Shards("orders", shardsOfSite) {
+		for _, shard := range core.Shards("orders", fixtureShards) {
 			for _, c := range s.turn(shard, 0).Cancellations {
 				drops[c.ID] = c.Drop
 			}
@@ -169,12 +169,12 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 }
 
 func TestManyIDsGoInBoundedSteps(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	ids := numbered("order", 4*ports.MaxStep)
 	s.pushAll(ids...)
 	twice := slices.Concat(ids, ids[:10])
 	steps := map[string]int{}
-	s.linked().before = func(call string) error {
+	s.intercept().before = func(call string) error {
 		steps[call]++
 		return nil
 	}

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,17 +15,18 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// epoch is where the clock of a site begins.
+// epoch is where the clock of a fixture begins.
 var epoch = time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
 
-// shardsOfSite is the shard count of a site's queue.
-const shardsOfSite = 3
+// fixtureShards is the shard count of its queue.
+const fixtureShards = 3
 
-// site is a store whose clock stands still, with a queue "orders" and an
+// fixture is a store whose clock stands still, with a queue "orders" and an
 // inspector. Its methods stand in for clients and servers that know the queue.
-type site struct {
+type fixture struct {
 	*inspect.Inspector
 	t     testing.TB
 	store *memory.Store
@@ -35,20 +37,46 @@ type site struct {
 	leases  map[int]*ports.TurnRequest
 }
 
-func newSite(t testing.TB) *site {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &site{t: t, now: epoch, leases: map[int]*ports.TurnRequest{}}
+	s := &fixture{t: t, now: epoch, leases: map[int]*ports.TurnRequest{}}
 	s.store = memory.New(memory.Options{Clock: func() time.Time {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.now
 	}})
 	s.Inspector = inspect.New(s.store, inspect.Options{})
-	s.declare("orders", shardsOfSite)
+	s.declare("orders", fixtureShards)
 	return s
 }
 
-func (s *site) declare(queue string, shards int) {
+// hooks are called with the name of each call that the inspector makes of its store,
+// before it and after it has taken effect; the error of one is the call's.
+type hooks struct{ before, after func(method string) error }
+
+// intercept puts hooks between the inspector and its store.
+func (s *fixture) intercept() *hooks {
+	h := &hooks{}
+	pass := func(hook func(string) error, method string) error {
+		if hook == nil {
+			return nil
+		}
+		return hook(method)
+	}
+	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if err := pass(h.before, call.Method); err != nil {
+			return err
+		}
+		if err := next(ctx); err != nil {
+			return err
+		}
+		return pass(h.after, call.Method)
+	})
+	s.Inspector = inspect.New(store, inspect.Options{})
+	return h
+}
+
+func (s *fixture) declare(queue string, shards int) {
 	s.t.Helper()
 	r := ports.DeclareRequest{Queue: queue, Shards: shards, IndexIDs: true}
 	if _, err := s.store.Declare(s.t.Context(), r); err != nil {
@@ -57,14 +85,14 @@ func (s *site) declare(queue string, shards int) {
 }
 
 // advance moves the store's clock.
-func (s *site) advance(d time.Duration) {
+func (s *fixture) advance(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.now.Add(d)
 }
 
 // push pushes payloads for an id, scored in order, to run a while from now.
-func (s *site) push(id string, in time.Duration, payloads ...string) {
+func (s *fixture) push(id string, in time.Duration, payloads ...string) {
 	s.t.Helper()
 	entries := make([]core.Entry, len(payloads))
 	for n, p := range payloads {
@@ -74,7 +102,7 @@ func (s *site) push(id string, in time.Duration, payloads ...string) {
 }
 
 // pushAll pushes a payload "p" for each id, due now.
-func (s *site) pushAll(ids ...string) {
+func (s *fixture) pushAll(ids ...string) {
 	s.t.Helper()
 	entries := make([]core.Entry, len(ids))
 	for n, id := range ids {
@@ -83,23 +111,23 @@ func (s *site) pushAll(ids ...string) {
 	s.pushEntries(entries)
 }
 
-func (s *site) pushEntries(entries []core.Entry) {
+func (s *fixture) pushEntries(entries []core.Entry) {
 	s.t.Helper()
-	r := ports.PushRequest{Queue: "orders", Shards: shardsOfSite, Generation: 1, Entries: entries}
+	r := ports.PushRequest{Queue: "orders", Shards: fixtureShards, Generation: 1, Entries: entries}
 	if _, err := s.store.Push(s.t.Context(), r); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // turn makes the next turn of a shard, whose lease it takes first.
-func (s *site) turn(shard core.Shard, want int, settle ...core.Settlement) ports.TurnReply {
+func (s *fixture) turn(shard core.Shard, want int, settle ...core.Settlement) ports.TurnReply {
 	s.t.Helper()
 	r := s.leases[shard.Index]
 	if r == nil {
 		s.attempt++
 		lease := ports.Lease{Shard: shard, Owner: "owner"}
 		reply, err := s.store.Acquire(s.t.Context(), ports.AcquireRequest{
-			Shard: shard, Shards: shardsOfSite, Generation: 1, Owner: "owner", Attempt: s.attempt, TTL: time.Hour,
+			Shard: shard, Shards: fixtureShards, Generation: 1, Owner: "owner", Attempt: s.attempt, TTL: time.Hour,
 		})
 		if err != nil {
 			s.t.Fatal(err)
@@ -119,10 +147,10 @@ func (s *site) turn(shard core.Shard, want int, settle ...core.Settlement) ports
 }
 
 // claim claims whatever is due.
-func (s *site) claim() []core.Claim {
+func (s *fixture) claim() []core.Claim {
 	s.t.Helper()
 	var claims []core.Claim
-	for _, shard := range core.Shards("orders", shardsOfSite) {
+	for _, shard := range core.Shards("orders", fixtureShards) {
 		for {
 			reply := s.turn(shard, core.MaxTurnJobs)
 			if len(reply.Claims) == 0 {
@@ -135,14 +163,14 @@ func (s *site) claim() []core.Claim {
 }
 
 // settle ends claimed jobs.
-func (s *site) settle(claims []core.Claim, outcome core.Outcome) {
+func (s *fixture) settle(claims []core.Claim, outcome core.Outcome) {
 	s.t.Helper()
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(retry, _ int) time.Duration {
 		return time.Duration(retry+1) * time.Hour
 	}}
-	settlements := make([][]core.Settlement, shardsOfSite)
+	settlements := make([][]core.Settlement, fixtureShards)
 	for at := range claims {
-		shard := core.ShardOf(claims[at].ID, shardsOfSite)
+		shard := core.ShardOf(claims[at].ID, fixtureShards)
 		settlements[shard] = append(settlements[shard], policy.Settlement(&claims[at], &outcome, 0))
 	}
 	for index, settlements := range settlements {
@@ -153,33 +181,33 @@ func (s *site) settle(claims []core.Claim, outcome core.Outcome) {
 }
 
 // fail lets the due jobs fail: they are due again after an hour for each failure.
-func (s *site) fail(text string) {
+func (s *fixture) fail(text string) {
 	s.t.Helper()
 	s.settle(s.claim(), core.Outcome{Kind: core.Failed, Error: text})
 }
 
 // failed pushes jobs that then fail, all at once.
-func (s *site) failed(ids ...string) {
+func (s *fixture) failed(ids ...string) {
 	s.t.Helper()
 	s.pushAll(ids...)
 	s.fail("boom")
 }
 
 // dead pushes jobs that go to the morgue, in order.
-func (s *site) dead(ids ...string) {
+func (s *fixture) dead(ids ...string) {
 	s.t.Helper()
 	s.pushAll(ids...)
 	s.bury()
 }
 
 // bury lets the due jobs go to the morgue.
-func (s *site) bury() {
+func (s *fixture) bury() {
 	s.t.Helper()
 	s.settle(s.claim(), core.Outcome{Kind: core.Buried, Error: "hopeless"})
 }
 
-// state is where everything of the queue is, as a line for each job and letter.
-func (s *site) state() []string {
+// state is where everything of the queue is, as a line for each job and dead dead.
+func (s *fixture) state() []string {
 	s.t.Helper()
 	var lines []string
 	show := func(p []core.Payload) string {
@@ -198,9 +226,9 @@ func (s *site) state() []string {
 	for job := range must(s.t, s.Claimed(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("claimed %s %s", job.ID, show(job.Payloads)))
 	}
-	for letter := range must(s.t, s.Morgue(s.t.Context(), "orders", all)) {
+	for dead := range must(s.t, s.Morgue(s.t.Context(), "orders", all)) {
 		lines = append(lines, fmt.Sprintf("dead %s at %s %s %s",
-			letter.ID, after(letter.ChangedAt), show(letter.Payloads), letter.LastError))
+			dead.ID, after(dead.ChangedAt), show(dead.Payloads), dead.LastError))
 	}
 	return lines
 }
@@ -213,7 +241,7 @@ func prefixed(prefix, text string) string {
 }
 
 // holds compares the state of the queue.
-func (s *site) holds(want ...string) {
+func (s *fixture) holds(want ...string) {
 	s.t.Helper()
 	if diff := cmp.Diff(want, s.state()); diff != "" {
 		s.t.Errorf("the queue holds (-want +got):\n%s", diff)
@@ -221,7 +249,7 @@ func (s *site) holds(want ...string) {
 }
 
 // counts is Stats of the queue.
-func (s *site) counts() inspect.Counts {
+func (s *fixture) counts() inspect.Counts {
 	s.t.Helper()
 	stats, err := s.Stats(s.t.Context(), "orders")
 	if err != nil {

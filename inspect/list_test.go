@@ -15,10 +15,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// shelf is a site with something in every list. By time b comes before a, by id
+// withLists returns a fixture with something in every list. By time b comes before a, by id
 // after it, and so on.
-func shelf(t *testing.T) *site {
-	s := newSite(t)
+func withLists(t *testing.T) *fixture {
+	s := newFixture(t)
 	s.dead("y")
 	s.advance(time.Second)
 	s.dead("x")
@@ -40,7 +40,7 @@ func jobIDs(t *testing.T, list iter.Seq2[inspect.QueuedJob, error]) []string {
 }
 
 func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
-	s := shelf(t)
+	s := withLists(t)
 	jobs := func(o inspect.ListOptions) iter.Seq2[inspect.Cursor, string] {
 		return func(yield func(inspect.Cursor, string) bool) {
 			for job := range must(t, s.Jobs(t.Context(), "orders", o)) {
@@ -52,8 +52,8 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 	}
 	morgue := func(o inspect.ListOptions) iter.Seq2[inspect.Cursor, string] {
 		return func(yield func(inspect.Cursor, string) bool) {
-			for letter := range must(t, s.Morgue(t.Context(), "orders", o)) {
-				if !yield(letter.Cursor, letter.ID) {
+			for dead := range must(t, s.Morgue(t.Context(), "orders", o)) {
+				if !yield(dead.Cursor, dead.ID) {
 					return
 				}
 			}
@@ -104,7 +104,7 @@ func TestListsHaveOrdersBothWaysFromEveryCursor(t *testing.T) {
 }
 
 func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.push("b", -time.Minute, "p", "q")
 	s.claim()
 	s.advance(time.Second)
@@ -140,23 +140,23 @@ func TestClaimedJobsAreListedByTheTimeOfTheirClaim(t *testing.T) {
 }
 
 func TestPayloadsComeAsManyAsAskedFor(t *testing.T) {
-	s := shelf(t)
+	s := withLists(t)
 	for _, want := range []int{0, 1, 2, 3} {
 		for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{Limit: 1, Payloads: want})) {
 			if job.ID != "f" || len(job.Payloads) != want || job.PayloadCount != 3 {
 				t.Errorf("Payloads %d: %q with %d of %d", want, job.ID, len(job.Payloads), job.PayloadCount)
 			}
 		}
-		for letter := range must(t, s.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: want})) {
-			if len(letter.Payloads) != min(want, 1) || letter.PayloadCount != 1 {
-				t.Errorf("Payloads %d: %q with %d of %d", want, letter.ID, len(letter.Payloads), letter.PayloadCount)
+		for dead := range must(t, s.Morgue(t.Context(), "orders", inspect.ListOptions{Payloads: want})) {
+			if len(dead.Payloads) != min(want, 1) || dead.PayloadCount != 1 {
+				t.Errorf("Payloads %d: %q with %d of %d", want, dead.ID, len(dead.Payloads), dead.PayloadCount)
 			}
 		}
 	}
 }
 
 func TestListsRefuseOptionsThatCantBe(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	jobs := func(o inspect.ListOptions) error {
 		for _, err := range s.Jobs(t.Context(), "orders", o) {
 			return err
@@ -192,7 +192,7 @@ func TestListsRefuseOptionsThatCantBe(t *testing.T) {
 }
 
 func TestJobsByIDNeedTheirIndex(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	if _, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "plain", Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestJobsByIDNeedTheirIndex(t *testing.T) {
 }
 
 func TestAQueueOfAnUnknownTypeIsShownAsBytes(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.push("order-1", 0, "\x00\xff not JSON")
 	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{Payloads: 1})) {
 		want := []core.Payload{{Data: []byte("\x00\xff not JSON")}}

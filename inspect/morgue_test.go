@@ -10,10 +10,10 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// crypt is a site whose morgue has one letter with three payloads and two with
+// withDeadLetters returns a fixture whose morgue has one dead letter with three payloads and two with
 // one; that of b is a second old, and a job is queued for it.
-func crypt(t *testing.T) *site {
-	s := newSite(t)
+func withDeadLetters(t *testing.T) *fixture {
+	s := newFixture(t)
 	s.dead("b")
 	s.advance(time.Second)
 	s.push("a", 0, "p1", "p2", "p3")
@@ -106,7 +106,7 @@ func TestActionsOnTheMorgue(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := crypt(t)
+			s := withDeadLetters(t)
 			result, err := c.act(t.Context(), s.Inspector)
 			if want := (inspect.Result{Handled: c.handled}); result != want || err != nil {
 				t.Errorf("%+v, %v; want %+v", result, err, want)
@@ -117,7 +117,7 @@ func TestActionsOnTheMorgue(t *testing.T) {
 }
 
 func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for n := range 40 {
 		s.push("many", 0, nth("p", n))
 	}
@@ -140,17 +140,17 @@ func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
 func TestWhatAFilterHasNotSeenStays(t *testing.T) {
 	o := inspect.BulkOptions{}
 	for name, c := range map[string]struct {
-		act  func(*site, func(inspect.DeadLetter) bool) (inspect.Result, error)
+		act  func(*fixture, func(inspect.DeadLetter) bool) (inspect.Result, error)
 		want string
 	}{
-		"purged": {func(s *site, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
+		"purged": {func(s *fixture, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
 			return s.PurgeAll(t.Context(), "orders", match, o)
 		}, "dead a at 1s [new] hopeless"},
-		"edited": {func(s *site, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
+		"edited": {func(s *fixture, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
 			return s.EditAll(t.Context(), "orders", match, upper, o)
 		}, "dead a at 1s [P new] hopeless"},
 	} {
-		s := newSite(t)
+		s := newFixture(t)
 		s.dead("a")
 		result, err := c.act(s, func(inspect.DeadLetter) bool {
 			s.advance(time.Second)
@@ -166,14 +166,14 @@ func TestWhatAFilterHasNotSeenStays(t *testing.T) {
 }
 
 func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for n := range 20 {
 		s.push("changed", 0, nth("p", n))
 		s.push("gone", 0, nth("p", n))
 	}
 	s.bury()
 	disturbed := false
-	s.linked().before = func(call string) error {
+	s.intercept().before = func(call string) error {
 		if call != "Find" || disturbed {
 			return nil
 		}
@@ -197,14 +197,14 @@ func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
 }
 
 func TestLargePayloadsGoInSmallSteps(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	ids := numbered("order", 20)
 	for _, id := range ids {
 		s.push(id, 0, strings.Repeat(id, 20<<10))
 	}
 	s.bury()
 	steps := 0
-	s.linked().before = func(call string) error {
+	s.intercept().before = func(call string) error {
 		if call == "Purge" {
 			steps++
 		}

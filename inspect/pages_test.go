@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// asked counts the pages that a store gives.
+// asked counts the pages that a store is asked for.
 type asked struct {
 	inspect.Store
 	limits []int
@@ -24,7 +24,7 @@ func (a *asked) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 }
 
 func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	ids := numbered("order", 2*ports.MaxPage+1)
 	s.pushAll(ids...)
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestListsFetchOnlyWhatIsRangedOver(t *testing.T) {
 }
 
 func TestEachRangeBeginsAnew(t *testing.T) {
-	s := shelf(t)
+	s := withLists(t)
 	list := s.Jobs(t.Context(), "orders", inspect.ListOptions{SortBy: inspect.ByID, Limit: 3})
 	first, second := jobIDs(t, list), jobIDs(t, list)
 	if diff := cmp.Diff([]string{"a", "c", "d"}, first); diff != "" {
@@ -73,7 +73,7 @@ func TestEachRangeBeginsAnew(t *testing.T) {
 }
 
 func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	stay, leave := numbered("stay", 300), numbered("leave", 300)
 	s.pushAll(append(slices.Clone(stay), leave...)...)
 	seen := map[string]int{}
@@ -96,12 +96,12 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 }
 
 func TestAListEndsWithItsError(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll(numbered("order", 250)...)
 	broken := errors.New("broken")
-	link := s.linked()
+	hooked := s.intercept()
 	pages := 0
-	link.before = func(string) error {
+	hooked.before = func(string) error {
 		if pages++; pages == 2 {
 			return broken
 		}
@@ -124,7 +124,7 @@ func TestAListEndsWithItsError(t *testing.T) {
 }
 
 func TestAListEndsWithItsContext(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll(numbered("order", 250)...)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

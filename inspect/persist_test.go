@@ -21,51 +21,51 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 	all := func(inspect.DeadLetter) bool { return true }
 	for _, c := range []struct {
 		name, call string
-		act        func(context.Context, *site) (inspect.Result, error)
+		act        func(context.Context, *fixture) (inspect.Result, error)
 	}{
-		{"ids", "Bury", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"ids", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.Bury(ctx, "orders", ids, o)
 		}},
-		{"a queue", "Queues", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"a queue", "Queues", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.Bury(ctx, "orders", ids, o)
 		}},
-		{"all failed", "Bury", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"all failed", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.BuryFailed(ctx, "orders", o)
 		}},
-		{"counts", "Stats", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"counts", "Stats", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.BuryFailed(ctx, "orders", o)
 		}},
-		{"all dead", "Revive", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"all dead", "Revive", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.ReviveAll(ctx, "orders", nil, o)
 		}},
-		{"a filter", "Purge", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"a filter", "Purge", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.PurgeAll(ctx, "orders", all, o)
 		}},
-		{"a filter's page", "Morgue", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"a filter's page", "Morgue", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.PurgeAll(ctx, "orders", all, o)
 		}},
-		{"an edit", "Edit", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"an edit", "Edit", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
 		}},
-		{"an edit's look-up", "Find", func(ctx context.Context, s *site) (inspect.Result, error) {
+		{"an edit's look-up", "Find", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
 		}},
 	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, lost after it was done: %v", c.name, after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					site := func() (*site, *link) {
-						s := newSite(t)
+					newHooked := func() (*fixture, *hooks) {
+						s := newFixture(t)
 						s.dead("dead-1", "dead-2", "dead-3", "dead-4")
 						s.failed(ids...)
-						return s, s.linked()
+						return s, s.intercept()
 					}
-					undisturbed, _ := site()
+					undisturbed, _ := newHooked()
 					want, err := c.act(t.Context(), undisturbed)
 					if err != nil || want.Handled != 4 {
 						t.Fatalf("undisturbed: %+v, %v", want, err)
 					}
-					s, link := site()
+					s, hooked := newHooked()
 					losses := 0
 					lose := func(call string) error {
 						if call == c.call && losses < 3 {
@@ -74,8 +74,8 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 						}
 						return nil
 					}
-					if link.before = lose; after {
-						link.before, link.after = nil, lose
+					if hooked.before = lose; after {
+						hooked.before, hooked.after = nil, lose
 					}
 					got, err := c.act(t.Context(), s)
 					if err != nil || got.Handled > want.Handled || !after && got != want {
@@ -105,11 +105,11 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSite(t)
+				s := newFixture(t)
 				ids := numbered("order", 100)
 				s.dead(ids...)
 				var calls []string
-				s.linked().before = func(call string) error {
+				s.intercept().before = func(call string) error {
 					if call != "Revive" {
 						return nil
 					}
@@ -136,9 +136,9 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 
 func TestARepeatHeedsTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
+		s := newFixture(t)
 		lost := errors.New("connection lost")
-		s.linked().before = func(string) error { return lost }
+		s.intercept().before = func(string) error { return lost }
 		ctx, stop := context.WithTimeout(t.Context(), 60*time.Millisecond)
 		defer stop()
 		start := time.Now()
@@ -150,11 +150,11 @@ func TestARepeatHeedsTheContext(t *testing.T) {
 }
 
 func TestACallThatEndsWithItsContextIsNotRepeated(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	calls := 0
-	s.linked().before = func(string) error {
+	s.intercept().before = func(string) error {
 		calls++
 		stop()
 		return fmt.Errorf("store: %w", ctx.Err())
@@ -166,7 +166,7 @@ func TestACallThatEndsWithItsContextIsNotRepeated(t *testing.T) {
 }
 
 func TestAStepThatGetsNowhereEndsItsShard(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.failed("order-1")
 	stuck := &stuck{Store: s.store}
 	result, err := inspect.New(stuck, inspect.Options{}).

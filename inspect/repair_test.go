@@ -18,7 +18,7 @@ import (
 )
 
 func TestForgetFreesTheNameOfAnEmptyQueue(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll("order-1")
 	refuse := func(what string, want error) {
 		t.Helper()
@@ -74,7 +74,7 @@ func (m *miscounting) Recount(ctx context.Context, s core.Shard) (ports.RecountR
 }
 
 func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll("order-1", "order-2", "order-3")
 	wrong, err := s.Recount(t.Context(), "orders")
 	if err != nil || len(wrong) > 0 {
@@ -91,7 +91,7 @@ func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 }
 
 func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pushAll("order-1")
 	s.claim()
 	want := func(over bool) {

@@ -50,7 +50,7 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
 	var held []view
-	for letter, err := range s.Inspector.Morgue(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
+	for dead, err := range s.Inspector.Morgue(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
 			break
 		}
@@ -58,7 +58,7 @@ func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			t.Fatalf("assert morgue: %v", err)
 			return
 		}
-		held = append(held, view{id: letter.ID, payloads: letter.Payloads, lastError: letter.LastError})
+		held = append(held, view{id: dead.ID, payloads: dead.Payloads, lastError: dead.LastError})
 	}
 	compare(t, "morgue of queue "+q.Name(), q, held, want)
 }

@@ -39,34 +39,34 @@ func newFaults(fail, panics, slow float64, seed uint64) *faults {
 // none, some or all of the events, as a crash would.
 func (f *faults) wrap(next handler) handler {
 	return func(ctx context.Context, id string, events []Event) error {
-		fate := f.draw(len(events))
-		if fate.slow {
+		outcome := f.draw(len(events))
+		if outcome.slow {
 			time.Sleep(slowness)
 		}
-		if err := next(ctx, id, events[:fate.done]); err != nil {
+		if err := next(ctx, id, events[:outcome.done]); err != nil {
 			return err
 		}
-		if fate.panics {
-			panic(fmt.Sprintf("injected panic after %d of %d events", fate.done, len(events)))
+		if outcome.panics {
+			panic(fmt.Sprintf("injected panic after %d of %d events", outcome.done, len(events)))
 		}
-		if fate.fails {
-			return fmt.Errorf("%w after %d of %d events", errInjected, fate.done, len(events))
+		if outcome.fails {
+			return fmt.Errorf("%w after %d of %d events", errInjected, outcome.done, len(events))
 		}
 		return nil
 	}
 }
 
-// fate is what becomes of one call.
-type fate struct {
+// callOutcome is what becomes of one call.
+type callOutcome struct {
 	slow, panics, fails bool
 	// done is how many events are handled first.
 	done int
 }
 
-func (f *faults) draw(events int) fate {
+func (f *faults) draw(events int) callOutcome {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d := fate{done: events}
+	d := callOutcome{done: events}
 	if f.random.Float64() < f.slow {
 		d.slow = true
 		f.count.slowed++

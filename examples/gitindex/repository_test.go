@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told is a change in few words: its kind, path and modes.
-func told(changes []change) []string {
+// summaries returns each change in few words: its kind, path and modes.
+func summaries(changes []change) []string {
 	var list []string
 	for _, c := range changes {
 		list = append(list, strings.TrimSpace(c.Kind+" "+c.Path+" "+c.Old.Mode+">"+c.New.Mode))
@@ -95,7 +95,7 @@ func TestLogOfRealGit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, told(changes)); diff != "" {
+			if diff := cmp.Diff(test.want, summaries(changes)); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			checkReplay(t, w.dir)
