@@ -96,8 +96,8 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 
 // heldElsewhere notes that another owner holds the shard, and that the store answers.
 func (s *shard) heldElsewhere(holder string) {
-	for _, p := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
-		p.ok()
+	for _, status := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
+		status.ok()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,9 +157,9 @@ type ownerInfo struct {
 }
 
 // fail notes that the shard could not be acquired for another reason than that somebody holds it.
-func (v *ownerInfo) fail(err error) {
-	if v.since.IsZero() {
-		*v = ownerInfo{since: time.Now()}
+func (o *ownerInfo) fail(err error) {
+	if o.since.IsZero() {
+		*o = ownerInfo{since: time.Now()}
 	}
-	v.err = err
+	o.err = err
 }

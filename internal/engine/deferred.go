@@ -25,7 +25,7 @@ type deferral struct {
 // overdueDeferrals notes which settlements of a turn are deferred, and returns a log line, once,
 // for each that has been for longer than a TTL. The reply of a repeated turn does not say which
 // are.
-func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, now time.Time) (lines []jobResult) {
+func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, now time.Time) (results []jobResult) {
 	if r.Repeat || len(r.Deferred) == 0 && len(s.deferrals) == 0 {
 		return nil
 	}
@@ -35,20 +35,20 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, 
 			delete(s.deferrals, c)
 			continue
 		}
-		since, known := s.deferrals[c]
+		d, known := s.deferrals[c]
 		if !known {
-			since.since = now
+			d.since = now
 		}
-		if lasts := now.Sub(since.since); lasts > s.node.cfg.LeaseTTL && !since.logged {
-			since.logged = true
-			lines = append(lines, jobResult{lines: []logLine{s.deferralLine(c.ID, lasts)}})
+		if lasts := now.Sub(d.since); lasts > s.node.cfg.LeaseTTL && !d.logged {
+			d.logged = true
+			results = append(results, jobResult{lines: []logLine{s.deferralLine(c.ID, lasts)}})
 		}
 		if s.deferrals == nil {
 			s.deferrals = make(map[core.ClaimRef]deferral)
 		}
-		s.deferrals[c] = since
+		s.deferrals[c] = d
 	}
-	return lines
+	return results
 }
 
 // deferralLine is the log line for a settlement that is deferred for long.

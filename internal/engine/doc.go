@@ -46,4 +46,31 @@
 // its contexts, taken inside that; lastChance.mu is taken inside shard.mu. The goroutine of a
 // lane owns the lane, that of a shard its attempts. Nothing calls a store, a handler, a logger or an
 // observer with a lock held.
+//
+// # Files
+//
+// From callers to callees:
+//
+//	engine.go, rundue.go      Run and RunDue: start, serve, drain
+//	config.go, register.go    what a node is given; how it declares its queues and announces itself
+//	poll.go, wakeup.go        how shards learn of work
+//	watch.go                  what the log says of handlers and shards that make no loop fail
+//	lane.go                   choosing a shard and running a batch
+//	shard.go                  a shard's state, and what it and its lane hand each other
+//	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
+//	turn.go, reply.go         what a turn sends; what its reply does
+//	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
+//	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
+//	deferred.go               settlements that the store carries out later
+//	head.go                   when a shard's next job is due
+//	results.go, stats.go      how jobs ended, once the store confirms it; the statistics
+//	joblog.go                 what the log says of jobs
+//	buried.go, hooks.go       what went to the morgue; the calls of Config.Buried
+//	transaction.go            settling in the handler's transaction
+//	batch.go, outcome.go      a batch and its outcomes
+//	jobrun.go, overdue.go     jobs of a batch one after another; handlers that outlast their context
+//	runctx.go                 a handler's context
+//	node.go, loop.go          what all parts share; starting, waiting and ending loops
+//	outages.go, panic.go      failures of the store; panics
+//	estimate.go               the store's clock, its round trips, how long jobs take
 package engine

@@ -23,9 +23,9 @@ type lane struct {
 	// heads and settled are reused from round to round.
 	heads   []core.Head
 	settled []core.Settlement
-	// batchEnd is when the last batch ended, if the lane has not waited since. The next batch
-	// starts then.
-	batchEnd time.Time
+	// roundStart is when the round begins: when the last batch ended, if the lane has not waited since
+	// then. It is zero after a wait.
+	roundStart time.Time
 	// timeouts counts the shards in a row that did not answer in time.
 	timeouts int
 }
@@ -57,26 +57,26 @@ func (l *lane) run() {
 
 // round lets the scheduler choose once, and runs a batch of that shard or waits.
 func (l *lane) round() {
-	if l.batchEnd.IsZero() {
-		l.batchEnd = l.node.clock.local()
+	if l.roundStart.IsZero() {
+		l.roundStart = l.node.clock.local()
 	}
-	now := l.node.clock.at(l.batchEnd)
+	now := l.node.clock.at(l.roundStart)
 	for i, s := range l.shards {
 		l.heads[i] = s.laneHead()
 	}
 	choice := l.scheduler.Next(now, l.heads)
 	if choice.Index < 0 || choice.Index >= len(l.shards) {
 		l.wait(choice, now)
-		l.batchEnd = time.Time{}
+		l.roundStart = time.Time{}
 		return
 	}
 	s := l.shards[choice.Index]
 	l.current.Store(s)
-	b := s.take(l.batchEnd)
+	b := s.take(l.roundStart)
 	if b == nil && l.fetch(s) {
 		b = s.take(l.node.clock.local())
 	}
-	l.batchEnd = time.Time{}
+	l.roundStart = time.Time{}
 	ok := false
 	defer func() { l.scheduler.Ran(choice.Index, ok) }() // also when the handler ends the goroutine
 	ok = b != nil && l.execute(s, b)
@@ -138,8 +138,8 @@ func (l *lane) execute(s *shard, b *Batch) (ok bool) {
 	}
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
-		l.batchEnd = l.node.clock.local()
-		took := l.batchEnd.Sub(b.started)
+		l.roundStart = l.node.clock.local()
+		took := l.roundStart.Sub(b.started)
 		b.close(err)
 		ok = b.succeeded()
 		if observer != nil {

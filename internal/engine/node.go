@@ -88,6 +88,13 @@ func (n *node) leaseChanged(event ports.LeaseEvent) {
 	}
 }
 
+// turnEnded notifies the observer.
+func (n *node) turnEnded(event ports.TurnEvent) {
+	if n.observer != nil {
+		n.observer.TurnEnd(event)
+	}
+}
+
 // dueNow returns a head that is due at once.
 func (n *node) dueNow() core.Head {
 	return core.Head{Due: n.clock.now(), OK: true}
@@ -95,5 +102,5 @@ func (n *node) dueNow() core.Head {
 
 // newLoopStatus returns the status of a loop that serves all shards.
 func (n *node) newLoopStatus(doing string) *loopStatus {
-	return &loopStatus{log: &n.outages, doing: doing}
+	return &loopStatus{outages: &n.outages, doing: doing}
 }

@@ -37,35 +37,35 @@ const (
 
 // loopStatus is whether the calls of one loop succeed. It is safe for concurrent use.
 type loopStatus struct {
-	log   *outageLog
-	doing string
-	shard string // "" for a loop that is for all
-	down  atomic.Bool
+	outages *outageLog
+	doing   string
+	shard   string // "" for a loop that is for all
+	down    atomic.Bool
 }
 
 // digits are cut out of errors to compare their causes: they are ports, shards, durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
 // failed notes that a call failed, and logs it if it is news.
-func (p *loopStatus) failed(err error) {
-	h := p.log
-	if h.callCtx.Err() != nil {
+func (s *loopStatus) failed(err error) {
+	outages := s.outages
+	if outages.callCtx.Err() != nil {
 		return
 	}
-	h.mu.Lock()
-	o := h.byLoop[p.doing]
+	outages.mu.Lock()
+	o := outages.byLoop[s.doing]
 	if o == nil {
 		o = &outage{began: time.Now(), logged: make(map[string]time.Time)}
-		h.byLoop[p.doing] = o
+		outages.byLoop[s.doing] = o
 	}
-	if p.down.CompareAndSwap(false, true) {
+	if s.down.CompareAndSwap(false, true) {
 		o.failing++
 	}
 	cause, failing, lasted := digits.ReplaceAllString(err.Error(), "#"), o.failing, o.lasted()
 	due := o.due(cause)
-	h.mu.Unlock()
+	outages.mu.Unlock()
 	if due {
-		h.log.Warn("skein: the store fails; retrying until it answers", p.about("error", err, "loops", failing, "for", lasted)...)
+		outages.log.Warn("skein: the store fails; retrying until it answers", s.about("error", err, "loops", failing, "for", lasted)...)
 	}
 }
 
@@ -85,33 +85,33 @@ func (o *outage) due(cause string) bool {
 }
 
 // ok notes that a call was answered.
-func (p *loopStatus) ok() {
-	if !p.down.Load() {
+func (s *loopStatus) ok() {
+	if !s.down.Load() {
 		return
 	}
-	h := p.log
-	h.mu.Lock()
-	if !p.down.CompareAndSwap(true, false) {
-		h.mu.Unlock()
+	outages := s.outages
+	outages.mu.Lock()
+	if !s.down.CompareAndSwap(true, false) {
+		outages.mu.Unlock()
 		return
 	}
-	o := h.byLoop[p.doing]
+	o := outages.byLoop[s.doing]
 	o.failing--
 	over := o.failing == 0
 	if over {
-		delete(h.byLoop, p.doing)
+		delete(outages.byLoop, s.doing)
 	}
-	h.mu.Unlock()
+	outages.mu.Unlock()
 	if over {
-		h.log.Info("skein: the store answers again", p.about("for", o.lasted())...)
+		outages.log.Info("skein: the store answers again", s.about("for", o.lasted())...)
 	}
 }
 
 // about returns log attributes that name the loop, followed by more.
-func (p *loopStatus) about(more ...any) []any {
-	about := []any{"doing", p.doing}
-	if p.shard != "" {
-		about = append(about, "shard", p.shard)
+func (s *loopStatus) about(more ...any) []any {
+	about := []any{"doing", s.doing}
+	if s.shard != "" {
+		about = append(about, "shard", s.shard)
 	}
 	return append(about, more...)
 }

@@ -9,11 +9,11 @@ import (
 
 // pollAll polls once per interval, and when asked to, until stop is closed.
 func (e *Engine) pollAll(stop <-chan struct{}) {
-	p := e.newLoopStatus("poll")
+	status := e.newLoopStatus("poll")
 	ticker := time.NewTicker(e.cfg.PollInterval)
 	defer ticker.Stop()
 	for await(ticker.C, e.pollNow, stop) {
-		if !e.poll(p) {
+		if !e.poll(status) {
 			ticker.Reset(e.cfg.PollInterval) // the shards turn first
 		}
 	}
@@ -27,19 +27,12 @@ func (e *Engine) pollTimeout() time.Duration {
 
 // poll asks in one call for the heads of those shards of this node that have not turned lately.
 // If that fails, the shards turn instead.
-func (e *Engine) poll(p *loopStatus) (ok bool) {
-	asked := make([]*shard, 0, len(e.shards))
-	ids := make([]core.Shard, 0, len(e.shards))
+func (e *Engine) poll(status *loopStatus) (ok bool) {
 	since := time.Now()
-	for _, s := range e.shards {
-		if s.quiet(since) {
-			asked = append(asked, s)
-			ids = append(ids, s.id)
-		}
-	}
+	shards, ids := e.quietShards(since)
 	if len(ids) == 0 { // the answers to other calls say as much
 		if e.clock.repliedAfter(e.pollFailed) {
-			p.ok()
+			status.ok()
 		}
 		return true
 	}
@@ -48,18 +41,31 @@ func (e *Engine) poll(p *loopStatus) (ok bool) {
 	reply, err := e.store.Heads(ctx, ids)
 	if err != nil {
 		e.pollFailed = time.Now()
-		p.failed(err)
-		for _, s := range asked { // one of them may be why, which its turn will show
+		status.failed(err)
+		for _, s := range shards { // one of them may be why, which its turn will show
 			s.inviteLane()
 		}
 		return false
 	}
-	p.ok()
+	status.ok()
 	e.clock.sync(reply.Now)
-	for i, s := range asked {
+	for i, s := range shards {
 		s.polled(reply.Heads[i], since)
 	}
 	return true
+}
+
+// quietShards returns the shards that have not turned lately, with their ids.
+func (e *Engine) quietShards(now time.Time) (shards []*shard, ids []core.Shard) {
+	shards = make([]*shard, 0, len(e.shards))
+	ids = make([]core.Shard, 0, len(e.shards))
+	for _, s := range e.shards {
+		if s.quiet(now) {
+			shards = append(shards, s)
+			ids = append(ids, s.id)
+		}
+	}
+	return shards, ids
 }
 
 // quiet reports whether a lease is held under which nothing has happened for half a poll

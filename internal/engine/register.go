@@ -13,7 +13,7 @@ import (
 // declareAll declares the queues, however long the store takes to answer. It returns an error
 // that waiting can't help against, and nil if ctx ends.
 func (n *node) declareAll(ctx context.Context) error {
-	p := n.newLoopStatus("declare")
+	status := n.newLoopStatus("declare")
 	var retry backoff
 	for _, q := range n.cfg.Queues {
 		for {
@@ -24,12 +24,12 @@ func (n *node) declareAll(ctx context.Context) error {
 			if permanent(err) {
 				return err
 			}
-			p.failed(err)
+			status.failed(err)
 			if !pause(retry.next(), ctx.Done()) {
 				return nil
 			}
 		}
-		p.ok()
+		status.ok()
 	}
 	return nil
 }
@@ -72,16 +72,16 @@ func (n *node) announce(stop <-chan struct{}) {
 	for _, q := range n.cfg.Queues {
 		self.Queues = append(self.Queues, q.Name)
 	}
-	p := n.newLoopStatus("announce")
+	status := n.newLoopStatus("announce")
 	every(n.cfg.LeaseTTL/3, stop, func() {
 		ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
 		defer cancel()
 		reply, err := n.store.Announce(ctx, ports.AnnounceRequest{Node: self, TTL: n.cfg.LeaseTTL})
 		if err != nil {
-			p.failed(err)
+			status.failed(err)
 			return
 		}
-		p.ok()
+		status.ok()
 		n.nodes.Store(&reply.Nodes)
 	})
 }

@@ -54,7 +54,7 @@ func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now t
 
 // confirmResults removes the pending results of what a turn has settled, adds to the statistics
 // those that they don't include yet, and returns the results.
-func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (ended []jobResult) {
+func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (results []jobResult) {
 	if len(s.pendingResults) == 0 {
 		return nil
 	}
@@ -70,20 +70,14 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (e
 			q.resent = true
 			continue
 		}
-		var end jobResult
-		switch skipped := slices.Contains(r.Skipped, i); {
-		case !skipped, q.resent && !q.transacted:
-			end = q.bySettlement
-		case q.transacted:
-			end = q.byTransaction
-		}
+		end := q.result(slices.Contains(r.Skipped, i))
 		if q.uncounted {
 			s.stats.count(end.processed, end.failed)
 		}
-		ended = append(ended, end)
+		results = append(results, end)
 		s.pendingResults = slices.Delete(s.pendingResults, at, at+1)
 	}
-	return ended
+	return results
 }
 
 // keepDeferred keeps a turn's deferred settlements, to be sent again. The reply of a repeated

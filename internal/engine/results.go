@@ -30,6 +30,17 @@ type pendingResult struct {
 	byTransaction jobResult
 }
 
+// result returns how the job ended, given whether the store skipped its settlement.
+func (q *pendingResult) result(skipped bool) jobResult {
+	switch {
+	case !skipped, q.resent && !q.transacted:
+		return q.bySettlement
+	case q.transacted:
+		return q.byTransaction
+	}
+	return jobResult{}
+}
+
 // pendingResults lists the results of a closed batch that wait for the store's confirmation. It
 // returns the log lines of failures apart, to be written at once, except those of jobs whose end
 // only the store knows.
@@ -57,12 +68,12 @@ func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult,
 
 // result returns how job i ended with outcome o.
 func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
-	e := jobResult{processed: settled.Processed, failed: settled.Failed}
+	r := jobResult{processed: settled.Processed, failed: settled.Failed}
 	if settled.Failed {
-		e.buried = b.burials(i, o)
-		e.lines = b.resultLines(i, o, settled, e.buried)
+		r.buried = b.burials(i, o)
+		r.lines = b.resultLines(i, o, settled, r.buried)
 	}
-	return e
+	return r
 }
 
 // ignoredOutcome returns a log line if the handler, after it had settled job i in a transaction,
@@ -92,18 +103,18 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 
 // recoveryResult returns how a job ended that has lost its owner too often.
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
-	e := jobResult{failed: true}
+	r := jobResult{failed: true}
 	if len(c.Payloads) > 0 {
-		e.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
-		e.lines = []logLine{s.burialLine(&e.buried[0])}
+		r.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
+		r.lines = []logLine{s.burialLine(&r.buried[0])}
 	}
-	return e
+	return r
 }
 
 // report writes the log lines of results, and notifies the hook of what was buried.
-func (n *node) report(ended []jobResult) {
-	for i := range ended {
-		n.logLines(ended[i].lines)
-		n.hooks.add(ended[i].buried)
+func (n *node) report(results []jobResult) {
+	for i := range results {
+		n.logLines(results[i].lines)
+		n.hooks.add(results[i].buried)
 	}
 }

@@ -69,8 +69,8 @@ type shard struct {
 
 func newShard(node *node, id core.Shard, queue *Queue, l *lane) *shard {
 	s := &shard{shardInfo: shardInfo{node, id, queue}, lane: l, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
-	for p, doing := range map[*loopStatus]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
-		p.log, p.doing, p.shard = &node.outages, doing, id.String()
+	for status, doing := range map[*loopStatus]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
+		status.outages, status.doing, status.shard = &node.outages, doing, id.String()
 	}
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
 	s.head.Store(noHead)
@@ -134,7 +134,7 @@ func (s *shard) take(now time.Time) *Batch {
 // finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent:
 // the next owner recovers the jobs.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
-	sequels, notices := b.pendingResults(settled)
+	results, lines := b.pendingResults(settled)
 	s.mu.Lock()
 	s.running = nil
 	if isRecovered(b.Claims[0]) {
@@ -143,14 +143,14 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
-		s.pendingResults = append(s.pendingResults, sequels...)
+		s.pendingResults = append(s.pendingResults, results...)
 		s.pace.observe(took, len(b.Claims))
 		s.stats.observe(b, took, settled)
 	}
 	s.publishHead()
 	s.mu.Unlock()
 	signal(s.wake)
-	s.node.logLines(notices)
+	s.node.logLines(lines)
 	if !current {
 		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			"shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))

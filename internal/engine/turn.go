@@ -158,11 +158,9 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
 	received := time.Now()
-	if o := s.node.observer; o != nil {
-		o.TurnEnd(ports.TurnEvent{
-			Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
-		})
-	}
+	s.node.turnEnded(ports.TurnEvent{
+		Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
+	})
 	switch {
 	case err == nil:
 		s.turning.ok()

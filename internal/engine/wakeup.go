@@ -19,27 +19,32 @@ func (e *Engine) listen(ctx context.Context) {
 	for i, s := range e.shards {
 		ids[i], byID[s.id] = s.id, s
 	}
-	p := e.newLoopStatus("listen for wake-ups")
+	status := e.newLoopStatus("listen for wake-ups")
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
 		wakeups, err := notifier.Wakeups(ctx, ids)
 		switch {
 		case err == nil:
-			p.ok()
+			status.ok()
 			e.recheckAll()
-			for id := range wakeups {
-				if s := byID[id]; s != nil {
-					s.onWakeup()
-				}
-			}
+			deliver(wakeups, byID)
 		case ctx.Err() == nil:
-			p.failed(err)
+			status.failed(err)
 		}
 		if time.Since(began) > longestRetry { // it has listened for a while
 			retry.reset()
 		}
 		pause(retry.next(), ctx.Done())
+	}
+}
+
+// deliver passes wake-ups on until their channel is closed.
+func deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) {
+	for id := range wakeups {
+		if s := byID[id]; s != nil {
+			s.onWakeup()
+		}
 	}
 }
 

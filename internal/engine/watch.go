@@ -58,8 +58,8 @@ func (w *watcher) unowned(now time.Time) {
 	var cause error
 	for _, s := range w.shards {
 		s.mu.Lock()
-		if v := &s.owner; !v.since.IsZero() && !v.logged && now.Sub(v.since) >= unownedLimit {
-			v.logged, cause = true, v.err
+		if o := &s.owner; !o.since.IsZero() && !o.logged && now.Sub(o.since) >= unownedLimit {
+			o.logged, cause = true, o.err
 			shards = append(shards, s.id.String())
 		}
 		s.mu.Unlock()
