@@ -15,16 +15,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// oldest is the first major version whose scripts have flags.
-const oldest = 7
+// minMajor is the first major version of Redis whose scripts have flags.
+const minMajor = 7
 
-// check is whether the server was found fit for use.
-type check struct {
+// serverCheck is whether the server was found usable.
+type serverCheck struct {
 	done atomic.Bool
 	mu   sync.Mutex
 }
 
-// ready looks at the server once, at first use.
+// ready checks the server once, at first use.
 func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
@@ -35,7 +35,7 @@ func (s *Store) ready(ctx context.Context) error {
 	if strings.ContainsAny(s.prefix, "{}") {
 		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would tie all keys to one slot; use one without", ports.ErrUnusable, s.prefix)
 	}
-	err, ended := await(ctx, s.crew, func() error { return s.inspect(ctx) })
+	err, ended := await(ctx, s.workers, func() error { return s.checkServer(ctx) })
 	return errors.Join(err, ended)
 }
 
@@ -54,26 +54,26 @@ func noClient(client goredis.UniversalClient) bool {
 	return false
 }
 
-// Ping implements ports.Registry. Rights and policy may have changed since the
+// Ping implements [ports.Registry]. Rights and policy may have changed since the
 // first use; the version has not.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	err, ended := await(ctx, s.crew, func() error {
+	err, ended := await(ctx, s.workers, func() error {
 		return cmp.Or(s.checkPolicy(ctx), s.checkRights(ctx))
 	})
 	return cmp.Or(err, ended)
 }
 
-func (s *Store) inspect(ctx context.Context) error {
+func (s *Store) checkServer(ctx context.Context) error {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	if s.server.done.Load() {
 		return nil
 	}
-	for _, look := range []func(context.Context) error{s.checkVersion, s.checkPolicy, s.checkRights} {
-		if err := look(ctx); err != nil {
+	for _, check := range []func(context.Context) error{s.checkVersion, s.checkPolicy, s.checkRights} {
+		if err := check(ctx); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Store) inspect(ctx context.Context) error {
 func (s *Store) checkVersion(ctx context.Context) error {
 	info, err := s.client.Info(ctx, "server").Result()
 	if err != nil {
-		return s.unchecked("its version", err)
+		return s.cannotCheck("its version", err)
 	}
 	return parseVersion(info)
 }
@@ -94,8 +94,8 @@ func parseVersion(info string) error {
 	_, version, found := strings.Cut(info, "redis_version:")
 	version, _, _ = strings.Cut(version, "\r\n")
 	major, _, _ := strings.Cut(version, ".")
-	if n, err := strconv.Atoi(major); !found || err != nil || n < oldest {
-		return fmt.Errorf("%w: Redis has version %q; use %d.0 or later, or Valkey", ports.ErrUnusable, version, oldest)
+	if n, err := strconv.Atoi(major); !found || err != nil || n < minMajor {
+		return fmt.Errorf("%w: Redis has version %q; use %d.0 or later, or Valkey", ports.ErrUnusable, version, minMajor)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (s *Store) checkPolicy(ctx context.Context) error {
 	const setting, fit = "maxmemory-policy", "noeviction"
 	config, err := s.client.ConfigGet(ctx, setting).Result()
 	if err != nil {
-		return s.unchecked("that its "+setting+" is "+fit, err)
+		return s.cannotCheck("that its "+setting+" is "+fit, err)
 	}
 	if policy, ok := config[setting]; ok && policy != fit {
 		return fmt.Errorf("%w: the %s of Redis is %s, so it may evict jobs and leases; set it to %s", ports.ErrUnusable, setting, policy, fit)
@@ -113,7 +113,7 @@ func (s *Store) checkPolicy(ctx context.Context) error {
 }
 
 // checkRights asks whether the user may run every command of the scripts: a
-// script that is refused one midway leaves half of its writes behind.
+// script that is refused one midway has made some of its writes.
 func (s *Store) checkRights(ctx context.Context) error {
 	o := s.exchange(ctx, []call{{script: rightsScript, keys: []any{s.queuesKey()}}})[0]
 	if o.err != nil {
@@ -130,9 +130,9 @@ func (s *Store) checkRights(ctx context.Context) error {
 	return nil
 }
 
-// unchecked warns of what the server does not let the user ask; any other error
-// is returned.
-func (s *Store) unchecked(what string, err error) error {
+// cannotCheck logs a warning if err is the server's refusal to answer the user, and
+// returns any other error.
+func (s *Store) cannotCheck(what string, err error) error {
 	forbidden := goredis.HasErrorPrefix(err, "NOPERM")
 	if !forbidden && (advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
 		return translate(err)

@@ -10,22 +10,22 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// markBytes is how long a stored mark is: token and number.
-const markBytes = 16
+// receiptBytes is the length of a stored receipt: token and number.
+const receiptBytes = 16
 
-func markText(m core.Receipt) []byte { return appendMark(make([]byte, 0, markBytes), m) }
+func receiptText(m core.Receipt) []byte { return appendReceipt(make([]byte, 0, receiptBytes), m) }
 
-func appendMark(b []byte, m core.Receipt) []byte {
+func appendReceipt(b []byte, m core.Receipt) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Token))
 	return binary.BigEndian.AppendUint64(b, uint64(m.Number))
 }
 
-func (s *source) mark() core.Receipt {
+func (s *decoder) receipt() core.Receipt {
 	return core.Receipt{Token: int64(s.number(8)), Number: int64(s.number(8))}
 }
 
-// claimer is who claimed, as each claim of a turn stores it: owner, node and
-// lane, in a text after its length.
+// claimer returns who claims, as each claim of a turn stores it: owner, node and
+// lane, after their length in bytes.
 func claimer(r *ports.TurnRequest) (string, error) {
 	b := binary.AppendUvarint(make([]byte, 2), uint64(len(r.Lease.Owner)))
 	b = append(b, r.Lease.Owner...)
@@ -44,14 +44,14 @@ func readClaimer(text string, v *ports.ClaimView) error {
 	for _, field := range []*string{&v.Owner, &v.Node} {
 		n, size := binary.Uvarint(rest)
 		if size <= 0 || n > uint64(len(rest)-size) {
-			return errRecord
+			return errStored
 		}
 		*field = string(rest[size : size+int(n)])
 		rest = rest[size+int(n):]
 	}
 	lane, size := binary.Varint(rest)
 	if size <= 0 || size != len(rest) {
-		return errRecord
+		return errStored
 	}
 	v.Lane = int(lane)
 	return nil
@@ -59,8 +59,8 @@ func readClaimer(text string, v *ports.ClaimView) error {
 
 // parseClaim reads a claim as it is stored; see lua/turn.lua.
 func parseClaim(id, text string) (ports.ClaimView, error) {
-	s := source{rest: text}
-	v := ports.ClaimView{Claim: core.Claim{Receipt: s.mark(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
+	s := decoder{rest: text}
+	v := ports.ClaimView{Claim: core.Claim{Receipt: s.receipt(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
 	if err := readClaimer(s.sized(2), &v); err != nil {
 		return ports.ClaimView{}, err
 	}
@@ -72,13 +72,12 @@ func parseClaim(id, text string) (ports.ClaimView, error) {
 	return v, nil
 }
 
-// parseCancel reads a cancel as it is stored: the claim's mark, and whether the
-// job is to be dropped.
+// parseCancel reads a cancel as it is stored; see lua/cancel.lua.
 func parseCancel(id, text string) (ports.Cancellation, error) {
-	s := source{rest: text}
-	c := ports.Cancellation{ID: id, Receipt: s.mark(), Drop: s.take(1) == "1"}
+	s := decoder{rest: text}
+	c := ports.Cancellation{ID: id, Receipt: s.receipt(), Drop: s.take(1) == "1"}
 	if s.bad || s.rest != "" {
-		return ports.Cancellation{}, errRecord
+		return ports.Cancellation{}, errStored
 	}
 	return c, nil
 }

@@ -8,8 +8,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// sendDurably sends calls as send does, and asks each server for its replicas
-// afterwards, on the same connection: WAIT speaks only of what that has written.
+// sendDurably sends calls as send does, and then waits for the replicas of each
+// server, on the same connection: WAIT counts only what that connection has written.
 func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
 	groups := make(map[goredis.UniversalClient][]int)
 	for _, i := range open {
@@ -33,7 +33,7 @@ func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outco
 	}
 }
 
-// master is the client whose connections lead to the server that has a key.
+// master returns the client whose connections lead to the server that has a key.
 func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient, error) {
 	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, key)
@@ -41,7 +41,8 @@ func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient
 	return s.client, nil
 }
 
-// sendAndWait makes an error of what too few replicas have confirmed.
+// sendAndWait sends calls to one server. A call that too few replicas have confirmed
+// fails.
 func (s *Store) sendAndWait(
 	ctx context.Context, server goredis.UniversalClient, calls []call, group []int, outcomes []outcome, full bool,
 ) {

@@ -10,11 +10,11 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// incurable is how the errors begin that no waiting cures, after "ERR " if they
-// begin so, and what to change. A server gives them before it has run anything.
-// Those of a restart or a failover, such as LOADING, READONLY and CLUSTERDOWN, are
-// not among them.
-var incurable = []struct{ prefix, advice string }{
+// permanentErrors are the beginnings, after "ERR " if there is one, of errors that
+// waiting doesn't end, and what to change. A server returns them before it has run
+// anything. The errors of a restart or a failover, such as LOADING, READONLY and
+// CLUSTERDOWN, are not among them.
+var permanentErrors = []struct{ prefix, advice string }{
 	{"WRONGPASS", "check the Username and Password of the client's options"},
 	{"NOAUTH", "set the Password of the client's options"},
 	{"NOPERM", "grant the user the rights that docs/redis.md lists"},
@@ -25,10 +25,9 @@ var incurable = []struct{ prefix, advice string }{
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
 
-// advice is what to change after an error that no waiting cures, and empty after
-// any other.
+// advice returns what to change after a permanent error, and "" for any other.
 func advice(err error) string {
-	for _, e := range incurable {
+	for _, e := range permanentErrors {
 		if goredis.HasErrorPrefix(err, e.prefix) {
 			return e.advice
 		}
@@ -36,8 +35,8 @@ func advice(err error) string {
 	return ""
 }
 
-// translate makes the driver's error one of the port's. What is unknown stays
-// so, and loses its type.
+// translate returns the port's error for one of the driver. An error of unknown outcome
+// keeps its text and loses its type.
 func translate(err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):

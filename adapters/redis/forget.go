@@ -3,54 +3,54 @@ package redis
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Forget implements ports.Operator. It removes the shards and then the queue's
-// record, unless the queue was declared meanwhile, whose shards are made again then.
+// Forget implements [ports.Operator]. It removes the shards and then the queue's
+// record. If the queue was declared meanwhile, the record stays and the shards are made
+// again.
 func (s *Store) Forget(ctx context.Context, name string) error {
 	q, err := s.queue(ctx, name)
 	if err != nil {
 		return err
 	}
-	if err := s.vacate(ctx, q, false); err != nil {
+	if err := s.forgetShards(ctx, q, false); err != nil {
 		return err
 	}
-	mark := rand.Text()
-	if _, err := s.forget(ctx, name, mark, false); err != nil {
+	nonce := rand.Text()
+	if _, err := s.forget(ctx, name, nonce, false); err != nil {
 		return err
 	}
-	if err := s.vacate(ctx, q, true); err != nil {
+	if err := s.forgetShards(ctx, q, true); err != nil {
 		return err
 	}
-	declared, err := s.forget(ctx, name, mark, true)
+	declared, err := s.forget(ctx, name, nonce, true)
 	if err != nil || declared == "" {
 		return err
 	}
-	if q, err = parseRecord(name, declared); err != nil {
+	if q, err = parseQueueRecord(name, declared); err != nil {
 		return err
 	}
-	return s.openShards(ctx, q)
+	return s.declareShards(ctx, q)
 }
 
-// forget marks the queue's record, or removes it and gives it back if it has lost
-// the mark.
-func (s *Store) forget(ctx context.Context, name, mark string, remove bool) (declared string, err error) {
-	value, err := s.run(ctx, call{script: forgetScript, keys: []any{s.queuesKey()}, args: []any{name, mark, flag(remove)}})
+// forget adds the nonce to the queue's record, or removes the record. If the record has
+// lost the nonce, it is returned instead.
+func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (declared string, err error) {
+	value, err := s.run(ctx, call{script: forgetScript, keys: []any{s.queuesKey()}, args: []any{name, nonce, boolArg(remove)}})
 	declared, _ = value.(string)
 	return declared, err
 }
 
-// vacate looks whether all shards are empty and nobody's, and may remove those
-// that are. Jobs count before leases.
-func (s *Store) vacate(ctx context.Context, q record, remove bool) error {
+// forgetShards returns nil if all shards are empty and free, and removes those that are if
+// it is told to. ErrNotEmpty comes before ErrLeaseHeld.
+func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) error {
 	var held error
 	err := s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), flag(remove)}}
+		return call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), boolArg(remove)}}
 	}, func(shard core.Shard, value any) error {
 		r := replyOf(value)
 		switch r.text() {
@@ -70,33 +70,4 @@ func (s *Store) vacate(ctx context.Context, q record, remove bool) error {
 		return err
 	}
 	return held
-}
-
-// Recount implements ports.Operator. Stats counts by the lists that jobs and dead
-// letters are in, which a call corrects as a whole; so there is something to correct
-// only after a fault of Redis or of a person.
-func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
-	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now()}})
-	if err != nil {
-		return ports.RecountReply{}, err
-	}
-	r := replyOf(value)
-	switch r.text() {
-	case "ok":
-		before, after := r.list(), r.list()
-		reply := ports.RecountReply{Before: before.counts(), After: after.counts()}
-		return reply, errors.Join(r.err(), before.err(), after.err())
-	case "unknown":
-		return ports.RecountReply{}, s.absent(ctx, shard)
-	}
-	return ports.RecountReply{}, errReply
-}
-
-// counts are as lua/lib/counts.lua gives them.
-func (r *reply) counts() ports.Counts {
-	queued, retries := r.int(), r.int()
-	return ports.Counts{
-		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
-		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
-	}
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// FuzzRecord holds what reads records to a rule: no panic, and a job has payloads
-// or an error.
-func FuzzRecord(f *testing.F) {
-	f.Add(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}))
+// FuzzStored checks that what reads stored values does not panic, and returns a job or an
+// error.
+func FuzzStored(f *testing.F) {
+	f.Add(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}))
 	f.Add([]byte("\x20\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))
 	f.Add([]byte("\x3a"))
 	f.Fuzz(func(t *testing.T, rec []byte) {
-		s := source{rest: string(rec)}
+		s := decoder{rest: string(rec)}
 		if job, err := s.job("a", 1); err == nil && job.ID != "a" {
 			t.Errorf("got the job %q", job.ID)
 		}
 		if v, err := parseClaim("a", string(rec)); err == nil && v.Count != len(v.Payloads) {
 			t.Errorf("count %d of %d payloads", v.Count, len(v.Payloads))
 		}
-		if c, err := parseCancel("a", string(rec)); err == nil && len(rec) != markBytes+1 {
+		if c, err := parseCancel("a", string(rec)); err == nil && len(rec) != receiptBytes+1 {
 			t.Errorf("%d bytes are a cancel: %v", len(rec), c)
 		}
 	})
@@ -33,7 +33,7 @@ func FuzzText(f *testing.F) {
 	f.Add(`5 6 {"name":"web"}`)
 	f.Add("redis_version:7.0.15\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := parseRecord("q", text); err == nil && core.ValidateQueue("q", r.Shards) != nil {
+		if r, err := parseQueueRecord("q", text); err == nil && core.ValidateQueue("q", r.Shards) != nil {
 			t.Errorf("a queue of %d shards", r.Shards)
 		}
 		if s, err := parseStats(text); err == nil {

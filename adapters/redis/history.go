@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Statistics travel and are kept as "slot=count" in any order, for the counts
+// Statistics are sent and stored as "slot=count" in any order, for the counts
 // that are not 0: processed, failed, and the buckets of Wait and Run.
 const (
 	slotProcessed = iota
@@ -22,7 +22,7 @@ const (
 	slots   = slotRun + core.HistogramBuckets
 )
 
-// encodeStats is empty for no statistics, but not for all zero.
+// encodeStats returns "" for nil, and only then.
 func encodeStats(s *core.Stats) string {
 	if s == nil {
 		return ""
@@ -53,7 +53,7 @@ func parseStats(text string) (core.Stats, error) {
 		n, err2 := strconv.ParseUint(value, 10, 64)
 		switch {
 		case err != nil || err2 != nil || slot < 0 || slot >= slots:
-			return core.Stats{}, errRecord
+			return core.Stats{}, errStored
 		case slot == slotProcessed:
 			s.Processed += n
 		case slot == slotFailed:
@@ -67,7 +67,7 @@ func parseStats(text string) (core.Stats, error) {
 	return s, nil
 }
 
-// History implements ports.Inspector.
+// History implements [ports.Inspector].
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 	return list, nil
 }
 
-// addMinutes adds what one shard has counted.
+// addMinutes adds the statistics of one shard.
 func addMinutes(minutes map[core.Instant]*core.Stats, value any) error {
 	r := replyOf(value)
 	for r.more() {

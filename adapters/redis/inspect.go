@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Stats implements ports.Inspector.
+// Stats implements [ports.Inspector].
 func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
 	all := make([]ports.QueueStats, len(names))
 	for i, name := range names {
@@ -57,7 +57,16 @@ func parseShardStats(shard core.Shard, value any) (now core.Instant, stats ports
 	return now, stats, true, r.err()
 }
 
-// Find implements ports.Inspector.
+// counts reads what lua/lib/counts.lua returns.
+func (r *reply) counts() ports.Counts {
+	queued, retries := r.int(), r.int()
+	return ports.Counts{
+		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
+		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
+	}
+}
+
+// Find implements [ports.Inspector].
 func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) {
 	if err := core.ValidateID(id); err != nil {
 		return ports.Found{}, err
@@ -82,8 +91,8 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 	if found.Queued, err = parseView(id, r.next()); err != nil {
 		return ports.Found{}, err
 	}
-	claim, claimed := r.maybe()
-	_, cancelled := r.maybe()
+	claim, claimed := r.optional()
+	_, cancelled := r.optional()
 	if claimed {
 		view, err := parseClaim(id, claim)
 		if err != nil {
@@ -97,7 +106,7 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 		return ports.Found{}, err
 	}
 	if dead != nil {
-		found.DeadLetter = deadOf(dead)
+		found.DeadLetter = deadLetterOf(dead)
 	}
 	token := r.int()
 	if found.Claim != nil {
@@ -106,14 +115,14 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 	return found, r.err()
 }
 
-// parseView reads {PerformAt, record}, or nil.
+// parseView reads {PerformAt, packed job}, or nil.
 func parseView(id string, value any) (*core.Job, error) {
 	if value == nil {
 		return nil, nil
 	}
 	r := replyOf(value)
 	at := core.Instant(r.parsed())
-	s := source{rest: r.text()}
+	s := decoder{rest: r.text()}
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -124,7 +133,8 @@ func parseView(id string, value any) (*core.Job, error) {
 	return &job, nil
 }
 
-// deadOf is a dead letter, which is kept as a job is: PerformAt is when it changed.
-func deadOf(job *core.Job) *core.DeadLetter {
+// deadLetterOf returns a dead letter, which is stored as a job whose PerformAt is when it
+// changed.
+func deadLetterOf(job *core.Job) *core.DeadLetter {
 	return &core.DeadLetter{ID: job.ID, Payloads: job.Payloads, ChangedAt: job.PerformAt, Error: job.Error}
 }

@@ -29,14 +29,13 @@ const (
 	allKeys
 )
 
-// How many keys the scripts that change queued jobs, and those that change dead
-// ones too, are given.
+// How many keys scripts are given that change queued jobs, or dead letters too.
 const (
 	queueKeys = keyRetriesByCount + 1
 	deadKeys  = keyDeadMetas + 1
 )
 
-// keySuffixes are the names of the keys within a shard, as lua/lib/base.lua knows
+// keySuffixes are the names of the keys within a shard, as lua/lib/shard.lua has
 // them too. There are also p: and an id, its payloads if they are many, and d: and
 // an id, those of its dead letter.
 var keySuffixes = [allKeys]string{
@@ -46,23 +45,24 @@ var keySuffixes = [allKeys]string{
 // channelSuffix is the name of the shard's channel for wake-ups.
 const channelSuffix = "wake"
 
-// base is what the names of all the shard's keys begin with; the braces make it
+// base returns what the names of all the shard's keys begin with; the braces make it
 // one slot of a Cluster.
 func (s *Store) base(shard core.Shard) string {
 	return s.prefix + "{" + shard.Queue + "/" + strconv.Itoa(shard.Index) + "}:"
 }
 
 // keyNames remembers the names of shards' keys: making them took a tenth of a
-// push. It is safe for any number of goroutines; the zero value is empty.
+// push. It is safe for concurrent use; the zero value is empty.
 type keyNames struct {
 	mu      sync.RWMutex
 	byShard map[core.Shard]*[allKeys]any
 }
 
-// rememberedShards bounds it: names may come from anywhere.
+// rememberedShards is the most shards that keyNames remembers: names may come from
+// anywhere.
 const rememberedShards = 1 << 14
 
-// keys are the names of all the shard's keys, which nobody changes.
+// keys returns the names of all the shard's keys, which nobody changes.
 func (s *Store) keys(shard core.Shard) *[allKeys]any {
 	names := &s.names
 	names.mu.RLock()
@@ -85,10 +85,10 @@ func (s *Store) keys(shard core.Shard) *[allKeys]any {
 	return all
 }
 
-// firstKeys are the names of the shard's first n keys.
+// firstKeys returns the names of the shard's first n keys.
 func (s *Store) firstKeys(shard core.Shard, n int) []any { return s.keys(shard)[:n:n] }
 
-// someKeys are the names of the shard's given keys.
+// someKeys returns the names of the shard's given keys.
 func (s *Store) someKeys(shard core.Shard, which ...int) []any {
 	all := s.keys(shard)
 	some := make([]any, len(which))

@@ -11,10 +11,10 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// micros is a number of microseconds as a duration.
+// micros returns a number of microseconds as a duration.
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// Acquire implements ports.Consumer. It reaches every claimed job, so turns
+// Acquire implements [ports.Consumer]. It reaches every claimed job, so turns
 // have no Orphans.
 func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	if err := r.Validate(); err != nil {
@@ -67,7 +67,7 @@ func acquired(r *reply) (ports.AcquireReply, error) {
 	return a, r.err()
 }
 
-// Renew implements ports.Consumer.
+// Renew implements [ports.Consumer].
 func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
@@ -91,10 +91,10 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	return ports.RenewReply{}, errReply
 }
 
-// Release implements ports.Consumer. Of unknown outcome, it is not repeated by
-// the client: the second would be ErrLeaseLost.
+// Release implements [ports.Consumer]. The client does not repeat it after an
+// error of unknown outcome: the second would be [ports.ErrLeaseLost].
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
-	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token, s.channel(l.Shard)}, once: true})
+	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token, s.channel(l.Shard)}, noRetry: true})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	return errReply
 }
 
-// lost tells a lost lease from a shard that never was.
+// lost returns ErrLeaseLost, or why there is no such shard.
 func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 	q, err := s.queue(ctx, l.Shard.Queue)
 	if err != nil {
@@ -120,14 +120,14 @@ func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 	return storekit.LeaseLost(l)
 }
 
-// Heads implements ports.Consumer. Its Now is that of the last shard looked at.
+// Heads implements [ports.Consumer]. Its Now is the last shard's.
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	reply := ports.HeadsReply{Heads: make([]core.Head, 0, len(shards))}
 	if len(shards) == 0 {
 		now, _, err := s.nodes(ctx)
 		return ports.HeadsReply{Now: now}, err
 	}
-	for some := range slices.Chunk(shards, together) {
+	for some := range slices.Chunk(shards, shardsPerExchange) {
 		calls := make([]call, len(some))
 		for i, shard := range some {
 			calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: []any{s.now()}}
@@ -163,7 +163,7 @@ func (o *outcome) head() (core.Instant, core.Head, error) {
 	return now, head, r.err()
 }
 
-// head is an instant, or -1 for none.
+// head reads an instant, or -1 if there is no head.
 func (r *reply) head() core.Head {
 	at := r.int()
 	if at < 0 {

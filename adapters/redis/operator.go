@@ -2,15 +2,16 @@ package redis
 
 import (
 	"context"
+	"errors"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// step runs an operator's script on a shard. A repeat by the client would count
-// what the first has done as not done.
+// step runs an operator's script on a shard. The client does not repeat it: the
+// second would not count what the first has handled.
 func (s *Store) step(ctx context.Context, shard core.Shard, c call) (ports.StepReply, error) {
-	c.once = true
+	c.noRetry = true
 	value, err := s.run(ctx, c)
 	if err != nil {
 		return ports.StepReply{}, err
@@ -31,55 +32,55 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, c *script, keys i
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := append([]any{s.now(), r.Size(), flag(r.IDs != nil)}, more...)
+	args := append([]any{s.now(), r.Size(), boolArg(r.IDs != nil)}, more...)
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
 	return s.step(ctx, r.Shard, call{script: c, keys: s.firstKeys(r.Shard, keys), args: args})
 }
 
-// Expedite implements ports.Operator.
+// Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.jobStep(ctx, &r, expediteScript, queueKeys)
 }
 
-// Bury implements ports.Operator.
+// Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.jobStep(ctx, &r, buryScript, deadKeys, core.BuriedByHand)
 }
 
-// Delete implements ports.Operator.
+// Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.jobStep(ctx, &r, deleteScript, queueKeys)
 }
 
-// Cancel implements ports.Operator.
+// Cancel implements [ports.Operator].
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := []any{s.now(), flag(r.Drop), s.channel(r.Shard)}
+	args := []any{s.now(), boolArg(r.Drop), s.channel(r.Shard)}
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
 	return s.step(ctx, r.Shard, call{script: cancelScript, keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels), args: args})
 }
 
-// Revive implements ports.Operator.
+// Revive implements [ports.Operator].
 func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
-	return s.deadStep(ctx, &r, reviveScript, true)
+	return s.deadLetterStep(ctx, &r, reviveScript, true)
 }
 
-// Purge implements ports.Operator.
+// Purge implements [ports.Operator].
 func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
-	return s.deadStep(ctx, &r, purgeScript, false)
+	return s.deadLetterStep(ctx, &r, purgeScript, false)
 }
 
-func (s *Store) deadStep(ctx context.Context, r *ports.DeadLetterStep, c *script, revive bool) (ports.StepReply, error) {
+func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *script, revive bool) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := []any{s.now(), flag(revive), r.Size(), int64(r.Before), flag(r.DeadLetters != nil)}
+	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), boolArg(r.DeadLetters != nil)}
 	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
 			args = append(args, ref.ID, -1)
@@ -93,7 +94,7 @@ func (s *Store) deadStep(ctx context.Context, r *ports.DeadLetterStep, c *script
 	return s.step(ctx, r.Shard, call{script: c, keys: s.firstKeys(r.Shard, deadKeys), args: args})
 }
 
-// Edit implements ports.Operator.
+// Edit implements [ports.Operator].
 func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -103,4 +104,24 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 		keys:   s.firstKeys(r.Shard, deadKeys),
 		args:   []any{s.now(), r.ID, r.Old, r.New},
 	})
+}
+
+// Recount implements [ports.Operator]. Stats counts by lists that scripts write
+// together with the jobs; so there is something to correct only after a fault of Redis or
+// of a person.
+func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now()}})
+	if err != nil {
+		return ports.RecountReply{}, err
+	}
+	r := replyOf(value)
+	switch r.text() {
+	case "ok":
+		before, after := r.list(), r.list()
+		reply := ports.RecountReply{Before: before.counts(), After: after.counts()}
+		return reply, errors.Join(r.err(), before.err(), after.err())
+	case "unknown":
+		return ports.RecountReply{}, s.absent(ctx, shard)
+	}
+	return ports.RecountReply{}, errReply
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// listed is the most entries of an order that one script lists, so that it ends
+// listLimit is the most entries that one script lists, so that it ends
 // soon.
-const listed = 250
+const listLimit = 250
 
-// listing is a shard on its way through a list.
-type listing struct {
+// shardCursor is how far a shard has been listed.
+type shardCursor struct {
 	shard core.Shard
 	after ports.Cursor
 }
 
 // list returns a page of an order that the list script knows: it lists some entries of
 // each shard, and more of those that may have more for this page.
-func (s *Store) list(ctx context.Context, q record, r ports.PageRequest, order string, byID bool) ([]ports.JobView, ports.Cursor, error) {
+func (s *Store) list(ctx context.Context, q queueRecord, r ports.PageRequest, order string, byID bool) ([]ports.JobView, ports.Cursor, error) {
 	p := storekit.NewPager[ports.JobView](r, byID)
-	var open []listing
+	var open []shardCursor
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		open = append(open, listing{shard, p.After()})
+		open = append(open, shardCursor{shard, p.After()})
 	}
-	most := min(p.Need(), listed)
+	most := min(p.Need(), listLimit)
 	for len(open) > 0 {
-		some := open[:min(len(open), together)]
+		some := open[:min(len(open), shardsPerExchange)]
 		open = open[len(some):]
 		calls := make([]call, len(some))
 		for i, l := range some {
-			args := []any{order, flag(r.Descending), l.after.Key, l.after.ID, most, max(0, r.Payloads)}
+			args := []any{order, boolArg(r.Descending), l.after.Key, l.after.ID, most, max(0, r.Payloads)}
 			calls[i] = call{script: listScript, keys: s.firstKeys(l.shard, allKeys), args: args}
 		}
 		for i, o := range s.runAll(ctx, calls) {
@@ -47,10 +47,10 @@ func (s *Store) list(ctx context.Context, q record, r ports.PageRequest, order s
 				p.Add(row.at, row.view)
 			}
 			if len(rows) == most {
-				open = append(open, listing{some[i].shard, rows[most-1].at})
+				open = append(open, shardCursor{some[i].shard, rows[most-1].at})
 			}
 		}
-		open = slices.DeleteFunc(open, func(l listing) bool { return l.after != p.After() && !p.Wants(l.after) })
+		open = slices.DeleteFunc(open, func(l shardCursor) bool { return l.after != p.After() && !p.Wants(l.after) })
 	}
 	jobs, next := p.Page()
 	return jobs, next, nil
@@ -62,8 +62,8 @@ type row struct {
 	view ports.JobView
 }
 
-// rows are the entries that the list script found, in order, at most as many as it was
-// asked for. Where a list is kept in two parts it may find more, but then not all that
+// rows returns the entries that the list script found, in order, at most as many as it
+// was asked for. Where a list is kept in two parts it may find more, but then not all that
 // belong in between.
 func (o *outcome) rows(r ports.PageRequest, most int) ([]row, error) {
 	if o.err != nil {
@@ -89,7 +89,7 @@ func parseRows(value any, payloads int) ([]row, error) {
 	_ = r.text()
 	for r.more() {
 		id, key, at, count := r.text(), r.parsed(), r.parsed(), r.int()
-		s := source{rest: r.text()}
+		s := decoder{rest: r.text()}
 		if err := r.err(); err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ var orders = [...]string{
 	ports.RetryingByCount: "retries-count",
 }
 
-// Jobs implements ports.Inspector.
+// Jobs implements [ports.Inspector].
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	return ports.JobsPage{Jobs: jobs, Next: next}, err
 }
 
-// Morgue implements ports.Inspector.
+// Morgue implements [ports.Inspector].
 func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
@@ -141,13 +141,13 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	jobs, next, err := s.list(ctx, q, r.PageRequest, order, r.ByID)
 	page := ports.MorguePage{Next: next}
 	for i := range jobs {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *deadOf(&jobs[i].Job), Count: jobs[i].Count})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *deadLetterOf(&jobs[i].Job), Count: jobs[i].Count})
 	}
 	return page, err
 }
 
-// Claimed implements ports.Inspector. What is claimed at once is little, so it
-// is put in order only here.
+// Claimed implements [ports.Inspector]. Little is claimed at once, so Redis
+// keeps it in no order.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	return page, nil
 }
 
-// addClaims goes through a shard's claims, some at a time. One may come twice.
+// addClaims adds a shard's claims to a page. HSCAN may return one twice.
 func (s *Store) addClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], shard core.Shard, payloads int) error {
 	seen := make(map[string]bool)
 	for cursor := "0"; ; {

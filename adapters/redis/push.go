@@ -13,9 +13,9 @@ import (
 // pushEntries is the most entries that one script stores, so that it ends soon.
 const pushEntries = 500
 
-// Push implements ports.Producer. It is atomic for up to 500 entries of a shard:
-// more go in several scripts, one after another, and where one fails the rest of
-// its shard is not sent.
+// Push implements [ports.Producer]. It is atomic for up to 500 entries of a shard:
+// more are sent as several scripts, one after another, and if one fails the rest of its
+// shard is not sent.
 func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err
@@ -35,8 +35,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		for i := range p.left {
 			calls[i] = p.call(p.left[i])
 		}
-		if len(calls) == 1 && len(r.Entries) <= gatherEntries && s.gathers() {
-			p.settle(ctx, []outcome{s.runGathered(ctx, calls[0])}, &reply)
+		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && s.coalesces() {
+			p.settle(ctx, []outcome{s.runCoalesced(ctx, calls[0])}, &reply)
 		} else {
 			p.settle(ctx, s.runAll(ctx, calls), &reply)
 		}
@@ -47,7 +47,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
-// pushNothing has only the layout to check.
+// pushNothing checks the layout for a push without entries.
 func (s *Store) pushNothing(ctx context.Context, r *ports.PushRequest) (ports.PushReply, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err == nil {
@@ -73,7 +73,7 @@ type pushing struct {
 	err    error
 }
 
-// shard is the shard of a list of entries.
+// shard returns the shard of a list of entries.
 func (p *pushing) shard(list []storekit.Routed) core.Shard {
 	return core.Shard{Queue: p.r.Queue, Index: list[0].Shard}
 }
@@ -90,13 +90,13 @@ func (p *pushing) call(list []storekit.Routed) call {
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
 		e, from := &p.r.Entries[at.Position], len(buffer)
-		buffer = appendRecord(buffer, &e.Payload)
+		buffer = appendPacked(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, once: true, durable: true}
+	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, noRetry: true, durable: true}
 }
 
-// terms is how the entries of a list meet queued jobs and when they are due, for the
+// terms returns how the entries of a list meet queued jobs and when they are due, for the
 // script: empty for the usual.
 func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].When != core.When{} })

@@ -13,74 +13,74 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// record is a queue as it is kept, by itself and by each shard, with the version
-// of its last pause.
-type record struct {
+// queueRecord is a queue as it is stored, by itself and in each shard, with the version of
+// its last pause.
+type queueRecord struct {
 	ports.Queue
 	text    string
 	version int64
 }
 
-func parseRecord(name, text string) (record, error) {
-	r := record{Queue: ports.Queue{Name: name}, text: text}
+func parseQueueRecord(name, text string) (queueRecord, error) {
+	r := queueRecord{Queue: ports.Queue{Name: name}, text: text}
 	var index, paused int
 	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &index, &paused, &r.Shards, &r.Generation, &r.version)
 	if n != 5 || err != nil || r.Shards < 1 || r.Shards > core.MaxShards {
-		return record{}, errRecord
+		return queueRecord{}, errStored
 	}
 	r.IndexIDs, r.Paused = index == 1, paused == 1
 	return r, nil
 }
 
-// flag is how scripts are told a truth.
-func flag(b bool) int {
+// boolArg is a bool as an argument of a script.
+func boolArg(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// queue reads a queue's record.
-func (s *Store) queue(ctx context.Context, name string) (record, error) {
+// queue returns a queue's record.
+func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	if err := s.ready(ctx); err != nil {
-		return record{}, err
+		return queueRecord{}, err
 	}
 	type found struct {
 		text string
 		err  error
 	}
-	f, err := await(ctx, s.crew, func() found {
+	f, err := await(ctx, s.workers, func() found {
 		text, err := s.client.HGet(ctx, s.queuesKey(), name).Result()
 		return found{text, translate(err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
-		return record{}, err
+		return queueRecord{}, err
 	}
 	if f.text == "" {
-		return record{}, storekit.UnknownQueue(name)
+		return queueRecord{}, storekit.UnknownQueue(name)
 	}
-	return parseRecord(name, f.text)
+	return parseQueueRecord(name, f.text)
 }
 
-// layout is the queue's shards and generation.
-func (r *record) layout() storekit.Layout {
+// layout returns the queue's shards and generation.
+func (r *queueRecord) layout() storekit.Layout {
 	return storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 }
 
 // check compares the layout that a caller asked for with the queue's.
-func (r *record) check(asked storekit.Layout) error {
+func (r *queueRecord) check(asked storekit.Layout) error {
 	if r.layout() == asked {
 		return nil
 	}
 	return storekit.LayoutMismatch(r.Name, asked, r.layout())
 }
 
-// layoutText is a layout as scripts compare it.
+// layoutText returns a layout as scripts compare it.
 func layoutText(l storekit.Layout) string {
 	return strconv.Itoa(l.Shards) + " " + strconv.FormatInt(l.Generation, 10)
 }
 
-// mismatched reads the layout that a script has found instead of the one asked for.
+// mismatched reads the layout that a script has found, and returns ErrShardCountMismatch.
 func (r *reply) mismatched(queue string, asked storekit.Layout) error {
 	var actual storekit.Layout
 	if _, err := fmt.Sscanf(r.text(), "%d %d", &actual.Shards, &actual.Generation); err != nil {
@@ -103,7 +103,7 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 }
 
 // absent returns why a shard has no record: its queue has none, or not that shard,
-// or a Declare has not come to its end.
+// or a Declare broke off.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queue(ctx, shard.Queue)
 	if err != nil {
@@ -115,10 +115,10 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	return fmt.Errorf("%w: %v has no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
-// Declare implements ports.Producer. It writes the record of the queue, which
-// decides, and then that of each shard, so that a Declare which broke off is
-// completed by the next. A Forget in between leaves shards without a queue, so it looks
-// whether the record is still there, and begins again if it is not.
+// Declare implements [ports.Producer]. It writes the record of the queue, which
+// decides, and then that of each shard, so that the next Declare completes one that
+// broke off. A Forget in between leaves shards without a queue, so it checks that the
+// record is still there, and begins again if it is not.
 func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
@@ -139,35 +139,35 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 }
 
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
-	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, flag(r.IndexIDs)}})
+	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs)}})
 	if err != nil {
 		return ports.DeclareReply{}, err
 	}
 	text, _ := value.(string)
-	q, err := parseRecord(r.Queue, text)
+	q, err := parseQueueRecord(r.Queue, text)
 	if err != nil {
 		return ports.DeclareReply{}, err
 	}
 	if err := storekit.CheckDeclared(r, q.Queue); err != nil {
 		return ports.DeclareReply{}, err
 	}
-	return ports.DeclareReply{Generation: q.Generation}, s.openShards(ctx, q)
+	return ports.DeclareReply{Generation: q.Generation}, s.declareShards(ctx, q)
 }
 
-// openShards makes the record of each shard that has none.
-func (s *Store) openShards(ctx context.Context, q record) error {
+// declareShards stores the record of each shard that has none.
+func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	return s.eachShard(ctx, q, func(shard core.Shard) call {
 		return call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
 	}, nil)
 }
 
-// together is how many shards' scripts go in one exchange.
-const together = 512
+// shardsPerExchange is the most scripts, each of a shard, of one exchange.
+const shardsPerExchange = 512
 
-// eachShard runs a script on every shard of a queue and hands the replies on, in
-// order. It ends with the first error.
-func (s *Store) eachShard(ctx context.Context, q record, on func(core.Shard) call, use func(core.Shard, any) error) error {
-	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), together) {
+// eachShard runs a script on every shard of a queue and calls use, unless it is nil, with
+// the replies in order. It ends with the first error.
+func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) call, use func(core.Shard, any) error) error {
+	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
 		calls := make([]call, len(shards))
 		for i, shard := range shards {
 			calls[i] = on(shard)
@@ -187,7 +187,7 @@ func (s *Store) eachShard(ctx context.Context, q record, on func(core.Shard) cal
 	return nil
 }
 
-// Queues implements ports.Registry.
+// Queues implements [ports.Registry].
 func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 		all map[string]string
 		err error
 	}
-	f, err := await(ctx, s.crew, func() found {
+	f, err := await(ctx, s.workers, func() found {
 		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
 		return found{all, translate(err)}
 	})
@@ -205,7 +205,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	}
 	queues := make([]ports.Queue, 0, len(f.all))
 	for name, text := range f.all {
-		q, err := parseRecord(name, text)
+		q, err := parseQueueRecord(name, text)
 		if err != nil {
 			return nil, err
 		}
@@ -215,16 +215,16 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return queues, nil
 }
 
-// Pause implements ports.Operator.
+// Pause implements [ports.Operator].
 func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaused(ctx, name, true) }
 
-// Resume implements ports.Operator.
+// Resume implements [ports.Operator].
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
 // setPaused changes the queue's record, which orders such calls, and then the
 // shards'.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	value, err := s.run(ctx, call{script: pauseScript, keys: []any{s.queuesKey()}, args: []any{name, flag(paused)}})
+	value, err := s.run(ctx, call{script: pauseScript, keys: []any{s.queuesKey()}, args: []any{name, boolArg(paused)}})
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	if !ok {
 		return storekit.UnknownQueue(name)
 	}
-	q, err := parseRecord(name, text)
+	q, err := parseQueueRecord(name, text)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// announced is what a node says of itself, as it is kept.
-type announced struct {
+// nodeRecord is what a node announces of itself, as it is stored.
+type nodeRecord struct {
 	Name   string   `json:"name"`
 	Host   string   `json:"host"`
 	PID    int      `json:"pid"`
@@ -21,13 +21,13 @@ type announced struct {
 	Queues []string `json:"queues"`
 }
 
-// Announce implements ports.Registry.
+// Announce implements [ports.Registry].
 func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
 	n := r.Node
-	text, err := json.Marshal(announced{n.Name, n.Host, n.PID, n.Lanes, n.Queues})
+	text, err := json.Marshal(nodeRecord{n.Name, n.Host, n.PID, n.Lanes, n.Queues})
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
@@ -43,22 +43,22 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	return ports.AnnounceReply{Now: now, Nodes: nodes}, err
 }
 
-// Retire implements ports.Registry.
+// Retire implements [ports.Registry].
 func (s *Store) Retire(ctx context.Context, owner string) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	err, ended := await(ctx, s.crew, func() error { return translate(s.client.HDel(ctx, s.nodesKey(), owner).Err()) })
+	err, ended := await(ctx, s.workers, func() error { return translate(s.client.HDel(ctx, s.nodesKey(), owner).Err()) })
 	return cmp.Or(err, ended)
 }
 
-// Nodes implements ports.Registry.
+// Nodes implements [ports.Registry].
 func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
 	_, nodes, err := s.nodes(ctx)
 	return nodes, err
 }
 
-// nodes are those that run, and the store's clock.
+// nodes returns the store's time and the nodes that run.
 func (s *Store) nodes(ctx context.Context) (core.Instant, []ports.Node, error) {
 	value, err := s.run(ctx, call{script: nodesScript, keys: []any{s.nodesKey()}, args: []any{s.now()}})
 	if err != nil {
@@ -94,9 +94,9 @@ func parseNode(owner, text string) (ports.Node, error) {
 	expires, text, _ := strings.Cut(text, " ")
 	from, err1 := strconv.ParseInt(started, 10, 64)
 	till, err2 := strconv.ParseInt(expires, 10, 64)
-	var a announced
+	var a nodeRecord
 	if err3 := json.Unmarshal([]byte(text), &a); err1 != nil || err2 != nil || err3 != nil {
-		return ports.Node{}, errRecord
+		return ports.Node{}, errStored
 	}
 	return ports.Node{
 		Owner: owner, Name: a.Name, Host: a.Host, PID: a.PID, Lanes: a.Lanes, Queues: a.Queues,

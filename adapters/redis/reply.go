@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// errReply is a reply that no script of ours gives.
+// errReply is for a reply that no script of ours returns.
 var errReply = errors.New("redis: a script's reply can't be read; does something stand between us and the server?")
 
 // reply reads the values that a script returned, one after another. After a value
-// of another kind than expected, and after the end, it gives zeros, and is bad.
+// of another kind than expected, and after the end, it returns zeros, and is bad.
 type reply struct {
 	values []any
 	bad    bool
@@ -37,8 +37,8 @@ func (r *reply) text() string {
 	return text
 }
 
-// maybe is a text, or not ok for nil.
-func (r *reply) maybe() (text string, ok bool) {
+// optional reads a text or nil; ok is false for nil.
+func (r *reply) optional() (text string, ok bool) {
 	v := r.next()
 	text, ok = v.(string)
 	r.bad = r.bad || !ok && v != nil
@@ -51,7 +51,7 @@ func (r *reply) int() int64 {
 	return n
 }
 
-// parsed is a whole number that comes as text.
+// parsed reads an integer that comes as text.
 func (r *reply) parsed() int64 {
 	n, err := strconv.ParseInt(r.text(), 10, 64)
 	r.bad = r.bad || err != nil

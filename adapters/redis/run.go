@@ -13,9 +13,9 @@ type call struct {
 	script *script
 	keys   []any // texts
 	args   []any
-	// once forbids the client to repeat it after an error of unknown outcome.
-	once bool
-	// durable has it wait for replicas, if the store does.
+	// noRetry forbids the client to repeat it after an error of unknown outcome.
+	noRetry bool
+	// durable calls wait for replicas, if the store has WaitReplicas.
 	durable bool
 }
 
@@ -25,16 +25,16 @@ type outcome struct {
 	err   error
 }
 
-// onceCmd is a command that the client does not repeat.
-type onceCmd struct{ *goredis.Cmd }
+// noRetryCmd is a command that the client does not repeat.
+type noRetryCmd struct{ *goredis.Cmd }
 
 // NoRetry implements goredis.Cmder.
-func (onceCmd) NoRetry() bool { return true }
+func (noRetryCmd) NoRetry() bool { return true }
 
-// How long calls are repeated that the server has refused without running them,
-// and how long to wait in between, doubling.
+// How long a call is repeated that the server has refused without running it, and how
+// long to wait in between, doubling.
 const (
-	refusedFor   = 5 * time.Second
+	retryFor     = 5 * time.Second
 	firstBackoff = 2 * time.Millisecond
 	lastBackoff  = 100 * time.Millisecond
 )
@@ -54,7 +54,7 @@ func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
 	if len(calls) == 0 {
 		return nil
 	}
-	outcomes, err := await(ctx, s.crew, func() []outcome { return s.exchange(ctx, calls) })
+	outcomes, err := await(ctx, s.workers, func() []outcome { return s.exchange(ctx, calls) })
 	if err != nil {
 		return failed(len(calls), err)
 	}
@@ -69,8 +69,8 @@ func failed(n int, err error) []outcome {
 	return outcomes
 }
 
-// exchange sends calls until each has run or failed. One that the server does
-// not know is sent in full, and one that it refused, again after a while.
+// exchange sends calls until each has run or failed. A script that the server does not
+// know is sent in full, and one that it refused without running it, again after a while.
 func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 	outcomes := make([]outcome, len(calls))
 	open := make([]int, len(calls))
@@ -89,9 +89,9 @@ func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 			case goredis.HasErrorPrefix(err, "NOSCRIPT"):
 				full = true
 				left = append(left, i)
-			case refused(err):
+			case retryable(err):
 				if until.IsZero() {
-					until = time.Now().Add(refusedFor)
+					until = time.Now().Add(retryFor)
 				}
 				if time.Now().Before(until) {
 					refusals++
@@ -136,15 +136,15 @@ func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []o
 	}
 }
 
-// cmder is the call's command as the client is given it.
+// cmder returns the call's command as the client is to run it.
 func (c *call) cmder(cmd *goredis.Cmd) goredis.Cmder {
-	if c.once {
-		return onceCmd{cmd}
+	if c.noRetry {
+		return noRetryCmd{cmd}
 	}
 	return cmd
 }
 
-// command is EVALSHA, or EVAL in full.
+// command returns EVALSHA, or EVAL with the full text.
 func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
 	args := make([]any, 3, 3+len(c.keys)+len(c.args))
 	args[0], args[1], args[2] = "evalsha", c.script.sha, len(c.keys)
@@ -166,19 +166,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refusals are how the errors begin with which a server refuses a script before
-// it has written anything. The client follows MOVED and ASK, but for a while only.
-var refusals = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK"}
+// retryablePrefixes are the beginnings of errors with which a server refuses a script
+// before it has written anything. The client follows MOVED and ASK, but only for a while.
+var retryablePrefixes = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK"}
 
-// notLocal is in the error of a script that reached for a key which has gone to
-// another server. Our scripts read before they write, so they have not.
+// notLocal is in the error of a script that asked for a key which has moved to another
+// server. Our scripts read before they write, so they have not written.
 const notLocal = "access a non local key"
 
-func refused(err error) bool {
+func retryable(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, prefix := range refusals {
+	for _, prefix := range retryablePrefixes {
 		if goredis.HasErrorPrefix(err, prefix) {
 			return true
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // library is the parts that scripts share which change jobs or list them.
-const library = " lib/clock lib/base lib/shard lib/plan lib/records lib/items lib/queue lib/morgue "
+const library = " lib/clock lib/base lib/shard lib/plan lib/packed lib/items lib/queue lib/morgue "
 
 var (
 	acquireScript      = newScript("lib/clock acquire")

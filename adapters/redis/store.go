@@ -1,3 +1,10 @@
+// Package redis is a [ports.ShardStore] on Redis 7.0 or later, or Valkey: standalone,
+// behind Sentinel, or a Cluster.
+//
+// Every change of state is one Lua script on one shard, whose keys share a hash
+// tag, so that a queue spreads over a Cluster by its shards and a turn costs one
+// round trip. docs/redis.md says what Redis can lose, what its errors mean here,
+// and which rights a user needs.
 package redis
 
 import (
@@ -15,59 +22,58 @@ var (
 	_ ports.Notifier   = (*Store)(nil)
 )
 
-// DefaultPrefix begins the name of every key and channel unless Options say
-// otherwise.
+// DefaultPrefix begins the name of every key and channel if Options.Prefix is empty.
 const DefaultPrefix = "skein:"
 
-// Options are how a store uses its Redis. The zero value is fit for use.
+// Options are how a [Store] uses its Redis. The zero value is valid.
 type Options struct {
 	// Prefix begins the name of every key and channel, so that several backends
-	// can share one Redis. Empty is DefaultPrefix. It must have no braces.
+	// can share one Redis. Empty is [DefaultPrefix]. It must have no braces.
 	Prefix string
 	// WaitReplicas is how many replicas must have a push or an acquire before the
-	// call succeeds; 0 waits for none. Fewer within WaitTimeout make it an error of
+	// call succeeds; 0 waits for none. Fewer within WaitTimeout are an error of
 	// unknown outcome: the server has it, and may lose it in a failover.
 	WaitReplicas int
 	// WaitTimeout bounds that wait. 0 is 1 s. It must be below the client's
 	// ReadTimeout.
 	WaitTimeout time.Duration
-	// Clock replaces the server's clock as the backend's only one, for tests:
-	// every handle must be given the same. nil is the server's TIME.
+	// Clock replaces the server's clock, for tests; all stores on a backend must have
+	// the same. nil is the server's TIME.
 	Clock func() time.Time
-	// Logger is told what may be wrong with the server but can't be checked. nil
-	// is slog.Default().
+	// Logger gets a warning about what may be wrong with the server but can't be
+	// checked. nil is [slog.Default].
 	Logger *slog.Logger
 }
 
-// Store is a handle on a backend in Redis. It implements ports.ShardStore and
-// ports.Notifier and is safe for any number of goroutines. Use New; the zero
-// value is not fit for use.
+// Store is a handle on a backend in Redis. It implements [ports.ShardStore] and
+// [ports.Notifier], and is safe for concurrent use. Make it with [New]; the zero value
+// is invalid.
 //
 // The client stays the caller's, who closes it. How long a call waits for a
-// server that does not answer, and how often one that may be repeated is, are
+// server that does not answer, and how often it is repeated if that is safe, are
 // the client's options; a call whose context ends returns at once.
 type Store struct {
-	client goredis.UniversalClient
-	prefix string
-	clock  func() time.Time
-	logger *slog.Logger
-	server check
-	crew   crew
-	names  keyNames
-	pushes gatherer
+	client  goredis.UniversalClient
+	prefix  string
+	clock   func() time.Time
+	logger  *slog.Logger
+	server  serverCheck
+	workers workerPool
+	names   keyNames
+	pushes  coalescer
 
 	replicas    int
 	waitTimeout time.Duration
 }
 
-// defaultWaitTimeout is below the ReadTimeout that clients have unless told.
+// defaultWaitTimeout is below the default ReadTimeout of clients.
 const defaultWaitTimeout = time.Second
 
-// New makes a handle. It asks nothing of the server: the first call does, and
-// fails if the server is too old or may evict keys, saying what to do.
+// New returns a [Store]. It asks nothing of the server: the first call does, and returns
+// [ports.ErrUnusable], with what to do, if the server is too old or may evict keys.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
-		client: client, crew: make(crew), prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
+		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
 		replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
 	}
 	if s.waitTimeout <= 0 {
@@ -82,7 +88,7 @@ func New(client goredis.UniversalClient, o Options) *Store {
 	return s
 }
 
-// now is the instant for a script: empty if it shall ask the server.
+// now is the instant for a script, empty if the script is to ask the server.
 func (s *Store) now() any {
 	if s.clock == nil {
 		return ""

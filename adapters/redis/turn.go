@@ -12,9 +12,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Turn implements ports.Consumer. Of unknown outcome, it is not repeated by the
-// client: the caller could not know that a repeat says nothing of what was
-// skipped.
+// Turn implements [ports.Consumer]. The client does not repeat it after an error of
+// unknown outcome: the caller could not know that a repeat reports nothing as skipped.
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
@@ -24,10 +23,10 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		return ports.TurnReply{}, err
 	}
 	value, err := s.run(ctx, call{
-		script: turnScript,
-		keys:   s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
-		args:   args,
-		once:   true,
+		script:  turnScript,
+		keys:    s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
+		args:    args,
+		noRetry: true,
 	})
 	if err != nil {
 		return ports.TurnReply{}, err
@@ -48,7 +47,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	return ports.TurnReply{}, errReply
 }
 
-// turnArgs are the script's ARGV.
+// turnArgs returns the script's ARGV; see lua/turn.lua.
 func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	by, err := claimer(r)
 	if err != nil {
@@ -58,40 +57,40 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	args := make([]any, 0, 14+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
-		markText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
-	args = appendSettle(args, r.Settlements)
+		receiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
+	args = appendSettlements(args, r.Settlements)
 	if r.Resent || len(r.Begin) > 0 {
-		args = append(args, flag(r.Resent))
+		args = append(args, boolArg(r.Resent))
 	}
 	for _, ref := range r.Begin {
-		args = append(args, ref.ID, markText(ref.Receipt))
+		args = append(args, ref.ID, receiptText(ref.Receipt))
 	}
 	return args, nil
 }
 
-// appendSettle appends the settlements: how many, their ids, their marks, or one if
-// they have the same, their codes, and the texts of those that leave something.
-func appendSettle(args []any, settle []core.Settlement) []any {
-	args = append(args, len(settle))
-	marks, codes := make([]byte, 0, markBytes), make([]byte, len(settle))
+// appendSettlements appends the settlements: how many, their ids, their receipts, or one
+// if all have the same, their codes, and the texts of those that leave something.
+func appendSettlements(args []any, settlements []core.Settlement) []any {
+	args = append(args, len(settlements))
+	receipts, codes := make([]byte, 0, receiptBytes), make([]byte, len(settlements))
 	same := true
 	var texts []any
-	for i := range settle {
-		x := &settle[i]
+	for i := range settlements {
+		x := &settlements[i]
 		args = append(args, x.ID)
-		same = same && x.Receipt == settle[0].Receipt
-		codes[i] = byte(flag(x.Processed)*settledProcessed + flag(x.Failed)*settledFailed)
+		same = same && x.Receipt == settlements[0].Receipt
+		codes[i] = byte(boolArg(x.Processed)*settledProcessed + boolArg(x.Failed)*settledFailed)
 		if !x.Plain() {
 			codes[i] |= settledParts
 			texts = append(texts, settlementText(x))
 		}
 	}
-	for i := range settle {
+	for i := range settlements {
 		if i == 0 || !same {
-			marks = appendMark(marks, settle[i].Receipt)
+			receipts = appendReceipt(receipts, settlements[i].Receipt)
 		}
 	}
-	return append(append(args, marks, codes), texts...)
+	return append(append(args, receipts, codes), texts...)
 }
 
 // Bits of a settlement's code.
@@ -101,10 +100,11 @@ const (
 	settledParts
 )
 
-// settlementText is what becomes of a claimed job, for the script.
+// settlementText returns what becomes of a claimed job; see dispose in
+// lua/turn_settle.lua.
 func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
-	b = append(b, byte(x.Rest), byte(flag(x.PutBack.SameTime)))
+	b = append(b, byte(x.Rest), byte(boolArg(x.PutBack.SameTime)))
 	// Beyond what an instant can hold, a delay is as good as its limit.
 	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
@@ -140,15 +140,15 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 	if n := len(claims.values); n > 0 {
 		t.Claims = make([]core.Claim, 0, n/2)
 	}
-	mark := core.Receipt{Token: request.Lease.Token, Number: request.Number}
+	receipt := core.Receipt{Token: request.Lease.Token, Number: request.Number}
 	for claims.more() {
 		id := claims.text()
-		s := source{rest: claims.text()}
+		s := decoder{rest: claims.text()}
 		job, err := s.job(id, s.instant())
 		if err != nil {
 			return ports.TurnReply{}, err
 		}
-		t.Claims = append(t.Claims, core.Claim{Job: job, Receipt: mark})
+		t.Claims = append(t.Claims, core.Claim{Job: job, Receipt: receipt})
 	}
 	if again { // they come in no order
 		slices.SortFunc(t.Claims, func(a, b core.Claim) int {

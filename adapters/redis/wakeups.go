@@ -12,24 +12,24 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How long a subscription may be silent until its connection is tried, and how
-// long an answer may take until the connection counts as lost.
+// How long nothing may arrive on a connection until it is tested with PING, and how long
+// a reply may take until the connection counts as lost.
 const (
-	silence = 10 * time.Second
-	patient = 5 * time.Second
+	idleTimeout  = 10 * time.Second
+	replyTimeout = 5 * time.Second
 )
 
 // How long to wait before subscribing again, doubling until it succeeds.
 const (
-	firstReturn = 10 * time.Millisecond
-	lastReturn  = 2 * time.Second
+	firstResubscribe = 10 * time.Millisecond
+	lastResubscribe  = 2 * time.Second
 )
 
-// Wakeups implements ports.Notifier, by sharded publish and subscribe. It
-// returns once all subscriptions stand, or with the error of one. When a
-// connection is lost or a slot has moved, it subscribes again, to servers that may
-// be others by then, and then gives every shard once, since nobody knows what it
-// missed. So the channel is closed only when the context ends.
+// Wakeups implements [ports.Notifier], by sharded publish and subscribe. It
+// returns once all channels are subscribed to, or with the error of one. When a
+// connection is lost or a slot has moved, it subscribes again, to servers that may be
+// others by then, and then sends every shard once, since wake-ups may have been missed.
+// So the channel is closed only when the context ends.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	w := &wakeups{store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards)}
 	for _, shard := range shards {
@@ -42,13 +42,13 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 		}
 		w.shards[s.channel(shard)] = shard
 	}
-	subs, err := w.begin(ctx)
+	subs, err := w.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var keeper sync.WaitGroup
-	keeper.Go(func() { w.keep(ctx, subs) })
-	return w.reader.Channel(ctx, keeper.Wait), nil
+	var maintaining sync.WaitGroup
+	maintaining.Go(func() { w.maintain(ctx, subs) })
+	return w.reader.Channel(ctx, maintaining.Wait), nil
 }
 
 // wakeups is the subscriptions of one reader.
@@ -59,15 +59,15 @@ type wakeups struct {
 	reader *storekit.Subscriber
 }
 
-// begin subscribes for the first time, or returns when the context ends, whatever
+// start subscribes for the first time, or returns when the context ends, whatever
 // the servers do.
-func (w *wakeups) begin(ctx context.Context) ([]*goredis.PubSub, error) {
+func (w *wakeups) start(ctx context.Context) ([]*goredis.PubSub, error) {
 	var subs []*goredis.PubSub
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		subs, err = w.follow(ctx)
+		subs, err = w.subscribeRetrying(ctx)
 	}()
 	select {
 	case <-done:
@@ -81,8 +81,8 @@ func (w *wakeups) begin(ctx context.Context) ([]*goredis.PubSub, error) {
 	}
 }
 
-// follow subscribes, again where a slot is moving.
-func (w *wakeups) follow(ctx context.Context) ([]*goredis.PubSub, error) {
+// subscribeRetrying subscribes, and tries again while a slot is moving.
+func (w *wakeups) subscribeRetrying(ctx context.Context) ([]*goredis.PubSub, error) {
 	for began, wait := time.Now(), firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		subs, err := w.subscribe(ctx)
 		if err == nil {
@@ -91,33 +91,33 @@ func (w *wakeups) follow(ctx context.Context) ([]*goredis.PubSub, error) {
 		if goredis.HasErrorPrefix(err, "NOPERM") { // the store is usable without
 			return nil, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", err, w.store.prefix)
 		}
-		if !refused(err) || time.Since(began) > refusedFor || !sleep(ctx, wait) {
+		if !retryable(err) || time.Since(began) > retryFor || !sleep(ctx, wait) {
 			return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))
 		}
 		w.reload(ctx)
 	}
 }
 
-// reload learns anew which server of a Cluster has what.
+// reload has the client ask a Cluster again which server has which slots.
 func (w *wakeups) reload(ctx context.Context) {
 	if cluster, ok := w.store.client.(*goredis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
 }
 
-// keep reads subscriptions until one is lost, and makes them anew, until the
-// context ends.
-func (w *wakeups) keep(ctx context.Context, subs []*goredis.PubSub) {
-	for wait := firstReturn; ; {
-		w.listen(ctx, subs)
-		for subs = nil; subs == nil; wait = min(2*wait, lastReturn) {
+// maintain reads subscriptions until one is lost, and subscribes again, until the context
+// ends.
+func (w *wakeups) maintain(ctx context.Context, subs []*goredis.PubSub) {
+	for wait := firstResubscribe; ; {
+		w.readAll(ctx, subs)
+		for subs = nil; subs == nil; wait = min(2*wait, lastResubscribe) {
 			if !sleep(ctx, wait) {
 				return
 			}
 			w.reload(ctx)
 			subs, _ = w.subscribe(ctx)
 		}
-		wait = firstReturn
+		wait = firstResubscribe
 		w.reader.WakeAll()
 	}
 }
@@ -149,24 +149,24 @@ func (w *wakeups) subscribe(ctx context.Context) ([]*goredis.PubSub, error) {
 		channels[p]++
 	}
 	for _, p := range subs {
-		if err := w.confirmed(ctx, p, channels[p]); err != nil {
+		if err := w.awaitConfirmations(ctx, p, channels[p]); err != nil {
 			return fail(err)
 		}
 	}
 	return subs, nil
 }
 
-// confirmed waits for the answers to as many commands that subscribe.
-func (w *wakeups) confirmed(ctx context.Context, p *goredis.PubSub, channels int) error {
+// awaitConfirmations waits until the server has confirmed so many channels.
+func (w *wakeups) awaitConfirmations(ctx context.Context, p *goredis.PubSub, channels int) error {
 	for channels > 0 {
-		message, err := p.ReceiveTimeout(ctx, patient)
+		message, err := p.ReceiveTimeout(ctx, replyTimeout)
 		if err != nil {
 			return err
 		}
 		if m, ok := message.(*goredis.Subscription); ok && m.Kind == "ssubscribe" {
 			channels--
 		}
-		w.take(message)
+		w.handle(message)
 	}
 	return nil
 }
@@ -177,9 +177,8 @@ func closeAll(subs []*goredis.PubSub) {
 	}
 }
 
-// listen reads the subscriptions until one of them or the context ends, and
-// closes them.
-func (w *wakeups) listen(ctx context.Context, subs []*goredis.PubSub) {
+// readAll reads the subscriptions until one of them or the context ends, and closes them.
+func (w *wakeups) readAll(ctx context.Context, subs []*goredis.PubSub) {
 	ctx, cancel := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	for _, p := range subs {
@@ -194,28 +193,28 @@ func (w *wakeups) listen(ctx context.Context, subs []*goredis.PubSub) {
 	readers.Wait()
 }
 
-// read takes messages until the connection or the context ends.
+// read handles messages until the connection or the context ends.
 func (w *wakeups) read(ctx context.Context, p *goredis.PubSub) {
-	wait, tried := silence, false
+	wait, tried := idleTimeout, false
 	for ctx.Err() == nil {
 		message, err := p.ReceiveTimeout(ctx, wait)
 		switch {
 		case err == nil:
-			wait, tried = silence, false
-			if gone := w.take(message); gone {
+			wait, tried = idleTimeout, false
+			if gone := w.handle(message); gone {
 				return
 			}
 		case tried || !timedOut(err) || p.Ping(ctx) != nil:
 			return
 		default:
-			wait, tried = patient, true
+			wait, tried = replyTimeout, true
 		}
 	}
 }
 
-// take wakes the shard that a message tells of, or reports that a channel's slot
-// has gone to another server.
-func (w *wakeups) take(message any) (gone bool) {
+// handle wakes the shard of a message's channel. gone is true if a channel's slot has moved
+// to another server.
+func (w *wakeups) handle(message any) (gone bool) {
 	switch m := message.(type) {
 	case *goredis.Message:
 		if shard, ok := w.shards[m.Channel]; ok {

@@ -4,9 +4,9 @@
 -- ARGV: 1 order (time id retries-time retries-id retries-count dead-time dead-id),
 --   2 descending (1 or 0), 3 key of the cursor, 4 its id, or '' for the start,
 --   5 entries to list, 6 payloads of each
--- Returns {'ok', id, key, PerformAt, count, record, ...}
+-- Returns {'ok', id, key, PerformAt, count, packed job, ...}
 -- Uses: JOBS, READY, PARKED, BYID, RTIME, RID, RCOUNT, DTIME, DID, call, floor, precedes, fetch,
---   records, items, queue, morgue.
+--   packed, items, queue, morgue.
 
 local order, descending, after, most, most_payloads = ARGV[1], ARGV[2] == '1', ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local from = tonumber(ARGV[3])
@@ -75,7 +75,7 @@ for i, id in ipairs(ids) do
   local item = found[id]
   local payloads, total = items.first(item, math.max(most_payloads, 1))
   for n = #payloads, most_payloads + 1, -1 do payloads[n] = nil end
-  for _, v in ipairs({id, keys[i], string.format('%.0f', item.job.at), total, records.encode_with(item.job, payloads)}) do
+  for _, v in ipairs({id, keys[i], string.format('%.0f', item.job.at), total, packed.encode_with(item.job, payloads)}) do
     reply[#reply + 1] = v
   end
 end

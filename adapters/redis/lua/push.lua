@@ -5,10 +5,10 @@
 -- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is
 --   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
 --   limit in µs, and, unless all is due now, @instant or +delay of each entry;
---   then for each: id, record of a job that is due now
+--   then for each: id, packed job that is due now
 -- Returns now, {'unknown'}, {'mismatch', "shards generation"}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band, clock,
---   instant, fetch, read_meta, wake, plan, records, items, queue.
+--   instant, fetch, read_meta, wake, plan, packed, items, queue.
 
 local ARGV = ARGV
 call('EXISTS', PARKED, BYID, METAS) -- fails here, not in plan.write(), if another server has one of them
@@ -32,10 +32,10 @@ end
 
 local ids, new = {}, {}
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
-local recs = fetch('HMGET', JOBS, ids)
+local packed_jobs = fetch('HMGET', JOBS, ids)
 local position, merged = {}, {} -- of new jobs, and of all other entries
 for n, id in ipairs(ids) do
-  if recs[n] or position[id] then merged[#merged + 1] = n
+  if packed_jobs[n] or position[id] then merged[#merged + 1] = n
   else
     position[id] = n
     new[#new + 1] = id
@@ -51,24 +51,24 @@ if #new > 0 and call('HLEN', CLAIMS) > 0 then
   end
 end
 
-local there = #merged > 0 and queue.load(ids, recs) or {}
+local there = #merged > 0 and queue.load(ids, packed_jobs) or {}
 for _, n in ipairs(merged) do
   local id = ids[n]
   local item, first = there[id], position[id]
   if not item then -- the second of an id that was not queued
-    item = queue.item(id, records.decode(ARGV[2 * first + 3], times[first] or now))
+    item = queue.item(id, packed.decode(ARGV[2 * first + 3], times[first] or now))
     item.job.first = now
     there[id] = item
   end
   merge(item.job, times[n] or now)
-  items.unite(item, records.decode(ARGV[2 * n + 3], now).list)
+  items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
 end
 
--- with_first returns the record of a job that is not due now: FirstPush follows the score.
-local function with_first(rec)
-  local flags = byte(rec)
+-- with_first returns the packed job as one that is not due now: FirstPush follows the score.
+local function with_first(packed_job)
+  local flags = byte(packed_job)
   local head = band(flags, WIDE) > 0 and 9 or 8
-  return char(flags + FIRST) .. sub(rec, 2, head) .. pack('>I8', now) .. sub(rec, head + 1)
+  return char(flags + FIRST) .. sub(packed_job, 2, head) .. pack('>I8', now) .. sub(packed_job, head + 1)
 end
 
 local soonest, due = math.huge, string.format('%.0f', now)

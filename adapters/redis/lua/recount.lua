@@ -4,7 +4,7 @@
 -- ARGV: 1 now or ''
 -- Returns {'ok', counts before, counts after}, as lib/counts.lua says, or {'unknown'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, LEASE, ALONE, call,
---   byte, parse, band, clock, fetch, read_meta, plan, records, counts.
+--   byte, parse, band, clock, fetch, read_meta, plan, packed, counts.
 
 local now = clock(ARGV[1])
 local index = read_meta()
@@ -41,18 +41,18 @@ end
 -- restrict plans that a sorted set has no members but those of a hash.
 local function restrict(key, hash)
   each('ZSCAN', key, function(ids)
-    local recs = fetch('HMGET', hash, ids)
-    for i, id in ipairs(ids) do if not recs[i] then plan.zrem(key, id) end end
+    local packed_jobs = fetch('HMGET', hash, ids)
+    for i, id in ipairs(ids) do if not packed_jobs[i] then plan.zrem(key, id) end end
   end)
 end
 
 local before = count()
-each('HSCAN', JOBS, function(ids, recs)
+each('HSCAN', JOBS, function(ids, packed_jobs)
   local ready, parked, claimed = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('HMGET', CLAIMS, ids)
   local runs, waits, retries, tries, zeros, listed = {}, {}, {}, {}, {}, {}
   for i in ipairs(ids) do
     local at = tonumber(ready[i] or parked[i] or now)
-    local retry = records.decode(recs[i], at).retry
+    local retry = packed.decode(packed_jobs[i], at).retry
     runs[i], waits[i] = not claimed[i] and at, claimed[i] and at
     retries[i], tries[i], zeros[i], listed[i] = retry >= 0 and at, retry >= 0 and retry, retry >= 0 and 0, index and 0
   end

@@ -9,14 +9,14 @@
 --   then, unless neither is, whether it is resent (1 or 0), and id and receipt of what
 --   begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
---   cancels, not begun}; claims are id, then PerformAt and record; cancels id, value. Or
+--   cancels, not begun}; claims are id, then PerformAt and packed job; cancels id, value. Or
 --   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last},
 --   {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, LEASE, CANCELS, HISTORY, ALONE, call, sub, byte, clock, instant, read_meta, plan,
 --   queue, morgue, claim_rest, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
--- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, record.
+-- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.

@@ -1,6 +1,6 @@
 -- The second half of a turn: due jobs are claimed.
 -- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, call, byte, pack, precedes,
---   plan, records, items, queue.
+--   plan, packed, items, queue.
 -- Defines: claim_jobs.
 
 -- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the
@@ -36,11 +36,11 @@ end
 -- claim_jobs claims due jobs up to turn.want and the turn's budgets. turn has now, want,
 -- per_job, bytes, receipt, claimer, index, paused, alone (how many claims run alone),
 -- and of this turn's settlements freed, moved and waiting. It returns
---   list: the claims as id, PerformAt and record, for the reply
+--   list: the claims as id, PerformAt and packed job, for the reply
 --   stored: the same as id, claim as it is stored
 --   chosen: the ids as a set
 --   count: how many there are
---   whole: the ids of jobs whose record is claimed as it is
+--   whole: the ids of jobs that are claimed as they are packed
 --   alone: how many claims run alone now
 --   head: PerformAt of the first job left, or -1 if it can't be claimed
 -- It plans the writes of the jobs that are claimed in part or have several payloads,
@@ -52,29 +52,29 @@ local function claim_jobs(turn)
   local list, stored, chosen, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, 0, 0, false
   local alone = turn.alone
 
-  local recs = {}
-  local function record(k) -- some at a time, since payloads may be large
-    if not recs[k] then
-      for i, rec in ipairs(call('HMGET', JOBS, unpack(ids, k, math.min(k + 31, #ids)))) do recs[k + i - 1] = rec end
+  local packed_jobs = {}
+  local function packed_at(k) -- some at a time, since payloads may be large
+    if not packed_jobs[k] then
+      for i, packed_job in ipairs(call('HMGET', JOBS, unpack(ids, k, math.min(k + 31, #ids)))) do packed_jobs[k + i - 1] = packed_job end
     end
-    return recs[k]
+    return packed_jobs[k]
   end
 
   -- runs_alone reports whether candidate k was recovered twice.
   local function runs_alone(k)
     local item = moved[ids[k]]
     if item then return item.job.recoveries >= 2 end
-    return byte(record(k)) >= ALONE
+    return byte(packed_at(k)) >= ALONE
   end
 
   -- nothing_claimed reports whether no job of the shard is claimed.
   local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
 
-  -- claim_part claims as many payloads of candidate k as fit, and returns the record of
+  -- claim_part claims as many payloads of candidate k as fit, and returns the packed job of
   -- the claim, or nil if none fits. The rest stays, parked.
   local function claim_part(k, item)
     local id = ids[k]
-    item = item or queue.stored(id, record(k), times[k], waiting[id] and PARKED or READY)
+    item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
     local all, total = items.first(item, turn.per_job)
     local got, names, left = {}, {}, {}
     for _, p in ipairs(all) do
@@ -83,39 +83,39 @@ local function claim_jobs(turn)
       payloads, size = payloads + 1, size + #p.data
     end
     if #got == 0 then return end
-    local rec = records.encode_with(item.job, got)
+    local packed_job = packed.encode_with(item.job, got)
     cut = #got < total
     if cut then
       for _, p in ipairs(item.job.list) do if not names[p.data] then left[#left + 1] = p end end
       item.job.list, item.taken = left, got
       queue.store(item, PARKED, index)
     elseif item.old then queue.remove(item, index) end
-    return rec
+    return packed_job
   end
 
   local prefix, k = turn.receipt .. pack('>I8', now) .. turn.claimer, 1
   while not turn.paused and not cut and taken < want and ids[k] and times[k] <= now do
-    local id, rec = ids[k], nil
+    local id, packed_job = ids[k], nil
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
-    local flags = item and MANY or byte(record(k))
+    local flags = item and MANY or byte(packed_at(k))
     if flags <= WIDE then -- one payload and no more to it: it moves as it is
-      rec = record(k)
-      local n = #rec - 8 - flags
+      packed_job = packed_at(k)
+      local n = #packed_job - 8 - flags
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + n > turn.bytes) then break end
       payloads, size = payloads + 1, size + n
       whole[#whole + 1] = id
       if waiting[id] then plan.zrem(PARKED, id) else plan.zrem(READY, id) end
       if index then plan.zrem(BYID, id) end
     else
-      rec = claim_part(k, item)
-      if not rec then break end
+      packed_job = claim_part(k, item)
+      if not packed_job then break end
     end
-    rec = pack('>I8', times[k]) .. rec
+    packed_job = pack('>I8', times[k]) .. packed_job
     stored[#stored + 1] = id
-    stored[#stored + 1] = prefix .. rec
+    stored[#stored + 1] = prefix .. packed_job
     list[#list + 1] = id
-    list[#list + 1] = rec
+    list[#list + 1] = packed_job
     chosen[id], waiting[id] = true, nil
     taken, k = taken + 1, k + 1
     if single then alone = alone + 1 end

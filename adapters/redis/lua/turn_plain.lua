@@ -11,7 +11,7 @@ local function plain_turn()
   local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
   local base = sub(META, 1, -2)
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
-  local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a record
+  local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a packed job
   local OTHERS = 2 + 16 + 32 + ALONE -- those of many payloads or a failure
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
@@ -47,27 +47,27 @@ local function plain_turn()
     ids[count] = ready[i]
   end
   local prefix, head, claims, stored = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}, {}
-  local recs, before, read, taken, size = nil, 0, 0, 0, 0
+  local packed_jobs, before, read, taken, size = nil, 0, 0, 0, 0
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
       before, read = read, math.min(count, read + (k > 1 and size < 65536 and 256 or 32))
-      recs = call('HMGET', JOBS, unpack(ids, k, read))
+      packed_jobs = call('HMGET', JOBS, unpack(ids, k, read))
     end
-    local rec, at = recs[k - before], tonumber(ready[2 * k])
-    local flags = byte(rec)
+    local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])
+    local flags = byte(packed_job)
     local simple, skip = bit.band(flags, OTHERS) == 0, 8 + flags % 2
     if simple and flags >= FIRST then skip = skip + 8 end
-    if simple and flags % FIRST >= TAGGED then skip = skip + 2 + parse('>I2', rec, skip + 1) end
-    size = size + #rec - skip
+    if simple and flags % FIRST >= TAGGED then skip = skip + 2 + parse('>I2', packed_job, skip + 1) end
+    size = size + #packed_job - skip
     if taken == want or at > now or simple and taken > 0 and size > bytes then
       if flags >= ALONE then return end
       head = at
       break
     end
     if not simple then return end
-    rec = pack('>I8', at) .. rec
-    claims[2 * k - 1], claims[2 * k] = ids[k], rec
-    stored[2 * k - 1], stored[2 * k] = ids[k], prefix .. rec
+    packed_job = pack('>I8', at) .. packed_job
+    claims[2 * k - 1], claims[2 * k] = ids[k], packed_job
+    stored[2 * k - 1], stored[2 * k] = ids[k], prefix .. packed_job
     taken = k
   end
   if n + taken == 0 then return end

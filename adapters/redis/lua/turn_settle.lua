@@ -1,9 +1,9 @@
 -- The first half of a turn: claims end or begin, and what ended leaves is merged.
--- Uses: PARKED, JOBS, CLAIMS, ALONE, call, sub, byte, char, parse, instant, fetch, records,
+-- Uses: PARKED, JOBS, CLAIMS, ALONE, call, sub, byte, char, parse, instant, fetch, packed,
 --   items, queue, morgue.
 -- Defines: claim_rest, settle_claims, begin_claims, merge_left, free_parked.
 
--- claim_rest returns PerformAt and record of a claim as it is stored.
+-- claim_rest returns PerformAt and packed job of a claim as it is stored.
 local function claim_rest(value) return sub(value, 27 + parse('>I2', value, 25)) end
 
 -- settle_claims finds the claims that the settlements of a turn end; ARGV[12] is how many
@@ -61,7 +61,7 @@ end
 -- as position and code.
 local function dispose(x, now)
   local REQUEUE, BURY = 1, 2
-  local claim = records.decode(sub(x.rest, 9), (parse('>I8', x.rest)))
+  local claim = packed.decode(sub(x.rest, 9), (parse('>I8', x.rest)))
   local what, back, dead, except = x.what, {}, {}, {}
   local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   local job = {at = same == 1 and claim.at or instant(now + delay), first = claim.first, retry = retry,

@@ -1,8 +1,8 @@
 -- An item is what is stored of an id, in the queue or in the morgue.
--- Uses: META, call, fetch, precedes, plan, records.
+-- Uses: META, call, fetch, precedes, plan, packed.
 -- Defines: items.
 --
--- Its fields are id; area, the keys it is stored in (hash of records, metas, and sets, what
+-- Its fields are id; area, the keys it is stored in (hash of packed jobs, metas, and sets, what
 -- the keys of payload sets begin with); old, what is stored now, nil if nothing is; and
 -- job, what is to be stored. With job.many, job.list is only what is to be added to the
 -- set, and taken what is to leave it.
@@ -102,15 +102,15 @@ do
     end
   end
 
-  -- store plans to store an item's record and payloads.
+  -- store plans to store an item's packed job and payloads.
   function items.store(item)
     local job = item.job
-    if not job.many and not records.fits(job.list) and #job.list > 1 then job.many = true end
+    if not job.many and not packed.fits(job.list) and #job.list > 1 then job.many = true end
     if job.many then store_set(item) end
-    plan.hset(item.area.hash, item.id, records.encode(job))
+    plan.hset(item.area.hash, item.id, packed.encode(job))
   end
 
-  -- remove plans to remove an item's record and payloads.
+  -- remove plans to remove an item's packed job and payloads.
   function items.remove(item)
     plan.hdel(item.area.hash, item.id)
     if not item.old.many then return end

@@ -1,5 +1,5 @@
 -- The dead letters of a shard, as items: stored like jobs, and at is when they changed.
--- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, records, items.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, packed, items.
 -- Defines: morgue.
 
 local morgue = {}
@@ -8,10 +8,10 @@ do
 
   -- load returns the items of those ids that have a dead letter, by id.
   function morgue.load(ids)
-    local dead, recs, times = {}, fetch('HMGET', DEAD, ids), fetch('ZMSCORE', DTIME, ids)
+    local dead, packed_jobs, times = {}, fetch('HMGET', DEAD, ids), fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
-      if recs[i] then
-        local job = records.decode(recs[i], tonumber(times[i]))
+      if packed_jobs[i] then
+        local job = packed.decode(packed_jobs[i], tonumber(times[i]))
         dead[id] = {id = id, area = area, job = job, old = {at = job.at, many = job.many}}
       end
     end

@@ -1,6 +1,6 @@
 -- The queued jobs of a shard, as items: ready, or parked while their id is claimed.
 -- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, fetch, plan,
---   records, items.
+--   packed, items.
 -- Defines: queue.
 
 local queue = {}
@@ -10,22 +10,22 @@ do
   -- item returns the item of a job that is not stored yet.
   function queue.item(id, job) return {id = id, area = area, job = job} end
 
-  -- stored returns the item of a record that is in place, READY or PARKED, since at.
-  function queue.stored(id, rec, at, place)
-    local job = records.decode(rec, at)
+  -- stored returns the item of a packed job that is in place, READY or PARKED, since at.
+  function queue.stored(id, packed_job, at, place)
+    local job = packed.decode(packed_job, at)
     return {id = id, area = area, job = job, old = {at = at, place = place, retry = job.retry, many = job.many}}
   end
 
-  -- load returns the items of those ids that have a record in recs, by id.
-  function queue.load(ids, recs)
+  -- load returns the items of those ids that have a packed job in packed_jobs, by id.
+  function queue.load(ids, packed_jobs)
     local jobs, found = {}, {}
-    for i, id in ipairs(ids) do if recs[i] then found[#found + 1] = id end end
+    for i, id in ipairs(ids) do if packed_jobs[i] then found[#found + 1] = id end end
     local ready, parked = fetch('ZMSCORE', READY, found), fetch('ZMSCORE', PARKED, found)
     local k = 0
     for i, id in ipairs(ids) do
-      if recs[i] then
+      if packed_jobs[i] then
         k = k + 1
-        jobs[id] = queue.stored(id, recs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED)
+        jobs[id] = queue.stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED)
       end
     end
     return jobs

@@ -9,8 +9,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // serverError is an error reply.
@@ -65,41 +65,39 @@ func TestRefusedScriptsAreKnown(t *testing.T) {
 		"OOM command not allowed when used memory > 'maxmemory'.":               false,
 		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or": false,
 	} {
-		if got := refused(serverError(text)); got != want {
+		if got := retryable(serverError(text)); got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 	}
-	if refused(nil) || refused(errors.New("TRYAGAIN")) {
+	if retryable(nil) || retryable(errors.New("TRYAGAIN")) {
 		t.Error("only what a server says is a refusal")
 	}
 }
 
-func TestVersionIsChecked(t *testing.T) {
-	for version, ok := range map[string]bool{"7.0.0": true, "7.2.4": true, "8.0.1": true, "10.0": true, "6.2.14": false, "": false, "x": false} {
-		if err := parseVersion("# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"); (err == nil) != ok {
-			t.Errorf("version %q: %v", version, err)
+// What a restart, a failover or a resharding brings passes by itself, so it is an
+// outage of unknown outcome and never ends a server.
+func TestOutagesStayOutages(t *testing.T) {
+	for _, text := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"CLUSTERDOWN The cluster is down",
+		"TRYAGAIN Multiple keys request during rehashing of slot",
+		"MOVED 3999 127.0.0.1:6381",
+		"ASK 3999 127.0.0.1:6381",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+		"NOREPLICAS Not enough good replicas to write.",
+		"ERR max number of clients reached",
+		"ERR Script attempted to access a non local key in a cluster node",
+	} {
+		err := translate(serverError(text))
+		if err == nil || storekit.HasKnownOutcome(err) {
+			t.Errorf("%s became %v, which says that nothing was written", text, err)
 		}
 	}
-}
-
-func TestPrefixHasNoBraces(t *testing.T) {
-	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:0"})
-	defer client.Close()
-	_, err := New(client, Options{Prefix: "{tenant}:"}).Queues(t.Context())
-	if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "braces") {
-		t.Errorf("got %v, want %v because of braces", err, ports.ErrUnusable)
-	}
-}
-
-func TestKeysOfAShardShareItsTag(t *testing.T) {
-	s := New(nil, Options{Prefix: "p:"})
-	seen := map[string]bool{}
-	shard := core.Shard{Queue: "a-b", Index: 3}
-	for _, name := range append(s.firstKeys(shard, allKeys), s.channel(shard)) {
-		key := name.(string)
-		if !strings.HasPrefix(key, "p:{a-b/3}:") || seen[key] {
-			t.Errorf("the key %q", key)
-		}
-		seen[key] = true
+	// One that the server did not say is none of its errors.
+	if err := translate(errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
+		t.Errorf("a text of somebody else became %v", err)
 	}
 }

@@ -34,11 +34,11 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := appendRecord(nil, &tt.payload)
+			rec := appendPacked(nil, &tt.payload)
 			if got := len(rec) - len(tt.payload.Data); got != tt.header {
 				t.Errorf("the header has %d bytes, want %d", got, tt.header)
 			}
-			s := source{rest: string(rec)}
+			s := decoder{rest: string(rec)}
 			got, err := s.job("a", 5)
 			if err != nil {
 				t.Fatal(err)
@@ -66,15 +66,15 @@ func TestRecordsAreReadWhole(t *testing.T) {
 		"\x00\x00\x00\x02" +
 		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
 		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
-	s := source{rest: text}
+	s := decoder{rest: text}
 	got, err := s.job("a", 9)
 	if diff := cmp.Diff(full, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	for n := range len(text) {
-		s := source{rest: text[:n]}
-		if _, err := s.job("a", 9); !errors.Is(err, errRecord) {
-			t.Errorf("cut to %d bytes: error %v, want %v", n, err, errRecord)
+		s := decoder{rest: text[:n]}
+		if _, err := s.job("a", 9); !errors.Is(err, errStored) {
+			t.Errorf("cut to %d bytes: error %v, want %v", n, err, errStored)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestClaimerIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark := core.Receipt{Token: 1 << 52, Number: 7}
-	stored := string(markText(mark)) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
-		string(appendRecord(nil, &core.Payload{Data: []byte("p"), Score: 1}))
+	stored := string(receiptText(mark)) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
+		string(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}))
 	got, err := parseClaim("a", stored)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func TestStatsAreRead(t *testing.T) {
 		t.Error("only no statistics may be empty")
 	}
 	for _, bad := range []string{"x", "1", "=1", "130=1", "-1=1", "1=-1", "1=x"} {
-		if _, err := parseStats(bad); !errors.Is(err, errRecord) {
-			t.Errorf("%q: error %v, want %v", bad, err, errRecord)
+		if _, err := parseStats(bad); !errors.Is(err, errStored) {
+			t.Errorf("%q: error %v, want %v", bad, err, errStored)
 		}
 	}
 }

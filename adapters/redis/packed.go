@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Flags of a record; lua/lib/records.lua says what a record is.
+// Flags of a packed job; lua/lib/packed.lua says what that is.
 const (
 	flagWide = 1 << iota
 	flagMany
@@ -18,11 +18,11 @@ const (
 	flagListed
 )
 
-// errRecord is a record that no script of ours has written.
-var errRecord = errors.New("redis: a record can't be read; was it written by something else?")
+// errStored is for a stored value that no script of ours has written.
+var errStored = errors.New("redis: a stored value can't be read; was it written by something else?")
 
-// appendRecord appends the record of a fresh job that is due now.
-func appendRecord(b []byte, p *core.Payload) []byte {
+// appendPacked appends, packed, a fresh job with one payload that is due now.
+func appendPacked(b []byte, p *core.Payload) []byte {
 	score, flags := core.NormalScore(p.Score), byte(0)
 	if len(p.Meta) > 0 {
 		flags = flagTagged
@@ -42,13 +42,14 @@ func appendRecord(b []byte, p *core.Payload) []byte {
 	return append(b, p.Data...)
 }
 
-// source reads what scripts return. After its end it gives zeros.
-type source struct {
+// decoder reads a stored value that a script returned. After its end it returns zeros,
+// and is bad.
+type decoder struct {
 	rest string
 	bad  bool
 }
 
-func (s *source) take(n int) string {
+func (s *decoder) take(n int) string {
 	if n < 0 || n > len(s.rest) {
 		s.rest, s.bad = "", true
 		return ""
@@ -58,8 +59,8 @@ func (s *source) take(n int) string {
 	return taken
 }
 
-// number is a whole number of n bytes, the first the highest.
-func (s *source) number(n int) uint64 {
+// number reads a big-endian unsigned integer of n bytes.
+func (s *decoder) number(n int) uint64 {
 	var v uint64
 	for _, b := range []byte(s.take(n)) {
 		v = v<<8 | uint64(b)
@@ -67,21 +68,21 @@ func (s *source) number(n int) uint64 {
 	return v
 }
 
-// sized is a text after its length in n bytes.
-func (s *source) sized(n int) string { return s.take(int(min(s.number(n), math.MaxInt32))) }
+// sized reads a text after its length in n bytes.
+func (s *decoder) sized(n int) string { return s.take(int(min(s.number(n), math.MaxInt32))) }
 
-func (s *source) instant() core.Instant { return core.Instant(s.number(8) & math.MaxInt64) }
+func (s *decoder) instant() core.Instant { return core.Instant(s.number(8) & math.MaxInt64) }
 
-func (s *source) double() float64 { return math.Float64frombits(s.number(8)) }
+func (s *decoder) double() float64 { return math.Float64frombits(s.number(8)) }
 
-// job reads a record to its end.
-func (s *source) job(id string, at core.Instant) (core.Job, error) {
+// job reads a packed job to its end.
+func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	flags := s.number(1)
 	job := core.Job{ID: id, State: core.State{PerformAt: at, FirstPush: at, RetryCount: core.FreshRetryCount}}
 	var one core.Payload
 	switch {
 	case flags&flagMany != 0:
-		return core.Job{}, errRecord // scripts list what is a set
+		return core.Job{}, errStored // scripts list what is a set
 	case flags&flagListed != 0:
 	case flags&flagWide != 0:
 		one.Score = s.double()
@@ -106,13 +107,13 @@ func (s *source) job(id string, at core.Instant) (core.Job, error) {
 		job.Payloads = []core.Payload{one}
 	}
 	if s.bad || s.rest != "" {
-		return core.Job{}, errRecord
+		return core.Job{}, errStored
 	}
 	return job, nil
 }
 
-// payloads reads the list of a record.
-func (s *source) payloads() []core.Payload {
+// payloads reads the list of a packed job.
+func (s *decoder) payloads() []core.Payload {
 	n := s.number(4)
 	var list []core.Payload
 	for ; n > 0 && !s.bad; n-- {
@@ -125,7 +126,7 @@ func (s *source) payloads() []core.Payload {
 	return list
 }
 
-// bytesOf is nil for nothing.
+// bytesOf returns the bytes of a text, nil if it is empty.
 func bytesOf(text string) []byte {
 	if text == "" {
 		return nil

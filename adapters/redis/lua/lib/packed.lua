@@ -1,8 +1,8 @@
--- How jobs and dead letters are stored.
+-- How jobs and dead letters are packed to be stored.
 -- Uses: sub, byte, char, pack, parse, band, floor, MAX_INSTANT.
--- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, records.
+-- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, packed.
 --
--- A record is one byte of flags, then what they announce:
+-- A packed job is one byte of flags, then what they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
 --   first   8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
 --   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE)
@@ -15,55 +15,55 @@
 
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
-local records = {}
+local packed = {}
 do
-  -- How many payloads, of how many bytes, a record carries: a sorted set of two
+  -- How many payloads, of how many bytes, a packed job carries: a sorted set of two
   -- takes over a kilobyte.
   local MOST_PAYLOADS, MOST_BYTES = 8, 2048
 
-  -- fits reports whether a record can carry the payloads.
-  function records.fits(payloads)
+  -- fits reports whether a packed job can carry the payloads.
+  function packed.fits(payloads)
     local size = 0
     for _, p in ipairs(payloads) do size = size + #p.data + #p.meta end
     return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
   end
 
-  local function decode_list(rec, from)
+  local function decode_list(packed_job, from)
     local all, count, tagged = {}, nil, false
-    count, from = parse('>I4', rec, from)
+    count, from = parse('>I4', packed_job, from)
     for i = 1, count do
-      local score, n, m, at = parse('>dI4I2', rec, from)
+      local score, n, m, at = parse('>dI4I2', packed_job, from)
       from = at + n + m
-      all[i] = {score = score, data = sub(rec, at, at + n - 1), meta = sub(rec, at + n, from - 1)}
+      all[i] = {score = score, data = sub(packed_job, at, at + n - 1), meta = sub(packed_job, at + n, from - 1)}
       tagged = tagged or m > 0
     end
     return all, tagged
   end
 
-  -- decode returns a record's job, whose PerformAt is at. Its list is the payloads that
-  -- the record carries, many whether a set has them instead, and tagged whether one
+  -- decode returns the job that was packed, whose PerformAt is at. Its list is the payloads that
+  -- it carries, many whether a set has them instead, and tagged whether one
   -- may have a Meta.
-  function records.decode(rec, at)
-    local flags, pos, score, meta, n = byte(rec), 2, nil, '', 0
+  function packed.decode(packed_job, at)
+    local flags, pos, score, meta, n = byte(packed_job), 2, nil, '', 0
     local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
       many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
     local listed = band(flags, LISTED) > 0
     if not job.many and not listed then
-      if band(flags, WIDE) > 0 then score, pos = parse('>d', rec, pos)
-      else score, pos = parse('>I7', rec, pos); score = score / 1e6 end
+      if band(flags, WIDE) > 0 then score, pos = parse('>d', packed_job, pos)
+      else score, pos = parse('>I7', packed_job, pos); score = score / 1e6 end
     end
-    if band(flags, FIRST) > 0 then job.first, pos = parse('>I8', rec, pos) end
+    if band(flags, FIRST) > 0 then job.first, pos = parse('>I8', packed_job, pos) end
     if band(flags, FAILED) > 0 then
-      job.retry, job.recoveries, n, pos = parse('>i4I4I4', rec, pos)
-      job.error, pos = sub(rec, pos, pos + n - 1), pos + n
+      job.retry, job.recoveries, n, pos = parse('>i4I4I4', packed_job, pos)
+      job.error, pos = sub(packed_job, pos, pos + n - 1), pos + n
     end
-    if listed then job.list, job.tagged = decode_list(rec, pos) end
+    if listed then job.list, job.tagged = decode_list(packed_job, pos) end
     if job.many or listed then return job end
     if job.tagged then
-      n, pos = parse('>I2', rec, pos)
-      meta, pos = sub(rec, pos, pos + n - 1), pos + n
+      n, pos = parse('>I2', packed_job, pos)
+      meta, pos = sub(packed_job, pos, pos + n - 1), pos + n
     end
-    job.list[1] = {score = score, data = sub(rec, pos), meta = meta}
+    job.list[1] = {score = score, data = sub(packed_job, pos), meta = meta}
     return job
   end
 
@@ -77,8 +77,8 @@ do
     return table.concat(parts)
   end
 
-  -- encode returns the record of a job.
-  function records.encode(job)
+  -- encode returns a job packed.
+  function packed.encode(job)
     local flags, score, first, failure, rest = 0, '', '', '', ''
     if job.many then
       flags = MANY + (job.tagged and TAGGED or 0)
@@ -100,10 +100,10 @@ do
     return char(flags) .. score .. first .. failure .. rest
   end
 
-  -- encode_with returns the record of a job that carries the given payloads instead of
+  -- encode_with returns a job packed that carries the given payloads instead of
   -- its own, as claims and replies do.
-  function records.encode_with(job, payloads)
-    return records.encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
+  function packed.encode_with(job, payloads)
+    return packed.encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
       error = job.error, list = payloads})
   end
 end

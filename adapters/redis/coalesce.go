@@ -1,0 +1,117 @@
+package redis
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// coalescer sends small pushes together: those that come while others are under way
+// go with the next exchange, so that many goroutines that push one entry each
+// don't cost a read and a write of the network for each. A push that comes alone is sent
+// at once. A coalescer serves one server; its zero value is ready.
+type coalescer struct {
+	mu      sync.Mutex
+	waiting []*waitingCall
+	senders int
+}
+
+// waitingCall is a call that waits for its outcome, until its context ends.
+type waitingCall struct {
+	ctx  context.Context
+	call call
+	done chan outcome // has room for it
+}
+
+const (
+	// coalesceSenders is how many exchanges may be under way: while the server works
+	// on one, others are prepared or read.
+	coalesceSenders = 4
+	// coalesceCalls is the most calls of one exchange, so that none waits for long.
+	coalesceCalls = 64
+	// coalesceEntries is the most entries of a push that is sent with others.
+	coalesceEntries = 16
+)
+
+// coalesces reports whether pushes may go together: on a Cluster one server that
+// does not answer would hold up those for the others.
+func (s *Store) coalesces() bool {
+	_, single := s.client.(*goredis.Client)
+	return single
+}
+
+// runCoalesced runs a small call, with others that come at the same time.
+func (s *Store) runCoalesced(ctx context.Context, c call) outcome {
+	if err := s.ready(ctx); err != nil {
+		return outcome{err: err}
+	}
+	if err := ctx.Err(); err != nil {
+		return outcome{err: translate(err)}
+	}
+	g := &waitingCall{ctx: ctx, call: c, done: make(chan outcome, 1)}
+	if s.pushes.add(g) {
+		sending := context.WithoutCancel(ctx)
+		s.workers.do(func() { s.sendWaiting(sending) })
+	}
+	select {
+	case o := <-g.done:
+		if retryable(o.err) || goredis.HasErrorPrefix(o.err, "NOSCRIPT") {
+			return s.runAll(ctx, []call{c})[0]
+		}
+		o.err = translate(c.script.locate(o.err))
+		return o
+	case <-ctx.Done():
+		return outcome{err: translate(ctx.Err())}
+	}
+}
+
+// add queues a call, and reports whether it needs another sender.
+func (p *coalescer) add(g *waitingCall) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = append(p.waiting, g)
+	if p.senders == coalesceSenders {
+		return false
+	}
+	p.senders++
+	return true
+}
+
+// take returns the calls to send next. If there are none, its caller stops being a
+// sender.
+func (p *coalescer) take() []*waitingCall {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(p.waiting), coalesceCalls)
+	if n == 0 {
+		p.senders--
+		return nil
+	}
+	taken := p.waiting[:n:n]
+	p.waiting = p.waiting[n:]
+	return taken
+}
+
+// sendWaiting sends the waiting calls until there are none. It drops those whose caller
+// has given up.
+func (s *Store) sendWaiting(ctx context.Context) {
+	for taken := s.pushes.take(); taken != nil; taken = s.pushes.take() {
+		taken = slices.DeleteFunc(taken, func(g *waitingCall) bool { return g.ctx.Err() != nil })
+		if len(taken) == 0 {
+			continue
+		}
+		calls, open := make([]call, len(taken)), make([]int, len(taken))
+		for i, g := range taken {
+			calls[i], open[i] = g.call, i
+		}
+		outcomes := make([]outcome, len(taken))
+		s.send(ctx, calls, open, outcomes, false)
+		for i, g := range taken {
+			g.done <- outcomes[i]
+		}
+		runtime.Gosched() // callers whose pushes are done may push again, and share the next exchange
+	}
+}

@@ -1,0 +1,55 @@
+package redis
+
+import (
+	"context"
+	"time"
+)
+
+// workerPool runs functions in goroutines that it keeps for a while: growing the stack
+// of a new one costs as much as sending a command.
+type workerPool chan func()
+
+// idleWorker is how long a goroutine without work is kept.
+const idleWorker = 100 * time.Millisecond
+
+func (c workerPool) do(work func()) {
+	select {
+	case c <- work:
+	default:
+		go c.serve(work)
+	}
+}
+
+func (c workerPool) serve(work func()) {
+	idle := time.NewTimer(idleWorker)
+	defer idle.Stop()
+	for {
+		work()
+		idle.Reset(idleWorker)
+		select {
+		case work = <-c:
+		case <-idle.C:
+			return
+		}
+	}
+}
+
+// await returns what do returns, or the context's error if the context ends first; then
+// do goes on in its goroutine and its result is dropped.
+func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
+	var zero T
+	if err := ctx.Err(); err != nil {
+		return zero, translate(err)
+	}
+	if ctx.Done() == nil {
+		return do(), nil
+	}
+	done := make(chan T, 1)
+	c.do(func() { done <- do() })
+	select {
+	case v := <-done:
+		return v, nil
+	case <-ctx.Done():
+		return zero, translate(ctx.Err())
+	}
+}
