@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	ruleBegin    = "Turn: each claimed job that Begin names is marked as begun until it is settled"
 	ruleNotBegun = "Turn: one whose (ID, Receipt) is not claimed after the settlements is reported as not begun"
 	ruleOver     = "ClaimView: LeaseOver reports that the lease it was claimed under has run out, was released, or passed to another owner"
 )
@@ -34,7 +33,7 @@ func beginCases() []namedCase {
 }
 
 func beginPasses(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	claims := h.claim(2)
@@ -45,7 +44,7 @@ func beginPasses(e *env) {
 }
 
 func beginPassesOn(e *env) {
-	e.placeAfter(2, "r", 10)
+	e.placeRecovered(2, "r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	h.begin(c)
@@ -57,7 +56,7 @@ func beginPassesOn(e *env) {
 }
 
 func beginNotByClaim(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	c := e.acquire("n1").one()
 	e.same("whether it has begun", c.Begun, false)
 	e.clock.Advance(ttl + time.Microsecond)
@@ -65,7 +64,7 @@ func beginNotByClaim(e *env) {
 }
 
 func beginEnds(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	h.begin(c)
@@ -73,7 +72,7 @@ func beginEnds(e *env) {
 }
 
 func beginAfterSettle(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	r := h.beginRequest(c)
@@ -99,7 +98,7 @@ func beginReports(e *env) {
 }
 
 func beginWithOthers(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	claims := h.claim(2)
@@ -113,7 +112,7 @@ func beginWithOthers(e *env) {
 }
 
 func beginUsesNumber(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	h := e.acquire("n1")
 	r := h.beginRequest(h.one())
 	e.same("the number", h.send(r).Last, r.Number)
@@ -123,7 +122,7 @@ func beginUsesNumber(e *env) {
 }
 
 func beginRenews(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	before := e.counts()
@@ -133,7 +132,7 @@ func beginRenews(e *env) {
 }
 
 func beginNeedsLease(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	e.acquire("n1")
@@ -154,7 +153,7 @@ func beginInvalid(e *env) {
 }
 
 func beginSeen(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	claims := h.claim(2)
@@ -179,8 +178,8 @@ func beginSeen(e *env) {
 }
 
 func beginRecovered(e *env) {
-	e.placeAfter(1, "begun", 10)
-	e.placeAfter(1, "claimed", 9)
+	e.placeRecovered(1, "begun", 10)
+	e.placeRecovered(1, "claimed", 9)
 	h := e.acquire("n1")
 	h.begin(h.claim(2)[1])
 	e.clock.Advance(ttl + time.Microsecond)

@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -11,9 +9,8 @@ import (
 )
 
 const (
-	ruleClaim  = "Turn: due jobs (PerformAt <= now) in order of (PerformAt, id), as core.Budget allows"
-	ruleBudget = "RULES 1: a claim takes lowest scores first, within a byte budget over all payloads, at least one; it takes no job after one it cut"
-	ruleOld    = "Turn: due jobs in order of (PerformAt, id), put-backs included, however long they have been due"
+	ruleClaim = "Turn: due jobs (PerformAt <= now) in order of (PerformAt, id), as core.Budget allows"
+	ruleOld   = "Turn: due jobs in order of (PerformAt, id), put-backs included, however long they have been due"
 )
 
 func claimCases() []namedCase {
@@ -67,33 +64,11 @@ func claimWanted(e *env) {
 	e.same("the rest", ids(h.claim(10)), []string{"c", "d"})
 }
 
-// pushMany pushes n jobs of one payload, all due, named in order.
-func pushMany(e *env, n int) {
-	e.tb.Helper()
-	entries := make([]core.Entry, n)
-	for i := range entries {
-		entries[i] = entryAt(fmt.Sprintf("%04d", i), "p", 1, core.Instant(i))
-	}
-	e.push(entries...)
-}
-
 func claimAtMost(e *env) {
 	pushMany(e, core.MaxTurnJobs+4)
 	h := e.acquire("n1")
 	e.same("how many it claims", len(h.claim(10*core.MaxTurnJobs)), core.MaxTurnJobs)
 	e.same("the next turn", ids(h.claim(10*core.MaxTurnJobs)), []string{"0256", "0257", "0258", "0259"})
-}
-
-// pushPayloads pushes n payloads for each id, whose scores rise from 0.
-func pushPayloads(e *env, n int, ids ...string) {
-	e.tb.Helper()
-	var entries []core.Entry
-	for at, id := range ids {
-		for i := range n {
-			entries = append(entries, entryAt(id, fmt.Sprintf("%04d", i), float64(i), core.Instant(at)))
-		}
-	}
-	e.push(entries...)
 }
 
 func claimPayloads(e *env) {
@@ -116,18 +91,6 @@ func claimPerJob(e *env) {
 	e.same("the cut job's payloads", claims[1].Payloads, []core.Payload{pay("0000", 0), pay("0001", 1)})
 	e.same("what is left of it", e.queued("b").Payloads, []core.Payload{pay("0002", 2)})
 	e.same("the job after it", len(e.queued("c").Payloads), 3)
-}
-
-// sized is a payload of so many bytes.
-func sized(size int, score float64) core.Payload {
-	return pay(strings.Repeat(fmt.Sprint(int(score)%10), size), score)
-}
-
-func bytesTurn(h *holder, size int) ports.TurnReply {
-	h.e.tb.Helper()
-	r := h.request(10)
-	r.Bytes = size
-	return h.send(r)
 }
 
 func claimBytes(e *env) {

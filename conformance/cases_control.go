@@ -21,16 +21,6 @@ func pauseCases() []namedCase {
 	}
 }
 
-func (e *env) pause(queue string) {
-	e.tb.Helper()
-	e.must(e.store.Pause(e.ctx, queue), "Pause")
-}
-
-func (e *env) resume(queue string) {
-	e.tb.Helper()
-	e.must(e.store.Resume(e.ctx, queue), "Resume")
-}
-
 func pauseStopsClaims(e *env) {
 	e.pushIDs("a")
 	e.pause(orders)
@@ -130,13 +120,6 @@ func cancelCases() []namedCase {
 		{"is seen with the claim", "ClaimView: Cancelled reports that an operator has cancelled it", cancelSeen},
 		{"refuses a bad request", "CancelRequest.Validate: ErrInvalidRequest", cancelInvalid},
 	}
-}
-
-func (e *env) cancel(drop bool, ids ...string) ports.StepReply {
-	e.tb.Helper()
-	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: e.shard, IDs: ids, Drop: drop})
-	e.must(err, "Cancel")
-	return reply
 }
 
 func cancelReported(e *env) {

@@ -6,8 +6,6 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-const ruleHead = "TurnReply: Head is when the shard's next job could be claimed, if nothing were pushed or settled"
-
 func headCases() []namedCase {
 	return []namedCase{
 		{"is none for an empty shard", ruleHead, headEmpty},
@@ -72,7 +70,7 @@ func headPaused(e *env) {
 }
 
 func headRecoveredClaimed(e *env) {
-	placeRecovered(e, "r", 10)
+	e.placeAlone("r", 10)
 	e.push(entryAt("a", "p", 1, 20))
 	h := e.acquire("n1")
 	c := h.one()
@@ -82,7 +80,7 @@ func headRecoveredClaimed(e *env) {
 }
 
 func headRecovered(e *env) {
-	placeRecovered(e, "r", start.Add(time.Hour))
+	e.placeAlone("r", start.Add(time.Hour))
 	h := e.acquire("n1")
 	e.sameHead("alone", h, due(start.Add(time.Hour)))
 	e.push(entryAt("a", "p", 1, start.Add(2*time.Hour)))
@@ -90,7 +88,7 @@ func headRecovered(e *env) {
 }
 
 func headParked(e *env) {
-	placeRecovered(e, "r", 20)
+	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, 30))
 	h := e.acquire("n1")
 	c := h.one()
@@ -100,7 +98,7 @@ func headParked(e *env) {
 }
 
 func headBeforeParked(e *env) {
-	placeRecovered(e, "r", start.Add(time.Hour))
+	e.placeAlone("r", start.Add(time.Hour))
 	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, start.Add(time.Minute)), entryAt("c", "p", 1, start.Add(2*time.Hour)))
 	h := e.acquire("n1")
 	h.one()

@@ -26,8 +26,8 @@ func listCases() []namedCase {
 	}
 }
 
-// variety fills the queue wide, of three shards and with an index, with jobs a
-// to h that differ in time and retries.
+// variedJobs fills the queue wide, of three shards and with an index, with jobs a
+// to h that differ in time and retry count.
 func variedJobs(e *env) {
 	e.tb.Helper()
 	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
@@ -117,7 +117,8 @@ func listNeedsIndex(e *env) {
 	e.same("retries by id", e.jobPages(ports.RetryingByID)(ports.PageRequest{Queue: orders}).ids, nil)
 }
 
-// claimVariety claims jobs in the shards of the queue wide, at three times.
+// payloadsInWide pushes two payloads for each of six ids of the queue wide, which has three
+// shards.
 func payloadsInWide(e *env) {
 	e.tb.Helper()
 	e.declare("wide", 3)

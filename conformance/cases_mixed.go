@@ -104,7 +104,7 @@ func mixedRepeatHead(e *env) {
 }
 
 func mixedRepeatAlone(e *env) {
-	placeRecovered(e, "r", 20)
+	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, 30))
 	h := e.acquire("n1")
 	r := h.request(1)
@@ -131,7 +131,7 @@ func mixedStarted(e *env) {
 }
 
 func mixedBegins(e *env) {
-	e.placeAfter(1, "r", 10)
+	e.placeRecovered(1, "r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	for range 2 {

@@ -34,13 +34,6 @@ func morgueCases() []namedCase {
 	}
 }
 
-// deadLetterSteps are the methods that handle dead payloads.
-func (e *env) deadLetterSteps() map[string]deadLetterStep {
-	return map[string]deadLetterStep{"Revive": e.store.Revive, "Purge": e.store.Purge}
-}
-
-func twoPayloads() []core.Payload { return []core.Payload{pay("p", 1), pay("q", 2)} }
-
 // revived is the state of a job that comes from the morgue now.
 func (e *env) revived() core.State { return core.Revived(e.now()) }
 
@@ -68,7 +61,7 @@ func reviveMerges(e *env) {
 
 func reviveKeepsRecoveries(e *env) {
 	buryAll(e, "a")
-	placeRecovered(e, "a", 10)
+	e.placeAlone("a", 10)
 	first := e.queued("a").FirstPush
 	e.byRefs(e.store.Revive, whole("a"))
 	want := e.revived()

@@ -6,8 +6,6 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-const rulePayloads = "RULES 2: payloads are united; for equal bytes the smaller score stays, whichever side it is on"
-
 func pushCases() []namedCase {
 	return []namedCase{
 		{"makes a fresh job at the store's now",

@@ -26,14 +26,6 @@ func orphanCases() []namedCase {
 	}
 }
 
-// claimAndCrash makes the owner claim everything that is due, and lets its lease run out.
-func claimAndCrash(e *env, owner string) []core.Claim {
-	e.tb.Helper()
-	claims := e.acquire(owner).claim(core.MaxTurnJobs)
-	e.clock.Advance(ttl + time.Microsecond)
-	return claims
-}
-
 func orphansPass(e *env) {
 	e.push(core.Entry{ID: "a", Payload: core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("m")}})
 	left := claimAndCrash(e, "n1")
@@ -150,23 +142,9 @@ func recoveredCases() []namedCase {
 	}
 }
 
-// placeRecovered queues a job that was recovered twice, due at an instant.
-func placeRecovered(e *env, id string, at core.Instant) {
-	e.tb.Helper()
-	e.placeAfter(2, id, at)
-}
-
-// placeAfter queues a job that was recovered so often.
-func (e *env) placeAfter(recoveries int, id string, at core.Instant) {
-	e.tb.Helper()
-	s := fresh(at)
-	s.Recoveries = recoveries
-	e.place(id, s, pay("p", 1))
-}
-
 func recoveredOnce(e *env) {
-	e.placeAfter(1, "r", 10)
-	e.placeAfter(1, "q", 5)
+	e.placeRecovered(1, "r", 10)
+	e.placeRecovered(1, "q", 5)
 	e.push(entryAt("a", "p", 1, 7), entryAt("b", "p", 1, 30))
 	h := e.acquire("n1")
 	e.same("the claims", ids(h.claim(3)), []string{"q", "a", "r"})
@@ -174,13 +152,13 @@ func recoveredOnce(e *env) {
 }
 
 func recoveredAlone(e *env) {
-	placeRecovered(e, "r", 10)
+	e.placeAlone("r", 10)
 	e.push(entryAt("a", "p", 1, 20), entryAt("b", "p", 1, 30))
 	e.same("the claims", ids(e.acquire("n1").claim(10)), []string{"r"})
 }
 
 func recoveredBlocks(e *env) {
-	placeRecovered(e, "r", 10)
+	e.placeAlone("r", 10)
 	h := e.acquire("n1")
 	c := h.one()
 	e.push(entryAt("older", "p", 1, 5), entryAt("newer", "p", 1, 20))
@@ -189,7 +167,7 @@ func recoveredBlocks(e *env) {
 }
 
 func recoveredWaits(e *env) {
-	placeRecovered(e, "r", 20)
+	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10))
 	h := e.acquire("n1")
 	a := h.one()
@@ -199,13 +177,13 @@ func recoveredWaits(e *env) {
 }
 
 func recoveredStops(e *env) {
-	placeRecovered(e, "r", 20)
+	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10), entryAt("b", "p", 1, 15), entryAt("c", "p", 1, 30))
 	e.same("the claims", ids(e.acquire("n1").claim(10)), []string{"a", "b"})
 }
 
 func recoveredNotOvertaken(e *env) {
-	placeRecovered(e, "r", 20)
+	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10), entryAt("later", "p", 1, 30))
 	h := e.acquire("n1")
 	a := h.one()
@@ -217,7 +195,7 @@ func recoveredNotOvertaken(e *env) {
 }
 
 func recoveredNotDue(e *env) {
-	placeRecovered(e, "r", start.Add(time.Hour))
+	e.placeAlone("r", start.Add(time.Hour))
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	e.same("the claims", ids(h.claim(1)), []string{"a"})
@@ -236,7 +214,7 @@ func recoveredAfterSettle(e *env) {
 }
 
 func recoveredCleared(e *env) {
-	placeRecovered(e, "r", 10)
+	e.placeAlone("r", 10)
 	e.push(entryAt("b", "p", 1, 20))
 	h := e.acquire("n1")
 	reply := h.turn(10, snoozed(h.one(), -time.Minute))
@@ -244,7 +222,7 @@ func recoveredCleared(e *env) {
 }
 
 func recoveredOrphan(e *env) {
-	placeRecovered(e, "r", 10)
+	e.placeAlone("r", 10)
 	e.push(entryAt("a", "p", 1, 20))
 	left := claimAndCrash(e, "n1")
 	h := e.acquire("n2")

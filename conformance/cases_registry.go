@@ -21,20 +21,6 @@ func registryCases() []namedCase {
 
 func registryAnswers(e *env) { e.must(e.store.Ping(e.ctx), "Ping") }
 
-func (e *env) announce(n ports.Node) ports.AnnounceReply {
-	e.tb.Helper()
-	reply, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
-	e.must(err, "Announce")
-	return reply
-}
-
-func (e *env) nodes() []ports.Node {
-	e.tb.Helper()
-	nodes, err := e.store.Nodes(e.ctx)
-	e.must(err, "Nodes")
-	return nodes
-}
-
 func registryLists(e *env) {
 	n := ports.Node{
 		Owner: "n1", Name: "web-1", Host: "host.example", PID: 4711, Lanes: 16, Queues: []string{"z", "a"},

@@ -9,9 +9,7 @@ import (
 )
 
 const (
-	ruleApply  = "Turn: what a settlement does to its job is core.Settlement.Apply"
-	ruleReturn = "RULES 2: a failed, untouched or recovered job put back: PerformAt, RetryCount and error are the returning job's; Recoveries: the larger; FirstPush: the smaller"
-	ruleMorgue = "RULES 2: a payload that enters the morgue where its id is already: united the same way, newest error and time"
+	ruleApply = "Turn: what a settlement does to its job is core.Settlement.Apply"
 )
 
 func settleCases() []namedCase {
@@ -34,20 +32,6 @@ func settleCases() []namedCase {
 		{"cuts times to their range", "Instant.Add: cut to the range of an Instant", settleClamps},
 		{"keeps a long error whole", "core.MaxErrorBytes: the longest error text that is kept", settleLongError},
 	}
-}
-
-// claimedJob is a claim of one job with payloads p1, p2 and p3, pushed at the
-// suite's start and claimed a second later.
-func claimedJob(e *env) (*holder, core.Claim) {
-	e.tb.Helper()
-	e.push(entry("a", "p1", 1), entry("a", "p2", 2), entry("a", "p3", 3))
-	e.clock.Advance(time.Second)
-	h := e.acquire("n1")
-	return h, h.one()
-}
-
-func threePayloads() []core.Payload {
-	return []core.Payload{pay("p1", 1), pay("p2", 2), pay("p3", 3)}
 }
 
 func settleDone(e *env) {

@@ -4,8 +4,6 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-const ruleSkip = "Turn: a settlement whose (ID, Receipt) is not claimed is skipped, not counted, and reported; so is the second one of an id in a turn"
-
 // skipCases are about settlements that come for a claim that is not there.
 func skipCases() []namedCase {
 	return []namedCase{

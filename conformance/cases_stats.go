@@ -93,22 +93,6 @@ func historyCases() []namedCase {
 	}
 }
 
-// measured are statistics that fill every kind of field.
-func measured(n uint64) *core.Stats {
-	s := &core.Stats{Processed: n, Failed: n + 1}
-	s.Wait.Observe(time.Duration(n) * time.Millisecond)
-	s.Run.Observe(time.Duration(n) * time.Second)
-	s.Run.Observe(1 << 62)
-	return s
-}
-
-func (h *holder) sendStats(s *core.Stats) {
-	h.e.tb.Helper()
-	r := h.request(0)
-	r.Stats = s
-	h.send(r)
-}
-
 func historyAdds(e *env) {
 	h := e.acquire("n1")
 	want := measured(3)

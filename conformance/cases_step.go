@@ -113,11 +113,6 @@ func deleteAllFailed(e *env) {
 	e.same("the queued jobs after it", e.queuedIDs(), []string{"fresh"})
 }
 
-// jobSteps are the methods that handle queued jobs.
-func (e *env) jobSteps() map[string]jobStep {
-	return map[string]jobStep{"Expedite": e.store.Expedite, "Bury": e.store.Bury, "Delete": e.store.Delete}
-}
-
 func stepLeavesClaimed(e *env) {
 	e.pushIDs("a")
 	e.acquire("n1").one()

@@ -78,8 +78,6 @@ func settlerRepeat(e *env) {
 	e.same("the claims again", h.send(r).Claims, claims[1:])
 }
 
-const ruleCommitted = "Push, Settle: what has committed before a later call of the same id is never overtaken by it (payloads are handed over oldest first, RULES 1)"
-
 // transactionCases are about stores that have transactions: calls in one beside calls
 // outside of it.
 func transactionCases() []namedCase {

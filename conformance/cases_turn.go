@@ -7,8 +7,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleEmpty = "Turn: one that has nothing to settle or begin, no statistics, finds nothing to claim and hands over no orphan writes nothing, does not renew and does not use up its number"
-
 func turnCases() []namedCase {
 	return []namedCase{
 		{"uses up its number when it claims", "Turn: last+1: settle, renew, claim; the number is used up", turnNumbers},

@@ -40,7 +40,6 @@ func usualCases() []namedCase {
 
 const (
 	ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, which can't be claimed while the first is"
-	ruleStepBack    = "Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now"
 )
 
 func usualReleased(e *env) {
@@ -125,7 +124,7 @@ func usualFirst(e *env) {
 }
 
 func usualHeadAlone(e *env) {
-	placeRecovered(e, "r", 20)
+	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10))
 	e.same("the head beside a claimed job", plain(e.acquire("n1").turn(1).Head), core.Head{})
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,4 +137,38 @@ func (e *env) unchanged(call string, do func()) {
 	before := e.snapshot(orders)
 	do()
 	e.same("what "+call+" changed", e.snapshot(orders), before)
+}
+
+// check reports an error and returns whether there is none. Other than must it may be
+// used by any goroutine.
+func (e *env) check(err error, call string) bool {
+	if err != nil {
+		e.errorf("%s: %v", call, err)
+	}
+	return err == nil
+}
+
+// with returns the env with another handle.
+func (e *env) with(store ports.ShardStore) *env {
+	other := *e
+	other.store = store
+	return &other
+}
+
+// racers is how many goroutines race.
+const racers = 8
+
+// race runs one goroutine for each racer, with a handle of its own.
+func (e *env) race(run func(racer int, store ports.ShardStore)) {
+	var wg sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range racers {
+		store := e.open()
+		wg.Go(func() {
+			<-begin
+			run(i, store)
+		})
+	}
+	close(begin)
+	wg.Wait()
 }

@@ -221,3 +221,44 @@ func (h *holder) warmUp() {
 	h.e.warm[h.lease] = true
 	h.settle(core.Settlement{ID: "not claimed", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
 }
+
+func bytesTurn(h *holder, size int) ports.TurnReply {
+	h.e.tb.Helper()
+	r := h.request(10)
+	r.Bytes = size
+	return h.send(r)
+}
+
+func (h *holder) sendStats(s *core.Stats) {
+	h.e.tb.Helper()
+	r := h.request(0)
+	r.Stats = s
+	h.send(r)
+}
+
+// measured are statistics that fill every kind of field.
+func measured(n uint64) *core.Stats {
+	s := &core.Stats{Processed: n, Failed: n + 1}
+	s.Wait.Observe(time.Duration(n) * time.Millisecond)
+	s.Run.Observe(time.Duration(n) * time.Second)
+	s.Run.Observe(1 << 62)
+	return s
+}
+
+// claimedJob is a claim of one job with payloads p1, p2 and p3, pushed at the
+// suite's start and claimed a second later.
+func claimedJob(e *env) (*holder, core.Claim) {
+	e.tb.Helper()
+	e.push(entry("a", "p1", 1), entry("a", "p2", 2), entry("a", "p3", 3))
+	e.clock.Advance(time.Second)
+	h := e.acquire("n1")
+	return h, h.one()
+}
+
+// claimAndCrash makes the owner claim everything that is due, and lets its lease run out.
+func claimAndCrash(e *env, owner string) []core.Claim {
+	e.tb.Helper()
+	claims := e.acquire(owner).claim(core.MaxTurnJobs)
+	e.clock.Advance(ttl + time.Microsecond)
+	return claims
+}

@@ -92,3 +92,30 @@ func (e *env) deadIDs() []string {
 	e.tb.Helper()
 	return e.morguePages(false)(wholePage(orders)).ids
 }
+
+func (e *env) pause(queue string) {
+	e.tb.Helper()
+	e.must(e.store.Pause(e.ctx, queue), "Pause")
+}
+
+func (e *env) resume(queue string) {
+	e.tb.Helper()
+	e.must(e.store.Resume(e.ctx, queue), "Resume")
+}
+
+func (e *env) cancel(drop bool, ids ...string) ports.StepReply {
+	e.tb.Helper()
+	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: e.shard, IDs: ids, Drop: drop})
+	e.must(err, "Cancel")
+	return reply
+}
+
+// deadLetterSteps are the methods that handle dead payloads.
+func (e *env) deadLetterSteps() map[string]deadLetterStep {
+	return map[string]deadLetterStep{"Revive": e.store.Revive, "Purge": e.store.Purge}
+}
+
+// jobSteps are the methods that handle queued jobs.
+func (e *env) jobSteps() map[string]jobStep {
+	return map[string]jobStep{"Expedite": e.store.Expedite, "Bury": e.store.Bury, "Delete": e.store.Delete}
+}

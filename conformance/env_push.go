@@ -1,26 +1,13 @@
 package conformance
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
-
-// declare declares a queue, whose record the other helpers then use.
-func (e *env) declare(name string, shards int) {
-	e.tb.Helper()
-	e.declareWith(ports.DeclareRequest{Queue: name, Shards: shards})
-}
-
-func (e *env) declareWith(r ports.DeclareRequest) {
-	e.tb.Helper()
-	reply, err := e.store.Declare(e.ctx, r)
-	e.must(err, "Declare")
-	e.declared[r.Queue] = ports.Queue{
-		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs,
-	}
-}
 
 // entry returns a payload for an id whose job may run at once.
 func entry(id, data string, score float64) core.Entry {
@@ -108,4 +95,52 @@ func fresh(at core.Instant) core.State {
 // job returns a queued job.
 func job(id string, s core.State, payloads ...core.Payload) core.Job {
 	return core.Job{ID: id, State: s, Payloads: payloads}
+}
+
+// pushMany pushes n jobs of one payload, all due, named in order.
+func pushMany(e *env, n int) {
+	e.tb.Helper()
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		entries[i] = entryAt(fmt.Sprintf("%04d", i), "p", 1, core.Instant(i))
+	}
+	e.push(entries...)
+}
+
+// pushPayloads pushes n payloads for each id, whose scores rise from 0.
+func pushPayloads(e *env, n int, ids ...string) {
+	e.tb.Helper()
+	var entries []core.Entry
+	for at, id := range ids {
+		for i := range n {
+			entries = append(entries, entryAt(id, fmt.Sprintf("%04d", i), float64(i), core.Instant(at)))
+		}
+	}
+	e.push(entries...)
+}
+
+// sized is a payload of so many bytes.
+func sized(size int, score float64) core.Payload {
+	return pay(strings.Repeat(fmt.Sprint(int(score)%10), size), score)
+}
+
+func twoPayloads() []core.Payload { return []core.Payload{pay("p", 1), pay("q", 2)} }
+
+func threePayloads() []core.Payload {
+	return []core.Payload{pay("p1", 1), pay("p2", 2), pay("p3", 3)}
+}
+
+// placeAlone queues a job, due at an instant, that was recovered so often that it is only
+// claimed alone.
+func (e *env) placeAlone(id string, at core.Instant) {
+	e.tb.Helper()
+	e.placeRecovered(core.AloneRecoveries, id, at)
+}
+
+// placeRecovered queues a job, due at an instant, that was recovered so many times.
+func (e *env) placeRecovered(recoveries int, id string, at core.Instant) {
+	e.tb.Helper()
+	s := fresh(at)
+	s.Recoveries = recoveries
+	e.place(id, s, pay("p", 1))
 }

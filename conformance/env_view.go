@@ -255,3 +255,33 @@ func allPages(r ports.PageRequest, pages pager, entries int) []string {
 	}
 	return append(got, "too many pages")
 }
+
+// countsMatch compares every count of a queue with what its lists show, and with what was
+// processed and failed in all. No list may have more than ports.MaxPage entries.
+func (e *env) countsMatch(queue string, processed, failures int64) {
+	e.tb.Helper()
+	want := ports.Counts{Processed: processed, Failed: failures}
+	for _, j := range e.jobsOf(queue) {
+		if j.RetryCount < 0 {
+			want.Fresh++
+		} else {
+			want.Retrying++
+		}
+		want.Oldest = want.Oldest.Earlier(due(j.PerformAt))
+	}
+	claimed, err := e.store.Claimed(e.ctx, wholePage(queue))
+	e.must(err, "Claimed")
+	want.Claimed = int64(len(claimed.Claims))
+	dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(queue)})
+	e.must(err, "Morgue")
+	want.Dead = int64(len(dead.DeadLetters))
+
+	stats := e.stats(queue)
+	got, sum := stats.Counts, ports.Counts{}
+	for _, s := range stats.Shards {
+		sum = ports.SumCounts(sum, s.Counts)
+	}
+	got.Oldest, sum.Oldest = plain(got.Oldest), plain(sum.Oldest)
+	e.same("the counts of the queue, beside its lists", got, want)
+	e.same("the counts of its shards, summed up", sum, want)
+}

@@ -152,36 +152,3 @@ func runScenario(t *testing.T, f Factory, disturbed *fault) finalState {
 	s.read(e)
 	return s
 }
-
-// finalState is what can be seen at the end of a scenario.
-type finalState struct {
-	Orders, Mail snapshot
-	History      []ports.MinuteStats
-	Nodes        []ports.Node
-	// Done counts how often each payload was settled as done.
-	Done map[string]int
-}
-
-func (s *finalState) read(e *env) {
-	e.tb.Helper()
-	s.Orders, s.Mail = e.snapshot(orders), e.snapshot("mail")
-	var err error
-	s.History, err = e.store.History(e.ctx, ports.HistoryRequest{Queue: orders})
-	e.must(err, "History")
-	s.Nodes, err = e.store.Nodes(e.ctx)
-	e.must(err, "Nodes")
-	for i := range s.Nodes {
-		s.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer
-	}
-	for i := range s.Orders.Stats.Shards {
-		s.Orders.Stats.Shards[i].ExpiresAt = 0
-	}
-}
-
-// finish counts a claim's payloads as done and returns its settlement.
-func (s *finalState) finish(c core.Claim) core.Settlement {
-	for _, p := range c.Payloads {
-		s.Done[fmt.Sprintf("%s %s", c.ID, p.Data)]++
-	}
-	return done(c)
-}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -111,4 +112,37 @@ func (e *env) scenarioEnd(s *finalState) {
 	e.clock.Advance(2 * ttl)
 	next := e.acquire("n2")
 	next.settle(recovered(next.orphans()[0]))
+}
+
+// finalState is what can be seen at the end of a scenario.
+type finalState struct {
+	Orders, Mail snapshot
+	History      []ports.MinuteStats
+	Nodes        []ports.Node
+	// Done counts how often each payload was settled as done.
+	Done map[string]int
+}
+
+func (s *finalState) read(e *env) {
+	e.tb.Helper()
+	s.Orders, s.Mail = e.snapshot(orders), e.snapshot("mail")
+	var err error
+	s.History, err = e.store.History(e.ctx, ports.HistoryRequest{Queue: orders})
+	e.must(err, "History")
+	s.Nodes, err = e.store.Nodes(e.ctx)
+	e.must(err, "Nodes")
+	for i := range s.Nodes {
+		s.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer
+	}
+	for i := range s.Orders.Stats.Shards {
+		s.Orders.Stats.Shards[i].ExpiresAt = 0
+	}
+}
+
+// finish counts a claim's payloads as done and returns its settlement.
+func (s *finalState) finish(c core.Claim) core.Settlement {
+	for _, p := range c.Payloads {
+		s.Done[fmt.Sprintf("%s %s", c.ID, p.Data)]++
+	}
+	return done(c)
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // testRacing uses handles on one backend from several goroutines at once and checks what
-// must hold afterwards.
-func testRacing(t *testing.T, f Factory) {
-	for _, race := range races(probe(t, f)) {
+// must hold afterwards, for a store of the given interfaces.
+func testRacing(t *testing.T, f Factory, store ports.ShardStore) {
+	for _, race := range races(store) {
 		t.Run(race.Name, func(t *testing.T) {
 			t.Parallel()
 			race.run(t, f)
@@ -38,33 +38,6 @@ func races(store ports.ShardStore) []namedCase {
 		all = append(all, namedCase{"transactions keep an id's order", ruleCommitted, transactionsInOrder})
 	}
 	return all
-}
-
-// racers is how many goroutines race.
-const racers = 8
-
-// race runs one goroutine for each racer, with a handle of its own.
-func (e *env) race(run func(racer int, store ports.ShardStore)) {
-	var wg sync.WaitGroup
-	begin := make(chan struct{})
-	for i := range racers {
-		store := e.open()
-		wg.Go(func() {
-			<-begin
-			run(i, store)
-		})
-	}
-	close(begin)
-	wg.Wait()
-}
-
-// check reports an error and returns whether there is none. Other than must it may be
-// used by any goroutine.
-func (e *env) check(err error, call string) bool {
-	if err != nil {
-		e.errorf("%s: %v", call, err)
-	}
-	return err == nil
 }
 
 func declaresAgree(e *env) {

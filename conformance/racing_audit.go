@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/skeinq/skein/core"
@@ -205,3 +206,18 @@ func (a *audit) inOrder(id string) {
 		a.e.errorf("the payloads of %q were done out of order: %v", id, all)
 	}
 }
+
+func kindOf(id string) string {
+	kind, _, _ := strings.Cut(id, "-")
+	return kind
+}
+
+// Kinds of ids, each the first part of its ids: what may happen to them.
+const (
+	// plainID ids are done, fail, are put back and lose their owners.
+	plainID = "plain"
+	// buriable ids may be buried and revived besides.
+	buriable = "buriable"
+	// deletable ids may also be deleted, purged and dropped.
+	deletable = "deletable"
+)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,21 +13,6 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
-
-// Kinds of ids, each the first part of its ids: what may happen to them.
-const (
-	// plainID ids are done, fail, are put back and lose their owners.
-	plainID = "plain"
-	// buriable ids may be buried and revived besides.
-	buriable = "buriable"
-	// deletable ids may also be deleted, purged and dropped.
-	deletable = "deletable"
-)
-
-func kindOf(id string) string {
-	kind, _, _ := strings.Cut(id, "-")
-	return kind
-}
 
 const (
 	dayQueue  = "day"

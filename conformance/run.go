@@ -15,7 +15,8 @@ import (
 // each backend.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
-	for _, g := range groups(probe(t, f)) {
+	store := probe(t, f)
+	for _, g := range groups(store) {
 		t.Run(g.Name, func(t *testing.T) {
 			for _, c := range g.Cases {
 				t.Run(c.Name, func(t *testing.T) {
@@ -26,7 +27,7 @@ func Run(t *testing.T, f Factory) {
 		})
 	}
 	t.Run("random", func(t *testing.T) { random.Test(t, f) })
-	t.Run("racing", func(t *testing.T) { testRacing(t, f) })
+	t.Run("racing", func(t *testing.T) { testRacing(t, f, store) })
 	t.Run("faults", func(t *testing.T) { testFaults(t, f) })
 }
 
