@@ -74,7 +74,7 @@ type pkg struct {
 	Standard       bool
 }
 
-// path is the import path below the module, "." for the root.
+// path returns the import path below the module, "." for the root.
 func (p *pkg) path() string { return within(p.ImportPath) }
 
 // library reports whether users can import the package.
@@ -107,7 +107,7 @@ func anyMatches(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, path) })
 }
 
-// housePackages are the packages of all modules that the house rules.
+// housePackages returns the packages of all modules that the house rules.
 func housePackages(t *testing.T) []*pkg {
 	t.Helper()
 	var list []*pkg
@@ -270,7 +270,7 @@ func eachFile(t *testing.T, p *pkg, visit func(*token.FileSet, *ast.File)) {
 	}
 }
 
-// importedAs is the name a file gives to an import whose last element is its
+// importedAs returns the name a file gives to an import whose last element is its
 // package's name; empty if the file doesn't import it.
 func importedAs(file *ast.File, path string) string {
 	for _, spec := range file.Imports {

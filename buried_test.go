@@ -17,7 +17,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// kinds are the handlers of each kind that return err.
+// kinds returns the handlers of each kind that return err.
 func kinds(err error) map[string]func(*skein.Queue[string]) skein.Handler {
 	return map[string]func(*skein.Queue[string]) skein.Handler{
 		"Each": func(q *skein.Queue[string]) skein.Handler {
@@ -166,7 +166,7 @@ func TestWithRetryUndecodableTheHandlersOutcomeIsForWhatItSaw(t *testing.T) {
 	}
 }
 
-// lines are what a JSON log has on jobs: its level, message and attributes but for
+// lines returns what a JSON log has on jobs: its level, message and attributes but for
 // the time, in order of keys.
 func lines(t *testing.T, log []byte) (all []string) {
 	t.Helper()

@@ -58,7 +58,7 @@ func TestModuleRequiresOnlyWhatIsDecided(t *testing.T) {
 	}
 }
 
-// strangersModule is a directory with a module that requires this checkout. The
+// strangersModule returns a directory with a module that requires this checkout. The
 // go command may ask for the go.mod files of what Skein's tests import: they are
 // in the module cache, since these tests are built from them, and are verified
 // by Skein's own go.sum.

@@ -34,7 +34,7 @@ func (ReadingCodec) Encode(r Reading) ([]byte, error) {
 	return binary.BigEndian.AppendUint16(data, uint16(r.Celsius)), nil
 }
 
-// Decode implements skein.Codec. What it refuses goes to the morgue.
+// Decode implements skein.Codec. A payload that it can't decode goes to the morgue.
 func (ReadingCodec) Decode(data []byte) (Reading, error) {
 	if len(data) != 10 {
 		return Reading{}, fmt.Errorf("a reading has 10 bytes, not %d", len(data))

@@ -32,8 +32,8 @@ func ExampleServer_Run() {
 	// drained: <nil>
 }
 
-// RunDue is for programs that are started now and then: it works what is due, and
-// what becomes due meanwhile, and returns.
+// RunDue is for programs that a timer starts: it works what is due, and what becomes
+// due meanwhile, and returns.
 func ExampleServer_RunDue() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	steps := skein.NewQueue("steps", skein.QueueOptions[string]{})
@@ -129,8 +129,8 @@ func ExampleServerOptions_onBuried() {
 	// exhausted: gave up on "paid" of order-42: the bank is closed
 }
 
-// OnFatal gets the last words of a server, such as all that is wrong with its
-// options.
+// OnFatal is called with the error that a server ends with, such as all that is wrong
+// with its options.
 func ExampleServerOptions_onFatal() {
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{BatchSize: 1000})
 	handler := orders.Handler(func(context.Context, string, []string) error { return nil })
@@ -146,7 +146,7 @@ func ExampleServerOptions_onFatal() {
 	// true true
 }
 
-// A scheduler is which of its shards a lane works next: with StrictBy the first
+// A scheduler chooses which of its shards a lane works next: with StrictBy the first
 // queue that has work, with WeightedBy turns in proportion.
 func ExampleServerOptions_scheduler() {
 	strict := skein.ServerOptions{Scheduler: skein.StrictBy("urgent", "bulk")}

@@ -120,7 +120,7 @@ const wholeBatch = -1
 // runCall handles a call. It does not panic.
 type runCall func(ctx context.Context, c call) error
 
-// raw is the call for middleware.
+// raw returns the call as middleware sees it.
 func (c call) raw() *RawBatch {
 	first, end := c.job, c.job+1
 	if c.job == wholeBatch {

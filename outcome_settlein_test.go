@@ -78,7 +78,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 	}
 }
 
-// counts are those of a queue, but for the time of its oldest job.
+// counts returns those of a queue, but for the time of its oldest job.
 func counts(t *testing.T, store ports.ShardStore, queue string) ports.Counts {
 	t.Helper()
 	stats, err := store.Stats(t.Context(), []string{queue})

@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bulk is each action on all of a kind.
+// bulk returns each action on all of a kind.
 func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.Context) (inspect.Result, error) {
 	all := func(inspect.DeadLetter) bool { return true }
 	return map[string]func(context.Context) (inspect.Result, error){
@@ -273,7 +273,7 @@ func TestBulkActionsStopInTheMiddle(t *testing.T) {
 	}
 }
 
-// changed is how many failures or dead letters are gone.
+// changed returns how many failures or dead letters are gone.
 func changed(before, after inspect.Counts) int64 {
 	return max(before.Retrying-after.Retrying, before.Dead-after.Dead)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// everyCall is each call on a queue, with something to do in it.
+// everyCall returns each call on a queue, with something to do in it.
 func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Context) error {
 	ids, o := []string{"order-1"}, inspect.BulkOptions{}
 	all := func(inspect.DeadLetter) bool { return true }

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// stocked is a store with three queued mails. It is 10 minutes past nine there,
+// stocked returns a store with three queued mails. It is 10 minutes past nine there,
 // and the first mail has been due for that long.
 func stocked(ctx context.Context) *memory.Store {
 	nine := time.Date(2030, 1, 2, 9, 0, 0, 0, time.UTC)

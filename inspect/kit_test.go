@@ -206,7 +206,7 @@ func (s *fixture) bury() {
 	s.settle(s.claim(), core.Outcome{Kind: core.Buried, Error: "hopeless"})
 }
 
-// state is where everything of the queue is, as a line for each job and dead dead.
+// state returns where everything of the queue is, as a line for each job and dead letter.
 func (s *fixture) state() []string {
 	s.t.Helper()
 	var lines []string
@@ -248,7 +248,7 @@ func (s *fixture) holds(want ...string) {
 	}
 }
 
-// counts is Stats of the queue.
+// counts returns Stats of the queue.
 func (s *fixture) counts() inspect.Counts {
 	s.t.Helper()
 	stats, err := s.Stats(s.t.Context(), "orders")
@@ -272,10 +272,10 @@ func must[V any](t testing.TB, list iter.Seq2[V, error]) iter.Seq[V] {
 	}
 }
 
-// nth is an id.
+// nth returns the id with a number.
 func nth(prefix string, n int) string { return fmt.Sprintf("%s-%05d", prefix, n) }
 
-// numbered are the first n ids.
+// numbered returns the first n ids.
 func numbered(prefix string, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {

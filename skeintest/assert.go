@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// AssertEvents fails the test, with a diff, unless the events read as the lines;
-// see Event.String.
+// AssertEvents fails the test, with a diff, unless the events are the lines that
+// [Event.String] returns.
 func AssertEvents(t TB, got Events, want ...string) {
 	t.Helper()
 	if d := diff(want, got.lines()); d != "" {
@@ -25,11 +25,11 @@ func AssertEvents(t TB, got Events, want ...string) {
 }
 
 // AssertPushed fails the test, with a diff, unless the queue holds exactly these
-// jobs, in whatever order. It sees what waits: what was pushed and has not run, or
-// has come back.
+// jobs, in any order. Those are the jobs that were pushed and have not run, or that
+// went back to the queue.
 func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
-	var held []view
+	var got []view
 	for job, err := range s.Inspector.Jobs(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
 			break
@@ -38,18 +38,18 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			t.Fatalf("assert pushed: %v", err)
 			return
 		}
-		held = append(held, view{
+		got = append(got, view{
 			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.Retries, lastError: job.LastError,
 		})
 	}
-	compare(t, "jobs of queue "+q.Name(), q, held, want)
+	compare(t, "jobs of queue "+q.Name(), q, got, want)
 }
 
-// AssertMorgue is AssertPushed for the queue's morgue. In and Retries are not
-// kept there.
+// AssertMorgue is [AssertPushed] for the queue's morgue. In and Retries of a [Job] are
+// not compared: the morgue doesn't keep them.
 func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
-	var held []view
+	var got []view
 	for dead, err := range s.Inspector.Morgue(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
 			break
@@ -58,26 +58,26 @@ func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			t.Fatalf("assert morgue: %v", err)
 			return
 		}
-		held = append(held, view{id: dead.ID, payloads: dead.Payloads, lastError: dead.LastError})
+		got = append(got, view{id: dead.ID, payloads: dead.Payloads, lastError: dead.LastError})
 	}
-	compare(t, "morgue of queue "+q.Name(), q, held, want)
+	compare(t, "morgue of queue "+q.Name(), q, got, want)
 }
 
-// unknown is a queue to which nobody has pushed.
+// unknown reports whether an error says that nobody has pushed to the queue.
 func unknown(err error) bool { return errors.Is(err, inspect.ErrUnknownQueue) }
 
 // view is a job as it is compared.
 type view struct {
 	id       string
 	payloads []core.Payload
-	// scored reports that the scores matter.
+	// scored says that the scores are compared.
 	scored    bool
 	in        time.Duration
 	retries   int
 	lastError string
 }
 
-func compare[P any](t TB, what string, q *skein.Queue[P], held []view, want []Job[P]) {
+func compare[P any](t TB, what string, q *skein.Queue[P], got []view, want []Job[P]) {
 	t.Helper()
 	masks := make(map[string]view, len(want))
 	expected := make([]view, 0, len(want))
@@ -90,12 +90,12 @@ func compare[P any](t TB, what string, q *skein.Queue[P], held []view, want []Jo
 		masks[w.id] = w
 		expected = append(expected, w)
 	}
-	if d := diff(lines(expected, masks), lines(held, masks)); d != "" {
+	if d := diff(lines(expected, masks), lines(got, masks)); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
 
-// viewOf encodes a job as a push would.
+// viewOf returns a job as it is compared, encoded by a push that stores nothing.
 func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, error) {
 	entries, err := job.entries()
 	if err != nil {
@@ -114,7 +114,7 @@ func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, e
 	return v, q.PushMany(ctx, client, entries)
 }
 
-// lines are views in order of id, each with what its mask speaks of.
+// lines returns the views in order of id, each with the fields that its mask sets.
 func lines(views []view, masks map[string]view) []string {
 	views = slices.SortedStableFunc(slices.Values(views), func(a, b view) int { return cmp.Compare(a.id, b.id) })
 	list := make([]string, len(views))

@@ -13,8 +13,7 @@ const (
 	around = 2
 )
 
-// edit is a line that both have, ' ', that is only in want, '-', or only in got,
-// '+'.
+// edit is a line that is in both (' '), only in want ('-') or only in got ('+').
 type edit struct {
 	sign rune
 	line string
@@ -22,7 +21,7 @@ type edit struct {
 
 func (e edit) changes() bool { return e.sign != ' ' }
 
-// diff shows how to make got of want, line by line; empty if they are equal.
+// diff returns how want becomes got, line by line; empty if they are equal.
 func diff(want, got []string) string {
 	edits := compareLines(want, got)
 	if !slices.ContainsFunc(edits, edit.changes) {
@@ -44,7 +43,7 @@ func diff(want, got []string) string {
 	return b.String()
 }
 
-// compareLines keeps a longest common subsequence.
+// compareLines returns the edits between a longest common subsequence.
 func compareLines(want, got []string) []edit {
 	var head, tail []edit
 	for len(want) > 0 && len(got) > 0 && want[0] == got[0] {
@@ -92,7 +91,7 @@ func compareMiddle(want, got []string) []edit {
 	return edits
 }
 
-// commonLengths gives the length of the longest common subsequence of the last w
+// commonLengths returns the length of the longest common subsequence of the last w
 // lines of want and the last g of got.
 func commonLengths(want, got []string) func(w, g int) int {
 	width := len(got) + 1

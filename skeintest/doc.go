@@ -1,9 +1,9 @@
 // Package skeintest tests handlers, retries, the morgue and what is pushed, with
 // no server, no sleeping, and no synctest bubble.
 //
-// A Store keeps its jobs in memory and has a clock that only the test moves. Drain
-// works what is due, moves the clock on to what is due next, and so on up to a
-// time, all in the test's own goroutine; it returns what happened:
+// A [Store] keeps its jobs in memory and has a clock that only the test moves.
+// [Store.Drain] runs what is due, moves the clock to what is due next, and so on up
+// to a time, all in the test's own goroutine; it returns what happened:
 //
 //	func TestAnOrderIsRetried(t *testing.T) {
 //		s := skeintest.New()
@@ -17,10 +17,10 @@
 //		)
 //	}
 //
-// Run runs a handler once on one job, which may have failed before. AssertPushed
-// and AssertMorgue compare what a queue and its morgue hold. A FailingStore, which
-// each Store is too, fails calls on demand, to test what a program does when a push
-// fails.
+// [Run] runs a handler once on one job, which may have failed before.
+// [AssertPushed] and [AssertMorgue] compare what a queue and its morgue hold. A
+// [FailingStore], which each Store is too, fails calls on demand, to test what a
+// program does when a push fails.
 //
-// The package compiles nothing but the standard library and Skein.
+// The package needs nothing but the standard library and Skein.
 package skeintest

@@ -68,7 +68,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 			idle = 0
 		}
 		if idle > 1 {
-			return r.events, errors.New("a job is due that the store does not give")
+			return r.events, errors.New("a job is due that the store does not return")
 		}
 		s.clock.moveTo(next.Due.Time())
 	}

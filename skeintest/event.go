@@ -24,11 +24,11 @@ const (
 	// Exhausted is a failure when no retry was left: the first payload went to
 	// the morgue, and the others start anew.
 	Exhausted Outcome = "exhausted"
-	// Buried sent the payloads to the morgue, as skein.Bury says.
+	// Buried means that the payloads went to the morgue, as by skein.Bury.
 	Buried Outcome = "buried"
-	// Snoozed is put back for later, as skein.Snooze says.
+	// Snoozed means that the job went back for later, as by skein.Snooze.
 	Snoozed Outcome = "snoozed"
-	// Untouched is put back as it was, since the test ended.
+	// Untouched means that the job went back as it was, since the test ended.
 	Untouched Outcome = "untouched"
 )
 
@@ -39,21 +39,22 @@ type Event struct {
 	// Queue and ID say which job.
 	Queue string
 	ID    string
-	// Payloads are what the handler was given, as they are stored, in order.
+	// Payloads are what the handler was called with, as they are stored, in order.
 	// Bytes that don't print are quoted.
 	Payloads []string
 	// Outcome is how it ended.
 	Outcome Outcome
-	// Error is the text of a failure or bury, the first buried payload's if the
-	// job itself has none.
+	// Error is the text of a failure or bury; if the job itself has no error, that
+	// of its first buried payload.
 	Error string
 	// Buried are the Payloads that went to the morgue.
 	Buried []string
-	// Next is when what was put back may run again, as At; 0 if nothing was.
+	// Next is when what went back to the queue may run again, counted as At is; 0 if
+	// nothing went back.
 	Next time.Duration
 }
 
-// String is the event in one line: At, Queue, ID, Payloads, Outcome, the first
+// String returns the event in one line: At, Queue, ID, Payloads, Outcome, the first
 // line of Error, and Buried if that is not all of them:
 //
 //	1m0s orders order-1 [1 2] exhausted: no such item; buried [1]
@@ -72,12 +73,12 @@ func (e Event) String() string {
 // Events are executions in the order in which they ended.
 type Events []Event
 
-// Of are the events of an id, in whatever queue.
+// Of returns the events of an id, in any queue.
 func (e Events) Of(id string) Events {
 	return slices.DeleteFunc(slices.Clone(e), func(event Event) bool { return event.ID != id })
 }
 
-// String is the events, a line each.
+// String returns the events, a line each.
 func (e Events) String() string { return strings.Join(e.lines(), "\n") }
 
 func (e Events) lines() []string {
@@ -88,7 +89,7 @@ func (e Events) lines() []string {
 	return lines
 }
 
-// printed is payloads as an Event has them.
+// printed returns payloads as an Event shows them.
 func printed(payloads []core.Payload) []string {
 	var list []string
 	for i := range payloads {
@@ -97,7 +98,7 @@ func printed(payloads []core.Payload) []string {
 	return list
 }
 
-// printable is a payload as it is if a reader can tell where it ends, else
+// printable returns a payload as it is if a reader can see where it ends, else
 // quoted.
 func printable(data []byte) string {
 	text := string(data)
@@ -108,5 +109,5 @@ func printable(data []byte) string {
 	return strconv.Quote(text)
 }
 
-// sinceStart is an instant of the store as an Event has it.
+// sinceStart returns an instant of the store as an Event shows it.
 func sinceStart(t core.Instant) time.Duration { return t.Sub(core.InstantOf(start())) }

@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Job is a job to run, or one to compare with. Compared, the zero value of a field
-// after Payloads is anything.
+// Job is a job to run, or one to compare with. In a comparison, the zero value of a
+// field after Payloads matches anything.
 type Job[P any] struct {
 	// ID is the entity.
 	ID string
@@ -29,8 +29,8 @@ type Job[P any] struct {
 }
 
 // Run runs a handler once on a job of its queue, in a store of its own, and
-// returns what came of it. The event's At is 0, so Next is the delay of what went
-// back: of a Snooze, or before the next retry.
+// returns the execution. The event's At is 0, so Next is the delay of what went
+// back to the queue: of a Snooze, or before the next retry.
 func Run[P any](t TB, q *skein.Queue[P], h skein.Handler, job Job[P]) Event {
 	t.Helper()
 	s := New()
@@ -63,10 +63,10 @@ func enter[P any](ctx context.Context, s *Store, q *skein.Queue[P], job Job[P]) 
 		return nil
 	}
 	back := core.PutBack{SameTime: true, RetryCount: job.Retries - 1, Error: core.ErrorText(job.LastError)}
-	return age(ctx, s, q.Name(), job.ID, back)
+	return putBack(ctx, s, q.Name(), job.ID, back)
 }
 
-// entries are the job's pushes.
+// entries returns the job's pushes.
 func (j *Job[P]) entries() ([]skein.Entry[P], error) {
 	if j.Scores != nil && len(j.Scores) != len(j.Payloads) {
 		return nil, fmt.Errorf("job %q has %d payloads and %d scores", j.ID, len(j.Payloads), len(j.Scores))
@@ -84,8 +84,8 @@ func (j *Job[P]) entries() ([]skein.Entry[P], error) {
 	return entries, nil
 }
 
-// age claims the only job of a store and puts it back.
-func age(ctx context.Context, s *Store, queue, id string, back core.PutBack) error {
+// putBack claims the only job of a store and puts it back.
+func putBack(ctx context.Context, s *Store, queue, id string, back core.PutBack) error {
 	queues, err := s.Queues(ctx)
 	if err != nil {
 		return err

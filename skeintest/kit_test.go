@@ -31,7 +31,7 @@ func (f *fake) Fatalf(format string, args ...any) {
 	f.fatals = append(f.fatals, fmt.Sprintf(format, args...))
 }
 
-// plain is a queue of texts that are stored as they are.
+// plain returns a queue of texts that are stored as they are.
 func plain(name string, options skein.QueueOptions[[]byte]) *skein.Queue[[]byte] {
 	options.Codec = skein.RawCodec{}
 	return skein.NewQueue[[]byte](name, options)
@@ -47,12 +47,12 @@ func push(t *testing.T, s *skeintest.Store, q *skein.Queue[[]byte], id string, t
 	}
 }
 
-// always is a handler that returns the same for every job.
+// always returns a handler that returns the same for every job.
 func always(q *skein.Queue[[]byte], err error) skein.Handler {
 	return q.Handler(func(context.Context, string, [][]byte) error { return err })
 }
 
-// every is a Backoff that is always the same.
+// every returns a Backoff that is always the same.
 func every(d time.Duration) func(int) time.Duration {
 	return func(int) time.Duration { return d }
 }

@@ -103,7 +103,7 @@ type clock struct {
 	now time.Time
 }
 
-// start is where each clock starts, as in the bubbles of testing/synctest.
+// start returns where each clock starts, as in the bubbles of testing/synctest.
 func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 func (c *clock) time() time.Time {

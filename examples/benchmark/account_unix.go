@@ -11,7 +11,7 @@ import (
 )
 
 // unprivileged has a command run as postgres or nobody if this process is root's,
-// which Postgres refuses to be, and gives that account the directory.
+// which Postgres refuses to be, and makes that account the owner of the directory.
 func unprivileged(cmd *exec.Cmd, dir string) error {
 	cmd.Dir = dir
 	if os.Geteuid() != 0 {

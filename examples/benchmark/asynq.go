@@ -24,7 +24,7 @@ func newAsynq(client goredis.UniversalClient, concurrency int) *asynqSystem {
 	return &asynqSystem{redis: client, client: asynq.NewClientFromRedisClient(client), concurrency: concurrency}
 }
 
-// withAsynq is asynq with a concurrency, which is 0 for the default.
+// withAsynq returns asynq with a concurrency, which is 0 for the default.
 func withAsynq(concurrency int) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
 		return newAsynq(l.redis, concurrency), l.flush(ctx)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// backlogOf is a backlog of a size.
+// backlogOf returns a backlog of a size.
 func backlogOf(size int) *probe {
 	return backlogProbe(fmt.Sprint(size), func(int) int { return size })
 }
 
-// backlogTimes is a backlog of so many times as many jobs as elsewhere.
+// backlogTimes returns a backlog of so many times as many jobs as elsewhere.
 func backlogTimes(factor int) *probe {
 	return backlogProbe(fmt.Sprintf("%d times the jobs", factor), func(jobs int) int { return factor * jobs })
 }

@@ -47,7 +47,7 @@ func ceilingProbes() []*probe {
 	}
 }
 
-// handleCounted handles jobs by Skein and also tells how many it did in a call.
+// handleCounted handles jobs by Skein and also returns how many it did in a call.
 func handleCounted(ctx context.Context, l *lab) (handled float64, perCall int, err error) {
 	s, err := l.system(ctx, skeinName)
 	if err != nil {
@@ -74,7 +74,7 @@ func handleCounted(ctx context.Context, l *lab) (handled float64, perCall int, e
 	return rate(l.jobs, took), perCall, nil
 }
 
-// scriptCalls is how many scripts Redis has run.
+// scriptCalls returns how many scripts Redis has run.
 func (l *lab) scriptCalls(ctx context.Context) (int64, error) {
 	info, err := l.redis.Info(ctx, "commandstats").Result()
 	if err != nil {
@@ -150,7 +150,7 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 	return callRate * float64(perCall), err
 }
 
-// csvRate is the calls a second in what redis-benchmark --csv prints.
+// csvRate returns the calls a second in what redis-benchmark --csv prints.
 func csvRate(out string) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	fields := strings.Split(lines[len(lines)-1], ",")

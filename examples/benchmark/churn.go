@@ -133,7 +133,7 @@ func (c *churn) read(setting, unit string, v float64) {
 	c.readings = append(c.readings, reading{system: skeinName, setting: setting, unit: unit, value: v})
 }
 
-// tableSizes is what Skein's tables and their indexes take, in millions of bytes.
+// tableSizes returns what Skein's tables and their indexes take, in millions of bytes.
 func tableSizes(ctx context.Context, pool *pgxpool.Pool) (heaps, indexes float64, err error) {
 	err = pool.QueryRow(ctx, `SELECT coalesce(sum(pg_table_size(oid)), 0) / 1e6, coalesce(sum(pg_indexes_size(oid)), 0) / 1e6
 FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace($1)`, postgres.DefaultSchema).Scan(&heaps, &indexes)

@@ -33,10 +33,10 @@ func newJob(number int) job {
 	return job{id: id, payload: []byte(filler + id)}
 }
 
-// newJobs are jobs 0 to n-1.
+// newJobs returns jobs 0 to n-1.
 func newJobs(n int) []job { return jobsFrom(0, n) }
 
-// jobsFrom are n jobs from a number on.
+// jobsFrom returns n jobs from a number on.
 func jobsFrom(first, n int) []job {
 	jobs := make([]job, n)
 	for i := range jobs {
@@ -45,7 +45,7 @@ func jobsFrom(first, n int) []job {
 	return jobs
 }
 
-// newHotJobs are n jobs that all belong to shard 0 of a queue of default size.
+// newHotJobs returns n jobs that all belong to shard 0 of a queue of default size.
 func newHotJobs(n int) []job {
 	var jobs []job
 	for number := 0; len(jobs) < n; number++ {
@@ -56,7 +56,7 @@ func newHotJobs(n int) []job {
 	return jobs
 }
 
-// number is which job a payload belongs to.
+// number returns which job a payload belongs to.
 func number(payload []byte) (int, error) {
 	if len(payload) != payloadBytes {
 		return 0, fmt.Errorf("a payload has %d bytes, not %d", len(payload), payloadBytes)

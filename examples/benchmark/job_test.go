@@ -84,7 +84,7 @@ func TestTallyOfLaterJobs(t *testing.T) {
 	}
 }
 
-// outcome is what a tally says at the moment.
+// outcome returns what a tally has at the moment.
 func outcome(t *tally) string {
 	select {
 	case err := <-t.done:

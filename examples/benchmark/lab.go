@@ -45,7 +45,7 @@ func (l *lab) tidy(ctx context.Context) error {
 // opener makes a system on an empty database.
 type opener func(ctx context.Context, l *lab) (system, error)
 
-// system is a system as most works use it, on an empty database.
+// system returns a system as most works use it, on an empty database.
 func (l *lab) system(ctx context.Context, name string) (system, error) {
 	switch name {
 	case asynqName:

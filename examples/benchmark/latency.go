@@ -57,7 +57,7 @@ func latencyAsynq() *probe {
 	})
 }
 
-// trials is how many samples there are if others measure so many jobs.
+// trials returns how many samples there are if others measure so many jobs.
 func trials(samples, jobs int) int { return min(samples, max(3, jobs/100)) }
 
 // latencyProbe measures the time from a push's begin to its handler's, on a server

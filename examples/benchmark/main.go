@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// onDemand are the names of the works that are done only if they are named.
+// onDemand returns the names of the works that are done only if they are named.
 func onDemand() string {
 	var names []string
 	for _, w := range slices.Concat(redisWorks(""), postgresWorks()) {
@@ -56,7 +56,7 @@ func onDemand() string {
 	return strings.Join(names, ", ")
 }
 
-// check is an error if the options make no sense.
+// check returns an error if the options make no sense.
 func (o *options) check() error {
 	if !slices.Contains(rivals, o.rival) {
 		return fmt.Errorf("there is no rival %q; give one of %s", o.rival, strings.Join(rivals, ", "))

@@ -52,7 +52,7 @@ func (l *lab) usedMemory(ctx context.Context) (int64, error) {
 	return infoField(info, "used_memory:")
 }
 
-// infoField is the number that follows a name in what INFO says.
+// infoField returns the number that follows a name in the output of INFO.
 func infoField(info, name string) (int64, error) {
 	_, rest, ok := strings.Cut(info, "\r\n"+name)
 	if !ok {

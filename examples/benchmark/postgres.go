@@ -65,7 +65,7 @@ func emptyPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// refuse is an error if a database has tables, or settings that would give an
+// refuse returns an error if a database has tables, or settings that would give an
 // advantage no user should want.
 func refuse(ctx context.Context, pool *pgxpool.Pool) error {
 	var tables int

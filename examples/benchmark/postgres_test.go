@@ -47,7 +47,7 @@ func testEveryWork(t *testing.T, url string) {
 	}
 }
 
-// measuredWorks are the works of what -json prints, in order, and that each value
+// measuredWorks returns the works of what -json prints, in order, and that each value
 // is one.
 func measuredWorks(t *testing.T, out string) []string {
 	t.Helper()

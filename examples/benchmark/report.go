@@ -62,7 +62,7 @@ func writeTable(out io.Writer, rows []row) error {
 	return err
 }
 
-// against is what a row of Skein is compared with: of the others' rows of its work
+// against returns what a row of Skein is compared with: of the others' rows of its work
 // the one with the same setting, or else the best. Where there are no others it is
 // the work's first row.
 func against(r row, rows []row) (row, bool) {
@@ -93,7 +93,7 @@ func against(r row, rows []row) (row, bool) {
 	return *same, true
 }
 
-// advantage is how many times better than another a row is; below 1 it is worse.
+// advantage returns how many times better than another a row is; below 1 it is worse.
 func advantage(r, other row) float64 {
 	if costs(r.unit) {
 		return other.median / r.median
@@ -101,7 +101,7 @@ func advantage(r, other row) float64 {
 	return r.median / other.median
 }
 
-// figure is a number of at least three digits that count.
+// figure returns a number of at least three digits that count.
 func figure(v float64) string {
 	if v >= 999.5 { // which rounds to four digits
 		return grouped(strconv.FormatFloat(v, 'f', 0, 64))

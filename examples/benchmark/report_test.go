@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// flat is a row whose values were all the same.
+// flat returns a row whose values were all the same.
 func flat(work, system, setting, unit string, v float64) row {
 	return row{work, system, setting, unit, summary{v, v, v}}
 }
@@ -104,7 +104,7 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// counting is a probe that counts how often it is measured, and fails at the end.
+// counting returns a probe that counts how often it is measured, and fails at the end.
 func counting(order *[]string, name string, once bool, failAt int) *probe {
 	n := 0
 	return &probe{name: name, once: once, measure: func(context.Context, *lab) ([]reading, error) {

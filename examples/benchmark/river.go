@@ -62,7 +62,7 @@ type riverSystem struct {
 	setting riverSetting
 }
 
-// withRiver is River with a setting.
+// withRiver returns River with a setting.
 func withRiver(setting riverSetting) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
 		if err := renewed(ctx, l, riverTables); err != nil {

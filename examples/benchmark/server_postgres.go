@@ -50,7 +50,7 @@ func startPostgres(ctx context.Context) (url string, stop func() error, err erro
 	return url, stop, nil
 }
 
-// postgresBinaries is the directory of postgres and initdb.
+// postgresBinaries returns the directory of postgres and initdb.
 func postgresBinaries() (string, error) {
 	path, err := exec.LookPath("postgres")
 	if err == nil {

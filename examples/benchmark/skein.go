@@ -22,7 +22,7 @@ type skeinSystem struct {
 	prefetch int
 }
 
-// withSkein is Skein with a prefetch, which is 0 for the default.
+// withSkein returns Skein with a prefetch, which is 0 for the default.
 func withSkein(prefetch int) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
 		if l.postgres != nil {

@@ -24,7 +24,7 @@ func newSkeinOnPostgres(l *lab, prefetch int) *skeinOnPostgres {
 	return &skeinOnPostgres{skeinSystem: newSkein(l, turns, prefetch), pool: l.postgres, turns: turns}
 }
 
-// withSkeinApart is Skein that pushes through another store than the server's.
+// withSkeinApart returns Skein that pushes through another store than the server's.
 func withSkeinApart(ctx context.Context, l *lab) (system, error) {
 	if err := renewed(ctx, l, skeinTables); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *skeinOnPostgres) audit(ctx context.Context, _ int) error {
 	return nil
 }
 
-// perTurn is how many jobs a turn that claimed some has claimed on average, since
+// perTurn returns how many jobs a turn that claimed some has claimed on average, since
 // it was last asked.
 func (s *skeinOnPostgres) perTurn() float64 {
 	return float64(s.turns.claimed.Swap(0)) / float64(max(1, s.turns.count.Swap(0)))

@@ -21,7 +21,7 @@ func summarize(values []float64) summary {
 	}
 }
 
-// percentile is the smallest of the values that at least p percent of them do not
+// percentile returns the smallest of the values that at least p percent of them do not
 // exceed. There must be one.
 func percentile(values []float64, p float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))

@@ -131,5 +131,5 @@ func eachChunk(ctx context.Context, goroutines, size int, jobs []job, do func(co
 	})
 }
 
-// rate is so many jobs in a second.
+// rate returns so many jobs in a second.
 func rate(jobs int, d time.Duration) float64 { return float64(jobs) / d.Seconds() }

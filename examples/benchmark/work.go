@@ -55,7 +55,7 @@ func choose(all []work, names string) ([]work, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(w work) bool { return !slices.Contains(wanted, w.name) }), nil
 }
 
-// probesOf are the probes of some works, each once, in order.
+// probesOf returns the probes of some works, each once, in order.
 func probesOf(works []work) []*probe {
 	var probes []*probe
 	for _, w := range works {
@@ -68,7 +68,7 @@ func probesOf(works []work) []*probe {
 	return probes
 }
 
-// allWorks are the works against a rival: riverName on Postgres, asynqName or "" for
+// allWorks returns the works against a rival: riverName on Postgres, asynqName or "" for
 // none on Redis.
 func allWorks(rival string) []work {
 	if rival == riverName {
@@ -107,7 +107,7 @@ func redisWorks(rival string) []work {
 // one is the share of the jobs that works take which commit each by itself.
 const one = 20
 
-// postgresWorks are those on Postgres, where the rival is River or, at one job a
+// postgresWorks returns those on Postgres, where the rival is River or, at one job a
 // turn, the least that would do.
 func postgresWorks() []work {
 	const call = "calls of"
@@ -138,7 +138,7 @@ func postgresWorks() []work {
 	}
 }
 
-// with is Skein's probes, then others'.
+// with returns Skein's probes, then others'.
 func with(others []*probe, own ...*probe) []*probe { return append(own, others...) }
 
 // interleave takes from two lists in turn.

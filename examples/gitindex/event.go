@@ -23,11 +23,11 @@ type Event struct {
 	// Old is what the file held before the commit, New what it holds after.
 	Old Version `json:"old,omitzero"`
 	New Version `json:"new,omitzero"`
-	// Path is given where the id can't be turned back into it.
+	// Path is set where it can't be read from the id.
 	Path []byte `json:"path,omitempty"`
 }
 
-// newEvent is the id and the payload of a change.
+// newEvent returns the id and the payload of a change.
 func newEvent(position int64, c change) (id string, e Event) {
 	id, whole := pathID(c.Path)
 	e = Event{Position: position, Commit: c.Commit, Kind: c.Kind, Old: c.Old, New: c.New}
@@ -41,9 +41,9 @@ func newEvent(position int64, c change) (id string, e Event) {
 // each percent sign, so that no other id has it.
 const longMark = "%~"
 
-// pathID is the id of a path. A path is any bytes, an id UTF-8 without control
+// pathID returns the id of a path. A path is any bytes, an id UTF-8 without control
 // characters: so percent signs, control characters and bytes that are no UTF-8
-// are written as %XX, byte by byte, and the id tells the path back. Where that
+// are written as %XX, byte by byte, and the path can be read from the id. Where that
 // is longer than an id may be, the id is its beginning, longMark and the
 // SHA-256 of the path; whole is then false.
 func pathID(path string) (id string, whole bool) {
@@ -75,7 +75,7 @@ func escape(path string) string {
 	return b.String()
 }
 
-// eventPath is the path that an event is about.
+// eventPath returns the path that an event is about.
 func eventPath(id string, e Event) (string, error) {
 	if e.Path != nil {
 		return string(e.Path), nil

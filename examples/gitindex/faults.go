@@ -35,7 +35,7 @@ func newFaults(fail, panics, slow float64, seed uint64) *faults {
 	return &faults{fail: fail, panics: panics, slow: slow, random: rand.New(rand.NewPCG(seed, 2))}
 }
 
-// wrap is next with faults: one that fails or panics does so when next has done
+// wrap returns next with faults: a call that fails or panics does so when next has done
 // none, some or all of the events, as a crash would.
 func (f *faults) wrap(next handler) handler {
 	return func(ctx context.Context, id string, events []Event) error {
@@ -85,7 +85,7 @@ func (f *faults) draw(events int) callOutcome {
 	return d
 }
 
-// counted is what was done so far.
+// counted returns what was done so far.
 func (f *faults) counted() faultCount {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ type Version struct {
 	Blob string `json:"blob,omitempty"`
 }
 
-// String is the version as people read it.
+// String returns the version as people read it.
 func (v Version) String() string {
 	if v == (Version{}) {
 		return "nothing"
@@ -53,7 +53,7 @@ const maxRecord = 1 << 20
 // as it comes. In it every record ends with NUL: for each commit one with its
 // hash, then for each of its changes two, the second being the path. The first
 // change of a commit has a newline in front. A path can look like any other
-// record, so that only its place tells.
+// record, so only its place shows that it is one.
 type logReader struct {
 	records *bufio.Scanner
 	// read counts records, for messages.
@@ -102,7 +102,7 @@ func (l *logReader) next() (change, error) {
 	}
 }
 
-// record is the next one, or io.EOF.
+// record returns the next one, or io.EOF.
 func (l *logReader) record() (string, error) {
 	if l.records.Scan() {
 		l.read++
@@ -146,7 +146,7 @@ func (l *logReader) change(record string) (change, error) {
 	return c, err
 }
 
-// version is a mode and a hash; zeros are none.
+// version returns the version of a mode and a hash; zeros mean nothing.
 func (l *logReader) version(mode, hash string) (Version, bool) {
 	if !isMode(mode) || !isHash(hash) || len(hash) != len(l.commit) {
 		return Version{}, false

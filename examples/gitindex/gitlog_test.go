@@ -168,7 +168,7 @@ func FuzzLogReader(f *testing.F) {
 	})
 }
 
-// rawRecord is a change as git writes it.
+// rawRecord returns a change as git writes it.
 func rawRecord(c change) string {
 	mode := func(v Version) string { return v.Mode + strings.Repeat("0", 6-len(v.Mode)) }
 	blob := func(v Version) string { return v.Blob + strings.Repeat("0", len(c.Commit)-len(v.Blob)) }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// handler does the events of one id, in order: what a queue calls.
+// handler handles the events of one id, in order: what a queue calls.
 type handler func(ctx context.Context, id string, events []Event) error
 
 // stripes is how many locks an index has, so that lanes rarely meet.
@@ -82,7 +82,7 @@ func (x *index) apply(path string, e Event) {
 	s.applied++
 }
 
-// files are the paths that hold something, in a map of the caller's, and
+// files returns the paths that hold something, in a map of the caller's, and
 // the number of events that made them.
 func (x *index) files() (files map[string]Version, applied int64) {
 	files = map[string]Version{}
@@ -119,7 +119,7 @@ func (e *examples) add(text string) {
 	}
 }
 
-// list is how many there were, and the first few.
+// list returns how many there were, and the first few.
 func (e *examples) list() (count int64, first []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chain is the history of one path: it holds each blob in turn, "" for nothing.
+// chain returns the history of one path: it holds each blob in turn, "" for nothing.
 func chain(blobs ...string) []Event {
 	var events []Event
 	old := Version{}

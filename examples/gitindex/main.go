@@ -6,9 +6,9 @@
 //
 // It pushes one event for each file that a commit of the first-parent history
 // changed; the id is the path. Handlers keep an index of what each path holds,
-// while they are made to fail, panic and be slow as the flags say. Each event says
+// while the flags make them fail, panic and be slow. Each event says
 // what its path held before, which must be what the index holds; at the end
-// the index must equal git ls-tree -r HEAD. It exits with 1 where not.
+// the index must equal git ls-tree -r HEAD. It exits with 1 if it doesn't.
 //
 // The first TERM or INT finishes what runs and reports, the second ends at once;
 // QUIT and TTIN print the stacks of all goroutines.

@@ -33,7 +33,7 @@ func showProgress(out io.Writer, commits int64, snapshot func() counts, done <-c
 	}
 }
 
-// progressLine is one state of the bar: the commits that were pushed, times the
+// progressLine returns one state of the bar: the commits that were pushed, times the
 // share of their events that is handled.
 func progressLine(c counts, commits int64) string {
 	part := float64(c.commits) / float64(max(commits, 1)) * float64(c.handled) / float64(max(c.pushed, 1))

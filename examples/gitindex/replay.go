@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/internal/backends"
 )
 
-// newQueue is a queue whose ids are paths, of a name of its own: what an earlier
-// run left in a shared store is none of this one's. Retries come soon and never
+// newQueue returns a queue whose ids are paths, of a name of its own: what an earlier
+// run left in a shared store is not this one's. Retries come soon and never
 // end, since an event in the morgue would break its path's chain.
 func newQueue() *skein.Queue[Event] {
 	return skein.NewQueue("gitindex-"+rand.Text()[:8], skein.QueueOptions[Event]{

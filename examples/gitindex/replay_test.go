@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/internal/gitfixture"
 )
 
-// fixture is a generated repository of a few thousand changes.
+// fixture returns a generated repository of a few thousand changes.
 func fixture(t *testing.T, seed uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "repo")
@@ -53,7 +53,7 @@ func replayWith(ctx context.Context, t *testing.T, wrap func(handler) handler) (
 	return stdout.String(), status
 }
 
-// altering is a handler that gives the index other events than it was given.
+// altering returns a handler that gives the index other events than it was given.
 func altering(alter func([]Event) []Event) func(handler) handler {
 	return func(next handler) handler {
 		return func(ctx context.Context, id string, events []Event) error {

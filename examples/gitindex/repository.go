@@ -56,7 +56,7 @@ func openRepository(ctx context.Context, dir string) (repository, error) {
 	return r, err
 }
 
-// noHead is why HEAD names no commit: the repository has none, or only others.
+// noHead returns why HEAD names no commit: the repository has none, or only others.
 func (r repository) noHead(ctx context.Context, cause error) error {
 	other, err := r.git(ctx, "rev-list", "--all", "--max-count=1")
 	switch {
@@ -99,7 +99,7 @@ func (r repository) tree(ctx context.Context, each func(path string, v Version))
 	}, "ls-tree", "-r", "-z", "--full-tree", r.head)
 }
 
-// git is the output of a command that prints one line.
+// git returns the output of a command that prints one line.
 func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	var out []byte
 	err := r.stream(ctx, func(stdout io.Reader) (err error) {
@@ -145,7 +145,7 @@ func (r repository) stream(parent context.Context, read func(io.Reader) error, a
 	return err
 }
 
-// environment is this process's, without what leads git to another repository
+// environment returns this process's, without what leads git to another repository
 // than the one named, such as inside a hook, and in plain English.
 func environment() []string {
 	var env []string

@@ -42,7 +42,7 @@ func newTally() *tally {
 	return &tally{done: make(chan struct{}, 1), ids: map[string]*idState{}}
 }
 
-// wrap is next with each call counted, one that panics too.
+// wrap returns next with each call counted, one that panics too.
 func (t *tally) wrap(next handler) handler {
 	return func(ctx context.Context, id string, events []Event) error {
 		state := t.begin(id)
@@ -103,7 +103,7 @@ func (t *tally) pushing(events int, commits int64) {
 	t.counts.commits = commits
 }
 
-// snapshot is the figures at this moment.
+// snapshot returns the figures at this moment.
 func (t *tally) snapshot() counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,7 +6,7 @@
 // A handler takes up to a second, and every fifth call fails. Two retries are
 // allowed, so about one id in 125 fails three times and goes to the morgue. One
 // middleware logs the start of each batch, and its end if it succeeds; another
-// logs the errors, and a hook what is given up.
+// logs the errors, and OnBuried logs what went to the morgue.
 //
 // With five lanes about ten jobs run each second: two hundred seconds of "started"
 // and "finished", a fifth of them "error" instead, then the retries, with the
@@ -176,7 +176,7 @@ func (d *dummy) logErrors(next skein.RunFunc) skein.RunFunc {
 	}
 }
 
-// describe is a batch as the log shows it.
+// describe returns a batch as the log shows it.
 func describe(batch *skein.RawBatch) string {
 	var b strings.Builder
 	b.WriteString(batch.Queue)

@@ -47,7 +47,7 @@ func newBank(pool *pgxpool.Pool, store *postgres.Store, o options) *bank {
 	return &bank{pool: pool, store: store, client: skein.NewClient(store, skein.ClientOptions{}), options: o}
 }
 
-// transfers are what is ordered: the same in each run with the same flags.
+// transfers returns what is ordered: the same in each run with the same flags.
 func (b *bank) transfers() []transfer {
 	random := rand.New(rand.NewPCG(b.options.seed, 0))
 	list := make([]transfer, b.options.transfers)

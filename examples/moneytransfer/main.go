@@ -11,8 +11,8 @@
 // again with the same flags.
 //
 // When all is done it reads every account's history and checks that each transfer
-// is there once, in order, and that no money came or went. It exits with 1 where
-// not.
+// is there once, in order, and that no money came or went. It exits with 1 if
+// something is wrong.
 package main
 
 import (
@@ -93,7 +93,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// patience is how long nothing may move before the rest is taken for lost.
+// patience is how long no transfer may be done before the rest counts as lost.
 const patience = time.Minute
 
 // serve works until every transfer has been paid and received.

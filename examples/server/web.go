@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein"
 )
 
-// routes are what the server answers to. It is ready while the store answers and ctx
+// routes returns what the server answers to. It is ready while the store answers and ctx
 // has not ended.
 func routes(ctx context.Context, store skein.Store, client *skein.Client) http.Handler {
 	mux := http.NewServeMux()
