@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -60,4 +62,64 @@ func settlesOneByOne(s full) full {
 		}
 		return nil
 	})
+}
+
+func forgetsJobs(s full) full { return forgetsDespite(s, ports.ErrNotEmpty) }
+
+func forgetsLeased(s full) full { return forgetsDespite(s, ports.ErrLeaseHeld) }
+
+// forgetsDespite takes no notice of one refusal.
+func forgetsDespite(s full, refusal error) full {
+	return replaceErr(s, "Forget", func(ctx context.Context, queue string) error {
+		if err := s.Forget(ctx, queue); !errors.Is(err, refusal) {
+			return err
+		}
+		return nil
+	})
+}
+
+// releasesSilently drops the wake-ups of shards that nothing is queued in.
+func releasesSilently(s full) full {
+	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+		in, err := s.Wakeups(ctx, shards)
+		if err != nil {
+			return nil, err
+		}
+		out := make(chan core.Shard)
+		go func() {
+			defer close(out)
+			for shard := range in {
+				heads, err := s.Heads(ctx, []core.Shard{shard})
+				if err == nil && slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK }) {
+					select {
+					case out <- shard:
+					case <-ctx.Done():
+					}
+				}
+			}
+		}()
+		return out, nil
+	})
+}
+
+// firstFirst is a store that expedites in another order than told.
+type firstFirst struct{ full }
+
+func expeditesFirst(s full) full { return firstFirst{s} }
+
+func (f firstFirst) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+	if step.IDs != nil {
+		return f.full.Expedite(ctx, step)
+	}
+	page, err := f.Jobs(ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: step.Shard.Queue, Limit: step.Size()}})
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	var ids []string
+	for _, j := range page.Jobs {
+		ids = append(ids, j.ID)
+	}
+	reply, err := f.full.Expedite(ctx, ports.JobStep{Shard: step.Shard, IDs: ids})
+	reply.More = true
+	return reply, err
 }

@@ -141,3 +141,32 @@ func cancelsOnce(s full) full {
 		})
 	})
 }
+
+func dropsSecond(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		var once []core.Settlement
+		seen := map[string]bool{}
+		for _, x := range r.Settlements {
+			if !seen[x.ID] {
+				once = append(once, x)
+			}
+			seen[x.ID] = true
+		}
+		r.Settlements = once
+		return s.Turn(ctx, r)
+	})
+}
+
+func losesMetaOfLarge(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		for _, c := range reply.Claims {
+			for i := range c.Payloads {
+				if len(c.Payloads) >= largeJob {
+					c.Payloads[i].Meta = nil
+				}
+			}
+		}
+		return reply, err
+	})
+}
