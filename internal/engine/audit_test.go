@@ -15,7 +15,7 @@ import (
 type audit struct {
 	*world
 	// lax allows overlaps, for handlers that ignore their context.
-	lax bool
+	allowOverlap bool
 
 	mu      sync.Mutex
 	running map[string]bool
@@ -56,7 +56,7 @@ func (a *audit) watch(f func(ctx context.Context, c *core.Claim) error) handler 
 func (a *audit) enter(c *core.Claim) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.running[c.ID] && !a.lax {
+	if a.running[c.ID] && !a.allowOverlap {
 		a.Errorf("at %v: two executions for %q overlap", a.elapsed(), c.ID)
 	}
 	a.running[c.ID] = true
@@ -128,10 +128,10 @@ func (a *audit) wantHandledOnce(n int, payloads ...string) {
 }
 
 // idle is a handler that succeeds at once.
-func idle(context.Context, *core.Claim) error { return nil }
+func succeed(context.Context, *core.Claim) error { return nil }
 
 // until is a handler that runs until its context ends.
-func until(ctx context.Context, _ *core.Claim) error {
+func untilCancelled(ctx context.Context, _ *core.Claim) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }

@@ -122,7 +122,7 @@ func TestAfterALostLeaseNoOtherJobOfTheBatchStarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				a.lax = true
+				a.allowOverlap = true
 				slow := func(_ context.Context, c *core.Claim) error {
 					if c.Recoveries == 0 {
 						time.Sleep(time.Minute)

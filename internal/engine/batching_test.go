@@ -17,7 +17,7 @@ func TestUnderLoadTurnsAreFarFewerThanJobs(t *testing.T) {
 		const jobs, trip = 10_000, 10 * time.Millisecond
 		w.declare(1)
 		w.pushEach(jobs)
-		n := w.start(each(idle), roundTrip(trip))
+		n := w.start(each(succeed), roundTrip(trip))
 		w.sleep(time.Minute)
 		w.wantCounts(0, 0, jobs, 0)
 		// A turn claims at most MaxTurnJobs. What has finished when a turn is made
@@ -145,9 +145,9 @@ func TestNothingIsClaimedAheadOfJobsThatTakeLong(t *testing.T) {
 
 func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(poll)
-		n.link.change(func() { n.link.hold = func(id string) bool { return id == "job-1" } })
+		n.link.change(func() { n.link.deferSettlement = func(id string) bool { return id == "job-1" } })
 		w.pushEach(3)
 		w.sleep(poll)
 		w.wantCounts(0, 1, 2, 0)
@@ -156,7 +156,7 @@ func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
 		if turns := n.link.count("Turn") - before; turns < 10 || turns > 20 {
 			w.Errorf("the held settlement was sent %d times in 10 poll intervals, want 1 to 2 in each", turns)
 		}
-		n.link.change(func() { n.link.hold = func(string) bool { return false } })
+		n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 		w.sleep(poll)
 		w.wantCounts(0, 0, 3, 0)
 	})
@@ -164,11 +164,11 @@ func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
 
 func TestWhatTheStoreCouldNotReachIsSentAgainAlsoAfterALostReply(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(poll)
 		turn := 0 // the first claims, the second settles
 		n.link.change(func() {
-			n.link.hold = func(string) bool { return turn == 2 }
+			n.link.deferSettlement = func(string) bool { return turn == 2 }
 			n.link.lose = func(method string) bool {
 				if method == "Turn" {
 					turn++
@@ -186,8 +186,8 @@ func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testin
 	for name, freed := range map[string]bool{"and settles it": true, "and leaves it to the next owner": false} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				n := w.start(each(idle), func(s *setup) {
-					s.link.hold = func(string) bool { return true }
+				n := w.start(each(succeed), func(s *setup) {
+					s.link.deferSettlement = func(string) bool { return true }
 					s.ShutdownTimeout = 10 * time.Second
 				})
 				w.sleep(poll)
@@ -196,7 +196,7 @@ func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testin
 				asked := w.elapsed()
 				w.sleep(5 * time.Second)
 				if freed {
-					n.link.change(func() { n.link.hold = func(string) bool { return false } })
+					n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				}
 				n.awaitEnd()
 				if freed {

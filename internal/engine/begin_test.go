@@ -28,7 +28,7 @@ func (w *world) placeRecoveredIn(delay time.Duration, recoveries int, ids ...str
 		w.push(id, "x")
 	}
 	for index := range w.queueRecord().Shards {
-		lease := w.hold(shardOfQueue(index))
+		lease := w.holdLease(shardOfQueue(index))
 		reply := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: core.MaxTurnJobs})
 		back := ports.TurnRequest{Lease: lease, Number: reply.Last + 1, TTL: ttl}
 		for _, c := range reply.Claims {
@@ -47,7 +47,7 @@ func (w *world) placeRecoveredIn(delay time.Duration, recoveries int, ids ...str
 	}
 }
 
-func (w *world) hold(shard core.Shard) ports.Lease {
+func (w *world) holdLease(shard core.Shard) ports.Lease {
 	w.Helper()
 	w.nodes++
 	owner := fmt.Sprintf("placer-%d", w.nodes)
@@ -92,7 +92,7 @@ func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
 		w.declare(1)
 		ids := []string{"a", "b", "c"}
 		w.placeRecovered(1, ids...)
-		n := w.start(each(until))
+		n := w.start(each(untilCancelled))
 		w.sleep(poll / 2)
 		running := ""
 		for _, id := range ids {
@@ -103,8 +103,8 @@ func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
 		if running != "a" {
 			w.Fatalf("%q has begun while one lane runs a", running)
 		}
-		n.die()
-		w.start(each(until))
+		n.cutOff()
+		w.start(each(untilCancelled))
 		w.sleep(2 * ttl)
 		recoveries := map[string]int{}
 		for _, id := range ids {
@@ -152,7 +152,7 @@ func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 		if s := w.stats(); s.Claimed < waiting {
 			w.Fatalf("only %d jobs are claimed; the test needs %d", s.Claimed, waiting)
 		}
-		n.die()
+		n.cutOff()
 		w.start(each(quick), roundTrip(time.Millisecond))
 		w.sleepUntil(ttl + poll)
 		for i := 0; w.stats().Shards[0].Owner != "owner-of-node-2" && i < 100; i++ {
@@ -234,7 +234,7 @@ func TestALateLookClaimsNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		a := w.audit()
-		n := w.start(a.watch(idle))
+		n := w.start(a.watch(succeed))
 		w.sleep(poll)
 		packet := n.link.delayNext("Turn")
 		w.push("first", "x") // makes the lane look; the look hangs
@@ -264,9 +264,9 @@ func (w *world) pushLater(id string, d time.Duration) {
 func TestAReleaseLetsAWaitingNodeTakeOverAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		first := w.start(a.watch(idle), shards(3))
+		first := w.start(a.watch(succeed), shards(3))
 		w.sleep(poll)
-		w.start(a.watch(idle), shards(3))
+		w.start(a.watch(succeed), shards(3))
 		w.sleep(10 * poll)
 		first.stop()
 		stopped := w.elapsed()

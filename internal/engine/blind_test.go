@@ -20,7 +20,7 @@ func TestAShardThatCannotBeginItsJobStopsNoLane(t *testing.T) {
 		slices.Sort(ids)
 		quick, slow, recovered := ids[:20], ids[20:22], ids[22]
 		w.push(recovered, "x")
-		lease := w.hold(shardOfQueue(0))
+		lease := w.holdLease(shardOfQueue(0))
 		claim := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}).Claims[0]
 		w.turn(ports.TurnRequest{Lease: lease, Number: 2, TTL: ttl, Settlements: []core.Settlement{{
 			ID: recovered, Receipt: claim.Receipt, Rest: core.Requeue,

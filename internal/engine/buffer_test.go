@@ -28,7 +28,7 @@ func idsOf(claims []core.Claim) []string {
 	return ids
 }
 
-func TestTheBufferGivesJobsInTheOrderOfTheirClaims(t *testing.T) {
+func TestTheBufferReturnsJobsInTheOrderOfTheirClaims(t *testing.T) {
 	var b buffer
 	start := time.Now()
 	b.push(claimsOf("a", "b", "c"), start)
@@ -54,7 +54,7 @@ func TestTheBufferGivesJobsInTheOrderOfTheirClaims(t *testing.T) {
 	}
 }
 
-func TestTheBufferNeverWritesToWhatTheStoreGave(t *testing.T) {
+func TestTheBufferNeverWritesToWhatTheStoreReturned(t *testing.T) {
 	var b buffer
 	given := claimsOf("a", "b", "c", "d")
 	want := slices.Clone(given)
@@ -71,7 +71,7 @@ func TestTheBufferNeverWritesToWhatTheStoreGave(t *testing.T) {
 	}
 }
 
-func TestTheBufferRemovesOnlyTheClaimOfThatMark(t *testing.T) {
+func TestTheBufferRemovesOnlyTheClaimOfThatReceipt(t *testing.T) {
 	var b buffer
 	b.push(claimsOf("a"), time.Now())
 	if _, ok := b.remove("a", core.Receipt{Number: 2}); ok || b.jobs != 1 {

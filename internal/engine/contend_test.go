@@ -39,7 +39,7 @@ func TestNodesWithNumbersShareTheShards(t *testing.T) {
 
 func TestANodeWithoutShardsRunsAndStops(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), func(s *setup) { s.Splitter = core.NodeSplitter{Nodes: 2, Node: 1} })
+		n := w.start(each(succeed), func(s *setup) { s.Splitter = core.NodeSplitter{Nodes: 2, Node: 1} })
 		w.sleep(time.Minute)
 		n.stop()
 		w.within("Run returned", w.elapsed(), time.Minute, time.Minute)
@@ -103,7 +103,7 @@ func randomHistory(w *world, random *rand.Rand) {
 				s.LeaseTTL = 3 * time.Second
 				s.queue.Policy.MaxRetries, s.queue.Policy.MaxRecoveries = 1000, 1000
 				s.queue.Policy.Backoff = func(int, int) time.Duration { return time.Duration(draw(2000)) * time.Millisecond }
-				s.deaf = draw(2) == 0
+				s.noWakeups = draw(2) == 0
 				s.link.lose = func(string) bool { return draw(20) == 0 }
 			})
 	}

@@ -58,7 +58,7 @@ const fatalEnv = "SKEIN_TEST_FATAL"
 // runFatally runs a node that panics, and whose Fatal takes its time.
 func runFatally(mistake string) {
 	cfg := engine.Config{
-		Queues: []*engine.Queue{newQueue(queueName, each(idle))}, Owner: "owner", Node: "node", Lanes: 5,
+		Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Node: "node", Lanes: 5,
 		PollInterval: poll, LeaseTTL: 1500 * time.Millisecond, Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
 		Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
 		Fatal: func(err error) {
@@ -77,7 +77,7 @@ func runFatally(mistake string) {
 	fmt.Println("Run returned:", engine.New(store, cfg).Run(ctx))
 }
 
-func TestAPanicThatIsNoHandlersEndsTheProcessAndIsToldOnce(t *testing.T) {
+func TestAPanicOutsideOfHandlersEndsTheProcessAndIsReportedOnce(t *testing.T) {
 	if mistake := os.Getenv(fatalEnv); mistake != "" {
 		runFatally(mistake)
 		os.Exit(0)

@@ -10,7 +10,7 @@ import (
 
 // endless is how long, in virtual time, a stopped node may take to end: longer
 // than any test's shutdown timeout, but not for ever.
-const endless = 3 * time.Hour
+const endTimeout = 3 * time.Hour
 
 // awaitEnd returns once the stopped node's Run has, and fails the test if Run fails
 // or does not return.
@@ -20,10 +20,10 @@ const endless = 3 * time.Hour
 // everything, and failing that the test ends its process.
 func (n *node) awaitEnd() {
 	n.Helper()
-	if !n.endsWithin(endless) {
-		n.Errorf("Run has not returned %v after the stop; the log's end:\n%s", endless, n.log.tail(20))
-		n.link.set(usurped)
-		if !n.endsWithin(endless) {
+	if !n.endsWithin(endTimeout) {
+		n.Errorf("Run has not returned %v after the stop; the log's end:\n%s", endTimeout, n.log.tail(20))
+		n.link.set(leaseLost)
+		if !n.endsWithin(endTimeout) {
 			panic("Run does not return, though its leases are lost")
 		}
 	}
@@ -53,17 +53,17 @@ type spinGuard struct {
 }
 
 // mostCallsAtOnce is more than any test makes at one instant.
-const mostCallsAtOnce = 5000
+const maxCallsAtOnce = 5000
 
 // pass counts a call.
-func (g *spinGuard) pass() {
+func (g *spinGuard) count() {
 	g.mu.Lock()
 	now := time.Now()
 	if !now.Equal(g.at) {
 		g.at, g.calls = now, 0
 	}
 	g.calls++
-	if g.calls > mostCallsAtOnce && !g.failed {
+	if g.calls > maxCallsAtOnce && !g.failed {
 		g.failed = true
 		g.t.Errorf("%d calls at the same instant: something spins", g.calls)
 	}
@@ -88,18 +88,18 @@ func guardScheduler(t *testing.T, build core.SchedulerFunc) core.SchedulerFunc {
 }
 
 func (s guardedScheduler) Next(now core.Instant, heads []core.Head) core.Choice {
-	s.spin.pass()
+	s.spin.count()
 	return s.Scheduler.Next(now, heads)
 }
 
 // realLimit is far more than any test in virtual time takes on a busy machine.
-const realLimit = 4 * time.Minute
+const realTimeout = 4 * time.Minute
 
 // limitRealTime ends the process, naming the test, if the returned function is not
 // called in time: virtual time stands still while a goroutine computes for ever or
 // waits for a mutex, and nothing within the test can end that.
 func limitRealTime(t *testing.T) (stop func() bool) {
-	return time.AfterFunc(realLimit, func() {
+	return time.AfterFunc(realTimeout, func() {
 		panic(t.Name() + ": virtual time stands still; see the goroutine that runs or waits for a mutex")
 	}).Stop
 }

@@ -25,12 +25,12 @@ func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 	const most = 200 * time.Millisecond
 	for name, options := range map[string][]func(*setup){
 		"with wake-ups": nil,
-		"polling":       {deaf},
+		"polling":       {noWakeups},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				n := w.start(a.watch(idle), append(options, shards(6), lanes(1), roundTrip(time.Millisecond))...)
+				n := w.start(a.watch(succeed), append(options, shards(6), lanes(1), roundTrip(time.Millisecond))...)
 				w.sleep(poll)
 				n.link.change(func() {
 					for shard := range 5 {
@@ -73,7 +73,7 @@ func TestAShardThatCannotBePolledHidesNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				n := w.start(a.watch(idle), deaf, shards(2), lanes(1))
+				n := w.start(a.watch(succeed), noWakeups, shards(2), lanes(1))
 				w.sleep(poll)
 				n.link.change(func() { breaks(n.link) })
 				w.sleep(ttl/3 + 3*poll)
@@ -90,7 +90,7 @@ func TestAShardThatCannotBePolledHidesNoOther(t *testing.T) {
 
 func TestATurnThatHungIsRepeatedWithBackoff(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(poll)
 		n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
 		w.push("job", "x")
@@ -117,7 +117,7 @@ func TestASlowStoreIsWorked(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %v", name, trip), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					a := w.audit()
-					w.start(a.watch(idle), shards(8), lanes(1), roundTrip(trip), func(s *setup) { s.Scheduler = scheduler })
+					w.start(a.watch(succeed), shards(8), lanes(1), roundTrip(trip), func(s *setup) { s.Scheduler = scheduler })
 					w.sleep(10 * poll)
 					for shard := range 8 {
 						w.push(idIn(shard, 8), "x")
@@ -133,13 +133,13 @@ func TestASlowStoreIsWorked(t *testing.T) {
 }
 
 // liar is a store that says that a job is due, and gives none.
-type liar struct {
+type falselyDue struct {
 	*memory.Store
-	lies func() bool
+	active func() bool
 }
 
-func (l liar) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-	if !l.lies() {
+func (l falselyDue) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	if !l.active() {
 		return l.Store.Turn(ctx, r)
 	}
 	r.Want = 0
@@ -148,13 +148,13 @@ func (l liar) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, e
 	return reply, err
 }
 
-func TestAStoreThatSaysDueAndGivesNothingDoesNotMakeALaneSpin(t *testing.T) {
+func TestAStoreThatSaysDueAndReturnsNothingDoesNotMakeALaneSpin(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)
 		lies := true
 		a := w.audit()
-		n := w.start(a.watch(idle), shards(2), lanes(1), func(s *setup) {
-			s.link.ShardStore = liar{s.link.ShardStore.(*memory.Store), func() bool { return lies }}
+		n := w.start(a.watch(succeed), shards(2), lanes(1), func(s *setup) {
+			s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return lies }}
 		})
 		w.push("job", "x")
 		w.sleep(time.Minute)

@@ -28,7 +28,7 @@ func outcomes(s *setup) {
 	}
 }
 
-func TestASettlementThatIsHeldForLongIsInTheLog(t *testing.T) {
+func TestASettlementThatIsDeferredForLongIsInTheLog(t *testing.T) {
 	const said = "idle_in_transaction_session_timeout"
 	inWorld(t, func(w *world) {
 		tx := &transaction{world: w}
@@ -37,7 +37,7 @@ func TestASettlementThatIsHeldForLongIsInTheLog(t *testing.T) {
 				return engine.SettleIn(ctx, tx)
 			}
 			return nil
-		}), func(s *setup) { s.link.hold = func(id string) bool { return id == "slow" } })
+		}), func(s *setup) { s.link.deferSettlement = func(id string) bool { return id == "slow" } })
 		w.sleep(poll)
 		w.push("slow", "x")
 		w.push("other", "x")
@@ -52,7 +52,7 @@ func TestASettlementThatIsHeldForLongIsInTheLog(t *testing.T) {
 		if err := tx.commit(); err != nil {
 			w.Fatal(err)
 		}
-		n.link.change(func() { n.link.hold = func(string) bool { return false } })
+		n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 		w.sleep(5 * ttl)
 		if got := n.log.count(said); got != 1 {
 			w.Errorf("the log says it %d times, want once", got)

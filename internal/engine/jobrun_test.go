@@ -130,8 +130,8 @@ func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
 				return errors.New("too late")
 			}), func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })
 			w.sleep(poll)
-			abandoned.die()
-			w.start(each(idle), func(s *setup) {
+			abandoned.cutOff()
+			w.start(each(succeed), func(s *setup) {
 				s.queue.Policy.MaxRecoveries = 0
 				if told {
 					s.Buried = func(context.Context, engine.Buried) error { return nil }

@@ -52,7 +52,7 @@ func (w *world) sleep(d time.Duration) {
 }
 
 // sleepHere sleeps to a time since the test began, in a handler.
-func (w *world) sleepHere(until time.Duration) { time.Sleep(until - w.elapsed()) }
+func (w *world) sleepInHandler(until time.Duration) { time.Sleep(until - w.elapsed()) }
 
 // sleepUntil sleeps to a time since the test began.
 func (w *world) sleepUntil(d time.Duration) { w.sleep(d - w.elapsed()) }
@@ -80,7 +80,7 @@ type setup struct {
 	queue *engine.Queue
 	link  *link
 	// deaf hides the store's ports.Notifier.
-	deaf bool
+	noWakeups bool
 }
 
 func newQueue(name string, run handler) *engine.Queue {
@@ -101,7 +101,7 @@ type node struct {
 	*world
 	owner  string
 	link   *link
-	log    *logBook
+	log    *logBuffer
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error
@@ -112,7 +112,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	w.Helper()
 	w.nodes++
 	name := fmt.Sprintf("node-%d", w.nodes)
-	n := &node{world: w, owner: "owner-of-" + name, log: &logBook{}, ended: make(chan struct{})}
+	n := &node{world: w, owner: "owner-of-" + name, log: &logBuffer{}, ended: make(chan struct{})}
 	s := &setup{queue: newQueue(queueName, run), link: newLink(w.store.Open())}
 	s.link.spin.t = w.T
 	s.Config = engine.Config{
@@ -131,7 +131,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	}
 	n.link = s.link
 	var store engine.Store = notifyingLink{n.link}
-	if s.deaf {
+	if s.noWakeups {
 		store = n.link
 	}
 	var ctx context.Context
@@ -155,10 +155,10 @@ func (n *node) stop() {
 
 // die cuts the node off for good, as if its process were killed: what it does
 // from now on reaches nobody.
-func (n *node) die() { n.link.set(hanging) }
+func (n *node) cutOff() { n.link.set(hanging) }
 
 // deaf is an option: the node sees no wake-ups.
-func deaf(s *setup) { s.deaf = true }
+func noWakeups(s *setup) { s.noWakeups = true }
 
 func shards(n int) func(*setup)  { return func(s *setup) { s.queue.Shards = n } }
 func lanes(n int) func(*setup)   { return func(s *setup) { s.Lanes = n } }
@@ -255,32 +255,32 @@ func (w *world) within(what string, got, from, to time.Duration) {
 func shardOfQueue(index int) core.Shard { return core.Shard{Queue: queueName, Index: index} }
 
 // logBook keeps what a node logs.
-type logBook struct {
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logBook) Write(line []byte) (int, error) {
+func (l *logBuffer) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(line)
 }
 
 // count is how many times a text was logged.
-func (l *logBook) count(text string) int {
+func (l *logBuffer) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), text)
 }
 
-func (l *logBook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
 // tail is the last lines.
-func (l *logBook) tail(lines int) string {
+func (l *logBuffer) tail(lines int) string {
 	all := strings.Split(strings.TrimSpace(l.String()), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -46,7 +46,7 @@ func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 		within time.Duration
 	}{
 		"with wake-ups": {func(*setup) {}, poll / 10},
-		"by polling":    {deaf, 3 * poll},
+		"by polling":    {noWakeups, 3 * poll},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -168,7 +168,7 @@ func TestAJobOnItsLastChanceThatOutlivesItsLeaseRunsAlone(t *testing.T) {
 	})
 }
 
-func TestOtherRecoveredJobsGiveNobodysLastChanceAway(t *testing.T) {
+func TestOtherRecoveredJobsDoNotEndALastChance(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(3)
 		w.placeRecovered(1, idIn(2, 3))

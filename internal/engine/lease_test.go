@@ -52,10 +52,10 @@ func TestAnOwnerThatGoesSilentIsReplacedWithinItsTTL(t *testing.T) {
 func TestAnOwnerThatWasCutOffTakesPartAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		first := w.start(a.watch(idle))
+		first := w.start(a.watch(succeed))
 		w.sleep(poll)
 		first.link.set(hanging)
-		second := w.start(a.watch(idle))
+		second := w.start(a.watch(succeed))
 		w.sleep(2 * ttl)
 		if owner := w.stats().Shards[0].Owner; owner != second.owner {
 			w.Fatalf("the shard belongs to %q, want %q", owner, second.owner)
@@ -78,7 +78,7 @@ func TestAHandlerThatIgnoresItsEndKeepsItsShardDuringShutdown(t *testing.T) {
 		n := w.start(a.watch(lasting(3*time.Minute)), func(s *setup) { s.ShutdownTimeout = 5 * time.Second })
 		w.sleep(poll)
 		w.push("job", "x")
-		w.start(a.watch(idle))
+		w.start(a.watch(succeed))
 		w.sleep(poll)
 		n.cancel()
 		for range 170 {
@@ -175,7 +175,7 @@ func TestALeaseWhoseTurnIsRefusedIsDroppedAndTheShardAcquiredAgain(t *testing.T)
 func TestALeaseThatAnotherHasTakenIsDroppedAtTheNextTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle))
+		n := w.start(a.watch(succeed))
 		w.sleep(poll)
 		// The store forgets the node's lease, as a failover can, and gives the
 		// shard to a ghost.
@@ -199,9 +199,9 @@ func TestALeaseThatAnotherHasTakenIsDroppedAtTheNextTurn(t *testing.T) {
 func TestAReleasedShardIsTakenWithinAFewPollIntervals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		first := w.start(a.watch(idle))
+		first := w.start(a.watch(succeed))
 		w.sleep(poll)
-		second := w.start(a.watch(idle))
+		second := w.start(a.watch(succeed))
 		w.sleep(10 * time.Minute)
 		if n := second.link.count("Acquire"); n > 10*60/2 {
 			w.Errorf("Acquire was refused %d times in 10 minutes; want it to back off", n)
@@ -220,7 +220,7 @@ func TestADeadOwnersShardIsTakenWhenItsLeaseRunsOut(t *testing.T) {
 		w.acquire("ghost", ttl)
 		a := w.audit()
 		w.push("job", "x")
-		w.start(a.watch(idle))
+		w.start(a.watch(succeed))
 		w.sleep(2 * ttl)
 		w.within("the job", a.wantRuns("job", 1)[0].at, ttl, ttl+time.Millisecond)
 	})

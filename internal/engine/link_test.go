@@ -24,7 +24,7 @@ const (
 	up      linkState = iota
 	down              // calls fail at once
 	hanging           // calls wait until the link is up again or their context ends
-	usurped           // calls say that the lease is lost
+	leaseLost           // calls say that the lease is lost
 )
 
 // link is one node's connection to a store, which can fail in every way a
@@ -43,7 +43,7 @@ type link struct {
 	refuse func(method string) bool
 	lose   func(method string) bool
 	// hold tells which settlements the store can't reach now.
-	hold func(id string) bool
+	deferSettlement func(id string) bool
 	// beforeTurn is called before a turn reaches the store. It may take its time.
 	beforeTurn func(r ports.TurnRequest)
 	// loseTurn tells whether the reply of a turn is lost.
@@ -75,7 +75,7 @@ func newLink(store ports.ShardStore) *link {
 		changed:    make(chan struct{}),
 		refuse:     func(string) bool { return false },
 		lose:       func(string) bool { return false },
-		hold:       func(string) bool { return false },
+		deferSettlement:       func(string) bool { return false },
 		beforeTurn: func(ports.TurnRequest) {},
 		loseTurn:   func(ports.TurnRequest) bool { return false },
 		broken:     make(map[core.Shard]error),
@@ -143,7 +143,7 @@ func (l *link) store() ports.ShardStore {
 
 // call takes one call over the link and back.
 func (l *link) call(ctx context.Context, method string, perform func(ctx context.Context, s ports.ShardStore) error) error {
-	l.spin.pass()
+	l.spin.count()
 	l.mu.Lock()
 	l.calls[method]++
 	refused, lost, late := l.refuse(method), l.lose(method), l.late[method]
@@ -186,7 +186,7 @@ func (l *link) cross(ctx context.Context) error {
 			return nil
 		case down:
 			return errDown
-		case usurped:
+		case leaseLost:
 			return ports.ErrLeaseLost
 		}
 		select {

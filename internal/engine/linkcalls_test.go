@@ -42,7 +42,7 @@ func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqui
 // sender does to its slices after it gave up.
 func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	r.Settlements = slices.Clone(r.Settlements)
-	if l.settlesTwice(r.Settlements) { // or what it keeps to send again would double for ever
+	if l.rejectRepeatedSettlement(r.Settlements) { // or what it keeps to send again would double for ever
 		return ports.TurnReply{}, ports.ErrLeaseLost
 	}
 	record := turnRecord{at: time.Now(), request: r}
@@ -62,7 +62,7 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 }
 
 // settlesTwice fails the test if a turn settles a claim twice.
-func (l *link) settlesTwice(settle []core.Settlement) bool {
+func (l *link) rejectRepeatedSettlement(settle []core.Settlement) bool {
 	seen := make(map[core.ClaimRef]bool, len(settle))
 	for i := range settle {
 		ref := core.ClaimRef{ID: settle[i].ID, Receipt: settle[i].Receipt}
@@ -85,7 +85,7 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	var held, positions []int
 	l.mu.Lock()
 	for i := range r.Settlements {
-		if l.hold(r.Settlements[i].ID) {
+		if l.deferSettlement(r.Settlements[i].ID) {
 			held = append(held, i)
 		} else {
 			passed, positions = append(passed, r.Settlements[i]), append(positions, i)

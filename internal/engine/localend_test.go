@@ -37,7 +37,7 @@ func TestNoBatchStartsAfterTheLocalEndOfItsLease(t *testing.T) {
 		a := w.audit()
 		n := w.start(a.watch(func(_ context.Context, c *core.Claim) error {
 			if c.ID == slow && c.Recoveries == 0 {
-				w.sleepHere(cut + ttl + time.Second)
+				w.sleepInHandler(cut + ttl + time.Second)
 			}
 			return nil
 		}), shards(2), lanes(2), roundTrip(2*time.Millisecond), func(s *setup) { s.Observer = slowObserver{shard: shardOfQueue(0), takes: ttl} })
@@ -66,7 +66,7 @@ func TestNoBatchStartsAfterTheLocalEndOfItsLease(t *testing.T) {
 }
 
 // What follows a settlement follows it once the store has made it.
-func TestAHeldSettlementIsFollowedByNothingUntilItIsMade(t *testing.T) {
+func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		committed         bool
 		processed, failed uint64
@@ -81,7 +81,7 @@ func TestAHeldSettlementIsFollowedByNothingUntilItIsMade(t *testing.T) {
 				buried := 0
 				n := w.start(each(func(ctx context.Context, _ *core.Claim) error { return engine.SettleIn(ctx, tx) }), func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
-					s.link.hold = func(string) bool { return true }
+					s.link.deferSettlement = func(string) bool { return true }
 					s.Buried = func(context.Context, engine.Buried) error {
 						buried++
 						return nil
@@ -99,7 +99,7 @@ func TestAHeldSettlementIsFollowedByNothingUntilItIsMade(t *testing.T) {
 						w.Fatal(err)
 					}
 				}
-				n.link.change(func() { n.link.hold = func(string) bool { return false } })
+				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				w.sleep(5 * poll)
 				w.wantHistory(c.processed, c.failed)
 				if buried != c.buried {
@@ -112,7 +112,7 @@ func TestAHeldSettlementIsFollowedByNothingUntilItIsMade(t *testing.T) {
 
 // Somebody else has settled the job: what this node would have made of it has not
 // happened.
-func TestASkippedSettlementIsFollowedByNothing(t *testing.T) {
+func TestNothingIsReportedOfASkippedSettlement(t *testing.T) {
 	inWorld(t, func(w *world) {
 		policy := core.RetryPolicy{MaxRetries: 0}
 		told := 0

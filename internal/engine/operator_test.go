@@ -36,7 +36,7 @@ func TestPauseReturnsWhatHasNotStartedAndLetsTheRunningJobSettle(t *testing.T) {
 	})
 }
 
-func TestPauseReturnsTheBufferWithTheTurnThatTellsOfIt(t *testing.T) {
+func TestPauseReturnsTheBufferWithTheTurnThatReportsIt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start(each(func(context.Context, *core.Claim) error {
 			if w.elapsed() >= 2*poll {
@@ -64,11 +64,11 @@ func TestPauseReturnsTheBufferWithTheTurnThatTellsOfIt(t *testing.T) {
 }
 
 func TestResumeGoesOnWithinAPollInterval(t *testing.T) {
-	for name, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": deaf} {
+	for name, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": noWakeups} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				w.start(a.watch(idle), option)
+				w.start(a.watch(succeed), option)
 				w.sleep(poll / 3)
 				if err := w.store.Pause(w.Context(), queueName); err != nil {
 					w.Fatal(err)
@@ -89,7 +89,7 @@ func TestResumeGoesOnWithinAPollInterval(t *testing.T) {
 
 func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
 	for name, drop := range map[string]bool{"dropped": true, "put back": false} {
-		for how, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": deaf} {
+		for how, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": noWakeups} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					a := w.audit()
@@ -97,7 +97,7 @@ func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
 						if w.elapsed() >= 10*poll {
 							return nil
 						}
-						return until(ctx, c)
+						return untilCancelled(ctx, c)
 					}), option)
 					w.sleep(poll)
 					w.push("job", "x")
@@ -212,17 +212,17 @@ func TestCancellingOneJobOfABatchLeavesTheOthers(t *testing.T) {
 	})
 }
 
-func TestACancelThatItsOwnerNeverHeardOfHoldsForTheSuccessor(t *testing.T) {
+func TestACancelThatItsOwnerNeverSawHoldsForTheNextOwner(t *testing.T) {
 	for name, drop := range map[string]bool{"dropped": true, "put back": false} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				n := w.start(a.watch(until))
+				n := w.start(a.watch(untilCancelled))
 				w.sleep(poll)
 				w.push("job", "x")
-				n.die()
+				n.cutOff()
 				w.cancel(drop, "job")
-				w.start(a.watch(idle))
+				w.start(a.watch(succeed))
 				w.sleep(2 * ttl)
 				if drop {
 					a.wantRuns("job", 1)

@@ -34,11 +34,11 @@ func (l lateOrphans) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnR
 func TestWhatTheStoreHandsOverWithATurnIsRecovered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(until))
+		n := w.start(a.watch(untilCancelled))
 		w.sleep(poll)
 		w.push("job", "x")
-		n.die()
-		w.start(a.watch(idle), func(s *setup) {
+		n.cutOff()
+		w.start(a.watch(succeed), func(s *setup) {
 			s.link.ShardStore = lateOrphans{s.link.ShardStore.(*memory.Store), new([]core.Claim)}
 		})
 		w.sleep(2 * ttl)

@@ -81,7 +81,7 @@ func TestAShortOutageCostsNoLease(t *testing.T) {
 
 func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(10 * poll)
 		n.link.set(down)
 		w.sleep(5 * poll) // polls fail
@@ -100,7 +100,7 @@ func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
 func TestATurnThatHangsIsRepeated(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle))
+		n := w.start(a.watch(succeed))
 		w.sleep(poll)
 		late := n.link.delayNext("Turn")
 		w.push("job", "x")
@@ -119,7 +119,7 @@ func TestATurnThatHangsIsRepeated(t *testing.T) {
 func TestALaneGoesOnWithOtherShardsWhileOneFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle), shards(2), lanes(1))
+		n := w.start(a.watch(succeed), shards(2), lanes(1))
 		w.sleep(poll)
 		n.link.change(func() { n.link.broken[shardOfQueue(0)] = errDown })
 		w.push(idIn(0, 2), "x")
@@ -139,7 +139,7 @@ func TestAServerWaitsForAStoreThatIsAbsentWhenItStarts(t *testing.T) {
 		w.declare(1)
 		w.push("job", "x")
 		a := w.audit()
-		n := w.start(a.watch(idle), func(s *setup) { s.link.state = down })
+		n := w.start(a.watch(succeed), func(s *setup) { s.link.state = down })
 		w.sleep(10 * time.Minute)
 		n.link.set(up)
 		w.sleep(2 * time.Second)
@@ -152,7 +152,7 @@ func TestAServerWaitsForAStoreThatIsAbsentWhenItStarts(t *testing.T) {
 
 func TestAServerThatWaitsForItsStoreStopsWhenAsked(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), func(s *setup) { s.link.state = down })
+		n := w.start(each(succeed), func(s *setup) { s.link.state = down })
 		w.sleep(time.Minute)
 		asked := w.elapsed()
 		n.stop()
@@ -163,7 +163,7 @@ func TestAServerThatWaitsForItsStoreStopsWhenAsked(t *testing.T) {
 func TestAQueueWithAnotherShardCountEndsRunAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(3)
-		queue := newQueue(queueName, each(idle))
+		queue := newQueue(queueName, each(succeed))
 		e := engine.New(w.store, engine.Config{
 			Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
 			Splitter: core.LaneSplitter{}, Scheduler: core.Lag,
@@ -178,7 +178,7 @@ func TestAQueueWithAnotherShardCountEndsRunAtOnce(t *testing.T) {
 func TestAStoreThatLostItsDataIsUsedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle))
+		n := w.start(a.watch(succeed))
 		w.sleep(poll)
 		w.push("job-0", "x")
 		w.store = memory.New(memory.Options{})
@@ -218,7 +218,7 @@ func TestAReplyThatComesAfterTheLeaseEndedChangesNothing(t *testing.T) {
 				w.sleep(4 * ttl)
 				n.awaitEnd()
 				n.link.change(func() { clear(n.link.linger) })
-				w.start(each(idle))
+				w.start(each(succeed))
 				w.sleep(ttl)
 				w.wantCounts(0, 0, 1, 0)
 			})

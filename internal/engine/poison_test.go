@@ -71,11 +71,11 @@ func TestAJobThatKillsItsProcessIsIsolatedAndBuried(t *testing.T) {
 func TestARecoveredJobThatSucceedsIsNoLongerSuspect(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(until))
+		n := w.start(a.watch(untilCancelled))
 		w.sleep(poll)
 		w.push("job", "x")
-		n.die()
-		w.start(a.watch(idle))
+		n.cutOff()
+		w.start(a.watch(succeed))
 		w.sleep(2 * ttl)
 		w.push("job", "y")
 		w.sleep(poll)

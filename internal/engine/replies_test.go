@@ -16,7 +16,7 @@ import (
 
 // losing is an option: one in three replies of these methods is lost, or of all
 // if none is named.
-func losing(methods ...string) func(*setup) {
+func loseReplies(methods ...string) func(*setup) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lossy := make(map[string]bool)
 	for _, m := range methods {
@@ -51,11 +51,11 @@ func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
 					w.push(id, "a", "b", "c")
 				}
 				for range 4 { // several lives, so that leases are acquired and released
-					n := w.start(run, shards(3), roundTrip(time.Millisecond), losing(methods...))
+					n := w.start(run, shards(3), roundTrip(time.Millisecond), loseReplies(methods...))
 					w.sleep(100 * time.Millisecond)
 					n.stop()
 				}
-				n := w.start(run, shards(3), roundTrip(time.Millisecond), losing(methods...))
+				n := w.start(run, shards(3), roundTrip(time.Millisecond), loseReplies(methods...))
 				w.sleep(5 * time.Minute)
 				n.stop()
 				w.wantCounts(0, 0, jobs, 0)
@@ -73,11 +73,11 @@ func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
 	}
 }
 
-func TestATurnOfUnknownFateIsRepeatedAsItWas(t *testing.T) {
+func TestATurnWithoutAnAnswerIsRepeatedAsItWas(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		w.pushEach(300)
-		n := w.start(each(lasting(time.Millisecond)), roundTrip(3*time.Millisecond), losing("Turn"))
+		n := w.start(each(lasting(time.Millisecond)), roundTrip(3*time.Millisecond), loseReplies("Turn"))
 		w.sleep(time.Minute)
 		w.wantCounts(0, 0, 300, 0)
 		repeats := 0
@@ -99,10 +99,10 @@ func TestATurnOfUnknownFateIsRepeatedAsItWas(t *testing.T) {
 	})
 }
 
-func TestAnAcquireOfUnknownFateIsRepeatedWithItsAttempt(t *testing.T) {
+func TestAnAcquireWithoutAnAnswerIsRepeatedWithItsAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		lost := 2
-		n := w.start(each(idle), func(s *setup) {
+		n := w.start(each(succeed), func(s *setup) {
 			s.link.lose = func(method string) bool {
 				if method != "Acquire" {
 					return false
@@ -143,7 +143,7 @@ func TestAnAttemptThatTheStoreCallsStaleIsFollowedByALarger(t *testing.T) {
 			w.Fatal(err)
 		}
 		a := w.audit()
-		w.start(a.watch(idle))
+		w.start(a.watch(succeed))
 		w.push("job", "x")
 		w.sleep(2 * poll)
 		a.wantRuns("job", 1)

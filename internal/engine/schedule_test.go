@@ -41,7 +41,7 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				queue := newQueue(queueName, each(idle))
+				queue := newQueue(queueName, each(succeed))
 				queue.Shards = 3
 				e := engine.New(w.store, engine.Config{
 					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
@@ -61,7 +61,7 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle), func(s *setup) {
+		n := w.start(a.watch(succeed), func(s *setup) {
 			s.Splitter = splitterFunc(func(s []core.Shard, _ int) (core.Split, error) {
 				return core.Split{Lanes: [][]core.Shard{nil, s, nil}}, nil
 			})
@@ -166,7 +166,7 @@ func TestLagTakesTheShardWhoseJobIsOldest(t *testing.T) {
 func TestSeqWaitsOnePollIntervalAfterARoundWithoutSuccess(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		w.start(a.watch(idle), lanes(1), func(s *setup) { s.Scheduler = core.Seq })
+		w.start(a.watch(succeed), lanes(1), func(s *setup) { s.Scheduler = core.Seq })
 		w.sleep(10*poll + poll/2)
 		w.push("job", "x") // the wake-up does not end its wait
 		a.wantRuns("job", 0)
@@ -199,7 +199,7 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 		here, elsewhere := idIn(0, 2), idIn(1, 2)
 		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
 			if c.ID == elsewhere {
-				w.sleepHere(at + 1150*time.Millisecond)
+				w.sleepInHandler(at + 1150*time.Millisecond)
 			}
 			return nil
 		}), roundTrip(100*time.Millisecond), shards(2), lanes(1), func(s *setup) {

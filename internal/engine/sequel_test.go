@@ -21,7 +21,7 @@ func TestTransactionsCountOnceThoughRepliesAreLost(t *testing.T) {
 		n := w.start(each(func(ctx context.Context, _ *core.Claim) error {
 			time.Sleep(time.Millisecond)
 			return w.commit(ctx)
-		}), roundTrip(3*time.Millisecond), losing("Turn"))
+		}), roundTrip(3*time.Millisecond), loseReplies("Turn"))
 		w.sleep(5 * time.Minute)
 		n.stop()
 		w.wantCounts(0, 0, jobs, 0)
@@ -29,7 +29,7 @@ func TestTransactionsCountOnceThoughRepliesAreLost(t *testing.T) {
 	})
 }
 
-func TestBurialsAreToldAsTheTransactionEnds(t *testing.T) {
+func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(w *world, ctx context.Context, b *engine.Batch) error

@@ -46,7 +46,7 @@ func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
 
 func TestAfterShutdownOthersGetTheShardsAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), shards(5))
+		n := w.start(each(succeed), shards(5))
 		w.sleep(poll)
 		n.stop()
 		for _, s := range w.stats().Shards {
@@ -55,7 +55,7 @@ func TestAfterShutdownOthersGetTheShardsAtOnce(t *testing.T) {
 			}
 		}
 		a := w.audit()
-		w.start(a.watch(idle), shards(5))
+		w.start(a.watch(succeed), shards(5))
 		w.push("job", "x")
 		a.wantRuns("job", 1)
 	})
@@ -64,7 +64,7 @@ func TestAfterShutdownOthersGetTheShardsAtOnce(t *testing.T) {
 func TestAShardIsReleasedAlthoughTheFirstCallsFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		calls := 0
-		n := w.start(each(idle), func(s *setup) {
+		n := w.start(each(succeed), func(s *setup) {
 			s.link.refuse = func(method string) bool {
 				if method == "Release" {
 					calls++
@@ -87,7 +87,7 @@ func TestAShardIsReleasedAlthoughTheFirstCallsFail(t *testing.T) {
 
 func TestAReleaseThatNeverWorksEndsWithTheNode(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), func(s *setup) {
+		n := w.start(each(succeed), func(s *setup) {
 			s.link.refuse = func(method string) bool { return method == "Release" }
 		})
 		w.sleep(poll)
@@ -100,7 +100,7 @@ func TestAReleaseThatNeverWorksEndsWithTheNode(t *testing.T) {
 func TestAfterTheShutdownTimeoutHandlersAreInterrupted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(until), func(s *setup) { s.ShutdownTimeout = 7 * time.Second })
+		n := w.start(a.watch(untilCancelled), func(s *setup) { s.ShutdownTimeout = 7 * time.Second })
 		w.sleep(poll)
 		w.push("job", "x")
 		asked := w.elapsed()
@@ -178,7 +178,7 @@ func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 
 func TestAnIdleNodeStopsAtOnceAndIsRetired(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), shards(3))
+		n := w.start(each(succeed), shards(3))
 		w.sleep(ttl)
 		nodes, err := w.store.Nodes(w.Context())
 		if err != nil || len(nodes) != 1 || nodes[0].Owner != n.owner || nodes[0].Lanes != 5 {
@@ -212,7 +212,7 @@ func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
 		w.wantCounts(0, jobs, 0, 0)
 		w.sleep(time.Second)
 		a := w.audit()
-		n := w.start(a.watch(idle))
+		n := w.start(a.watch(succeed))
 		synctest.Wait()
 		w.wantCounts(0, 0, jobs, 0)
 		for i := range jobs {

@@ -14,7 +14,7 @@ import (
 
 func TestAnOutageWhoseCausesNeverRepeatIsFewLines(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(until))
+		n := w.start(each(untilCancelled))
 		w.sleep(poll)
 		w.push("job", "x")
 		for cause := 'a'; cause <= 'z'; cause++ {
@@ -22,13 +22,13 @@ func TestAnOutageWhoseCausesNeverRepeatIsFewLines(t *testing.T) {
 			w.sleep(poll)
 		}
 		n.link.heal()
-		if lines := n.log.doings("the store fails")["turn"]; lines < 8 || lines > 9 {
+		if lines := n.log.countByLoop("the store fails")["turn"]; lines < 8 || lines > 9 {
 			w.Errorf("%d lines of 26 causes within 30 s, want 8 and one for the others", lines)
 		}
 	})
 }
 
-func TestTheHookIsToldHoweverManyBurialsThereWere(t *testing.T) {
+func TestTheHookIsCalledHoweverManyBurialsThereWere(t *testing.T) {
 	inWorld(t, func(w *world) {
 		calls := &hookLog{}
 		w.start(each(fails), burying(calls, time.Millisecond))

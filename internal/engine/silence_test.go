@@ -17,7 +17,7 @@ import (
 )
 
 // lines are those that have all the texts, without their time.
-func (l *logBook) lines(texts ...string) (found []string) {
+func (l *logBuffer) lines(texts ...string) (found []string) {
 	for line := range strings.Lines(l.String()) {
 		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
 			_, line, _ = strings.Cut(strings.TrimSpace(line), " ")
@@ -28,7 +28,7 @@ func (l *logBook) lines(texts ...string) (found []string) {
 }
 
 // doings counts, for each kind of loop, the lines that have a text.
-func (l *logBook) doings(text string) map[string]int {
+func (l *logBuffer) countByLoop(text string) map[string]int {
 	counts := make(map[string]int)
 	for _, line := range l.lines(text) {
 		_, doing, _ := strings.Cut(line, "doing=")
@@ -40,14 +40,14 @@ func (l *logBook) doings(text string) map[string]int {
 
 func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedAfter30s(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), shards(5))
+		n := w.start(each(succeed), shards(5))
 		w.sleep(10 * time.Second)
 		for i := range 5 {
 			w.push(idIn(i, 5), "x")
 		}
 		n.link.set(down)
 		w.sleep(100 * time.Second)
-		fails := n.log.doings("the store fails")
+		fails := n.log.countByLoop("the store fails")
 		for doing, atMost := range map[string]int{"poll": 4, "announce": 4, "acquire": 3, "renew": 1, "turn": 1} {
 			if fails[doing] < 1 || fails[doing] > atMost {
 				w.Errorf("%q: %d lines in 100 s, want 1 to %d", doing, fails[doing], atMost)
@@ -62,7 +62,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedAfter30s(t *testing.T) {
 		w.sleep(10 * time.Millisecond)
 		n.link.set(up)
 		w.sleep(20 * time.Second)
-		if diff := cmp.Diff(map[string]int{"poll": 1, "announce": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.doings("answers again")); diff != "" {
+		if diff := cmp.Diff(map[string]int{"poll": 1, "announce": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.countByLoop("answers again")); diff != "" {
 			w.Errorf("lines that say that the store is back (-want +got):\n%s\n%v", diff, n.log)
 		}
 	})
@@ -71,7 +71,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedAfter30s(t *testing.T) {
 func TestEachCauseOfAnOutageIsALineOfItsOwn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		calls := 0
-		n := w.start(each(idle), shards(4))
+		n := w.start(each(succeed), shards(4))
 		w.sleep(poll)
 		n.link.change(func() {
 			for i := range 4 { // shards, ports and the like are no causes of their own
@@ -111,7 +111,7 @@ func TestEachCauseOfAnOutageIsALineOfItsOwn(t *testing.T) {
 
 func TestATurnThatHangsIsLoggedAsSuch(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(poll)
 		n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
 		w.push("job", "x")
@@ -126,7 +126,7 @@ func TestATurnThatHangsIsLoggedAsSuch(t *testing.T) {
 func TestAnErrorOfWakeupsIsLogged(t *testing.T) {
 	inWorld(t, func(w *world) {
 		refused := true
-		n := w.start(each(idle), func(s *setup) {
+		n := w.start(each(succeed), func(s *setup) {
 			s.link.refuse = func(method string) bool { return method == "Wakeups" && refused }
 		})
 		w.sleep(time.Minute)
@@ -143,7 +143,7 @@ func TestAnErrorOfWakeupsIsLogged(t *testing.T) {
 
 func TestAStopIsNoOutage(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), shards(3), roundTrip(time.Second))
+		n := w.start(each(succeed), shards(3), roundTrip(time.Second))
 		w.sleep(10*time.Second + 100*time.Millisecond) // a poll is under way
 		n.stop()
 		if got := n.log.lines("level=WARN"); len(got) > 0 {
@@ -163,7 +163,7 @@ func TestWhatNoWaitingCuresEndsRunIfTheFirstExchangeFailsSo(t *testing.T) {
 					time.AfterFunc(absent, func() { link.set(up) })
 				}
 				e := engine.New(link, engine.Config{
-					Queues: []*engine.Queue{newQueue(queueName, each(idle))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+					Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
 					Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: discard,
 				})
 				ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
@@ -180,7 +180,7 @@ func TestWhatNoWaitingCuresEndsRunIfTheFirstExchangeFailsSo(t *testing.T) {
 func TestAStoreThatBecomesUnusableIsAnOutage(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle))
+		n := w.start(a.watch(succeed))
 		w.sleep(poll)
 		n.link.swap(unusable{w.store})
 		w.push("job", "x")

@@ -141,7 +141,7 @@ func TestALaneLeavesAShardWhoseTurnFails(t *testing.T) {
 	const fails = 10 * time.Millisecond
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle), shards(2), lanes(1), func(s *setup) {
+		n := w.start(a.watch(succeed), shards(2), lanes(1), func(s *setup) {
 			s.link.beforeTurn = func(r ports.TurnRequest) {
 				if r.Lease.Shard == shardOfQueue(0) {
 					time.Sleep(fails)

@@ -27,7 +27,7 @@ func TestStories(t *testing.T) {
 	}
 	for seed := range stories {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
-			inWorld(t, func(w *world) { newStory(w, uint64(seed)).tell() })
+			inWorld(t, func(w *world) { newStory(w, uint64(seed)).run() })
 		})
 	}
 }
@@ -119,7 +119,7 @@ func (s *story) startOne() {
 		o.Scheduler = schedulers[s.n(len(schedulers))]
 		o.LeaseTTL = 10 * time.Second
 		o.ShutdownTimeout = 20 * time.Second
-		o.deaf = s.n(4) == 0
+		o.noWakeups = s.n(4) == 0
 		o.link.delay = time.Duration(s.n(3)) * time.Millisecond
 	}))
 }
@@ -174,7 +174,7 @@ func (s *story) disturb() {
 		n.link.change(func() { n.link.broken[shard] = errDown })
 	case 11:
 		p := s.n(60)
-		n.link.change(func() { n.link.hold = func(string) bool { return s.n(100) < p } })
+		n.link.change(func() { n.link.deferSettlement = func(string) bool { return s.n(100) < p } })
 	case 12:
 		i := s.n(len(s.nodes))
 		s.nodes[i].stop()
@@ -198,16 +198,16 @@ func (n *node) heal() {
 		n.link.state = up
 		n.link.lose = func(string) bool { return false }
 		n.link.refuse = func(string) bool { return false }
-		n.link.hold = func(string) bool { return false }
+		n.link.deferSettlement = func(string) bool { return false }
 		clear(n.link.broken)
 		clear(n.link.stuck)
 		clear(n.link.late)
 	})
 }
 
-func (s *story) tell() {
+func (s *story) run() {
 	s.declare(storyShards)
-	s.a.lax = true
+	s.a.allowOverlap = true
 	for range 2 {
 		s.startOne()
 	}

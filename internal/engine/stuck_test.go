@@ -36,7 +36,7 @@ func TestRunEndsAlthoughTheTurnsOfAShardAreNeverAnswered(t *testing.T) {
 				n.stop()
 				w.within("Run returned", w.elapsed(), asked, asked+ttl)
 				n.link.heal()
-				w.start(each(idle), shards(2))
+				w.start(each(succeed), shards(2))
 				w.sleep(2 * ttl)
 				w.wantCounts(0, 0, 1, 0)
 			})

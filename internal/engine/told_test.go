@@ -14,7 +14,7 @@ import (
 )
 
 // burialsTo is an option: jobs are not retried, and their burials are listed.
-func burialsTo(told *[]string) func(*setup) {
+func recordBurials(told *[]string) func(*setup) {
 	return func(s *setup) {
 		s.queue.Policy.MaxRetries = 0
 		s.Buried = func(_ context.Context, b engine.Buried) error {
@@ -26,14 +26,14 @@ func burialsTo(told *[]string) func(*setup) {
 
 func fails(context.Context, *core.Claim) error { return errors.New("boom") }
 
-func TestABurialIsToldAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
+func TestABurialIsReportedAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 	for name, losing := range map[string]bool{"the reply comes": false, "the reply is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				var told []string
 				lost := 0
-				n := w.start(each(fails), burialsTo(&told), func(s *setup) {
+				n := w.start(each(fails), recordBurials(&told), func(s *setup) {
 					s.link.loseTurn = func(r ports.TurnRequest) bool {
 						loses := losing && len(r.Settlements) > 0 && lost == 0
 						if loses {
@@ -59,7 +59,7 @@ func TestABurialIsToldAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 
 // What a lease did not live to settle has not happened: the next lease's settlement of
 // the same claim is another one.
-func TestABurialThatItsLeaseDidNotSettleIsNotTold(t *testing.T) {
+func TestABurialThatItsLeaseDidNotSettleIsNotReported(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		var told []string
@@ -71,7 +71,7 @@ func TestABurialThatItsLeaseDidNotSettleIsNotTold(t *testing.T) {
 			}
 			l.change(func() { l.broken[shardOfQueue(0)] = ports.ErrLeaseLost })
 			return errors.New("boom")
-		}), burialsTo(&told), func(s *setup) { l = s.link })
+		}), recordBurials(&told), func(s *setup) { l = s.link })
 		w.push("job", "x")
 		w.sleep(2 * poll)
 		l.heal()
@@ -84,10 +84,10 @@ func TestABurialThatItsLeaseDidNotSettleIsNotTold(t *testing.T) {
 }
 
 // A cancel's wake-up makes the turn that tells of it; the ticks are for lost ones.
-func TestACancelIsHeardAtOnce(t *testing.T) {
+func TestACancelTakesEffectAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		w.start(a.watch(until))
+		w.start(a.watch(untilCancelled))
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleepUntil(10*poll + poll/4)

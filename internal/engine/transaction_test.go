@@ -155,7 +155,7 @@ func TestAWholeBatchIsSettledAtOnce(t *testing.T) {
 		"by its handler": func(context.Context, *engine.Batch) error { return nil },
 		"around handlers of one job": func(ctx context.Context, b *engine.Batch) error {
 			defer b.End()
-			return each(idle)(ctx, b)
+			return each(succeed)(ctx, b)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestAnOpenTransactionHoldsItsJobAlone(t *testing.T) {
 						return engine.SettleIn(ctx, tx)
 					}
 					return nil
-				}), func(s *setup) { s.link.hold = func(id string) bool { return id == "slow" } })
+				}), func(s *setup) { s.link.deferSettlement = func(id string) bool { return id == "slow" } })
 				w.sleep(poll)
 				w.push("slow", "x")
 				w.push("other", "x")
@@ -203,7 +203,7 @@ func TestAnOpenTransactionHoldsItsJobAlone(t *testing.T) {
 						w.Fatal(err)
 					}
 				}
-				n.link.change(func() { n.link.hold = func(string) bool { return false } })
+				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				w.sleep(5 * poll)
 				if committed {
 					w.wantCounts(0, 0, 3, 0) // slow ran again for y
@@ -215,7 +215,7 @@ func TestAnOpenTransactionHoldsItsJobAlone(t *testing.T) {
 	}
 }
 
-func TestASettlingHandlerIsToldWhyItMayNot(t *testing.T) {
+func TestASettlementInATransactionThatIsRefusedSaysWhy(t *testing.T) {
 	inWorld(t, func(w *world) {
 		if err := engine.SettleIn(w.Context(), w.store); err == nil {
 			w.Error("outside a handler: no error")
@@ -262,8 +262,8 @@ func TestTheClaimedJobIsTheFence(t *testing.T) {
 		})
 		w.push("job", "x")
 		w.sleep(poll)
-		first.die()
-		w.start(each(idle))
+		first.cutOff()
+		w.start(each(succeed))
 		w.sleep(3 * ttl)
 		if !errors.Is(late, ports.ErrLeaseLost) {
 			w.Errorf("the first node's Settle gave %v, want %v", late, ports.ErrLeaseLost)

@@ -45,7 +45,7 @@ func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 func TestStatisticsGoAlongAtMostOnceASecond(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		for range 100 {
 			w.push("job", "x")
 			w.sleep(100 * time.Millisecond)
@@ -68,7 +68,7 @@ func TestStatisticsGoAlongAtMostOnceASecond(t *testing.T) {
 
 func TestStatisticsAreSentBeforeTheNodeEnds(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(poll)
 		w.push("job-0", "x")
 		w.push("job-1", "x")
@@ -81,7 +81,7 @@ func TestStatisticsAreSentBeforeTheNodeEnds(t *testing.T) {
 
 func TestAClaimShowsItsNodeLaneAndTime(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(until), shards(2), lanes(2))
+		n := w.start(each(untilCancelled), shards(2), lanes(2))
 		w.sleep(poll)
 		id := idIn(1, 2)
 		w.push(id, "x")
@@ -101,14 +101,14 @@ func TestAClaimShowsItsNodeLaneAndTime(t *testing.T) {
 
 func TestANodeIsListedUntilItDies(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(5 * ttl)
 		nodes := w.nodesListed()
 		if len(nodes) != 1 || nodes[0].Name != "node-1" || nodes[0].Host != "host" || nodes[0].PID != 1 ||
 			!cmp.Equal(nodes[0].Queues, []string{queueName}) || nodes[0].StartedAt != core.InstantOf(w.began) {
 			w.Errorf("Nodes = %+v", nodes)
 		}
-		n.die()
+		n.cutOff()
 		w.sleep(ttl)
 		if nodes := w.nodesListed(); len(nodes) != 0 {
 			w.Errorf("a dead node is listed: %+v", nodes)
@@ -153,7 +153,7 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 			return nil
-		}), func(s *setup) { s.Observer = o }, deaf)
+		}), func(s *setup) { s.Observer = o }, noWakeups)
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleep(2 * poll)

@@ -12,10 +12,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-func TestAShardThatHungTeachesItsLaneNoPatience(t *testing.T) {
+func TestAShardThatHungDoesNotMakeItsLaneWaitLonger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle), shards(2), lanes(1), roundTrip(time.Millisecond))
+		n := w.start(a.watch(succeed), shards(2), lanes(1), roundTrip(time.Millisecond))
 		w.sleep(poll)
 		hang := func(id string) {
 			n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
@@ -39,7 +39,7 @@ func TestALaneWaitsForAHangingShardNoLongerThanAPollInterval(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const poll = 20 * time.Millisecond
 		a := w.audit()
-		n := w.start(a.watch(idle), shards(2), lanes(1), polling(poll))
+		n := w.start(a.watch(succeed), shards(2), lanes(1), polling(poll))
 		w.sleep(time.Second)
 		n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
 		pushed := w.elapsed()
@@ -52,32 +52,32 @@ func TestALaneWaitsForAHangingShardNoLongerThanAPollInterval(t *testing.T) {
 }
 
 // startLiar starts a node whose store lies while the function says so.
-func (w *world) startLiar(a *audit, lies func() bool, options ...func(*setup)) *node {
-	return w.start(a.watch(idle), append(options, func(s *setup) {
-		s.link.ShardStore = liar{s.link.ShardStore.(*memory.Store), lies}
+func (w *world) startFalselyDue(a *audit, lies func() bool, options ...func(*setup)) *node {
+	return w.start(a.watch(succeed), append(options, func(s *setup) {
+		s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), lies}
 	})...)
 }
 
 // thoroughLiar also lies about its heads.
-type thoroughLiar struct{ liar }
+type falseHeads struct{ falselyDue }
 
-func (l thoroughLiar) Heads(_ context.Context, shards []core.Shard) (r ports.HeadsReply, err error) {
+func (l falseHeads) Heads(_ context.Context, shards []core.Shard) (r ports.HeadsReply, err error) {
 	r, err = l.Store.Heads(context.Background(), shards)
 	for i := range r.Heads {
-		if l.lies() {
+		if l.active() {
 			r.Heads[i] = core.Head{Due: r.Now, OK: true}
 		}
 	}
 	return r, err
 }
 
-func TestAStoreThatIsNotBelievedIsHeardAtOnceWhenSomethingIsNew(t *testing.T) {
+func TestAStoreThatIsNotBelievedIsAskedAtOnceWhenSomethingIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		lies := true
 		a := w.audit()
-		n := w.start(a.watch(idle), func(s *setup) {
-			s.link.ShardStore = thoroughLiar{liar{s.link.ShardStore.(*memory.Store), func() bool { return lies }}}
+		n := w.start(a.watch(succeed), func(s *setup) {
+			s.link.ShardStore = falseHeads{falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return lies }}}
 		})
 		const news = 30*poll + poll/3 // between two polls
 		w.sleepUntil(news)
@@ -88,13 +88,13 @@ func TestAStoreThatIsNotBelievedIsHeardAtOnceWhenSomethingIsNew(t *testing.T) {
 	})
 }
 
-func TestADoubtLastsNoLongerThanAPollInterval(t *testing.T) {
+func TestAFalseHeadHidesAShardForNoLongerThanAPollInterval(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const poll = 50 * time.Millisecond
 		w.declare(1)
 		lies := true
 		a := w.audit()
-		n := w.startLiar(a, func() bool { return lies }, deaf, polling(poll))
+		n := w.startFalselyDue(a, func() bool { return lies }, noWakeups, polling(poll))
 		w.push("job", "x")
 		w.sleepUntil(10 * time.Second)
 		n.link.change(func() { lies = false })
@@ -103,12 +103,12 @@ func TestADoubtLastsNoLongerThanAPollInterval(t *testing.T) {
 	})
 }
 
-func TestADoubtIsForgottenOnceTheStoreGivesAgain(t *testing.T) {
+func TestAStoreIsBelievedAgainOnceItReturnsAJob(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		limit := 30 * poll
 		a := w.audit()
-		w.startLiar(a, func() bool { return w.elapsed() < limit }, deaf)
+		w.startFalselyDue(a, func() bool { return w.elapsed() < limit }, noWakeups)
 		w.push("first", "x")
 		w.sleepUntil(32 * poll)
 		a.wantRuns("first", 1)
@@ -126,7 +126,7 @@ func TestALeaseIsGivenUpATTLAfterItsTurnWasSent(t *testing.T) {
 		t.Run(offset.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				n := w.start(a.watch(until))
+				n := w.start(a.watch(untilCancelled))
 				w.sleep(poll + offset)
 				w.push("job", "x")
 				w.sleep(poll / 10)
@@ -152,7 +152,7 @@ func TestALeaseIsGivenUpATTLAfterItsTurnWasSent(t *testing.T) {
 
 func TestAReleaseWhoseReplyIsLostIsNoLostLease(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle))
+		n := w.start(each(succeed))
 		w.sleep(poll)
 		lost := 0
 		n.link.change(func() {
@@ -174,13 +174,13 @@ func TestAReleaseWhoseReplyIsLostIsNoLostLease(t *testing.T) {
 }
 
 // evicting is a store that refuses renewals, as after somebody else has acquired.
-type evicting struct {
+type refusesRenewals struct {
 	*memory.Store
-	refuses func() bool
+	active func() bool
 }
 
-func (e evicting) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
-	if e.refuses() {
+func (e refusesRenewals) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	if e.active() {
 		return ports.RenewReply{}, ports.ErrLeaseLost
 	}
 	return e.Store.Renew(ctx, r)
@@ -190,8 +190,8 @@ func TestALeaseThatCannotBeRenewedAnyMoreIsDroppedAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
 		refuses, refused := false, time.Duration(0)
-		n := w.start(a.watch(until), func(s *setup) {
-			s.link.ShardStore = evicting{s.link.ShardStore.(*memory.Store), func() bool {
+		n := w.start(a.watch(untilCancelled), func(s *setup) {
+			s.link.ShardStore = refusesRenewals{s.link.ShardStore.(*memory.Store), func() bool {
 				if refuses && refused == 0 {
 					refused = w.elapsed()
 				}
@@ -241,7 +241,7 @@ func TestWhatWasPushedWhileNobodyListenedIsFoundWhenSomebodyDoes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const poll = 20 * time.Second
 		a := w.audit()
-		n := w.start(a.watch(idle), polling(poll), func(s *setup) {
+		n := w.start(a.watch(succeed), polling(poll), func(s *setup) {
 			s.link.refuse = func(method string) bool { return method == "Wakeups" }
 		})
 		w.sleepUntil(poll + time.Second)
@@ -257,9 +257,9 @@ func TestWhatWasPushedWhileNobodyListenedIsFoundWhenSomebodyDoes(t *testing.T) {
 func TestAShardThatWasReleasedWhileNobodyListenedIsTakenWhenSomebodyDoes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const poll = 20 * time.Second
-		first := w.start(each(idle), polling(poll))
+		first := w.start(each(succeed), polling(poll))
 		w.sleep(poll)
-		second := w.start(each(idle), polling(poll), func(s *setup) {
+		second := w.start(each(succeed), polling(poll), func(s *setup) {
 			s.link.refuse = func(method string) bool { return method == "Wakeups" }
 		})
 		w.sleep(9 * poll) // now it asks for the shard every few poll intervals
@@ -278,7 +278,7 @@ func TestDuringAnOutageNobodySaysThatTheStoreAnswersAgain(t *testing.T) {
 	for name, state := range map[string]linkState{"calls fail": down, "calls hang": hanging} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				n := w.start(each(idle), shards(3))
+				n := w.start(each(succeed), shards(3))
 				w.sleep(3 * poll)
 				n.link.set(state)
 				w.sleep(ttl)

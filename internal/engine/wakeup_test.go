@@ -11,7 +11,7 @@ import (
 func TestAnIdleNodeStartsAJobWhenItIsPushed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		n := w.start(a.watch(idle), polling(time.Minute))
+		n := w.start(a.watch(succeed), polling(time.Minute))
 		w.sleep(time.Second)
 		before := n.link.count("Turn")
 		w.push("job", "x")
@@ -25,7 +25,7 @@ func TestAnIdleNodeStartsAJobWhenItIsPushed(t *testing.T) {
 
 func TestAnIdleNodeMakesNoTurns(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(each(idle), shards(5))
+		n := w.start(each(succeed), shards(5))
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleep(time.Minute)
@@ -43,7 +43,7 @@ func TestAnIdleNodeMakesNoTurns(t *testing.T) {
 func TestWithoutWakeUpsAPushIsFoundWithinAPollInterval(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		w.start(a.watch(idle), deaf, shards(5))
+		w.start(a.watch(succeed), noWakeups, shards(5))
 		for i := range 20 {
 			w.sleep(1234 * time.Millisecond)
 			id := fmt.Sprintf("job-%d", i)
@@ -58,7 +58,7 @@ func TestWithoutWakeUpsAPushIsFoundWithinAPollInterval(t *testing.T) {
 func TestAJobForLaterStartsAtItsTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
-		w.start(a.watch(idle), polling(time.Minute))
+		w.start(a.watch(succeed), polling(time.Minute))
 		w.sleep(time.Second)
 		later := entry("later")
 		later.When = core.In(90 * time.Second)
@@ -81,7 +81,7 @@ func TestAWakeUpDuringATurnIsNotLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
-				w.start(a.watch(idle), roundTrip(trip), polling(time.Minute))
+				w.start(a.watch(succeed), roundTrip(trip), polling(time.Minute))
 				w.sleep(time.Second)
 				w.push("first", "x")
 				w.sleep(trip) // claimed and run; a turn settles it

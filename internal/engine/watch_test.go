@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const held = "all shards are held by "
+const heldBy = "all shards are held by "
 
 // wantLines checks how many lines have all the texts, and gives them.
 func (n *node) wantLines(count int, texts ...string) []string {
@@ -25,40 +25,40 @@ func (n *node) wantLines(count int, texts ...string) []string {
 
 func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 	inWorld(t, func(w *world) {
-		first := w.start(each(idle), shards(5))
+		first := w.start(each(succeed), shards(5))
 		w.sleep(poll)
-		standby := w.start(each(idle), shards(5))
+		standby := w.start(each(succeed), shards(5))
 		w.sleep(10 * ttl)
-		standby.wantLines(1, held)
-		standby.wantLines(1, held+"node-1 (host host, pid 1); this node stands by", "level=INFO")
-		first.wantLines(0, held)
+		standby.wantLines(1, heldBy)
+		standby.wantLines(1, heldBy+"node-1 (host host, pid 1); this node stands by", "level=INFO")
+		first.wantLines(0, heldBy)
 
-		third := w.start(each(idle), shards(5))
+		third := w.start(each(succeed), shards(5))
 		first.stop() // one of the others takes each shard
 		w.sleep(ttl)
 		standby.stop()
 		w.sleep(ttl)
-		fourth := w.start(each(idle), shards(5))
+		fourth := w.start(each(succeed), shards(5))
 		w.sleep(ttl)
-		fourth.wantLines(1, held+"node-3 (host host, pid 1)")
+		fourth.wantLines(1, heldBy+"node-3 (host host, pid 1)")
 		third.stop()
 		w.sleep(ttl)
-		fourth.wantLines(1, held)
+		fourth.wantLines(1, heldBy)
 	})
 }
 
 func TestAStandbySaysAgainWhoHoldsAllShardsWhenThatChanges(t *testing.T) {
 	inWorld(t, func(w *world) {
-		first := w.start(each(idle))
+		first := w.start(each(succeed))
 		w.sleep(poll)
-		standby := w.start(each(idle), deaf) // it does not hear of the release at once
+		standby := w.start(each(succeed), noWakeups) // it does not hear of the release at once
 		w.sleep(ttl)
 		first.stop()
 		if reply := w.acquire("a-ghost-without-announcement", time.Hour); reply.Token == 0 {
 			w.Fatal("the test did not get the shard")
 		}
 		w.sleep(2 * ttl)
-		lines := append([]string{""}, standby.wantLines(2, held)...)
+		lines := append([]string{""}, standby.wantLines(2, heldBy)...)
 		if last := lines[len(lines)-1]; !strings.Contains(last, "a-ghost-without-announcement") {
 			w.Errorf("the last line is %q, want the new owner in it", last)
 		}
@@ -68,14 +68,14 @@ func TestAStandbySaysAgainWhoHoldsAllShardsWhenThatChanges(t *testing.T) {
 func TestANodeThatHoldsAShardDoesNotStandBy(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)
-		w.acquire2("ghost", shardOfQueue(0), 2)
-		n := w.start(each(idle), shards(2))
+		w.acquireShard("ghost", shardOfQueue(0), 2)
+		n := w.start(each(succeed), shards(2))
 		w.sleep(ttl)
-		n.wantLines(0, held)
+		n.wantLines(0, heldBy)
 	})
 }
 
-func (w *world) acquire2(owner string, shard core.Shard, shards int) {
+func (w *world) acquireShard(owner string, shard core.Shard, shards int) {
 	w.Helper()
 	if _, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
 		Shard: shard, Shards: shards, Generation: 1, Owner: owner, Attempt: 1, TTL: time.Hour,
@@ -87,7 +87,7 @@ func (w *world) acquire2(owner string, shard core.Shard, shards int) {
 func TestAShardWithoutAnOwnerFor30sIsAWarning(t *testing.T) {
 	inWorld(t, func(w *world) {
 		refused := true
-		n := w.start(each(idle), shards(3), func(s *setup) {
+		n := w.start(each(succeed), shards(3), func(s *setup) {
 			s.link.refuse = func(method string) bool { return method == "Acquire" && refused }
 		})
 		w.sleep(29 * time.Second)
@@ -131,7 +131,7 @@ func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
 						_, cancel := b.WithTimeout(job, 9*time.Second, errLate)
 						defer cancel()
 					}
-					w.sleepHere(10*time.Second + 200*time.Second)
+					w.sleepInHandler(10*time.Second + 200*time.Second)
 					return nil
 				}, func(s *setup) { s.ShutdownTimeout = time.Millisecond })
 				w.sleep(time.Second)

@@ -11,10 +11,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// TestALanesQuestionIsAnsweredByOneTurn has the turn that begins a recovered job answer
+// TestALanesRequestIsAnsweredByOneTurn has the turn that begins a recovered job answer
 // between the lane's look and its question. The next turn has nothing to claim and
 // nothing to begin, and is the answer all the same.
-func TestALanesQuestionIsAnsweredByOneTurn(t *testing.T) {
+func TestALanesRequestIsAnsweredByOneTurn(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := &Queue{Name: "q", Shards: 1, BatchSize: 1, Policy: core.RetryPolicy{MaxRetries: 1, MaxRecoveries: 3}}
 	e := New(store, Config{
