@@ -11,7 +11,6 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
-	"github.com/skeinq/skein/ports"
 )
 
 func TestTheJobsOfABatchEndEachInItsOwnWay(t *testing.T) {
@@ -152,21 +151,4 @@ func TestAfterALostLeaseNoOtherJobOfTheBatchStarts(t *testing.T) {
 			})
 		})
 	}
-}
-
-// cancel cancels claimed jobs of the only shard as an operator does.
-func (w *world) cancel(drop bool, ids ...string) {
-	w.Helper()
-	reply, err := w.store.Cancel(context.Background(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: ids, Drop: drop})
-	if err != nil || reply.Handled != len(ids) {
-		w.Fatalf("Cancel(%q) = %+v, %v; want all handled", ids, reply, err)
-	}
-}
-
-func texts(payloads []core.Payload) []string {
-	var all []string
-	for _, p := range payloads {
-		all = append(all, string(p.Data))
-	}
-	return all
 }

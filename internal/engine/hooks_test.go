@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -174,4 +175,19 @@ func TestAHookThatFailsStopsNoOther(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTheHookIsCalledHoweverManyBurialsThereWere(t *testing.T) {
+	inWorld(t, func(w *world) {
+		calls := &hookLog{}
+		w.start(each(fails), burying(calls, time.Millisecond))
+		w.sleep(poll)
+		for i := range 10 {
+			w.push(fmt.Sprintf("job-%d", i), "x")
+			w.sleep(poll)
+			if got := calls.calls(); got != i+1 {
+				w.Fatalf("the hook was called %d times for %d burials", got, i+1)
+			}
+		}
+	})
 }

@@ -1,12 +1,10 @@
 package engine_test
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +14,24 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
+
+func texts(payloads []core.Payload) []string {
+	var all []string
+	for _, p := range payloads {
+		all = append(all, string(p.Data))
+	}
+	return all
+}
+
+// idsIn lists n ids of a shard.
+func idsIn(shard, shards, n int) (ids []string) {
+	for i := 0; len(ids) < n; i++ {
+		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == shard {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
 
 const queueName = "orders"
 
@@ -160,8 +176,10 @@ func (n *node) cutOff() { n.link.set(hanging) }
 // deaf is an option: the node sees no wake-ups.
 func noWakeups(s *setup) { s.noWakeups = true }
 
-func shards(n int) func(*setup)  { return func(s *setup) { s.queue.Shards = n } }
-func lanes(n int) func(*setup)   { return func(s *setup) { s.Lanes = n } }
+func shards(n int) func(*setup) { return func(s *setup) { s.queue.Shards = n } }
+
+func lanes(n int) func(*setup) { return func(s *setup) { s.Lanes = n } }
+
 func batches(n int) func(*setup) { return func(s *setup) { s.queue.BatchSize = n } }
 
 func polling(every time.Duration) func(*setup) {
@@ -254,33 +272,15 @@ func (w *world) within(what string, got, from, to time.Duration) {
 // shardOfQueue is the only shard of most tests.
 func shardOfQueue(index int) core.Shard { return core.Shard{Queue: queueName, Index: index} }
 
-// logBook keeps what a node logs.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+func entry(id string) core.Entry { return core.Entry{ID: id, Payload: core.Payload{Data: []byte("x")}} }
 
-func (l *logBuffer) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
+func fails(context.Context, *core.Claim) error { return errors.New("boom") }
 
-// count is how many times a text was logged.
-func (l *logBuffer) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// tail is the last lines.
-func (l *logBuffer) tail(lines int) string {
-	all := strings.Split(strings.TrimSpace(l.String()), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+// idIn is an id of a shard.
+func idIn(shard, shards int) string {
+	for i := 0; ; i++ {
+		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == shard {
+			return id
+		}
+	}
 }

@@ -21,9 +21,9 @@ var (
 type linkState uint8
 
 const (
-	up      linkState = iota
-	down              // calls fail at once
-	hanging           // calls wait until the link is up again or their context ends
+	up        linkState = iota
+	down                // calls fail at once
+	hanging             // calls wait until the link is up again or their context ends
 	leaseLost           // calls say that the lease is lost
 )
 
@@ -71,18 +71,18 @@ type turnRecord struct {
 
 func newLink(store ports.ShardStore) *link {
 	return &link{
-		ShardStore: store,
-		changed:    make(chan struct{}),
-		refuse:     func(string) bool { return false },
-		lose:       func(string) bool { return false },
-		deferSettlement:       func(string) bool { return false },
-		beforeTurn: func(ports.TurnRequest) {},
-		loseTurn:   func(ports.TurnRequest) bool { return false },
-		broken:     make(map[core.Shard]error),
-		stuck:      make(map[core.Shard]bool),
-		linger:     make(map[string]time.Duration),
-		late:       make(map[string]chan func() error),
-		calls:      make(map[string]int),
+		ShardStore:      store,
+		changed:         make(chan struct{}),
+		refuse:          func(string) bool { return false },
+		lose:            func(string) bool { return false },
+		deferSettlement: func(string) bool { return false },
+		beforeTurn:      func(ports.TurnRequest) {},
+		loseTurn:        func(ports.TurnRequest) bool { return false },
+		broken:          make(map[core.Shard]error),
+		stuck:           make(map[core.Shard]bool),
+		linger:          make(map[string]time.Duration),
+		late:            make(map[string]chan func() error),
+		calls:           make(map[string]int),
 	}
 }
 
@@ -201,4 +201,11 @@ func (l *link) get(setting func() time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return setting()
+}
+
+func (l *link) heal() {
+	l.change(func() {
+		clear(l.broken)
+		clear(l.stuck)
+	})
 }

@@ -3,10 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -196,38 +194,6 @@ func TestAnIdleNodeStopsAtOnceAndIsRetired(t *testing.T) {
 	})
 }
 
-func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const jobs = 600
-		w.declare(1)
-		w.pushEach(jobs)
-		lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Second).Token}
-		for number := range int64(3) {
-			if _, err := w.store.Turn(w.Context(), ports.TurnRequest{
-				Lease: lease, Number: number + 1, TTL: time.Second, Want: core.MaxTurnJobs,
-			}); err != nil {
-				w.Fatal(err)
-			}
-		}
-		w.wantCounts(0, jobs, 0, 0)
-		w.sleep(time.Second)
-		a := w.audit()
-		n := w.start(a.watch(succeed))
-		synctest.Wait()
-		w.wantCounts(0, 0, jobs, 0)
-		for i := range jobs {
-			if r := a.wantRuns(fmt.Sprintf("job-%d", i), 1)[0].recoveries; r != 1 {
-				w.Errorf("job-%d ran with Recoveries %d, want 1", i, r)
-			}
-		}
-		for i, turn := range n.link.turnsSent()[:3] {
-			if got := len(turn.request.Settlements); got == 0 || got > core.MaxTurnJobs {
-				w.Errorf("turn %d settles %d jobs, want 1 to %d", i+1, got, core.MaxTurnJobs)
-			}
-		}
-	})
-}
-
 // jobs lists what is queued.
 func (w *world) jobs() []ports.JobView {
 	w.Helper()
@@ -238,4 +204,73 @@ func (w *world) jobs() []ports.JobView {
 		w.Fatal(err)
 	}
 	return page.Jobs
+}
+
+func TestRunEndsAlthoughTheTurnsOfAShardAreNeverAnswered(t *testing.T) {
+	for name, breaks := range stuckTurns {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				n := w.start(each(lasting(time.Second)), shards(2))
+				w.sleep(poll)
+				w.push(idIn(0, 2), "x")
+				n.link.change(func() { breaks(n.link) })
+				w.sleep(2 * time.Second) // the settlement is under way
+				asked := w.elapsed()
+				n.stop()
+				w.within("Run returned", w.elapsed(), asked, asked+ttl)
+				n.link.heal()
+				w.start(each(succeed), shards(2))
+				w.sleep(2 * ttl)
+				w.wantCounts(0, 0, 1, 0)
+			})
+		})
+	}
+}
+
+func TestAReleaseWhoseReplyIsLostIsNoLostLease(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed))
+		w.sleep(poll)
+		lost := 0
+		n.link.change(func() {
+			n.link.lose = func(method string) bool {
+				if method == "Release" {
+					lost++
+				}
+				return method == "Release" && lost == 1
+			}
+		})
+		n.stop()
+		if lost != 2 {
+			w.Errorf("%d calls of Release, want one and its repeat", lost)
+		}
+		if n.log.count("lease lost") != 0 {
+			w.Errorf("the log speaks of a lost lease:\n%s", n.log.tail(5))
+		}
+	})
+}
+
+// A handler of whole batches asks nobody before it starts.
+func TestABatchThatIsClaimedWhileTheNodeStopsDoesNotStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		var n *node
+		n = w.start(func(context.Context, *engine.Batch) error {
+			w.Error("the handler runs after the stop")
+			return nil
+		}, func(s *setup) {
+			s.link.loseTurn = func(ports.TurnRequest) bool { // none is; the node stops when a reply is on its way
+				if w.stats().Claimed > 0 {
+					n.cancel()
+					time.Sleep(time.Millisecond)
+				}
+				return false
+			}
+		})
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(poll)
+		n.stop()
+		w.wantCounts(1, 0, 0, 0)
+	})
 }

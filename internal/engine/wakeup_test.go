@@ -1,12 +1,62 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
+
+func TestALateLookClaimsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		a := w.audit()
+		n := w.start(a.watch(succeed))
+		w.sleep(poll)
+		packet := n.link.delayNext("Turn")
+		w.push("first", "x") // makes the lane look; the look hangs
+		deliver := <-packet
+		if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(0), IDs: []string{"first"}}); err != nil {
+			w.Fatal(err)
+		}
+		w.sleep(ttl / 2) // the look is repeated, and finds nothing
+		w.pushLater("second", time.Millisecond)
+		w.sleep(2 * time.Millisecond)
+		_ = deliver()
+		w.sleep(3 * poll)
+		w.push("third", "x")
+		w.sleep(3 * poll)
+		a.wantRuns("second", 1)
+		a.wantRuns("third", 1)
+		n.stop()
+		w.wantCounts(0, 0, 2, 0)
+	})
+}
+
+func (w *world) pushLater(id string, d time.Duration) {
+	w.Helper()
+	w.pushEntries(core.Entry{ID: id, Payload: core.Payload{Data: []byte("x"), Score: 1}, When: core.In(d)})
+}
+
+func TestWhatWasPushedWhileNobodyListenedIsFoundWhenSomebodyDoes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const poll = 20 * time.Second
+		a := w.audit()
+		n := w.start(a.watch(succeed), polling(poll), func(s *setup) {
+			s.link.refuse = func(method string) bool { return method == "Wakeups" }
+		})
+		w.sleepUntil(poll + time.Second)
+		w.push("job", "x")
+		w.sleepUntil(poll * 3 / 2)
+		a.wantRuns("job", 0)
+		n.link.change(func() { n.link.refuse = func(string) bool { return false } })
+		w.sleep(2 * time.Second)
+		a.wantRuns("job", 1)
+	})
+}
 
 func TestAnIdleNodeStartsAJobWhenItIsPushed(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -110,15 +160,6 @@ func TestAWakeUpDuringAPollIsNotLost(t *testing.T) {
 		w.sleep(2 * time.Second)
 		a.wantRuns(idIn(1, 2), 1)
 	})
-}
-
-// idIn is an id of a shard.
-func idIn(shard, shards int) string {
-	for i := 0; ; i++ {
-		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == shard {
-			return id
-		}
-	}
 }
 
 func TestAnAbundantPushDoesNotMultiplyTurns(t *testing.T) {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,17 +12,43 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const heldBy = "all shards are held by "
-
-// wantLines checks how many lines have all the texts, and gives them.
-func (n *node) wantLines(count int, texts ...string) []string {
-	n.Helper()
-	lines := n.log.lines(texts...)
-	if len(lines) != count {
-		n.Errorf("at %v: %d lines with %q, want %d:\n%s", n.elapsed(), len(lines), texts, count, strings.Join(lines, "\n"))
-	}
-	return lines
+// Of jobs that run one after another the log names the one that runs, and holds no
+// earlier one's timeout against it.
+func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		n := w.start(func(ctx context.Context, b *engine.Batch) error {
+			for i := range b.Claims {
+				job, ok := b.Begin(ctx, i)
+				if !ok {
+					continue
+				}
+				switch b.Claims[i].ID {
+				case "job-0": // in time
+					_, cancel := b.WithTimeout(job, time.Second, errors.New("timeout"))
+					cancel()
+				case "job-1": // has none
+					time.Sleep(2 * time.Minute)
+				case "job-2": // overstays
+					_, cancel := b.WithTimeout(job, time.Second, errors.New("timeout"))
+					time.Sleep(90 * time.Second)
+					cancel()
+				}
+				b.Return(i, nil)
+			}
+			return nil
+		}, batches(3), func(s *setup) { s.Lanes = 1 })
+		w.pushEach(3)
+		w.sleep(5 * time.Minute)
+		w.wantCounts(0, 0, 3, 0)
+		lines := n.log.lines("goes on long after")
+		if len(lines) != 1 || len(n.log.lines("goes on long after", "ids=[job-2]")) != 1 {
+			w.Errorf("the log says %q, want one line, of job-2", lines)
+		}
+	})
 }
+
+const heldBy = "all shards are held by "
 
 func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 	inWorld(t, func(w *world) {

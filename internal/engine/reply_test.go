@@ -11,8 +11,27 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
 )
+
+func TestAReplyThatComesAfterTheLeaseEndedChangesNothing(t *testing.T) {
+	for _, method := range []string{"Turn", "Renew", "Release"} {
+		t.Run(method, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				n := w.start(each(lasting(poll)))
+				w.sleep(poll)
+				n.link.change(func() { n.link.linger[method] = 2 * ttl })
+				w.push("job", "x")
+				n.cancel()
+				w.sleep(4 * ttl)
+				n.awaitEnd()
+				n.link.change(func() { clear(n.link.linger) })
+				w.start(each(succeed))
+				w.sleep(ttl)
+				w.wantCounts(0, 0, 1, 0)
+			})
+		})
+	}
+}
 
 // losing is an option: one in three replies of these methods is lost, or of all
 // if none is named.
@@ -96,56 +115,5 @@ func TestATurnWithoutAnAnswerIsRepeatedAsItWas(t *testing.T) {
 		if repeats < 10 {
 			w.Errorf("only %d turns were repeated; the test needs more", repeats)
 		}
-	})
-}
-
-func TestAnAcquireWithoutAnAnswerIsRepeatedWithItsAttempt(t *testing.T) {
-	inWorld(t, func(w *world) {
-		lost := 2
-		n := w.start(each(succeed), func(s *setup) {
-			s.link.lose = func(method string) bool {
-				if method != "Acquire" {
-					return false
-				}
-				lost--
-				return lost >= 0
-			}
-		})
-		w.sleep(10 * poll)
-		var attempts []int64
-		for _, r := range n.link.acquiresSent() {
-			attempts = append(attempts, r.Attempt)
-		}
-		if diff := cmp.Diff([]int64{1, 1, 1}, attempts); diff != "" {
-			w.Errorf("attempts (-want +got):\n%s", diff)
-		}
-		token := w.stats().Shards[0].Token
-		if token != int64(core.InstantOf(w.began)) {
-			w.Errorf("token %d, want that of the first attempt", token)
-		}
-	})
-}
-
-func TestAnAttemptThatTheStoreCallsStaleIsFollowedByALarger(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(1)
-		// The store knows a later attempt of the node's owner, as after a late
-		// packet, and its release.
-		r := ports.AcquireRequest{
-			Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "owner-of-node-1", Attempt: 3, TTL: ttl,
-		}
-		reply, err := w.store.Acquire(w.Context(), r)
-		if err != nil {
-			w.Fatal(err)
-		}
-		lease := ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token}
-		if err := w.store.Release(w.Context(), lease); err != nil {
-			w.Fatal(err)
-		}
-		a := w.audit()
-		w.start(a.watch(succeed))
-		w.push("job", "x")
-		w.sleep(2 * poll)
-		a.wantRuns("job", 1)
 	})
 }

@@ -4,12 +4,32 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
+
+// Only the end of the handler's own context excuses it.
+func TestAnErrorOfAnotherContextIsAFailure(t *testing.T) {
+	inWorld(t, func(w *world) {
+		runs := 0
+		w.start(each(func(context.Context, *core.Claim) error {
+			runs++
+			return context.Canceled
+		}))
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(poll)
+		if runs != 1 {
+			w.Errorf("%d runs, want 1 and a backoff", runs)
+		}
+		w.wantCounts(1, 0, 0, 1)
+	})
+}
 
 // lateObserver lets f run between a handler's return and its settlement.
 type lateObserver struct {
@@ -78,4 +98,50 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAJobIsRetriedWithTheDefaultBackoffFor13Hours(t *testing.T) {
+	real := time.Now()
+	inWorld(t, func(w *world) {
+		const failures = 12
+		a := w.audit()
+		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			if c.RetryCount < failures-1 {
+				return errors.New("not yet")
+			}
+			return nil
+		}))
+		w.sleep(time.Minute)
+		w.push("job", "x")
+		want := []time.Duration{time.Minute}
+		for n := range failures {
+			want = append(want, want[n]+core.DefaultBackoff(n, 0))
+		}
+		w.sleep(13 * time.Hour)
+		if diff := cmp.Diff(want, a.starts("job")); diff != "" {
+			w.Errorf("executions (-want +got):\n%s", diff)
+		}
+		w.wantCounts(0, 0, 1, failures)
+	})
+	t.Logf("took %v of real time", time.Since(real))
+}
+
+func TestSeveralPayloadsOfAFailedJobComeBackInOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+			if c.Fresh() {
+				return errors.New("not yet")
+			}
+			return nil
+		}))
+		w.sleep(poll)
+		w.push("job", "a", "b")
+		w.push("job", "0") // merges at score 1, and waits for the retry
+		w.sleep(time.Minute)
+		runs := a.wantRuns("job", 2)
+		if diff := cmp.Diff([]string{"0", "a", "b"}, runs[1].payloads); diff != "" {
+			w.Errorf("payloads of the retry (-want +got):\n%s", diff)
+		}
+	})
 }

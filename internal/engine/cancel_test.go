@@ -12,79 +12,32 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-func TestPauseReturnsWhatHasNotStartedAndLetsTheRunningJobSettle(t *testing.T) {
-	inWorld(t, func(w *world) {
-		a := w.audit()
-		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
-			if w.elapsed() >= 2*poll {
-				time.Sleep(3 * poll)
-			}
-			return nil
-		}))
-		w.sleep(poll)
-		w.pushEach(100) // teaches the shard to claim ahead
-		w.sleepUntil(2 * poll)
-		w.pushEach(20)
-		synctest.Wait()
-		if err := w.store.Pause(w.Context(), queueName); err != nil {
-			w.Fatal(err)
-		}
-		w.sleep(2 * poll)
-		w.wantCounts(19, 1, 100, 0)
-		w.sleep(time.Minute)
-		w.wantCounts(19, 0, 101, 0)
-	})
-}
-
-func TestPauseReturnsTheBufferWithTheTurnThatReportsIt(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.start(each(func(context.Context, *core.Claim) error {
-			if w.elapsed() >= 2*poll {
-				time.Sleep(poll / 10)
-			}
-			return nil
-		}))
-		w.sleep(poll)
-		w.pushEach(100) // teaches the shard to claim ahead
-		w.sleepUntil(2 * poll)
-		w.pushEach(20)
-		w.sleep(poll / 20)
-		if claimed := w.stats().Claimed; claimed < 10 {
-			w.Fatalf("%d jobs are claimed; the test needs some that did not start", claimed)
-		}
-		if err := w.store.Pause(w.Context(), queueName); err != nil {
-			w.Fatal(err)
-		}
-		// The running job's settlement brings the news, when the next may have begun.
-		w.sleep(poll / 5)
-		if s := w.stats(); s.Claimed != 0 || s.Fresh < 18 {
-			w.Errorf("%d claimed and %d queued, want none and 18 or 19", s.Claimed, s.Fresh)
-		}
-	})
-}
-
-func TestResumeGoesOnWithinAPollInterval(t *testing.T) {
-	for name, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "by polling": noWakeups} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				a := w.audit()
-				w.start(a.watch(succeed), option)
-				w.sleep(poll / 3)
-				if err := w.store.Pause(w.Context(), queueName); err != nil {
-					w.Fatal(err)
-				}
-				w.push("job", "x")
-				w.sleep(time.Minute)
-				a.wantRuns("job", 0)
-				if err := w.store.Resume(w.Context(), queueName); err != nil {
-					w.Fatal(err)
-				}
-				resumed := w.elapsed()
-				w.sleep(2 * poll)
-				w.within("the job", a.wantRuns("job", 1)[0].at, resumed, resumed+poll)
-			})
-		})
+// cancel cancels claimed jobs of the only shard as an operator does.
+func (w *world) cancel(drop bool, ids ...string) {
+	w.Helper()
+	reply, err := w.store.Cancel(context.Background(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: ids, Drop: drop})
+	if err != nil || reply.Handled != len(ids) {
+		w.Fatalf("Cancel(%q) = %+v, %v; want all handled", ids, reply, err)
 	}
+}
+
+func TestCancellingAJobThatHasNotStartedLeavesTheOneThatRuns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(3)
+		a := w.audit()
+		w.start(a.watch(lasting(5*poll)), batches(3))
+		w.sleep(poll)
+		w.cancel(true, "job-1")
+		w.sleep(20 * poll)
+		for _, id := range []string{"job-0", "job-2"} {
+			if run := a.wantRuns(id, 1)[0]; run.cause != nil {
+				w.Errorf("the context of %q ended with %v", id, run.cause)
+			}
+		}
+		a.wantRuns("job-1", 0)
+		w.wantCounts(0, 0, 2, 0)
+	})
 }
 
 func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
@@ -237,4 +190,16 @@ func TestACancelThatItsOwnerNeverSawHoldsForTheNextOwner(t *testing.T) {
 	}
 }
 
-func entry(id string) core.Entry { return core.Entry{ID: id, Payload: core.Payload{Data: []byte("x")}} }
+// A cancel's wake-up makes the turn that tells of it; the ticks are for lost ones.
+func TestACancelTakesEffectAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.start(a.watch(untilCancelled))
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleepUntil(10*poll + poll/4)
+		w.cancel(true, "job")
+		w.sleep(poll / 10)
+		w.within("the job ended", a.wantRuns("job", 1)[0].ended, 10*poll+poll/4, 10*poll+poll/4+10*time.Millisecond)
+	})
+}

@@ -4,38 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
 
-// lines are those that have all the texts, without their time.
-func (l *logBuffer) lines(texts ...string) (found []string) {
-	for line := range strings.Lines(l.String()) {
-		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
-			_, line, _ = strings.Cut(strings.TrimSpace(line), " ")
-			found = append(found, line)
+func TestTheLogSaysThatTheStoreIsBackAlsoWhenNothingIsPolled(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed))
+		w.sleep(10 * poll)
+		n.link.set(down)
+		w.sleep(5 * poll) // polls fail
+		n.link.set(up)
+		for range 200 { // the shard is never quiet enough for a poll
+			w.push("job", "x")
+			w.sleep(100 * time.Millisecond)
 		}
-	}
-	return found
+		fails, back := len(n.log.lines("the store fails", "doing=poll")), len(n.log.lines("answers again", "doing=poll"))
+		if fails != 1 || back != 1 {
+			w.Errorf("the log says %d times that the store fails and %d that it is back, want once each", fails, back)
+		}
+	})
 }
 
-// doings counts, for each kind of loop, the lines that have a text.
-func (l *logBuffer) countByLoop(text string) map[string]int {
-	counts := make(map[string]int)
-	for _, line := range l.lines(text) {
-		_, doing, _ := strings.Cut(line, "doing=")
-		doing, _, _ = strings.Cut(strings.TrimPrefix(doing, `"`), " ")
-		counts[doing]++
-	}
-	return counts
+func TestAnOutageWhoseCausesNeverRepeatIsFewLines(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(untilCancelled))
+		w.sleep(poll)
+		w.push("job", "x")
+		for cause := 'a'; cause <= 'z'; cause++ {
+			n.link.change(func() { n.link.broken[shardOfQueue(0)] = fmt.Errorf("cause %c", cause) })
+			w.sleep(poll)
+		}
+		n.link.heal()
+		if lines := n.log.countByLoop("the store fails")["turn"]; lines < 8 || lines > 9 {
+			w.Errorf("%d lines of 26 causes within 30 s, want 8 and one for the others", lines)
+		}
+	})
 }
 
 func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedAfter30s(t *testing.T) {
@@ -152,31 +164,6 @@ func TestAStopIsNoOutage(t *testing.T) {
 	})
 }
 
-func TestWhatNoWaitingCuresEndsRunIfTheFirstExchangeFailsSo(t *testing.T) {
-	for name, absent := range map[string]time.Duration{"at once": 0, "after a minute without a store": time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				link := newLink(unusable{w.store})
-				link.spin.t = w.T
-				if absent > 0 {
-					link.set(down)
-					time.AfterFunc(absent, func() { link.set(up) })
-				}
-				e := engine.New(link, engine.Config{
-					Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-					Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: discard,
-				})
-				ctx, cancel := context.WithTimeout(w.Context(), time.Hour)
-				defer cancel()
-				if err := e.Run(ctx); !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "wrong password") {
-					w.Errorf("Run: %v, want the store's ErrUnusable", err)
-				}
-				w.within("Run returned", w.elapsed(), absent, absent+2*time.Second)
-			})
-		})
-	}
-}
-
 func TestAStoreThatBecomesUnusableIsAnOutage(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
@@ -189,4 +176,56 @@ func TestAStoreThatBecomesUnusableIsAnOutage(t *testing.T) {
 		w.sleep(ttl)
 		a.wantRuns("job", 1)
 	})
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// unusable is a store that no waiting cures.
+type unusable struct{ *memory.Store }
+
+var errPassword = fmt.Errorf("%w: wrong password; set the right one", ports.ErrUnusable)
+
+func (unusable) Declare(context.Context, ports.DeclareRequest) (ports.DeclareReply, error) {
+	return ports.DeclareReply{}, errPassword
+}
+
+func (unusable) Acquire(context.Context, ports.AcquireRequest) (ports.AcquireReply, error) {
+	return ports.AcquireReply{}, errPassword
+}
+
+func (unusable) Turn(context.Context, ports.TurnRequest) (ports.TurnReply, error) {
+	return ports.TurnReply{}, errPassword
+}
+
+func (unusable) Renew(context.Context, ports.RenewRequest) (ports.RenewReply, error) {
+	return ports.RenewReply{}, errPassword
+}
+
+func (unusable) Heads(context.Context, []core.Shard) (ports.HeadsReply, error) {
+	return ports.HeadsReply{}, errPassword
+}
+
+func (unusable) Announce(context.Context, ports.AnnounceRequest) (ports.AnnounceReply, error) {
+	return ports.AnnounceReply{}, errPassword
+}
+
+func TestDuringAnOutageNobodySaysThatTheStoreAnswersAgain(t *testing.T) {
+	for name, state := range map[string]linkState{"calls fail": down, "calls hang": hanging} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				n := w.start(each(succeed), shards(3))
+				w.sleep(3 * poll)
+				n.link.set(state)
+				w.sleep(ttl)
+				if n.log.count("the store fails") == 0 || n.log.count("answers again") != 0 {
+					w.Errorf("the log during the outage:\n%s", n.log.tail(20))
+				}
+				n.link.set(up)
+				w.sleep(ttl)
+				if n.log.count("answers again") == 0 {
+					w.Errorf("the log after the outage:\n%s", n.log.tail(20))
+				}
+			})
+		})
+	}
 }

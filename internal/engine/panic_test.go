@@ -23,6 +23,7 @@ type panickingScheduler struct{}
 func (panickingScheduler) Next(core.Instant, []core.Head) core.Choice {
 	panic("the scheduler's mistake")
 }
+
 func (panickingScheduler) Ran(int, bool) {}
 
 // panickingStore is a mistake in a user's store.
@@ -106,4 +107,78 @@ func TestAPanicOutsideOfHandlersEndsTheProcessAndIsReportedOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAGoexitFailsOnlyWhatHasBegun has a handler end its goroutine in the first job of
+// a batch: those behind it have not run, so they have not failed.
+func TestAGoexitFailsOnlyWhatHasBegun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(3)
+		w.start(each(func(_ context.Context, c *core.Claim) error {
+			if c.ID == "job-0" {
+				runtime.Goexit()
+			}
+			return nil
+		}), batches(3))
+		w.sleep(5 * time.Second)
+		w.wantCounts(1, 0, 2, 1)
+	})
+}
+
+func TestAHandlerThatPanicsFailsWithItsStack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start(func(context.Context, *engine.Batch) error { panic("boom") })
+		w.sleep(poll)
+		w.push("job", "x")
+		w.wantCounts(1, 0, 0, 1)
+		for _, text := range []string{"panic: boom", "panic_test.go"} {
+			if job := w.find("job").Queued; job == nil || !strings.Contains(job.Error, text) {
+				w.Errorf("job %+v; want an error with %q", job, text)
+			}
+		}
+	})
+}
+
+func TestAHandlerThatEndsItsGoroutineFailsAndItsLaneGoesOn(t *testing.T) {
+	for name, scheduler := range map[string]core.SchedulerFunc{"lag": core.Lag, "seq": core.Seq} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				w.start(a.watch(func(_ context.Context, c *core.Claim) error {
+					if c.ID == "bad" {
+						runtime.Goexit()
+					}
+					return nil
+				}), lanes(1), func(s *setup) { s.Scheduler = scheduler })
+				w.sleep(poll)
+				w.push("bad", "x")
+				w.push("good", "x")
+				w.sleep(4 * poll) // Seq waits after a round without success
+				a.wantRuns("bad", 1)
+				a.wantRuns("good", 1)
+				w.wantCounts(1, 0, 1, 1)
+				if job := w.find("bad").Queued; job == nil || !strings.Contains(job.Error, "Goexit") {
+					w.Errorf("job %+v; want an error that names Goexit", job)
+				}
+			})
+		})
+	}
+}
+
+// nilError is an error whose methods panic.
+type nilError struct{ text *string }
+
+func (e nilError) Error() string { return *e.text }
+
+func TestAnErrorThatPanicsIsLoggedWithItsStack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(func(context.Context, *core.Claim) error { return nilError{} }))
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(poll)
+		if lines := n.log.lines("level=ERROR", "a handler panicked", "stack="); len(lines) != 1 {
+			w.Errorf("%d lines of a panic with its stack, want 1; the log:\n%s", len(lines), n.log.tail(5))
+		}
+	})
 }

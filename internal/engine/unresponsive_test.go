@@ -1,25 +1,14 @@
 package engine_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
-
-// idsIn lists n ids of a shard.
-func idsIn(shard, shards, n int) (ids []string) {
-	for i := 0; len(ids) < n; i++ {
-		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == shard {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
 
 func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 	const most = 200 * time.Millisecond
@@ -132,38 +121,84 @@ func TestASlowStoreIsWorked(t *testing.T) {
 	}
 }
 
-// liar is a store that says that a job is due, and gives none.
-type falselyDue struct {
-	*memory.Store
-	active func() bool
-}
-
-func (l falselyDue) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-	if !l.active() {
-		return l.Store.Turn(ctx, r)
-	}
-	r.Want = 0
-	reply, err := l.Store.Turn(ctx, r)
-	reply.Head = core.Head{Due: reply.Now, OK: true}
-	return reply, err
-}
-
-func TestAStoreThatSaysDueAndReturnsNothingDoesNotMakeALaneSpin(t *testing.T) {
+func TestATurnThatHangsIsRepeated(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.declare(2)
-		lies := true
 		a := w.audit()
-		n := w.start(a.watch(succeed), shards(2), lanes(1), func(s *setup) {
-			s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return lies }}
-		})
+		n := w.start(a.watch(succeed))
+		w.sleep(poll)
+		late := n.link.delayNext("Turn")
 		w.push("job", "x")
-		w.sleep(time.Minute)
-		if turns := n.link.count("Turn"); turns > 2*150 {
-			w.Errorf("%d turns of two shards in a minute, want at most 150 each", turns)
-		}
-		a.wantRuns("job", 0)
-		n.link.change(func() { lies = false })
-		w.sleep(2 * poll)
+		w.sleep(ttl * 4 / 5)
 		a.wantRuns("job", 1)
+		if n.link.count("Acquire") != 1 {
+			w.Errorf("the lease was lost; the log:\n%v", n.log)
+		}
+		if err := (<-late)(); !errors.Is(err, ports.ErrStaleTurn) {
+			w.Errorf("the turn that came late: %v, want ErrStaleTurn", err)
+		}
+		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
+func TestALaneGoesOnWithOtherShardsWhileOneFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		n := w.start(a.watch(succeed), shards(2), lanes(1))
+		w.sleep(poll)
+		n.link.change(func() { n.link.broken[shardOfQueue(0)] = errDown })
+		w.push(idIn(0, 2), "x")
+		w.sleep(poll)
+		w.push(idIn(1, 2), "x")
+		w.sleep(poll)
+		a.wantRuns(idIn(0, 2), 0)
+		a.wantRuns(idIn(1, 2), 1)
+		n.link.change(func() { clear(n.link.broken) })
+		w.sleep(2 * poll)
+		a.wantRuns(idIn(0, 2), 1)
+	})
+}
+
+// A shard whose turns are never answered while its renewals are.
+var stuckTurns = map[string]func(l *link){
+	"its turns fail": func(l *link) { l.broken[shardOfQueue(0)] = errDown },
+	"its turns hang": func(l *link) { l.stuck[shardOfQueue(0)] = true },
+}
+
+func TestAShardThatHungDoesNotMakeItsLaneWaitLonger(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		n := w.start(a.watch(succeed), shards(2), lanes(1), roundTrip(time.Millisecond))
+		w.sleep(poll)
+		hang := func(id string) {
+			n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
+			w.push(id, "x")
+		}
+		hanging := idsIn(0, 2, 2)
+		hang(hanging[0])
+		w.sleep(ttl / 4) // it is answered before the turn is called off
+		n.link.heal()
+		w.sleep(2 * poll)
+		a.wantRuns(hanging[0], 1)
+		hang(hanging[1])
+		pushed := w.elapsed()
+		w.push(idIn(1, 2), "x")
+		w.sleep(poll)
+		w.within("the other shard's job", a.wantRuns(idIn(1, 2), 1)[0].at, pushed, pushed+200*time.Millisecond)
+	})
+}
+
+func TestALaneWaitsForAHangingShardNoLongerThanAPollInterval(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const poll = 20 * time.Millisecond
+		a := w.audit()
+		n := w.start(a.watch(succeed), shards(2), lanes(1), polling(poll))
+		w.sleep(time.Second)
+		n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
+		pushed := w.elapsed()
+		w.pushEntries(entry(idIn(0, 2)))
+		time.Sleep(time.Millisecond)
+		w.pushEntries(entry(idIn(1, 2)))
+		w.sleep(time.Second)
+		w.within("the other shard's job", a.wantRuns(idIn(1, 2), 1)[0].at, pushed, pushed+2*poll)
 	})
 }

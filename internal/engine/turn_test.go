@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 func TestUnderLoadTurnsAreFarFewerThanJobs(t *testing.T) {
@@ -143,77 +144,6 @@ func TestNothingIsClaimedAheadOfJobsThatTakeLong(t *testing.T) {
 	})
 }
 
-func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
-	inWorld(t, func(w *world) {
-		n := w.start(each(succeed))
-		w.sleep(poll)
-		n.link.change(func() { n.link.deferSettlement = func(id string) bool { return id == "job-1" } })
-		w.pushEach(3)
-		w.sleep(poll)
-		w.wantCounts(0, 1, 2, 0)
-		before := n.link.count("Turn")
-		w.sleep(10 * poll)
-		if turns := n.link.count("Turn") - before; turns < 10 || turns > 20 {
-			w.Errorf("the held settlement was sent %d times in 10 poll intervals, want 1 to 2 in each", turns)
-		}
-		n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
-		w.sleep(poll)
-		w.wantCounts(0, 0, 3, 0)
-	})
-}
-
-func TestWhatTheStoreCouldNotReachIsSentAgainAlsoAfterALostReply(t *testing.T) {
-	inWorld(t, func(w *world) {
-		n := w.start(each(succeed))
-		w.sleep(poll)
-		turn := 0 // the first claims, the second settles
-		n.link.change(func() {
-			n.link.deferSettlement = func(string) bool { return turn == 2 }
-			n.link.lose = func(method string) bool {
-				if method == "Turn" {
-					turn++
-				}
-				return method == "Turn" && turn == 2
-			}
-		})
-		w.push("job", "x")
-		w.sleep(2 * poll)
-		w.wantCounts(0, 0, 1, 0)
-	})
-}
-
-func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testing.T) {
-	for name, freed := range map[string]bool{"and settles it": true, "and leaves it to the next owner": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				n := w.start(each(succeed), func(s *setup) {
-					s.link.deferSettlement = func(string) bool { return true }
-					s.ShutdownTimeout = 10 * time.Second
-				})
-				w.sleep(poll)
-				w.push("job", "x")
-				n.cancel()
-				asked := w.elapsed()
-				w.sleep(5 * time.Second)
-				if freed {
-					n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
-				}
-				n.awaitEnd()
-				if freed {
-					w.within("Run returned", w.elapsed(), asked+5*time.Second, asked+6*time.Second)
-					w.wantCounts(0, 0, 1, 0)
-					return
-				}
-				w.within("Run returned", w.elapsed(), asked+10*time.Second, asked+11*time.Second)
-				w.wantCounts(0, 1, 0, 0)
-				if owner := w.stats().Shards[0].Owner; owner != "" {
-					w.Errorf("the shard still belongs to %q", owner)
-				}
-			})
-		})
-	}
-}
-
 func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 	for name, scheduler := range map[string]core.SchedulerFunc{
 		"lag": core.Lag, "seq": core.Seq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
@@ -235,4 +165,24 @@ func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAClaimShowsItsNodeLaneAndTime(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(untilCancelled), shards(2), lanes(2))
+		w.sleep(poll)
+		id := idIn(1, 2)
+		w.push(id, "x")
+		got := w.find(id).Claim
+		want := &ports.ClaimView{
+			Shard: shardOfQueue(1), Owner: n.owner, Node: "node-1", Lane: 1, Since: core.InstantOf(time.Now()), Count: 1,
+		}
+		if got == nil {
+			w.Fatal("the job is not claimed")
+		}
+		want.Claim = got.Claim
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.Errorf("claim (-want +got):\n%s", diff)
+		}
+	})
 }
