@@ -9,7 +9,8 @@ import (
 )
 
 // The errors that a caller can act on. Each comes wrapped with what is wrong; test
-// with [errors.Is].
+// with [errors.Is]. The last four are causes of a handler's context, from
+// [context.Cause], when it ends before the handler has returned.
 var (
 	// ErrInvalidQueue is a queue with an invalid name or invalid options, from every
 	// push to it and from Run.
@@ -44,9 +45,6 @@ var (
 	// ErrNotCommitted is the failure of a job whose handler called SettleIn and
 	// returned nil, but has not committed the transaction.
 	ErrNotCommitted = engine.ErrNotCommitted
-
-	// The following are causes of a handler's context, from [context.Cause], when it
-	// ends before the handler has returned.
 
 	// ErrLeaseLost says that another node may work this shard now. The handler's
 	// result will not count, and its jobs run again.

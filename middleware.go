@@ -5,59 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 )
-
-// RawPush is a push as client middleware sees it, encoded and checked.
-type RawPush struct {
-	// Queue is the queue's name. A push whose Queue middleware has changed is
-	// refused.
-	Queue string
-	// Entries are what is pushed. Middleware may change, add and remove some;
-	// the result is checked again.
-	Entries []RawEntry
-
-	client *Client
-	target target
-}
-
-// RawEntry is one encoded entry: an id, Data, Score, Meta and when the job may run.
-type RawEntry = core.Entry
-
-// PushFunc stores a push.
-type PushFunc func(ctx context.Context, push *RawPush) error
-
-// PushMiddleware wraps the pushes of a client: it returns a PushFunc that may look
-// at the encoded entries, change them, refuse them with an error, and call next.
-type PushMiddleware func(next PushFunc) PushFunc
-
-// wrapPush returns send within the middleware, the first outermost.
-func wrapPush(middleware []PushMiddleware) (PushFunc, error) {
-	next := PushFunc(send)
-	for i := len(middleware) - 1; i >= 0; i-- {
-		if middleware[i] == nil {
-			return nil, fmt.Errorf("%w: client middleware %d is nil", ErrInvalidOptions, i)
-		}
-		if next = middleware[i](next); next == nil {
-			return nil, fmt.Errorf("%w: client middleware %d returned a nil PushFunc", ErrInvalidOptions, i)
-		}
-	}
-	return next, nil
-}
-
-// send is the innermost PushFunc.
-func send(ctx context.Context, p *RawPush) error {
-	switch {
-	case p == nil || p.client == nil:
-		return fmt.Errorf("%w: middleware called the next PushFunc with a RawPush of its own; pass on the one that it was given",
-			ErrInvalidOptions)
-	case p.Queue != p.target.name:
-		return fmt.Errorf("%w: middleware set the Queue of a push to %q from %q; push to that queue instead",
-			ErrInvalidOptions, p.Queue, p.target.name)
-	}
-	return p.client.send(ctx, p.target, p.Entries)
-}
 
 // RawBatch is one call of a handler as server middleware sees it: one job, or all
 // jobs of the batch for a BatchHandler.

@@ -30,6 +30,8 @@ func DefaultBackoff(retry int) time.Duration {
 }
 
 // QueueOptions are the options of a queue. The zero value of each is its default.
+// Pushers and servers must agree on Shards, IndexIDs and Codec. Score, PushRule and
+// MaxPayloadBytes are for those who push, and the rest is for servers.
 type QueueOptions[T any] struct {
 	// What pushers and servers must agree on.
 
@@ -68,7 +70,7 @@ type QueueOptions[T any] struct {
 	// means one execution.
 	MaxRetries int
 	// MaxRecoveries is how often a job may lose the process it runs in before its
-	// first payload goes to the morgue. Default 3. [NoRetries] means never.
+	// first payload goes to the morgue. Default 3. [NoRetries] allows none.
 	MaxRecoveries int
 	// Backoff returns the wait before a retry, of which the first is 0. It is called
 	// once for each failure, and must be safe for concurrent use. If it panics, the

@@ -15,6 +15,9 @@ type Store = ports.ShardStore
 // Meta. Read-only.
 type RawPayload = core.Payload
 
+// RawEntry is one encoded entry: an id, Data, Score, Meta and when the job may run.
+type RawEntry = core.Entry
+
 // Observer is notified of pushes, batches, turns and leases, for metrics and
 // traces. It must be fast, safe for concurrent use, and must not panic.
 type Observer = ports.Observer
@@ -23,7 +26,8 @@ type Observer = ports.Observer
 // has only the methods that it needs.
 type NopObserver = ports.NopObserver
 
-// The events of an [Observer].
+// PushEvent, BatchEvent, TurnEvent and LeaseEvent are what an [Observer] is notified
+// of: a push, a batch at its start or end, a turn, and the start or end of a lease.
 type (
 	PushEvent  = ports.PushEvent
 	BatchEvent = ports.BatchEvent

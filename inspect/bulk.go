@@ -139,7 +139,7 @@ func (s *sweep) choose(ctx context.Context, page []ports.DeadLetterView) (chosen
 			return nil, false, err
 		}
 		if there {
-			if d := s.inspector.deadLetter(v, ByTime); s.match == nil || s.match(d) {
+			if d := s.inspector.views.deadLetter(v, ByTime); s.match == nil || s.match(d) {
 				chosen = append(chosen, d)
 				continue
 			}

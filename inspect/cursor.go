@@ -10,6 +10,24 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// SortBy is what a list is sorted by.
+type SortBy uint8
+
+const (
+	// ByTime lists jobs by (PerformAt, id), claimed ones by (Since, id) and dead
+	// letters by (ChangedAt, id). Every list has it.
+	ByTime SortBy = SortBy(ports.ByTime)
+	// ByID lists dead letters by id, and the jobs of a queue that was declared
+	// with IndexIDs.
+	ByID SortBy = SortBy(ports.ByID)
+	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
+	RetryingByTime SortBy = SortBy(ports.RetryingByTime)
+	// RetryingByID lists the jobs with a failure by id.
+	RetryingByID SortBy = SortBy(ports.RetryingByID)
+	// RetryingByCount lists the jobs with a failure by (Retries, id).
+	RetryingByCount SortBy = SortBy(ports.RetryingByCount)
+)
+
 // ErrInvalidCursor is a text that is not one of a [Cursor].
 var ErrInvalidCursor = errors.New("invalid cursor")
 

@@ -66,8 +66,8 @@ type Options struct {
 // Every method returns [ErrUnknownQueue] for a queue that the store doesn't know.
 // An error that doesn't match one of this package's is the store's.
 type Inspector struct {
-	store   Store
-	options Options
+	store Store
+	views viewer
 }
 
 // New returns an inspector of a store. It doesn't contact the store, and never
@@ -76,7 +76,7 @@ func New(store Store, options Options) *Inspector {
 	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
 		store = nil
 	}
-	return &Inspector{store: store, options: options}
+	return &Inspector{store: store, views: viewer{options.DecodeError}}
 }
 
 // Queues lists the queues of the store in order of name.
@@ -127,15 +127,15 @@ func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 	}
 	found := Found{ID: id, Shard: stored.Shard}
 	if q := stored.Queued; q != nil {
-		job := i.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
+		job := i.views.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
 		found.Queued = &job
 	}
 	if stored.Claim != nil {
-		job := i.claimedJob(stored.Claim)
+		job := i.views.claimedJob(stored.Claim)
 		found.Claimed = &job
 	}
 	if d := stored.DeadLetter; d != nil {
-		view := i.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
+		view := i.views.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
 		found.DeadLetter = &view
 	}
 	return found, nil

@@ -9,24 +9,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// SortBy is what a list is sorted by.
-type SortBy uint8
-
-const (
-	// ByTime lists jobs by (PerformAt, id), claimed ones by (Since, id) and dead
-	// letters by (ChangedAt, id). Every list has it.
-	ByTime SortBy = SortBy(ports.ByTime)
-	// ByID lists dead letters by id, and the jobs of a queue that was declared
-	// with IndexIDs.
-	ByID SortBy = SortBy(ports.ByID)
-	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
-	RetryingByTime SortBy = SortBy(ports.RetryingByTime)
-	// RetryingByID lists the jobs with a failure by id.
-	RetryingByID SortBy = SortBy(ports.RetryingByID)
-	// RetryingByCount lists the jobs with a failure by (Retries, id).
-	RetryingByCount SortBy = SortBy(ports.RetryingByCount)
-)
-
 // ListOptions say what to list. The zero value lists everything [ByTime], without
 // payloads.
 type ListOptions struct {
@@ -54,7 +36,7 @@ func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.
 		page, err := ask(i, func(s Store) (ports.JobsPage, error) {
 			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy)})
 		})
-		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.queuedJob(v, o.SortBy) }), page.Next, err
+		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.views.queuedJob(v, o.SortBy) }), page.Next, err
 	})
 }
 
@@ -65,7 +47,7 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 	return pages(o, err, func(r ports.PageRequest) ([]ClaimedJob, ports.Cursor, error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.ClaimedPage, error) { return s.Claimed(ctx, r) })
-		return convert(page.Claims, i.claimedJob), page.Next, err
+		return convert(page.Claims, i.views.claimedJob), page.Next, err
 	})
 }
 
@@ -78,7 +60,7 @@ func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) ite
 		page, err := ask(i, func(s Store) (ports.MorguePage, error) {
 			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID})
 		})
-		view := func(v *ports.DeadLetterView) DeadLetter { return i.deadLetter(v, o.SortBy) }
+		view := func(v *ports.DeadLetterView) DeadLetter { return i.views.deadLetter(v, o.SortBy) }
 		return convert(page.DeadLetters, view), page.Next, err
 	})
 }

@@ -167,14 +167,20 @@ type MinuteStats struct {
 	Run  core.Histogram
 }
 
-func (i *Inspector) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
+// viewer makes views of what a store returns.
+type viewer struct {
+	// decodeError is Options.DecodeError.
+	decodeError func(stored string) string
+}
+
+func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 	job := QueuedJob{
 		ID:           v.ID,
 		PerformAt:    v.PerformAt.Time(),
 		Retries:      v.RetryCount + 1,
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
-		LastError:    i.errorText(v.Error),
+		LastError:    w.errorText(v.Error),
 		Payloads:     v.Payloads,
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
@@ -188,9 +194,9 @@ func (i *Inspector) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 	return job
 }
 
-func (i *Inspector) claimedJob(v *ports.ClaimView) ClaimedJob {
+func (w viewer) claimedJob(v *ports.ClaimView) ClaimedJob {
 	job := ClaimedJob{
-		QueuedJob: i.queuedJob(&ports.JobView{Job: v.Job, Count: v.Count}, ByTime),
+		QueuedJob: w.queuedJob(&ports.JobView{Job: v.Job, Count: v.Count}, ByTime),
 		Shard:     v.Shard,
 		Owner:     v.Owner,
 		Node:      v.Node,
@@ -205,11 +211,11 @@ func (i *Inspector) claimedJob(v *ports.ClaimView) ClaimedJob {
 	return job
 }
 
-func (i *Inspector) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
+func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 	d := DeadLetter{
 		ID:           v.ID,
 		ChangedAt:    v.ChangedAt.Time(),
-		LastError:    i.errorText(v.Error),
+		LastError:    w.errorText(v.Error),
 		Payloads:     v.Payloads,
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
@@ -221,11 +227,11 @@ func (i *Inspector) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter
 }
 
 // errorText returns a stored error as it is shown.
-func (i *Inspector) errorText(stored string) string {
-	if stored == "" || i.options.DecodeError == nil {
+func (w viewer) errorText(stored string) string {
+	if stored == "" || w.decodeError == nil {
 		return stored
 	}
-	return i.options.DecodeError(stored)
+	return w.decodeError(stored)
 }
 
 func queueOf(q *ports.Queue) Queue {
