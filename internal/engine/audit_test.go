@@ -14,7 +14,7 @@ import (
 // one id overlap or if payloads are handled out of order.
 type audit struct {
 	*world
-	// lax allows overlaps, for handlers that ignore their context.
+	// allowOverlap is for handlers that ignore their context.
 	allowOverlap bool
 
 	mu      sync.Mutex
@@ -103,7 +103,7 @@ func (a *audit) starts(id string) []time.Duration {
 	return at
 }
 
-// wantRuns checks how often an id was executed, and gives the executions.
+// wantRuns checks how often an id was executed, and returns the executions.
 func (a *audit) wantRuns(id string, n int) []execution {
 	a.Helper()
 	runs := a.of(id)
@@ -127,10 +127,10 @@ func (a *audit) wantHandledOnce(n int, payloads ...string) {
 	}
 }
 
-// idle is a handler that succeeds at once.
+// succeed is a handler that succeeds at once.
 func succeed(context.Context, *core.Claim) error { return nil }
 
-// until is a handler that runs until its context ends.
+// untilCancelled is a handler that runs until its context ends.
 func untilCancelled(ctx context.Context, _ *core.Claim) error {
 	<-ctx.Done()
 	return context.Cause(ctx)

@@ -190,7 +190,7 @@ func TestACancelThatItsOwnerNeverSawHoldsForTheNextOwner(t *testing.T) {
 	}
 }
 
-// A cancel's wake-up makes the turn that tells of it; the ticks are for lost ones.
+// A cancel's wake-up causes the turn that reports it; the ticks are for wake-ups that are lost.
 func TestACancelTakesEffectAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()

@@ -23,7 +23,7 @@ func TestWhatTheStoreCannotReachNowIsSentAgainWithoutHaste(t *testing.T) {
 		before := n.link.count("Turn")
 		w.sleep(10 * poll)
 		if turns := n.link.count("Turn") - before; turns < 10 || turns > 20 {
-			w.Errorf("the held settlement was sent %d times in 10 poll intervals, want 1 to 2 in each", turns)
+			w.Errorf("the deferred settlement was sent %d times in 10 poll intervals, want 1 to 2 in each", turns)
 		}
 		n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 		w.sleep(poll)

@@ -8,16 +8,16 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// endless is how long, in virtual time, a stopped node may take to end: longer
-// than any test's shutdown timeout, but not for ever.
+// endTimeout is how long, in virtual time, a stopped node may take to end: longer than any test's
+// shutdown timeout.
 const endTimeout = 3 * time.Hour
 
-// awaitEnd returns once the stopped node's Run has, and fails the test if Run fails
-// or does not return.
+// awaitEnd returns once the stopped node's Run has, and fails the test if Run fails or does not
+// return.
 //
-// A node that is left running keeps virtual time going, so the test would never
-// end either. So it is told that its leases are lost, which ends nearly
-// everything, and failing that the test ends its process.
+// A node that is left running keeps virtual time going, so the test would never end either. So
+// its calls fail then with ports.ErrLeaseLost, which ends nearly everything, and failing that the
+// test ends its process.
 func (n *node) awaitEnd() {
 	n.Helper()
 	if !n.endsWithin(endTimeout) {
@@ -52,10 +52,10 @@ type spinGuard struct {
 	failed bool
 }
 
-// mostCallsAtOnce is more than any test makes at one instant.
+// maxCallsAtOnce is more than any test makes at one instant.
 const maxCallsAtOnce = 5000
 
-// pass counts a call.
+// count counts a call.
 func (g *spinGuard) count() {
 	g.mu.Lock()
 	now := time.Now()
@@ -92,7 +92,7 @@ func (s guardedScheduler) Next(now core.Instant, heads []core.Head) core.Choice 
 	return s.Scheduler.Next(now, heads)
 }
 
-// realLimit is far more than any test in virtual time takes on a busy machine.
+// realTimeout is far more than any test in virtual time takes on a busy machine.
 const realTimeout = 4 * time.Minute
 
 // limitRealTime ends the process, naming the test, if the returned function is not

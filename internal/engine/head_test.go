@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// liar is a store that says that a job is due, and gives none.
+// falselyDue is a store that, while it is active, says that a job is due and returns none.
 type falselyDue struct {
 	*memory.Store
 	active func() bool
@@ -29,10 +29,10 @@ func (l falselyDue) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 func TestAStoreThatSaysDueAndReturnsNothingDoesNotMakeALaneSpin(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)
-		lies := true
+		active := true
 		a := w.audit()
 		n := w.start(a.watch(succeed), shards(2), lanes(1), func(s *setup) {
-			s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return lies }}
+			s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return active }}
 		})
 		w.push("job", "x")
 		w.sleep(time.Minute)
@@ -40,20 +40,20 @@ func TestAStoreThatSaysDueAndReturnsNothingDoesNotMakeALaneSpin(t *testing.T) {
 			w.Errorf("%d turns of two shards in a minute, want at most 150 each", turns)
 		}
 		a.wantRuns("job", 0)
-		n.link.change(func() { lies = false })
+		n.link.change(func() { active = false })
 		w.sleep(2 * poll)
 		a.wantRuns("job", 1)
 	})
 }
 
-// startLiar starts a node whose store lies while the function says so.
-func (w *world) startFalselyDue(a *audit, lies func() bool, options ...func(*setup)) *node {
+// startFalselyDue starts a node whose store is falselyDue.
+func (w *world) startFalselyDue(a *audit, active func() bool, options ...func(*setup)) *node {
 	return w.start(a.watch(succeed), append(options, func(s *setup) {
-		s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), lies}
+		s.link.ShardStore = falselyDue{s.link.ShardStore.(*memory.Store), active}
 	})...)
 }
 
-// thoroughLiar also lies about its heads.
+// falseHeads is falselyDue that also returns false heads.
 type falseHeads struct{ falselyDue }
 
 func (l falseHeads) Heads(_ context.Context, shards []core.Shard) (r ports.HeadsReply, err error) {
@@ -69,17 +69,17 @@ func (l falseHeads) Heads(_ context.Context, shards []core.Shard) (r ports.Heads
 func TestAStoreThatIsNotBelievedIsAskedAtOnceWhenSomethingIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
-		lies := true
+		active := true
 		a := w.audit()
 		n := w.start(a.watch(succeed), func(s *setup) {
-			s.link.ShardStore = falseHeads{falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return lies }}}
+			s.link.ShardStore = falseHeads{falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return active }}}
 		})
-		const news = 30*poll + poll/3 // between two polls
-		w.sleepUntil(news)
-		n.link.change(func() { lies = false })
+		const changed = 30*poll + poll/3 // between two polls
+		w.sleepUntil(changed)
+		n.link.change(func() { active = false })
 		w.push("new", "x")
 		w.sleep(2 * poll)
-		w.within("the new job", a.wantRuns("new", 1)[0].at, news, news+10*time.Millisecond)
+		w.within("the new job", a.wantRuns("new", 1)[0].at, changed, changed+10*time.Millisecond)
 	})
 }
 
@@ -87,12 +87,12 @@ func TestAFalseHeadHidesAShardForNoLongerThanAPollInterval(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const poll = 50 * time.Millisecond
 		w.declare(1)
-		lies := true
+		active := true
 		a := w.audit()
-		n := w.startFalselyDue(a, func() bool { return lies }, noWakeups, polling(poll))
+		n := w.startFalselyDue(a, func() bool { return active }, noWakeups, polling(poll))
 		w.push("job", "x")
 		w.sleepUntil(10 * time.Second)
-		n.link.change(func() { lies = false })
+		n.link.change(func() { active = false })
 		w.sleep(2 * time.Second)
 		w.within("the job", a.wantRuns("job", 1)[0].at, 10*time.Second, 10*time.Second+poll)
 	})
@@ -109,7 +109,7 @@ func TestAStoreIsBelievedAgainOnceItReturnsAJob(t *testing.T) {
 		a.wantRuns("first", 1)
 		limit = 0
 		w.sleepUntil(40 * poll)
-		limit = 41*poll + 5*time.Millisecond // it lies once more
+		limit = 41*poll + 5*time.Millisecond // it reports a false head once more
 		w.pushEntries(core.Entry{ID: "second", Payload: core.Payload{Data: []byte("x")}, When: core.In(poll)})
 		w.sleep(4 * poll)
 		w.within("the second job", a.wantRuns("second", 1)[0].at, 41*poll, 41*poll+100*time.Millisecond)

@@ -86,7 +86,7 @@ func TestAFewHooksRunAtOnce(t *testing.T) {
 	})
 }
 
-// A slow hook stops no job, and each burial that it is not told is in the log.
+// A slow hook stops no job, and each burial that it is not called for is in the log.
 func TestBurialsWithoutRoomAreLoggedAndCounted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const jobs = 1300

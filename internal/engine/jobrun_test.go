@@ -99,7 +99,7 @@ func TestADrainStartsNoOtherJobOfABatch(t *testing.T) {
 }
 
 func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
-	for _, told := range []bool{false, true} {
+	for _, withHook := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			w.declare(1)
 			w.push("job", "x")
@@ -111,7 +111,7 @@ func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
 			abandoned.cutOff()
 			w.start(each(succeed), func(s *setup) {
 				s.queue.Policy.MaxRecoveries = 0
-				if told {
+				if withHook {
 					s.Buried = func(context.Context, engine.Buried) error { return nil }
 				}
 			})

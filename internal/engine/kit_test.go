@@ -67,7 +67,7 @@ func (w *world) sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// sleepHere sleeps to a time since the test began, in a handler.
+// sleepInHandler sleeps, in a handler, until a time since the test began.
 func (w *world) sleepInHandler(until time.Duration) { time.Sleep(until - w.elapsed()) }
 
 // sleepUntil sleeps to a time since the test began.
@@ -95,7 +95,7 @@ type setup struct {
 	// queue is the only one unless Queues is set. It has one shard.
 	queue *engine.Queue
 	link  *link
-	// deaf hides the store's ports.Notifier.
+	// noWakeups hides the store's ports.Notifier.
 	noWakeups bool
 }
 
@@ -169,11 +169,11 @@ func (n *node) stop() {
 	n.awaitEnd()
 }
 
-// die cuts the node off for good, as if its process were killed: what it does
-// from now on reaches nobody.
+// cutOff cuts the node off for good, as if its process were killed: what it does from now on
+// reaches nobody.
 func (n *node) cutOff() { n.link.set(hanging) }
 
-// deaf is an option: the node sees no wake-ups.
+// noWakeups is an option: the node gets no wake-ups.
 func noWakeups(s *setup) { s.noWakeups = true }
 
 func shards(n int) func(*setup) { return func(s *setup) { s.queue.Shards = n } }

@@ -73,7 +73,7 @@ func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
 	})
 }
 
-// inOrder runs 4 jobs of each of 3 queues on one lane and tells in which order
+// inOrder runs 4 jobs of each of 3 queues on one lane and returns in which order
 // their queues came.
 func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 	var mu sync.Mutex

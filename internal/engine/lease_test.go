@@ -250,7 +250,8 @@ func TestALeaseIsGivenUpATTLAfterItsTurnWasSent(t *testing.T) {
 	}
 }
 
-// evicting is a store that refuses renewals, as after somebody else has acquired.
+// refusesRenewals is a store that, while it is active, refuses renewals, as after somebody else
+// has acquired.
 type refusesRenewals struct {
 	*memory.Store
 	active func() bool

@@ -39,14 +39,14 @@ type link struct {
 	// method takes beyond it, although its call's context has ended.
 	delay  time.Duration
 	linger map[string]time.Duration
-	// refuse tells whether this call fails, and lose whether its reply is lost.
+	// refuse reports whether a call fails, and lose whether its reply is lost.
 	refuse func(method string) bool
 	lose   func(method string) bool
-	// hold tells which settlements the store can't reach now.
+	// deferSettlement reports whether the store defers a settlement.
 	deferSettlement func(id string) bool
 	// beforeTurn is called before a turn reaches the store. It may take its time.
 	beforeTurn func(r ports.TurnRequest)
-	// loseTurn tells whether the reply of a turn is lost.
+	// loseTurn reports whether the reply of a turn is lost.
 	loseTurn func(r ports.TurnRequest) bool
 	// broken are errors of the turns of some shards, and stuck are the shards whose
 	// turns get no answer. The same is true of looks at several heads with such a

@@ -61,7 +61,7 @@ func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, 
 	return record.reply, record.err
 }
 
-// settlesTwice fails the test if a turn settles a claim twice.
+// rejectRepeatedSettlement fails the test if a turn settles a claim twice.
 func (l *link) rejectRepeatedSettlement(settle []core.Settlement) bool {
 	seen := make(map[core.ClaimRef]bool, len(settle))
 	for i := range settle {
@@ -75,18 +75,18 @@ func (l *link) rejectRepeatedSettlement(settle []core.Settlement) bool {
 	return false
 }
 
-// turn leaves out the settlements that are to be held.
+// turn leaves out the settlements that are to be deferred.
 func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest) (ports.TurnReply, error) {
 	l.beforeTurn(r)
 	if err := l.reach(ctx, []core.Shard{r.Lease.Shard}); err != nil {
 		return ports.TurnReply{}, err
 	}
 	var passed []core.Settlement
-	var held, positions []int
+	var deferred, positions []int
 	l.mu.Lock()
 	for i := range r.Settlements {
 		if l.deferSettlement(r.Settlements[i].ID) {
-			held = append(held, i)
+			deferred = append(deferred, i)
 		} else {
 			passed, positions = append(passed, r.Settlements[i]), append(positions, i)
 		}
@@ -94,7 +94,7 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	l.mu.Unlock()
 	r.Settlements = passed
 	reply, err := s.Turn(ctx, r)
-	reply.Deferred = held
+	reply.Deferred = deferred
 	for k, at := range reply.Skipped {
 		reply.Skipped[k] = positions[at]
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// logBook keeps what a node logs.
+// logBuffer keeps what a node logs.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -60,7 +60,7 @@ func (l *logBuffer) countByLoop(text string) map[string]int {
 	return counts
 }
 
-// wantLines checks how many lines have all the texts, and gives them.
+// wantLines checks how many lines have all the texts, and returns them.
 func (n *node) wantLines(count int, texts ...string) []string {
 	n.Helper()
 	lines := n.log.lines(texts...)

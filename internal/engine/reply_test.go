@@ -33,8 +33,8 @@ func TestAReplyThatComesAfterTheLeaseEndedChangesNothing(t *testing.T) {
 	}
 }
 
-// losing is an option: one in three replies of these methods is lost, or of all
-// if none is named.
+// loseReplies is an option: one in three replies of these methods is lost, or of all methods if
+// none is named.
 func loseReplies(methods ...string) func(*setup) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lossy := make(map[string]bool)

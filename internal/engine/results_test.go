@@ -84,7 +84,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 				w.sleep(3 * ttl)
 				w.wantHistory(0, 0)
 				if buried != 0 {
-					w.Error("a burial was told before the store has made it")
+					w.Error("a burial was reported before the store carried it out")
 				}
 				if c.committed {
 					if err := tx.commit(); err != nil {
@@ -95,7 +95,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 				w.sleep(5 * poll)
 				w.wantHistory(c.processed, c.failed)
 				if buried != c.buried {
-					w.Errorf("%d burials were told, want %d", buried, c.buried)
+					w.Errorf("%d burials were reported, want %d", buried, c.buried)
 				}
 			})
 		})
@@ -107,7 +107,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 func TestNothingIsReportedOfASkippedSettlement(t *testing.T) {
 	inWorld(t, func(w *world) {
 		policy := core.RetryPolicy{MaxRetries: 0}
-		told := 0
+		reported := 0
 		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
 			done := policy.Settlement(c, &core.Outcome{Kind: core.Done}, 0)
 			if err := w.store.Settle(ctx, shardOfQueue(0), []core.Settlement{done}); err != nil {
@@ -117,15 +117,15 @@ func TestNothingIsReportedOfASkippedSettlement(t *testing.T) {
 		}), func(s *setup) {
 			s.queue.Policy = policy
 			s.Buried = func(context.Context, engine.Buried) error {
-				told++
+				reported++
 				return nil
 			}
 		})
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleep(5 * poll)
-		if told != 0 {
-			w.Errorf("%d burials were told of a job that was done", told)
+		if reported != 0 {
+			w.Errorf("%d burials were reported of a job that was done", reported)
 		}
 		if skipped := n.skipped(); skipped != 1 {
 			w.Errorf("%d settlements were skipped; the test needs one", skipped)
@@ -141,7 +141,7 @@ func (n *node) skipped() (count int) {
 	return count
 }
 
-// Turns of unknown fate don't make the engine forget what has committed.
+// Turns without an answer don't make the engine forget what has committed.
 func TestTransactionsCountOnceThoughRepliesAreLost(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const jobs = 200
@@ -179,30 +179,30 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
-				var told []string
+				var reported []string
 				w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) }, func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.Buried = func(_ context.Context, b engine.Buried) error {
-						told = append(told, b.Error)
+						reported = append(reported, b.Error)
 						return nil
 					}
 				})
 				w.push("job", "x")
 				w.sleep(5 * poll)
-				if diff := cmp.Diff(tt.want, told); diff != "" {
-					w.Errorf("told (-want +got):\n%s", diff)
+				if diff := cmp.Diff(tt.want, reported); diff != "" {
+					w.Errorf("burials (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// burialsTo is an option: jobs are not retried, and their burials are listed.
-func recordBurials(told *[]string) func(*setup) {
+// recordBurials is an option: jobs are not retried, and the errors of their burials are listed.
+func recordBurials(reported *[]string) func(*setup) {
 	return func(s *setup) {
 		s.queue.Policy.MaxRetries = 0
 		s.Buried = func(_ context.Context, b engine.Buried) error {
-			*told = append(*told, b.Error)
+			*reported = append(*reported, b.Error)
 			return nil
 		}
 	}
@@ -213,9 +213,9 @@ func TestABurialIsReportedAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
-				var told []string
+				var reported []string
 				lost := 0
-				n := w.start(each(fails), recordBurials(&told), func(s *setup) {
+				n := w.start(each(fails), recordBurials(&reported), func(s *setup) {
 					s.link.loseTurn = func(r ports.TurnRequest) bool {
 						loses := losing && len(r.Settlements) > 0 && lost == 0
 						if loses {
@@ -226,8 +226,8 @@ func TestABurialIsReportedAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 				})
 				w.push("job", "x")
 				w.sleep(5 * poll)
-				if diff := cmp.Diff([]string{"boom"}, told); diff != "" {
-					w.Errorf("told (-want +got):\n%s", diff)
+				if diff := cmp.Diff([]string{"boom"}, reported); diff != "" {
+					w.Errorf("burials (-want +got):\n%s", diff)
 				}
 				if losing != (lost == 1) {
 					w.Errorf("%d replies were lost", lost)
@@ -244,7 +244,7 @@ func TestABurialIsReportedAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 func TestABurialThatItsLeaseDidNotSettleIsNotReported(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
-		var told []string
+		var reported []string
 		var l *link
 		runs := 0
 		w.start(each(func(context.Context, *core.Claim) error {
@@ -253,13 +253,13 @@ func TestABurialThatItsLeaseDidNotSettleIsNotReported(t *testing.T) {
 			}
 			l.change(func() { l.broken[shardOfQueue(0)] = ports.ErrLeaseLost })
 			return errors.New("boom")
-		}), recordBurials(&told), func(s *setup) { l = s.link })
+		}), recordBurials(&reported), func(s *setup) { l = s.link })
 		w.push("job", "x")
 		w.sleep(2 * poll)
 		l.heal()
 		w.sleep(5 * poll)
-		if runs != 2 || told != nil {
-			w.Errorf("%d runs, and told of %q; want 2 runs and nothing told", runs, told)
+		if runs != 2 || reported != nil {
+			w.Errorf("%d runs, and %q were reported; want 2 runs and nothing reported", runs, reported)
 		}
 		w.wantCounts(0, 0, 1, 0)
 	})

@@ -19,7 +19,7 @@ import (
 // and requests are lost, calls come late, shards and stores hang, nodes stop and start,
 // operators cancel and pause. No payload is lost, no two executions of an id overlap unless
 // the first one's context has ended, nothing spins, and every Run ends. SKEIN_STORIES is how
-// many seeds to tell.
+// many seeds to run.
 func TestStories(t *testing.T) {
 	stories := 15
 	if n, err := strconv.Atoi(os.Getenv("SKEIN_STORIES")); err == nil {
@@ -205,6 +205,7 @@ func (n *node) heal() {
 	})
 }
 
+// run lets everything happen, then lets the nodes recover, and checks what became of the jobs.
 func (s *story) run() {
 	s.declare(storyShards)
 	s.a.allowOverlap = true

@@ -97,7 +97,7 @@ func TestATurnThatHungIsRepeatedWithBackoff(t *testing.T) {
 	})
 }
 
-// A store slower than anybody's patience is worked all the same, by every scheduler.
+// A store slower than any lane waits for is worked all the same, by every scheduler.
 func TestASlowStoreIsWorked(t *testing.T) {
 	for name, scheduler := range map[string]core.SchedulerFunc{
 		"lag": core.Lag, "seq": core.Seq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),

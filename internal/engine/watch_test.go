@@ -102,6 +102,7 @@ func TestANodeThatHoldsAShardDoesNotStandBy(t *testing.T) {
 	})
 }
 
+// acquireShard acquires a shard for an owner that is no node of the test.
 func (w *world) acquireShard(owner string, shard core.Shard, shards int) {
 	w.Helper()
 	if _, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
