@@ -47,7 +47,8 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 	return pages(o, err, func(r ports.PageRequest) ([]ClaimedJob, ports.Cursor, error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.ClaimedPage, error) { return s.Claimed(ctx, r) })
-		return convert(page.Claims, i.views.claimedJob), page.Next, err
+		view := func(v *ports.ClaimView) ClaimedJob { return i.views.claimedJob(v) }
+		return convert(page.Claims, view), page.Next, err
 	})
 }
 
