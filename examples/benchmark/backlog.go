@@ -24,6 +24,7 @@ func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
 		size, handled := sizeOf(l.jobs), 0
 		jobs, setting := newJobs(size), fmt.Sprintf("backlog of %d", size)
 		var took time.Duration
+		var cpu cpuTime
 		for handled < max(l.jobs, size) {
 			s, err := l.system(ctx, skeinName)
 			if err != nil {
@@ -32,13 +33,13 @@ func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
 			if err := stored(ctx, l, s, jobs); err != nil {
 				return nil, err
 			}
-			_, d, err := drain(ctx, s, jobs)
+			d, err := l.drain(ctx, s, jobs)
 			if err != nil {
 				return nil, err
 			}
 			l.noteTurns(s)
-			handled, took = handled+size, took+d
+			handled, took, cpu = handled+size, took+d.fromFirst, cpu.plus(d.cpu)
 		}
-		return []reading{{system: skeinName, setting: setting, unit: perSecond, value: rate(handled, took)}}, nil
+		return []reading{{system: skeinName, setting: setting, unit: perSecond, value: rate(handled, took), cpu: cpu.per(handled)}}, nil
 	}}
 }

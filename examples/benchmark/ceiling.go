@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -34,44 +33,46 @@ func ceilingProbes() []*probe {
 		{name: "ceiling, skein", measure: func(ctx context.Context, l *lab) ([]reading, error) {
 			x, n, err := handleCounted(ctx, l)
 			perCall = n
-			return []reading{{skeinName, setting, perSecond, x}}, err
+			x.system, x.setting = skeinName, setting
+			return []reading{x}, err
 		}},
 		{name: "ceiling, script", measure: func(ctx context.Context, l *lab) ([]reading, error) {
 			x, err := scripted(ctx, l, perCall)
-			return []reading{{"script", setting, perSecond, x}}, err
+			x.system, x.setting = "script", setting
+			return []reading{x}, err
 		}},
 		{name: "ceiling, redis-benchmark", measure: func(ctx context.Context, l *lab) ([]reading, error) {
 			x, err := benchmarked(ctx, l, perCall)
-			return []reading{{"redis-benchmark", setting + ", the same script", perSecond, x}}, err
+			return []reading{{system: "redis-benchmark", setting: setting + ", the same script", unit: perSecond, value: x}}, err
 		}},
 	}
 }
 
 // handleCounted handles jobs by Skein and also returns how many it did in a call.
-func handleCounted(ctx context.Context, l *lab) (handled float64, perCall int, err error) {
+func handleCounted(ctx context.Context, l *lab) (handled reading, perCall int, err error) {
 	s, err := l.system(ctx, skeinName)
 	if err != nil {
-		return 0, 0, err
+		return handled, 0, err
 	}
 	jobs := newJobs(l.jobs)
 	if err := s.fill(ctx, jobs); err != nil {
-		return 0, 0, err
+		return handled, 0, err
 	}
 	before, err := l.scriptCalls(ctx)
 	if err != nil {
-		return 0, 0, err
+		return handled, 0, err
 	}
-	took, _, err := drain(ctx, s, jobs)
+	d, err := l.drain(ctx, s, jobs)
 	if err != nil {
-		return 0, 0, err
+		return handled, 0, err
 	}
 	after, err := l.scriptCalls(ctx)
 	if err != nil {
-		return 0, 0, err
+		return handled, 0, err
 	}
 	perCall = max(1, int(int64(l.jobs)/max(1, after-before)))
 	fmt.Fprintf(l.log, "    %d jobs in a call\n", perCall)
-	return rate(l.jobs, took), perCall, nil
+	return reading{unit: perSecond, value: rate(l.jobs, d.fromStart), cpu: d.cpu.per(l.jobs)}, perCall, nil
 }
 
 // scriptCalls returns how many scripts Redis has run.
@@ -97,16 +98,16 @@ func prepared(ctx context.Context, l *lab) (sha string, err error) {
 }
 
 // scripted runs the script on all shards at once until each has none left.
-func scripted(ctx context.Context, l *lab, perCall int) (float64, error) {
+func scripted(ctx context.Context, l *lab, perCall int) (reading, error) {
 	sha, err := prepared(ctx, l)
 	if err != nil {
-		return 0, err
+		return reading{}, err
 	}
 	shards := make([]int, ceilingConnections)
 	for i := range shards {
 		shards[i] = i
 	}
-	start := time.Now()
+	m := l.startMeter(ctx)
 	err = concurrently(ctx, shards, func(ctx context.Context, shard int) error {
 		for {
 			claims, err := l.redis.EvalSha(ctx, sha, nil, ceilingBase, shard, perCall).Slice()
@@ -116,10 +117,11 @@ func scripted(ctx context.Context, l *lab, perCall int) (float64, error) {
 		}
 	})
 	if err != nil {
-		return 0, err
+		return reading{}, err
 	}
-	took := time.Since(start)
-	return rate(l.jobs, took), expect(ctx, newSkein(l, redis.New(l.redis, redis.Options{}), 0), 0)
+	took, cpu := m.read(ctx)
+	row := reading{unit: perSecond, value: rate(l.jobs, took), cpu: cpu.per(l.jobs)}
+	return row, expect(ctx, newSkein(l, redis.New(l.redis, redis.Options{}), skeinSetting{}), 0)
 }
 
 // benchmarked has redis-benchmark run the script, on a shard drawn for each call.
@@ -142,7 +144,7 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	left, err := newSkein(l, redis.New(l.redis, redis.Options{}), 0).left(ctx)
+	left, err := newSkein(l, redis.New(l.redis, redis.Options{}), skeinSetting{}).left(ctx)
 	// What the last call of each shard has claimed is still there.
 	if gone := (calls - skein.DefaultShards) * perCall; err == nil && left > int64(l.jobs-gone) {
 		err = fmt.Errorf("redis-benchmark left %d jobs: some calls found none; give more -jobs", left)

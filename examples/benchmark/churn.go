@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -87,17 +86,19 @@ func (c *churn) rest(ctx context.Context) error {
 // part does waves, and reads their rate if it has a name.
 func (c *churn) part(ctx context.Context, name string) error {
 	n := churnWaves * c.lab.jobs
-	start := time.Now()
+	m := c.lab.startMeter(ctx)
 	for range churnWaves {
 		if err := c.wave(ctx); err != nil {
 			return err
 		}
 	}
-	v := rate(n, time.Since(start))
+	took, cpu := m.read(ctx)
+	v := rate(n, took)
 	state, err := tableState(ctx, c.lab.postgres)
 	fmt.Fprintf(c.lab.log, "    %d jobs: %s %s, %s\n", c.pushed, figure(v), perSecond, state)
 	if name != "" {
 		c.read(fmt.Sprintf("%s %d of %d", name, n, churnParts*n), perSecond, v)
+		c.readings[len(c.readings)-1].cpu = cpu.per(n)
 	}
 	return err
 }

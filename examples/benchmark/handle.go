@@ -20,7 +20,7 @@ func handleProbe(name, setting string, share int, open opener) *probe {
 // handleSkein handles jobs at default options, but for prefetch, which is 0 for
 // the default.
 func handleSkein(setting string, prefetch int) *probe {
-	return handleProbe(skeinName, setting, 1, withSkein(prefetch))
+	return handleProbe(skeinName, setting, 1, withSkein(skeinSetting{prefetch: prefetch}))
 }
 
 // handleAsynq handles jobs with so many at once.
@@ -34,12 +34,12 @@ func handle(ctx context.Context, l *lab, s system, jobs []job, row reading) ([]r
 	if err := stored(ctx, l, s, jobs); err != nil {
 		return nil, err
 	}
-	took, _, err := drain(ctx, s, jobs)
+	d, err := l.drain(ctx, s, jobs)
 	if err != nil {
 		return nil, err
 	}
 	l.noteTurns(s)
-	row.unit, row.value = perSecond, rate(len(jobs), took)
+	row.unit, row.value, row.cpu = perSecond, rate(len(jobs), d.fromStart), d.cpu.per(len(jobs))
 	return []reading{row}, nil
 }
 

@@ -53,26 +53,25 @@ func (l *lab) system(ctx context.Context, name string) (system, error) {
 	case riverName:
 		return withRiver(riverDefaults)(ctx, l)
 	}
-	return withSkein(0)(ctx, l)
+	return withSkein(skeinSetting{})(ctx, l)
 }
 
 // results are the readings of each row, in the order in which they came.
 type results struct {
-	rows   []reading // without values
-	values map[reading][]float64
+	rows []reading // without values
+	of   map[reading][]reading
 }
 
 func (r *results) add(readings []reading) {
-	if r.values == nil {
-		r.values = map[reading][]float64{}
+	if r.of == nil {
+		r.of = map[reading][]reading{}
 	}
 	for _, x := range readings {
-		key := x
-		key.value = 0
+		key := reading{system: x.system, setting: x.setting, unit: x.unit}
 		if !slices.Contains(r.rows, key) {
 			r.rows = append(r.rows, key)
 		}
-		r.values[key] = append(r.values[key], x.value)
+		r.of[key] = append(r.of[key], x)
 	}
 }
 
@@ -96,7 +95,7 @@ func (l *lab) measure(ctx context.Context, probes []*probe, runs int) (map[*prob
 			all[p].add(readings)
 			fmt.Fprintf(l.log, "run %d of %d: %s took %v\n", run+1, runs, p.name, time.Since(began).Round(time.Second/10))
 			for _, x := range readings {
-				fmt.Fprintf(l.log, "    %s, %s: %s %s\n", x.system, x.setting, figure(x.value), x.unit)
+				fmt.Fprintf(l.log, "    %s, %s: %s %s  %s\n", x.system, x.setting, figure(x.value), x.unit, x.cpu)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // have gone idle; the others let it only drain.
 const longEvery = 40
 
-func latencySkein(samples int) *probe { return latencyOf(samples, withSkein(0)) }
+func latencySkein(samples int) *probe { return latencyOf(samples, withSkein(skeinSetting{})) }
 
 // latencySkeinApart pushes through a store of its own, as another process would.
 func latencySkeinApart(samples int) *probe {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // mergeIDs is over how many ids the pushes of merge are spread, and mergePushes how
@@ -30,18 +29,22 @@ func mergeProbe(name string) *probe {
 			}
 			want = mergeIDs
 		}
-		start := time.Now()
+		m := l.startMeter(ctx)
 		if err := each(ctx, fillers, jobs, s.push); err != nil {
 			return nil, err
 		}
-		pushing := time.Since(start)
+		pushing, cpu := m.read(ctx)
 		if err := expect(ctx, s, want); err != nil {
 			return nil, err
 		}
-		handling, _, err := drain(ctx, s, newJobs(mergePushes))
+		handling, err := l.drain(ctx, s, newJobs(mergePushes))
 		if err != nil {
 			return nil, err
 		}
-		return []reading{{system: name, setting: setting, unit: perSecond, value: rate(mergePushes, pushing+handling)}}, nil
+		return []reading{{
+			system: name, setting: setting, unit: perSecond,
+			value: rate(mergePushes, pushing+handling.fromStart),
+			cpu:   cpu.plus(handling.cpu).per(mergePushes),
+		}}, nil
 	}}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // pushBatchProbe pushes jobs pushedMany in a call, from so many goroutines.
@@ -18,7 +17,7 @@ func pushBatchProbe(name, call string, goroutines int) *probe {
 		if !ok {
 			return nil, fmt.Errorf("%s has no call that stores many", name)
 		}
-		return pushed(ctx, s, newJobs(l.jobs), reading{system: name, setting: setting}, func(jobs []job) error {
+		return l.pushed(ctx, s, newJobs(l.jobs), reading{system: name, setting: setting}, func(jobs []job) error {
 			return many.pushMany(ctx, jobs, goroutines)
 		})
 	}}
@@ -33,19 +32,20 @@ func pushOneProbe(name string, goroutines, share int) *probe {
 			return nil, err
 		}
 		jobs := newJobs(max(1, l.jobs/share))
-		return pushed(ctx, s, jobs, reading{system: name, setting: setting}, func(jobs []job) error {
+		return l.pushed(ctx, s, jobs, reading{system: name, setting: setting}, func(jobs []job) error {
 			return each(ctx, goroutines, jobs, s.push)
 		})
 	}}
 }
 
 // pushed measures how fast push stores jobs, and checks that it has.
-func pushed(ctx context.Context, s system, jobs []job, row reading, push func([]job) error) ([]reading, error) {
-	start := time.Now()
+func (l *lab) pushed(ctx context.Context, s system, jobs []job, row reading, push func([]job) error) ([]reading, error) {
+	m := l.startMeter(ctx)
 	if err := push(jobs); err != nil {
 		return nil, err
 	}
-	row.unit, row.value = perSecond, rate(len(jobs), time.Since(start))
+	took, cpu := m.read(ctx)
+	row.unit, row.value, row.cpu = perSecond, rate(len(jobs), took), cpu.per(len(jobs))
 	return []reading{row}, expect(ctx, s, len(jobs))
 }
 

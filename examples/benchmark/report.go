@@ -12,6 +12,7 @@ import (
 type row struct {
 	work, system, setting, unit string
 	summary
+	cpu cpuPerJob // medians
 }
 
 // rowsOf sums up what was measured for a work.
@@ -19,7 +20,21 @@ func rowsOf(w work, measured map[*probe]*results) []row {
 	var rows []row
 	for _, p := range w.probes {
 		for _, key := range measured[p].rows {
-			rows = append(rows, row{w.name, key.system, key.setting, key.unit, summarize(measured[p].values[key])})
+			all := measured[p].of[key]
+			of := func(field func(reading) float64) summary {
+				var values []float64
+				for _, x := range all {
+					values = append(values, field(x))
+				}
+				return summarize(values)
+			}
+			rows = append(rows, row{
+				w.name, key.system, key.setting, key.unit, of(func(x reading) float64 { return x.value }),
+				cpuPerJob{
+					client:   of(func(x reading) float64 { return x.cpu.client }).median,
+					database: of(func(x reading) float64 { return x.cpu.database }).median,
+				},
+			})
 		}
 	}
 	return rows
@@ -37,7 +52,10 @@ func writeJSON(out io.Writer, rows []row) error {
 			Min     float64 `json:"min"`
 			Max     float64 `json:"max"`
 			Unit    string  `json:"unit"`
-		}{r.work, r.system, r.setting, r.median, r.min, r.max, r.unit})
+			// Processor time a job, in µs; absent if it is unknown.
+			CPUClient   float64 `json:"cpu_client,omitempty"`
+			CPUDatabase float64 `json:"cpu_database,omitempty"`
+		}{r.work, r.system, r.setting, r.median, r.min, r.max, r.unit, r.cpu.client, r.cpu.database})
 		if err != nil {
 			return err
 		}
@@ -48,15 +66,15 @@ func writeJSON(out io.Writer, rows []row) error {
 // writeTable writes rows, which may be of several works, as a table in Markdown.
 func writeTable(out io.Writer, rows []row) error {
 	var b strings.Builder
-	b.WriteString("| work | system | setting | median | min … max | unit | ratio |\n")
-	b.WriteString("| --- | --- | --- | ---: | ---: | --- | ---: |\n")
+	b.WriteString("| work | system | setting | median | min … max | unit | CPU µs/job | ratio |\n")
+	b.WriteString("| --- | --- | --- | ---: | ---: | --- | ---: | ---: |\n")
 	for _, r := range rows {
 		ratio := ""
 		if other, ok := against(r, rows); ok {
 			ratio = fmt.Sprintf("%.2f", advantage(r, other))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s … %s | %s | %s |\n",
-			r.work, r.system, r.setting, figure(r.median), figure(r.min), figure(r.max), r.unit, ratio)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s … %s | %s | %s | %s |\n",
+			r.work, r.system, r.setting, figure(r.median), figure(r.min), figure(r.max), r.unit, r.cpu, ratio)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -12,14 +12,14 @@ import (
 
 // flat returns a row whose values were all the same.
 func flat(work, system, setting, unit string, v float64) row {
-	return row{work, system, setting, unit, summary{v, v, v}}
+	return row{work, system, setting, unit, summary{v, v, v}, cpuPerJob{}}
 }
 
 func TestTable(t *testing.T) {
 	rows := []row{
 		flat("handle", "skein", "5 lanes", perSecond, 1_234_567),
 		flat("handle", "asynq", "concurrency 5", perSecond, 100),
-		{"handle", "asynq", "concurrency 10", perSecond, summary{1000, 999.5, 2000}},
+		{"handle", "asynq", "concurrency 10", perSecond, summary{1000, 999.5, 2000}, cpuPerJob{12.3, 4.5}},
 		flat("latency", "skein", "p50", millis, 0.25),
 		flat("latency", "asynq", "p50", millis, 500),
 	}
@@ -27,13 +27,13 @@ func TestTable(t *testing.T) {
 	if err := writeTable(&out, rows); err != nil {
 		t.Fatal(err)
 	}
-	want := `| work | system | setting | median | min … max | unit | ratio |
-| --- | --- | --- | ---: | ---: | --- | ---: |
-| handle | skein | 5 lanes | 1,234,567 | 1,234,567 … 1,234,567 | jobs/s | 1234.57 |
-| handle | asynq | concurrency 5 | 100 | 100 … 100 | jobs/s |  |
-| handle | asynq | concurrency 10 | 1,000 | 1,000 … 2,000 | jobs/s |  |
-| latency | skein | p50 | 0.25 | 0.25 … 0.25 | ms | 2000.00 |
-| latency | asynq | p50 | 500 | 500 … 500 | ms |  |
+	want := `| work | system | setting | median | min … max | unit | CPU µs/job | ratio |
+| --- | --- | --- | ---: | ---: | --- | ---: | ---: |
+| handle | skein | 5 lanes | 1,234,567 | 1,234,567 … 1,234,567 | jobs/s |  | 1234.57 |
+| handle | asynq | concurrency 5 | 100 | 100 … 100 | jobs/s |  |  |
+| handle | asynq | concurrency 10 | 1,000 | 1,000 … 2,000 | jobs/s | 12.30 + 4.50 |  |
+| latency | skein | p50 | 0.25 | 0.25 … 0.25 | ms |  | 2000.00 |
+| latency | asynq | p50 | 500 | 500 … 500 | ms |  |  |
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
@@ -42,14 +42,14 @@ func TestTable(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	rows := []row{
-		{"handle", "skein", "5 lanes", perSecond, summary{2, 1, 3.5}},
+		{"handle", "skein", "5 lanes", perSecond, summary{2, 1, 3.5}, cpuPerJob{12.3, 4.5}},
 		flat("memory", "asynq", "1000000 queued", perJob, 500),
 	}
 	var out strings.Builder
 	if err := writeJSON(&out, rows); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"work":"handle","system":"skein","setting":"5 lanes","median":2,"min":1,"max":3.5,"unit":"jobs/s"}
+	want := `{"work":"handle","system":"skein","setting":"5 lanes","median":2,"min":1,"max":3.5,"unit":"jobs/s","cpu_client":12.3,"cpu_database":4.5}
 {"work":"memory","system":"asynq","setting":"1000000 queued","median":500,"min":500,"max":500,"unit":"bytes/job"}
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -112,7 +112,7 @@ func counting(order *[]string, name string, once bool, failAt int) *probe {
 		if n++; n == failAt {
 			return nil, errors.New("out of order")
 		}
-		return []reading{{name, "s", perSecond, float64(n)}}, nil
+		return []reading{{system: name, setting: "s", unit: perSecond, value: float64(n)}}, nil
 	}}
 }
 
@@ -128,8 +128,8 @@ func TestProbesTakeTurns(t *testing.T) {
 	if diff := cmp.Diff("a b c a c a c", strings.Join(order, " ")); diff != "" {
 		t.Error(diff)
 	}
-	want := []row{{"two", "b", "s", perSecond, summary{1, 1, 1}}, {"two", "c", "s", perSecond, summary{2, 1, 3}}}
-	if diff := cmp.Diff(want, rowsOf(works[1], measured), cmp.AllowUnexported(row{}, summary{})); diff != "" {
+	want := []row{{"two", "b", "s", perSecond, summary{1, 1, 1}, cpuPerJob{}}, {"two", "c", "s", perSecond, summary{2, 1, 3}, cpuPerJob{}}}
+	if diff := cmp.Diff(want, rowsOf(works[1], measured), cmp.AllowUnexported(row{}, summary{}, cpuPerJob{})); diff != "" {
 		t.Error(diff)
 	}
 }

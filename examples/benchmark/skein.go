@@ -18,28 +18,33 @@ type skeinSystem struct {
 	store  ports.ShardStore
 	queue  *skein.Queue[[]byte]
 	client *skein.Client
-	// prefetch is the server's; 0 is its default.
-	prefetch int
+	// setting is what is not default.
+	setting skeinSetting
 }
 
-// withSkein returns Skein with a prefetch, which is 0 for the default.
-func withSkein(prefetch int) opener {
+// skeinSetting is how Skein is configured. 0 is its default everywhere.
+type skeinSetting struct {
+	lanes, shards, prefetch int
+}
+
+// withSkein returns Skein with a setting.
+func withSkein(setting skeinSetting) opener {
 	return func(ctx context.Context, l *lab) (system, error) {
 		if l.postgres != nil {
 			err := renewed(ctx, l, skeinTables)
-			return newSkeinOnPostgres(l, prefetch), err
+			return newSkeinOnPostgres(l, setting), err
 		}
-		return newSkein(l, redis.New(l.redis, redis.Options{}), prefetch), l.flush(ctx)
+		return newSkein(l, redis.New(l.redis, redis.Options{}), setting), l.flush(ctx)
 	}
 }
 
-func newSkein(l *lab, store ports.ShardStore, prefetch int) *skeinSystem {
+func newSkein(l *lab, store ports.ShardStore, setting skeinSetting) *skeinSystem {
 	return &skeinSystem{
-		log:      slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		store:    store,
-		queue:    skein.NewQueue("bench", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}}),
-		client:   skein.NewClient(store, skein.ClientOptions{}),
-		prefetch: prefetch,
+		log:     slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		store:   store,
+		queue:   skein.NewQueue("bench", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: setting.shards}),
+		client:  skein.NewClient(store, skein.ClientOptions{}),
+		setting: setting,
 	}
 }
 
@@ -69,7 +74,9 @@ func (s *skeinSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 		}
 		return nil
 	})
-	server := skein.NewServer(s.store, skein.ServerOptions{Prefetch: s.prefetch, Logger: s.log}, h)
+	server := skein.NewServer(s.store, skein.ServerOptions{
+		Lanes: s.setting.lanes, Prefetch: s.setting.prefetch, Logger: s.log,
+	}, h)
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
 	return func() error { cancel(); return <-done }, nil

@@ -19,9 +19,9 @@ type skeinOnPostgres struct {
 	turns *turnCounter
 }
 
-func newSkeinOnPostgres(l *lab, prefetch int) *skeinOnPostgres {
+func newSkeinOnPostgres(l *lab, setting skeinSetting) *skeinOnPostgres {
 	turns := &turnCounter{Store: postgres.New(l.postgres, postgres.Options{})}
-	return &skeinOnPostgres{skeinSystem: newSkein(l, turns, prefetch), pool: l.postgres, turns: turns}
+	return &skeinOnPostgres{skeinSystem: newSkein(l, turns, setting), pool: l.postgres, turns: turns}
 }
 
 // withSkeinApart returns Skein that pushes through another store than the server's.
@@ -29,7 +29,7 @@ func withSkeinApart(ctx context.Context, l *lab) (system, error) {
 	if err := renewed(ctx, l, skeinTables); err != nil {
 		return nil, err
 	}
-	s := newSkeinOnPostgres(l, 0)
+	s := newSkeinOnPostgres(l, skeinSetting{})
 	s.client = skein.NewClient(postgres.New(l.postgres, postgres.Options{}), skein.ClientOptions{})
 	return s, nil
 }

@@ -67,33 +67,40 @@ func expect(ctx context.Context, s system, want int) error {
 	return err
 }
 
-// drain handles jobs that are stored. It returns how long it took from the
-// server's start, and from the first job's, until none was left in the store.
-func drain(ctx context.Context, s system, jobs []job) (fromStart, fromFirst time.Duration, err error) {
+// drained is how long it took from the server's start, and from the first job's,
+// until no job was left in the store, and the processor time since the server's start.
+type drained struct {
+	fromStart, fromFirst time.Duration
+	cpu                  cpuTime
+}
+
+// drain handles jobs that are stored.
+func (l *lab) drain(ctx context.Context, s system, jobs []job) (d drained, err error) {
 	t := newTally(jobs)
-	start := time.Now()
+	m := l.startMeter(ctx)
 	stop, err := s.serve(ctx, t.take)
 	if err != nil {
-		return 0, 0, err
+		return d, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	select {
 	case <-t.first:
 	case <-ctx.Done():
-		return 0, 0, context.Cause(ctx)
+		return d, context.Cause(ctx)
 	}
 	first := time.Now()
 	if err := t.wait(ctx); err != nil {
-		return 0, 0, err
+		return d, err
 	}
 	if err := awaitEmpty(ctx, s); err != nil {
-		return 0, 0, err
+		return d, err
 	}
-	fromStart, fromFirst = time.Since(start), time.Since(first)
+	d.fromFirst = time.Since(first)
+	d.fromStart, d.cpu = m.read(ctx)
 	if a, ok := s.(auditor); ok {
 		err = a.audit(ctx, len(jobs))
 	}
-	return fromStart, fromFirst, err
+	return d, err
 }
 
 // concurrently calls do for every part at once, and returns the first error.

@@ -23,6 +23,8 @@ func costs(unit string) bool { return unit != perSecond }
 type reading struct {
 	system, setting, unit string
 	value                 float64
+	// cpu is what each job cost beside it.
+	cpu cpuPerJob
 }
 
 // probe measures one system at one setting. Works share a probe that serves them
