@@ -11,6 +11,8 @@ import (
 const (
 	perSecond = "jobs/s"
 	millis    = "ms"
+	millisP50 = "ms at p50"
+	millisP99 = "ms at p99"
 	perJob    = "bytes/job"
 	heapMB    = "MB of heaps"
 	indexMB   = "MB of indexes"
@@ -88,6 +90,7 @@ func redisWorks(rival string) []work {
 	}
 	const call = "PushMany of"
 	handled := beside(handleAsynq(5), handleAsynq(10), handleAsynq(50))
+	ioBeside := beside(ioAsynq()...)
 	fromTen := pushOneProbe(asynqName, fillers, 1)
 	return []work{
 		{name: "handle", probes: with(handled, handleSkein("5 lanes", 0))},
@@ -97,6 +100,9 @@ func redisWorks(rival string) []work {
 			[]*probe{pushOneProbe(skeinName, 1, 1), pushOneProbe(skeinName, fillers, 1)},
 			beside(pushOneProbe(asynqName, 1, 1), fromTen))},
 		{name: "latency", probes: with(beside(latencyAsynq()), latencySkein(skeinSamples))},
+		{name: "io", probes: ioProbes(false, ioBeside)},
+		{name: "io-hot", probes: ioProbes(true, ioBeside)},
+		{name: "mixed", probes: with(beside(mixedAsynq()), mixedSkein(0), mixedSkein(mixedShards))},
 		{name: "memory", probes: with(beside(memoryProbe(asynqName)), memoryProbe(skeinName))},
 		{name: "merge", probes: with(beside(mergeProbe(asynqName)), mergeProbe(skeinName))},
 		{name: "hot-shard", probes: with(handled, hotShard())},
@@ -119,6 +125,7 @@ func postgresWorks() []work {
 	many := func(name string) []*probe {
 		return []*probe{pushBatchProbe(name, call, 1), pushBatchProbe(name, call, fillers)}
 	}
+	ioBeside := ioRiver()
 	return []work{
 		{name: "handle", probes: []*probe{
 			handleSkein("5 lanes", 0),
@@ -133,6 +140,9 @@ func postgresWorks() []work {
 		{name: "push-one", probes: interleave(from(skeinName), from(riverName))},
 		{name: "latency", probes: []*probe{latencySkein(postgresSamples), latencyRiver()}},
 		{name: "latency-apart", probes: []*probe{latencySkeinApart(postgresSamples), latencyRiver()}},
+		{name: "io", probes: ioProbes(false, ioBeside)},
+		{name: "io-hot", probes: ioProbes(true, ioBeside)},
+		{name: "mixed", probes: []*probe{mixedSkein(0), mixedSkein(mixedShards), mixedRiver()}},
 		{name: "backlog", probes: []*probe{backlogTimes(1), backlogTimes(5)}},
 		{name: "snapshot", probes: []*probe{snapshotProbe()}, onDemand: true},
 		{name: "churn", probes: []*probe{churnProbe(false)}, onDemand: true},

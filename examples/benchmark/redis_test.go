@@ -1,0 +1,27 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHandlersThatWaitOnRedis does the works of such handlers with few jobs.
+func TestHandlersThatWaitOnRedis(t *testing.T) {
+	const names = "io,io-hot,mixed"
+	var out, log strings.Builder
+	err := run(t.Context(), options{rival: asynqName, works: names, jobs: 60, runs: 1, json: true}, &out, &log)
+	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	if diff := cmp.Diff(strings.Split(names, ","), measuredWorks(t, out.String())); diff != "" {
+		t.Error(diff)
+	}
+}
