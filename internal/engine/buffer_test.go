@@ -75,7 +75,7 @@ func TestTheBufferRemovesOnlyTheClaimOfThatReceipt(t *testing.T) {
 	var b buffer
 	b.push(claimsOf("a"), time.Now())
 	if _, ok := b.remove("a", core.Receipt{Number: 2}); ok || b.jobs != 1 {
-		t.Error("a claim of another mark was removed")
+		t.Error("a claim of another receipt was removed")
 	}
 	if c, ok := b.remove("a", core.Receipt{Number: 1}); !ok || c.ID != "a" || b.jobs != 0 {
 		t.Errorf("remove = %v, %v, %d left", c, ok, b.jobs)

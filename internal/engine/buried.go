@@ -10,13 +10,13 @@ import (
 type BuryReason uint8
 
 const (
-	// Exhausted: the retries of the payload's job were used up.
+	// Exhausted means that the retries of the payload's job were used up.
 	Exhausted BuryReason = iota + 1
-	// ByHandler: a handler has buried it.
+	// ByHandler means that a handler has buried the payload.
 	ByHandler
-	// Undecodable: the codec refuses the payload.
+	// Undecodable means that the codec refuses the payload.
 	Undecodable
-	// Recovered: the payload's job has lost its process too often.
+	// Recovered means that the payload's job has lost its process too often.
 	Recovered
 )
 

@@ -9,9 +9,9 @@ import (
 
 // Causes of the end of a handler's context, besides ports.ErrLeaseLost and the normal end.
 var (
-	// ErrShutdown: the server stops, and its ShutdownTimeout is over.
+	// ErrShutdown means that the server stops and its ShutdownTimeout is over.
 	ErrShutdown = errors.New("server is shutting down")
-	// ErrCancelled: an operator has cancelled the job.
+	// ErrCancelled means that an operator has cancelled the job.
 	ErrCancelled = errors.New("job was cancelled")
 )
 

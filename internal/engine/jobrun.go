@@ -16,9 +16,9 @@ type jobRun struct {
 	returned bool
 }
 
-// Begin returns the context of job i, for handlers that run one job after another. The handler
-// passes the context that it was called with. The job's context ends when job i is cancelled, but
-// not when another job is, and when the next job begins.
+// Begin begins job i and returns its context, for handlers that run one job after another. The
+// handler passes the context that it was called with. The job's context ends when job i is
+// cancelled or the next job begins; cancelling another job does not end it.
 //
 // ok is false if job i must not start, since it or the batch is cancelled or the node stops. It
 // goes back untouched then.
