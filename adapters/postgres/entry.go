@@ -9,22 +9,25 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What is read of a row e of jobs, claimed or dead: the same columns of each, so
-// that lists and look-ups share them. $1 is the most payloads to give. Between
+// What is read of a row e of jobs, claimed or dead_letters: the same columns of each, so
+// that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
+// FirstPush, error; of claims token, number, since, lane, node, owner, whether cancelled,
+// whether begun, whether the lease is over; then how many payloads there are, and the
+// scores, data and meta of the first ones. $1 is the most payloads to return. Between
 // claimColumns and claimPayloads goes the parameter for the clock.
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
   0::bigint, 0::bigint, 0::bigint, 0, '', '', false, false, false,
-  1 + CASE WHEN e.more THEN (
+  1 + CASE WHEN e.has_more THEN (
     SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
-  CASE WHEN e.more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
-  CASE WHEN e.more THEN m.data WHEN $1 > 0 THEN ARRAY[e.data] END,
-  CASE WHEN e.more THEN m.meta WHEN $1 > 0 THEN ARRAY[e.meta] END`
+  CASE WHEN e.has_more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
+  CASE WHEN e.has_more THEN m.data WHEN $1 > 0 THEN ARRAY[e.data] END,
+  CASE WHEN e.has_more THEN m.meta WHEN $1 > 0 THEN ARRAY[e.meta] END`
 	jobPayloads = `
 LEFT JOIN LATERAL (
   SELECT array_agg(p.score) AS scores, array_agg(p.data) AS data, array_agg(p.meta) AS meta
-  FROM {schema}.payloads_of(e.shard, e.id, $1) p WHERE e.more AND $1 > 0
+  FROM {schema}.payloads_of(e.shard, e.id, $1) p WHERE e.has_more AND $1 > 0
 ) m ON true`
 
 	claimColumns = `
@@ -42,17 +45,24 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
   0::bigint, 0::bigint, 0::bigint, 0, '', '', false, false, false,
-  (SELECT count(*) FROM {schema}.dead_payloads p WHERE p.shard = e.shard AND p.id = e.id),
+  (SELECT count(*) FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id),
   m.scores, m.data, m.meta`
 	deadPayloads = `
 LEFT JOIN LATERAL (
   SELECT array_agg(p.score) AS scores, array_agg(p.data) AS data, array_agg(p.meta) AS meta
   FROM (
-    SELECT score, data, meta FROM {schema}.dead_payloads p
+    SELECT score, data, meta FROM {schema}.dead_letter_payloads p
     WHERE p.shard = e.shard AND p.id = e.id
     ORDER BY score, data LIMIT $1::int
   ) p
 ) m ON true`
+)
+
+// The kinds of entries.
+const (
+	jobEntry   = 'j'
+	claimEntry = 'c'
+	deadEntry  = 'd'
 )
 
 // entry is a row of those columns. PerformAt is the ChangedAt of a dead letter.
@@ -77,7 +87,7 @@ func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
 	return e, err
 }
 
-// payloadsOf joins columns of payloads. meta may end early.
+// payloadsOf joins the columns of payloads. meta may be shorter.
 func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 	if len(scores) != len(data) {
 		return nil, fmt.Errorf("%d scores of %d payloads", len(scores), len(data))
@@ -93,6 +103,7 @@ func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 	return payloads, nil
 }
 
-func (e *entry) dead() core.DeadLetter {
+// deadLetter returns the entry as a dead letter.
+func (e *entry) deadLetter() core.DeadLetter {
 	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error}
 }

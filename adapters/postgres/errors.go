@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -9,65 +8,75 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// status is how a function of ours says what it refused; it has then written
-// nothing, unless its header says otherwise.
-type status int16
+// status is how a function of the schema says what it refused. Unless its comment says
+// otherwise it has then written nothing.
+type status string
 
 const (
-	accepted status = iota
-	unknownQueue
-	noSuchShard
-	layoutMismatch
-	leaseLost
-	staleTurn
-	staleAttempt
-	leaseHeld
-	notEmpty
+	statusOK             status = "ok"
+	statusUnknownQueue   status = "unknown_queue"
+	statusNoSuchShard    status = "no_such_shard"
+	statusLayoutMismatch status = "layout_mismatch"
+	statusLeaseLost      status = "lease_lost"
+	statusStaleTurn      status = "stale_turn"
+	statusStaleAttempt   status = "stale_attempt"
+	statusLeaseHeld      status = "lease_held"
+	statusNotEmpty       status = "not_empty"
 )
 
-// err is the port's error for a refused call on a shard; nil if it was accepted.
+// err returns the port's error for a refused call on a shard, nil if it was accepted. Callers
+// make those errors themselves that say more than the shard.
 func (s status) err(shard core.Shard) error {
 	switch s {
-	case accepted:
+	case statusOK:
 		return nil
-	case unknownQueue:
-		return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, shard.Queue)
-	case noSuchShard:
-		return fmt.Errorf("%w: %q has no shard %d", ports.ErrInvalidRequest, shard.Queue, shard.Index)
-	case layoutMismatch:
-		return fmt.Errorf("%w: %q; declare it again", ports.ErrShardCountMismatch, shard.Queue)
-	case leaseLost:
-		return fmt.Errorf("%w: %v; acquire it again", ports.ErrLeaseLost, shard)
-	case staleTurn:
-		return fmt.Errorf("%w: %v has made later ones; drop it", ports.ErrStaleTurn, shard)
-	case staleAttempt:
-		return fmt.Errorf("%w: %v; use a larger one", ports.ErrStaleAttempt, shard)
+	case statusUnknownQueue:
+		return storekit.UnknownQueue(shard.Queue)
+	case statusNoSuchShard:
+		return storekit.NoSuchShard(shard)
 	}
-	return fmt.Errorf("postgres: status %d of shard %v, which this version does not know", s, shard)
+	return fmt.Errorf("postgres: status %q of shard %v, which this version does not know", string(s), shard)
 }
 
-// translate makes the driver's error one of the port's. What is unknown stays
-// so, and loses its type.
+// layoutErr is err for a call that carries the queue's layout.
+func (s status) layoutErr(shard core.Shard, asked storekit.Layout) error {
+	if s == statusLayoutMismatch {
+		return storekit.LayoutMismatch(shard.Queue, asked, storekit.Layout{})
+	}
+	return s.err(shard)
+}
+
+// leaseErr is err for a call under a lease.
+func (s status) leaseErr(l ports.Lease) error {
+	if s == statusLeaseLost {
+		return storekit.LeaseLost(l)
+	}
+	return s.err(l.Shard)
+}
+
+// translate returns the driver's error as one of the port's. An error of unknown outcome
+// stays one, and loses its type.
 func translate(err error) error {
-	if err == nil || owned(err) {
+	if err == nil || storekit.HasKnownOutcome(err) {
 		return err
 	}
-	if ctx := ending(err); ctx != nil {
-		return fmt.Errorf("postgres: the call was given up: %w", ctx)
+	if interrupted := storekit.Interrupted(err); interrupted != nil {
+		return fmt.Errorf("postgres: %w", interrupted)
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return fmt.Errorf("postgres: %v", err)
 	}
-	if cure := cureOf(pg.Code); cure != "" {
-		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, cure)
+	if remedy := remedyFor(pg.Code); remedy != "" {
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, remedy)
 	}
 	switch class(pg) {
 	case "53": // insufficient resources
 		if pg.Code != tooManyConnections {
-			return fmt.Errorf("%w: %s; let servers drain the queue, or give the database room", ports.ErrFull, pg.Message)
+			return storekit.Full(pg.Message)
 		}
 	}
 	return fmt.Errorf("postgres: %s (SQLSTATE %s)", pg.Message, pg.Code)
@@ -75,9 +84,9 @@ func translate(err error) error {
 
 const tooManyConnections = "53300"
 
-// cureOf is what to do about an error that comes again however long one waits; empty for
-// all others.
-func cureOf(code string) string {
+// remedyFor returns what to do about an error that does not go away by waiting, by its
+// SQLSTATE; empty for all others.
+func remedyFor(code string) string {
 	switch code {
 	case "28P01", "28000":
 		return "correct the role and the password with which the pool connects, or let that role in by pg_hba.conf"
@@ -99,27 +108,3 @@ const (
 )
 
 func class(e *pgconn.PgError) string { return e.Code[:min(2, len(e.Code))] }
-
-// owned reports whether an error is the port's already.
-func owned(err error) bool {
-	for _, sentinel := range []error{
-		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld, ports.ErrLeaseLost,
-		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull, ports.ErrUnusable, ports.ErrNotEmpty,
-	} {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
-}
-
-// ending is the context's error that another wraps, if it does.
-func ending(err error) error {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return context.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		return context.DeadlineExceeded
-	}
-	return nil
-}

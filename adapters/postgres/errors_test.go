@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 func pgError(code, severity string) error {
@@ -45,7 +46,7 @@ func TestTranslate(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 			var pg *pgconn.PgError
-			if errors.As(got, &pg) || tt.want == nil && owned(got) {
+			if errors.As(got, &pg) || tt.want == nil && storekit.HasKnownOutcome(got) {
 				t.Errorf("got %v, want an error of unknown outcome without the driver's type", got)
 			}
 		})
@@ -57,9 +58,9 @@ func TestTranslate(t *testing.T) {
 
 func TestRepeatable(t *testing.T) {
 	tests := []struct {
-		name              string
-		err               error
-		ifRefused, always bool
+		name                     string
+		err                      error
+		ifRolledBack, idempotent bool
 	}{
 		{"serialization failure", pgError("40001", "ERROR"), true, true},
 		{"deadlock", pgError("40P01", "ERROR"), true, true},
@@ -76,11 +77,11 @@ func TestRepeatable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := repeatable(tt.err, ifRefused); got != tt.ifRefused {
-				t.Errorf("ifRefused: got %t", got)
+			if got := repeatable(tt.err, ifRolledBack); got != tt.ifRolledBack {
+				t.Errorf("ifRolledBack: got %t", got)
 			}
-			if got := repeatable(tt.err, always); got != tt.always {
-				t.Errorf("always: got %t", got)
+			if got := repeatable(tt.err, idempotent); got != tt.idempotent {
+				t.Errorf("idempotent: got %t", got)
 			}
 		})
 	}
@@ -88,15 +89,24 @@ func TestRepeatable(t *testing.T) {
 
 func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 	shard := core.Shard{Queue: "orders", Index: 3}
-	for st, want := range map[status]error{
-		unknownQueue: ports.ErrUnknownQueue, noSuchShard: ports.ErrInvalidRequest, layoutMismatch: ports.ErrShardCountMismatch,
-		leaseLost: ports.ErrLeaseLost, staleTurn: ports.ErrStaleTurn, staleAttempt: ports.ErrStaleAttempt,
+	turn := &ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "n1", Token: 7}, Number: 3}
+	layout := storekit.Layout{Shards: 4, Generation: 1}
+	for _, tt := range []struct{ got, want error }{
+		{statusUnknownQueue.err(shard), ports.ErrUnknownQueue},
+		{statusNoSuchShard.err(shard), ports.ErrInvalidRequest},
+		{statusLayoutMismatch.layoutErr(shard, layout), ports.ErrShardCountMismatch},
+		{statusLeaseLost.leaseErr(turn.Lease), ports.ErrLeaseLost},
+		{turnError(&header{status: statusLeaseLost, leaseToken: 7, last: 1}, turn), ports.ErrLeaseLost},
+		{turnError(&header{status: statusLeaseLost, leaseToken: 8}, turn), ports.ErrLeaseLost},
+		{turnError(&header{status: statusStaleTurn, leaseToken: 7, last: 4}, turn), ports.ErrStaleTurn},
+		{acquireError(&header{status: statusStaleAttempt}, &ports.AcquireRequest{Shard: shard}), ports.ErrStaleAttempt},
+		{acquireError(&header{status: statusLeaseHeld}, &ports.AcquireRequest{Shard: shard}), ports.ErrLeaseHeld},
 	} {
-		if err := st.err(shard); !errors.Is(err, want) {
-			t.Errorf("status %d is %v, want %v", st, err, want)
+		if !errors.Is(tt.got, tt.want) {
+			t.Errorf("got %v, want %v", tt.got, tt.want)
 		}
 	}
-	if err := accepted.err(shard); err != nil {
-		t.Errorf("accepted is %v", err)
+	if err := statusOK.err(shard); err != nil {
+		t.Errorf("statusOK is %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 //	$1 the most payloads, $2 the queue, $3 the shard's index, $4 the id, $5 now
 const findSQL = `
 WITH s AS MATERIALIZED (
-  SELECT q.id * 16384 + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
+  SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
 )
 SELECT` + jobColumns + `
 FROM {schema}.jobs e` + jobPayloads + `
@@ -26,10 +26,10 @@ FROM {schema}.claimed e` + claimLease + `
 WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 UNION ALL
 SELECT` + deadColumns + `
-FROM {schema}.dead e` + deadPayloads + `
+FROM {schema}.dead_letters e` + deadPayloads + `
 WHERE e.shard = (SELECT id FROM s) AND e.id = $4`
 
-// Find implements ports.Inspector.
+// Find implements [ports.Inspector].
 func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error) {
 	if err := core.ValidateID(id); err != nil {
 		return ports.Found{}, err
@@ -38,16 +38,16 @@ func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error)
 	if err != nil {
 		return ports.Found{}, err
 	}
-	if err := s.look(ctx, queue); err != nil {
+	if err := s.mergeInboxes(ctx, queue); err != nil {
 		return ports.Found{}, err
 	}
 	shard := core.Shard{Queue: queue, Index: core.ShardOf(id, q.Shards)}
 	var found ports.Found
-	err = s.query(ctx, always, func(rows pgx.Rows) error {
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		found = ports.Found{Shard: shard}
 		return eachRow(rows, func() error {
 			e, err := readEntry(rows, queue)
-			found = with(found, e)
+			found = withEntry(found, e)
 			return err
 		})
 	}, findSQL, math.MaxInt32, queue, shard.Index, id, s.now())
@@ -57,16 +57,16 @@ func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error)
 	return found, nil
 }
 
-// with is what was found and an entry more.
-func with(found ports.Found, e entry) ports.Found {
+// withEntry returns what was found with one more entry.
+func withEntry(found ports.Found, e entry) ports.Found {
 	switch e.kind {
-	case 'j':
+	case jobEntry:
 		found.Queued = &e.Job
-	case 'c':
+	case claimEntry:
 		found.Claim = &e.ClaimView
-	case 'd':
-		dead := e.dead()
-		found.DeadLetter = &dead
+	case deadEntry:
+		letter := e.deadLetter()
+		found.DeadLetter = &letter
 	}
 	return found
 }

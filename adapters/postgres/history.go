@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // historySQL lists what each shard of a queue counted in a minute, and at least
@@ -18,11 +19,11 @@ import (
 const historySQL = `
 SELECT m.at, m.processed, m.failed, m.wait, m.run
 FROM {schema}.shards s
-LEFT JOIN {schema}.minutes m ON m.shard = s.id AND m.at >= $2 AND m.at < $3
+LEFT JOIN {schema}.minute_stats m ON m.shard = s.id AND m.at >= $2 AND m.at < $3
 WHERE s.queue = $1
 ORDER BY m.at`
 
-// History implements ports.Inspector.
+// History implements [ports.Inspector].
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	to := int64(r.To)
 	if to == 0 {
@@ -30,7 +31,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 	}
 	var minutes []ports.MinuteStats
 	var known bool
-	err := s.query(ctx, always, func(rows pgx.Rows) error {
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		minutes, known = nil, false
 		return eachRow(rows, func() (err error) {
 			known = true
@@ -39,7 +40,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 		})
 	}, historySQL, r.Queue, int64(r.From), to)
 	if err == nil && !known {
-		err = unknownQueue.err(core.Shard{Queue: r.Queue})
+		err = storekit.UnknownQueue(r.Queue)
 	}
 	if err != nil {
 		return nil, err

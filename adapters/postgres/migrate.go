@@ -5,7 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -13,52 +13,82 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Version n of the schema is what the files migrations/000n_*.up.sql make, in order
-// of name, and 000n_*.down.sql unmake.
+// Version n of the schema is what the files under migrations/000n make, one object in each
+// file, and what its down.sql removes again. A file begins with a comment on its object,
+// which the schema shows as well: see commentOn.
 //
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
+
+// stages are the directories of a version's files, in the order in which they run. Within
+// one, files run in order of name. Bodies of functions are not checked when they are made,
+// so that they may name functions and views that come later.
+var stages = [...]string{"enums", "types", "tables", "functions", "views"}
 
 // version is one step of the schema.
 type version struct{ up, down string }
 
 var versions = sync.OnceValue(func() []version {
-	// The files are embedded: they are there, and in order of name.
-	names, _ := fs.Glob(migrations, "migrations/*.sql")
-	slices.Sort(names)
 	var all []version
-	for _, name := range names {
-		text, _ := migrations.ReadFile(name)
-		var n int
-		if _, err := fmt.Sscanf(name, "migrations/%04d_", &n); err != nil || n < 1 {
-			continue
+	for n := 1; ; n++ {
+		dir := fmt.Sprintf("migrations/%04d", n)
+		down, err := migrations.ReadFile(dir + "/down.sql")
+		if err != nil {
+			return all
 		}
-		for len(all) < n {
-			all = append(all, version{})
-		}
-		if strings.HasSuffix(name, ".down.sql") {
-			all[n-1].down += string(text)
-		} else {
-			all[n-1].up += string(text)
-		}
+		all = append(all, version{up: upOf(dir), down: string(down)})
 	}
-	return all
 })
 
-// MigrateOptions say what to migrate. The zero value brings the default schema to
+// upOf returns the SQL that makes a version.
+func upOf(dir string) string {
+	var b strings.Builder
+	b.WriteString("SET LOCAL check_function_bodies = off;\n")
+	for _, stage := range stages {
+		// The pattern is valid, the files are embedded, and Glob lists them in order.
+		names, _ := fs.Glob(migrations, dir+"/"+stage+"/*.sql")
+		for _, name := range names {
+			text, _ := migrations.ReadFile(name)
+			b.Write(text)
+			b.WriteString(commentOn(string(text)))
+		}
+	}
+	return b.String()
+}
+
+// created matches a file that makes one object: the comment that it begins with, and what
+// the comment is on.
+var created = regexp.MustCompile(`\A((?:--.*\n)+)CREATE (TYPE|TABLE|FUNCTION|VIEW) (\{schema\}\.\w+)`)
+
+// commentOn returns the SQL by which the schema shows the comment that a file begins with.
+func commentOn(text string) string {
+	m := created.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	var lines []string
+	for line := range strings.Lines(m[1]) {
+		lines = append(lines, strings.TrimSpace(strings.TrimPrefix(line, "--")))
+	}
+	comment := strings.TrimSpace(strings.Join(lines, "\n"))
+	return fmt.Sprintf("COMMENT ON %s %s IS '%s';\n", m[2], m[3], strings.ReplaceAll(comment, "'", "''"))
+}
+
+// MigrateOptions are what to migrate. The zero value brings the default schema to
 // the newest version.
 type MigrateOptions struct {
-	// Schema is the store's Options.Schema. It is made if it is not there.
+	// Schema is the store's Options.Schema. It is created if it does not exist.
 	Schema string
-	// To is the version to end at, upwards or downwards. 0 is the newest this
-	// program knows; Unmigrate is for going down to nothing.
+	// To is the version to end at, upwards or downwards. 0 is [NewestVersion];
+	// [Unmigrate] goes down to nothing.
 	To int
 }
 
-// Migrate brings a schema to a version, in one transaction. Calls at once wait
+// Migrate brings a schema to a version, in one transaction. Concurrent calls wait
 // for one another; a schema that has the version already is left alone. The
-// role must be allowed to create the schema, or own it; others need only the
-// rights of docs/postgres.md to use it.
+// role must be allowed to create the schema, or own it; other roles need only the
+// rights that docs/postgres.md lists. It fails with ports.ErrUnusable if the schema's
+// version is newer than this program, or To is unknown.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
 	to := o.To
 	if to == 0 {
@@ -67,7 +97,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
 	return migrate(ctx, pool, o.Schema, to)
 }
 
-// Unmigrate removes all that Migrate made, with the data, and the schema itself if
+// Unmigrate removes all that [Migrate] made, with the data, and the schema itself if
 // nothing else is in it.
 func Unmigrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return migrate(ctx, pool, schema, 0)
@@ -80,10 +110,10 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) err
 	if err := checkName(schema); err != nil {
 		return err
 	}
-	return attempt(ctx, always, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
+	return attempt(ctx, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
 }
 
-// migrateOnce may be repeated: it looks at what is there.
+// migrateOnce may be repeated: it begins from the version that the schema has.
 func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "skein migrates "+quoted(schema)); err != nil {
@@ -102,21 +132,21 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int)
 	})
 }
 
-// versionOf is the version a schema has; 0 if it or its tables are not there.
+// versionOf returns the version that a schema has: 0 if it or its tables are not there.
 func versionOf(ctx context.Context, tx pgx.Tx, schema string) (int, error) {
 	var there bool
 	if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, quoted(schema)+".migrations").Scan(&there); err != nil || !there {
 		return 0, err
 	}
 	var v int
-	err := tx.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM `+quoted(schema)+`.migrations`).Scan(&v)
+	err := tx.QueryRow(ctx, expand(versionSQL, schema)).Scan(&v)
 	return v, err
 }
 
-// MigrationSQL is the SQL that brings a schema from one version to another, upwards
+// MigrationSQL returns the SQL that brings a schema from one version to another, upwards
 // or downwards, for tools that run migrations themselves: in one transaction, and
-// not beside Migrate. Version 0 is nothing; NewestVersion is this program's. Equal
-// or unknown versions need nothing and give an empty text.
+// not concurrently with [Migrate]. Version 0 is nothing; [NewestVersion] is this program's.
+// For equal or unknown versions it is empty.
 func MigrationSQL(schema string, from, to int) string {
 	all := versions()
 	if min(from, to) < 0 || max(from, to) > len(all) {
@@ -138,14 +168,15 @@ func MigrationSQL(schema string, from, to int) string {
 	return expand(b.String(), schema)
 }
 
-// NewestVersion is the version of the schema that this program needs.
+// NewestVersion returns the version of the schema that this program needs.
 func NewestVersion() int { return len(versions()) }
 
 const createMigrations = `CREATE SCHEMA IF NOT EXISTS {schema};
 CREATE TABLE IF NOT EXISTS {schema}.migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each.';
 `
 
-// dropMigrations leaves a schema that holds something else.
+// dropMigrations drops the schema as well, unless it holds something else.
 const dropMigrations = `DROP TABLE {schema}.migrations;
 DO {$} BEGIN
   DROP SCHEMA {schema};
@@ -154,7 +185,8 @@ EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
 END {$};
 `
 
-// expand puts a schema's name into SQL, with a dollar quote that it does not have.
+// expand puts a schema's name into SQL, and for {$} a dollar quote that the name does not
+// contain.
 func expand(text, schema string) string {
 	name, quote := quoted(schema), "$skein$"
 	for strings.Contains(name, quote) {

@@ -9,22 +9,24 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// step calls one of the functions for operators, whose first arguments are the
-// shard and the clock, and wakes who listens for what it made due. A repeat after
-// an unknown outcome would count what the first has done as not done.
+// step calls one of the step functions, whose first arguments are the shard and the clock,
+// and sends a wake-up for what it made due. It is not repeated after an unknown outcome:
+// the repeat would not count what the first call has done.
 func (s *Store) step(ctx context.Context, shard core.Shard, call string, args ...any) (ports.StepReply, error) {
-	if err := s.look(ctx, shard.Queue); err != nil { // so that the step has little to merge
+	if err := s.mergeInboxes(ctx, shard.Queue); err != nil { // so that the step has little to merge
 		return ports.StepReply{}, err
 	}
-	var done status
-	var reply ports.StepReply
-	var earliest *core.Instant
-	err := s.query(ctx, ifRefused, func(rows pgx.Rows) error {
-		return readOne(rows, &done, &reply.Now, &reply.Handled, &reply.More, &earliest)
+	var (
+		st       status
+		reply    ports.StepReply
+		earliest *core.Instant
+	)
+	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+		return readOne(rows, &st, &reply.Now, &reply.Handled, &reply.More, &earliest)
 	}, `SELECT status, coalesce(now, 0), handled, more, earliest FROM {schema}.`+call,
 		append([]any{shard.Queue, shard.Index, s.now()}, args...)...)
 	if err == nil {
-		err = done.err(shard)
+		err = st.err(shard)
 	}
 	if err != nil {
 		return ports.StepReply{}, err
@@ -35,7 +37,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, call string, args ..
 	return reply, nil
 }
 
-// Expedite implements ports.Operator.
+// Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -43,33 +45,80 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	return s.step(ctx, r.Shard, `step_expedite($1, $2, $3, $4, $5)`, r.IDs, r.Size())
 }
 
-// Bury implements ports.Operator.
+// Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	byHand := core.BuriedByHand
-	return s.remove(ctx, &r, &byHand)
+	return s.buryOrDelete(ctx, &r, &byHand)
 }
 
-// Delete implements ports.Operator.
+// Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.remove(ctx, &r, nil)
+	return s.buryOrDelete(ctx, &r, nil)
 }
 
-// remove buries jobs, with the given error where they have none, or deletes them.
-func (s *Store) remove(ctx context.Context, r *ports.JobStep, bury *string) (ports.StepReply, error) {
+// buryOrDelete buries jobs, with the given error where they have none, or deletes them.
+func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, bury *string) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_remove($1, $2, $3, $4, $5, $6)`, r.IDs, r.Size(), bury)
+	return s.step(ctx, r.Shard, `step_bury_or_delete($1, $2, $3, $4, $5, $6)`, r.IDs, r.Size(), bury)
 }
 
-// Cancel implements ports.Operator.
+// Cancel implements [ports.Operator].
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
 	reply, err := s.step(ctx, r.Shard, `step_cancel($1, $2, $3, $4, $5)`, r.IDs, r.Drop)
 	if reply.Handled > 0 {
-		s.wake(r.Shard, regardless)
+		s.wake(r.Shard, wakeAlways)
 	}
 	return reply, err
+}
+
+// Revive implements [ports.Operator].
+func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	return s.reviveOrPurge(ctx, &r, true)
+}
+
+// Purge implements [ports.Operator].
+func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	return s.reviveOrPurge(ctx, &r, false)
+}
+
+func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revive bool) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	var whole, ids []string
+	var data [][]byte
+	if r.DeadLetters != nil {
+		whole = []string{}
+	}
+	for _, ref := range r.DeadLetters {
+		if ref.Payloads == nil {
+			whole = append(whole, ref.ID)
+		}
+		for _, d := range ref.Payloads {
+			ids, data = append(ids, ref.ID), append(data, notNull(d))
+		}
+	}
+	return s.step(ctx, r.Shard, `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		whole, ids, data, int64(r.Before), r.Size(), revive)
+}
+
+// Edit implements [ports.Operator].
+func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.step(ctx, r.Shard, `step_edit($1, $2, $3, $4, $5, $6)`, r.ID, notNull(r.Old), notNull(r.New))
+}
+
+// notNull returns data, or an empty slice for nil, which SQL would see as NULL.
+func notNull(data []byte) []byte {
+	if data == nil {
+		return []byte{}
+	}
+	return data
 }

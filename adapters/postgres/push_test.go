@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 func pushed(id, data string, score float64, w core.When) core.Entry {
@@ -58,7 +59,7 @@ func TestPushStatements(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := ports.PushRequest{Queue: "orders", Shards: 1, Rule: core.PushRule{Kind: tt.rule}, Entries: tt.entries}
 			var got []string
-			for _, st := range pushStatements(&r, byShard(r.Entries, r.Shards)) {
+			for _, st := range pushStatements(&r, storekit.Route(nil, r.Entries, r.Shards)) {
 				got = append(got, described(st))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -85,10 +86,10 @@ func TestStatementSize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var list []routed
+			var list []storekit.Routed
 			for shard, n := range tt.shards {
 				for range n {
-					list = append(list, routed{shard, len(list)})
+					list = append(list, storekit.Routed{Shard: shard, Position: len(list)})
 				}
 			}
 			var got []int

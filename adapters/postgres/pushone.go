@@ -11,8 +11,9 @@ import (
 )
 
 // pushNewSQL is what pushOneSQL does, for an id that has no queued job and a time
-// that claims have not gone past: it costs the server less still. Its PerformAt is
-// -1 if it did nothing, since the entry is another.
+// that claims have not gone past: it costs the server less still. perform_at is -1 if
+// it did nothing, since the entry is another. 500000 is half a second: a turn at the same
+// time may raise the floor, to no later than a second ago.
 //
 //	$1 the queue, $2 its shards, $3 its generation, $4 now,
 //	$5 the shard's index, $6 the id, $7 its PerformAt or -1, $8 else its delay,
@@ -21,48 +22,50 @@ const pushNewSQL = `
 WITH q AS MATERIALIZED (
   SELECT q.shard, q.now, CASE WHEN $7::bigint >= 0 THEN $7 ELSE {schema}.later(q.now, $8::bigint) END AS due
   FROM (
-    SELECT q.id * 16384 + $5::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
+    SELECT {schema}.first_shard(q.id) + $5::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
     WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint OFFSET 0
   ) q
 ), put AS (
-  INSERT INTO {schema}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, meta, error)
+  INSERT INTO {schema}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
   SELECT q.shard, $6::text, q.due, q.now, -1, 0, false, $9::double precision, $10::bytea, $11::bytea, '' FROM q
   WHERE q.due >= q.now - 500000 AND q.due >= (SELECT l.floor FROM {schema}.leases l WHERE l.shard = q.shard)
   ON CONFLICT (shard, id) DO NOTHING RETURNING shard, perform_at
 ), counted AS (
-  INSERT INTO {schema}.tallies (shard, fresh, retries, dead, processed, failed) SELECT shard, 1, 0, 0, 0, 0 FROM put
+  INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed) SELECT shard, 1, 0, 0, 0, 0 FROM put
 )
-SELECT q.now, coalesce(put.perform_at, -1), true FROM q LEFT JOIN put ON true`
+SELECT q.now, coalesce(put.perform_at, -1) AS perform_at, true AS fresh FROM q LEFT JOIN put ON true`
 
 // pushOneSQL is what the function push does, for one entry: as a statement of its
-// own it costs the server less. It gives a row with the time, the PerformAt if
+// own it costs the server less. It returns a row with the time, the PerformAt if
 // there is a new job or one whose time the rule may have moved, else -1, and
-// whether the job is new; no row if the queue is not as the caller believes.
+// whether the job is new; no row if the queue is not as the caller believes. 500000 is
+// as in pushNewSQL.
 //
-//	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule, $6 its limit in µs,
+//	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule (0 is core.Keep), $6 its limit in µs,
 //	$7 the shard's index, $8 the id, $9 its PerformAt or -1, $10 else its delay,
 //	$11 score, $12 data, $13 meta
 const pushOneSQL = `
 WITH q AS MATERIALIZED (
-  SELECT q.id * 16384 + $7::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
+  SELECT {schema}.first_shard(q.id) + $7::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
   WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint
 ), put AS (
-  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, meta, error)
+  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
   SELECT q.shard, $8::text, CASE WHEN $9::bigint >= 0 THEN $9 ELSE {schema}.later(q.now, $10::bigint) END, q.now, -1, 0,
     false, $11::double precision, $12::bytea, $13::bytea, ''
   FROM q
   ON CONFLICT (shard, id) DO UPDATE SET
-    prior = j.retry_count,
+    prior_retry_count = j.retry_count,
     perform_at = CASE WHEN $5::smallint = 0 OR j.retry_count >= 0 THEN j.perform_at ELSE
-      {schema}.pushed_at($5, $6::bigint, j.perform_at, excluded.perform_at, least(j.first_push, excluded.first_push)) END,
+      {schema}.apply_push_rule($5, $6::bigint, j.perform_at, excluded.perform_at, least(j.first_push, excluded.first_push)) END,
     first_push = least(j.first_push, excluded.first_push),
-    more = j.more OR j.data <> excluded.data,
+    has_more = j.has_more OR j.data <> excluded.data,
     score = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.score ELSE j.score END,
     meta = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.meta ELSE j.meta END
-  RETURNING shard, CASE WHEN prior IS NULL OR $5 <> 0 THEN perform_at END AS due, prior, more AND data <> $12 AS another
+  RETURNING shard, CASE WHEN prior_retry_count IS NULL OR $5 <> 0 THEN perform_at END AS due, prior_retry_count,
+    has_more AND data <> $12 AS another
 ), counted AS (
-  INSERT INTO {schema}.tallies (shard, fresh, retries, dead, processed, failed)
-  SELECT shard, 1, 0, 0, 0, 0 FROM put WHERE prior IS NULL
+  INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed)
+  SELECT shard, 1, 0, 0, 0, 0 FROM put WHERE prior_retry_count IS NULL
 ), added AS (
   INSERT INTO {schema}.payloads AS p (shard, id, digest, score, data, meta)
   SELECT shard, $8, sha256($12), $11, $12, $13 FROM put WHERE another
@@ -70,13 +73,13 @@ WITH q AS MATERIALIZED (
   WHERE excluded.score < p.score
 ), noted AS (
   INSERT INTO {schema}.inbox (shard, kind, perform_at)
-  SELECT put.shard, 'e', put.due FROM put, q
+  SELECT put.shard, 'early', put.due FROM put, q
   WHERE put.due < q.now - 500000 OR put.due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = put.shard)
 )
-SELECT q.now, coalesce(put.due, -1), put.prior IS NULL FROM q LEFT JOIN put ON true`
+SELECT q.now, coalesce(put.due, -1) AS perform_at, put.prior_retry_count IS NULL AS fresh FROM q LEFT JOIN put ON true`
 
-// pushOne makes the only statement's push, of a single entry. It tries first what
-// is cheap for a new job, unless the last such push met a queued one.
+// pushOne pushes a single entry. It tries first what is cheap for a new job, unless the
+// last such push met a queued one.
 func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (now core.Instant, moved []due, err error) {
 	st := statements[0]
 	fixed, delay := int64(notFixed), int64(0)
@@ -90,17 +93,17 @@ func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []
 		entry = []any{st.index[0], st.ids[0], fixed, delay, st.scores[0], st.data[0], st.meta[0]}
 	)
 	if !s.merging.Load() {
-		err = s.query(ctx, ifRefused, p.read, pushNewSQL, slices.Concat(queue, entry)...)
+		err = s.query(ctx, ifRolledBack, p.read, pushNewSQL, slices.Concat(queue, entry)...)
 	}
 	if err == nil && p.at < 0 {
-		err = s.query(ctx, ifRefused, p.read, pushOneSQL, slices.Concat(queue, rule, entry)...)
+		err = s.query(ctx, ifRolledBack, p.read, pushOneSQL, slices.Concat(queue, rule, entry)...)
 		s.merging.Store(!p.fresh)
 	}
 	switch {
 	case err != nil:
 		return 0, nil, err
 	case !p.found:
-		return 0, nil, s.misinformed(ctx, r.Queue)
+		return 0, nil, s.missingLayout(ctx, r)
 	case p.at >= 0:
 		moved = []due{p.due}
 	}
@@ -122,15 +125,12 @@ func (p *pushedOne) read(rows pgx.Rows) error {
 	return rows.Scan(&p.now, &p.at, &p.fresh)
 }
 
-// misinformed is why a queue is not as a push believes.
-func (s *Store) misinformed(ctx context.Context, queue string) error {
+// missingLayout returns why a queue does not have the layout that a push asks for.
+func (s *Store) missingLayout(ctx context.Context, r *ports.PushRequest) error {
 	var st status
-	err := s.query(ctx, always, func(rows pgx.Rows) error { return readOne(rows, &st) }, `SELECT {schema}.no_shard($1)`, queue)
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error { return readOne(rows, &st) }, `SELECT {schema}.missing_layout($1)`, r.Queue)
 	if err != nil {
 		return err
 	}
-	if st != unknownQueue {
-		st = layoutMismatch
-	}
-	return st.err(core.Shard{Queue: queue})
+	return st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r))
 }

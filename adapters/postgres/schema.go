@@ -14,14 +14,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// errSchema is a schema that this version of the code can't use.
+// errSchema is for a schema that this version of the code can't use.
 var errSchema = fmt.Errorf("%w: the schema does not fit", ports.ErrUnusable)
 
-// maxName is how many bytes of a name Postgres tells apart.
+// maxName is how many bytes of a name Postgres distinguishes.
 const maxName = 63
 
-// checkName refuses a schema's name that Postgres would not take as it is; empty is the
-// default.
+// checkName returns ErrUnusable for a schema's name that Postgres does not take as it is.
+// Empty is the default name.
 func checkName(schema string) error {
 	fault := ""
 	switch {
@@ -37,58 +37,107 @@ func checkName(schema string) error {
 	return fmt.Errorf("postgres: %w: the schema name %q %s; choose another", ports.ErrUnusable, schema, fault)
 }
 
-// check is whether the schema was found fit for use.
-type check struct {
+// schemaCheck is whether the schema was found to be of this version.
+type schemaCheck struct {
 	done atomic.Bool
 	mu   sync.Mutex
 }
 
-// ready looks at the schema's version once, at first use.
+// versionSQL returns the newest version that a schema has.
+const versionSQL = `SELECT coalesce(max(version), 0) FROM {schema}.migrations`
+
+// ready checks the schema's version, once, at first use.
 func (s *Store) ready(ctx context.Context) error {
-	if s.version.done.Load() {
+	if s.schemaCheck.done.Load() {
 		return nil
 	}
 	if err := s.configured(); err != nil {
 		return err
 	}
-	s.version.mu.Lock()
-	defer s.version.mu.Unlock()
-	if s.version.done.Load() {
+	s.schemaCheck.mu.Lock()
+	defer s.schemaCheck.mu.Unlock()
+	if s.schemaCheck.done.Load() {
 		return nil
 	}
-	var there int
-	err := attempt(ctx, always, func(ctx context.Context) error {
-		err := s.pool.QueryRow(ctx, s.sql(`SELECT coalesce(max(version), 0) FROM {schema}.migrations`)).Scan(&there)
-		if missing(err) {
+	var version int
+	err := attempt(ctx, idempotent, func(ctx context.Context) error {
+		err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&version)
+		if schemaMissing(err) {
 			return s.unfit(0)
 		}
 		return err
 	})
-	if err == nil && there != len(versions()) {
-		err = s.unfit(there)
+	if err == nil && version != len(versions()) {
+		err = s.unfit(version)
 	}
-	s.version.done.Store(err == nil)
+	s.schemaCheck.done.Store(err == nil)
 	return err
 }
 
-// missing reports whether the schema or its table of migrations does not exist.
-func missing(err error) bool {
+// schemaMissing reports whether the schema or its table of migrations does not exist.
+func schemaMissing(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
 }
 
-func (s *Store) unfit(there int) error {
+// unfit returns the error for a schema of another version than the program's; 0 is none.
+func (s *Store) unfit(version int) error {
 	code := len(versions())
-	if there > code {
-		return fmt.Errorf("postgres: %w: %s has version %d, this program knows %d; update the program", errSchema, s.schema, there, code)
+	if version > code {
+		return fmt.Errorf("postgres: %w: %s has version %d, this program knows %d; update the program", errSchema, s.schema, version, code)
 	}
-	return fmt.Errorf("postgres: %w: %s has version %d, this program needs %d; run postgres.Migrate", errSchema, s.schema, there, code)
+	return fmt.Errorf("postgres: %w: %s has version %d, this program needs %d; run postgres.Migrate", errSchema, s.schema, version, code)
 }
 
-// configured returns ErrUnusable for what New was given and no server can cure.
+// configured returns ErrUnusable if New was given what can't work with any server.
 func (s *Store) configured() error {
 	if s.pool == nil {
-		return fmt.Errorf("postgres: %w: there is no pool of connections; give New one", ports.ErrUnusable)
+		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to New", ports.ErrUnusable)
 	}
 	return checkName(s.options.Schema)
+}
+
+// pingSQL returns the schema's version, whether the server only reads, and the tables that
+// the role may not use in full.
+//
+//	$1 the schema's name
+const pingSQL = `
+SELECT (SELECT coalesce(max(version), 0) FROM {schema}.migrations), current_setting('transaction_read_only')::boolean, ARRAY(
+  SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname <> 'migrations' AND NOT (
+    has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+    AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
+  ORDER BY c.relname)`
+
+var errReadOnly = errors.New("postgres: the server only reads, as a standby does; connect to the primary")
+
+// Ping implements [ports.Registry]. It asks once.
+func (s *Store) Ping(ctx context.Context) error {
+	schema := s.options.Schema
+	if err := s.configured(); err != nil {
+		return err
+	}
+	if schema == "" {
+		schema = DefaultSchema
+	}
+	var (
+		version   int
+		readOnly  bool
+		forbidden []string
+	)
+	err := s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&version, &readOnly, &forbidden)
+	switch {
+	case schemaMissing(err):
+		return s.unfit(0)
+	case err != nil:
+		return translate(err)
+	case version != len(versions()):
+		return s.unfit(version)
+	case len(forbidden) > 0:
+		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; grant it the rights that docs/postgres.md lists",
+			ports.ErrUnusable, strings.Join(forbidden, ", "), s.schema)
+	case readOnly:
+		return errReadOnly
+	}
+	return nil
 }

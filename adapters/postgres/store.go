@@ -19,62 +19,63 @@ var (
 	_ ports.Settler    = (*Store)(nil)
 )
 
-// DefaultSchema holds the tables unless Options say otherwise.
+// DefaultSchema holds the tables and functions unless Options.Schema says otherwise.
 const DefaultSchema = "skein"
 
-// Options are how a store uses its database. The zero value is fit for use.
+// Options are how a store uses its database. The zero value is ready to use.
 type Options struct {
 	// Schema holds the backend's tables and functions, so that several backends
 	// can share one database. Empty is DefaultSchema. Any name that Postgres
 	// takes will do, of at most 63 bytes; it is quoted. With one that it does not
-	// take, every call gives ports.ErrUnusable.
+	// take, every call fails with ports.ErrUnusable.
 	Schema string
 	// Clock replaces the server's clock as the backend's only one, for tests:
 	// every handle must be given the same. nil is the server's clock_timestamp().
 	Clock func() time.Time
-	// Listen is how the connection that hears wake-ups is made, for a pool that
+	// Listen is how the connection that receives wake-ups is made, for a pool that
 	// goes through PgBouncer in transaction mode, where LISTEN can't work. nil
 	// takes a connection of the pool out of it.
 	Listen *pgx.ConnConfig
-	// NoWakeups turns wake-ups off: nothing is sent or heard, and the engine polls.
+	// NoWakeups turns wake-ups off: none is sent or received, and the engine polls.
 	NoWakeups bool
-	// VacuumEvery is after how many claims of this store those tables are vacuumed
-	// that have as many dead rows as live ones, and three times as many as their indexes
-	// have pages, beside what autovacuum does. 0 is DefaultVacuumEvery; below 0 they
-	// never are. A role that does not own the tables can't vacuum them, and does not try.
+	// VacuumEvery is after how many claims of this store it vacuums the tables that have
+	// as many dead rows as live ones, and three times as many as their indexes have pages,
+	// beside what autovacuum does. 0 is [DefaultVacuumEvery]; below 0 it never does. A role
+	// that does not own the tables can't vacuum them, and does not try.
 	VacuumEvery int
 }
 
-// Store is a handle on a backend in Postgres. It is safe for any number of
-// goroutines. Use New; the zero value is not fit for use.
+// Store is a handle on a backend in Postgres. It is safe for concurrent use. Make it with
+// [New]; the zero value fails every call with ports.ErrUnusable.
 //
 // The pool stays the caller's, who closes it. Calls keep no session state and
 // take no session locks, so that the pool may go through PgBouncer in transaction
-// mode. Schema must have been made by Migrate; the first call says so if not.
+// mode. The schema must have been made by [Migrate]; otherwise the first call fails with
+// ports.ErrUnusable, and says so.
 type Store struct {
-	pool    *pgxpool.Pool
-	options Options
-	schema  string // quoted
-	version check
-	texts   sync.Map // statements by their templates
+	pool        *pgxpool.Pool
+	options     Options
+	schema      string // quoted
+	schemaCheck schemaCheck
+	texts       sync.Map // statements by their templates
 	// merging says that the last push of a single entry met a queued job.
 	merging atomic.Bool
 
-	// For wake-ups: what hears them, what sends them, and who needs none.
-	ear   ear
-	crier crier
-	near  near
+	// For wake-ups: what receives them, what sends them, and which shards wait in this process.
+	listener listener
+	notifier notifier
+	idle     idleShards
 
-	sweepers [halves]sweeper
+	vacuumers [tableGroups]vacuumer
 }
 
-// New makes a handle. It asks nothing of the server: the first call does, and
-// fails if the schema is not of this version, saying what to do.
+// New returns a handle. It asks nothing of the server: the first call does, and
+// fails with ports.ErrUnusable if the schema is not of this version, saying what to do.
 func New(pool *pgxpool.Pool, o Options) *Store {
 	return &Store{pool: pool, options: o, schema: quoted(o.Schema)}
 }
 
-// quoted is a schema's name, or the default, as SQL reads it.
+// quoted returns a schema's name, or the default, as SQL reads it.
 func quoted(schema string) string {
 	if schema == "" {
 		schema = DefaultSchema
@@ -82,7 +83,7 @@ func quoted(schema string) string {
 	return pgx.Identifier{schema}.Sanitize()
 }
 
-// sql is a statement with the schema's name in place of {schema}.
+// sql returns a statement with the schema's name in place of {schema}.
 func (s *Store) sql(template string) string {
 	if text, ok := s.texts.Load(template); ok {
 		return text.(string)
@@ -92,7 +93,7 @@ func (s *Store) sql(template string) string {
 	return text
 }
 
-// now is the instant for a statement: nil if it shall ask the server.
+// now returns the instant for a statement: nil if the server's clock counts.
 func (s *Store) now() any {
 	if s.options.Clock == nil {
 		return nil

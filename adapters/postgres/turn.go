@@ -3,99 +3,103 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// turnArgs is how many parameters wholeTurnSQL has.
-const turnArgs = 34
+// turnArgs is how many parameters turnSQL has.
+const turnArgs = 35
 
-// Most turns are usual, as the function turn has it. Others need twice as many
+// Most turns are usual, as the function turn_fast has it. Others need twice as many
 // parameters, of which each takes its time.
 const (
-	turnSQL      = `SELECT * FROM {schema}.turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
-	wholeTurnSQL = `SELECT * FROM {schema}.whole_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-  $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)`
+	turnFastSQL = `SELECT * FROM {schema}.turn_fast(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
+  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11, p_lane => $12,
+  p_settle_ids => $13, p_settle_tokens => $14, p_settle_numbers => $15)`
+	turnSQL = `SELECT * FROM {schema}.turn(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
+  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11, p_lane => $12,
+  p_settle_ids => $13, p_settle_tokens => $14, p_settle_numbers => $15, p_settle_processed => $16, p_settle_failed => $17,
+  p_settle_rest => $18, p_settle_same_times => $19, p_settle_delays => $20, p_settle_retry_counts => $21,
+  p_settle_recoveries => $22, p_settle_errors => $23, p_settle_bury_errors => $24,
+  p_except_places => $25, p_except_positions => $26, p_except_dispositions => $27,
+  p_stats_processed => $28, p_stats_failed => $29, p_stats_wait => $30, p_stats_run => $31, p_resent => $32,
+  p_begin_ids => $33, p_begin_tokens => $34, p_begin_numbers => $35)`
 )
 
-// Turn implements ports.Consumer. A settlement whose job a caller's transaction is
-// settling is held. The turn is sent again only where the server says that it has rolled
+// Turn implements [ports.Consumer]. A settlement of a job that a caller's transaction is
+// settling is deferred. The turn is sent again only where the server says that it has rolled
 // it back, or where it was not sent at all: of any other error the outcome is unknown,
-// and only the caller may repeat the turn, since the reply to a repeat tells less.
+// and only the caller may repeat the turn, since the reply to a repeat says less.
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
 	}
-	settled := newSettled(r.Settlements)
-	budget := r.Budget()
-	args := append(make([]any, 0, turnArgs),
-		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
-		int32(max(0, min(budget.Jobs, core.MaxTurnJobs))), atMost(budget.PerJob, core.MaxTurnPayloads),
-		atMost(budget.Bytes, core.DefaultTurnBytes), r.Node, int64(r.Lane))
-	template := turnSQL
-	args = append(args, settled.marks()...)
-	if !settled.plain() || r.Stats != nil || r.Resent || len(r.Begin) > 0 {
-		template = wholeTurnSQL
-		args = append(args, settled.fates()...)
-		args = append(args, statsArgs(r.Stats)...)
-		args = append(args, r.Resent)
-		args = append(args, beginArgs(r.Begin)...)
-	}
-	var a answer
-	err := s.query(ctx, ifRefused, a.read, template, args...)
-	h := &a.header
+	settlements := newSettlementColumns(r.Settlements)
+	template, args := s.turnCall(&r, settlements)
+	var got reply
+	err := s.query(ctx, ifRolledBack, got.read, template, args...)
+	h := &got.header
 	if err == nil {
 		err = turnError(h, &r)
 	}
 	if err != nil {
-		s.near.set(r.Lease.Shard, false)
+		s.idle.set(r.Lease.Shard, false)
 		return ports.TurnReply{}, err
 	}
-	s.claimed(len(a.claims))
-	sortClaims(a.claims, byTime)
-	sortClaims(a.orphans, byID)
+	s.countClaims(len(got.claims))
+	sortClaims(got.claims, byTime)
+	sortClaims(got.orphans, byID)
 	reply := ports.TurnReply{
-		Last: h.last, Repeat: h.repeated, Now: h.now, Remaining: h.remaining, Claims: a.claims, Orphans: a.orphans,
-		Head: h.head, Paused: h.paused, Cancellations: a.cancels,
+		Last: h.last, Repeat: h.repeated, Now: h.now, Remaining: h.remaining, Claims: got.claims, Orphans: got.orphans,
+		Head: h.head, Paused: h.paused, Cancellations: got.cancellations,
 	}
 	if !h.repeated {
-		reply.Skipped, reply.Deferred = settled.skipped(h.skipped), settled.places(h.held)
-		for _, place := range a.notBegun {
+		reply.Skipped, reply.Deferred = settlements.skipped(h.skipped), settlements.positions(h.deferred)
+		for _, place := range h.notBegun {
 			reply.NotBegun = append(reply.NotBegun, int(place)-1)
 		}
 	}
-	s.near.saw(r.Lease.Shard, &reply)
+	s.idle.observe(r.Lease.Shard, &reply)
 	return reply, nil
+}
+
+// turnCall returns the statement for a turn and its parameters.
+func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (template string, args []any) {
+	budget := storekit.BudgetOf(r)
+	args = append(make([]any, 0, turnArgs),
+		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
+		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node, int64(r.Lane))
+	args = append(args, settlements.receiptArgs()...)
+	if settlements.usual() && r.Stats == nil && !r.Resent && len(r.Begin) == 0 {
+		return turnFastSQL, args
+	}
+	args = append(args, settlements.outcomeArgs()...)
+	args = append(args, statsArgs(r.Stats)...)
+	args = append(args, r.Resent)
+	return turnSQL, append(args, beginArgs(r.Begin)...)
 }
 
 func byTime(a, b core.Claim) int {
 	return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), byID(a, b))
 }
 
-// turnError is the port's error for a turn that was refused.
+func byID(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) }
+
+// turnError returns the port's error for a turn that was refused, or nil.
 func turnError(h *header, r *ports.TurnRequest) error {
-	shard := r.Lease.Shard
-	switch h.status {
-	case leaseLost:
-		return fmt.Errorf("%w: turn %d of %v by %q under token %d; acquire it again",
-			ports.ErrLeaseLost, r.Number, shard, r.Lease.Owner, r.Lease.Token)
-	case staleTurn:
-		return fmt.Errorf("%w: turn %d of %v after turn %d; drop it", ports.ErrStaleTurn, r.Number, shard, h.last)
+	switch {
+	case h.status == statusStaleTurn:
+		return storekit.StaleTurn(r, h.last)
+	case h.status == statusLeaseLost && h.leaseToken == r.Lease.Token && r.Number > h.last+1:
+		return storekit.TurnsLost(r, h.last)
 	}
-	return h.status.err(shard)
+	return h.status.leaseErr(r.Lease)
 }
 
-// atMost is a limit with its default.
-func atMost(limit, fallback int) int64 {
-	if limit <= 0 {
-		return int64(fallback)
-	}
-	return int64(limit)
-}
-
-// statsArgs are statistics as parameters, NULL for none.
+// statsArgs returns statistics as parameters, NULL for none.
 func statsArgs(st *core.Stats) []any {
 	if st == nil {
 		return []any{nil, nil, nil, nil}
@@ -103,7 +107,7 @@ func statsArgs(st *core.Stats) []any {
 	return []any{int64(st.Processed), int64(st.Failed), buckets(&st.Wait), buckets(&st.Run)}
 }
 
-// beginArgs are claims as parameters, NULL for none.
+// beginArgs returns claims as parameters, NULL for none.
 func beginArgs(refs []core.ClaimRef) []any {
 	if len(refs) == 0 {
 		return []any{nil, nil, nil}
@@ -115,7 +119,7 @@ func beginArgs(refs []core.ClaimRef) []any {
 	return []any{ids, tokens, numbers}
 }
 
-// buckets are a histogram's counts without the zeros at its end, which are most.
+// buckets returns a histogram's counts without the zeros at its end, which are most.
 func buckets(h *core.Histogram) []int64 {
 	n := len(h)
 	for n > 0 && h[n-1] == 0 {

@@ -9,47 +9,47 @@ import (
 )
 
 // DefaultVacuumEvery is how many jobs a store claims between vacuums unless
-// Options say otherwise.
+// Options.VacuumEvery says otherwise.
 const DefaultVacuumEvery = 50_000
 
-// vacuumMany is the part of those claims that makes a table's dead rows many.
-const vacuumMany = 50
+// vacuumFraction is the part of those claims that makes a table's dead rows many: one in 50.
+const vacuumFraction = 50
 
 // vacuumLimit is how long a vacuum of all tables may take.
 const vacuumLimit = 10 * time.Minute
 
-// sweeper has tables looked at after so many claims, and vacuumed. Autovacuum
+// vacuumer decides after how many claims a group of tables is vacuumed. Autovacuum
 // comes once a minute at most, in which indexes may grow by millions of dead
 // entries, and stay so large. The zero value is ready.
-type sweeper struct {
+type vacuumer struct {
 	mu      sync.Mutex
 	running bool
 	claimed int // since the last vacuum began
-	kept    int // dead rows that it could not remove
+	left    int // dead rows that it could not remove
 }
 
-// add counts claims, and gives how many there were since the last vacuum if it is time
+// add counts claims, and returns how many there were since the last vacuum if it is time
 // for one, else 0. What an open transaction keeps from being removed makes vacuums rarer,
 // so that they don't read it again and again.
-func (w *sweeper) add(claims, every int) (since int) {
+func (w *vacuumer) add(claims, every int) (since int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claimed += claims
-	if w.running || w.claimed < max(every, w.kept) {
+	if w.running || w.claimed < max(every, w.left) {
 		return 0
 	}
 	since, w.claimed, w.running = w.claimed, 0, true
 	return since
 }
 
-func (w *sweeper) done(kept int) {
+func (w *vacuumer) done(left int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running, w.kept = false, kept
+	w.running, w.left = false, left
 }
 
-// claimed counts claims towards the next vacuum. It never blocks.
-func (s *Store) claimed(n int) {
+// countClaims counts claims towards the next vacuum. It never blocks.
+func (s *Store) countClaims(n int) {
 	every := s.options.VacuumEvery
 	if every == 0 {
 		every = DefaultVacuumEvery
@@ -57,44 +57,44 @@ func (s *Store) claimed(n int) {
 	if every <= 0 || n <= 0 {
 		return
 	}
-	for h := range halves {
-		if since := s.sweepers[h].add(n, every); since > 0 {
-			go s.sweep(h, dying{claims: since, many: every / vacuumMany})
+	for g := range tableGroups {
+		if since := s.vacuumers[g].add(n, every); since > 0 {
+			go s.runVacuum(g, deadRows{atLeast: since, many: every / vacuumFraction})
 		}
 	}
 }
 
-// half is one of the two halves in which the tables are swept, beside each other:
+// tableGroup is one of the two groups of tables that are vacuumed beside each other:
 // what a backlog has made large may take as long as the backlog itself, in which the
-// tables of what is claimed would become as large.
-type half int
+// other tables would become as large.
+type tableGroup int
 
 const (
-	claims half = iota
-	backlog
-	halves
+	otherTables   tableGroup = iota
+	backlogTables            // jobs and payloads
+	tableGroups
 )
 
-// dying is what is known of dead rows before the server says so, up to a second later:
-// how many claims there were since the last vacuum, each of a row of jobs that is dead
-// now and of one of claimed that is or soon will be; and how many dead rows are many.
-type dying struct{ claims, many int }
+// deadRows is what is known of dead rows before the server reports them, up to a second
+// later: atLeast so many in jobs and in claimed, since each claim since the last vacuum has
+// deleted a row of the first and will delete one of the other; and how many are many.
+type deadRows struct{ atLeast, many int }
 
-// sweep vacuums a half of the tables. If it can't, autovacuum does.
-func (s *Store) sweep(h half, d dying) {
-	kept := 0
-	defer func() { s.sweepers[h].done(kept) }()
+// runVacuum vacuums a group of tables. If it can't, autovacuum does.
+func (s *Store) runVacuum(g tableGroup, d deadRows) {
+	left := 0
+	defer func() { s.vacuumers[g].done(left) }()
 	ctx, cancel := context.WithTimeout(context.Background(), vacuumLimit)
 	defer cancel()
-	kept, _ = s.vacuum(ctx, h, d)
+	left, _ = s.vacuum(ctx, g, d)
 }
 
-// deadSQL gives the tables that have many dead rows, how many the server knows of, and
+// deadSQL returns the tables that have many dead rows, how many the server knows of, and
 // whether somebody vacuums or alters them. A vacuum reads every entry and page of their
 // indexes, so dead rows are few beside more live ones, and beside a third as many pages.
 // Only a table's owner may vacuum it.
 //
-//	$1 the schema, quoted, $2 how many are many, $3 whether those of a backlog,
+//	$1 the schema, quoted, $2 how many are many, $3 whether the backlog's tables,
 //	$4 how many rows of jobs and claimed have died at least
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
@@ -107,36 +107,36 @@ WHERE c.relnamespace = to_regnamespace($1) AND t.relname IN ('jobs', 'payloads')
     (SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid))
 ORDER BY t.relname`
 
-// vacuumAgain is how long to wait while all tables are busy.
-const vacuumAgain = 500 * time.Millisecond
+// vacuumPause is how long to wait while all tables are busy.
+const vacuumPause = 500 * time.Millisecond
 
-// table is one that has many dead rows.
-type table struct {
+// dirtyTable is a table that has many dead rows.
+type dirtyTable struct {
 	name string
 	dead int
 	busy bool
 }
 
-// vacuum vacuums those of the half's tables that have many dead rows, on a connection
-// of its own, and gives how many are left in the worst of them. It takes no lock that
+// vacuum vacuums those of the group's tables that have many dead rows, on a connection
+// of its own, and returns how many are left in the worst of them. It takes no lock that
 // turns or pushes wait for. If somebody is at work on a table, it does the others and
 // comes back: a vacuum leaves what has died since it began.
-func (s *Store) vacuum(ctx context.Context, h half, d dying) (kept int, err error) {
-	tables, err := s.dead(ctx, h, d)
+func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int, err error) {
+	tables, err := s.dirtyTables(ctx, g, d)
 	if err != nil || len(tables) == 0 {
 		return 0, err
 	}
-	conn, err := s.apart(ctx)
+	conn, err := s.takeConnection(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer closeSoon(conn)
 	done := make(map[string]bool)
 	for {
-		kept, waiting, idle := 0, false, true
+		left, waiting, idle := 0, false, true
 		for _, t := range tables {
 			if done[t.name] {
-				kept = max(kept, t.dead)
+				left = max(left, t.dead)
 				continue
 			}
 			waiting = true
@@ -149,12 +149,12 @@ func (s *Store) vacuum(ctx context.Context, h half, d dying) (kept int, err erro
 			done[t.name], idle = true, false
 		}
 		if !waiting {
-			return kept, nil
+			return left, nil
 		}
-		if idle && !sleep(ctx, vacuumAgain) {
+		if idle && !sleep(ctx, vacuumPause) {
 			return 0, ctx.Err()
 		}
-		if tables, err = s.dead(ctx, h, d); err != nil {
+		if tables, err = s.dirtyTables(ctx, g, d); err != nil {
 			return 0, err
 		}
 	}
@@ -167,13 +167,13 @@ func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) er
 	return err
 }
 
-// dead are the half's tables that have so many dead rows.
-func (s *Store) dead(ctx context.Context, h half, d dying) ([]table, error) {
-	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, h == backlog, d.claims)
+// dirtyTables returns the group's tables that have so many dead rows.
+func (s *Store) dirtyTables(ctx context.Context, g tableGroup, d deadRows) ([]dirtyTable, error) {
+	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, g == backlogTables, d.atLeast)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t table, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (t dirtyTable, err error) {
 		return t, row.Scan(&t.name, &t.dead, &t.busy)
 	})
 }

@@ -2,104 +2,62 @@ package postgres
 
 import (
 	"context"
-	"slices"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Wakeups implements ports.Notifier, by LISTEN on one connection of the store
-// for all who ask. A connection that is lost is made anew, and then each shard is
-// told of, since a wake-up may have been missed. With Options.NoWakeups it tells
-// of none.
+// Wakeups implements [ports.Notifier], by LISTEN on one connection of the store
+// for all subscribers. A connection that is lost is made anew, and then each shard is
+// reported, since a wake-up may have been missed. With Options.NoWakeups nothing is ever
+// reported.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	if err := s.checkShards(ctx, shards); err != nil {
 		return nil, err
 	}
-	sub := newSubscriber(shards)
-	if !s.options.NoWakeups {
-		if err := s.ear.join(ctx, sub, s.listen); err != nil {
-			return nil, err
-		}
+	sub := storekit.NewSubscriber(shards)
+	if s.options.NoWakeups {
+		return sub.Channel(ctx, nil), nil
 	}
-	out := make(chan core.Shard)
-	go func() {
-		defer close(out)
-		defer s.ear.leave(sub)
-		sub.forward(ctx, out)
-	}()
-	return out, nil
+	if err := s.listener.join(ctx, sub, s.listen); err != nil {
+		return nil, err
+	}
+	return sub.Channel(ctx, func() { s.listener.leave(sub) }), nil
 }
 
-// subscriber is one reader of wake-ups. Which shards it has yet to take is kept
-// as a set, so that a slow reader costs no memory and makes nobody wait.
-type subscriber struct {
-	shards []core.Shard  // that it asked for
-	signal chan struct{} // holds a token while some wait
+// wakeAlways is an instant before every floor: a wake-up is sent whatever the head is.
+const wakeAlways core.Instant = -1
 
-	mu      sync.Mutex
-	waiting map[core.Shard]bool // for each of them
-	order   []core.Shard
-}
-
-func newSubscriber(shards []core.Shard) *subscriber {
-	s := &subscriber{
-		shards:  slices.Clone(shards),
-		signal:  make(chan struct{}, 1),
-		waiting: make(map[core.Shard]bool, len(shards)),
-	}
-	for _, shard := range s.shards {
-		s.waiting[shard] = false
-	}
-	return s
-}
-
-// wake has the reader told of those of the shards that it asked for. It never
-// blocks.
-func (s *subscriber) wake(shards ...core.Shard) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, shard := range shards {
-		if waits, asked := s.waiting[shard]; asked && !waits {
-			s.waiting[shard] = true
-			s.order = append(s.order, shard)
-		}
-	}
-	if len(s.order) == 0 {
-		return
-	}
-	select {
-	case s.signal <- struct{}{}:
-	default:
+// wake sends a wake-up for a shard, soon, unless the shard then has no job to give or one
+// that is due before the given instant. It never blocks.
+func (s *Store) wake(shard core.Shard, due core.Instant) {
+	if !s.options.NoWakeups && s.notifier.add(shard, due) {
+		go s.sendWakeups()
 	}
 }
 
-// take is what the reader is to be told, in the order it came.
-func (s *subscriber) take() []core.Shard {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := s.order
-	s.order = nil
-	for _, shard := range taken {
-		s.waiting[shard] = false
+// wakeAfterPush sends a wake-up for a shard in which a push has made or moved a job. A
+// holder in this process learns of it at once, and everybody else only if the holder has
+// not taken the job soon.
+func (s *Store) wakeAfterPush(shard core.Shard, due, now core.Instant) {
+	if due <= now && s.idle.take(shard) {
+		s.listener.each(func(sub *storekit.Subscriber) { sub.Wake(shard) })
+		s.notifier.rest(shard)
 	}
-	return taken
+	s.wake(shard, due)
 }
 
-// forward hands on what waits until ctx ends.
-func (s *subscriber) forward(ctx context.Context, out chan<- core.Shard) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.signal:
-		}
-		for _, shard := range s.take() {
-			select {
-			case <-ctx.Done():
-				return
-			case out <- shard:
-			}
-		}
+// maxChannel is the longest name of a channel that Postgres takes.
+const maxChannel = 63
+
+// channel returns the name of the channel of the store's wake-ups. Schemas with very long
+// names may share one, which costs them needless wake-ups.
+func (s *Store) channel() string {
+	name := "skein " + s.schema
+	end := min(len(name), maxChannel)
+	for end < len(name) && !utf8.RuneStart(name[end]) {
+		end--
 	}
+	return name[:end]
 }

@@ -46,7 +46,7 @@ func (c *losingConn) Read(p []byte) (int, error) {
 func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
-	wire, turns := &losing{}, &counted{of: "turn(", seen: make(chan struct{}, 100)}
+	wire, turns := &losing{}, &counted{of: ".turn", seen: make(chan struct{}, 100)}
 	g.store = g.openAs("loses replies", still(), wire.dial, turns.trace)
 	g.push(g.store, core.When{}, "held", "gone", "settled")
 	claims := g.claim(3)

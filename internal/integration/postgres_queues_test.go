@@ -28,7 +28,7 @@ func TestPostgresRecountCorrectsCounts(t *testing.T) {
 	g.next(0, failed(claims[0]))
 	_, err := g.store.Bury(t.Context(), ports.JobStep{Shard: g.turn.Lease.Shard, IDs: []string{"d"}})
 	g.must(err)
-	_, err = g.pool.Exec(t.Context(), `INSERT INTO `+g.schema+`.tallies (shard, fresh, retries, claimed, dead, processed, failed)
+	_, err = g.pool.Exec(t.Context(), `INSERT INTO `+g.schema+`.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
 		VALUES (0, 31066, -7, 5, 3, 0, 0)`)
 	g.must(err)
 	want := ports.Counts{Fresh: 1, Retrying: 1, Claimed: 1, Dead: 1, Processed: 1, Failed: 1}
@@ -39,7 +39,7 @@ func TestPostgresRecountCorrectsCounts(t *testing.T) {
 	var all sync.WaitGroup
 	session := "recounts of " + g.schema
 	store := g.openAs(session, still())
-	unlock := g.lock(`LOCK TABLE ` + g.schema + `.tallies IN EXCLUSIVE MODE`) // so that all begin at once
+	unlock := g.lock(`LOCK TABLE ` + g.schema + `.count_changes IN EXCLUSIVE MODE`) // so that all begin at once
 	for i := range replies {
 		all.Go(func() {
 			var err error
@@ -172,7 +172,7 @@ func TestPostgresForgetLeavesNothing(t *testing.T) {
 	g.settle(g.claim(1)...)
 	g.must(g.store.Release(t.Context(), g.turn.Lease))
 	g.must(g.store.Forget(t.Context(), "orders"))
-	for _, table := range []string{"queues", "shards", "turns", "tallies", "jobs", "payloads", "claimed", "inbox", "dead", "minutes"} {
+	for _, table := range []string{"queues", "shards", "turn_log", "count_changes", "jobs", "payloads", "dead_letters", "dead_letter_payloads", "claimed", "inbox", "minute_stats"} {
 		var n int
 		g.must(g.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+g.schema+`.`+table).Scan(&n))
 		if n > 0 {

@@ -179,7 +179,7 @@ func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
 func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.acquire("n1")
-	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET merged = '9000000000000', tallied = '9000000000000'`, w.schema))
+	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = '9000000000000', counts_from = '9000000000000'`, w.schema))
 	tx, err := w.pool.Begin(t.Context())
 	w.must(err)
 	w.must(w.push(w.store.Tx(tx), "a"))
@@ -199,7 +199,7 @@ func (w *workbench) slowPush() {
 	w.must(w.push(w.store, "a"))
 	w.next(1, done(w.next(1).Claims[0]))
 	execAll(w.t, w.pool, fmt.Sprintf(`
-		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, more, score, data, error)
+		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
 		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
 }
 

@@ -197,7 +197,7 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 	v.must(err)
 	got := [3]int64{stats[0].Fresh, stats[0].Retrying, stats[0].Dead}
 	if want := [3]int64{int64(len(jobs.Jobs)), 0, int64(len(dead.DeadLetters))}; got != want {
-		t.Errorf("fresh, retries and dead are counted as %v, and there are %v", got, want)
+		t.Errorf("fresh, retrying and dead are counted as %v, and there are %v", got, want)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestPostgresLooksFoldCounts(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)
 	s := v.open(postgres.Options{})
-	insert := fmt.Sprintf(`INSERT INTO %s.tallies (shard, fresh, retries, dead, processed, failed)
+	insert := fmt.Sprintf(`INSERT INTO %s.count_changes (shard, fresh, retrying, dead, processed, failed)
 		SELECT 0, 1, 2, 3, 4, 5 FROM generate_series(1, $1)`, v.schema)
 	slow, err := v.pool.Begin(t.Context())
 	v.must(err)
@@ -231,7 +231,7 @@ func TestPostgresLooksFoldCounts(t *testing.T) {
 	v.must(slow.Commit(t.Context()))
 	counts(25_007)
 	var left int
-	v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.tallies`).Scan(&left))
+	v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.count_changes`).Scan(&left))
 	if left > 1000 {
 		t.Errorf("%d changes are left to sum up, want 1,000 at most", left)
 	}

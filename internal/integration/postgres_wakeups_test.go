@@ -234,10 +234,10 @@ func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
 	v := w.viewed()
 	v.push(w.store, core.At(1000), "a")
 	w.acquire("me")
-	tells := func(due core.Instant) bool {
+	notifies := func(due core.Instant) bool {
 		t.Helper()
 		var n int
-		v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.tell('none', '{orders}', '{0}', ARRAY[$1::bigint])`,
+		v.must(v.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+v.schema+`.notify_wakeups('none', '{orders}', '{0}', ARRAY[$1::bigint])`,
 			int64(due)).Scan(&n))
 		return n > 0
 	}
@@ -245,16 +245,16 @@ func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
 		due  core.Instant
 		want bool
 	}{{1000, true}, {500, true}, {1001, false}, {-1, true}} {
-		if got := tells(tt.due); got != tt.want {
-			t.Errorf("due at %d beside a job due at 1000: told %v, want %v", tt.due, got, tt.want)
+		if got := notifies(tt.due); got != tt.want {
+			t.Errorf("due at %d beside a job due at 1000: notified %v, want %v", tt.due, got, tt.want)
 		}
 	}
 	w.next(1)
 	due := core.InstantOf(time.Now())
-	if tells(due) {
+	if notifies(due) {
 		t.Error("told of a job that is claimed")
 	}
-	if !tells(-1) {
+	if !notifies(-1) {
 		t.Error("not told of other news")
 	}
 }

@@ -1,0 +1,57 @@
+-- Acquires a shard for an owner (ports.Consumer.Acquire). Returns the header and, if its status
+-- is ok, the claims of earlier leases and the cancellations.
+CREATE FUNCTION {schema}.acquire(p_queue text, p_index int, p_shards int, p_generation bigint, p_owner text, p_attempt bigint,
+  p_ttl bigint, p_now bigint)
+RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+DECLARE
+  v_shard   int := {schema}.find_shard(p_queue, p_index);
+  v_now     bigint;
+  v_left    bigint;
+  v_same    boolean;
+  v_refused text;
+  v_lease   {schema}.leases;
+  v_handed  record;
+BEGIN
+  SELECT CASE WHEN q.shards <> p_shards OR q.generation <> p_generation THEN 'layout_mismatch' WHEN v_shard IS NULL THEN 'no_such_shard' END
+  INTO v_refused FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C";
+  IF NOT FOUND THEN
+    v_refused := 'unknown_queue';
+  END IF;
+  IF v_refused IS NOT NULL THEN
+    RETURN NEXT {schema}.reply_header(v_refused);
+    RETURN;
+  END IF;
+  PERFORM {schema}.limit_lock_waits(p_ttl);
+  PERFORM FROM {schema}.shards s WHERE s.id = v_shard FOR UPDATE;
+  v_now := {schema}.clock(p_now);
+  SELECT * INTO v_lease FROM {schema}.leases WHERE shard = v_shard;
+  v_left := {schema}.remaining(v_lease.expires, v_lease.ttl, v_now);
+  v_same := v_lease.owner = p_owner;
+
+  IF v_same AND (p_attempt < v_lease.attempt OR p_attempt = v_lease.attempt AND NOT v_lease.held) THEN
+    RETURN NEXT {schema}.reply_header('stale_attempt', p_now => v_now, p_lease_token => v_lease.token, p_lease_owner => v_lease.owner);
+    RETURN;
+  END IF;
+  IF NOT v_same AND v_lease.held AND v_left > 0 THEN
+    IF v_lease.expires > v_now + v_lease.ttl THEN -- the clock stepped back
+      PERFORM {schema}.fold(v_shard, v_now, v_lease.last, v_lease.ttl, v_now + v_left, v_lease.floor, v_lease.rescan);
+    END IF;
+    RETURN NEXT {schema}.reply_header('lease_held', p_now => v_now, p_remaining => v_left,
+      p_lease_token => v_lease.token, p_lease_owner => v_lease.owner);
+    RETURN;
+  END IF;
+  IF NOT (v_same AND p_attempt = v_lease.attempt AND v_left > 0) THEN
+    v_lease.token := greatest(v_lease.token + 1, v_now);
+    v_lease.last := 0;
+  END IF;
+  PERFORM {schema}.fold(v_shard, v_now, v_lease.last, p_ttl, {schema}.later(v_now, p_ttl), v_lease.floor, v_lease.rescan);
+  SELECT * INTO v_handed FROM {schema}.hand_over(v_shard, v_lease.token, 0, true);
+  UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = v_lease.token, orphans = v_handed.more
+  WHERE id = v_shard;
+  RETURN NEXT {schema}.reply_header('ok', p_now => v_now, p_last => v_lease.last,
+    p_remaining => {schema}.remaining({schema}.later(v_now, p_ttl), p_ttl, v_now),
+    p_lease_token => v_lease.token, p_lease_owner => p_owner);
+  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r WHERE c.shard = v_shard AND c.id = ANY (v_handed.ids);
+  RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard);
+END {$};

@@ -1,0 +1,33 @@
+-- Claims due jobs of those from p_from on, in order, as far as they fit. Returns the claimed ids;
+-- fresh and retrying, how the counts of queued jobs change by what was really removed; missed,
+-- whether due jobs were left which a push has locked or which are in the inbox by now; floor, from
+-- where the next claim has to look; and next_due, the first job left, if it is known to be
+-- claimable by itself.
+CREATE FUNCTION {schema}.claim_due(p_shard int, p_from bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
+  p_node text, p_lane bigint, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean,
+  OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT floor bigint, OUT next_due bigint)
+LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
+  v_chosen record;
+  v_each   record;
+BEGIN
+  fresh := 0; retrying := 0; missed := false;
+  v_chosen := {schema}.choose_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox);
+  IF v_chosen.places IS NOT NULL THEN
+    SELECT t.ids, t.fresh, t.retrying INTO ids, fresh, retrying
+    FROM {schema}.claim_together(p_shard, v_chosen.places, p_now, p_token, p_number, p_owner, p_node, p_lane) t;
+    missed := coalesce(cardinality(ids), 0) < cardinality(v_chosen.places);
+  END IF;
+  IF v_chosen.try_each AND NOT missed THEN
+    v_each := {schema}.claim_each(p_shard, v_chosen.next_due, v_chosen.until, p_now, p_token, p_number, p_owner, p_node, p_lane,
+      p_want, p_per_job, p_bytes, p_inbox, coalesce(cardinality(ids), 0), coalesce(v_chosen.bytes, 0));
+    ids := ids || v_each.ids; fresh := fresh + v_each.fresh; retrying := retrying + v_each.retrying; missed := v_each.missed;
+  END IF;
+  IF missed THEN
+    floor := least(v_chosen.passed, v_chosen.first_due, v_chosen.next_due);
+  ELSE
+    floor := least(p_now - c_slow_push, v_chosen.passed, coalesce(v_chosen.last_due, v_chosen.next_due));
+  END IF;
+  next_due := CASE WHEN NOT v_chosen.next_single THEN v_chosen.next_due END;
+END {$};

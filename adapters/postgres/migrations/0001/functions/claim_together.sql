@@ -1,0 +1,25 @@
+-- Claims the jobs at the places that choose_due has chosen, but for those that a push has locked or
+-- for which the inbox holds something by now. Returns the claimed ids, and how the counts change.
+CREATE FUNCTION {schema}.claim_together(p_shard int, p_places tid[], p_now bigint, p_token bigint, p_number bigint, p_owner text,
+  p_node text, p_lane bigint, OUT ids text[], OUT fresh int, OUT retrying int)
+LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  v_locked tid[] := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) FOR UPDATE SKIP LOCKED);
+BEGIN
+  -- A push may have changed a job after it was chosen and before it was locked.
+  WITH taken AS (
+    DELETE FROM {schema}.jobs j
+    WHERE j.ctid = ANY (v_locked) AND j.shard = p_shard AND j.perform_at <= p_now AND NOT j.has_more AND j.recoveries < 2
+      AND (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id
+        AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL
+    RETURNING j.*
+  ), put AS (
+    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
+      node, owner, error, data, meta)
+    SELECT p_token, p_number, j.perform_at, j.first_push, p_now, j.score, j.shard, j.retry_count, j.recoveries, p_lane, j.id,
+      p_node, p_owner, j.error, j.data, j.meta FROM taken j
+    RETURNING id, retry_count
+  )
+  SELECT array_agg(c.id), - count(*) FILTER (WHERE c.retry_count < 0), - count(*) FILTER (WHERE c.retry_count >= 0)
+  INTO ids, fresh, retrying FROM put c;
+END {$};

@@ -1,0 +1,46 @@
+-- Deletes a queue that holds nothing and that nobody works (ports.Operator.Forget). status is
+-- ok, unknown_queue, not_empty or lease_held; index, owner and remaining say where. A push locks
+-- the table of queues until its transaction ends, so that none can be under way to a queue that
+-- goes: one in a caller's transaction that stays open makes this fail.
+CREATE FUNCTION {schema}.forget(p_queue text, p_now bigint,
+  OUT status text, OUT index int, OUT owner text, OUT remaining bigint)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '200ms' AS {$}
+DECLARE
+  v_queue int;
+  v_from  int;
+  v_to    int;
+BEGIN
+  LOCK TABLE {schema}.queues IN ACCESS EXCLUSIVE MODE;
+  SELECT q.id, {schema}.first_shard(q.id), {schema}.first_shard(q.id) + q.shards - 1
+  INTO v_queue, v_from, v_to FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C";
+  IF NOT FOUND THEN
+    status := 'unknown_queue';
+    RETURN;
+  END IF;
+  PERFORM FROM {schema}.shards s WHERE s.id BETWEEN v_from AND v_to ORDER BY s.id FOR UPDATE;
+  SELECT 'not_empty', s.index INTO status, index FROM {schema}.shards s
+  WHERE s.id BETWEEN v_from AND v_to AND (
+    EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = s.id)
+    OR EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = s.id)
+    OR EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = s.id)
+    OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.kind <> 'early'))
+  ORDER BY s.id LIMIT 1;
+  IF FOUND THEN
+    RETURN;
+  END IF;
+  SELECT 'lease_held', s.index, l.owner, {schema}.remaining(l.expires, l.ttl, {schema}.clock(p_now)) INTO status, index, owner, remaining
+  FROM {schema}.shards s JOIN {schema}.leases l ON l.shard = s.id
+  WHERE s.id BETWEEN v_from AND v_to AND l.held AND {schema}.remaining(l.expires, l.ttl, {schema}.clock(p_now)) > 0
+  ORDER BY s.id LIMIT 1;
+  IF FOUND THEN
+    RETURN;
+  END IF;
+  DELETE FROM {schema}.turn_log t WHERE t.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.count_changes t WHERE t.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.inbox i WHERE i.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.minute_stats m WHERE m.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.shards s WHERE s.id BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.queues q WHERE q.id = v_queue;
+  status := 'ok';
+END {$};

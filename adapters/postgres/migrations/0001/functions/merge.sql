@@ -1,0 +1,43 @@
+-- Merges what arrives into a shard's queue, for each id in the order given (docs/rules.md 2).
+-- Returns the change of the counts and the earliest PerformAt of the jobs that it touched. The
+-- first arrival of each id goes in by one statement in order of id; merge_rest then locks nothing
+-- new.
+CREATE FUNCTION {schema}.merge(p_shard int, p_arrivals {schema}.arrival[], OUT fresh int, OUT retrying int, OUT earliest bigint)
+LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  v_ids  int;
+  v_met  text[];
+  v_more boolean;
+  v_rest record;
+BEGIN
+  WITH first AS (
+    SELECT * FROM (
+      SELECT c.*, row_number() OVER w AS nth, count(*) OVER (PARTITION BY id) AS n
+      FROM unnest(p_arrivals) WITH ORDINALITY c
+      WINDOW w AS (PARTITION BY id ORDER BY ordinality)
+    ) c WHERE nth = 1
+  ), put AS (
+    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
+    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, data, meta, error
+    FROM first ORDER BY id
+    ON CONFLICT (shard, id) DO UPDATE SET
+      prior_retry_count = j.retry_count,
+      first_push = least(j.first_push, excluded.first_push),
+      recoveries = greatest(j.recoveries, excluded.recoveries),
+      has_more = j.has_more OR excluded.has_more OR j.data <> excluded.data,
+      score = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.score ELSE j.score END,
+      meta = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.meta ELSE j.meta END
+    RETURNING id, perform_at, retry_count, prior_retry_count, has_more
+  )
+  SELECT count(*), count(*) FILTER (WHERE prior_retry_count IS NULL AND retry_count < 0),
+    count(*) FILTER (WHERE prior_retry_count IS NULL AND retry_count >= 0), min(perform_at),
+    array_agg(id) FILTER (WHERE prior_retry_count IS NOT NULL), coalesce(bool_or(has_more), false)
+  INTO v_ids, fresh, retrying, earliest, v_met, v_more FROM put;
+
+  IF v_met IS NOT NULL OR v_more THEN
+    SELECT * INTO v_rest FROM {schema}.merge_rest(p_shard, p_arrivals, coalesce(v_met, '{}'));
+    fresh := fresh + v_rest.fresh;
+    retrying := retrying - v_rest.fresh;
+    earliest := v_rest.earliest;
+  END IF;
+END {$};

@@ -1,0 +1,24 @@
+-- Merges the inboxes of a queue's shards, so that what is read afterwards is all there is: what
+-- transactions before p_until have left, for NULL any that have ended. So that no turn waits for
+-- long it ends after some rows; more then says to call again with p_until as returned. It locks
+-- shards in order, only those whose inbox holds something.
+CREATE FUNCTION {schema}.merge_inboxes(p_queue text, p_until xid8, OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
+DECLARE
+  c_rows CONSTANT int := 2000;
+  v_shard record;
+BEGIN
+  until := coalesce(p_until, pg_snapshot_xmax(pg_current_snapshot()));
+  more := false;
+  FOR v_shard IN
+    SELECT s.id FROM {schema}.shards s
+    WHERE s.queue = p_queue COLLATE "C"
+      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.scan_from(s.inbox_from) AND i.tx < until)
+    ORDER BY s.id
+  LOOP
+    SELECT {schema}.merge_inbox(s.id, s.inbox_from, c_rows) INTO more FROM (
+      SELECT s.id, s.inbox_from FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE
+    ) s;
+    EXIT WHEN more;
+  END LOOP;
+END {$};

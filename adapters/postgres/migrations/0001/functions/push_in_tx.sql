@@ -1,0 +1,31 @@
+-- Pushes entries in a caller's transaction: into the inbox, so that it waits for nobody and nobody
+-- for it. The entries are a JSON array of {shard, id, data, meta, score, at, in}: data and meta in
+-- base64, the PerformAt either at, or so many microseconds in. status is ok, unknown_queue or
+-- layout_mismatch.
+CREATE FUNCTION {schema}.push_in_tx(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
+  p_entries json, OUT status text, OUT now bigint)
+LANGUAGE plpgsql VOLATILE AS {$}
+DECLARE
+  v_first int;
+BEGIN
+  now := {schema}.clock(p_now);
+  -- In the snapshot of the call; whoever changes a layout waits for older transactions.
+  SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
+  WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
+  IF NOT FOUND THEN
+    status := {schema}.missing_layout(p_queue);
+    RETURN;
+  END IF;
+  IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+    -- Such a snapshot may show a queue that has been forgotten since: this fails then.
+    PERFORM FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" FOR KEY SHARE;
+  END IF;
+  status := 'ok';
+  INSERT INTO {schema}.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, id, data, meta)
+  SELECT v_first + e.shard, 'push', p_rule, p_limit, coalesce(e.at, {schema}.later(push_in_tx.now, coalesce(e."in", 0))), push_in_tx.now,
+    e.score, e.id, decode(e.data, 'base64'), decode(e.meta, 'base64')
+  FROM ROWS FROM (json_to_recordset(p_entries)
+    AS (shard int, id text, data text, meta text, score double precision, at bigint, "in" bigint)
+  ) WITH ORDINALITY AS e (shard, id, data, meta, score, at, "in", place)
+  ORDER BY e.place;
+END {$};

@@ -1,0 +1,39 @@
+-- Counts what a shard holds, and corrects its counts by the difference (ports.Operator.Recount).
+-- The shard works on meanwhile: whoever changes something changes the counts in the same
+-- transaction, so that both fit in one snapshot, however much is under way. Returns a status, ok,
+-- unknown_queue or no_such_shard; the counts as they were and as they are now; and the PerformAt
+-- of the oldest job, NULL for none.
+CREATE FUNCTION {schema}.recount(p_queue text, p_index int, OUT status text,
+  OUT before_fresh bigint, OUT before_retrying bigint, OUT before_claimed bigint, OUT before_dead bigint,
+  OUT fresh bigint, OUT retrying bigint, OUT claimed bigint, OUT dead bigint,
+  OUT processed bigint, OUT failed bigint, OUT oldest bigint)
+LANGUAGE plpgsql VOLATILE
+SET jit = off AS {$}
+DECLARE
+  v_shard int := {schema}.find_shard(p_queue, p_index);
+BEGIN
+  IF v_shard IS NULL THEN
+    status := {schema}.missing_shard(p_queue);
+    RETURN;
+  END IF;
+  status := 'ok';
+  -- One at a time, or two would correct the same twice.
+  PERFORM pg_advisory_xact_lock(s.tableoid::bigint << 31 | v_shard) FROM {schema}.shards s WHERE s.id = v_shard;
+  WITH was AS (
+    SELECT c.* FROM {schema}.counts c WHERE c.shard = v_shard
+  ), is_now AS (
+    SELECT count(*) FILTER (WHERE j.retry_count < 0) AS fresh, count(*) FILTER (WHERE j.retry_count >= 0) AS retrying,
+      (SELECT count(*) FROM {schema}.claimed c WHERE c.shard = v_shard) AS claimed,
+      (SELECT count(*) FROM {schema}.dead_letters d WHERE d.shard = v_shard) AS dead
+    FROM {schema}.jobs j WHERE j.shard = v_shard
+  ), corrected AS (
+    INSERT INTO {schema}.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
+    SELECT v_shard, n.fresh - w.fresh, n.retrying - w.retrying, n.claimed - w.claimed, n.dead - w.dead, 0, 0 FROM was w, is_now n
+    WHERE (n.fresh, n.retrying, n.claimed, n.dead) <> (w.fresh, w.retrying, w.claimed, w.dead)
+  )
+  SELECT w.fresh, w.retrying, w.claimed, w.dead, n.fresh, n.retrying, n.claimed, n.dead, w.processed, w.failed,
+    (SELECT j.perform_at FROM {schema}.jobs j JOIN {schema}.leases l ON l.shard = j.shard
+     WHERE j.shard = v_shard AND j.perform_at >= l.floor ORDER BY j.perform_at, j.id LIMIT 1)
+  INTO before_fresh, before_retrying, before_claimed, before_dead, fresh, retrying, claimed, dead, processed, failed, oldest
+  FROM was w, is_now n;
+END {$};

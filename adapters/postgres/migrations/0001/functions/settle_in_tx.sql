@@ -1,0 +1,52 @@
+-- Settles claimed jobs of a shard in a caller's transaction, all or none. The settlements are a
+-- JSON array of objects with the fields of core.Settlement and its PutBack; except is an object of
+-- dispositions by position. It locks nothing but these rows of claimed, and waits for another
+-- transaction that settles one of them; what comes back or is buried goes into the inbox. status is
+-- ok, unknown_queue or no_such_shard; settled is how many are claimed with these receipts: if it is
+-- not all of them, none is settled.
+CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements jsonb,
+  OUT status text, OUT settled int)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+DECLARE
+  c_requeue CONSTANT int := 1; -- core.Requeue
+  c_bury    CONSTANT int := 2; -- core.Bury
+  v_shard int := {schema}.find_shard(p_queue, p_index);
+  v_now   bigint := {schema}.clock(p_now);
+BEGIN
+  IF v_shard IS NULL THEN
+    status := {schema}.missing_shard(p_queue);
+    RETURN;
+  END IF;
+  status := 'ok';
+  SELECT count(DISTINCT l.id) INTO settled FROM (
+    SELECT c.id FROM jsonb_to_recordset(p_settlements) AS s (id text, token bigint, number bigint)
+    JOIN {schema}.claimed c ON c.shard = v_shard AND c.id = s.id COLLATE "C" AND c.token = s.token AND c.number = s.number
+    ORDER BY c.id FOR UPDATE OF c
+  ) l;
+  IF settled <> jsonb_array_length(p_settlements) THEN
+    RETURN;
+  END IF;
+  WITH gone AS (
+    DELETE FROM {schema}.claimed c
+    USING ROWS FROM (jsonb_to_recordset(p_settlements) AS (id text, rest int, "except" jsonb, same_time boolean, delay bigint,
+      retry_count int, recoveries int, error text, bury_error text, processed boolean, failed boolean)
+    ) WITH ORDINALITY AS s (id, rest, "except", same_time, delay, retry_count, recoveries, error, bury_error, processed, failed, place)
+    WHERE c.shard = v_shard AND c.id = s.id COLLATE "C"
+    RETURNING s.*, c.perform_at, c.first_push, ARRAY[c.score] || c.more_scores AS scores, ARRAY[c.data] || c.more_data AS data,
+      ARRAY[c.meta] || c.more_meta AS meta
+  ), counted AS (
+    INSERT INTO {schema}.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
+    SELECT v_shard, 0, 0, - count(*), 0, count(*) FILTER (WHERE g.processed), count(*) FILTER (WHERE g.failed)
+    FROM gone g HAVING count(*) > 0
+  )
+  INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta)
+  SELECT v_shard, CASE d.disposition WHEN c_requeue THEN 'put_back' ELSE 'buried' END::{schema}.arrival_kind,
+    CASE WHEN d.disposition = c_bury THEN v_now WHEN g.same_time THEN g.perform_at ELSE {schema}.later(v_now, g.delay) END,
+    g.first_push, p.score, g.retry_count, g.recoveries, g.id, CASE d.disposition WHEN c_requeue THEN g.error ELSE g.bury_error END,
+    p.data, p.meta
+  FROM gone g, unnest(g.scores, g.data, g.meta) WITH ORDINALITY AS p (score, data, meta, position),
+    LATERAL (SELECT coalesce((g."except" ->> (p.position - 1)::text)::int, g.rest) AS disposition) d
+  WHERE d.disposition IN (c_requeue, c_bury)
+  ORDER BY g.place, p.position;
+END {$};

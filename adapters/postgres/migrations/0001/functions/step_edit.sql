@@ -1,0 +1,29 @@
+-- Replaces the bytes of a dead letter's payload (ports.Operator.Edit). If the dead letter has a
+-- payload with the new bytes already, the smaller score stays.
+CREATE FUNCTION {schema}.step_edit(p_queue text, p_index int, p_now bigint, p_id text, p_old bytea, p_new bytea)
+RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
+DECLARE
+  v_locked record;
+  v_reply  {schema}.step_reply;
+  v_old    record;
+BEGIN
+  SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
+  v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
+  IF v_locked.status <> 'ok' THEN
+    RETURN v_reply;
+  END IF;
+  DELETE FROM {schema}.dead_letter_payloads p
+  WHERE p.shard = v_locked.shard AND p.id = p_id AND p.digest = sha256(p_old)
+  RETURNING p.score, p.meta INTO v_old;
+  IF NOT FOUND THEN
+    RETURN v_reply;
+  END IF;
+  INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
+  VALUES (v_locked.shard, p_id, sha256(p_new), v_old.score, p_new, v_old.meta)
+  ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
+  WHERE excluded.score < p.score;
+  UPDATE {schema}.dead_letters d SET changed_at = v_locked.now WHERE d.shard = v_locked.shard AND d.id = p_id;
+  v_reply.handled := 1;
+  RETURN v_reply;
+END {$};

@@ -1,0 +1,33 @@
+-- Makes queued jobs due (ports.Operator.Expedite): those of p_ids, or for NULL the last p_limit by
+-- time.
+CREATE FUNCTION {schema}.step_expedite(p_queue text, p_index int, p_now bigint, p_ids text[], p_limit int)
+RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
+DECLARE
+  v_locked record;
+  v_reply  {schema}.step_reply;
+BEGIN
+  SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
+  v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
+  IF v_locked.status <> 'ok' THEN
+    RETURN v_reply;
+  END IF;
+  -- The ids alone choose the rows, or the planner may walk through all that are not due.
+  WITH locked AS MATERIALIZED (
+    SELECT j.id, j.perform_at FROM {schema}.jobs j
+    WHERE j.shard = v_locked.shard AND j.id = ANY (coalesce(p_ids, ARRAY(
+      SELECT j.id FROM {schema}.jobs j
+      WHERE j.shard = v_locked.shard AND j.perform_at > v_locked.now
+      ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit)))
+    ORDER BY j.id FOR UPDATE
+  )
+  UPDATE {schema}.jobs j SET perform_at = v_locked.now
+  WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(SELECT id FROM locked WHERE perform_at > v_locked.now));
+  GET DIAGNOSTICS v_reply.handled = ROW_COUNT;
+  v_reply.more := p_ids IS NULL AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_locked.shard AND j.perform_at > v_locked.now);
+  IF v_reply.handled > 0 THEN
+    v_reply.earliest := v_locked.now;
+    PERFORM {schema}.lower_floor(v_locked.shard, v_locked.now);
+  END IF;
+  RETURN v_reply;
+END {$};

@@ -1,0 +1,153 @@
+-- Carries out a turn that may hold and find anything (ports.Consumer.Turn). p_settle arguments are
+-- settlements, as in settle_claimed, NULL for none; p_begin arguments are claims to mark as begun,
+-- NULL for none; p_stats arguments are statistics, NULL for none. p_want is within 0 and
+-- core.MaxTurnJobs. Returns the header and, if its status is ok, the claims, orphans and
+-- cancellations.
+CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
+  p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
+  p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
+  p_settle_processed boolean[] DEFAULT NULL, p_settle_failed boolean[] DEFAULT NULL,
+  p_settle_rest smallint[] DEFAULT NULL, p_settle_same_times boolean[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
+  p_settle_retry_counts int[] DEFAULT NULL, p_settle_recoveries int[] DEFAULT NULL,
+  p_settle_errors text[] DEFAULT NULL, p_settle_bury_errors text[] DEFAULT NULL,
+  p_except_places int[] DEFAULT NULL, p_except_positions int[] DEFAULT NULL, p_except_dispositions smallint[] DEFAULT NULL,
+  p_stats_processed bigint DEFAULT NULL, p_stats_failed bigint DEFAULT NULL,
+  p_stats_wait bigint[] DEFAULT NULL, p_stats_run bigint[] DEFAULT NULL,
+  p_resent boolean DEFAULT false,
+  p_begin_ids text[] DEFAULT NULL, p_begin_tokens bigint[] DEFAULT NULL, p_begin_numbers bigint[] DEFAULT NULL)
+RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
+SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
+DECLARE
+  c_short_ttl CONSTANT bigint := 5000000; -- below it, a tenth of the TTL is less than lock_timeout
+  c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
+  v_shard       {schema}.shards;
+  v_now         bigint;
+  v_log         record; -- the newest row of turn_log, or the same of the shard's row
+  v_rescan_at   timestamptz;
+  v_from        bigint;
+  v_settled     record;
+  v_not_begun   int[];
+  v_exceptional boolean := false;
+  v_alone       boolean := false;
+  v_handed      record;
+  v_count       int := 0;
+  v_claimed     record;
+  v_head        bigint;
+  v_floor       bigint;
+BEGIN
+  IF p_ttl < c_short_ttl THEN
+    PERFORM {schema}.limit_lock_waits(p_ttl);
+  END IF;
+  SELECT * INTO v_shard FROM {schema}.shards s WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NEXT {schema}.reply_header({schema}.missing_shard(p_queue));
+    RETURN;
+  END IF;
+  v_now := {schema}.clock(p_now);
+  SELECT t.number AS last, t.ttl, t.expires, t.floor, t.rescan,
+    EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard.id AND i.tx >= {schema}.scan_from(v_shard.inbox_from)) AS inbox
+  INTO v_log FROM (SELECT v_shard.id, v_shard.token, v_shard.last) s LEFT JOIN LATERAL (
+    SELECT * FROM {schema}.turn_log t WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last ORDER BY t.number DESC LIMIT 1
+  ) t ON true;
+  IF v_log.last IS NULL THEN
+    v_log.last := v_shard.last; v_log.ttl := v_shard.ttl; v_log.expires := v_shard.expires;
+    v_log.floor := v_shard.floor; v_log.rescan := v_shard.rescan;
+  END IF;
+  IF NOT v_shard.held OR v_shard.owner <> p_owner OR v_shard.token <> p_token OR p_number > v_log.last + 1 THEN
+    RETURN NEXT {schema}.reply_header('lease_lost', p_now => v_now, p_last => v_log.last,
+      p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
+    RETURN;
+  ELSIF p_number < v_log.last THEN
+    RETURN NEXT {schema}.reply_header('stale_turn', p_now => v_now, p_last => v_log.last,
+      p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
+    RETURN;
+  ELSIF p_number = v_log.last THEN
+    RETURN QUERY SELECT * FROM {schema}.repeat_turn(v_shard, v_now, v_log.last, p_ttl, v_log.floor, v_log.rescan);
+    RETURN;
+  END IF;
+
+  v_settled := {schema}.settle_and_merge(v_shard.id, CASE WHEN v_log.inbox THEN v_shard.inbox_from END, {schema}.inbox_limit(p_ttl), v_now,
+    p_settle_ids, p_settle_tokens, p_settle_numbers, p_settle_processed, p_settle_failed,
+    p_settle_rest, p_settle_same_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors,
+    p_except_places, p_except_positions, p_except_dispositions);
+  v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
+  IF p_begin_ids IS NOT NULL THEN
+    v_not_begun := {schema}.begin_claimed(v_shard.id, p_begin_ids, p_begin_tokens, p_begin_numbers);
+  END IF;
+  IF v_shard.exceptional THEN
+    SELECT count(*) > 0, coalesce(bool_or(c.recoveries > 1), false) INTO v_exceptional, v_alone FROM {schema}.claimed c
+    WHERE c.shard = v_shard.id AND (c.recoveries > 1 OR c.cancel_drop IS NOT NULL);
+    UPDATE {schema}.shards s SET exceptional = false WHERE s.id = v_shard.id AND NOT v_exceptional;
+  END IF;
+  SELECT NULL::text[] AS ids, NULL::boolean AS more INTO v_handed;
+  IF v_shard.orphans THEN
+    v_handed := {schema}.hand_over(v_shard.id, v_shard.token, p_number, false);
+  END IF;
+
+  -- Slow pushes may have come below the floor.
+  v_from := v_floor;
+  SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retrying, false AS missed, NULL::bigint AS next_due INTO v_claimed;
+  IF {schema}.rescan_due(v_log.rescan, v_now) THEN
+    v_from := least(v_floor, {schema}.rescan_from(v_now));
+    v_rescan_at := clock_timestamp();
+  END IF;
+  IF p_want > 0 AND NOT v_shard.paused AND NOT v_alone THEN
+    v_claimed := {schema}.claim_due(v_shard.id, v_from, v_now, p_token, p_number, p_owner, p_node, p_lane,
+      p_want, p_per_job, p_bytes, v_settled.more);
+    v_count := coalesce(cardinality(v_claimed.ids), 0);
+    v_floor := CASE WHEN v_claimed.missed THEN least(v_floor, v_claimed.floor) ELSE v_claimed.floor END;
+    v_from := v_floor;
+    IF v_rescan_at IS NOT NULL THEN
+      v_log.rescan := {schema}.next_rescan(v_now, v_rescan_at);
+    END IF;
+  END IF;
+
+  IF v_shard.paused OR v_alone THEN
+    v_head := NULL;
+  ELSIF v_claimed.missed OR v_settled.more THEN
+    v_head := v_now;
+  ELSIF v_claimed.next_due IS NOT NULL THEN
+    v_head := v_claimed.next_due;
+  ELSE
+    v_head := {schema}.head(v_shard.id, v_from);
+  END IF;
+
+  IF p_settle_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR p_stats_wait IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
+    v_log.last := p_number; v_log.ttl := p_ttl; v_log.expires := {schema}.later(v_now, p_ttl);
+    INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed)
+    VALUES (v_shard.id, v_shard.token, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan,
+      v_settled.fresh + v_claimed.fresh, v_settled.retrying + v_claimed.retrying,
+      v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed);
+    IF NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3 THEN
+      PERFORM {schema}.fold(v_shard.id, v_now, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan);
+    END IF;
+    IF p_stats_wait IS NOT NULL THEN
+      PERFORM {schema}.add_minute_stats(v_shard.id, v_now, p_stats_processed, p_stats_failed, p_stats_wait, p_stats_run);
+    END IF;
+    IF NOT v_handed.more THEN
+      UPDATE {schema}.shards SET orphans = false WHERE id = v_shard.id;
+    END IF;
+  ELSIF v_log.inbox OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN
+    PERFORM {schema}.change_counts(v_shard.id, v_settled.fresh, v_settled.retrying, v_settled.dead);
+    PERFORM {schema}.fold(v_shard.id, v_now, v_log.last, v_log.ttl, v_log.expires, v_floor, v_log.rescan);
+  ELSE
+    PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
+  END IF;
+
+  RETURN NEXT {schema}.reply_header('ok', p_paused => v_shard.paused, p_now => v_now, p_last => v_log.last,
+    p_remaining => {schema}.remaining(v_log.expires, v_log.ttl, v_now), p_head => v_head,
+    p_lease_token => v_shard.token, p_lease_owner => v_shard.owner,
+    p_skipped => v_settled.skipped, p_deferred => v_settled.deferred, p_not_begun => v_not_begun);
+  IF v_count > 0 THEN
+    RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r
+    WHERE c.shard = v_shard.id AND c.id = ANY (v_claimed.ids);
+  END IF;
+  IF v_handed.ids IS NOT NULL THEN
+    RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('o', c) r
+    WHERE c.shard = v_shard.id AND c.id = ANY (v_handed.ids);
+  END IF;
+  IF v_exceptional THEN
+    RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard.id);
+  END IF;
+END {$};

@@ -1,0 +1,11 @@
+-- The payloads of dead letters.
+CREATE TABLE {schema}.dead_letter_payloads (
+  shard  int NOT NULL,
+  id     text COLLATE "C" NOT NULL,
+  digest bytea NOT NULL,
+  score  double precision NOT NULL,
+  data   bytea NOT NULL,
+  meta   bytea,
+  PRIMARY KEY (shard, id, digest)
+);
+COMMENT ON COLUMN {schema}.dead_letter_payloads.digest IS 'sha256(data)';

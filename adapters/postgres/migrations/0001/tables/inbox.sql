@@ -1,0 +1,26 @@
+-- What callers' transactions push, put back and bury, until the shard's next turn, acquire or
+-- look merges it, one row per payload, in the order of seq; and notes of early jobs. There is
+-- no unique key: nobody waits for a transaction that inserts.
+CREATE TABLE {schema}.inbox (
+  shard       int NOT NULL,
+  tx          xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  seq         bigint GENERATED ALWAYS AS IDENTITY,
+  kind        {schema}.arrival_kind NOT NULL,
+  rule        smallint NOT NULL DEFAULT 0,
+  rule_limit  bigint NOT NULL DEFAULT 0,
+  perform_at  bigint NOT NULL,
+  first_push  bigint NOT NULL DEFAULT 0,
+  score       double precision NOT NULL DEFAULT 0,
+  retry_count int NOT NULL DEFAULT -1,
+  recoveries  int NOT NULL DEFAULT 0,
+  id          text COLLATE "C" NOT NULL DEFAULT '',
+  error       text NOT NULL DEFAULT '',
+  data        bytea NOT NULL DEFAULT '',
+  meta        bytea
+);
+CREATE INDEX inbox_shard ON {schema}.inbox (shard, tx, seq);
+-- The ids that wait there to be merged into the queue.
+CREATE INDEX inbox_id ON {schema}.inbox (shard, id) WHERE kind IN ('push', 'put_back');
+COMMENT ON COLUMN {schema}.inbox.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
+COMMENT ON COLUMN {schema}.inbox.rule_limit IS 'How far Debounce may move a job away from its first push';
+COMMENT ON COLUMN {schema}.inbox.perform_at IS 'PerformAt; of a dead letter its ChangedAt';

@@ -1,0 +1,25 @@
+-- Queued jobs, each with one of its payloads, whichever came first. Rows come and go with each
+-- job: the table is vacuumed at full speed and not shrunk, since while an autovacuum holds it
+-- for long, what dies in it makes the indexes grow for good.
+CREATE TABLE {schema}.jobs (
+  perform_at        bigint NOT NULL,
+  first_push        bigint NOT NULL,
+  score             double precision NOT NULL,
+  shard             int NOT NULL,
+  retry_count       int NOT NULL,
+  recoveries        int NOT NULL,
+  has_more          boolean NOT NULL,
+  id                text COLLATE "C" NOT NULL,
+  data              bytea NOT NULL,
+  meta              bytea,
+  error             text NOT NULL,
+  prior_retry_count int,
+  PRIMARY KEY (shard, id)
+) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+CREATE INDEX jobs_time ON {schema}.jobs (shard, perform_at, id);
+CREATE INDEX retrying_time ON {schema}.jobs (shard, perform_at, id) WHERE retry_count >= 0;
+CREATE INDEX retrying_id ON {schema}.jobs (shard, id) WHERE retry_count >= 0;
+CREATE INDEX retrying_count ON {schema}.jobs (shard, retry_count, id) WHERE retry_count >= 0;
+COMMENT ON COLUMN {schema}.jobs.retry_count IS 'core.Job.RetryCount: -1 before the first failure';
+COMMENT ON COLUMN {schema}.jobs.has_more IS 'Whether the table payloads may hold more of this job';
+COMMENT ON COLUMN {schema}.jobs.prior_retry_count IS 'retry_count before the last merge, by which an upsert sees what it met; NULL if nothing has merged into the job';

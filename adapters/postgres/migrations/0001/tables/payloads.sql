@@ -1,0 +1,12 @@
+-- The other payloads of queued jobs that have several. A row is written only by who holds the
+-- lock of its job's row.
+CREATE TABLE {schema}.payloads (
+  shard  int NOT NULL,
+  id     text COLLATE "C" NOT NULL,
+  digest bytea NOT NULL,
+  score  double precision NOT NULL,
+  data   bytea NOT NULL,
+  meta   bytea,
+  PRIMARY KEY (shard, id, digest)
+);
+COMMENT ON COLUMN {schema}.payloads.digest IS 'sha256(data)';

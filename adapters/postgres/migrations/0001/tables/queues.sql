@@ -1,0 +1,11 @@
+-- One row per queue: what is permanent about it.
+CREATE TABLE {schema}.queues (
+  id         int PRIMARY KEY GENERATED ALWAYS AS IDENTITY (MINVALUE 0 START 0 MAXVALUE 131071),
+  name       text COLLATE "C" NOT NULL UNIQUE,
+  shards     int NOT NULL,
+  generation bigint NOT NULL,
+  index_ids  boolean NOT NULL
+);
+COMMENT ON COLUMN {schema}.queues.id IS 'Never used again, so that nothing that is late for a forgotten queue reaches another';
+COMMENT ON COLUMN {schema}.queues.shards IS 'How many shards the queue has';
+COMMENT ON COLUMN {schema}.queues.index_ids IS 'Whether its jobs can be listed by id';

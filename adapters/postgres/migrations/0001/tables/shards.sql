@@ -1,0 +1,46 @@
+-- One row per shard: its lease, pause, floor and counts as of the last fold. Whatever changes a
+-- shard in more than one statement locks its row FOR UPDATE: turns, acquires, operators, merges
+-- of the inbox. After a release owner, attempt and token stay known. last, ttl, expires, floor
+-- and rescan are older than the newest row of turn_log under this token, if there is one; the
+-- views leases and counts join both.
+CREATE TABLE {schema}.shards (
+  id          int PRIMARY KEY,
+  queue       text COLLATE "C" NOT NULL REFERENCES {schema}.queues (name),
+  index       int NOT NULL,
+  paused      boolean NOT NULL DEFAULT false,
+  held        boolean NOT NULL DEFAULT false,
+  owner       text COLLATE "C" NOT NULL DEFAULT '',
+  attempt     bigint NOT NULL DEFAULT 0,
+  token       bigint NOT NULL DEFAULT 0,
+  last        bigint NOT NULL DEFAULT 0,
+  ttl         bigint NOT NULL DEFAULT 0,
+  expires     bigint NOT NULL DEFAULT 0,
+  renewed     bigint NOT NULL DEFAULT 0,
+  orphans     boolean NOT NULL DEFAULT false,
+  exceptional boolean NOT NULL DEFAULT false,
+  usual       boolean NOT NULL GENERATED ALWAYS AS (held AND NOT paused AND NOT orphans AND NOT exceptional) STORED,
+  floor       bigint NOT NULL DEFAULT 0,
+  rescan      bigint NOT NULL DEFAULT 0,
+  fresh       bigint NOT NULL DEFAULT 0,
+  retrying    bigint NOT NULL DEFAULT 0,
+  claimed     bigint NOT NULL DEFAULT 0,
+  dead        bigint NOT NULL DEFAULT 0,
+  processed   bigint NOT NULL DEFAULT 0,
+  failed      bigint NOT NULL DEFAULT 0,
+  counts_from xid8 NOT NULL DEFAULT '0',
+  inbox_from  xid8 NOT NULL DEFAULT '0',
+  UNIQUE (queue, index)
+) WITH (fillfactor = 20);
+COMMENT ON COLUMN {schema}.shards.id IS 'first_shard(queues.id) + index';
+COMMENT ON COLUMN {schema}.shards.held IS 'Whether somebody has the lease, which may have run out; false after a release';
+COMMENT ON COLUMN {schema}.shards.attempt IS 'The owner''s number of its acquire';
+COMMENT ON COLUMN {schema}.shards.token IS 'The fencing token of the lease; it only grows';
+COMMENT ON COLUMN {schema}.shards.last IS 'The number of the last turn';
+COMMENT ON COLUMN {schema}.shards.renewed IS 'When the row was last folded for the lease';
+COMMENT ON COLUMN {schema}.shards.orphans IS 'Whether claims of earlier leases may still have to be handed over';
+COMMENT ON COLUMN {schema}.shards.exceptional IS 'Whether a claimed job may have to run alone or be cancelled';
+COMMENT ON COLUMN {schema}.shards.usual IS 'Whether turn_fast may serve the shard';
+COMMENT ON COLUMN {schema}.shards.floor IS 'No claimable job is due before it, but for those of pushes that took long to commit';
+COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, below the floor';
+COMMENT ON COLUMN {schema}.shards.counts_from IS 'count_changes of older transactions are folded';
+COMMENT ON COLUMN {schema}.shards.inbox_from IS 'Rows of the inbox of older transactions are merged';

@@ -1,0 +1,22 @@
+-- The counts of shards as they are now. What waits in the inbox is counted when it is merged.
+CREATE VIEW {schema}.counts AS
+SELECT s.id AS shard,
+  s.fresh + coalesce(t.fresh, 0) + coalesce(a.fresh, 0) AS fresh,
+  s.retrying + coalesce(t.retrying, 0) + coalesce(a.retrying, 0) AS retrying,
+  s.claimed + coalesce(t.claimed, 0) + coalesce(a.claimed, 0) AS claimed,
+  s.dead + coalesce(t.dead, 0) + coalesce(a.dead, 0) AS dead,
+  s.processed + coalesce(t.processed, 0) + coalesce(a.processed, 0) AS processed,
+  s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed
+FROM {schema}.shards s
+LEFT JOIN LATERAL (
+  SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
+    sum(processed) AS processed, sum(failed) AS failed
+  FROM {schema}.turn_log t
+  WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last
+) t ON true
+LEFT JOIN LATERAL (
+  SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
+    sum(processed) AS processed, sum(failed) AS failed
+  FROM {schema}.count_changes a
+  WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
+) a ON true;

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// retry is when a call may be made again after it has failed.
+type retry int
+
+const (
+	// ifRolledBack: only if the server says, or the driver knows, that nothing was
+	// committed.
+	ifRolledBack retry = iota
+	// idempotent: also after an unknown outcome.
+	idempotent
+)
+
+// How long a call is repeated, and how long to wait in between, doubling.
+const (
+	repeatedFor  = 5 * time.Second
+	firstBackoff = 2 * time.Millisecond
+	lastBackoff  = 250 * time.Millisecond
+)
+
+// query runs one statement in a transaction of its own, repeats it as the mode
+// allows, and has read take its rows, anew at each try. The template's {schema}
+// becomes the store's. The error is the port's.
+func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error, template string, args ...any) error {
+	return s.call(ctx, mode, func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, s.sql(template), args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		if err := read(rows); err != nil {
+			return err
+		}
+		rows.Close()
+		return rows.Err()
+	})
+}
+
+// call calls do once the schema is known to fit, and repeats it as the mode allows. The
+// error is the port's.
+func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) error) error {
+	if err := s.ready(ctx); err != nil {
+		return translate(err)
+	}
+	return attempt(ctx, mode, do)
+}
+
+// attempt is call without the check of the schema.
+func attempt(ctx context.Context, mode retry, do func(context.Context) error) error {
+	began := time.Now()
+	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+		err := do(ctx)
+		if err == nil || !repeatable(err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
+			return translate(err)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// rolledBack reports whether an error of the server means that nothing was committed
+// and a repeat may succeed: serialization failure, deadlock, lock not available, no
+// connection left.
+func rolledBack(e *pgconn.PgError) bool {
+	switch e.Code {
+	case "40001", "40P01", "55P03", tooManyConnections:
+		return true
+	}
+	return sessionEnded(e)
+}
+
+// repeatable reports whether a failed call may be made again.
+func repeatable(err error, mode retry) bool {
+	if storekit.HasKnownOutcome(err) || storekit.Interrupted(err) != nil {
+		return false
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return rolledBack(pg) || mode == idempotent && class(pg) == "08"
+	}
+	var connecting *pgconn.ConnectError
+	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) || mode == idempotent && connectionLost(err)
+}
+
+// connectionLost reports whether the connection broke.
+func connectionLost(err error) bool {
+	var network net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}
+
+// sessionEnded reports whether the server ended the session on an operator's or its own
+// decision. It says so only while nothing is being committed.
+func sessionEnded(e *pgconn.PgError) bool {
+	return class(e) == "57" && e.Code != queryCanceled
+}
+
+const queryCanceled = "57014"
+
+var errNoRow = errors.New("the reply has no row")
+
+// readOne scans the only row of a reply.
+func readOne(rows pgx.Rows, into ...any) error {
+	if !rows.Next() {
+		return cmp.Or(rows.Err(), errNoRow)
+	}
+	return rows.Scan(into...)
+}
+
+// eachRow calls scan for one row after another.
+func eachRow(rows pgx.Rows, scan func() error) error {
+	for rows.Next() {
+		if err := scan(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noRows is the read of statements that return none.
+func noRows(pgx.Rows) error { return nil }

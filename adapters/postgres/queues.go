@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// Declare implements [ports.Producer].
+func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.DeclareReply{}, err
+	}
+	var record ports.Queue
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		return readOne(rows, &record.Shards, &record.Generation, &record.IndexIDs)
+	}, `SELECT shards, generation, index_ids FROM {schema}.declare($1, $2, $3)`, r.Queue, int32(r.Shards), r.IndexIDs)
+	if err == nil {
+		err = storekit.CheckDeclared(r, record)
+	}
+	if err != nil {
+		return ports.DeclareReply{}, err
+	}
+	return ports.DeclareReply{Generation: record.Generation}, nil
+}
+
+// queuesSQL lists all queues, or the one named by $1. All shards of a queue are paused at
+// once, so that the first one shows it.
+const queuesSQL = `
+SELECT q.name, q.shards, q.generation, q.index_ids, s.paused
+FROM {schema}.queues q JOIN {schema}.shards s ON s.id = {schema}.first_shard(q.id)
+WHERE $1::text IS NULL OR q.name = $1
+ORDER BY q.name`
+
+// Queues implements [ports.Registry].
+func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
+	return s.queues(ctx, nil)
+}
+
+func (s *Store) queues(ctx context.Context, name *string) ([]ports.Queue, error) {
+	var queues []ports.Queue
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		queues = nil
+		return eachRow(rows, func() error {
+			var q ports.Queue
+			err := rows.Scan(&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &q.Paused)
+			queues = append(queues, q)
+			return err
+		})
+	}, queuesSQL, name)
+	return queues, err
+}
+
+// queue returns the record of a queue.
+func (s *Store) queue(ctx context.Context, name string) (ports.Queue, error) {
+	queues, err := s.queues(ctx, &name)
+	if err == nil && len(queues) == 0 {
+		err = storekit.UnknownQueue(name)
+	}
+	if err != nil {
+		return ports.Queue{}, err
+	}
+	return queues[0], nil
+}
+
+// checkShards returns an error for shards that do not exist.
+func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
+	known := make(map[string]int)
+	for _, shard := range shards {
+		if _, ok := known[shard.Queue]; !ok {
+			q, err := s.queue(ctx, shard.Queue)
+			if err != nil {
+				return err
+			}
+			known[q.Name] = q.Shards
+		}
+		if shard.Index < 0 || shard.Index >= known[shard.Queue] {
+			return storekit.NoSuchShard(shard)
+		}
+	}
+	return nil
+}
+
+// pauseSQL pauses or resumes all shards of a queue, locking them in their order.
+//
+//	$1 the queue, $2 whether it is paused
+const pauseSQL = `
+WITH locked AS MATERIALIZED (
+  SELECT s.id FROM {schema}.shards s WHERE s.queue = $1 ORDER BY s.id FOR UPDATE
+), changed AS (
+  UPDATE {schema}.shards s SET paused = $2 WHERE s.id = ANY (ARRAY(SELECT id FROM locked)) AND s.paused <> $2
+)
+SELECT count(*) FROM locked`
+
+// Pause implements [ports.Operator].
+func (s *Store) Pause(ctx context.Context, queue string) error {
+	_, err := s.setPaused(ctx, queue, true)
+	return err
+}
+
+// Resume implements [ports.Operator].
+func (s *Store) Resume(ctx context.Context, queue string) error {
+	shards, err := s.setPaused(ctx, queue, false)
+	if err != nil {
+		return err
+	}
+	for _, shard := range core.Shards(queue, shards) {
+		s.wake(shard, wakeAlways)
+	}
+	return nil
+}
+
+// setPaused returns how many shards the queue has.
+func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		return readOne(rows, &shards)
+	}, pauseSQL, queue, paused)
+	if err == nil && shards == 0 {
+		err = storekit.UnknownQueue(queue)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return shards, nil
+}
+
+// Forget implements [ports.Operator]. It is atomic for the queue. Pushes wait for it, and it
+// for those that are under way: while a caller's transaction that has pushed stays open, it
+// fails.
+func (s *Store) Forget(ctx context.Context, queue string) error {
+	if err := s.mergeInboxes(ctx, queue); err != nil {
+		return err
+	}
+	var (
+		st        status
+		at        = core.Shard{Queue: queue}
+		owner     string
+		remaining int64
+	)
+	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+		return readOne(rows, &st, &at.Index, &owner, &remaining)
+	}, `SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, queue, s.now())
+	switch {
+	case err != nil:
+		return fmt.Errorf("forget %q, which waits for open transactions that have pushed: %w", queue, err)
+	case st == statusLeaseHeld:
+		return &ports.HeldError{Shard: at, Owner: owner, Remaining: micros(remaining)}
+	case st == statusNotEmpty:
+		return storekit.NotEmpty(at)
+	}
+	return st.err(at)
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/skeinq/skein/core"
+)
+
+// settlementColumns is settlements as the function turn takes them.
+type settlementColumns struct {
+	// repeated are the positions of settlements of what an earlier one settles; sent are
+	// those of the others, which the columns hold.
+	repeated, sent []int
+
+	ids             []string
+	tokens, numbers []int64
+	// processed and failed are nil if all jobs are processed and none failed.
+	processed, failed []bool
+	// What follows is nil if all jobs are done whole.
+	rest               []int16
+	sameTimes          []bool
+	delays             []int64
+	retryCounts        []int32
+	recoveries         []int32
+	errors             []string
+	buryErrors         []string
+	exceptPlaces       []int32
+	exceptPositions    []int32
+	exceptDispositions []int16
+}
+
+func newSettlementColumns(list []core.Settlement) *settlementColumns {
+	s := &settlementColumns{sent: make([]int, 0, len(list))}
+	if len(list) == 0 {
+		return s
+	}
+	plain := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() })
+	known := make(map[core.ClaimRef]bool, len(list))
+	for i := range list {
+		x := &list[i]
+		ref := core.ClaimRef{ID: x.ID, Receipt: x.Receipt}
+		if known[ref] {
+			s.repeated = append(s.repeated, i)
+			continue
+		}
+		known[ref] = true
+		s.add(i, x)
+		if !plain {
+			s.addDispositions(x)
+		}
+	}
+	if plain && !slices.Contains(s.processed, false) && !slices.Contains(s.failed, true) {
+		s.processed, s.failed = nil, nil
+	}
+	return s
+}
+
+func (s *settlementColumns) add(position int, x *core.Settlement) {
+	s.sent = append(s.sent, position)
+	s.ids = append(s.ids, x.ID)
+	s.tokens = append(s.tokens, x.Receipt.Token)
+	s.numbers = append(s.numbers, x.Receipt.Number)
+	s.processed = append(s.processed, x.Processed)
+	s.failed = append(s.failed, x.Failed)
+}
+
+// addDispositions adds what becomes of the payloads of the settlement added last.
+func (s *settlementColumns) addDispositions(x *core.Settlement) {
+	s.rest = append(s.rest, int16(x.Rest))
+	s.sameTimes = append(s.sameTimes, x.PutBack.SameTime)
+	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
+	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
+	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
+	s.errors = append(s.errors, x.PutBack.Error)
+	s.buryErrors = append(s.buryErrors, x.BuryError)
+	for _, e := range x.Except {
+		s.exceptPlaces = append(s.exceptPlaces, int32(len(s.ids)))
+		s.exceptPositions = append(s.exceptPositions, int32(e.Position))
+		s.exceptDispositions = append(s.exceptDispositions, int16(e.Disposition))
+	}
+}
+
+// usual reports whether all jobs are done whole and processed, so that receiptArgs say all.
+func (s *settlementColumns) usual() bool { return s.processed == nil && s.rest == nil }
+
+func (s *settlementColumns) receiptArgs() []any { return []any{s.ids, s.tokens, s.numbers} }
+
+func (s *settlementColumns) outcomeArgs() []any {
+	return []any{
+		s.processed, s.failed, s.rest, s.sameTimes, s.delays, s.retryCounts, s.recoveries, s.errors, s.buryErrors,
+		s.exceptPlaces, s.exceptPositions, s.exceptDispositions,
+	}
+}
+
+// positions returns the positions in the request of places in the columns, from 1.
+func (s *settlementColumns) positions(places []int32) []int {
+	var list []int
+	for _, p := range places {
+		list = append(list, s.sent[p-1])
+	}
+	return list
+}
+
+// skipped returns the positions of what was not claimed, repeated ones included.
+func (s *settlementColumns) skipped(places []int32) []int {
+	list := append(s.positions(places), s.repeated...)
+	slices.Sort(list)
+	return list
+}

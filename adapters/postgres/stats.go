@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// statsSQL returns a row for each shard of a queue in order, all of one instant. The oldest
+// job is looked for from the shard's floor on, below which there may be a million
+// dead rows.
+//
+//	$1 now, $2 the queue
+const statsSQL = `
+SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1),
+  c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed,
+  (SELECT j.perform_at FROM {schema}.jobs j WHERE j.shard = s.id AND j.perform_at >= l.floor ORDER BY j.perform_at, j.id LIMIT 1),
+  CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
+FROM {schema}.queues q
+JOIN {schema}.shards s ON s.queue = q.name
+JOIN {schema}.counts c ON c.shard = s.id
+JOIN {schema}.leases l ON l.shard = s.id
+WHERE q.name = $2
+ORDER BY s.id`
+
+// Stats implements [ports.Inspector].
+func (s *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+	all := make([]ports.QueueStats, 0, len(queues))
+	for _, name := range queues {
+		one, err := s.queueStats(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, error) {
+	if err := s.mergeInboxes(ctx, name); err != nil {
+		return ports.QueueStats{}, err
+	}
+	if err := s.query(ctx, idempotent, noRows, `SELECT {schema}.fold_counts($1)`, name); err != nil {
+		return ports.QueueStats{}, err
+	}
+	var stats ports.QueueStats
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		stats = ports.QueueStats{Queue: ports.Queue{Name: name}}
+		return eachRow(rows, func() error {
+			shard, err := readStats(rows, &stats)
+			shard.Shard = core.Shard{Queue: name, Index: len(stats.Shards)}
+			stats.Shards = append(stats.Shards, shard)
+			stats.Counts = ports.SumCounts(stats.Counts, shard.Counts)
+			return err
+		})
+	}, statsSQL, s.now(), name)
+	if err == nil && len(stats.Shards) == 0 {
+		err = storekit.UnknownQueue(name)
+	}
+	if err != nil {
+		return ports.QueueStats{}, err
+	}
+	return stats, nil
+}
+
+// readStats reads a shard's row, and what it says of the queue into q.
+func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err error) {
+	var oldest *int64
+	c := &shard.Counts
+	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now,
+		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &oldest,
+		&shard.Owner, &shard.Token, &shard.ExpiresAt)
+	c.Oldest = headOf(oldest)
+	return shard, err
+}
+
+// Recount implements [ports.Operator]. The shard works on meanwhile.
+func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	if err := s.mergeInboxes(ctx, shard.Queue); err != nil {
+		return ports.RecountReply{}, err
+	}
+	var (
+		st     status
+		reply  ports.RecountReply
+		oldest *int64
+		before = &reply.Before
+		after  = &reply.After
+	)
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		return readOne(rows, &st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
+			&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &oldest)
+	}, recountSQL, shard.Queue, index(shard))
+	if err == nil {
+		err = st.err(shard)
+	}
+	if err != nil {
+		return ports.RecountReply{}, err
+	}
+	after.Oldest = headOf(oldest)
+	before.Processed, before.Failed, before.Oldest = after.Processed, after.Failed, after.Oldest
+	return reply, nil
+}
+
+// recountSQL corrects a shard's counts. They are NULL if it does not exist.
+//
+//	$1 the queue, $2 the shard's index
+const recountSQL = `
+SELECT status, coalesce(before_fresh, 0), coalesce(before_retrying, 0), coalesce(before_claimed, 0), coalesce(before_dead, 0),
+  coalesce(fresh, 0), coalesce(retrying, 0), coalesce(claimed, 0), coalesce(dead, 0),
+  coalesce(processed, 0), coalesce(failed, 0), oldest
+FROM {schema}.recount($1, $2)`

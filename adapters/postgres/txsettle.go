@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// Settle implements [ports.Settler] in the caller's transaction.
+func (t *Tx) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	text, err := settlementsJSON(settlements)
+	if err != nil {
+		return err
+	}
+	var (
+		st    status
+		found int
+	)
+	err = t.ask(ctx, settleTxSQL, shard.Queue, shard.Index, t.store.now(), text).Scan(&st, &found)
+	if err != nil {
+		return translateTx(err)
+	}
+	return settleError(st, shard, found, len(settlements))
+}
+
+// Settle implements [ports.Settler] in a transaction of its own. It is not repeated
+// after a lost connection: it may have been carried out.
+func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
+	text, err := settlementsJSON(settlements)
+	if err != nil {
+		return err
+	}
+	var (
+		st    status
+		found int
+	)
+	err = s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+		return readOne(rows, &st, &found)
+	}, settleTxSQL, shard.Queue, int(index(shard)), s.now(), text)
+	if err == nil {
+		err = settleError(st, shard, found, len(settlements))
+	}
+	if err != nil {
+		return err
+	}
+	s.wake(shard, wakeAlways) // ids are free, and some may be back
+	return nil
+}
+
+// settleTxSQL settles claimed jobs of a shard, all or none, and returns a status and how
+// many are claimed with the receipts given.
+//
+//	$1 the queue, $2 the shard's index, $3 now, $4 the settlements
+const settleTxSQL = `
+SELECT status, coalesce(settled, 0)
+FROM {schema}.settle_in_tx(p_queue => $1::text, p_index => $2::int, p_now => $3::bigint, p_settlements => $4::text::jsonb)`
+
+// settleError returns the port's error for settlements that were refused, or nil.
+func settleError(st status, shard core.Shard, found, settlements int) error {
+	if st == statusOK && found != settlements {
+		return storekit.NotClaimed(shard, found, settlements)
+	}
+	return st.err(shard)
+}
+
+// settlementRow is a settlement as JSON. Except has the dispositions by position that differ
+// from Rest.
+type settlementRow struct {
+	ID         string         `json:"id"`
+	Token      int64          `json:"token"`
+	Number     int64          `json:"number"`
+	Rest       int            `json:"rest"`
+	Except     map[string]int `json:"except,omitempty"`
+	SameTime   bool           `json:"same_time"`
+	Delay      int64          `json:"delay"`
+	RetryCount int            `json:"retry_count"`
+	Recoveries int            `json:"recoveries"`
+	Error      string         `json:"error"`
+	BuryError  string         `json:"bury_error"`
+	Processed  bool           `json:"processed"`
+	Failed     bool           `json:"failed"`
+}
+
+func settlementsJSON(settlements []core.Settlement) (string, error) {
+	rows := make([]settlementRow, len(settlements))
+	for i := range settlements {
+		s := &settlements[i]
+		rows[i] = settlementRow{
+			ID: s.ID, Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
+			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
+			Error: s.PutBack.Error, BuryError: s.BuryError, Processed: s.Processed, Failed: s.Failed,
+		}
+		for _, e := range s.Except {
+			if rows[i].Except == nil {
+				rows[i].Except = make(map[string]int, len(s.Except))
+			}
+			rows[i].Except[fmt.Sprint(e.Position)] = int(e.Disposition)
+		}
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return "", fmt.Errorf("postgres: %w", err)
+	}
+	return string(text), nil
+}
