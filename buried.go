@@ -50,9 +50,8 @@ const (
 	RetryUndecodable
 )
 
-// onBuried returns the hook as the engine calls it, or nil.
-func (s *Server) onBuried() func(context.Context, engine.Buried) error {
-	hook, codec := s.options.OnBuried, s.options.ErrorCodec
+// buriedHook returns an OnBuried as the engine calls it, or nil.
+func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func(context.Context, engine.Buried) error {
 	if hook == nil {
 		return nil
 	}

@@ -254,7 +254,7 @@ func (s *Server) config() engine.Config {
 		Observer:        o.Observer,
 		Started:         o.OnStart,
 		Fatal:           o.OnFatal,
-		Buried:          s.onBuried(),
+		Buried:          buriedHook(o.OnBuried, o.ErrorCodec),
 		Jitter:          o.Jitter,
 	}
 	for i, h := range s.handlers {
