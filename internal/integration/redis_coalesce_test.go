@@ -16,9 +16,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// TestRedisGathersPushes holds that pushes from many goroutines are all stored,
+// TestRedisCoalescesPushes checks that pushes from many goroutines are all stored,
 // but for those that are given up, and that they share the network's exchanges.
-func TestRedisGathersPushes(t *testing.T) {
+func TestRedisCoalescesPushes(t *testing.T) {
 	const goroutines, each = 32, 200
 	client := testservers.OwnRedis(t)
 	store := redis.New(client, redis.Options{})

@@ -62,20 +62,20 @@ func TestRedisWakeupsComeBack(t *testing.T) {
 		}
 		testservers.Cut(t, client)
 		for missed := map[core.Shard]bool{}; len(missed) < len(shards); {
-			missed[awaken(t, wakeups)] = true
+			missed[awaitWakeup(t, wakeups)] = true
 		}
 		_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 3, Generation: 1, Entries: []core.Entry{{ID: "a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := shards[core.ShardOf("a", 3)]; awaken(t, wakeups) != want {
+		if want := shards[core.ShardOf("a", 3)]; awaitWakeup(t, wakeups) != want {
 			t.Errorf("a push to %v woke another shard", want)
 		}
 	})
 }
 
-// awaken waits for a wake-up.
-func awaken(t *testing.T, wakeups <-chan core.Shard) core.Shard {
+// awaitWakeup waits for a wake-up.
+func awaitWakeup(t *testing.T, wakeups <-chan core.Shard) core.Shard {
 	t.Helper()
 	select {
 	case shard, open := <-wakeups:

@@ -17,7 +17,7 @@ import (
 func TestRedisDeclareRacesForget(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	store := openWorks(client)
+	store := openFrozen(client)
 	declare := ports.DeclareRequest{Queue: "orders", Shards: 1}
 	_, err := store.Declare(t.Context(), declare)
 	must(t, err)
@@ -25,7 +25,7 @@ func TestRedisDeclareRacesForget(t *testing.T) {
 	defer late.Close()
 	late.AddHook(&beforeShards{do: func() { must(t, store.Forget(t.Context(), "orders")) }})
 
-	_, err = openWorks(late).Declare(t.Context(), declare)
+	_, err = openFrozen(late).Declare(t.Context(), declare)
 	must(t, err)
 	queues, err := store.Queues(t.Context())
 	must(t, err)

@@ -37,25 +37,25 @@ func TestRedisForgetsAll(t *testing.T) {
 
 // Whatever comes between the steps of a Forget: no job is ever in a queue that is
 // not listed, nothing of such a queue is left, and one that was declared after the
-// mark is whole.
+// nonce is whole.
 func TestRedisForgetRaces(t *testing.T) {
 	t.Parallel()
 	pushes := func(w *worker) error { return w.push(one("new", 1)) }
 	declares := func(w *worker) error { return w.declare("orders") }
 	for name, between := range map[string]func(*worker) error{
-		"nothing":                  nothingFirst,
+		"nothing":                  unprepared,
 		"a push":                   pushes,
 		"an acquire":               func(w *worker) error { return w.acquire("test", 1) },
 		"a declaration":            declares,
 		"a declaration and a push": inTurn(declares, pushes),
 		"a pause":                  pausing,
 		"another Forget":           func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") },
-		"a declaration, a push and another's mark": inTurn(declares, pushes, func(w *worker) error {
+		"a declaration, a push and another's nonce": inTurn(declares, pushes, func(w *worker) error {
 			return w.client.HSet(w.t.Context(), "skein:queues", "orders", "1 0 1 1 0 another").Err()
 		}),
 		"another, and a declaration": inTurn(func(w *worker) error { return w.store.Forget(w.t.Context(), "orders") }, declares, pushes),
 	} {
-		for step, before := range []string{"the look", "the mark", "the shard", "the record"} {
+		for step, before := range []string{"the check", "the nonce", "the shard", "the record"} {
 			t.Run(name+" before "+before, func(t *testing.T) {
 				w := forgetWith(t, step, between)
 				switch queues, err := w.store.Queues(t.Context()); {
@@ -74,11 +74,11 @@ func TestRedisForgetRaces(t *testing.T) {
 func forgetWith(t *testing.T, step int, between func(*worker) error) *worker {
 	t.Helper()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	w := &worker{t: t, client: client, store: openWorks(client), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	w := &worker{t: t, client: client, store: openFrozen(client), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
 	must(t, w.declare("orders"))
 	own := goredis.NewClient(client.Options())
 	defer own.Close()
-	late := openWorks(own)
+	late := openFrozen(own)
 	must(t, late.Ping(t.Context()))
 	var came error
 	own.AddHook(&beforeStep{step: step, do: func() { came = between(w) }})

@@ -12,11 +12,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// refusedWhenFull reports whether a full server refuses the work: a script that
+// refusedWhenFull reports whether a full server refuses the call: a script that
 // may store more than it takes away. All others pass, so that servers can start, and
 // handle what is there.
-func (w *redisWork) refusedWhenFull() bool {
-	return w.script == "push" || w.script == "edit" || w.script == "recount" || strings.HasPrefix(w.name, "revive")
+func (c *scriptCall) refusedWhenFull() bool {
+	return c.script == "push" || c.script == "edit" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 
 // TestRedisFullServer makes every call on a server that is beyond its maxmemory:
@@ -25,21 +25,21 @@ func (w *redisWork) refusedWhenFull() bool {
 func TestRedisFullServer(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	for _, work := range redisWorks() {
-		t.Run(work.name, func(t *testing.T) {
+	for _, call := range scriptCalls() {
+		t.Run(call.name, func(t *testing.T) {
 			must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
 			must(t, client.FlushAll(t.Context()).Err())
-			w := newWorker(t, client, work.rich)
-			w.before(work)
+			w := newWorker(t, client, call.filled)
+			w.prepare(call)
 			must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 			before := allContents(t, client)
-			err := work.do(w)
+			err := call.do(w)
 			switch changed := cmp.Diff(before, allContents(t, client)); {
-			case !work.refusedWhenFull() && err != nil:
+			case !call.refusedWhenFull() && err != nil:
 				t.Errorf("it gave %v on a full server", err)
-			case work.refusedWhenFull() && !errors.Is(err, ports.ErrFull):
+			case call.refusedWhenFull() && !errors.Is(err, ports.ErrFull):
 				t.Errorf("it gave %v on a full server, want %v", err, ports.ErrFull)
-			case work.refusedWhenFull() && changed != "":
+			case call.refusedWhenFull() && changed != "":
 				t.Errorf("it was refused and has changed (-before +after):\n%s", changed)
 			}
 		})

@@ -19,9 +19,9 @@ import (
 func TestRedisHalfMovedSlot(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
-	for _, work := range redisWorks() {
-		t.Run(work.name, func(t *testing.T) {
-			h := newHalfMoved(t, client, work)
+	for _, call := range scriptCalls() {
+		t.Run(call.name, func(t *testing.T) {
+			h := newHalfMoved(t, client, call)
 			for _, missing := range append([]string{""}, h.keys()...) {
 				h.try(missing, false)
 				// A call is sent to the new server when the old one has none of its KEYS.
@@ -50,23 +50,23 @@ type halfMoved struct {
 type contents map[string]any
 
 // newHalfMoved makes the call, and runs its script once more where all keys are.
-func newHalfMoved(t *testing.T, client *goredis.ClusterClient, work redisWork) *halfMoved {
+func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) *halfMoved {
 	t.Helper()
 	h := &halfMoved{t: t}
 	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.FlushAll(ctx).Err() }))
-	recorder := recordScript(t, work.script)
+	recorder := recordScript(t, call.script)
 	own := goredis.NewClusterClient(client.Options())
 	t.Cleanup(func() { own.Close() })
-	w := newWorker(t, own, work.rich)
-	w.before(work)
+	w := newWorker(t, own, call.filled)
+	w.prepare(call)
 	own.AddHook(recorder)
 	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.ScriptFlush(ctx).Err() }))
 
-	h.learn(client, w.shardKey(work))
+	h.findServers(client, w.shardKey(call))
 	h.dumps, h.before = h.from.dump(t, h.slot), h.from.read(t, h.slot)
-	must(t, work.do(w))
+	must(t, call.do(w))
 	if recorder.args == nil {
-		t.Fatalf("the call did not run the script %s", work.script)
+		t.Fatalf("the call did not run the script %s", call.script)
 	}
 	h.call = recorder.args
 	h.from.put(t, nil)
@@ -77,9 +77,9 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, work redisWork) *
 	return h
 }
 
-// shardKey is a key of the slot that a work concerns.
-func (w *worker) shardKey(work redisWork) string {
-	switch work.script {
+// shardKey is a key of the slot that a call concerns.
+func (w *worker) shardKey(call scriptCall) string {
+	switch call.script {
 	case "declare", "pause", "rights", "forget":
 		return "skein:queues"
 	case "forget_shard":
@@ -91,7 +91,7 @@ func (w *worker) shardKey(work redisWork) string {
 }
 
 // learn finds the slot's server and another.
-func (h *halfMoved) learn(client goredis.UniversalClient, key string) {
+func (h *halfMoved) findServers(client goredis.UniversalClient, key string) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	slot, err := client.ClusterKeySlot(ctx, key).Result()

@@ -14,7 +14,7 @@ import (
 // hour after they ran out, in case the clock steps back, and minutes after a day.
 func TestRedisRemovesWhatIsOver(t *testing.T) {
 	t.Parallel()
-	client, now := testservers.OwnRedis(t), worksNow
+	client, now := testservers.OwnRedis(t), frozenNow
 	store := redis.New(client, redis.Options{Clock: func() time.Time { return now }})
 	announce := func(owner string) {
 		t.Helper()

@@ -27,12 +27,12 @@ func TestRedisSendsOnce(t *testing.T) {
 		"standalone": testservers.OwnRedis(t), "Cluster": testservers.OwnRedisCluster(t),
 	} {
 		for reason, fault := range map[string]error{"closed": io.EOF, "reset": syscall.ECONNRESET, "timed out": os.ErrDeadlineExceeded} {
-			t.Run(name+", "+reason, func(t *testing.T) { holdToOnce(t, client, fault) })
+			t.Run(name+", "+reason, func(t *testing.T) { checkSentOnce(t, client, fault) })
 		}
 	}
 }
 
-func holdToOnce(t *testing.T, client goredis.UniversalClient, fault error) {
+func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 	ctx := t.Context()
 	calls := map[string]func(*worker, *redisLink) error{
 		"turn": func(w *worker, l *redisLink) error {

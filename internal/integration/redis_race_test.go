@@ -24,7 +24,7 @@ func TestRedisPauseRacesResume(t *testing.T) {
 	}{
 		"a resume between a pause":   {resuming, pausing, resuming, false},
 		"a pause between a resume":   {pausing, resuming, pausing, true},
-		"a pause between a declare":  {nothingFirst, declaring, pausing, true},
+		"a pause between a declare":  {unprepared, declaring, pausing, true},
 		"a resume between a declare": {pausing, declaring, resuming, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestRedisPauseRacesResume(t *testing.T) {
 			late := goredis.NewClient(client.Options())
 			defer late.Close()
 			late.AddHook(&beforeShards{do: func() { must(t, second(w)) }})
-			must(t, first(&worker{t: t, store: openWorks(late)}))
+			must(t, first(&worker{t: t, store: openFrozen(late)}))
 
 			queues, err := w.store.Queues(t.Context())
 			must(t, err)

@@ -22,7 +22,7 @@ var (
 )
 
 // TestRedisSlowest prints how long each script takes when it does the most that
-// it may, with payloads of 100 bytes, on a loaded shard. SLOWLOG tells the
+// it may, with payloads of 100 bytes, on a loaded shard. SLOWLOG has the
 // server's time from a script's start to its end, so the shortest of the repeats
 // is the processor's.
 func TestRedisSlowest(t *testing.T) {
@@ -34,11 +34,11 @@ func TestRedisSlowest(t *testing.T) {
 	s.timeTurns()
 	s.timeSteps()
 	s.timePages()
-	slices.SortFunc(s.rows, func(a, b slowRow) int { return int(b.times[0] - a.times[0]) })
+	slices.SortFunc(s.rows, func(a, b slowCall) int { return int(b.times[0] - a.times[0]) })
 	for _, row := range s.rows {
-		t.Logf("%-50s %8v to %8v", row.work, row.times[0], row.times[len(row.times)-1])
+		t.Logf("%-50s %8v to %8v", row.name, row.times[0], row.times[len(row.times)-1])
 		if *slowLimit > 0 && row.times[0] > *slowLimit {
-			t.Errorf("%s takes a script over %v", row.work, *slowLimit)
+			t.Errorf("%s takes a script over %v", row.name, *slowLimit)
 		}
 	}
 }
@@ -54,12 +54,12 @@ type slow struct {
 	pushed int
 	// ids are those of the next step.
 	ids  []string
-	rows []slowRow
+	rows []slowCall
 }
 
-// slowRow is a work, and how long its slowest script took, rising.
-type slowRow struct {
-	work  string
+// slowCall is a call, and how long its slowest script took, rising.
+type slowCall struct {
+	name  string
 	times []time.Duration
 }
 
@@ -84,13 +84,13 @@ func (s *slow) must(err error) {
 	}
 }
 
-// slowRepeats is how often each work is done.
+// slowRepeats is how often each call is made.
 const slowRepeats = 15
 
-// time does a work again and again. What has to be prepared for it is not timed.
-func (s *slow) time(work string, prepare, do func()) {
+// time makes a call several times. What is prepared for it is not timed.
+func (s *slow) time(name string, prepare, do func()) {
 	s.t.Helper()
-	row := slowRow{work: work}
+	row := slowCall{name: name}
 	for range slowRepeats {
 		prepare()
 		s.must(s.client.Do(s.t.Context(), "SLOWLOG", "RESET").Err())
@@ -104,7 +104,7 @@ func (s *slow) time(work string, prepare, do func()) {
 			}
 		}
 		if slowest < 0 {
-			s.t.Fatalf("%s ran no script", work)
+			s.t.Fatalf("%s ran no script", name)
 		}
 		row.times = append(row.times, slowest)
 	}

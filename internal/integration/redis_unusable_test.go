@@ -60,8 +60,8 @@ func unusableRedises() []unusableRedis {
 	}
 }
 
-// What no waiting can cure is ErrUnusable from the first call on, through every
-// door, says what to change, and stores nothing. Once it is cured, the same handle
+// An error that waiting does not end is ErrUnusable from the first call on, of whatever
+// method, says what to change, and stores nothing. Once that is changed, the same handle
 // works.
 func TestRedisUnusable(t *testing.T) {
 	for _, tt := range unusableRedises() {
@@ -69,9 +69,9 @@ func TestRedisUnusable(t *testing.T) {
 			t.Parallel()
 			admin, client := tt.open(t)
 			store := redis.New(client, redis.Options{Prefix: tt.prefix, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
-			for door, err := range knock(t, store) {
+			for method, err := range callEach(t, store) {
 				if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), tt.says) {
-					t.Errorf("%s gave %v, want %q with %q", door, err, ports.ErrUnusable, tt.says)
+					t.Errorf("%s gave %v, want %q with %q", method, err, ports.ErrUnusable, tt.says)
 				}
 			}
 			if n, err := admin.DBSize(t.Context()).Result(); n != 0 || err != nil {
@@ -90,7 +90,7 @@ func TestRedisUnusable(t *testing.T) {
 	}
 }
 
-// open sets a server up and gives a client that may do all, and that of the test.
+// open sets a server up, and returns a client that may do all and that of the test.
 func (tt *unusableRedis) open(t *testing.T) (admin, client *goredis.Client) {
 	t.Helper()
 	admin = testservers.OwnRedis(t).(*goredis.Client)
@@ -113,8 +113,8 @@ func (tt *unusableRedis) open(t *testing.T) (admin, client *goredis.Client) {
 	return admin, client
 }
 
-// knock gives the error of each kind of call.
-func knock(t *testing.T, store *redis.Store) map[string]error {
+// callEach returns the error of each kind of call.
+func callEach(t *testing.T, store *redis.Store) map[string]error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()

@@ -11,21 +11,21 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// redisWorks reach every script of the store, and each way through those that
-// change jobs.
-func redisWorks() []redisWork {
-	var all []redisWork
-	for _, some := range [][]redisWork{queueWorks(), pushWorks(), leaseWorks(), turnWorks(), stepWorks(), deadWorks(), readWorks()} {
+// scriptCalls run every script of the store, and each way through those that change
+// jobs.
+func scriptCalls() []scriptCall {
+	var all []scriptCall
+	for _, some := range [][]scriptCall{queueCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), readCalls()} {
 		all = append(all, some...)
 	}
 	return all
 }
 
-// A script that no work reaches would be held to no rule.
-func TestRedisWorksReachEveryScript(t *testing.T) {
+// A script that no call runs would be tested by none of these tests.
+func TestRedisCallsReachEveryScript(t *testing.T) {
 	used := map[string]bool{}
-	for _, work := range redisWorks() {
-		used[work.script] = true
+	for _, call := range scriptCalls() {
+		used[call.script] = true
 	}
 	files, err := filepath.Glob("../../adapters/redis/lua/*.lua")
 	if err != nil || len(files) == 0 {
@@ -38,13 +38,13 @@ func TestRedisWorksReachEveryScript(t *testing.T) {
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".lua")
 		if strings.HasPrefix(string(text), "#!") && !used[name] {
-			t.Errorf("no work reaches the script %s", name)
+			t.Errorf("no call runs the script %s", name)
 		}
 	}
 }
 
-func queueWorks() []redisWork {
-	return []redisWork{
+func queueCalls() []scriptCall {
+	return []scriptCall{
 		{"declare", "declare", false, func(w *worker) error { return w.declare("other") }},
 		{"declare again", "declare_shard", true, func(w *worker) error { return w.declare("orders") }},
 		{"pause", "pause", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
@@ -63,13 +63,13 @@ func queueWorks() []redisWork {
 	}
 }
 
-func pushWorks() []redisWork {
-	push := func(name string, rich bool, entries ...core.Entry) redisWork {
-		return redisWork{"push " + name, "push", rich, func(w *worker) error { return w.push(entries...) }}
+func pushCalls() []scriptCall {
+	push := func(name string, filled bool, entries ...core.Entry) scriptCall {
+		return scriptCall{"push " + name, "push", filled, func(w *worker) error { return w.push(entries...) }}
 	}
 	later := one("later", 1)
 	later.When = core.In(time.Hour)
-	return []redisWork{
+	return []scriptCall{
 		push("one new", false, one("c", 1)),
 		push("one new beside all", true, one("c", 1)),
 		push("some new", false, one("c", 1), one("d", 1)),
@@ -88,8 +88,8 @@ func pushWorks() []redisWork {
 	}
 }
 
-func leaseWorks() []redisWork {
-	return []redisWork{
+func leaseCalls() []scriptCall {
+	return []scriptCall{
 		{"acquire again", "acquire", true, func(w *worker) error { return w.acquire("test", 1) }},
 		{"acquire anew", "acquire", false, func(w *worker) error { return w.acquire("test", 2) }},
 		{"acquire anew with all", "acquire", true, func(w *worker) error { return w.acquire("test", 2) }},
@@ -101,17 +101,17 @@ func leaseWorks() []redisWork {
 	}
 }
 
-func turnWorks() []redisWork {
-	turn := func(name string, rich bool, request func(w *worker) ports.TurnRequest) redisWork {
-		return redisWork{"turn that " + name, "turn", rich, func(w *worker) error { return w.turn(request(w)) }}
+func turnCalls() []scriptCall {
+	turn := func(name string, filled bool, request func(w *worker) ports.TurnRequest) scriptCall {
+		return scriptCall{"turn that " + name, "turn", filled, func(w *worker) error { return w.turn(request(w)) }}
 	}
-	both := func(name string, request func(w *worker) ports.TurnRequest) []redisWork {
-		return []redisWork{turn(name, false, request), turn(name+" beside all", true, request)}
+	both := func(name string, request func(w *worker) ports.TurnRequest) []scriptCall {
+		return []scriptCall{turn(name, false, request), turn(name+" beside all", true, request)}
 	}
 	settling := func(id string, want int, o core.Outcome) func(w *worker) ports.TurnRequest {
 		return func(w *worker) ports.TurnRequest { return ports.TurnRequest{Want: want, Settlements: w.settle(id, o)} }
 	}
-	var all []redisWork
+	var all []scriptCall
 	all = append(all, both("claims", func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10} })...)
 	all = append(all, both("looks", func(*worker) ports.TurnRequest { return ports.TurnRequest{} })...)
 	all = append(all, both("counts", func(*worker) ports.TurnRequest { return ports.TurnRequest{Stats: &core.Stats{Processed: 1}} })...)
@@ -141,16 +141,16 @@ func turnWorks() []redisWork {
 		}),
 		turn("puts back a part of a job", true, settling("cut", 0, failure())),
 		turn("cuts a job", true, func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10, PerJob: 2} }),
-		redisWork{"turn again", "turn", true, func(w *worker) error { w.number--; return w.turn(ports.TurnRequest{}) }},
+		scriptCall{"turn again", "turn", true, func(w *worker) error { w.number--; return w.turn(ports.TurnRequest{}) }},
 	)
 }
 
-func stepWorks() []redisWork {
-	step := func(name, script string, do func(w *worker) (ports.StepReply, error)) redisWork {
-		return redisWork{name, script, true, func(w *worker) error { _, err := do(w); return err }}
+func stepCalls() []scriptCall {
+	step := func(name, script string, do func(w *worker) (ports.StepReply, error)) scriptCall {
+		return scriptCall{name, script, true, func(w *worker) error { _, err := do(w); return err }}
 	}
 	all := []string{"plain", "failed", "large", "a", "cut"}
-	return []redisWork{
+	return []scriptCall{
 		step("expedite some", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step(all...)) }),
 		step("expedite all", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step()) }),
 		step("bury some", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step(all...)) }),
@@ -164,12 +164,12 @@ func stepWorks() []redisWork {
 	}
 }
 
-func deadWorks() []redisWork {
-	dead := func(name, script string, do func(w *worker) (ports.StepReply, error)) redisWork {
-		return redisWork{name, script, true, func(w *worker) error { _, err := do(w); return err }}
+func deadLetterCalls() []scriptCall {
+	dead := func(name, script string, do func(w *worker) (ports.StepReply, error)) scriptCall {
+		return scriptCall{name, script, true, func(w *worker) error { _, err := do(w); return err }}
 	}
 	part := func(w *worker) ports.DeadLetterStep { return w.some("dead", 3, 7) }
-	return []redisWork{
+	return []scriptCall{
 		dead("revive", "revive_purge", func(w *worker) (ports.StepReply, error) {
 			return w.store.Revive(w.t.Context(), w.dead("dead", "buried"))
 		}),
@@ -187,12 +187,12 @@ func deadWorks() []redisWork {
 	}
 }
 
-func readWorks() []redisWork {
-	read := func(name, script string, do func(w *worker) error) redisWork {
-		return redisWork{name, script, true, do}
+func readCalls() []scriptCall {
+	read := func(name, script string, do func(w *worker) error) scriptCall {
+		return scriptCall{name, script, true, do}
 	}
 	page := ports.PageRequest{Queue: "orders", Limit: 100, Payloads: 100}
-	all := []redisWork{
+	all := []scriptCall{
 		read("heads", "heads", func(w *worker) error { _, err := w.store.Heads(w.t.Context(), []core.Shard{w.shard}); return err }),
 		read("stats", "stats", func(w *worker) error { _, err := w.store.Stats(w.t.Context(), []string{"orders"}); return err }),
 		read("history", "history", func(w *worker) error {
@@ -201,7 +201,7 @@ func readWorks() []redisWork {
 		}),
 		read("claimed", "claimed", func(w *worker) error { _, err := w.store.Claimed(w.t.Context(), page); return err }),
 		read("rights", "rights", func(w *worker) error {
-			_, err := openWorks(w.client).Queues(w.t.Context())
+			_, err := openFrozen(w.client).Queues(w.t.Context())
 			return err
 		}),
 	}

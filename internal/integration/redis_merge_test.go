@@ -17,17 +17,17 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// TestRedisPilesAsMemoryDoes pushes more payloads for one id than a record
+// TestRedisMergesAsMemoryDoes pushes more payloads for one id than a record
 // carries, and takes them back out in every way, beside the memory store: higher
 // and oftener than the suite's random test, which has to do everything else too.
-func TestRedisPilesAsMemoryDoes(t *testing.T) {
+func TestRedisMergesAsMemoryDoes(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.UnixMicro(1_800_000_000_123_456)
 		clock := func() time.Time { return now }
 		prefix := testservers.Prefix(t, client)
-		p := &pile{t: rt, stores: [2]ports.ShardStore{
+		p := &oneJob{t: rt, stores: [2]ports.ShardStore{
 			memory.New(memory.Options{Clock: clock}), redis.New(client, redis.Options{Prefix: prefix, Clock: clock}),
 		}}
 		p.begin()
@@ -48,8 +48,8 @@ func TestRedisPilesAsMemoryDoes(t *testing.T) {
 	})
 }
 
-// pile is one job in both stores, and what their caller knows of it.
-type pile struct {
+// oneJob is one job in both stores, and what their caller knows of it.
+type oneJob struct {
 	t      *rapid.T
 	stores [2]ports.ShardStore
 	lease  ports.Lease
@@ -58,7 +58,7 @@ type pile struct {
 }
 
 // ask makes a call on both stores, whose answers must be the same.
-func ask[Q, A any](p *pile, what string, q Q, call func(ports.ShardStore, Q) (A, error)) A {
+func ask[Q, A any](p *oneJob, what string, q Q, call func(ports.ShardStore, Q) (A, error)) A {
 	p.t.Helper()
 	want, err := call(p.stores[0], q)
 	if err != nil {
@@ -74,12 +74,12 @@ func ask[Q, A any](p *pile, what string, q Q, call func(ports.ShardStore, Q) (A,
 	return got
 }
 
-// steps gives a method of the port a context.
+// steps calls a method of the port with a context.
 func steps[Q, A any](call func(ports.ShardStore, context.Context, Q) (A, error)) func(ports.ShardStore, Q) (A, error) {
 	return func(s ports.ShardStore, q Q) (A, error) { return call(s, context.Background(), q) }
 }
 
-func (p *pile) begin() {
+func (p *oneJob) begin() {
 	p.lease = ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "me"}
 	ask(p, "Declare", ports.DeclareRequest{Queue: "orders", Shards: 1}, steps(ports.ShardStore.Declare))
 	p.lease.Token = ask(p, "Acquire", ports.AcquireRequest{
@@ -87,11 +87,11 @@ func (p *pile) begin() {
 	}, steps(ports.ShardStore.Acquire)).Token
 }
 
-func (p *pile) data() []byte {
+func (p *oneJob) data() []byte {
 	return []byte(fmt.Sprintf("payload-%02d", rapid.IntRange(0, 24).Draw(p.t, "data")))
 }
 
-func (p *pile) push() {
+func (p *oneJob) push() {
 	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1}
 	for range rapid.IntRange(1, 12).Draw(p.t, "entries") {
 		e := core.Entry{ID: "a", Payload: core.Payload{Data: p.data(), Score: float64(rapid.IntRange(-3, 9).Draw(p.t, "score")) / 2}}
@@ -104,7 +104,7 @@ func (p *pile) push() {
 }
 
 // turn settles all claims in one way, and some of their payloads in another.
-func (p *pile) turn() {
+func (p *oneJob) turn() {
 	r := ports.TurnRequest{
 		Lease: p.lease, Number: p.last + 1, TTL: time.Hour, Want: rapid.IntRange(0, 1).Draw(p.t, "want"),
 		PerJob: rapid.SampledFrom([]int{0, 1, 3, 9, 15}).Draw(p.t, "per job"),
@@ -122,11 +122,11 @@ func (p *pile) turn() {
 	p.last, p.claims = reply.Last, reply.Claims
 }
 
-func (p *pile) disposition() core.Disposition {
+func (p *oneJob) disposition() core.Disposition {
 	return rapid.SampledFrom([]core.Disposition{core.Discard, core.Requeue, core.Requeue, core.Bury}).Draw(p.t, "disposition")
 }
 
-func (p *pile) dead() ports.DeadLetterStep {
+func (p *oneJob) dead() ports.DeadLetterStep {
 	ref := ports.DeadLetterRef{ID: "a"}
 	for range rapid.IntRange(0, 9).Draw(p.t, "named") {
 		ref.Payloads = append(ref.Payloads, p.data())
@@ -134,6 +134,6 @@ func (p *pile) dead() ports.DeadLetterStep {
 	return ports.DeadLetterStep{Shard: p.lease.Shard, DeadLetters: []ports.DeadLetterRef{ref}}
 }
 
-func (p *pile) edit() {
+func (p *oneJob) edit() {
 	ask(p, "Edit", ports.EditRequest{Shard: p.lease.Shard, ID: "a", Old: p.data(), New: p.data()}, steps(ports.ShardStore.Edit))
 }

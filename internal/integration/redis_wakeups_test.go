@@ -22,7 +22,7 @@ type wakeCase struct {
 	sends   int
 }
 
-func nothingFirst(*worker) error { return nil }
+func unprepared(*worker) error { return nil }
 
 func pushing(entries ...core.Entry) func(*worker) error {
 	return func(w *worker) error { return w.push(entries...) }
@@ -87,7 +87,7 @@ func inTurn(all ...func(*worker) error) func(*worker) error {
 // at is an entry that is due so long after now.
 func at(id string, d time.Duration) core.Entry {
 	e := one(id, 1)
-	e.When = core.At(core.InstantOf(worksNow.Add(d)))
+	e.When = core.At(core.InstantOf(frozenNow.Add(d)))
 	return e
 }
 
@@ -95,25 +95,25 @@ func at(id string, d time.Duration) core.Entry {
 func wakeCases() []wakeCase {
 	burying := func(w *worker) error { return w.bury("b") }
 	return []wakeCase{
-		{"one in front of the head", nothingFirst, pushing(one("aa", 1)), 1},
-		{"some in front of the head", nothingFirst, pushing(one("aa", 1), one("c", 1)), 1},
-		{"sooner than the head", nothingFirst, pushing(at("c", -time.Hour)), 1},
-		{"one behind the head", nothingFirst, pushing(one("c", 1)), 0},
-		{"some behind the head", nothingFirst, pushing(one("c", 1), one("d", 1)), 0},
-		{"later than the head", nothingFirst, pushing(at("c", time.Hour), at("d", 0)), 0},
-		{"onto a queued job", nothingFirst, pushing(one("b", 2)), 0},
-		{"onto a claimed job", nothingFirst, pushing(one("a", 2)), 0},
-		{"sooner onto a claimed job", nothingFirst, pushing(at("a", -time.Hour)), 0},
-		{"some, one onto a claimed job", nothingFirst, pushing(one("a", 2), one("c", 1)), 0},
-		{"that makes the head sooner", nothingFirst, pushingBy(core.Earliest, at("b", -time.Hour)), 1},
+		{"one in front of the head", unprepared, pushing(one("aa", 1)), 1},
+		{"some in front of the head", unprepared, pushing(one("aa", 1), one("c", 1)), 1},
+		{"sooner than the head", unprepared, pushing(at("c", -time.Hour)), 1},
+		{"one behind the head", unprepared, pushing(one("c", 1)), 0},
+		{"some behind the head", unprepared, pushing(one("c", 1), one("d", 1)), 0},
+		{"later than the head", unprepared, pushing(at("c", time.Hour), at("d", 0)), 0},
+		{"onto a queued job", unprepared, pushing(one("b", 2)), 0},
+		{"onto a claimed job", unprepared, pushing(one("a", 2)), 0},
+		{"sooner onto a claimed job", unprepared, pushing(at("a", -time.Hour)), 0},
+		{"some, one onto a claimed job", unprepared, pushing(one("a", 2), one("c", 1)), 0},
+		{"that makes the head sooner", unprepared, pushingBy(core.Earliest, at("b", -time.Hour)), 1},
 		{"that makes another sooner", pushing(at("c", time.Hour)), pushingBy(core.Earliest, at("c", time.Minute)), 0},
 		{"that makes a waiting job sooner", pushing(at("a", time.Hour)), pushingBy(core.Earliest, at("a", -time.Hour)), 0},
-		{"that leaves the head its time", nothingFirst, pushingBy(core.Earliest, at("b", time.Hour)), 0},
+		{"that leaves the head its time", unprepared, pushingBy(core.Earliest, at("b", time.Hour)), 0},
 		{"one while paused", pausing, pushing(one("aa", 1)), 0},
 		{"some while paused", pausing, pushing(one("aa", 1), one("c", 1)), 0},
 		{"sooner while paused", pausing, pushing(at("c", -time.Hour)), 0},
 		{"expedite", pushing(at("c", time.Hour)), expediting("c"), 1},
-		{"expedite what is due", nothingFirst, expediting("b"), 0},
+		{"expedite what is due", unprepared, expediting("b"), 0},
 		{"expedite a waiting job", pushing(at("a", time.Hour)), expediting("a"), 0},
 		{"expedite while paused", inTurn(pushing(at("c", time.Hour)), pausing), expediting("c"), 0},
 		{"revive", burying, reviving("b"), 1},
@@ -125,24 +125,24 @@ func wakeCases() []wakeCase {
 			return err
 		}, 1},
 		{"bury what keeps others waiting", waitingForB, func(w *worker) error { return w.bury("a") }, 1},
-		{"delete what is not there", nothingFirst, func(w *worker) error {
+		{"delete what is not there", unprepared, func(w *worker) error {
 			_, err := w.store.Delete(w.t.Context(), w.step("never"))
 			return err
 		}, 0},
-		{"cancel", nothingFirst, cancelling("a"), 1},
+		{"cancel", unprepared, cancelling("a"), 1},
 		{"cancel twice", cancelling("a"), cancelling("a"), 0},
-		{"cancel what is not claimed", nothingFirst, cancelling("b"), 0},
-		{"pause", nothingFirst, pausing, 0},
+		{"cancel what is not claimed", unprepared, cancelling("b"), 0},
+		{"pause", unprepared, pausing, 0},
 		{"resume", pausing, resuming, 1},
 		{"resume without jobs", inTurn(pausing, func(w *worker) error { return w.bury("b") }), resuming, 0},
-		{"release", nothingFirst, releasing, 1},
+		{"release", unprepared, releasing, 1},
 		{"release a lease that is lost", releasing, func(w *worker) error {
 			if err := releasing(w); !errors.Is(err, ports.ErrLeaseLost) {
 				return fmt.Errorf("got %w, want %w", err, ports.ErrLeaseLost)
 			}
 			return nil
 		}, 0},
-		{"declare again", nothingFirst, func(w *worker) error { return w.declare("orders") }, 0},
+		{"declare again", unprepared, func(w *worker) error { return w.declare("orders") }, 0},
 	}
 }
 

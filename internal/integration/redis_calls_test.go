@@ -13,15 +13,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// redisWork is a call that runs one of the store's scripts, for the tests that
+// scriptCall is a call that runs one of the store's scripts, for the tests that
 // hold every script to a rule.
-type redisWork struct {
+type scriptCall struct {
 	name string
 	// script is the script's file below adapters/redis/lua.
 	script string
-	// rich makes the call in a shard that holds something of every kind; it is
-	// otherwise one with two jobs, of which one is claimed.
-	rich bool
+	// filled makes the call in a shard that holds something of every kind. Otherwise the
+	// shard has two jobs, of which one is claimed.
+	filled bool
 	// do is the call.
 	do func(*worker) error
 }
@@ -37,25 +37,25 @@ type worker struct {
 	claims map[string]core.Claim
 }
 
-var worksNow = time.UnixMicro(1_700_000_000_000_000)
+var frozenNow = time.UnixMicro(1_700_000_000_000_000)
 
-// openWorks opens a store whose clock stands still.
-func openWorks(client goredis.UniversalClient) *redis.Store {
-	return redis.New(client, redis.Options{Clock: func() time.Time { return worksNow }})
+// openFrozen returns a store whose clock stands still.
+func openFrozen(client goredis.UniversalClient) *redis.Store {
+	return redis.New(client, redis.Options{Clock: func() time.Time { return frozenNow }})
 }
 
 // newWorker declares a queue and fills its shard.
-func newWorker(t *testing.T, client goredis.UniversalClient, rich bool) *worker {
+func newWorker(t *testing.T, client goredis.UniversalClient, filled bool) *worker {
 	t.Helper()
 	w := &worker{
-		t: t, client: client, store: openWorks(client),
+		t: t, client: client, store: openFrozen(client),
 		shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{},
 	}
 	w.must(w.declare("orders"))
 	w.must(w.push(one("a", 1), one("b", 1)))
 	w.must(w.acquire("test", 1))
 	w.must(w.turn(ports.TurnRequest{Want: 1}))
-	if rich {
+	if filled {
 		w.fill()
 	}
 	return w
@@ -162,12 +162,12 @@ func (w *worker) beginning(ids ...string) ports.TurnRequest {
 	return r
 }
 
-// before is what a work needs besides the filled shard.
-func (w *worker) before(work redisWork) {
+// prepare makes what a call needs besides the shard.
+func (w *worker) prepare(call scriptCall) {
 	w.t.Helper()
-	switch work.script {
+	switch call.script {
 	case "pause_shard":
-		if strings.HasPrefix(work.name, "resume") {
+		if strings.HasPrefix(call.name, "resume") {
 			w.must(pausing(w))
 		}
 	case "forget", "forget_shard":
