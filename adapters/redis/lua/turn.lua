@@ -22,12 +22,10 @@ local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.
 call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, CANCELS, HISTORY)
 local now, owner, token, number, ttl = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local turn = {now = now, want = tonumber(ARGV[6]), per_job = tonumber(ARGV[7]), bytes = tonumber(ARGV[8]),
-  receipt = ARGV[9], claimer = ARGV[10]}
-local stats = ARGV[11]
+local receipt, stats = ARGV[9], ARGV[11]
 
-turn.index, turn.paused = read_meta()
-if turn.index == nil then return {'unknown'} end
+local index, paused = read_meta()
+if index == nil then return {'unknown'} end
 local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end
 local last, alone, expires = tonumber(lease[4]), tonumber(lease[7] or 0), instant(now + ttl)
@@ -39,26 +37,29 @@ local cancels = call('HGETALL', CANCELS)
 local function repeated()
   local list, all, head = {}, call('HGETALL', CLAIMS), -1
   for i = 1, #all, 2 do
-    if sub(all[i + 1], 1, 16) == turn.receipt then
+    if sub(all[i + 1], 1, 16) == receipt then
       list[#list + 1] = all[i]
       list[#list + 1] = claim_rest(all[i + 1])
     end
   end
   local ready = call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-  if ready[1] and not turn.paused and alone == 0 and
+  if ready[1] and not paused and alone == 0 and
     (#all == 0 or byte(call('HGET', JOBS, ready[1])) < ALONE) then head = tonumber(ready[2]) end
   call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
-  return {'again', last, now, expires - now, turn.paused and 1 or 0, head, {}, list, cancels, {}}
+  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}}
 end
 if number == last then return repeated() end
 
 local settled = settle_claims(alone)
 local resent, begins = ARGV[settled.last + 1] == '1', ARGV[settled.last + 2] ~= nil
 local begun, not_begun = begin_claims(settled.last + 2, settled.gone)
-turn.freed, turn.alone, turn.waiting = settled.freed, settled.alone, free_parked(settled.freed)
-local dead
-turn.moved, dead = merge_left(settled.left, now)
-local claimed = claim_jobs(turn)
+local moved, dead = merge_left(settled.left, now)
+local waiting = free_parked(settled.freed)
+local claimed = claim_jobs({
+  now = now, want = tonumber(ARGV[6]), per_job = tonumber(ARGV[7]), bytes = tonumber(ARGV[8]),
+  receipt = receipt, claimer = ARGV[10], index = index, paused = paused, alone = settled.alone,
+  freed = settled.freed, moved = moved, waiting = waiting,
+})
 
 local open = {} -- the cancels whose claims stay
 for i = 1, #cancels, 2 do
@@ -67,7 +68,7 @@ for i = 1, #cancels, 2 do
 end
 if ARGV[12] == '0' and stats == '' and claimed.count == 0 and not resent and not begins then
   local remaining = math.max(0, math.min(tonumber(lease[6]), now + tonumber(lease[5])) - now)
-  return {'ok', last, now, remaining, turn.paused and 1 or 0, claimed.head, settled.skipped, claimed.list, open, not_begun}
+  return {'ok', last, now, remaining, paused and 1 or 0, claimed.head, settled.skipped, claimed.list, open, not_begun}
 end
 
 -- count plans to add the statistics, "slot=n slot=n", to the minute.
@@ -89,12 +90,12 @@ for _, value in ipairs(begun) do claims[#claims + 1] = value end
 if #claims > 0 then plan.hset_all(CLAIMS, claims) end
 for _, id in ipairs(settled.freed) do if not claimed.chosen[id] then plan.hdel(CLAIMS, id) end end
 for _, id in ipairs(claimed.whole) do plan.hdel(JOBS, id) end
-for id, at in pairs(turn.waiting) do
-  if not turn.moved[id] then plan.zadd(READY, at, id); plan.zrem(PARKED, id) end
+for id, at in pairs(waiting) do
+  if not moved[id] then plan.zadd(READY, at, id); plan.zrem(PARKED, id) end
 end
-for id, item in pairs(turn.moved) do if not claimed.chosen[id] then queue.store(item, READY, turn.index) end end
+for id, item in pairs(moved) do if not claimed.chosen[id] then queue.store(item, READY, index) end end
 for _, item in ipairs(dead) do morgue.store(item) end
 plan.hset_all(LEASE, {'last', number, 'ttl', ttl, 'expires', expires, 'alone', claimed.alone,
   'processed', tonumber(lease[8] or 0) + settled.processed, 'failed', tonumber(lease[9] or 0) + settled.failed})
 plan.write()
-return {'ok', number, now, expires - now, turn.paused and 1 or 0, claimed.head, settled.skipped, claimed.list, open, not_begun}
+return {'ok', number, now, expires - now, paused and 1 or 0, claimed.head, settled.skipped, claimed.list, open, not_begun}

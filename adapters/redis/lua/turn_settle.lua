@@ -15,7 +15,7 @@ local function claim_rest(value) return sub(value, 27 + parse('>I2', value, 25))
 --   alone: how many of the claims that stay run alone
 --   last: the index of the last ARGV that is about settlements
 local function settle_claims(alone)
-  local s = {freed = {}, gone = {}, skipped = {}, left = {}, processed = 0, failed = 0, alone = alone}
+  local s = {freed = {}, gone = {}, skipped = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
   local n, ids = tonumber(ARGV[12]), {}
   for i = 1, n do ids[i] = ARGV[12 + i] end
   local values, receipts, codes, text = fetch('HMGET', CLAIMS, ids), ARGV[13 + n], ARGV[14 + n], 14 + n

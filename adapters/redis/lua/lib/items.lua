@@ -7,7 +7,7 @@
 -- job, what is to be stored. With job.many, job.list is only what is to be added to the
 -- set, and taken what is to leave it.
 
-local items = {}
+local items
 do
   local function lower(p, q)
     if p.score ~= q.score then return p.score < q.score end
@@ -16,7 +16,7 @@ do
 
   -- unite adds payloads to the item's. Of those with equal bytes the smaller score
   -- stays, and on a tie the one that was there.
-  function items.unite(item, coming)
+  local function unite(item, coming)
     local there, by = item.job.list, item.by
     if not by then
       by = {}
@@ -55,7 +55,7 @@ do
   end
 
   -- first returns the n lowest payloads of an item, in order, and how many it has.
-  function items.first(item, n)
+  local function first(item, n)
     local job, key, all, by, total = item.job, item.area.sets .. item.id, {}, {}, #item.job.list
     if job.many then
       all, by = first_of_set(item, n)
@@ -79,7 +79,7 @@ do
   end
 
   -- all returns all payloads of an item, in order.
-  function items.all(item) return (items.first(item, 2147483648)) end
+  local function all(item) return (first(item, 2147483648)) end
 
   -- store_set plans to add an item's payloads to its set, and to take those of
   -- item.taken out of it.
@@ -103,7 +103,7 @@ do
   end
 
   -- store plans to store an item's packed job and payloads.
-  function items.store(item)
+  local function store(item)
     local job = item.job
     if not job.many and not packed.fits(job.list) and #job.list > 1 then job.many = true end
     if job.many then store_set(item) end
@@ -111,7 +111,7 @@ do
   end
 
   -- remove plans to remove an item's packed job and payloads.
-  function items.remove(item)
+  local function remove(item)
     plan.hdel(item.area.hash, item.id)
     if not item.old.many then return end
     local key = item.area.sets .. item.id
@@ -121,4 +121,6 @@ do
     end
     plan.unlink(key)
   end
+
+  items = {unite = unite, first = first, all = all, store = store, remove = remove}
 end

@@ -2,12 +2,12 @@
 -- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, packed, items.
 -- Defines: morgue.
 
-local morgue = {}
+local morgue
 do
   local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS}
 
   -- load returns the items of those ids that have a dead letter, by id.
-  function morgue.load(ids)
+  local function load(ids)
     local dead, packed_jobs, times = {}, fetch('HMGET', DEAD, ids), fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
       if packed_jobs[i] then
@@ -20,7 +20,7 @@ do
 
   -- add adds payloads to the dead letter of an id in dead, or makes one there, and
   -- returns it. It plans nothing.
-  function morgue.add(dead, id, payloads, reason, now)
+  local function add(dead, id, payloads, reason, now)
     local item = dead[id]
     if not item then
       item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, many = false, tagged = false}}
@@ -32,16 +32,18 @@ do
   end
 
   -- store plans to store a dead letter.
-  function morgue.store(item)
+  local function store(item)
     items.store(item)
     if not item.old or item.old.at ~= item.job.at then plan.zadd(DTIME, item.job.at, item.id) end
     if not item.old then plan.zadd(DID, 0, item.id) end
   end
 
   -- remove plans to remove a stored dead letter.
-  function morgue.remove(item)
+  local function remove(item)
     items.remove(item)
     plan.zrem(DTIME, item.id)
     plan.zrem(DID, item.id)
   end
+
+  morgue = {load = load, add = add, store = store, remove = remove}
 end

@@ -15,14 +15,14 @@
 
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
-local packed = {}
+local packed
 do
   -- How many payloads, of how many bytes, a packed job carries: a sorted set of two
   -- takes over a kilobyte.
   local MOST_PAYLOADS, MOST_BYTES = 8, 2048
 
   -- fits reports whether a packed job can carry the payloads.
-  function packed.fits(payloads)
+  local function fits(payloads)
     local size = 0
     for _, p in ipairs(payloads) do size = size + #p.data + #p.meta end
     return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
@@ -43,7 +43,7 @@ do
   -- decode returns the job that was packed, whose PerformAt is at. Its list is the payloads that
   -- it carries, many whether a set has them instead, and tagged whether one
   -- may have a Meta.
-  function packed.decode(packed_job, at)
+  local function decode(packed_job, at)
     local flags, pos, score, meta, n = byte(packed_job), 2, nil, '', 0
     local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
       many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
@@ -78,7 +78,7 @@ do
   end
 
   -- encode returns a job packed.
-  function packed.encode(job)
+  local function encode(job)
     local flags, score, first, failure, rest = 0, '', '', '', ''
     if job.many then
       flags = MANY + (job.tagged and TAGGED or 0)
@@ -102,8 +102,10 @@ do
 
   -- encode_with returns a job packed that carries the given payloads instead of
   -- its own, as claims and replies do.
-  function packed.encode_with(job, payloads)
-    return packed.encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
+  local function encode_with(job, payloads)
+    return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
       error = job.error, list = payloads})
   end
+
+  packed = {fits = fits, decode = decode, encode = encode, encode_with = encode_with}
 end

@@ -2,7 +2,7 @@
 -- Uses: call.
 -- Defines: plan.
 
-local plan = {}
+local plan
 do
   local hsets, zadds, hdels, zrems, unlinked = {}, {}, {}, {}, {} -- by key; unlinked is a list of keys
 
@@ -12,14 +12,14 @@ do
     l[#l + 1] = a
     if b then l[#l + 1] = b end
   end
-  function plan.hset(key, field, value) add(hsets, key, field, value) end
-  function plan.zadd(key, score, member) add(zadds, key, score, member) end
-  function plan.hdel(key, field) add(hdels, key, field) end
-  function plan.zrem(key, member) add(zrems, key, member) end
-  function plan.unlink(key) unlinked[#unlinked + 1] = key end
+  local function hset(key, field, value) add(hsets, key, field, value) end
+  local function zadd(key, score, member) add(zadds, key, score, member) end
+  local function hdel(key, field) add(hdels, key, field) end
+  local function zrem(key, member) add(zrems, key, member) end
+  local function unlink(key) unlinked[#unlinked + 1] = key end
 
   -- hset_all plans all fields and values of a hash for which nothing is planned yet.
-  function plan.hset_all(key, list) hsets[key] = list end
+  local function hset_all(key, list) hsets[key] = list end
 
   local function run(command, lists)
     for key, l in pairs(lists) do
@@ -29,11 +29,13 @@ do
 
   -- write makes the writes. Each key gains before it loses, so that none is empty in
   -- between: the server that a migrating slot leaves refuses a key that is absent.
-  function plan.write()
+  local function write()
     run('HSET', hsets)
     run('ZADD', zadds)
     run('HDEL', hdels)
     run('ZREM', zrems)
     for _, key in ipairs(unlinked) do call('UNLINK', key) end
   end
+
+  plan = {hset = hset, zadd = zadd, hdel = hdel, zrem = zrem, unlink = unlink, hset_all = hset_all, write = write}
 end

@@ -3,21 +3,21 @@
 --   packed, items.
 -- Defines: queue.
 
-local queue = {}
+local queue
 do
   local area = {hash = JOBS, metas = METAS, sets = PAYLOADS}
 
   -- item returns the item of a job that is not stored yet.
-  function queue.item(id, job) return {id = id, area = area, job = job} end
+  local function item(id, job) return {id = id, area = area, job = job} end
 
   -- stored returns the item of a packed job that is in place, READY or PARKED, since at.
-  function queue.stored(id, packed_job, at, place)
+  local function stored(id, packed_job, at, place)
     local job = packed.decode(packed_job, at)
     return {id = id, area = area, job = job, old = {at = at, place = place, retry = job.retry, many = job.many}}
   end
 
   -- load returns the items of those ids that have a packed job in packed_jobs, by id.
-  function queue.load(ids, packed_jobs)
+  local function load(ids, packed_jobs)
     local jobs, found = {}, {}
     for i, id in ipairs(ids) do if packed_jobs[i] then found[#found + 1] = id end end
     local ready, parked = fetch('ZMSCORE', READY, found), fetch('ZMSCORE', PARKED, found)
@@ -25,7 +25,7 @@ do
     for i, id in ipairs(ids) do
       if packed_jobs[i] then
         k = k + 1
-        jobs[id] = queue.stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED)
+        jobs[id] = stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED)
       end
     end
     return jobs
@@ -38,7 +38,7 @@ do
   end
 
   -- store plans to store a job in a place, READY or PARKED.
-  function queue.store(item, place, index)
+  local function store(item, place, index)
     local id, job, old, at = item.id, item.job, item.old, string.format('%d', item.job.at) -- numbers would be printed digit by digit
     items.store(item)
     if not old or old.at ~= job.at or old.place ~= place then plan.zadd(place, at, id) end
@@ -53,9 +53,11 @@ do
   end
 
   -- remove plans to remove a stored job.
-  function queue.remove(item, index)
+  local function remove(item, index)
     items.remove(item)
     plan.zrem(item.old.place, item.id)
     unlist(item.id, item.old.retry, index)
   end
+
+  queue = {item = item, stored = stored, load = load, store = store, remove = remove}
 end
