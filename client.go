@@ -81,10 +81,10 @@ func wrapPush(middleware []PushMiddleware) (PushFunc, error) {
 	next := PushFunc(send)
 	for i := len(middleware) - 1; i >= 0; i-- {
 		if middleware[i] == nil {
-			return nil, fmt.Errorf("%w: client middleware %d is nil", ErrInvalidOptions, i)
+			return nil, fmt.Errorf("%w: client middleware %d of %d is nil", ErrInvalidOptions, i+1, len(middleware))
 		}
 		if next = middleware[i](next); next == nil {
-			return nil, fmt.Errorf("%w: client middleware %d returned a nil PushFunc", ErrInvalidOptions, i)
+			return nil, fmt.Errorf("%w: client middleware %d of %d returned a nil PushFunc", ErrInvalidOptions, i+1, len(middleware))
 		}
 	}
 	return next, nil

@@ -31,7 +31,7 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 		{"JobHandler(nil)", skein.NewServer(store, options{}, q.JobHandler(nil)), skein.ErrInvalidOptions, `queue "q": JobHandler(nil)`},
 		{"BatchHandler(nil)", skein.NewServer(store, options{}, q.BatchHandler(nil)), skein.ErrInvalidOptions, `queue "q": BatchHandler(nil)`},
 		{"Each(nil)", skein.NewServer(store, options{}, q.Each(nil)), skein.ErrInvalidOptions, `queue "q": Each(nil)`},
-		{"a zero Handler", skein.NewServer(store, options{}, skein.Handler{}), skein.ErrInvalidOptions, "handler 0 is empty"},
+		{"a zero Handler", skein.NewServer(store, options{}, skein.Handler{}), skein.ErrInvalidOptions, "handler 1 of 1 is empty"},
 		{"a zero Queue", skein.NewServer(store, options{}, nop(&skein.Queue[string]{})), skein.ErrInvalidQueue, "make it with NewQueue"},
 		{"a nil Queue", skein.NewServer(store, options{}, nop(nil)), skein.ErrInvalidQueue, "make it with NewQueue"},
 		{"an unknown rule", skein.NewServer(store, options{}, nop(skein.NewQueue("r", skein.QueueOptions[string]{Undecodable: 2}))),
@@ -106,9 +106,9 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 		{"a zero queue", &skein.Queue[string]{}, good, nil, skein.ErrInvalidQueue, "make it with NewQueue"},
 		{"a nil queue", nil, good, nil, skein.ErrInvalidQueue, "make it with NewQueue"},
 		{"a nil option", q, good, []skein.PushOption{skein.Score(1), nil}, skein.ErrInvalidOptions, "option 2 of the push is nil"},
-		{"nil middleware", q, wrapped(nil), nil, skein.ErrInvalidOptions, "middleware 0 is nil"},
+		{"nil middleware", q, wrapped(nil), nil, skein.ErrInvalidOptions, "middleware 1 of 1 is nil"},
 		{"middleware that builds nil", q, wrapped(func(skein.PushFunc) skein.PushFunc { return nil }), nil,
-			skein.ErrInvalidOptions, "middleware 0 returned a nil PushFunc"},
+			skein.ErrInvalidOptions, "middleware 1 of 1 returned a nil PushFunc"},
 		{"middleware that moves a push", q, passing(func(p *skein.RawPush) *skein.RawPush {
 			p.Queue = "other"
 			return p

@@ -103,10 +103,10 @@ func wrapRun(run runCall, middleware []Middleware) (runCall, error) {
 	})
 	for i := len(middleware) - 1; i >= 0; i-- {
 		if middleware[i] == nil {
-			return run, fmt.Errorf("%w: middleware %d is nil", ErrInvalidOptions, i)
+			return run, fmt.Errorf("%w: middleware %d of %d is nil", ErrInvalidOptions, i+1, len(middleware))
 		}
 		if next = middleware[i](next); next == nil {
-			return run, fmt.Errorf("%w: middleware %d returned a nil RunFunc", ErrInvalidOptions, i)
+			return run, fmt.Errorf("%w: middleware %d of %d returned a nil RunFunc", ErrInvalidOptions, i+1, len(middleware))
 		}
 	}
 	return func(ctx context.Context, c call) error {

@@ -79,10 +79,15 @@ func RetryIn(d time.Duration, reason error) error {
 // with it only if nothing has committed; Payload.Done does not count then. A handler
 // may roll back and call SettleIn again in another transaction.
 //
-// Errors: [ErrLeaseLost] if another node has taken the job over or if the handler has
+// Errors: [ErrInvalidOptions] for a nil settler; [ErrLeaseLost] if another node has taken the job over or if the handler has
 // settled it before, in this transaction or in one that has committed; the cause of a
 // context that has ended, or the store's own. Roll back then, and return it.
-func SettleIn(ctx context.Context, settler ports.Settler) error { return engine.SettleIn(ctx, settler) }
+func SettleIn(ctx context.Context, settler ports.Settler) error {
+	if isNil(settler) {
+		return fmt.Errorf("%w: SettleIn without a settler; give it the transaction, such as store.Tx(tx)", ErrInvalidOptions)
+	}
+	return engine.SettleIn(ctx, settler)
+}
 
 func orNoReason(err error) error {
 	if err == nil {

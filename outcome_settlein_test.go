@@ -112,3 +112,21 @@ func TestATimeoutEndsSettling(t *testing.T) {
 		equal(t, "counts", counts(t, store, "orders"), ports.Counts{Retrying: 1, Failed: 1})
 	})
 }
+
+func TestSettleInWithoutASettlerIsRefused(t *testing.T) {
+	queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
+	for name, settler := range map[string]ports.Settler{"nil": nil, "a nil pointer": (*memory.Store)(nil)} {
+		t.Run(name, func(t *testing.T) {
+			store := memory.New(memory.Options{})
+			push(t, store, queue, "a", "x")
+			var err error
+			runDue(t, store, skein.ServerOptions{}, queue.Handler(func(ctx context.Context, _ string, _ []string) error {
+				err = skein.SettleIn(ctx, settler)
+				return nil
+			}))
+			if !errors.Is(err, skein.ErrInvalidOptions) {
+				t.Errorf("got %v, want ErrInvalidOptions", err)
+			}
+		})
+	}
+}

@@ -23,8 +23,9 @@ const (
 )
 
 // DefaultBackoff returns the default wait before a retry, of which the first is 0:
-// 15 s to 44 s at first, about 20 days in all for 25 retries. It draws its own
-// jitter. A queue's own Backoff may build on it.
+// 15 s to 44 s at first, about 20 days in all for 25 retries. A queue's own Backoff may
+// build on it. It draws its jitter itself, also in tests, where the waits of a queue
+// without a Backoff have none.
 func DefaultBackoff(retry int) time.Duration {
 	return core.DefaultBackoff(retry, mathrand.IntN(core.BackoffJitter))
 }

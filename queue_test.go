@@ -258,7 +258,7 @@ func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
 	if !errors.Is(err, skein.ErrInvalidOptions) {
 		t.Fatalf("Run = %v, want ErrInvalidOptions", err)
 	}
-	for _, says := range []string{"no store", "Lanes", "PollInterval", "TTL", "Prefetch", "ShutdownTimeout", "two handlers", "handler 2"} {
+	for _, says := range []string{"no store", "Lanes", "PollInterval", "TTL", "Prefetch", "ShutdownTimeout", "two handlers", "handler 3 of 3"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error does not speak of %q: %v", says, err)
 		}

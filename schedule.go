@@ -36,7 +36,8 @@ func Seq(c SchedulerConfig) Scheduler { return core.Seq(c) }
 func StrictBy(queues ...string) SchedulerFunc { return core.StrictBy(queues...) }
 
 // WeightedBy returns a scheduler that shares turns among the shards that have work
-// in proportion to the weights of their queues; a queue that is not named weighs 1.
+// in proportion to the weights of their queues; a queue that is not named, or whose
+// weight is below 1, weighs 1.
 // Equal weights are round robin. A queue for which the server has no handler is
 // [ErrInvalidOptions] from Run.
 func WeightedBy(weights map[string]int) SchedulerFunc { return core.WeightedBy(weights) }

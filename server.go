@@ -222,7 +222,7 @@ func (s *Server) check() error {
 			continue
 		}
 		if h.serve == nil {
-			refuse(true, "handler %d is empty; make it with Queue.Handler", i)
+			refuse(true, "handler %d of %d is empty; make it with Queue.Handler", i+1, len(s.handlers))
 			continue
 		}
 		refuse(seen[h.name], "queue %q has two handlers", h.name)

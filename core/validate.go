@@ -101,6 +101,14 @@ func NormalScore(score float64) float64 {
 // ValidateQueue returns [ErrInvalidQueue] unless name is 1 to [MaxQueueNameBytes] of
 // ASCII letters, digits and "_-.:", and shards is within 1 … [MaxShards].
 func ValidateQueue(name string, shards int) error {
+	err := validateQueueName(name)
+	if shards < 1 || shards > MaxShards {
+		err = errors.Join(err, fmt.Errorf("%w: %q with %d shards; 1 to %d are possible", ErrInvalidQueue, name, shards, MaxShards))
+	}
+	return err
+}
+
+func validateQueueName(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("%w: the name is empty", ErrInvalidQueue)
@@ -108,8 +116,6 @@ func ValidateQueue(name string, shards int) error {
 		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed", ErrInvalidQueue, len(name), MaxQueueNameBytes)
 	case strings.ContainsFunc(name, notInQueueName):
 		return fmt.Errorf("%w: name %q; use letters, digits and _ - . : only", ErrInvalidQueue, name)
-	case shards < 1 || shards > MaxShards:
-		return fmt.Errorf("%w: %q with %d shards; 1 to %d are possible", ErrInvalidQueue, name, shards, MaxShards)
 	}
 	return nil
 }

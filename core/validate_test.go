@@ -87,6 +87,15 @@ func TestValidateQueue(t *testing.T) {
 	}
 }
 
+func TestValidateQueueReportsBothMistakes(t *testing.T) {
+	err := core.ValidateQueue("my orders", 0)
+	for _, want := range []string{`name "my orders"`, "with 0 shards"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
 // scored is an entry that is valid if its score is.
 func scored(score float64) *core.Entry {
 	return &core.Entry{ID: "id", Payload: payload("v", score)}

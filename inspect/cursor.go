@@ -28,6 +28,9 @@ const (
 	RetryingByCount SortBy = SortBy(ports.RetryingByCount)
 )
 
+// String returns the name of the constant.
+func (s SortBy) String() string { return ports.SortBy(s).String() }
+
 // ErrInvalidCursor is a text that is not one of a [Cursor].
 var ErrInvalidCursor = errors.New("invalid cursor")
 

@@ -89,3 +89,23 @@ func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
 		s.advance(time.Second)
 	}
 }
+
+func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
+	s := newFixture(t)
+	s.dead("a")
+	before := s.state()
+	o := inspect.BulkOptions{}
+	for name, call := range map[string]func() (inspect.Result, error){
+		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", []string{"a"}, nil, o) },
+		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", nil, nil, o) },
+		"of payloads": func() (inspect.Result, error) {
+			return s.EditPayloads(t.Context(), "orders", []inspect.DeadLetterPayloads{{ID: "a", Payloads: data("p")}}, nil, o)
+		},
+		"of all": func() (inspect.Result, error) { return s.EditAll(t.Context(), "orders", nil, nil, o) },
+	} {
+		if _, err := call(); !errors.Is(err, inspect.ErrInvalidOptions) {
+			t.Errorf("%s: %v, want ErrInvalidOptions", name, err)
+		}
+	}
+	s.holds(before...)
+}

@@ -70,7 +70,7 @@ func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) ite
 func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	switch {
 	case !slices.Contains(allowed, o.SortBy):
-		return fmt.Errorf("%w: %s sorted by SortBy %d; possible are %d", ErrInvalidOptions, list, o.SortBy, allowed)
+		return fmt.Errorf("%w: %s can't be sorted by %v; possible are %v", ErrInvalidOptions, list, o.SortBy, allowed)
 	case o.Limit < 0:
 		return fmt.Errorf("%w: Limit %d is negative; 0 is no limit", ErrInvalidOptions, o.Limit)
 	case o.Payloads < 0:

@@ -72,7 +72,8 @@ func (i *Inspector) PurgeAll(
 
 // EditFunc decides about one payload of a dead letter: it returns the bytes to
 // replace its Data with and true, or false to keep it. An error ends the edit.
-// Data is a copy that it may write to; Score and Meta stay with the payload.
+// Data is a copy that it may write to; Score and Meta stay with the payload. nil bytes
+// with true leave an empty payload.
 type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, err error)
 
 // Edit replaces payloads in the dead letters of these ids. Bytes that are in the
@@ -103,6 +104,9 @@ func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
 ) (Result, error) {
 	a := o.action("edit all")
+	if edit == nil {
+		return a.end(errNoEdit)
+	}
 	s := &sweep{inspector: i, action: a, queue: queue, match: match}
 	return s.run(ctx, func(page []DeadLetter) error {
 		for at := range page {
@@ -217,9 +221,14 @@ func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
 	}
 }
 
+var errNoEdit = fmt.Errorf("%w: no EditFunc; give one that returns the new bytes", ErrInvalidOptions)
+
 func (i *Inspector) editRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,
 ) (Result, error) {
+	if invalid == nil && edit == nil {
+		invalid = errNoEdit
+	}
 	if invalid != nil {
 		return a.end(invalid)
 	}

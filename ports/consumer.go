@@ -171,7 +171,7 @@ type TurnRequest struct {
 	// Resent means that an earlier call of this turn was not answered and may still
 	// arrive. The other fields are as they were in that call.
 	Resent bool
-	// Settle is applied in order, at most core.MaxTurnJobs.
+	// Settlements are applied in order, at most core.MaxTurnJobs.
 	Settlements []core.Settlement
 	// Begin names the recovered jobs whose handlers start once this turn has
 	// answered, at most core.MaxTurnJobs.

@@ -2,7 +2,21 @@
 // every backend keeps, and [Observer], which is notified of what happens.
 //
 // The doc comments are the contract; other pages link here. What a store is
-// held against is package conformance.
+// held against is package conformance. "RULES 2" is section 2 of docs/rules.md.
+//
+// # Words
+//
+//   - A queue is cut into shards, and an id lives in one of them. Its layout is its
+//     shard count with a generation, a number that is raised with each new layout.
+//   - A lease is an owner's right to work a shard. Its token, which only grows, is the
+//     fence: a call with an older one is refused.
+//   - A turn is one exchange of the lease's owner with the store: it settles jobs that
+//     are finished, renews the lease and claims the next jobs.
+//   - A claimed job has a receipt, the token and the number of the turn that claimed it,
+//     by which its settlement names it.
+//   - An orphan is a job that an earlier lease left claimed.
+//   - A shard's head is when its next job could be claimed.
+//   - A dead letter is what the morgue holds for an id.
 //
 // # For all methods
 //

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/skeinq/skein/core"
 )
@@ -115,6 +116,23 @@ const (
 	// RetryingByCount lists the jobs with a failure by (RetryCount, id).
 	RetryingByCount
 )
+
+// String returns the name of the constant.
+func (s SortBy) String() string {
+	switch s {
+	case ByTime:
+		return "ByTime"
+	case ByID:
+		return "ByID"
+	case RetryingByTime:
+		return "RetryingByTime"
+	case RetryingByID:
+		return "RetryingByID"
+	case RetryingByCount:
+		return "RetryingByCount"
+	}
+	return fmt.Sprintf("SortBy(%d)", uint8(s))
+}
 
 // Cursor is a place in a list: the sort key and the id of the last entry seen.
 // The zero value is the start. Lists by id ignore Key.

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -67,6 +68,19 @@ const (
 	// LeaseDropped is the end of a lease that ran out or passed to another owner.
 	LeaseDropped
 )
+
+// String returns the change in a word, such as for logs.
+func (c LeaseChange) String() string {
+	switch c {
+	case LeaseAcquired:
+		return "acquired"
+	case LeaseReleased:
+		return "released"
+	case LeaseDropped:
+		return "dropped"
+	}
+	return fmt.Sprintf("LeaseChange(%d)", uint8(c))
+}
 
 // LeaseEvent is the start or the end of a lease.
 type LeaseEvent struct {

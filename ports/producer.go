@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// MaxPush is how many entries of one shard a push stores atomically at least. A store
-// may split larger pushes there, so that each of its steps is bounded.
+// MaxPush is a number of entries of one shard that a push stores all or none of. A store
+// may store more than that in several steps, so that each step is bounded.
 const MaxPush = 500
 
 // Producer is how work comes in. It neither needs nor waits for a worker.

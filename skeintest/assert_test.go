@@ -78,7 +78,7 @@ func TestRunFailsTheTestForWhatIsNoJobOfTheHandler(t *testing.T) {
 		want    string
 	}{
 		{"another queue's handler", always(plain("other", skein.QueueOptions[[]byte]{}), nil), good, `not one of queue "q"`},
-		{"no handler", skein.Handler{}, good, "handler 0 is empty"},
+		{"no handler", skein.Handler{}, good, "handler 1 of 1 is empty"},
 		{"no payloads", always(q, nil), skeintest.Job[[]byte]{ID: "id"}, "no payloads"},
 		{"no id", always(q, nil), skeintest.Job[[]byte]{Payloads: good.Payloads}, "id"},
 		{

@@ -81,7 +81,8 @@ func StaleTurn(r *ports.TurnRequest, last int64) error {
 // NotClaimed returns [ports.ErrLeaseLost] for a Settle in which fewer jobs are claimed, with
 // the receipts that it shows, than there are settlements.
 func NotClaimed(shard core.Shard, claimed, settlements int) error {
-	return fmt.Errorf("%w: %d of %d jobs of %v are still claimed as the settlements say; roll back",
+	return fmt.Errorf("%w: %d of %d jobs of %v are still claimed as the settlements say; roll back: "+
+		"another node has taken them over, or the transaction is not on the store that the jobs came from",
 		ports.ErrLeaseLost, claimed, settlements, shard)
 }
 
@@ -102,10 +103,11 @@ func Full(words string) error {
 // [ports.ByID] if the queue was declared without IndexIDs.
 func CheckSortBy(by ports.SortBy, record ports.Queue) error {
 	if by > ports.RetryingByCount {
-		return fmt.Errorf("%w: order %d of jobs is not known; use one of ports.SortBy", ports.ErrInvalidRequest, by)
+		return fmt.Errorf("%w: jobs can't be sorted by %v; use a constant of ports.SortBy", ports.ErrInvalidRequest, by)
 	}
 	if by == ports.ByID && !record.IndexIDs {
-		return fmt.Errorf("%w: %q lists no jobs by id; declare it with IndexIDs", ports.ErrQueueMismatch, record.Name)
+		return fmt.Errorf("%w: %q was declared without IndexIDs, which is permanent, and lists no jobs by id; "+
+			"retrying jobs it lists so, and Find looks one id up", ports.ErrQueueMismatch, record.Name)
 	}
 	return nil
 }
