@@ -27,7 +27,7 @@ import (
 // execution, so it should be able to repeat its effects. [SettleIn], which settles a
 // whole job, is refused in f.
 //
-// The context is as in [Queue.Handler].
+// The context is as in [Queue.Handler]. Middleware is called once for the job.
 func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error) Handler {
 	if err := q.refuse("Each", f == nil); err != nil {
 		return noHandler(err)

@@ -28,7 +28,7 @@ var (
 	ErrInvalidScore   = core.ErrInvalidScore
 	ErrInvalidTime    = core.ErrInvalidTime
 	// ErrShardCountMismatch is a queue that the store has with another shard
-	// count: it is permanent until the queue is resharded on purpose.
+	// count, which is permanent. docs/guide.md says how to move to another one.
 	ErrShardCountMismatch = ports.ErrShardCountMismatch
 	// ErrQueueMismatch is a queue that the store has with another IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch

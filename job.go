@@ -16,7 +16,8 @@ type Job[T any] struct {
 	// first of them are left out as well.
 	Payloads []Payload[T]
 	// PerformAt is when the job was due, and FirstPush when the oldest push that
-	// merged into it came, by the store's clock.
+	// merged into it came, by the store's clock, which may differ from this process's,
+	// and in package skeintest does.
 	PerformAt time.Time
 	FirstPush time.Time
 	// Retries is how often the job has failed before: 0 at first.

@@ -50,7 +50,7 @@ func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 
 // Snooze returns the outcome, for a handler to return, of a job that is to run again
 // after d, which counts as neither success nor failure. What is pushed meanwhile
-// merges. It may be wrapped.
+// merges. A d below 0 counts as 0. It may be wrapped.
 func Snooze(d time.Duration) error { return &SnoozeError{Delay: max(0, d)} }
 
 // RetryIn returns a failure, for a handler to return, whose retry comes after d

@@ -15,7 +15,8 @@ import (
 type PushOption func(*RawEntry)
 
 // Score sets the payload's place among those of its job: the lowest is handled
-// first. Default: the client's time in seconds, so payloads are in order of
+// first. A payload that is pushed after its job's handler was called runs in a later
+// call, whatever its score. Default: the client's time in seconds, so payloads are in order of
 // pushing. Integers are exact up to 2^53.
 func Score(score float64) PushOption {
 	return func(e *RawEntry) { e.Score = score }
@@ -52,7 +53,8 @@ func instantOf(t time.Time) core.Instant {
 	return core.Instant(t.UnixMicro())
 }
 
-// In is [At] with a time of d from now, by the store's clock.
+// In is [At] with a time of d from now, by the store's clock. With a d below 0 the job
+// is due at once, before those that are due now.
 func In(d time.Duration) PushOption {
 	return func(e *RawEntry) { e.When = core.In(d) }
 }

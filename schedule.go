@@ -13,13 +13,17 @@ type LaneSplitter = core.LaneSplitter
 // Nodes, and waits while that node is down.
 type NodeSplitter = core.NodeSplitter
 
-// Scheduler chooses which of its shards a lane works next. SchedulerFunc builds that
-// of one lane, from a SchedulerConfig. To write one, see [core.Scheduler].
-type (
-	Scheduler       = core.Scheduler
-	SchedulerFunc   = core.SchedulerFunc
-	SchedulerConfig = core.SchedulerConfig
-)
+// Scheduler chooses which of its shards a lane works next. To write one, see
+// [core.Scheduler].
+type Scheduler = core.Scheduler
+
+// SchedulerFunc builds the Scheduler of one lane: [Lag], [Seq], or what [StrictBy] and
+// [WeightedBy] return.
+type SchedulerFunc = core.SchedulerFunc
+
+// SchedulerConfig is what a [SchedulerFunc] gets: the shards of the lane, and the
+// server's poll interval.
+type SchedulerConfig = core.SchedulerConfig
 
 // Lag is the [SchedulerFunc] by which a lane takes the shard whose next due job is
 // the oldest: the default.

@@ -19,21 +19,27 @@ type RawPayload = core.Payload
 type RawEntry = core.Entry
 
 // Observer is notified of pushes, batches, turns and leases, for metrics and
-// traces. It must be fast, safe for concurrent use, and must not panic.
+// traces. Its methods are Pushed, BatchStart, BatchEnd, TurnEnd and LeaseChanged. It must be fast, safe for concurrent use, and must not panic.
 type Observer = ports.Observer
 
 // NopObserver is an Observer that does nothing. Embed it in your own, which then
 // has only the methods that it needs.
 type NopObserver = ports.NopObserver
 
-// PushEvent, BatchEvent, TurnEvent and LeaseEvent are what an [Observer] is notified
-// of: a push, a batch at its start or end, a turn, and the start or end of a lease.
-type (
-	PushEvent  = ports.PushEvent
-	BatchEvent = ports.BatchEvent
-	TurnEvent  = ports.TurnEvent
-	LeaseEvent = ports.LeaseEvent
-)
+// PushEvent is one push, for [Observer].Pushed: its queue, how many entries, how long
+// it took and its error.
+type PushEvent = ports.PushEvent
+
+// BatchEvent is a batch at its start or end, for [Observer].BatchStart and BatchEnd: its
+// shard, lane and claims; at the end their outcomes, and how long the handler ran.
+type BatchEvent = ports.BatchEvent
+
+// TurnEvent is one exchange of a shard with the store, for [Observer].TurnEnd: how many
+// jobs it settled and claimed, how long it took and its error.
+type TurnEvent = ports.TurnEvent
+
+// LeaseEvent is the start or the end of a lease, for [Observer].LeaseChanged.
+type LeaseEvent = ports.LeaseEvent
 
 // isNil reports whether an interface is nil or has a nil pointer in it.
 func isNil(v any) bool {

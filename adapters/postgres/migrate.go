@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/ports"
 )
 
 // Version n of the schema is what the files under migrations/000n make, one object in each
@@ -104,6 +106,9 @@ func Unmigrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 }
 
 func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) error {
+	if pool == nil {
+		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to Migrate", ports.ErrUnusable)
+	}
 	if to < 0 || to > len(versions()) {
 		return fmt.Errorf("postgres: %w: there is no version %d; this program knows 1 to %d", errSchema, to, len(versions()))
 	}

@@ -20,6 +20,7 @@ func TestAStoreWithoutAPoolSaysSo(t *testing.T) {
 		"Queues":  func() error { _, err := store.Queues(t.Context()); return err },
 		"Wakeups": func() error { _, err := store.Wakeups(t.Context(), core.Shards("orders", 1)); return err },
 		"Ping":    func() error { return store.Ping(t.Context()) },
+		"Migrate": func() error { return Migrate(t.Context(), nil, MigrateOptions{}) },
 	} {
 		if err := call(); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s = %v, want ErrUnusable", name, err)

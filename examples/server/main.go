@@ -1,7 +1,7 @@
-// Server has the shape of one in production, to be copied: it takes events of orders
-// by POST /orders/{id} and handles them with retries, a log, metrics at /debug/vars,
-// and the probes /livez and /readyz. On a signal it lets what runs finish, and stops;
-// a second one ends it at once.
+// Server has the shape of one in production, to be copied: it takes events of orders by
+// POST /orders/{id}, with the form values number and what, and handles them with
+// retries, a log, metrics at /debug/vars, and the probes /livez and /readyz. On a signal
+// it lets what runs finish, and stops; a second one ends it at once.
 //
 // Jobs are kept where -store says: memory:// (the default, for trying it out),
 // redis://HOST:PORT/DB or postgres://HOST:PORT/DATABASE.
@@ -24,8 +24,19 @@ import (
 	"github.com/skeinq/skein"
 )
 
-// orders is the queue, as pushers and handlers share it: here both are one program.
-var orders = skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: 10})
+// event is something that happened to an order. Its sender numbers it: a payload's bytes
+// are its identity, so that an event which is sent twice is one, and two alike are two.
+type event struct {
+	Number int
+	What   string
+}
+
+// orders is the queue, as pushers and handlers share it: here both are one program. The
+// events of an order are handled in order of their numbers.
+var orders = skein.NewQueue("orders", skein.QueueOptions[event]{
+	MaxRetries: 10,
+	Score:      func(e event) float64 { return float64(e.Number) },
+})
 
 func main() {
 	storeURL := flag.String("store", "memory://", "where jobs are kept: memory://, redis://… or postgres://…")
@@ -56,13 +67,13 @@ func run(storeURL, address string) error {
 
 // work handles the events of one order since it was last called, in order. It may be
 // called again with the same events, so yours should be able to repeat its effects.
-func work(ctx context.Context, id string, events []string) error {
+func work(ctx context.Context, id string, events []event) error {
 	slog.InfoContext(ctx, "order", "id", id, "events", events)
 	return nil
 }
 
 // serve takes and handles events until ctx ends, and returns when all has stopped.
-func serve(ctx context.Context, store skein.Store, l net.Listener, work func(context.Context, string, []string) error) error {
+func serve(ctx context.Context, store skein.Store, l net.Listener, work func(context.Context, string, []event) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	web := &http.Server{

@@ -77,7 +77,7 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	began, finish, stopped := make(chan string), make(chan error), make(chan error)
 	go func() {
-		stopped <- serve(ctx, memory.New(memory.Options{}), l, func(_ context.Context, id string, events []string) error {
+		stopped <- serve(ctx, memory.New(memory.Options{}), l, func(_ context.Context, id string, events []event) error {
 			began <- fmt.Sprint(id, events)
 			return <-finish
 		})
@@ -86,7 +86,7 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 	if status, answer := post(t, l, "order-1", "paid"); status != http.StatusOK {
 		t.Fatalf("it answered %d %s", status, answer)
 	}
-	if got := <-began; got != "order-1[paid]" {
+	if got := <-began; got != "order-1[{1 paid}]" {
 		t.Errorf("it handled %s", got)
 	}
 	vars, err := http.Get(fmt.Sprintf("http://%v/debug/vars", l.Addr()))
@@ -94,6 +94,9 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 		t.Errorf("its metrics: %+v, %v", vars, err)
 	}
 	_ = vars.Body.Close()
+	if status, answer := post(t, l, "order-1", ""); status != http.StatusBadRequest {
+		t.Errorf("an event that says nothing: %d %s", status, answer)
+	}
 	if status, answer := post(t, l, "line\nfeed", "paid"); status != http.StatusBadRequest {
 		t.Errorf("an id that is refused: %d %s", status, answer)
 	}
@@ -119,10 +122,10 @@ func executed() int64 {
 	return 0
 }
 
-func post(t *testing.T, l net.Listener, id, event string) (status int, answer string) {
+func post(t *testing.T, l net.Listener, id, what string) (status int, answer string) {
 	t.Helper()
 	where := fmt.Sprintf("http://%v/orders/%s", l.Addr(), url.PathEscape(id))
-	response, err := http.PostForm(where, url.Values{"event": {event}})
+	response, err := http.PostForm(where, url.Values{"number": {"1"}, "what": {what}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"expvar"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/skeinq/skein"
@@ -15,7 +16,12 @@ import (
 func routes(ctx context.Context, store skein.Store, client *skein.Client) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
-		err := orders.Push(r.Context(), client, r.PathValue("id"), r.FormValue("event"))
+		number, err := strconv.Atoi(r.FormValue("number"))
+		if err != nil || r.FormValue("what") == "" {
+			http.Error(w, "give the event a number, and say what has happened", http.StatusBadRequest)
+			return
+		}
+		err = orders.Push(r.Context(), client, r.PathValue("id"), event{number, r.FormValue("what")})
 		switch {
 		case err == nil:
 		case errors.Is(err, skein.ErrInvalidID), errors.Is(err, skein.ErrInvalidPayload):

@@ -50,6 +50,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.assignShards(); err != nil {
 		return err
 	}
+	if len(e.shards) == 0 {
+		e.log.Warn("skein: the splitter assigns no shard to this node; it works nothing", "queues", len(e.cfg.Queues))
+	}
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
