@@ -72,7 +72,7 @@ type RawPush struct {
 // PushFunc stores a push.
 type PushFunc func(ctx context.Context, push *RawPush) error
 
-// PushMiddleware wraps the pushes of a client: it returns a PushFunc that may look
+// PushMiddleware wraps the pushes of a client: it returns a [PushFunc] that may look
 // at the encoded entries, change them, refuse them with an error, and call next.
 type PushMiddleware func(next PushFunc) PushFunc
 

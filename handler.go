@@ -55,7 +55,7 @@ func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) 
 //
 // An error that f returns, or its panic, is the job's outcome, whatever was passed
 // to [Job.Settle]. If f returns nil, the outcome is that of the last call of
-// Job.Settle, or done without one. That is so for any BatchSize.
+// [Job.Settle], or done without one. That is so for any BatchSize.
 func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
 	if err := q.refuse("JobHandler", f == nil); err != nil {
 		return noHandler(err)

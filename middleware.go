@@ -22,7 +22,7 @@ type RawBatch struct {
 	call call
 }
 
-// RawJob is a job of a RawBatch.
+// RawJob is a job of a [RawBatch].
 type RawJob struct {
 	// ID is the entity.
 	ID string
@@ -49,12 +49,12 @@ func (j *RawJob) Settle(err error) {
 // What the outermost RunFunc returns decides as if the handler had returned it.
 // For one job an error is its outcome, and nil leaves what Settle said, or means
 // done. For a batch an error, or nil, is the outcome of each job for which Settle
-// was not called. So middleware may turn an error into Snooze, Bury, RetryIn, nil or
-// another error. A handler's panic is a *PanicError to it. A panic of its own fails
+// was not called. So middleware may turn an error into [Snooze], [Bury], [RetryIn], nil or
+// another error. A handler's panic is a *[PanicError] to it. A panic of its own fails
 // the call's jobs like one of the handler.
 type RunFunc func(ctx context.Context, batch *RawBatch) error
 
-// Middleware wraps the calls of a handler: it returns a RunFunc that calls next, with
+// Middleware wraps the calls of a handler: it returns a [RunFunc] that calls next, with
 // a context of its own if it likes, and may change what that returns.
 type Middleware func(next RunFunc) RunFunc
 

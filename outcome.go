@@ -44,7 +44,7 @@ var errNoReason = errors.New("no reason given")
 
 // Bury returns the outcome, for a handler to return, of a job that retrying can't
 // help: all of its payloads go to the morgue, with the reason. It may be wrapped.
-// Where an error wraps several outcomes, Bury comes before [RetryIn], and RetryIn
+// Where an error wraps several outcomes, Bury comes before [RetryIn], and [RetryIn]
 // before [Snooze].
 func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 
@@ -76,7 +76,7 @@ func RetryIn(d time.Duration, reason error) error {
 // The server finds out what has committed. A handler that returns nil after SettleIn
 // although nothing has committed fails its job with [ErrNotCommitted]. One that
 // returns an error, such as that of a commit whose outcome is unknown, fails its job
-// with it only if nothing has committed; Payload.Done does not count then. A handler
+// with it only if nothing has committed; [Payload.Done] does not count then. A handler
 // may roll back and call SettleIn again in another transaction.
 //
 // Errors: [ErrInvalidOptions] for a nil settler; [ErrLeaseLost] if another node has taken the job over or if the handler has

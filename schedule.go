@@ -17,7 +17,7 @@ type NodeSplitter = core.NodeSplitter
 // [core.Scheduler].
 type Scheduler = core.Scheduler
 
-// SchedulerFunc builds the Scheduler of one lane: [Lag], [Seq], or what [StrictBy] and
+// SchedulerFunc builds the [Scheduler] of one lane: [Lag], [Seq], or what [StrictBy] and
 // [WeightedBy] return.
 type SchedulerFunc = core.SchedulerFunc
 

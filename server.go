@@ -186,7 +186,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // RunDue works what is due, and what becomes due meanwhile, and returns when
 // there is nothing left, or when ctx ends and the current batch has ended with it
 // as in Run. It runs one batch at a time in the caller's goroutine, shard after
-// shard whatever the Scheduler, for programs that a timer starts, and for tests. It
+// shard whatever the [Scheduler], for programs that a timer starts, and for tests. It
 // learns of a cancelled job only between batches. It returns how many jobs ran.
 //
 // Unlike Run it may be called again and again, and it gives up at the first error

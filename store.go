@@ -22,7 +22,7 @@ type RawEntry = core.Entry
 // traces. Its methods are Pushed, BatchStart, BatchEnd, TurnEnd and LeaseChanged. It must be fast, safe for concurrent use, and must not panic.
 type Observer = ports.Observer
 
-// NopObserver is an Observer that does nothing. Embed it in your own, which then
+// NopObserver is an [Observer] that does nothing. Embed it in your own, which then
 // has only the methods that it needs.
 type NopObserver = ports.NopObserver
 

@@ -37,7 +37,7 @@ func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewCl
 // RunDisturbed is [Run] for a backend whose connections break while the suite is at
 // work: whoever started its servers cuts them, pauses them, or moves their data. Each
 // call of unknown outcome is repeated, as package ports lets callers do, and all that
-// Run checks must hold as if nothing had happened.
+// [Run] checks must hold as if nothing had happened.
 //
 // Some things a repeated call does not report: which settlements a turn skipped and
 // which jobs it began, how many entries an operator's step handled, whether a step

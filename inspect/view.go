@@ -132,7 +132,7 @@ type Counts struct {
 // Length returns how many jobs are queued: Fresh + Retrying.
 func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
 
-// QueueStats is the state of a queue. Its Counts are the sums of its shards, and
+// QueueStats is the state of a queue. Its [Counts] are the sums of its shards, and
 // the largest Lag.
 type QueueStats struct {
 	Queue Queue

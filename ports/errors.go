@@ -47,7 +47,7 @@ var (
 )
 
 // HeldError is how Acquire returns [ErrLeaseHeld], with the owner. [errors.Is] reports
-// that it is ErrLeaseHeld.
+// that it is [ErrLeaseHeld].
 type HeldError struct {
 	Shard core.Shard
 	// Owner holds the lease, for people to read.

@@ -19,7 +19,7 @@
 //
 // [Run] runs a handler once on one job, which may have failed before.
 // [AssertPushed] and [AssertMorgue] compare what a queue and its morgue hold. A
-// [FailingStore], which each Store is too, fails calls on demand, to test what a
+// [FailingStore], which each [Store] is too, fails calls on demand, to test what a
 // program does when a push fails.
 //
 // The package needs nothing but the standard library and Skein.

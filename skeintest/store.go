@@ -23,7 +23,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// DefaultMaxJobs is the MaxJobs of a Store.
+// DefaultMaxJobs is the MaxJobs of a [Store].
 const DefaultMaxJobs = 10_000
 
 // Store is a store in memory with a clock of its own, a client and an inspector. Make it
@@ -32,7 +32,7 @@ const DefaultMaxJobs = 10_000
 // [FailingStore].
 //
 // The clock starts at midnight UTC of 1 January 2000 and stands still until
-// [Store.Advance] or [Store.Drain] moves it. Only the store uses it: time.Now, and the
+// [Store.Advance] or [Store.Drain] moves it. Only the store uses it: [time.Now], and the
 // Timeout of a queue, are not affected. It is safe for concurrent use, except that its
 // fields are set before it is used and that one Drain runs at a time.
 type Store struct {
@@ -72,7 +72,7 @@ func (s *Store) decodeError(stored string) string {
 	return stored
 }
 
-// Settle implements [ports.Settler], for handlers that call skein.SettleIn. It settles at
+// Settle implements [ports.Settler], for handlers that call [skein.SettleIn]. It settles at
 // once, like a transaction that commits. A [Fault] may name it.
 func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
 	return s.shardStore.(ports.Settler).Settle(ctx, shard, settlements) // memory is one

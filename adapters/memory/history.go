@@ -20,7 +20,7 @@ type history struct {
 	minutes []ports.MinuteStats // oldest first
 }
 
-// History implements ports.Inspector.
+// History implements [ports.Inspector].
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Stats implements ports.Inspector.
+// Stats implements [ports.Inspector].
 func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
 	stats := make([]ports.QueueStats, len(names))
 	for i, name := range names {
@@ -42,7 +42,7 @@ func (s *shard) stats() ports.ShardStats {
 	return stats
 }
 
-// Jobs implements ports.Inspector.
+// Jobs implements [ports.Inspector].
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
@@ -90,7 +90,7 @@ func gather[T, V any](p *storekit.Pager[V], l *sorted[T], descending bool, view 
 	}
 }
 
-// Claimed implements ports.Inspector. Few jobs are claimed at once, so they are
+// Claimed implements [ports.Inspector]. Few jobs are claimed at once, so they are
 // sorted only here.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	q, err := s.b.queue(ctx, r.Queue)
@@ -113,7 +113,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	return page, nil
 }
 
-// Morgue implements ports.Inspector.
+// Morgue implements [ports.Inspector].
 func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	return page, nil
 }
 
-// Find implements ports.Inspector.
+// Find implements [ports.Inspector].
 func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) {
 	if err := core.ValidateID(id); err != nil {
 		return ports.Found{}, err

@@ -21,7 +21,7 @@ type lease struct {
 	expires core.Instant
 }
 
-// Acquire implements ports.Consumer. It hands over every job that is still claimed, so
+// Acquire implements [ports.Consumer]. It hands over every job that is still claimed, so
 // turns have no Orphans.
 func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	if err := r.Validate(); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	}, nil
 }
 
-// Renew implements ports.Consumer.
+// Renew implements [ports.Consumer].
 func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
@@ -77,7 +77,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	return ports.RenewReply{Now: now, Remaining: sh.lease.remaining(now)}, nil
 }
 
-// Release implements ports.Consumer.
+// Release implements [ports.Consumer].
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	sh, err := s.b.shard(ctx, l.Shard)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	return nil
 }
 
-// Heads implements ports.Consumer. Its Now is that of the last shard looked at.
+// Heads implements [ports.Consumer]. Its Now is that of the last shard looked at.
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
 	for i, id := range shards {

@@ -17,7 +17,7 @@ type morgue struct {
 	byID        sorted[*core.DeadLetter]
 }
 
-// Revive implements ports.Operator.
+// Revive implements [ports.Operator].
 func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -39,7 +39,7 @@ func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
 	s.enqueue(e, core.Revived(now))
 }
 
-// Purge implements ports.Operator.
+// Purge implements [ports.Operator].
 func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -49,7 +49,7 @@ func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepRe
 	})
 }
 
-// Edit implements ports.Operator.
+// Edit implements [ports.Operator].
 func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err

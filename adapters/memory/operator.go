@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Expedite implements ports.Operator.
+// Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -39,7 +39,7 @@ func (s *shard) latestAfter(now core.Instant) *entity {
 	return latest
 }
 
-// Bury implements ports.Operator.
+// Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -58,7 +58,7 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 	})
 }
 
-// Delete implements ports.Operator.
+// Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -77,7 +77,7 @@ func (s *shard) firstRetrying() *entity {
 	return e
 }
 
-// Cancel implements ports.Operator.
+// Cancel implements [ports.Operator].
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -96,7 +96,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	})
 }
 
-// Recount implements ports.Operator. Stats counts the lists themselves, so there is
+// Recount implements [ports.Operator]. Stats counts the lists themselves, so there is
 // nothing to correct.
 func (s *Store) Recount(ctx context.Context, id core.Shard) (ports.RecountReply, error) {
 	sh, err := s.b.shard(ctx, id)

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Push implements ports.Producer. It stores all entries or none, one shard after
+// Push implements [ports.Producer]. It stores all entries or none, one shard after
 // another.
 func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {

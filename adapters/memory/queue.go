@@ -26,7 +26,7 @@ type queue struct {
 	forgotten bool
 }
 
-// Declare implements ports.Producer.
+// Declare implements [ports.Producer].
 func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
@@ -58,7 +58,7 @@ func newQueue(r ports.DeclareRequest) *queue {
 	return q
 }
 
-// Forget implements ports.Operator. It is atomic for the queue.
+// Forget implements [ports.Operator]. It is atomic for the queue.
 func (s *Store) Forget(ctx context.Context, name string) error {
 	if err := checkContext(ctx); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (q *queue) isForgotten() bool {
 	return q.forgotten
 }
 
-// Pause implements ports.Operator.
+// Pause implements [ports.Operator].
 func (s *Store) Pause(ctx context.Context, name string) error {
 	q, err := s.b.queue(ctx, name)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) Pause(ctx context.Context, name string) error {
 	return nil
 }
 
-// Resume implements ports.Operator. A push that still saw the pause has released its
+// Resume implements [ports.Operator]. A push that still saw the pause has released its
 // shard's lock before the shard is looked at here, so that its job gets a wake-up.
 func (s *Store) Resume(ctx context.Context, name string) error {
 	q, err := s.b.queue(ctx, name)

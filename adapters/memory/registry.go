@@ -15,10 +15,10 @@ import (
 // steps back.
 const nodeKept = time.Hour
 
-// Ping implements ports.Registry. Memory is always available.
+// Ping implements [ports.Registry]. Memory is always available.
 func (s *Store) Ping(ctx context.Context) error { return checkContext(ctx) }
 
-// Announce implements ports.Registry.
+// Announce implements [ports.Registry].
 func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
@@ -42,7 +42,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	return ports.AnnounceReply{Now: now, Nodes: s.b.liveNodes(now)}, nil
 }
 
-// Retire implements ports.Registry.
+// Retire implements [ports.Registry].
 func (s *Store) Retire(ctx context.Context, owner string) error {
 	if err := checkContext(ctx); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	return nil
 }
 
-// Nodes implements ports.Registry.
+// Nodes implements [ports.Registry].
 func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (b *backend) liveNodes(now core.Instant) []ports.Node {
 	return live
 }
 
-// Queues implements ports.Registry.
+// Queues implements [ports.Registry].
 func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, err

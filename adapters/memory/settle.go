@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Settle implements ports.Settler. Memory has no transactions: it settles at once.
+// Settle implements [ports.Settler]. Memory has no transactions: it settles at once.
 func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Settlement) error {
 	sh, err := s.b.shard(ctx, id)
 	if err != nil {

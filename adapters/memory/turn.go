@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Turn implements ports.Consumer.
+// Turn implements [ports.Consumer].
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Wakeups implements ports.Notifier. The channel is closed when ctx ends or when a
+// Wakeups implements [ports.Notifier]. The channel is closed when ctx ends or when a
 // queue that was asked for is forgotten.
 func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shard, error) {
 	shards := make([]*shard, len(ids))

@@ -89,7 +89,7 @@ type MigrateOptions struct {
 // Migrate brings a schema to a version, in one transaction. Concurrent calls wait
 // for one another; a schema that has the version already is left alone. The
 // role must be allowed to create the schema, or own it; other roles need only the
-// rights that docs/postgres.md lists. It fails with ports.ErrUnusable if the schema's
+// rights that docs/postgres.md lists. It fails with [ports.ErrUnusable] if the schema's
 // version is newer than this program, or To is unknown.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
 	to := o.To

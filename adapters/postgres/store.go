@@ -46,7 +46,7 @@ type Options struct {
 }
 
 // Store is a handle on a backend in Postgres. It is safe for concurrent use. Make it with
-// [New]; the zero value fails every call with ports.ErrUnusable.
+// [New]; the zero value fails every call with [ports.ErrUnusable].
 //
 // The pool stays the caller's, who closes it. Calls keep no session state and
 // take no session locks, so that the pool may go through PgBouncer in transaction
@@ -70,7 +70,7 @@ type Store struct {
 }
 
 // New returns a handle. It asks nothing of the server: the first call does, and
-// fails with ports.ErrUnusable if the schema is not of this version, saying what to do.
+// fails with [ports.ErrUnusable] if the schema is not of this version, saying what to do.
 func New(pool *pgxpool.Pool, o Options) *Store {
 	return &Store{pool: pool, options: o, schema: quoted(o.Schema)}
 }

@@ -7,7 +7,7 @@ import (
 
 // BudgetOf returns what a turn may claim, with every default and bound of
 // [core.Budget] filled in, for a store that hands the numbers to a script or a
-// statement. A store that claims in Go uses r.Budget and core.Budget.Take.
+// statement. A store that claims in Go uses r.Budget and [core.Budget.Take].
 func BudgetOf(r *ports.TurnRequest) core.Budget {
 	b := core.Budget{Jobs: max(0, min(r.Want, core.MaxTurnJobs)), PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes}
 	if r.PerJob > 0 {

@@ -1,4 +1,4 @@
-// Package storekit is what every ports.ShardStore needs beside its own database:
+// Package storekit is what every [ports.ShardStore] needs beside its own database:
 // the reader of wake-ups ([Subscriber]), one page from many shards ([Pager]), the
 // entries of a push by shard ([Route], [CutShard]), a turn's limits ([BudgetOf]) and
 // the errors of the contract in their usual words ([LeaseLost], [NoSuchShard] …).

@@ -45,7 +45,7 @@ type Call struct {
 
 // On carries the call out on another store than the intercepted one, such as a
 // mirror or a replacement, and is otherwise like an [Interceptor]'s next. It returns
-// ports.ErrInvalidRequest for Wakeups and Settle if store does not have them.
+// [ports.ErrInvalidRequest] for Wakeups and Settle if store does not have them.
 func (c Call) On(ctx context.Context, store ports.ShardStore) error {
 	return c.do(ctx, store)
 }
@@ -61,7 +61,7 @@ type SettleRequest struct {
 
 // Intercept returns a store that calls around in place of every call of store's methods.
 // It is a [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide
-// that, pass a struct that embeds nothing but a ports.ShardStore. Methods of store
+// that, pass a struct that embeds nothing but a [ports.ShardStore]. Methods of store
 // beyond the three interfaces are hidden. If around is nil it returns store.
 func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	if around == nil {

@@ -9,7 +9,7 @@ import (
 
 // Pager merges the entries of a queue's shards into one page of a list. Add what each
 // shard holds, in any order; it keeps no more than a page and one entry beyond, which
-// shows that another page follows. V is the view of an entry, such as ports.JobView.
+// shows that another page follows. V is the view of an entry, such as [ports.JobView].
 //
 // Make it with [NewPager]. It is for one goroutine.
 type Pager[V any] struct {
@@ -27,7 +27,7 @@ type row[V any] struct {
 	value V
 }
 
-// NewPager returns a Pager for the page that r asks for. byID is for lists in order of
+// NewPager returns a [Pager] for the page that r asks for. byID is for lists in order of
 // id alone, which ignore keys.
 func NewPager[V any](r ports.PageRequest, byID bool) *Pager[V] {
 	p := &Pager[V]{byID: byID, descending: r.Descending, size: r.Size()}

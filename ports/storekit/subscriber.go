@@ -26,7 +26,7 @@ type Subscriber struct {
 	size    int                 // how many are pending
 }
 
-// NewSubscriber returns a Subscriber for the shards that a reader asked for. A shard
+// NewSubscriber returns a [Subscriber] for the shards that a reader asked for. A shard
 // given twice counts once.
 func NewSubscriber(shards []core.Shard) *Subscriber {
 	s := &Subscriber{
