@@ -17,6 +17,7 @@ type status string
 
 const (
 	statusOK             status = "ok"
+	statusRepeated       status = "repeated" // a turn that had been carried out before
 	statusUnknownQueue   status = "unknown_queue"
 	statusNoSuchShard    status = "no_such_shard"
 	statusLayoutMismatch status = "layout_mismatch"
@@ -31,7 +32,7 @@ const (
 // make those errors themselves that say more than the shard.
 func (s status) err(shard core.Shard) error {
 	switch s {
-	case statusOK:
+	case statusOK, statusRepeated:
 		return nil
 	case statusUnknownQueue:
 		return storekit.UnknownQueue(shard.Queue)

@@ -16,13 +16,13 @@ type reply struct {
 	claims        []core.Claim
 	orphans       []core.Claim
 	cancellations []ports.Cancellation
+	// Places of the request, from 1.
+	skipped, deferred, notBegun []int32
 }
 
-// header is what a reply says besides its jobs. Places are positions in the request,
-// from 1.
+// header is what a reply says besides its jobs.
 type header struct {
 	status     status
-	repeated   bool // the turn had been carried out before
 	paused     bool
 	last       int64
 	now        core.Instant
@@ -30,81 +30,112 @@ type header struct {
 	head       core.Head
 	leaseToken int64
 	leaseOwner string
-	skipped    []int32
-	deferred   []int32
-	notBegun   []int32
 }
 
 // The kinds of rows.
 const (
-	headerKind       = 'h'
-	claimKind        = 'c'
-	orphanKind       = 'o'
-	cancellationKind = 'x'
+	headerKind    = 'h'
+	claimKind     = 'c'
+	orphanKind    = 'o'
+	cancelledKind = 'x'
+	droppedKind   = 'd' // a cancelled claim whose job is dropped when it ends
+	skippedKind   = 's'
+	deferredKind  = 'f'
+	notBegunKind  = 'n'
 )
 
 // read reads a whole reply, from the beginning if it is called again. Each kind of row is
 // scanned into its own columns.
 func (r *reply) read(rows pgx.Rows) error {
 	*r = reply{}
-	var (
-		head  headerRow
-		claim claimRow
-	)
-	intoHead, intoClaim, intoCancellation := head.columns(), claim.columns(), claim.cancellationColumns()
+	var row replyRow
+	header, claim, ref, places := row.headerColumns(), row.claimColumns(), row.refColumns(), row.placesColumns()
 	for rows.Next() {
+		row = replyRow{}
 		kind := rows.RawValues()[0][0] // "char" is one byte in either format
-		into := intoClaim
+		into := claim
 		switch kind {
 		case headerKind:
-			into = intoHead
-		case cancellationKind:
-			into = intoCancellation
-		default:
-			claim.reset()
+			into = header
+		case cancelledKind, droppedKind:
+			into = ref
+		case skippedKind, deferredKind, notBegunKind:
+			into = places
 		}
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		switch kind {
-		case headerKind:
-			r.header = head.header()
-		case claimKind:
-			r.claims = append(r.claims, claim.whole())
-		case orphanKind:
-			r.orphans = append(r.orphans, claim.whole())
-		case cancellationKind:
-			r.cancellations = append(r.cancellations,
-				ports.Cancellation{ID: claim.claim.ID, Receipt: claim.claim.Receipt, Drop: claim.dropJob})
-		}
+		r.add(kind, &row)
 	}
 	return nil
 }
 
-// replyColumns is how many columns the type reply has, and statusColumn the position of
-// the first that belongs to headers.
+// add adds a row of a kind.
+func (r *reply) add(kind byte, row *replyRow) {
+	switch kind {
+	case headerKind:
+		r.header = row.header()
+	case claimKind:
+		r.claims = append(r.claims, row.whole())
+	case orphanKind:
+		r.orphans = append(r.orphans, row.whole())
+	case cancelledKind, droppedKind:
+		r.cancellations = append(r.cancellations,
+			ports.Cancellation{ID: row.claim.ID, Receipt: row.claim.Receipt, Drop: kind == droppedKind})
+	case skippedKind:
+		r.skipped = row.places
+	case deferredKind:
+		r.deferred = row.places
+	case notBegunKind:
+		r.notBegun = row.places
+	}
+}
+
+// The columns of the type reply: how many there are, and where those of a kind begin.
 const (
-	replyColumns = 29
+	replyColumns = 25
+	idColumn     = 1
+	placesColumn = 16
 	statusColumn = 17
 )
 
-// headerRow is a header as it is scanned.
-type headerRow struct {
+// replyRow is a row as it is scanned, each kind into the columns that it has.
+type replyRow struct {
 	h         header
 	remaining int64
 	head      *int64
+
+	claim              core.Claim
+	first              core.Payload
+	moreScores         []float64
+	moreData, moreMeta [][]byte
+
+	places []int32
 }
 
-func (r *headerRow) columns() []any {
-	into := make([]any, replyColumns)
-	copy(into[statusColumn:], []any{
-		&r.h.status, &r.h.repeated, &r.h.paused, &r.h.last, &r.h.now, &r.remaining, &r.head,
-		&r.h.leaseToken, &r.h.leaseOwner, &r.h.skipped, &r.h.deferred, &r.h.notBegun,
-	})
-	return into
+func columnsFrom(first int, into ...any) []any {
+	all := make([]any, replyColumns) // what is nil is not scanned
+	copy(all[first:], into)
+	return all
 }
 
-func (r *headerRow) header() header {
+func (r *replyRow) headerColumns() []any {
+	return columnsFrom(statusColumn, &r.h.status, &r.h.paused, &r.h.last, &r.h.now, &r.remaining, &r.head, &r.h.leaseToken, &r.h.leaseOwner)
+}
+
+func (r *replyRow) refColumns() []any {
+	return columnsFrom(idColumn, &r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number)
+}
+
+func (r *replyRow) claimColumns() []any {
+	return columnsFrom(idColumn, &r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number,
+		&r.claim.PerformAt, &r.claim.FirstPush, &r.claim.RetryCount, &r.claim.Recoveries, &r.claim.Begun, &r.claim.Error,
+		&r.first.Score, &r.first.Data, &r.first.Meta, &r.moreScores, &r.moreData, &r.moreMeta)
+}
+
+func (r *replyRow) placesColumns() []any { return columnsFrom(placesColumn, &r.places) }
+
+func (r *replyRow) header() header {
 	h := r.h
 	h.remaining = micros(r.remaining)
 	h.head = headOf(r.head)
@@ -119,37 +150,8 @@ func headOf(due *int64) core.Head {
 	return core.Head{Due: core.Instant(*due), OK: true}
 }
 
-// claimRow is a claim, an orphan or a cancellation as it is scanned.
-type claimRow struct {
-	claim              core.Claim
-	first              core.Payload
-	moreScores         []float64
-	moreData, moreMeta [][]byte
-	dropJob            bool
-}
-
-// reset drops what the row before has left, which the claim made of it holds.
-func (r *claimRow) reset() { *r = claimRow{} }
-
-func (r *claimRow) columns() []any {
-	into := make([]any, replyColumns)
-	copy(into[1:], []any{
-		&r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number,
-		&r.claim.PerformAt, &r.claim.FirstPush, &r.claim.RetryCount, &r.claim.Recoveries, &r.claim.Begun, &r.claim.Error,
-		&r.first.Score, &r.first.Data, &r.first.Meta, &r.moreScores, &r.moreData, &r.moreMeta,
-	})
-	return into
-}
-
-func (r *claimRow) cancellationColumns() []any {
-	into := make([]any, replyColumns)
-	copy(into[1:], []any{&r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number})
-	into[statusColumn-1] = &r.dropJob
-	return into
-}
-
 // whole returns the row as a claim.
-func (r *claimRow) whole() core.Claim {
+func (r *replyRow) whole() core.Claim {
 	c := r.claim
 	c.Payloads = make([]core.Payload, 1, 1+len(r.moreData))
 	c.Payloads[0] = r.first

@@ -52,13 +52,14 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	s.countClaims(len(got.claims))
 	sortClaims(got.claims, byTime)
 	sortClaims(got.orphans, byID)
+	repeated := h.status == statusRepeated
 	reply := ports.TurnReply{
-		Last: h.last, Repeat: h.repeated, Now: h.now, Remaining: h.remaining, Claims: got.claims, Orphans: got.orphans,
+		Last: h.last, Repeat: repeated, Now: h.now, Remaining: h.remaining, Claims: got.claims, Orphans: got.orphans,
 		Head: h.head, Paused: h.paused, Cancellations: got.cancellations,
 	}
-	if !h.repeated {
-		reply.Skipped, reply.Deferred = settlements.skipped(h.skipped), settlements.positions(h.deferred)
-		for _, place := range h.notBegun {
+	if !repeated {
+		reply.Skipped, reply.Deferred = settlements.skipped(got.skipped), settlements.positions(got.deferred)
+		for _, place := range got.notBegun {
 			reply.NotBegun = append(reply.NotBegun, int(place)-1)
 		}
 	}

@@ -9,7 +9,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_histograms, {schema}.add_minute_sta
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan,
   {schema}.notify_wakeups, {schema}.payloads_of, {schema}.push, {schema}.push_in_tx, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.remove_jobs, {schema}.remove_payloads, {schema}.renew, {schema}.repeat_turn,
-  {schema}.reply_cancellations, {schema}.reply_claim, {schema}.reply_header, {schema}.rescan_due, {schema}.rescan_from,
+  {schema}.reply_cancellations, {schema}.reply_claim, {schema}.reply_header, {schema}.reply_places, {schema}.rescan_due, {schema}.rescan_from,
   {schema}.scan_from, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx,
   {schema}.step_bury_or_delete, {schema}.step_cancel, {schema}.step_edit, {schema}.step_expedite,
   {schema}.step_revive_or_purge, {schema}.take_count_changes, {schema}.take_inbox, {schema}.turn, {schema}.turn_fast;

@@ -8,7 +8,7 @@ DECLARE
 BEGIN
   PERFORM {schema}.fold(p_shard.id, p_now, p_last, p_ttl, v_expires, p_floor, p_rescan);
   v_more := {schema}.merge_inbox(p_shard.id, p_shard.inbox_from, {schema}.inbox_limit(p_ttl));
-  RETURN NEXT {schema}.reply_header('ok', p_repeated => true, p_paused => p_shard.paused, p_now => p_now, p_last => p_last,
+  RETURN NEXT {schema}.reply_header('repeated', p_paused => p_shard.paused, p_now => p_now, p_last => p_last,
     p_remaining => {schema}.remaining(v_expires, p_ttl, p_now),
     p_head => CASE WHEN p_shard.paused THEN NULL WHEN v_more THEN p_now
       ELSE {schema}.head(p_shard.id, (SELECT l.floor FROM {schema}.leases l WHERE l.shard = p_shard.id)) END,

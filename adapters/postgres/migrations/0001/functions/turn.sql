@@ -1,8 +1,8 @@
 -- Carries out a turn that may hold and find anything (ports.Consumer.Turn). p_settle arguments are
 -- settlements, as in settle_claimed, NULL for none; p_begin arguments are claims to mark as begun,
 -- NULL for none; p_stats arguments are statistics, NULL for none. p_want is within 0 and
--- core.MaxTurnJobs. Returns the header and, if its status is ok, the claims, orphans and
--- cancellations.
+-- core.MaxTurnJobs. Returns the header and, if its status is ok or repeated, the
+-- rest of the reply.
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
@@ -137,8 +137,16 @@ BEGIN
 
   RETURN NEXT {schema}.reply_header('ok', p_paused => v_shard.paused, p_now => v_now, p_last => v_log.last,
     p_remaining => {schema}.remaining(v_log.expires, v_log.ttl, v_now), p_head => v_head,
-    p_lease_token => v_shard.token, p_lease_owner => v_shard.owner,
-    p_skipped => v_settled.skipped, p_deferred => v_settled.deferred, p_not_begun => v_not_begun);
+    p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
+  IF v_settled.skipped IS NOT NULL THEN
+    RETURN NEXT {schema}.reply_places('s', v_settled.skipped);
+  END IF;
+  IF v_settled.deferred IS NOT NULL THEN
+    RETURN NEXT {schema}.reply_places('f', v_settled.deferred);
+  END IF;
+  IF v_not_begun IS NOT NULL THEN
+    RETURN NEXT {schema}.reply_places('n', v_not_begun);
+  END IF;
   IF v_count > 0 THEN
     RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r
     WHERE c.shard = v_shard.id AND c.id = ANY (v_claimed.ids);

@@ -97,9 +97,8 @@ BEGIN
         p_node, p_owner, k.error, k.data, k.meta FROM taken k
       RETURNING 'c'::"char", c.id::text, c.token, c.number, c.perform_at, c.first_push, c.retry_count, c.recoveries,
         false, c.error, c.score, c.data, c.meta, NULL::double precision[], NULL::bytea[], NULL::bytea[],
-        -- Of the type reply, all from drop_job on.
-        NULL::boolean, NULL::text, NULL::boolean, NULL::boolean, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
-        NULL::text, NULL::int[], NULL::int[], NULL::int[];
+        -- Of the type reply, all from places on.
+        NULL::int[], NULL::text, NULL::boolean, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text;
       GET DIAGNOSTICS v_count = ROW_COUNT;
     END IF;
     IF v_count < cardinality(v_due) THEN
