@@ -183,11 +183,11 @@ func TestPostgresTurnsPassOverLockedClaims(t *testing.T) {
 			settle := settlements(claims[0], claims[1])
 			reply := g.next(0, settle...)
 			if diff := cmp.Diff([]int{0}, reply.Deferred); diff != "" || len(reply.Skipped) > 0 {
-				t.Errorf("skipped %v; held (-want +got):\n%s", reply.Skipped, diff)
+				t.Errorf("skipped %v; deferred (-want +got):\n%s", reply.Skipped, diff)
 			}
 			unlock()
 			if reply := g.next(0, settle[0]); len(reply.Deferred)+len(reply.Skipped) > 0 {
-				t.Errorf("once it is free, held %v and skipped %v", reply.Deferred, reply.Skipped)
+				t.Errorf("once it is free, deferred %v and skipped %v", reply.Deferred, reply.Skipped)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestPostgresTakeOverPassesOverLockedClaims(t *testing.T) {
 	}
 }
 
-// An acquire of a shard that another session holds locked gives each try up, and so
+// An acquire of a shard that another session has locked gives each try up, and so
 // comes through when the shard is free.
 func TestPostgresAcquireBoundsItsWaits(t *testing.T) {
 	t.Parallel()

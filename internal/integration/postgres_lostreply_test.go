@@ -4,10 +4,12 @@ import (
 	"context"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/core"
@@ -42,21 +44,21 @@ func (c *losingConn) Read(p []byte) (int, error) {
 }
 
 // A turn whose reply is lost is not repeated by the store: the reply to the repeat would
-// not tell what the turn has held and skipped, as if it had settled everything.
+// not report what the turn has deferred and skipped, as if it had settled everything.
 func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
 	wire, turns := &losing{}, &counted{of: ".turn", seen: make(chan struct{}, 100)}
 	g.store = g.openAs("loses replies", still(), wire.dial, turns.trace)
-	g.push(g.store, core.When{}, "held", "gone", "settled")
+	g.push(g.store, core.When{}, "locked", "gone", "settled")
 	claims := g.claim(3)
 	byID := map[string]core.Claim{}
 	for _, c := range claims {
 		byID[c.ID] = c
 	}
-	settle := []core.Settlement{done(byID["held"]), done(byID["gone"]), done(byID["settled"])}
+	settle := []core.Settlement{done(byID["locked"]), done(byID["gone"]), done(byID["settled"])}
 	settle[1].Receipt.Number += 100
-	g.lockRows("claimed", "held")
+	g.lockRows("claimed", "locked")
 	for len(turns.seen) > 0 {
 		<-turns.seen
 	}
@@ -66,7 +68,7 @@ func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	g.turn.Want, g.turn.Settlements = 0, settle
 	reply, err := g.store.Turn(t.Context(), g.turn)
 	if err == nil {
-		t.Errorf("the turn whose reply was lost gave held %v and skipped %v, and no error", reply.Deferred, reply.Skipped)
+		t.Errorf("the turn whose reply was lost returned deferred %v and skipped %v, and no error", reply.Deferred, reply.Skipped)
 	}
 	if n := len(turns.seen); n != 1 {
 		t.Errorf("the turn was sent %d times, want once", n)
@@ -78,3 +80,20 @@ func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	}
 	g.counts(ports.Counts{Fresh: 0, Claimed: 2, Processed: 2})
 }
+
+// counted reports each statement that contains a text when it is sent.
+type counted struct {
+	of   string
+	seen chan struct{}
+}
+
+func (c *counted) trace(config *pgxpool.Config) { config.ConnConfig.Tracer = c }
+
+func (c *counted) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(q.SQL, c.of) {
+		c.seen <- struct{}{}
+	}
+	return ctx
+}
+
+func (*counted) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

@@ -165,7 +165,7 @@ func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	w.must(w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{done(claims[0])}))
 
-	w.same("held", w.next(0, done(claims[0])).Deferred, []int{0})
+	w.same("deferred", w.next(0, done(claims[0])).Deferred, []int{0})
 	w.must(w.store.Release(t.Context(), w.turn.Lease))
 	w.same("left to the next owner", w.acquire("n2"), []string{"b"})
 	w.same("orphans while the transaction is open", idsOf(w.next(0).Orphans), []string(nil))

@@ -134,3 +134,35 @@ func empty(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	_, err = conn.Conn().PgConn().Exec(ctx, text.String()).ReadAll()
 	return err
 }
+
+// The suite passes while a random connection is ended ten times a second.
+func TestPostgresCutConformance(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	testservers.ChaosPostgres(t, pool, 100*time.Millisecond)
+	conformance.RunDisturbed(t, newSchemas(t, pool).factory)
+}
+
+// opensTx is a store for which the suite opens callers' transactions as well.
+type opensTx struct {
+	*postgres.Store
+	pool *pgxpool.Pool
+}
+
+var _ conformance.Transactor = opensTx{}
+
+// Begin implements conformance.Transactor.
+func (s opensTx) Begin(ctx context.Context) (conformance.Transaction, error) {
+	tx, err := s.pool.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return callersTx{s.Tx(tx), tx}, nil
+}
+
+type callersTx struct {
+	*postgres.Tx
+	tx pgx.Tx
+}
+
+func (t callersTx) Commit(ctx context.Context) error { return t.tx.Commit(ctx) }

@@ -112,16 +112,16 @@ func TestPostgresWakeupsCanBeOff(t *testing.T) {
 	v := newViewed(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	mute := v.openAs("mute "+v.schema, postgres.Options{NoWakeups: true})
-	silent, hears := v.wakeups(ctx, mute), v.wakeups(ctx, v.open(postgres.Options{}))
+	silent, listening := v.wakeups(ctx, mute), v.wakeups(ctx, v.open(postgres.Options{}))
 	v.push(mute, core.At(2), "a")
 	v.push(v.open(postgres.Options{}), core.At(1), "b")
-	v.wakes("the push that tells", hears)
+	v.wakes("the push that notifies", listening)
 	if n := len(v.listening("mute " + v.schema)); n != 0 {
 		t.Errorf("%d connections listen, want none", n)
 	}
 	cancel()
 	if shard, open := <-silent; open {
-		t.Errorf("a store without wake-ups told of %v", shard)
+		t.Errorf("a store without wake-ups reported %v", shard)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestPostgresTellsWhyItCantListen(t *testing.T) {
 	}
 }
 
-// dialPooler dials through what looks like PgBouncer: it tells clients a number of
+// dialPooler dials through what looks like PgBouncer: it reports to clients a number of
 // its own for their connection.
 func dialPooler(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -183,7 +183,7 @@ func dialPooler(dial pgconn.DialFunc) pgconn.DialFunc {
 type poolerConn struct {
 	net.Conn
 	read []byte // and not yet handed on
-	done bool   // the number has been told
+	done bool   // the number has been reported
 }
 
 func (c *poolerConn) Read(p []byte) (int, error) {
@@ -210,7 +210,7 @@ func (c *poolerConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// A store that listens in another database hears no NOTIFY.
+// A store that listens in another database receives no NOTIFY.
 func TestPostgresWakesTheHolderInItsProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -252,9 +252,9 @@ func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
 	w.next(1)
 	due := core.InstantOf(time.Now())
 	if notifies(due) {
-		t.Error("told of a job that is claimed")
+		t.Error("notified of a job that is claimed")
 	}
 	if !notifies(-1) {
-		t.Error("not told of other news")
+		t.Error("not notified of another job")
 	}
 }
