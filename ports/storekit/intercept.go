@@ -3,6 +3,7 @@ package storekit
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -110,8 +111,12 @@ type none struct{}
 // pass makes a call through the interceptor.
 func pass[Q, A any](ctx context.Context, s *intercepted, method string, request Q, do func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
 	var reply A
-	call := Call{Method: method, do: func(ctx context.Context, store ports.ShardStore) (err error) {
-		reply, err = do(store, ctx, request)
+	var mu sync.Mutex // a late next may write reply while it is returned
+	call := Call{Method: method, do: func(ctx context.Context, store ports.ShardStore) error {
+		got, err := do(store, ctx, request)
+		mu.Lock()
+		defer mu.Unlock()
+		reply = got
 		return err
 	}}
 	if _, ok := any(request).(none); !ok {
@@ -121,9 +126,11 @@ func pass[Q, A any](ctx context.Context, s *intercepted, method string, request 
 		call.Reply = &reply
 	}
 	if err := s.around(ctx, call, func(ctx context.Context) error { return call.do(ctx, s.store) }); err != nil {
-		var zero A // reply may still be written by a late next
+		var zero A
 		return zero, err
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	return reply, nil
 }
 

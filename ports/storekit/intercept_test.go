@@ -194,6 +194,26 @@ func TestAnInterceptorRepeatsAndChangesCalls(t *testing.T) {
 	}
 }
 
+// A call that is repeated like a late packet does not disturb the reply that the caller
+// already has.
+func TestALateCallDoesNotTouchTheReply(t *testing.T) {
+	late := make(chan error, 1)
+	store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		go func() { late <- next(ctx) }()
+		return err
+	})
+	for range 20 {
+		reply, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+		if reply.Generation != 1 || err != nil {
+			t.Fatalf("got %+v, %v; want generation 1", reply, err)
+		}
+		if err := <-late; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestACallGoesToAnotherStore(t *testing.T) {
 	first, second := memory.New(memory.Options{}), memory.New(memory.Options{})
 	store := storekit.Intercept(first, func(ctx context.Context, call storekit.Call, _ func(context.Context) error) error {
