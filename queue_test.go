@@ -286,6 +286,20 @@ func TestAServerRunsOnce(t *testing.T) {
 	}
 }
 
+// The wait has a jitter of 0 to 29 steps, each of one more second than the retry's number.
+func TestTheDefaultBackoffIsDrawnFromItsWholeRange(t *testing.T) {
+	for _, retry := range []int{0, 1, 24} {
+		shortest, longest := skein.DefaultBackoff(retry), time.Duration(0)
+		for range 2000 {
+			wait := skein.DefaultBackoff(retry)
+			shortest, longest = min(shortest, wait), max(longest, wait)
+		}
+		base := time.Duration(retry*retry*retry*retry+15) * time.Second
+		equal(t, fmt.Sprint("the shortest wait before retry ", retry), shortest, base)
+		equal(t, fmt.Sprint("the longest wait before retry ", retry), longest, base+29*time.Duration(retry+1)*time.Second)
+	}
+}
+
 func TestEqualPayloadsEncodeEquallyInJSON(t *testing.T) {
 	codec := skein.JSONCodec[map[string]int]{}
 	encode := func() string {

@@ -259,7 +259,12 @@ func TestFindOfNothing(t *testing.T) {
 
 func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 	s := newFixture(t)
-	s.Inspector = inspect.New(s.store, inspect.Options{DecodeError: strings.ToUpper})
+	s.Inspector = inspect.New(s.store, inspect.Options{DecodeError: func(stored string) string {
+		if stored == "" {
+			return "DECODED"
+		}
+		return strings.ToUpper(stored)
+	}})
 	s.dead("dead")
 	s.failed("claimed")
 	s.advance(2 * time.Hour)

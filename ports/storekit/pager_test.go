@@ -70,6 +70,26 @@ func TestPagesCoverAListOnceInOrder(t *testing.T) {
 	})
 }
 
+// Entries that come in the reverse of a list's order replace one another most often.
+func TestAPageOfEntriesInReverse(t *testing.T) {
+	list := places()
+	for size := range len(list) {
+		p := storekit.NewPager[string](ports.PageRequest{Limit: size + 1}, false)
+		var want []string
+		for i, place := range slices.Backward(list) {
+			p.Add(place, place.ID)
+			if i <= size {
+				want = append(want, place.ID)
+			}
+		}
+		slices.Reverse(want)
+		got, _ := p.Page()
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("a page of %d (-want +got):\n%s", size+1, diff)
+		}
+	}
+}
+
 // Wants is exact: it is false for what would not change the page any more.
 func TestAPageWantsWhatItLacks(t *testing.T) {
 	tests := []struct {

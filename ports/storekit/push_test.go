@@ -52,6 +52,14 @@ func TestAnEmptyListHasNoFirstShard(t *testing.T) {
 	}
 }
 
+func TestTheFirstShardGrowsApartFromTheRest(t *testing.T) {
+	first, rest := storekit.CutShard([]storekit.Routed{{Shard: 0}, {Shard: 1, Position: 1}})
+	first = append(first, storekit.Routed{Shard: 9, Position: 9})
+	if want := (storekit.Routed{Shard: 1, Position: 1}); rest[0] != want {
+		t.Errorf("the rest begins with %v after %v, want %v", rest[0], first, want)
+	}
+}
+
 func TestAPushErrorNamesItsEntriesAscending(t *testing.T) {
 	some := []storekit.Routed{{Shard: 0, Position: 7}, {Shard: 2, Position: 1}, {Shard: 2, Position: 9}}
 	for name, tt := range map[string]struct {
