@@ -87,6 +87,15 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
 		calls["Stats of all"] = func(ctx context.Context) error { _, err := inspector.Stats(ctx); return err }
+		calls["Revive of none"] = func(ctx context.Context) error {
+			_, err := inspector.Revive(ctx, "orders", nil, inspect.BulkOptions{})
+			return err
+		}
+		calls["Edit of none"] = func(ctx context.Context) error {
+			edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
+			_, err := inspector.Edit(ctx, "orders", nil, edit, inspect.BulkOptions{})
+			return err
+		}
 		for method := range reflect.TypeFor[*inspect.Inspector]().Methods() {
 			if calls[method.Name] == nil {
 				t.Errorf("everyCall has no %s", method.Name)

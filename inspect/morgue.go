@@ -232,6 +232,9 @@ func (i *Inspector) editRefs(
 	if invalid != nil {
 		return a.end(invalid)
 	}
+	if len(refs) == 0 {
+		return a.end(i.doNothing(ctx))
+	}
 	a.progress.Total = len(refs)
 	for _, ref := range refs {
 		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, ref.ID) })

@@ -78,7 +78,7 @@ func onEntries[E any](
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
 ) error {
 	if len(entries) == 0 {
-		return ctx.Err()
+		return i.doNothing(ctx)
 	}
 	shards, err := i.shards(ctx, queue)
 	if err != nil {
@@ -95,6 +95,12 @@ func onEntries[E any](
 		}
 	}
 	return nil
+}
+
+// doNothing is a call that names nothing: it fails only without a store, or after ctx.
+func (i *Inspector) doNothing(ctx context.Context) error {
+	_, err := ask(i, func(Store) (struct{}, error) { return struct{}{}, ctx.Err() })
+	return err
 }
 
 // byShard groups entries by the shard of their ids.
