@@ -171,14 +171,19 @@ func TestAStoreBehindAFaultMayFailToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	inner.Fail(skeintest.Fault{Err: errBoom})
-	s.Fail(skeintest.Fault{ReplyLost: true, Err: &ports.PushError{Entries: []int{1}, Err: ports.ErrFull}})
+	partly := &ports.PushError{Entries: []int{1}, Err: ports.ErrFull}
+	s.Fail(skeintest.Fault{ReplyLost: true, Err: partly})
 	if _, err := s.Declare(t.Context(), r); !errors.Is(err, errBoom) {
 		t.Errorf("Declare returned %v, want %v", err, errBoom)
 	}
-	_, err := s.Push(t.Context(), ports.PushRequest{Queue: "q", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}}})
-	var failed *ports.PushError
-	if !errors.As(err, &failed) || !errors.Is(err, errBoom) || len(failed.Entries) != 2 {
-		t.Errorf("Push returned %v, want %v for both entries", err, errBoom)
+	for _, lost := range []bool{true, false} {
+		s.Heal()
+		s.Fail(skeintest.Fault{ReplyLost: lost, Err: partly})
+		_, err := s.Push(t.Context(), ports.PushRequest{Queue: "q", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}}})
+		var failed *ports.PushError
+		if !errors.As(err, &failed) || !errors.Is(err, errBoom) || len(failed.Entries) != 2 {
+			t.Errorf("with its reply lost (%t) Push returned %v, want %v for both entries", lost, err, errBoom)
+		}
 	}
 }
 

@@ -36,3 +36,22 @@ func TestDownMigrationsNameAllThatIsMade(t *testing.T) {
 		}
 	}
 }
+
+// The comment that a file begins with is on its object, whatever it says.
+func TestMigrationSQLCommentsOnEachObject(t *testing.T) {
+	made := regexp.MustCompile(`CREATE (TABLE|VIEW|FUNCTION|TYPE) (\{schema\}\.\w+)`)
+	for n, v := range versions() {
+		for _, match := range made.FindAllStringSubmatch(v.up, -1) {
+			if !strings.Contains(v.up, "\nCOMMENT ON "+match[1]+" "+match[2]+" IS '") {
+				t.Errorf("version %d makes %s without a comment on it", n+1, match[2])
+			}
+		}
+	}
+	got := commentOn("-- It's\n-- one.\nCREATE TABLE {schema}.x (n int);\n")
+	if want := "COMMENT ON TABLE {schema}.x IS 'It''s\none.';\n"; got != want {
+		t.Errorf("the comment is %q, want %q", got, want)
+	}
+	if got := commentOn("ALTER TABLE {schema}.x ADD m int;\n"); got != "" {
+		t.Errorf("a file that makes nothing has the comment %q", got)
+	}
+}

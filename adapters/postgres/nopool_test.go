@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"errors"
+	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -24,6 +27,27 @@ func TestAStoreWithoutAPoolSaysSo(t *testing.T) {
 	} {
 		if err := call(); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s = %v, want ErrUnusable", name, err)
+		}
+	}
+}
+
+// What no server can carry out is refused before one is asked; here none is.
+func TestMigrateRefusesWhatItDoesNotKnow(t *testing.T) {
+	pool, err := pgxpool.New(t.Context(), "host=127.0.0.1 port=1 connect_timeout=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	for name, o := range map[string]MigrateOptions{
+		"a newer version":     {To: NewestVersion() + 1},
+		"a negative version":  {To: -1},
+		"a reserved schema":   {Schema: "pg_skein"},
+		"a name too long":     {Schema: strings.Repeat("x", 64)},
+		"a name with a NUL":   {Schema: "a\x00b"},
+		"a name not in UTF-8": {Schema: "a\xff"},
+	} {
+		if err := Migrate(t.Context(), pool, o); !errors.Is(err, ports.ErrUnusable) {
+			t.Errorf("%s: %v, want ErrUnusable", name, err)
 		}
 	}
 }

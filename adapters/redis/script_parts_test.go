@@ -69,6 +69,13 @@ func TestPartsFollowWhatTheyUse(t *testing.T) {
 func TestErrorsNameTheLineOfAPart(t *testing.T) {
 	for name, s := range scriptFlags {
 		lines := strings.Split(s.script.text, "\n")
+		if len(s.script.parts) == 0 {
+			t.Fatalf("%s has no parts", name)
+		}
+		flags := "on @lua/" + s.script.parts[len(s.script.parts)-1].name + ".lua:1."
+		if got := s.script.locate(serverError("ERR boom, on @user_script:1.")); !strings.HasSuffix(got.Error(), flags) {
+			t.Errorf("the error of the flags of %s became %q, want %q", name, got, flags)
+		}
 		for _, p := range s.script.parts {
 			for i, line := range strings.Split(read(p.name), "\n") {
 				at := i + p.first - p.skipped
