@@ -203,3 +203,28 @@ func TestACancelTakesEffectAtOnce(t *testing.T) {
 		w.within("the job ended", a.wantRuns("job", 1)[0].ended, 10*poll+poll/4, 10*poll+poll/4+10*time.Millisecond)
 	})
 }
+
+// The reply to a turn that was sent again has its claims, and those that were cancelled between.
+func TestAJobThatIsCancelledBeforeItsClaimIsKnownDoesNotRun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.push("job", "x")
+		a := w.audit()
+		lost := false
+		w.start(a.watch(lasting(poll)), func(s *setup) {
+			s.link.loseTurn = func(ports.TurnRequest) bool {
+				loses := !lost && w.find("job").Claim != nil
+				if loses {
+					lost = true
+					w.cancel(true, "job")
+				}
+				return loses
+			}
+		})
+		w.sleep(20 * poll)
+		if a.wantRuns("job", 0); !lost {
+			w.Error("no reply was lost")
+		}
+		w.wantCounts(0, 0, 0, 0)
+	})
+}

@@ -264,3 +264,24 @@ func TestABurialThatItsLeaseDidNotSettleIsNotReported(t *testing.T) {
 		w.wantCounts(0, 0, 1, 0)
 	})
 }
+
+// Jobs of one turn have the same receipt: a result belongs to the job with its id as well.
+func TestADeferredSettlementHoldsUpItsOwnResultAlone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(2)
+		var reported []string
+		w.start(each(fails), batches(2), func(s *setup) {
+			s.queue.Policy.MaxRetries = 0
+			s.link.deferSettlement = func(id string) bool { return id == "job-0" }
+			s.Buried = func(_ context.Context, b engine.Buried) error {
+				reported = append(reported, b.ID)
+				return nil
+			}
+		})
+		w.sleep(5 * poll)
+		if diff := cmp.Diff([]string{"job-1"}, reported); diff != "" {
+			w.Errorf("burials (-want +got):\n%s", diff)
+		}
+	})
+}
