@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +32,36 @@ func TestAReplyThatComesAfterTheLeaseEndedChangesNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Claims whose reply comes after the lease ended are the next lease's to put back, which counts
+// its turns anew.
+func TestClaimsOfALateReplyAreTheNextLeases(t *testing.T) {
+	inWorld(t, func(w *world) {
+		runs := 0
+		w.declare(1)
+		n := w.start(each(func(context.Context, *core.Claim) error {
+			runs++
+			return nil
+		}))
+		w.sleep(poll)
+		n.link.change(func() { n.link.linger["Turn"], n.link.linger["Renew"] = 2*ttl, 2*ttl })
+		w.push("job", "x")
+		w.sleep(ttl)
+		n.link.change(func() { clear(n.link.linger) })
+		w.sleep(4 * ttl)
+		if w.wantCounts(0, 0, 1, 0); runs != 1 {
+			w.Errorf("the job ran %d times, want once", runs)
+		}
+		if acquired := len(n.link.acquiresSent()); acquired != 2 {
+			w.Errorf("%d leases were acquired, want the one that ended and the next", acquired)
+		}
+		if !slices.ContainsFunc(n.link.turnsSent(), func(r turnRecord) bool {
+			return len(r.reply.Claims) > 0 && r.ended.Sub(r.at) >= 2*ttl
+		}) {
+			w.Error("no reply with claims came late")
+		}
+	})
 }
 
 // loseReplies is an option: one in three replies of these methods is lost, or of all methods if
