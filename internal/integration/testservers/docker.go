@@ -16,9 +16,9 @@ import (
 type containers struct {
 	pool    *dockertest.Pool
 	program program
-	// network is the container that sleeps, sleeper its keeper.
+	// network is the container that sleeps, sleeper its supervisor.
 	network string
-	sleeper *keeper
+	sleeper *supervisor
 }
 
 func openDocker(p program, ports []int) (machine, error) {
@@ -65,7 +65,7 @@ func pull(pool *dockertest.Pool, p program) error {
 	return nil
 }
 
-func (c *containers) start(command ...string) (*keeper, error) {
+func (c *containers) start(command ...string) (*supervisor, error) {
 	options := &dockertest.RunOptions{Entrypoint: command[:1], Cmd: command[1:], WorkingDir: "/tmp"}
 	if c.program.unprivileged {
 		options.User = c.program.repository
@@ -92,8 +92,8 @@ kill -9 $watch
 docker -H "$1" rm --force --volumes "$2" >/dev/null
 `
 
-// run starts a container in the given network and a keeper that removes it.
-func (c *containers) run(o *dockertest.RunOptions, network string) (id string, k *keeper, err error) {
+// run starts a container in the given network and a supervisor that removes it.
+func (c *containers) run(o *dockertest.RunOptions, network string) (id string, k *supervisor, err error) {
 	o.Repository, o.Tag = c.program.repository, c.program.tag
 	container, err := c.pool.RunWithOptions(o, func(host *docker.HostConfig) {
 		host.PublishAllPorts = false
@@ -103,7 +103,7 @@ func (c *containers) run(o *dockertest.RunOptions, network string) (id string, k
 		return "", nil, fmt.Errorf("docker: run %s:%s: %w", o.Repository, o.Tag, err)
 	}
 	id = container.Container.ID
-	if k, err = keep(shell(removeContainer, c.pool.Client.Endpoint(), id)); err != nil {
+	if k, err = supervise(shell(removeContainer, c.pool.Client.Endpoint(), id)); err != nil {
 		return "", nil, err
 	}
 	return id, k, nil

@@ -22,8 +22,8 @@ const attempts = 3
 type group struct {
 	machine machine
 	// ports are free for its servers to listen on.
-	ports   []int
-	keepers []*keeper
+	ports       []int
+	supervisors []*supervisor
 }
 
 // form makes a group with that many ports and has it assembled. It tries again
@@ -70,14 +70,14 @@ func freePorts(n int) ([]int, error) {
 func (g *group) start(command ...string) error {
 	k, err := g.machine.start(command...)
 	if err == nil {
-		g.keepers = append(g.keepers, k)
+		g.supervisors = append(g.supervisors, k)
 	}
 	return err
 }
 
 // end ends all servers and waits until they are gone.
 func (g *group) end() {
-	for _, k := range g.keepers {
+	for _, k := range g.supervisors {
 		k.end()
 	}
 	g.machine.end()
@@ -86,7 +86,7 @@ func (g *group) end() {
 // printed is what the servers have printed, once they are gone.
 func (g *group) printed() string {
 	var all strings.Builder
-	for _, k := range g.keepers {
+	for _, k := range g.supervisors {
 		all.WriteString(k.printed())
 	}
 	return all.String()
@@ -123,7 +123,7 @@ func (g *group) until(ctx context.Context, ask func(context.Context) error) erro
 }
 
 func (g *group) ended() bool {
-	for _, k := range g.keepers {
+	for _, k := range g.supervisors {
 		select {
 		case <-k.gone:
 			return true

@@ -34,14 +34,14 @@ kill -9 $watch
 cd / && rm -rf "$dir"
 `
 
-func (l local) start(command ...string) (*keeper, error) {
+func (l local) start(command ...string) (*supervisor, error) {
 	cmd := shell(runHere, append([]string{l.program.signal}, command...)...)
 	if l.program.unprivileged {
 		if err := unprivileged(cmd); err != nil {
 			return nil, err
 		}
 	}
-	return keep(cmd)
+	return supervise(cmd)
 }
 
 func (local) bind() string { return "127.0.0.1" }

@@ -22,8 +22,8 @@ type program struct {
 // machine is where servers run. They reach each other, and tests reach them, on
 // ports of 127.0.0.1.
 type machine interface {
-	// start runs a command until its keeper ends.
-	start(command ...string) (*keeper, error)
+	// start runs a command until its supervisor ends.
+	start(command ...string) (*supervisor, error)
 	// bind is the address that servers listen on.
 	bind() string
 	// end ends what the machine itself needed, after all its servers.

@@ -7,23 +7,23 @@ import (
 	"os/exec"
 )
 
-// keeper is a shell script that runs beside this process. Its standard input is
+// supervisor is a shell script that runs beside this process. Its standard input is
 // a pipe whose other end only this process holds, so it reads the end of it when
 // it is told to end, and also when this process is gone, however it went.
-type keeper struct {
+type supervisor struct {
 	input  io.Closer
 	output bytes.Buffer
 	gone   chan struct{}
 }
 
-// shell is a script that a keeper can run.
+// shell is a script that a supervisor can run.
 func shell(script string, args ...string) *exec.Cmd {
 	return exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
 }
 
 // keep starts a shell, which has to go away at the end of its input.
-func keep(cmd *exec.Cmd) (*keeper, error) {
-	k := &keeper{gone: make(chan struct{})}
+func supervise(cmd *exec.Cmd) (*supervisor, error) {
+	k := &supervisor{gone: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &k.output, &k.output
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -42,13 +42,13 @@ func keep(cmd *exec.Cmd) (*keeper, error) {
 }
 
 // end ends the script and waits until it has gone.
-func (k *keeper) end() {
+func (k *supervisor) end() {
 	k.input.Close()
 	<-k.gone
 }
 
 // printed is all the script and what it ran have printed. Only once it is gone.
-func (k *keeper) printed() string {
+func (k *supervisor) printed() string {
 	<-k.gone
 	return k.output.String()
 }
