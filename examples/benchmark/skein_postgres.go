@@ -40,7 +40,7 @@ func skeinTables(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 // jobTables are those that hold something of jobs.
-var jobTables = []string{"jobs", "payloads", "claimed", "inbox", "dead", "dead_payloads"}
+var jobTables = []string{"jobs", "payloads", "claimed", "inbox", "dead_letters", "dead_letter_payloads"}
 
 // audit checks that no table holds anything of a job.
 func (s *skeinOnPostgres) audit(ctx context.Context, _ int) error {
