@@ -19,7 +19,8 @@ type RawPayload = core.Payload
 type RawEntry = core.Entry
 
 // Observer is notified of pushes, batches, turns and leases, for metrics and
-// traces. Its methods are Pushed, BatchStart, BatchEnd, TurnEnd and LeaseChanged. It must be fast, safe for concurrent use, and must not panic.
+// traces. Its methods are Pushed, BatchStart, BatchEnd, TurnEnd and LeaseChanged. It
+// must be fast, safe for concurrent use, and must not panic.
 type Observer = ports.Observer
 
 // NopObserver is an [Observer] that does nothing. Embed it in your own, which then

@@ -87,10 +87,10 @@ type RetryPolicy struct {
 // BackoffJitter-1.
 func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt}
-	for _, p := range o.Payloads {
-		d := PayloadDisposition{Position: p.Position}
-		if p.Bury {
-			d.Disposition, s.BuryError, s.Failed = Bury, p.Error, true
+	for _, own := range o.Payloads {
+		d := PayloadDisposition{Position: own.Position}
+		if own.Bury {
+			d.Disposition, s.BuryError, s.Failed = Bury, own.Error, true
 		}
 		s.Except = append(s.Except, d)
 	}
