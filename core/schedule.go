@@ -1,10 +1,6 @@
 package core
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // Head is when the next job of a shard could be claimed, if nothing were pushed or
 // settled.
@@ -47,14 +43,41 @@ type Choice struct {
 // idle is the choice to wait for work.
 var idle = Choice{Index: -1}
 
-// Scheduler chooses which shard a lane works next (RULES 6). A lane has one of
-// its own and calls it from one goroutine; heads[i] is always the same shard.
+// Scheduler chooses which shard the next batch is of (RULES 6). It belongs to a pool: the
+// lanes that share these shards, all lanes of a server unless its [Splitter] pins shards
+// to lanes. It is called by one lane at a time and needs no lock; heads[i] is always
+// the same shard.
 type Scheduler interface {
 	// Next returns what to do, by the heads as they are at now.
 	Next(now Instant, heads []Head) Choice
-	// Ran reports how the batch of the chosen shard ended: ok is true if one of its
-	// jobs succeeded, and false also if the shard turned out to have no job.
+	// Ran reports how the batch of a chosen shard ended: ok is true if one of its jobs
+	// succeeded, and false also if the shard turned out to have no job. It is called
+	// once for each choice of a shard. Where several lanes share the shards, further
+	// choices come before it, also of the same shard, and the calls come in the order
+	// in which the batches end.
 	Ran(index int, ok bool)
+}
+
+// HeadScheduler is a [Scheduler] that keeps the heads, so that a choice among many shards
+// does not look at each of them. All that this package builds are such, and take
+// O(log shards) for SetHead and Choose. It is called under a lock of the server, one
+// call at a time, and must not block.
+type HeadScheduler interface {
+	Scheduler
+	// SetHead sets the head of a shard. At first no head is OK.
+	SetHead(index int, h Head)
+	// Choose is Next by the heads that were set. It takes the head of the shard that it
+	// returns: the shard is not chosen again before SetHead, and until then it
+	// counts as one that has work. now may be earlier than at the last call, since
+	// clocks are estimates: a head that was due stays due until SetHead.
+	Choose(now Instant) Choice
+	// NextDue returns the earliest of the heads that no Choose has found due yet. It is
+	// not OK if there is none.
+	NextDue() Head
+	// Charge says that the last choice of the shard stood for n batches more than the
+	// one that Choose has counted, or for fewer if n is negative. It is for schedulers
+	// that share turns, such as those of [WeightedBy]; the others ignore it.
+	Charge(index, n int)
 }
 
 // QueueNamer is a [Scheduler] that knows queues by name, such as those of [StrictBy] and
@@ -66,112 +89,15 @@ type QueueNamer interface {
 
 // SchedulerConfig is what a scheduler is built from.
 type SchedulerConfig struct {
-	// Shards are the shards of the lane, in the order of the heads.
+	// Shards are the shards of the pool, in the order of the heads.
 	Shards []Shard
 	// PollInterval is the poll interval of the server.
 	PollInterval time.Duration
 }
 
-// SchedulerFunc builds the scheduler of one lane: Lag, [Seq], or what [StrictBy] and
-// [WeightedBy] return.
+// SchedulerFunc builds the scheduler of one pool: [Lag], [Seq], or what [StrictBy] and
+// [WeightedBy] return. It may be called more than once for a pool: where it builds a
+// [HeadScheduler], one chooses from which shard to claim, and is the one that is called
+// with Ran and Charge, and another of which shard a claimed job starts next. So what it
+// returns must not share what changes.
 type SchedulerFunc func(SchedulerConfig) Scheduler
-
-type lag struct{}
-
-// Lag returns a scheduler that takes the shard whose next due job is the oldest, and
-// waits if no job is due. It is the default.
-func Lag(SchedulerConfig) Scheduler { return lag{} }
-
-func (lag) Next(now Instant, heads []Head) Choice {
-	best := -1
-	for i, h := range heads {
-		if h.DueBy(now) && (best < 0 || h.Due < heads[best].Due) {
-			best = i
-		}
-	}
-	return Choice{Index: best}
-}
-
-func (lag) Ran(int, bool) {}
-
-type seq struct {
-	poll   time.Duration
-	next   int
-	misses int
-}
-
-// Seq returns a scheduler that visits its shards one after another, and waits one poll
-// interval after a round without a batch that succeeded.
-func Seq(c SchedulerConfig) Scheduler { return &seq{poll: c.PollInterval} }
-
-func (s *seq) Next(now Instant, heads []Head) Choice {
-	for s.misses < len(heads) {
-		i := s.next % len(heads)
-		if heads[i].DueBy(now) {
-			return Choice{Index: i}
-		}
-		s.next, s.misses = i+1, s.misses+1
-	}
-	s.misses = 0
-	return Choice{Index: -1, Wait: s.poll, Sleep: true}
-}
-
-func (s *seq) Ran(index int, ok bool) {
-	s.next = index + 1
-	s.misses++
-	if ok {
-		s.misses = 0
-	}
-}
-
-type strict struct {
-	order []int
-	named []string
-}
-
-// StrictBy returns a [SchedulerFunc] whose schedulers take the first shard that has work,
-// in the order of the named queues. Shards of queues that are not named come last, in
-// their own order.
-func StrictBy(queues ...string) SchedulerFunc {
-	var named []string
-	for _, q := range queues {
-		if !slices.Contains(named, q) {
-			named = append(named, q)
-		}
-	}
-	return func(c SchedulerConfig) Scheduler {
-		return &strict{named: named, order: byRank(c.Shards, func(q string) int {
-			if rank := slices.Index(named, q); rank >= 0 {
-				return rank
-			}
-			return len(named)
-		})}
-	}
-}
-
-func (s *strict) Next(now Instant, heads []Head) Choice {
-	for _, i := range s.order {
-		if heads[i].DueBy(now) {
-			return Choice{Index: i}
-		}
-	}
-	return idle
-}
-
-func (*strict) Ran(int, bool) {}
-
-// QueueNames implements QueueNamer.
-func (s *strict) QueueNames() []string { return slices.Clone(s.named) }
-
-// byRank returns the positions of the shards in order of their queues' ranks; those of
-// equal rank keep their order.
-func byRank(shards []Shard, rank func(queue string) int) []int {
-	order := make([]int, len(shards))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(rank(shards[a].Queue), rank(shards[b].Queue))
-	})
-	return order
-}

@@ -143,9 +143,9 @@ func TestSchedulers(t *testing.T) {
 		{"Strict waits for what is not due", strictBA, `
 			11 11 10 > C
 			11 11 11 > wait`},
-		{"Strict without priorities goes by position", core.StrictBy(), `
-			9 1 5 > A
-			- 1 5 > B`},
+		{"Strict without priorities takes the oldest", core.StrictBy(), `
+			9 1 5 > B
+			9 - 5 > C`},
 		{"Strict takes the first mention of a queue", core.StrictBy("C", "A", "C"), `
 			1 1 1 > C
 			1 1 - > A`},

@@ -3,6 +3,7 @@ package core_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,41 @@ func TestNodesShareTheShardsWithoutOverlap(t *testing.T) {
 	})
 }
 
+// TestSharedShardsAreThoseThatWouldBePinned has each node share what it would deal to its lanes.
+func TestSharedShardsAreThoseThatWouldBePinned(t *testing.T) {
+	shards := append(core.Shards("orders", 5), core.Shards("mails", 2)...)
+	for _, pair := range []struct {
+		name           string
+		pinned, shared core.Splitter
+	}{
+		{"one node", core.LaneSplitter{}, core.SharedSplitter{}},
+		{"the first of three", core.NodeSplitter{Nodes: 3}, core.NodeSplitter{Nodes: 3, Share: true}},
+		{"the last of three", core.NodeSplitter{Nodes: 3, Node: 2}, core.NodeSplitter{Nodes: 3, Node: 2, Share: true}},
+		{"the last of eight", core.NodeSplitter{Nodes: 8, Node: 7}, core.NodeSplitter{Nodes: 8, Node: 7, Share: true}},
+	} {
+		t.Run(pair.name, func(t *testing.T) {
+			pinned, err := pair.pinned.Split(shards, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, lanes := range []int{1, 4} {
+				shared, err := pair.shared.Split(shards, lanes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "shared", slices.Concat(pinned.Lanes...), shared.Shared)
+				equal(t, "elsewhere", pinned.Elsewhere, shared.Elsewhere)
+				if len(shared.Lanes) != 0 {
+					t.Errorf("%v are pinned as well", shared.Lanes)
+				}
+				if err := shared.Check(shards); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 func TestSplittersRefuseImpossibleSettings(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -93,6 +129,8 @@ func TestSplittersRefuseImpossibleSettings(t *testing.T) {
 		lanes    int
 	}{
 		{"no lanes", core.LaneSplitter{}, 0},
+		{"no lanes to share", core.SharedSplitter{}, 0},
+		{"no lanes of a node to share", core.NodeSplitter{Nodes: 2, Share: true}, 0},
 		{"negative lanes", core.LaneSplitter{}, -1},
 		{"no lanes of a node", core.NodeSplitter{Nodes: 2, Node: 1}, 0},
 		{"no nodes", core.NodeSplitter{}, 1},
@@ -126,4 +164,35 @@ func TestSplitCheckNamesEveryShardThatIsDealtWrongly(t *testing.T) {
 		"bad split: shard strays/0 does not exist",
 	}
 	equal(t, "report", want, strings.Split(err.Error(), "\n"))
+}
+
+func TestSplitCheckKnowsSharedShards(t *testing.T) {
+	shards := core.Shards("orders", 3)
+	for _, c := range []struct {
+		name  string
+		split core.Split
+		want  string
+	}{
+		{"lost", core.Split{Shared: shards[:2]}, "bad split: shard orders/2 is dealt to nobody"},
+		{"shared twice", core.Split{Shared: slices.Concat(shards, shards[1:2])}, "bad split: shard orders/1 is dealt 2 times"},
+		{"shared and elsewhere", core.Split{Shared: shards, Elsewhere: shards[:1]}, "bad split: shard orders/0 is dealt 2 times"},
+		{"stray", core.Split{Shared: core.Shards("orders", 4)}, "bad split: shard orders/3 does not exist"},
+		{"some pinned, some shared", core.Split{Lanes: [][]core.Shard{shards[:1]}, Shared: shards[1:]},
+			"bad split: 1 shards are pinned to lanes and 2 are shared by them; a node's shards are all in Lanes or all in Shared"},
+		{"lanes without shards", core.Split{Lanes: [][]core.Shard{nil, {}}, Shared: shards}, ""},
+		{"shared and elsewhere in part", core.Split{Shared: shards[:1], Elsewhere: shards[1:]}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.split.Check(shards)
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, core.ErrSplit) || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
 }

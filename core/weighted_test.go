@@ -2,7 +2,9 @@ package core_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/skeinq/skein/core"
@@ -90,6 +92,32 @@ func TestHugeWeightsAreSharedInProportion(t *testing.T) {
 		}
 		if turns[0] < want-10 || turns[0] > want+10 {
 			t.Errorf("turns %v of weights 3000000019 and %d, want about %d of the first", turns, b, want)
+		}
+	}
+}
+
+// Weights and charges beyond all bounds count as the highest that there are.
+func TestWeightsAndChargesAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		weights map[string]int
+		charge  int // of shard 1 after its first turn
+		want    string
+	}{
+		"weights above the longest turn": {map[string]int{"A": 1 << 50, "B": 1 << 39}, 0, "ABAABAABAA"},
+		"the highest charge":             {nil, math.MaxInt, "ABAAAAAAAA"},
+	} {
+		s := core.WeightedBy(c.weights)(core.SchedulerConfig{Shards: queueEach(2)}).(core.HeadScheduler)
+		got := ""
+		for len(got) < len(c.want) {
+			s.SetHead(0, core.Head{OK: true})
+			s.SetHead(1, core.Head{OK: true})
+			chosen := s.Choose(10).Index
+			if got += string(rune('A' + chosen)); chosen == 1 && strings.Count(got, "B") == 1 {
+				s.Charge(1, c.charge)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: chose %s, want %s", name, got, c.want)
 		}
 	}
 }

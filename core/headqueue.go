@@ -1,0 +1,92 @@
+package core
+
+import (
+	"cmp"
+	"iter"
+)
+
+// headQueue is what the built-in schedulers have in common: the heads of all shards, those that
+// are due in the scheduler's order, the others by time. A shard that was taken is in neither until
+// its head is set again.
+type headQueue struct {
+	heads   []Head
+	waiting indexHeap
+	ready   indexHeap
+	// chosen is the number of the choice by which each shard was taken last, of choices so far.
+	chosen  []int64
+	choices int64
+}
+
+// init makes the queue one for that many shards, none of which has a head. compare returns a
+// negative number if shard a comes before b among those that are due, and 0 if the one that was
+// taken longer ago does.
+func (q *headQueue) init(shards int, compare func(a, b int) int) {
+	q.heads = make([]Head, shards)
+	q.chosen = make([]int64, shards)
+	q.waiting = newIndexHeap(shards, func(a, b int) bool {
+		return q.heads[a].Due < q.heads[b].Due
+	})
+	q.ready = newIndexHeap(shards, func(a, b int) bool {
+		return cmp.Or(compare(a, b), cmp.Compare(q.chosen[a], q.chosen[b]), a-b) < 0
+	})
+}
+
+// SetHead implements [HeadScheduler].
+func (q *headQueue) SetHead(index int, h Head) {
+	q.ready.remove(index)
+	q.waiting.remove(index)
+	q.heads[index] = h
+	if h.OK {
+		q.waiting.put(index)
+	}
+}
+
+// due moves the shards that are due at now from waiting to the loop, which calls ready.put.
+func (q *headQueue) due(now Instant) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := q.waiting.first(); i >= 0 && q.heads[i].Due <= now; i = q.waiting.first() {
+			q.waiting.remove(i)
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// take removes the first shard that is ready, and returns it, or -1 if none is.
+func (q *headQueue) take() int {
+	i := q.ready.first()
+	if i < 0 {
+		return -1
+	}
+	q.ready.remove(i)
+	q.choices++
+	q.chosen[i] = q.choices
+	return i
+}
+
+// NextDue implements [HeadScheduler].
+func (q *headQueue) NextDue() Head {
+	if i := q.waiting.first(); i >= 0 {
+		return q.heads[i]
+	}
+	return Head{}
+}
+
+// knows reports whether SetHead with that head would change nothing for a choice at now.
+func (q *headQueue) knows(index int, h Head, now Instant) bool {
+	if h != q.heads[index] {
+		return false
+	}
+	return !h.OK || q.waiting.has(index) || q.ready.has(index) && h.Due <= now
+}
+
+// next implements Scheduler.Next for a scheduler whose heads are in q.
+func next(s HeadScheduler, q *headQueue, now Instant, heads []Head) Choice {
+	for i, h := range heads {
+		if !q.knows(i, h, now) {
+			s.SetHead(i, h)
+		}
+	}
+	return s.Choose(now)
+}
