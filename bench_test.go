@@ -128,7 +128,7 @@ func (s *endless) Declare(context.Context, ports.DeclareRequest) (ports.DeclareR
 }
 
 func (s *endless) Acquire(_ context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
-	return ports.AcquireReply{Token: 1, Now: s.now, Remaining: r.TTL}, nil
+	return ports.AcquireReply{Token: 1, Now: s.now, Remaining: r.TTL, Head: core.Head{Due: s.now, OK: true}}, nil
 }
 
 func (s *endless) Turn(_ context.Context, r ports.TurnRequest) (ports.TurnReply, error) {

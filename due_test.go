@@ -2,6 +2,7 @@ package skein_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,5 +40,33 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 			t.Errorf("RunDue = %d, %v, and the job had begun: %t; want 1 and true", jobs, err, begun)
 		}
 		equal(t, "state", stateOf(t, store, "q", "a"), "")
+	})
+}
+
+// RunDue runs all that is due, however many jobs there are and though they become slow, and claims for 50 ms ahead.
+func TestRunDueRunsManyJobsAndClaimsFewAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pushed, most = 500, 1 + 50
+		store := memory.New(memory.Options{})
+		q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 2})
+		for i := range pushed {
+			push(t, store, q, fmt.Sprint(i), "x")
+		}
+		started := 0
+		jobs, err := skein.NewServer(store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
+			if started++; started < pushed/4 {
+				time.Sleep(time.Millisecond)
+			} else {
+				time.Sleep(100 * time.Millisecond)
+			}
+			stats, err := store.Stats(ctx, []string{"q"})
+			if err == nil && stats[0].Claimed > most+1 { // the one that ran before may not be settled
+				t.Errorf("%d jobs are claimed, want at most %d", stats[0].Claimed, most+1)
+			}
+			return err
+		})).RunDue(t.Context())
+		if err != nil || jobs != pushed {
+			t.Errorf("RunDue = %d, %v; want %d", jobs, err, pushed)
+		}
 	})
 }

@@ -146,22 +146,50 @@ func ExampleServerOptions_onFatal() {
 	// true true
 }
 
-// A scheduler chooses which of its shards a lane works next: with StrictBy the first
-// queue that has work, with WeightedBy turns in proportion.
+// With Parallel 1 the batches of a shard run one after another, however many lanes there
+// are. So what the ids of a shard share needs no lock.
+func ExampleQueueOptions_parallel() {
+	store := memory.New(memory.Options{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 1, Parallel: 1})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	for n := range 100 {
+		if err := orders.Push(ctx, client, fmt.Sprint("order-", n), "paid"); err != nil {
+			log.Fatal(err)
+		}
+	}
+	paid := 0
+	handler := orders.Handler(func(context.Context, string, []string) error {
+		if paid++; paid == 100 {
+			stop()
+		}
+		return nil
+	})
+	if err := skein.NewServer(store, skein.ServerOptions{Lanes: 10}, handler).Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(paid)
+	// Output:
+	// 100
+}
+
+// A scheduler chooses of which shard the next batch is: with StrictBy one of the first
+// queue that has work, with WeightedBy in proportion.
 func ExampleServerOptions_scheduler() {
 	strict := skein.ServerOptions{Scheduler: skein.StrictBy("urgent", "bulk")}
 	weighted := skein.ServerOptions{Scheduler: skein.WeightedBy(map[string]int{"urgent": 3, "bulk": 1})}
 
-	// What a lane does as long as both queues have work.
-	lane := skein.SchedulerConfig{Shards: []core.Shard{{Queue: "bulk"}, {Queue: "urgent"}}}
+	// What lanes do as long as both queues have work.
+	pool := skein.SchedulerConfig{Shards: []core.Shard{{Queue: "bulk"}, {Queue: "urgent"}}}
 	due := []core.Head{{OK: true}, {OK: true}}
 	for _, options := range []skein.ServerOptions{strict, weighted} {
-		scheduler := options.Scheduler(lane)
+		scheduler := options.Scheduler(pool)
 		var worked []string
 		for range 8 {
 			next := scheduler.Next(0, due).Index
 			scheduler.Ran(next, true)
-			worked = append(worked, lane.Shards[next].Queue)
+			worked = append(worked, pool.Shards[next].Queue)
 		}
 		fmt.Println(worked)
 	}

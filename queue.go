@@ -36,9 +36,8 @@ func DefaultBackoff(retry int) time.Duration {
 type QueueOptions[T any] struct {
 	// What pushers and servers must agree on.
 
-	// Shards is how many partitions the queue has, 1 to 16384: so many batches of
-	// it can run at once. It is permanent: the store refuses another count. Default
-	// 5.
+	// Shards is how many partitions the queue has, 1 to 16384: so many servers can
+	// work it at once. It is permanent: the store refuses another count. Default 5.
 	Shards int
 	// IndexIDs lets package inspect list all queued jobs by id, at a cost in memory.
 	// It is permanent.
@@ -62,6 +61,15 @@ type QueueOptions[T any] struct {
 
 	// BatchSize is how many ids are worked in one batch, 1 to 256. Default 1.
 	BatchSize int
+	// Parallel is how many batches of one shard of the queue run at once on a server, on
+	// different ids. Default 0: as many as there are lanes, where the [Splitter] lets
+	// lanes share shards. With 1 the batches of a shard run one after another, as in
+	// Lowkiq, which those who share state between the ids of a shard may rely on.
+	Parallel int
+	// MaxLanes is how many lanes of a server run batches of this queue at once, so that
+	// slow jobs leave lanes to other queues, or spare what they call. Default 0: all
+	// lanes.
+	MaxLanes int
 	// MaxPayloads is how many payloads of an id a handler is called with at once,
 	// the lowest scores first, 1 to 1000. The rest follows in the next execution.
 	// Default 1000.
@@ -155,6 +163,8 @@ func (o *QueueOptions[T]) check(name string) error {
 	}
 	refuse(o.BatchSize < 1 || o.BatchSize > core.MaxTurnJobs,
 		"BatchSize %d; 1 to %d are possible", o.BatchSize, core.MaxTurnJobs)
+	refuse(o.Parallel < 0, "Parallel %d is negative; 0 is no bound", o.Parallel)
+	refuse(o.MaxLanes < 0, "MaxLanes %d is negative; 0 is no bound", o.MaxLanes)
 	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; for none use NoRetries", o.MaxRetries)
 	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; for none use NoRetries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
@@ -176,6 +186,8 @@ func (q *Queue[T]) serve() *engine.Queue {
 		Shards:    o.Shards,
 		IndexIDs:  o.IndexIDs,
 		BatchSize: o.BatchSize,
+		Parallel:  o.Parallel,
+		MaxLanes:  o.MaxLanes,
 		PerJob:    o.MaxPayloads,
 		Bytes:     core.DefaultTurnBytes,
 		Policy:    core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},

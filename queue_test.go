@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,15 @@ func TestEachQueueOptionCounts(t *testing.T) {
 				return nil
 			}))
 			equal(t, "sizes of batches", sizes, []int{3, 2})
+		}},
+		{"Parallel", func(t *testing.T, store *memory.Store) {
+			bounded := skein.NewQueue("bounded", options{Shards: 2, Parallel: 1})
+			equal(t, "batches at once of two shards, one of each", mostAtOnce(t, store, bounded), 2)
+			free := skein.NewQueue("free", options{Shards: 2})
+			equal(t, "batches at once without a bound", mostAtOnce(t, store, free), 8)
+		}},
+		{"MaxLanes", func(t *testing.T, store *memory.Store) {
+			equal(t, "batches at once", mostAtOnce(t, store, skein.NewQueue("q", options{MaxLanes: 3})), 3)
 		}},
 		{"MaxRetries", func(t *testing.T, store *memory.Store) {
 			now := func(int) time.Duration { return 0 }
@@ -179,6 +189,35 @@ func TestEachQueueOptionCounts(t *testing.T) {
 	}
 }
 
+// mostAtOnce runs 20 jobs of a queue, a second each, on 8 lanes, and returns how many ran at once
+// at most.
+func mostAtOnce(t *testing.T, store *memory.Store, q *skein.Queue[string]) (most int) {
+	t.Helper()
+	for i := range 20 {
+		push(t, store, q, fmt.Sprint(i), "x")
+	}
+	var mu sync.Mutex
+	running, done := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		running += n
+		most = max(most, running)
+		if n < 0 {
+			done++
+		}
+	}
+	h := q.Handler(func(context.Context, string, []string) error {
+		count(1)
+		time.Sleep(time.Second)
+		count(-1)
+		return nil
+	})
+	run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 8, Logger: quiet}, h), func() { time.Sleep(time.Minute) })
+	equal(t, "jobs done", done, 20)
+	return most
+}
+
 // bracketed writes <payload> and refuses to read <bad>.
 type bracketed struct{}
 
@@ -226,6 +265,8 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 		{"too many shards", "q", options{Shards: core.MaxShards + 1}, "16385 shards"},
 		{"large batches", "q", options{BatchSize: 257}, "BatchSize 257"},
 		{"negative batches", "q", options{BatchSize: -1}, "BatchSize -1"},
+		{"negative parallel batches", "q", options{Parallel: -1}, "Parallel -1"},
+		{"negative lanes", "q", options{MaxLanes: -1}, "MaxLanes -1"},
 		{"negative retries", "q", options{MaxRetries: -2}, "NoRetries"},
 		{"negative recoveries", "q", options{MaxRecoveries: -2}, "MaxRecoveries -2"},
 		{"many payloads", "q", options{MaxPayloads: 1001}, "MaxPayloads 1001"},

@@ -18,7 +18,7 @@ import (
 
 // Defaults of a server (docs/rules.md 3).
 const (
-	DefaultLanes           = 5
+	DefaultLanes           = 20
 	DefaultPollInterval    = time.Second
 	DefaultLeaseTTL        = 10 * time.Second
 	DefaultShutdownTimeout = 20 * time.Second
@@ -34,11 +34,14 @@ const minLeaseTTL = 50 * time.Millisecond
 
 // ServerOptions are the options of a server. The zero value of each is its default.
 type ServerOptions struct {
-	// Lanes is how many batches run at once. Default 5.
+	// Lanes is how many batches run at once, whatever the number of shards, unless the
+	// Splitter or a queue's Parallel or MaxLanes bounds it. Default 20.
 	Lanes int
-	// PollInterval is how often the store is asked about idle shards, which finds
-	// work whose wake-up was lost, and how long a job that was claimed ahead may
-	// wait to start before it is put back. Default 1 s.
+	// PollInterval is how often the store is asked about idle shards. A store that
+	// sends wake-ups is asked about each at every fifth interval, unless the renewal of
+	// its lease has brought the answer, to find work whose wake-up was lost. It is also
+	// how long a job that was claimed ahead may wait to start before it is put
+	// back. Default 1 s.
 	PollInterval time.Duration
 	// LeaseTTL is how long a lease lasts unless it is renewed, which happens after a
 	// third of it. The shards of a server that was killed wait so long at most, also
@@ -55,10 +58,12 @@ type ServerOptions struct {
 	// is killed, by enough to settle what was cancelled: Kubernetes kills 30 s after
 	// it asked for the end. Default 20 s.
 	ShutdownTimeout time.Duration
-	// Splitter deals shards to lanes. Default [LaneSplitter]. Servers that share a
-	// store each need a [NodeSplitter] with a number of their own.
+	// Splitter says which shards this server works, and whether lanes share them. Default
+	// [SharedSplitter]: all, and any lane runs any of them. Servers that share a store and
+	// are to work at the same time each need a [NodeSplitter] with a number of their own.
 	Splitter Splitter
-	// Scheduler builds each lane's scheduler. Default [Lag].
+	// Scheduler builds what chooses of which shard the next batch is: one scheduler for
+	// all lanes, or for each if the Splitter pins shards to lanes. Default [Lag].
 	Scheduler SchedulerFunc
 	// Middleware wraps each call of a handler, the first outermost: of one job, or
 	// of a batch for a BatchHandler. It is built once for each handler, by
@@ -122,7 +127,7 @@ func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server 
 	orDefault(&o.Prefetch, DefaultPrefetch)
 	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	if o.Splitter == nil {
-		o.Splitter = LaneSplitter{}
+		o.Splitter = SharedSplitter{}
 	}
 	if o.Scheduler == nil {
 		o.Scheduler = Lag

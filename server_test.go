@@ -140,7 +140,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 				return nil
 			})
 			deaf := struct{ ports.ShardStore }{store} // without wake-ups
-			run(t, skein.NewServer(deaf, skein.ServerOptions{PollInterval: 7 * time.Second, Logger: quiet}, h), func() {
+			run(t, skein.NewServer(deaf, skein.ServerOptions{PollInterval: 7 * time.Second, LeaseTTL: time.Minute, Logger: quiet}, h), func() {
 				time.Sleep(time.Millisecond)
 				push(t, store, queue, "a", "x")
 				time.Sleep(time.Minute)

@@ -21,6 +21,7 @@ type interceptable interface {
 	ports.ShardStore
 	ports.Notifier
 	ports.Settler
+	ports.TurnLimiter
 }
 
 // wrapped is the memory store, broken by what is wrapped around its one handle.
@@ -29,6 +30,22 @@ func wrapped(wrap func(full) full) Factory {
 		store := wrap(withTransactions(memory.New(memory.Options{Clock: clock})))
 		return func() ports.ShardStore { return store }
 	}
+}
+
+// limited is a store that wants some number of turns.
+type limited struct {
+	full
+	turns func() int
+}
+
+func (l limited) MaxTurns() int { return l.turns() }
+
+func wantsFewerThanNone(s full) full { return limited{s, func() int { return -1 }} }
+
+// wantsMoreEachTime returns another limit at each call.
+func wantsMoreEachTime(s full) full {
+	turns := 0
+	return limited{s, func() int { turns++; return turns }}
 }
 
 // replace is a store with another method of the name.

@@ -111,6 +111,64 @@ func renewsWhenEmpty(s full) full {
 	})
 }
 
+func acquiresBlindly(s full) full {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		reply.Head = core.Head{}
+		return reply, err
+	})
+}
+
+// looksOnce does not look when an acquire is repeated.
+func looksOnce(s full) full {
+	looked := map[int64]core.Head{}
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		if head, ok := looked[reply.Token]; ok {
+			reply.Head = head
+		}
+		looked[reply.Token] = reply.Head
+		return reply, err
+	})
+}
+
+// acquiresPaused looks at a paused queue as at any other when it acquires.
+func acquiresPaused(s full) full {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		reply.Paused = false
+		return reply, err
+	})
+}
+
+// countsOrphans looks as if the jobs that an earlier lease left could be claimed.
+func countsOrphans(s full) full {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		if len(reply.Claims) > 0 {
+			reply.Head = core.Head{Due: reply.Claims[0].PerformAt, OK: true}
+		}
+		return reply, err
+	})
+}
+
+func renewsBlindly(s full) full {
+	return replace(s, "Renew", func(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+		reply, err := s.Renew(ctx, r)
+		reply.Head = core.Head{}
+		return reply, err
+	})
+}
+
+// renewsPaused looks at a paused queue as at any other when it renews.
+func renewsPaused(s full) full {
+	return replace(s, "Renew", func(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+		reply, err := s.Renew(ctx, r)
+		reply.Paused = false
+		return reply, err
+	})
+}
+
 func keepsReleased(s full) full {
 	return replaceErr(s, "Release", func(context.Context, ports.Lease) error { return nil })
 }

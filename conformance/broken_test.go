@@ -30,6 +30,12 @@ func brokenStores() []brokenStore {
 		{"forgets the token", "lease/is shown by its shape", wrapped(forgetsToken)},
 		{"refuses a late turn", "turn/counts after the expiry", wrapped(refusesLate)},
 		{"renews by an empty turn", "turn/does not renew when there is nothing to do", wrapped(renewsWhenEmpty)},
+		{"acquires without a look", "head/is shown to a new lease", wrapped(acquiresBlindly)},
+		{"looks only when a lease begins", "head/is the earliest time, due or not", wrapped(looksOnce)},
+		{"acquires a paused shard as any other", "head/is none while the queue is paused", wrapped(acquiresPaused)},
+		{"takes what an earlier lease left for work", "head/is shown to a new lease", wrapped(countsOrphans)},
+		{"renews without a look", "head/is the earliest time, due or not", wrapped(renewsBlindly)},
+		{"renews a paused shard as any other", "head/is none while the queue is paused", wrapped(renewsPaused)},
 		{"applies a repeated turn twice", "repeat/counts nothing twice", wrapped(countsRepeats)},
 		{"claims more when a turn is repeated", "repeat/claims nothing more", wrapped(claimsOnRepeat)},
 		{"strands claims on a lost reply", "repeat/gives the same claims in their first order", wrapped(strandsClaims)},
@@ -63,6 +69,8 @@ func brokenStores() []brokenStore {
 		{"settles one by one", "settler/settles all or none", wrapped(settlesOneByOne)},
 		{"claims before it merges what transactions pushed", "transaction/is not overtaken by a later push", wrapped(claimsBeforeItMerges)},
 		{"stops all ids for a long inbox", "transaction/does not stop other ids with a long inbox", wrapped(stopsForALongInbox)},
+		{"wants fewer turns than none", "limiter/is 0 or more, and stays", wrapped(wantsFewerThanNone)},
+		{"wants more turns each time", "limiter/is 0 or more, and stays", wrapped(wantsMoreEachTime)},
 		{"miscounts retries beside pushes", "racing/counts are what lists show", wrapped(miscountsBesidePushes)},
 	}
 }

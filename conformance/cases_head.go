@@ -18,15 +18,19 @@ func headCases() []namedCase {
 		{"is that of a job before a recovered one that waits", ruleHead, headBeforeParked},
 		{"needs no lease and writes nothing", "Heads: it writes nothing; it needs no lease", headReads},
 		{"comes in the order asked", "Heads: in the order asked", headOrder},
+		{"is shown to a new lease", "AcquireReply: Head and Paused are as in TurnReply", headOfAcquire},
 		{"counts the put-backs and claims of its turn", "TurnReply: Head is when the shard's next job could be claimed", headOfTurn},
 	}
 }
 
-// sameHead checks what Heads says, and what a turn says that has nothing to do.
+// sameHead checks what Heads says, what a turn says that has nothing to do, and what a
+// renewal and a repeated acquire say.
 func (e *env) sameHead(what string, h *holder, want core.Head) {
 	e.tb.Helper()
 	e.same(what+": Heads", e.head(), want)
 	e.same(what+": the turn's Head", plain(h.turn(0).Head), want)
+	e.same(what+": the renewal's Head", plain(h.renew().Head), want)
+	e.same(what+": the repeated acquire's Head", plain(h.reacquire().Head), want)
 }
 
 func headEmpty(e *env) {
@@ -65,8 +69,14 @@ func headPaused(e *env) {
 	h := e.acquire("n1")
 	e.must(e.store.Pause(e.ctx, orders), "Pause")
 	e.sameHead("while paused", h, core.Head{})
+	e.same("while paused: the turn's Paused", h.turn(0).Paused, true)
+	e.same("while paused: the renewal's Paused", h.renew().Paused, true)
+	e.same("while paused: the repeated acquire's Paused", h.reacquire().Paused, true)
 	e.must(e.store.Resume(e.ctx, orders), "Resume")
 	e.sameHead("after it", h, due(start))
+	e.same("after it: the turn's Paused", h.turn(0).Paused, false)
+	e.same("after it: the renewal's Paused", h.renew().Paused, false)
+	e.same("after it: the repeated acquire's Paused", h.reacquire().Paused, false)
 }
 
 func headRecoveredClaimed(e *env) {
@@ -128,6 +138,36 @@ func headOrder(e *env) {
 	w := core.Shards("wide", 3)
 	e.same("the heads", e.heads(w[2], e.shard, w[1], w[0]), []core.Head{due(300), due(400), {}, due(100)})
 	e.same("no shards", e.heads(), nil)
+}
+
+func headOfAcquire(e *env) {
+	h := e.acquire("n1")
+	h.release()
+	e.pushIDs("a")
+	h = e.acquire("n1")
+	e.same("with a due job: the acquire's Head", plain(h.reply.Head), due(start))
+	h.one()
+	h = e.acquire("n1")
+	e.same("with a job that the last lease left: the acquire's Head", plain(h.reply.Head), h.orElseNow(1, core.Head{}))
+	e.push(entryAt("a", "q", 2, 5), entryAt("b", "p", 1, start.Add(time.Hour)))
+	h = e.acquire("n1")
+	e.same("with a later job besides: the acquire's Head", plain(h.reply.Head), h.orElseNow(1, due(start.Add(time.Hour))))
+	h.settle(settleAll(h.orphans(), dropped)...)
+	h = e.acquire("n1")
+	e.same("once it is settled: the acquire's Head", plain(h.reply.Head), due(5))
+	e.must(e.store.Pause(e.ctx, orders), "Pause")
+	h = e.acquire("n1")
+	e.same("while paused: the acquire's Head", plain(h.reply.Head), core.Head{})
+	e.same("while paused: the acquire's Paused", h.reply.Paused, true)
+}
+
+// orElseNow returns the head that an acquire should have that left so many jobs to take over: now
+// if it has not reached all of them.
+func (h *holder) orElseNow(left int, head core.Head) core.Head {
+	if len(h.reply.Claims) < left {
+		return due(h.reply.Now)
+	}
+	return head
 }
 
 func headOfTurn(e *env) {

@@ -20,7 +20,7 @@ func listCases() []namedCase {
 		{"payloads come as many as asked, lowest first", "PageRequest: Payloads is how many payloads of each entry to return, lowest first; the view's Count is how many there are", listPayloads},
 		{"jobs by id need the index", "Jobs returns ErrQueueMismatch for ByID if the queue was not declared with IndexIDs", listNeedsIndex},
 		{"claimed jobs come by (Since, id), both ways", "Claimed pages through the claimed jobs, in order of (Since, id)", listClaimed},
-		{"claimed jobs show owner, node, lane and since", "ClaimView: Owner, Node and Lane are those of the lease and the turn that claimed it", listClaimViews},
+		{"claimed jobs show owner, node and since", "ClaimView: Owner and Node are those of the lease and the turn that claimed it", listClaimViews},
 		{"dead letters come by time and by id, both ways", "MorgueRequest: by id instead of by (ChangedAt, id)", listMorgue},
 		{"dead letters come with their payloads", "DeadLetterView is a dead letter with the first of its payloads", listDeadPayloads},
 	}
@@ -151,7 +151,7 @@ func listClaimViews(e *env) {
 	e.acquire("n2")
 	c.Payloads = c.Payloads[:1]
 	want := ports.ClaimView{
-		Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Lane: lane, Since: start,
+		Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Since: start,
 		LeaseOver: true,
 	}
 	page, err := e.store.Claimed(e.ctx, ports.PageRequest{Queue: orders, Payloads: 1})

@@ -101,7 +101,7 @@ func storeFinds(e *env) {
 		Shard:  e.shard,
 		Queued: &queued,
 		Claim: &ports.ClaimView{
-			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Lane: lane, Since: at,
+			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Since: at,
 		},
 		DeadLetter: &core.DeadLetter{ID: "a", ChangedAt: start, Error: core.BuriedByHand, Payloads: twoPayloads()},
 	})

@@ -13,17 +13,15 @@ import (
 // ttl is how long leases last.
 const ttl = 30 * time.Second
 
-// lane is the lane that turns name.
-const lane = 3
-
 // holder holds a lease and numbers its turns.
 type holder struct {
 	e     *env
 	lease ports.Lease
 	// number is that of the last turn carried out.
 	number int64
-	// reply is that of Acquire, and inherited the jobs that earlier leases left
+	// acquired is the request of Acquire and reply its reply, and inherited the jobs that earlier leases left
 	// claimed, as far as the store has handed them over.
+	acquired  ports.AcquireRequest
 	reply     ports.AcquireReply
 	inherited []core.Claim
 }
@@ -47,6 +45,7 @@ func (e *env) acquireBy(r ports.AcquireRequest) *holder {
 	h := &holder{
 		e:         e,
 		lease:     ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token},
+		acquired:  r,
 		reply:     reply,
 		inherited: reply.Claims,
 	}
@@ -70,7 +69,7 @@ func (e *env) acquireRequest(s core.Shard, owner string) ports.AcquireRequest {
 func (h *holder) request(want int, settle ...core.Settlement) ports.TurnRequest {
 	return ports.TurnRequest{
 		Lease: h.lease, Number: h.number + 1, TTL: ttl, Settlements: settle, Want: want,
-		Node: "node of " + h.lease.Owner, Lane: lane,
+		Node: "node of " + h.lease.Owner,
 	}
 }
 
@@ -170,6 +169,14 @@ func (h *holder) release() {
 		return // its first call has released it
 	}
 	h.e.must(err, "Release")
+}
+
+// reacquire repeats the acquire.
+func (h *holder) reacquire() ports.AcquireReply {
+	h.e.tb.Helper()
+	reply, err := h.e.store.Acquire(h.e.ctx, h.acquired)
+	h.e.must(err, "Acquire again")
+	return reply
 }
 
 func (h *holder) renew() ports.RenewReply {

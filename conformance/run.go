@@ -102,6 +102,9 @@ func groups(store ports.ShardStore) []group {
 	if _, ok := store.(ports.Settler); ok {
 		all = append(all, group{"settler", settlerCases()})
 	}
+	if _, ok := store.(ports.TurnLimiter); ok {
+		all = append(all, group{"limiter", limiterCases()})
+	}
 	if _, ok := store.(Transactor); ok {
 		all = append(all, group{"transaction", transactionCases()})
 	}

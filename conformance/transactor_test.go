@@ -10,8 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transacted is the memory store with transactions, which push and settle when they
-// commit. The claims that they settle are locked until then.
+// transacted is the memory store with all that is optional: a limit of turns, and
+// transactions, which push and settle when they commit. The claims that they settle are
+// locked until then.
 type transacted struct {
 	*memory.Store
 	mu     *sync.Mutex
@@ -27,6 +28,8 @@ func (s transacted) open() transacted {
 	s.Store = s.Store.Open()
 	return s
 }
+
+func (transacted) MaxTurns() int { return 4 }
 
 func (s transacted) Begin(context.Context) (Transaction, error) { return &memoryTx{transacted: s}, nil }
 

@@ -223,7 +223,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 				ID: "order-1", PerformAt: epoch, FirstPush: epoch,
 				Payloads: payloads("claimed"), PayloadCount: 1,
 			},
-			Shard: shard, Owner: "owner", Node: "blue", Lane: 1, Since: epoch,
+			Shard: shard, Owner: "owner", Node: "blue", Since: epoch,
 		},
 		DeadLetter: &inspect.DeadLetter{
 			ID: "order-1", ChangedAt: epoch, LastError: "hopeless",

@@ -133,7 +133,7 @@ func (s *fixture) turn(shard core.Shard, want int, settle ...core.Settlement) po
 			s.t.Fatal(err)
 		}
 		lease.Token = reply.Token
-		r = &ports.TurnRequest{Lease: lease, TTL: time.Hour, Node: "blue", Lane: 1}
+		r = &ports.TurnRequest{Lease: lease, TTL: time.Hour, Node: "blue"}
 		s.leases[shard.Index] = r
 	}
 	request := *r

@@ -29,16 +29,14 @@ type QueuedJob struct {
 	Cursor Cursor
 }
 
-// ClaimedJob is a job that a lane has taken. Its payloads are read-only.
+// ClaimedJob is a job that a server has claimed: it runs, or is about to. Its payloads are read-only.
 type ClaimedJob struct {
 	// QueuedJob is the job as it was queued.
 	QueuedJob
 	Shard core.Shard
-	// Owner and Node are the id and the name of the node that has it, and Lane is
-	// the number of the node's lane.
+	// Owner and Node are the id and the name of the node that has it.
 	Owner string
 	Node  string
-	Lane  int
 	// Token is the fencing token of the lease it was claimed under.
 	Token int64
 	// Since is when it was claimed.
@@ -200,7 +198,6 @@ func (w viewer) claimedJob(v *ports.ClaimView) ClaimedJob {
 		Shard:     v.Shard,
 		Owner:     v.Owner,
 		Node:      v.Node,
-		Lane:      v.Lane,
 		Token:     v.Receipt.Token,
 		Since:     v.Since.Time(),
 		Begun:     v.Begun,

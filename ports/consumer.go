@@ -20,11 +20,12 @@ import (
 // Acquire compares the layout first.
 type Consumer interface {
 	// Acquire makes the caller the owner of a shard if the shard is free, if its lease
-	// has run out, or if the caller owns it already. It is atomic.
+	// has run out, or if the caller owns it already, and looks when the next job could
+	// be claimed. It is atomic.
 	//
 	// Attempt distinguishes a repeat from a new attempt. The owner's last attempt
 	// again, while that lease lasts, returns the same token and claims again, renews
-	// the lease and resets nothing, also after turns. After the lease has run out it
+	// the lease, looks again and resets nothing, also after turns. After the lease has run out it
 	// starts a new one. A larger attempt always starts a new lease, also over the
 	// owner's own.
 	// The owner's attempts are forgotten when somebody else acquires.
@@ -92,7 +93,8 @@ type Consumer interface {
 	// repeated as it was.
 	Turn(ctx context.Context, r TurnRequest) (TurnReply, error)
 
-	// Renew extends the lease to the TTL from now. Repeating it renews again.
+	// Renew extends the lease to the TTL from now and, atomically with that, looks
+	// when the next job could be claimed. Repeating it renews again.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost.
 	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
@@ -160,6 +162,12 @@ type AcquireReply struct {
 	Claims []core.Claim
 	// Cancellations are as in TurnReply.
 	Cancellations []Cancellation
+	// Head and Paused are as in TurnReply, but while the store can't reach some job
+	// that an earlier lease left, and the queue is not paused, Head is no later than
+	// now. An owner makes no turn before Head, so a store that does not look at all
+	// must say now, and not leave Head zero.
+	Head   core.Head
+	Paused bool
 }
 
 // TurnRequest is one exchange between a lease's holder and the store.
@@ -184,9 +192,8 @@ type TurnRequest struct {
 	PerJob int
 	// Bytes is how many bytes of payload to claim. 0 is core.DefaultTurnBytes.
 	Bytes int
-	// Node and Lane are shown with the claims.
+	// Node is the node's name, which is shown with the claims.
 	Node string
-	Lane int
 	// Stats are added to the queue's current minute; nil adds nothing. They may be
 	// added late and need not be atomic with the rest. If all are zero, no minute needs
 	// to be stored.
@@ -237,7 +244,8 @@ type TurnReply struct {
 	// ascending. Their handlers must not start.
 	NotBegun []int
 	// Head is when the shard's next job could be claimed, if nothing were pushed or
-	// settled; not OK while the queue is paused.
+	// settled; not OK while the queue is paused. A store that can't tell at the moment
+	// says now, so that the next turn looks.
 	Head core.Head
 	// Paused reports that the queue is paused.
 	Paused bool
@@ -266,8 +274,12 @@ func (r *RenewRequest) Validate() error { return validateTTL(r.TTL) }
 
 // RenewReply is what Renew returns.
 type RenewReply struct {
+	// Now is the store's clock, and Remaining how long the lease lasts from it.
 	Now       core.Instant
 	Remaining time.Duration
+	// Head and Paused are as in TurnReply.
+	Head   core.Head
+	Paused bool
 }
 
 // HeadsReply is what Heads returns.

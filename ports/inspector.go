@@ -80,8 +80,9 @@ type QueueStats struct {
 type ShardStats struct {
 	Shard core.Shard
 	Counts
-	// Owner and Token are those of the current lease, which ends at ExpiresAt. Owner
-	// is empty if nobody has the shard.
+	// Owner and Token are those of the last lease, which ends at ExpiresAt: once that is past,
+	// nobody works the shard, unless its owner still renews it. Owner is empty if the
+	// lease was released.
 	Owner     string
 	Token     int64
 	ExpiresAt core.Instant
@@ -197,10 +198,9 @@ type ClaimView struct {
 	// Count is how many payloads the claim has.
 	Count int
 	Shard core.Shard
-	// Owner, Node and Lane are those of the lease and the turn that claimed it.
+	// Owner and Node are those of the lease and the turn that claimed it.
 	Owner string
 	Node  string
-	Lane  int
 	// Since is when it was claimed. Begun, in the Claim, is known of recovered
 	// jobs only: others begin without a call to the store.
 	Since core.Instant

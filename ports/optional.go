@@ -18,6 +18,16 @@ type Notifier interface {
 	Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error)
 }
 
+// TurnLimiter is a store that does best if a node has few turns in flight at once, however
+// many shards it holds. It is optional: a node makes as many as it likes on a store
+// without it.
+type TurnLimiter interface {
+	// MaxTurns returns how many turns of one node the store wants in flight at once, 0 for
+	// no bound. It is never negative, does not change, asks no server and is safe for
+	// concurrent use. The store carries out more than that all the same.
+	MaxTurns() int
+}
+
 // Settler is a store, or a caller's transaction on one, that settles outside a
 // turn, so that a handler's effect commits together with its settlement.
 type Settler interface {

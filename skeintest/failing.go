@@ -37,7 +37,7 @@ type Fault struct {
 
 // FailingStore is a [ports.ShardStore] whose calls fail when a test wants them to. Make
 // it with [NewFailingStore]. It is safe for concurrent use. It hides whether the store
-// is a [ports.Notifier] or a [ports.Settler], so servers poll it.
+// is a [ports.Notifier], a [ports.Settler] or a [ports.TurnLimiter], so servers poll it.
 type FailingStore struct {
 	shardStore // calls go through inject
 

@@ -22,7 +22,6 @@ type claim struct {
 type claimer struct {
 	owner string
 	node  string
-	lane  int
 	since core.Instant
 }
 

@@ -179,7 +179,6 @@ func (s *shard) claimView(c *claim, n int, now core.Instant) ports.ClaimView {
 		Shard:     s.id,
 		Owner:     c.by.owner,
 		Node:      c.by.node,
-		Lane:      c.by.lane,
 		Since:     c.by.since,
 		LeaseOver: c.Receipt.Token != s.lease.token || !s.lease.excludes(now),
 		Cancelled: c.cancelled,

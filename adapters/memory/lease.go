@@ -49,13 +49,15 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	token := sh.lease.token
 	orphans := sh.claimed.matching(func(r core.Receipt) bool { return r.Token != token })
 	sortByID(orphans, func(c core.Claim) string { return c.ID })
-	return ports.AcquireReply{
+	reply := ports.AcquireReply{
 		Token:         token,
 		Now:           now,
 		Remaining:     sh.lease.remaining(now),
 		Claims:        orphans,
 		Cancellations: sh.claimed.cancellations(),
-	}, nil
+	}
+	reply.Head, reply.Paused = sh.look()
+	return reply, nil
 }
 
 // Renew implements [ports.Consumer].
@@ -74,7 +76,9 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	}
 	now := s.b.now()
 	sh.lease.renew(r.TTL, now)
-	return ports.RenewReply{Now: now, Remaining: sh.lease.remaining(now)}, nil
+	reply := ports.RenewReply{Now: now, Remaining: sh.lease.remaining(now)}
+	reply.Head, reply.Paused = sh.look()
+	return reply, nil
 }
 
 // Release implements [ports.Consumer].

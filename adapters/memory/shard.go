@@ -159,10 +159,16 @@ func (s *shard) timeline(e *entity) *sorted[*entity] {
 // head returns when the next job of the shard can be claimed if nothing is pushed or
 // settled until then.
 func (s *shard) head() core.Head {
+	head, _ := s.look()
+	return head
+}
+
+// look returns the head, and whether the queue is paused.
+func (s *shard) look() (head core.Head, paused bool) {
 	if s.queue.paused.Load() {
-		return core.Head{}
+		return core.Head{}, true
 	}
-	return s.unpausedHead()
+	return s.unpausedHead(), false
 }
 
 // unpausedHead is head as if the queue were not paused.

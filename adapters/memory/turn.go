@@ -98,7 +98,7 @@ func (s *shard) claimDue(r *ports.TurnRequest, now core.Instant) []core.Claim {
 		}
 		if claims == nil {
 			claims = make([]core.Claim, 0, s.ready.CountTo(int64(now), min(r.Want, core.MaxTurnJobs)))
-			by = &claimer{owner: r.Lease.Owner, node: r.Node, lane: r.Lane, since: now}
+			by = &claimer{owner: r.Lease.Owner, node: r.Node, since: now}
 		}
 		claims = append(claims, s.claimOne(e, n, receipt, by))
 	}

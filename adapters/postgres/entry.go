@@ -11,14 +11,14 @@ import (
 
 // What is read of a row e of jobs, claimed or dead_letters: the same columns of each, so
 // that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
-// FirstPush, error; of claims token, number, since, lane, node, owner, whether cancelled,
+// FirstPush, error; of claims token, number, since, node, owner, whether cancelled,
 // whether begun, whether the lease is over; then how many payloads there are, and the
 // scores, data and meta of the first ones. $1 is the most payloads to return. Between
 // claimColumns and claimPayloads goes the parameter for the clock.
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
-  0::bigint, 0::bigint, 0::bigint, 0, '', '', false, false, false,
+  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false,
   1 + CASE WHEN e.has_more THEN (
     SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
   CASE WHEN e.has_more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
@@ -32,7 +32,7 @@ LEFT JOIN LATERAL (
 
 	claimColumns = `
   'c'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
-  e.token, e.number, e.since, e.lane, e.node, e.owner, e.cancel_drop IS NOT NULL, e.begun IS TRUE,
+  e.token, e.number, e.since, e.node, e.owner, e.cancel_drop IS NOT NULL, e.begun IS TRUE,
   NOT l.held OR l.token <> e.token OR {schema}.remaining(l.expires, l.ttl, {schema}.clock(`
 	claimPayloads = `)) = 0,
   1 + coalesce(cardinality(e.more_data), 0),
@@ -44,7 +44,7 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
-  0::bigint, 0::bigint, 0::bigint, 0, '', '', false, false, false,
+  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false,
   (SELECT count(*) FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id),
   m.scores, m.data, m.meta`
 	deadPayloads = `
@@ -77,7 +77,7 @@ func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
 	var scores []float64
 	var data, meta [][]byte
 	err = rows.Scan(&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
-		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Lane, &e.Node, &e.Owner, &e.Cancelled, &e.Begun, &e.LeaseOver,
+		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Node, &e.Owner, &e.Cancelled, &e.Begun, &e.LeaseOver,
 		&e.Count, &scores, &data, &meta)
 	if err != nil {
 		return entry{}, err

@@ -32,6 +32,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	sortClaims(got.claims, byID)
 	return ports.AcquireReply{
 		Token: h.leaseToken, Now: h.now, Remaining: h.remaining, Claims: got.claims, Cancellations: got.cancellations,
+		Head: h.head, Paused: h.paused,
 	}, nil
 }
 
@@ -55,7 +56,7 @@ func index(s core.Shard) int32 {
 	return int32(s.Index)
 }
 
-const renewSQL = `SELECT status, coalesce(now, 0), coalesce(remaining, 0)
+const renewSQL = `SELECT status, coalesce(now, 0), coalesce(remaining, 0), coalesce(paused, false), head
 FROM {schema}.renew(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_ttl => $5, p_now => $6)`
 
 // Renew implements [ports.Consumer].
@@ -67,9 +68,10 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 		st        status
 		reply     ports.RenewReply
 		remaining int64
+		due       *int64
 	)
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &remaining)
+		return readOne(rows, &st, &reply.Now, &remaining, &reply.Paused, &due)
 	}, renewSQL, r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.TTL.Microseconds(), s.now())
 	if err == nil {
 		err = st.leaseErr(r.Lease)
@@ -77,7 +79,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err != nil {
 		return ports.RenewReply{}, err
 	}
-	reply.Remaining = micros(remaining)
+	reply.Remaining, reply.Head = micros(remaining), headOf(due)
 	return reply, nil
 }
 

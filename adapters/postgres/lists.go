@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -22,19 +24,29 @@ type list struct {
 	key string
 	// filter is what the list's partial index holds.
 	filter string
+	// rows replaces shardRows.
+	rows string
 }
 
 // jobLists are the lists of jobs.
 var jobLists = [...]list{
-	ports.ByTime:          {"jobs", jobColumns, jobPayloads, "perform_at", ""},
-	ports.ByID:            {"jobs", jobColumns, jobPayloads, "", ""},
-	ports.RetryingByTime:  {"jobs", jobColumns, jobPayloads, "perform_at", "AND retry_count >= 0"},
-	ports.RetryingByID:    {"jobs", jobColumns, jobPayloads, "", "AND retry_count >= 0"},
-	ports.RetryingByCount: {"jobs", jobColumns, jobPayloads, "retry_count", "AND retry_count >= 0"},
+	ports.ByTime:          {columns: jobColumns, joins: jobPayloads, key: "perform_at", rows: rowsByTime},
+	ports.ByID:            {table: "jobs", columns: jobColumns, joins: jobPayloads},
+	ports.RetryingByTime:  {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "perform_at", filter: retrying},
+	ports.RetryingByID:    {table: "jobs", columns: jobColumns, joins: jobPayloads, filter: retrying},
+	ports.RetryingByCount: {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "retry_count", filter: retrying},
 }
 
-// pageSQL takes from each shard of a queue as many rows as a page may need, by an index
-// of that order, and merges them.
+const retrying = "AND retry_count >= 0"
+
+// shardRows takes rows of one shard by an index of the list's order.
+const shardRows = `SELECT * FROM {schema}.{table} WHERE shard = s.id {filter} AND {after}
+    ORDER BY {order} LIMIT $3`
+
+// rowsByTime is shardRows for queued jobs by time, which are in two parts of their index.
+const rowsByTime = `SELECT * FROM {schema}.jobs_by_time(s.id, $5, $4, $3, {descending})`
+
+// pageSQL takes from each shard of a queue as many rows as a page may need, and merges them.
 //
 //	$1 the most payloads, $2 the queue, $3 the most rows, $4 the cursor's id, $5 its key,
 //	$6 now where claims are listed
@@ -44,8 +56,7 @@ FROM (
   SELECT e.*
   FROM {schema}.shards s
   CROSS JOIN LATERAL (
-    SELECT * FROM {schema}.{table} WHERE shard = s.id {filter} AND {after}
-    ORDER BY {order} LIMIT $3
+    {rows}
   ) e
   WHERE s.queue = $2
   ORDER BY {order} LIMIT $3
@@ -63,8 +74,9 @@ func (l list) sql(descending bool) string {
 		after = fmt.Sprintf("(%s, id) %s ($5::bigint, $4)", l.key, sign)
 		order = l.key + direction + ", " + order
 	}
-	return strings.NewReplacer("{columns}", l.columns, "{joins}", l.joins, "{table}", l.table,
-		"{filter}", l.filter, "{after}", after, "{order}", order).Replace(pageSQL)
+	page := strings.ReplaceAll(pageSQL, "{rows}", cmp.Or(l.rows, shardRows))
+	return strings.NewReplacer("{columns}", l.columns, "{joins}", l.joins, "{table}", l.table, "{filter}", l.filter,
+		"{after}", after, "{order}", order, "{descending}", strconv.FormatBool(descending)).Replace(page)
 }
 
 // afterAllIDs sorts behind every id: it is longer than an id can be, of the last character
@@ -152,7 +164,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if _, err := s.queue(ctx, r.Queue); err != nil {
 		return ports.ClaimedPage{}, err
 	}
-	claimed := list{"claimed", claimColumns + "$6" + claimPayloads, claimLease, "since", ""}
+	claimed := list{table: "claimed", columns: claimColumns + "$6" + claimPayloads, joins: claimLease, key: "since"}
 	entries, next, err := s.page(ctx, claimed, r, sinceOf)
 	page := ports.ClaimedPage{Next: next}
 	for i := range entries {
@@ -166,7 +178,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if _, err := s.queue(ctx, r.Queue); err != nil {
 		return ports.MorguePage{}, err
 	}
-	letters := list{"dead_letters", deadColumns, deadPayloads, "changed_at", ""}
+	letters := list{table: "dead_letters", columns: deadColumns, joins: deadPayloads, key: "changed_at"}
 	if r.ByID {
 		letters.key = ""
 	}

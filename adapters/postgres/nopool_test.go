@@ -31,6 +31,22 @@ func TestAStoreWithoutAPoolSaysSo(t *testing.T) {
 	}
 }
 
+func TestHalfOfThePoolIsForTurns(t *testing.T) {
+	for conns, want := range map[string]int{"1": 1, "2": 1, "3": 1, "4": 2, "50": 25} {
+		pool, err := pgxpool.New(t.Context(), "host=127.0.0.1 port=1 pool_max_conns="+conns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := New(pool, Options{}).MaxTurns(); got != want {
+			t.Errorf("with %s connections MaxTurns = %d, want %d", conns, got, want)
+		}
+		pool.Close()
+	}
+	if got := New(nil, Options{}).MaxTurns(); got != 0 {
+		t.Errorf("without a pool MaxTurns = %d, want 0", got)
+	}
+}
+
 // What no server can carry out is refused before one is asked; here none is.
 func TestMigrateRefusesWhatItDoesNotKnow(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), "host=127.0.0.1 port=1 connect_timeout=1")

@@ -111,6 +111,16 @@ func connectionLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
 }
 
+// lostSession reports whether a connection that stood was cut.
+func lostSession(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return sessionEnded(pg)
+	}
+	var connecting *pgconn.ConnectError
+	return !errors.As(err, &connecting) && connectionLost(err)
+}
+
 // sessionEnded reports whether the server ended the session on an operator's or its own
 // decision. It says so only while nothing is being committed.
 func sessionEnded(e *pgconn.PgError) bool {

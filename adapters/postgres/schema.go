@@ -111,7 +111,8 @@ SELECT (SELECT coalesce(max(version), 0) FROM {schema}.migrations), current_sett
 
 var errReadOnly = errors.New("postgres: the server only reads, as a standby does; connect to the primary")
 
-// Ping implements [ports.Registry]. It asks once.
+// Ping implements [ports.Registry]. It asks once, and again only if a connection of the pool turns out
+// to have been cut, which says nothing of the server.
 func (s *Store) Ping(ctx context.Context) error {
 	schema := s.options.Schema
 	if err := s.configured(); err != nil {
@@ -125,7 +126,13 @@ func (s *Store) Ping(ctx context.Context) error {
 		readOnly  bool
 		forbidden []string
 	)
-	err := s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&version, &readOnly, &forbidden)
+	ping := func() error {
+		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&version, &readOnly, &forbidden)
+	}
+	err := ping()
+	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
+		err = ping()
+	}
 	switch {
 	case schemaMissing(err):
 		return s.unfit(0)

@@ -10,15 +10,13 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// statsSQL returns a row for each shard of a queue in order, all of one instant. The oldest
-// job is looked for from the shard's floor on, below which there may be a million
-// dead rows.
+// statsSQL returns a row for each shard of a queue in order, all of one instant.
 //
 //	$1 now, $2 the queue
 const statsSQL = `
 SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1),
   c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed,
-  (SELECT j.perform_at FROM {schema}.jobs j WHERE j.shard = s.id AND j.perform_at >= l.floor ORDER BY j.perform_at, j.id LIMIT 1),
+  {schema}.oldest(s.id, l.floor),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
 FROM {schema}.queues q
 JOIN {schema}.shards s ON s.queue = q.name

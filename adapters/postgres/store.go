@@ -14,9 +14,10 @@ import (
 )
 
 var (
-	_ ports.ShardStore = (*Store)(nil)
-	_ ports.Notifier   = (*Store)(nil)
-	_ ports.Settler    = (*Store)(nil)
+	_ ports.ShardStore  = (*Store)(nil)
+	_ ports.Notifier    = (*Store)(nil)
+	_ ports.Settler     = (*Store)(nil)
+	_ ports.TurnLimiter = (*Store)(nil)
 )
 
 // DefaultSchema holds the tables and functions unless Options.Schema says otherwise.
@@ -67,13 +68,23 @@ type Store struct {
 	idle     idleShards
 
 	vacuumers [tableGroups]vacuumer
+
+	maxTurns int
 }
 
 // New returns a handle. It asks nothing of the server: the first call does, and
 // fails with [ports.ErrUnusable] if the schema is not of this version, saying what to do.
 func New(pool *pgxpool.Pool, o Options) *Store {
-	return &Store{pool: pool, options: o, schema: quoted(o.Schema)}
+	s := &Store{pool: pool, options: o, schema: quoted(o.Schema)}
+	if pool != nil {
+		s.maxTurns = max(1, int(pool.Config().MaxConns)/2)
+	}
+	return s
 }
+
+// MaxTurns implements [ports.TurnLimiter]. It is half of the pool's MaxConns, at least 1:
+// pushes, renewals and handlers find connections while all turns are in flight.
+func (s *Store) MaxTurns() int { return s.maxTurns }
 
 // quoted returns a schema's name, or the default, as SQL reads it.
 func quoted(schema string) string {

@@ -11,22 +11,22 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 35
+const turnArgs = 34
 
 // Most turns are usual, as the function turn_fast has it. Others need twice as many
 // parameters, of which each takes its time.
 const (
 	turnFastSQL = `SELECT * FROM {schema}.turn_fast(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
-  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11, p_lane => $12,
-  p_settle_ids => $13, p_settle_tokens => $14, p_settle_numbers => $15)`
+  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
+  p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14)`
 	turnSQL = `SELECT * FROM {schema}.turn(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
-  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11, p_lane => $12,
-  p_settle_ids => $13, p_settle_tokens => $14, p_settle_numbers => $15, p_settle_processed => $16, p_settle_failed => $17,
-  p_settle_rest => $18, p_settle_same_times => $19, p_settle_delays => $20, p_settle_retry_counts => $21,
-  p_settle_recoveries => $22, p_settle_errors => $23, p_settle_bury_errors => $24,
-  p_except_places => $25, p_except_positions => $26, p_except_dispositions => $27,
-  p_stats_processed => $28, p_stats_failed => $29, p_stats_wait => $30, p_stats_run => $31, p_resent => $32,
-  p_begin_ids => $33, p_begin_tokens => $34, p_begin_numbers => $35)`
+  p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
+  p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14, p_settle_processed => $15, p_settle_failed => $16,
+  p_settle_rest => $17, p_settle_same_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
+  p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
+  p_except_places => $24, p_except_positions => $25, p_except_dispositions => $26,
+  p_stats_processed => $27, p_stats_failed => $28, p_stats_wait => $29, p_stats_run => $30, p_resent => $31,
+  p_begin_ids => $32, p_begin_tokens => $33, p_begin_numbers => $34)`
 )
 
 // Turn implements [ports.Consumer]. A settlement of a job that a caller's transaction is
@@ -72,7 +72,7 @@ func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (
 	budget := storekit.BudgetOf(r)
 	args = append(make([]any, 0, turnArgs),
 		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
-		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node, int64(r.Lane))
+		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
 	if settlements.usual() && r.Stats == nil && !r.Resent && len(r.Begin) == 0 {
 		return turnFastSQL, args

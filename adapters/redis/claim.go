@@ -24,14 +24,13 @@ func (s *decoder) receipt() core.Receipt {
 	return core.Receipt{Token: int64(s.number(8)), Number: int64(s.number(8))}
 }
 
-// claimer returns who claims, as each claim of a turn stores it: owner, node and
-// lane, after their length in bytes.
+// claimer returns who claims, as each claim of a turn stores it: owner and node, after
+// their length in bytes.
 func claimer(r *ports.TurnRequest) (string, error) {
 	b := binary.AppendUvarint(make([]byte, 2), uint64(len(r.Lease.Owner)))
 	b = append(b, r.Lease.Owner...)
 	b = binary.AppendUvarint(b, uint64(len(r.Node)))
 	b = append(b, r.Node...)
-	b = binary.AppendVarint(b, int64(r.Lane))
 	if len(b) > 1<<12 {
 		return "", fmt.Errorf("%w: owner and node have %d bytes; use short names", ports.ErrInvalidRequest, len(b))
 	}
@@ -39,6 +38,8 @@ func claimer(r *ports.TurnRequest) (string, error) {
 	return string(b), nil
 }
 
+// readClaimer reads what claimer returns, without its length. What follows the node is
+// ignored: it is the lane, in records of snapshots before 2026-11-22.
 func readClaimer(text string, v *ports.ClaimView) error {
 	rest := []byte(text)
 	for _, field := range []*string{&v.Owner, &v.Node} {
@@ -49,11 +50,6 @@ func readClaimer(text string, v *ports.ClaimView) error {
 		*field = string(rest[size : size+int(n)])
 		rest = rest[size+int(n):]
 	}
-	lane, size := binary.Varint(rest)
-	if size <= 0 || size != len(rest) {
-		return errStored
-	}
-	v.Lane = int(lane)
 	return nil
 }
 

@@ -23,7 +23,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 	value, err := s.run(ctx, call{
 		script:  acquireScript,
-		keys:    s.someKeys(r.Shard, keyLease, keyMeta, keyClaims, keyCancels),
+		keys:    s.someKeys(r.Shard, keyLease, keyMeta, keyJobs, keyReady, keyClaims, keyCancels),
 		args:    []any{s.now(), layoutText(asked), r.Owner, r.Attempt, r.TTL.Microseconds()},
 		durable: true,
 	})
@@ -48,6 +48,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 
 func acquired(r *reply) (ports.AcquireReply, error) {
 	a := ports.AcquireReply{Token: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int())}
+	a.Paused, a.Head = r.int() == 1, r.head()
 	claims, cancels := r.list(), r.list()
 	for claims.more() {
 		c, err := parseClaim(claims.text(), claims.text())
@@ -67,7 +68,7 @@ func acquired(r *reply) (ports.AcquireReply, error) {
 	return a, r.err()
 }
 
-// Renew implements [ports.Consumer].
+// Renew implements [ports.Consumer]. While the shard's slot migrates, the Head is now.
 func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
@@ -83,7 +84,9 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	reply := replyOf(value)
 	switch reply.text() {
 	case "ok":
-		renewed := ports.RenewReply{Now: core.Instant(reply.int()), Remaining: micros(reply.int())}
+		renewed := ports.RenewReply{
+			Now: core.Instant(reply.int()), Remaining: micros(reply.int()), Paused: reply.int() == 1, Head: reply.head(),
+		}
 		return renewed, reply.err()
 	case "lost":
 		return ports.RenewReply{}, s.lost(ctx, r.Lease)

@@ -79,27 +79,41 @@ func TestRecordsAreReadWhole(t *testing.T) {
 	}
 }
 
-func TestClaimerIsRead(t *testing.T) {
-	r := ports.TurnRequest{Lease: ports.Lease{Owner: "owner"}, Node: "", Lane: -3}
+func TestClaimIsRead(t *testing.T) {
+	r := ports.TurnRequest{Lease: ports.Lease{Owner: "owner"}, Node: "n"}
 	text, err := claimer(&r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := core.Receipt{Token: 1 << 52, Number: 7}
-	stored := string(receiptText(mark)) + "\x00\x00\x00\x00\x00\x00\x00\x05" + text + "\x00\x00\x00\x00\x00\x00\x00\x04" +
-		string(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}))
-	got, err := parseClaim("a", stored)
-	if err != nil {
-		t.Fatal(err)
+	receipt := core.Receipt{Token: 1 << 52, Number: 7}
+	tests := []struct {
+		name    string
+		claimer string
+		begun   bool
+	}{
+		{"not begun", text, false},
+		{"begun", text, true},
+		// Its since had 8 bytes, of which the first is 0: not begun.
+		{"of an earlier snapshot, with the number of a lane and no mark", "\x00\x09\x05owner\x01n\x05", false},
 	}
-	want := ports.ClaimView{
-		Claim: core.Claim{Receipt: mark, Job: core.Job{
-			ID: "a", State: core.Pushed(core.At(4), 4), Payloads: []core.Payload{{Data: []byte("p"), Score: 1}},
-		}},
-		Count: 1, Owner: "owner", Lane: -3, Since: 5,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stored := string(receiptText(receipt)) + string(byte(boolArg(tt.begun))) + "\x00\x00\x00\x00\x00\x00\x05" +
+				tt.claimer + "\x00\x00\x00\x00\x00\x00\x00\x04" + string(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}))
+			got, err := parseClaim("a", stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := ports.ClaimView{
+				Claim: core.Claim{Receipt: receipt, Begun: tt.begun, Job: core.Job{
+					ID: "a", State: core.Pushed(core.At(4), 4), Payloads: []core.Payload{{Data: []byte("p"), Score: 1}},
+				}},
+				Count: 1, Owner: "owner", Node: "n", Since: 5,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 const library = " lib/clock lib/base lib/shard lib/plan lib/packed lib/items lib/queue lib/morgue "
 
 var (
-	acquireScript      = newScript("lib/clock acquire")
+	acquireScript      = newScript("lib/clock lib/head acquire")
 	announceScript     = newScript("lib/clock announce")
 	buryScript         = newScript(library + "lib/steps bury")
 	cancelScript       = newScript("lib/clock cancel")
@@ -31,7 +31,7 @@ var (
 	findScript         = newScript(library + "lib/lease find")
 	forgetScript       = newScript("forget")
 	forgetShardScript  = newScript("lib/clock lib/lease forget_shard")
-	headsScript        = newScript("lib/clock heads")
+	headsScript        = newScript("lib/clock lib/head heads")
 	historyScript      = newScript("history")
 	listScript         = newScript(library + "list")
 	nodesScript        = newScript("lib/clock nodes")
@@ -41,11 +41,11 @@ var (
 	pushScript         = newScript("push_plain" + library + "push")
 	recountScript      = newScript(library + "lib/counts recount")
 	releaseScript      = newScript("release")
-	renewScript        = newScript("lib/clock renew")
+	renewScript        = newScript("lib/clock lib/head renew")
 	reviveScript       = newScript(library + "revive_purge")
 	rightsScript       = newScript("rights")
 	statsScript        = newScript("lib/clock lib/counts stats")
-	turnScript         = newScript("turn_plain" + library + "turn_settle turn_claim turn")
+	turnScript         = newScript("turn_plain" + library + "lib/head turn_settle turn_claim turn")
 )
 
 // script is a Lua script as it is sent: a line of flags, and then its parts.

@@ -18,8 +18,9 @@ import (
 )
 
 var (
-	_ ports.ShardStore = (*Store)(nil)
-	_ ports.Notifier   = (*Store)(nil)
+	_ ports.ShardStore  = (*Store)(nil)
+	_ ports.Notifier    = (*Store)(nil)
+	_ ports.TurnLimiter = (*Store)(nil)
 )
 
 // DefaultPrefix begins the name of every key and channel if Options.Prefix is empty.
@@ -45,8 +46,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Store is a handle on a backend in Redis. It implements [ports.ShardStore] and
-// [ports.Notifier], and is safe for concurrent use. Make it with [New]; the zero value
+// Store is a handle on a backend in Redis. It implements [ports.ShardStore],
+// [ports.Notifier] and [ports.TurnLimiter], and is safe for concurrent use. Make it with [New]; the zero value
 // is invalid.
 //
 // The client stays the caller's, who closes it. How long a call waits for a
@@ -86,6 +87,23 @@ func New(client goredis.UniversalClient, o Options) *Store {
 		s.logger = slog.Default()
 	}
 	return s
+}
+
+// How many turns of a node are best in flight at once. A server runs one script at a
+// time, so that a few keep it busy while others are on their way; more only make turns
+// smaller. A Cluster and a Ring are several servers.
+const (
+	maxTurnsOfServer  = 8
+	maxTurnsOfServers = 16
+)
+
+// MaxTurns implements [ports.TurnLimiter].
+func (s *Store) MaxTurns() int {
+	switch s.client.(type) {
+	case *goredis.ClusterClient, *goredis.Ring:
+		return maxTurnsOfServers
+	}
+	return maxTurnsOfServer
 }
 
 // now is the instant for a script, empty if the script is to ask the server.

@@ -13,8 +13,8 @@ import (
 
 const bareName = "bare"
 
-// bareConnections is how many turns Skein has under way at most: one a lane.
-const bareConnections = skein.DefaultLanes
+// bareConnections is how many turns Skein has under way at most: one a shard.
+const bareConnections = skein.DefaultShards
 
 // bareTables are those of the least that could be called a queue.
 const bareTables = `

@@ -20,8 +20,8 @@ var ceilingText string
 // ceilingBase is what the names of the keys of the queue under test begin with.
 const ceilingBase = "skein:{bench/"
 
-// ceilingConnections is how many turns Skein has under way at most: one a lane.
-const ceilingConnections = skein.DefaultLanes
+// ceilingConnections is how many turns Skein has under way at most: one a shard.
+const ceilingConnections = skein.DefaultShards
 
 // ceilingProbes measures Skein, and then what its Redis could do at most: a script
 // with the commands of Skein's turns, as many jobs in a call and as many

@@ -36,6 +36,19 @@ func TestHotJobsShareAShard(t *testing.T) {
 	}
 }
 
+func TestJobsInEachShard(t *testing.T) {
+	have := map[int]bool{}
+	for _, j := range jobsInEach(1000) {
+		have[core.ShardOf(j.id, 1000)] = true
+	}
+	if len(have) != 1000 {
+		t.Errorf("%d of 1000 shards have a job", len(have))
+	}
+	if n, err := number(newJob(startHighest).payload); n != startHighest || err != nil {
+		t.Errorf("the highest number comes back as %d, %v", n, err)
+	}
+}
+
 func TestTally(t *testing.T) {
 	payloads := func(numbers ...int) [][]byte {
 		var all [][]byte

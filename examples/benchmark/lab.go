@@ -9,8 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/skeinq/skein"
 )
 
 // lab is where works are measured: one database, for one system at a time.
@@ -49,7 +47,7 @@ type opener func(ctx context.Context, l *lab) (system, error)
 func (l *lab) system(ctx context.Context, name string) (system, error) {
 	switch name {
 	case asynqName:
-		return withAsynq(skein.DefaultLanes)(ctx, l)
+		return withAsynq(fewLanes)(ctx, l)
 	case riverName:
 		return withRiver(riverDefaults)(ctx, l)
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/skeinq/skein"
 )
 
 // What mixed is made of: handlers that run mixedWorkers at once, of which one in
@@ -63,11 +61,8 @@ func mixedProbe(name, setting string, open opener) *probe {
 
 // mixedSkein returns Skein with a number of shards, which is 0 for the default.
 func mixedSkein(shards int) *probe {
-	open := withSkein(skeinSetting{lanes: mixedWorkers, shards: shards})
-	if shards == 0 {
-		shards = skein.DefaultShards
-	}
-	return mixedProbe(skeinName, fmt.Sprintf("%d lanes, %s", mixedWorkers, plural(shards, "shard")), open)
+	setting := skeinSetting{lanes: mixedWorkers, shards: shards}
+	return mixedProbe(skeinName, setting.String(), withSkein(setting))
 }
 
 func mixedAsynq() *probe {

@@ -35,7 +35,7 @@ func TestOnPostgres(t *testing.T) {
 // testEveryWork does each with a few jobs, in two runs on one database: the second
 // is refused unless the first has left nothing.
 func testEveryWork(t *testing.T, url string) {
-	for _, names := range []string{"handle,handle-one,push-batch,push-one,latency,latency-apart,io,io-hot,mixed,backlog", "snapshot,churn,churn-snapshot"} {
+	for _, names := range []string{"handle,handle-one,push-batch,push-one,latency,latency-apart,io,io-hot,mixed,start,idle,backlog", "snapshot,churn,churn-snapshot"} {
 		var out, log strings.Builder
 		o := options{rival: riverName, works: names, postgres: url, jobs: 60, runs: 1, json: true}
 		if err := run(t.Context(), o, &out, &log); err != nil {

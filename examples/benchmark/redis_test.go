@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHandlersThatWaitOnRedis does the works of such handlers with few jobs.
-func TestHandlersThatWaitOnRedis(t *testing.T) {
-	const names = "io,io-hot,mixed"
+// TestWorksOfManyLanesOnRedis does the works that have up to a thousand lanes, with few jobs.
+func TestWorksOfManyLanesOnRedis(t *testing.T) {
+	const names = "io,io-hot,mixed,start,idle"
 	var out, log strings.Builder
 	err := run(t.Context(), options{rival: asynqName, works: names, jobs: 60, runs: 1, json: true}, &out, &log)
 	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {

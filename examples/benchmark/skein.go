@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -22,10 +23,23 @@ type skeinSystem struct {
 	setting skeinSetting
 }
 
+// fewLanes is how many lanes work where nothing else is said: handlers that do nothing keep no more
+// busy.
+const fewLanes = 5
+
 // skeinSetting is how Skein is configured. 0 is its default everywhere.
 type skeinSetting struct {
 	lanes, shards, prefetch int
+	observer                ports.Observer
 }
+
+// String returns the lanes and shards.
+func (s skeinSetting) String() string {
+	return plural(cmp.Or(s.lanes, fewLanes), "lane") + ", " + plural(s.shardCount(), "shard")
+}
+
+// shardCount returns how many shards the queue has.
+func (s skeinSetting) shardCount() int { return cmp.Or(s.shards, skein.DefaultShards) }
 
 // withSkein returns Skein with a setting.
 func withSkein(setting skeinSetting) opener {
@@ -75,7 +89,7 @@ func (s *skeinSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 		return nil
 	})
 	server := skein.NewServer(s.store, skein.ServerOptions{
-		Lanes: s.setting.lanes, Prefetch: s.setting.prefetch, Logger: s.log,
+		Lanes: cmp.Or(s.setting.lanes, fewLanes), Prefetch: s.setting.prefetch, Observer: s.setting.observer, Logger: s.log,
 	}, h)
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()

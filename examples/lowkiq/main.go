@@ -146,6 +146,8 @@ func (d *dummy) perform(ctx context.Context, _ string, _ []payload) error {
 
 func (d *dummy) options() skein.ServerOptions {
 	return skein.ServerOptions{
+		Lanes:      5,
+		Splitter:   skein.LaneSplitter{}, // a shard on one lane, one batch at a time
 		Middleware: []skein.Middleware{d.logStartAndFinish, d.logErrors},
 		OnBuried: func(_ context.Context, b skein.Buried) error {
 			d.log.Printf("gave up on %s %s %s: %s", b.Queue, b.ID, b.Payloads[0].Data, b.Error)

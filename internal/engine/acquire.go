@@ -11,17 +11,17 @@ import (
 // run is the life of a shard on this node: it acquires the shard, turns while the lease lasts,
 // and starts again, until the node stops.
 func (s *shard) run() {
-	for s.awaitHandler() && s.acquire() {
+	for s.awaitHandlers() && s.acquire() {
 		s.turnLoop()
 	}
 }
 
-// awaitHandler waits until no handler of a lost lease runs any more: the shard is not acquired
+// awaitHandlers waits until no handler of a lost lease runs any more: the shard is not acquired
 // again before that. It returns false if the node stops.
-func (s *shard) awaitHandler() bool {
+func (s *shard) awaitHandlers() bool {
 	for {
 		s.mu.Lock()
-		busy := s.running != nil
+		busy := len(s.running) > 0
 		s.mu.Unlock()
 		if s.node.stopping() {
 			return false
@@ -76,7 +76,8 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	})
 }
 
-// acquired starts the lease. Its first turn settles the jobs that earlier leases left claimed.
+// acquired starts the lease. The first turn settles the jobs that earlier leases left claimed; if there
+// are none, it waits until the store has a due job.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
 	s.node.roundTrips.observe(time.Since(sent))
@@ -86,10 +87,15 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.lease.resetContext(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	s.settleOrphans(r.Claims, r.Cancellations)
-	s.turns.due = s.unresponsive // no lane waits for a shard that did not answer last time
-	s.advanceHead(s.node.dueNow())
+	s.turns.due = s.unresponsive // nothing is granted to a shard that did not answer last time
+	s.heard(sent, time.Now())
+	s.storeHead, s.paused = r.Head, r.Paused
+	if s.turns.wokenAt.Before(sent) {
+		s.publishNews()
+	} else { // a wake-up came during the call
+		s.assumeDue(r.Now)
+	}
 	s.mu.Unlock()
-	signal(s.lane.wake)
 	s.node.log.Debug("skein: lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 }

@@ -18,6 +18,10 @@ type Batch struct {
 	shard   *shardInfo
 	token   int64
 	started time.Time
+	// permit says that the batch has the permit of a job on its last chance, and position is its place in
+	// shard.running.
+	permit   bool
+	position int
 
 	mu       sync.Mutex
 	ctx      *runContext // the context that ends, replaced when a cancel ended it

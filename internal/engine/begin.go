@@ -10,146 +10,193 @@ import (
 )
 
 // startingBatch is a batch with recovered jobs, which starts once a turn has recorded their
-// beginning in the store (RULES 4). Its jobs have left the buffer.
+// beginning in the store (RULES 4). Its jobs have left the buffer. shard.mu guards it.
 type startingBatch struct {
 	claims []core.Claim
 	// since is when the batch was put together.
 	since time.Time
-	// sent says that a turn carries its recovered jobs, and begun that the turn was answered.
-	sent, begun bool
+	// lane waits to run it. It is nil once the lane waits no longer: then any lane may run it.
+	lane *lane
+	// permit says that the batch has the permit of a job on its last chance.
+	permit bool
+	// turn is the number of the turn that carries its recovered jobs, or 0; begun says that the turn was
+	// answered.
+	turn  int64
+	begun bool
+}
+
+// leave ends the wait of the batch's lane.
+func (b *startingBatch) leave() {
+	if b.lane != nil {
+		signal(b.lane.wake)
+		b.lane = nil
+	}
 }
 
 // isRecovered reports whether a job has lost an owner before.
 func isRecovered(c core.Claim) bool { return c.Recoveries > 0 }
 
 // unstarted returns the number of claimed jobs that have not started.
-func (s *shard) unstarted() int { return s.buffer.jobs + len(s.starting.claims) }
-
-// firstToStart returns the job that the lane would start next, or nil. While the shard is
-// unresponsive it is nil if that job has to begin by a turn.
-func (s *shard) firstToStart() *core.Claim {
-	if s.starting.claims == nil {
-		return s.buffer.head()
+func (s *shard) unstarted() int {
+	n := s.buffer.jobs
+	for _, b := range s.starting {
+		n += len(b.claims)
 	}
-	if s.unresponsive && !s.starting.begun {
-		return nil
-	}
-	return &s.starting.claims[0]
+	return n
 }
 
-// oldest returns when the first job that waits to start was claimed or, if it is in the starting
-// batch, when that was put together. ok is false if no job waits.
-func (s *shard) oldest() (since time.Time, ok bool) {
-	if s.starting.claims != nil {
-		return s.starting.since, true
+// waiting returns how many batches may start, as far as is known before they are put together, and
+// the first job of the next one, or nil. While the shard is unresponsive, none may start whose jobs have to
+// begin by a turn.
+func (s *shard) waiting() (batches int, first *core.Claim) {
+	if b := s.nextBegun(); b != nil {
+		batches, first = 1, &b.claims[0]
 	}
-	return s.buffer.oldest()
-}
-
-// nextBatch returns the claims that the lane may start now. It returns nil if there are none, or
-// if they have to wait: for the turn that begins them, or for the end of another job on its last
-// chance.
-func (s *shard) nextBatch(now time.Time) []core.Claim {
-	if s.starting.claims == nil {
-		claims := s.takeBatch()
-		if !slices.ContainsFunc(claims, isRecovered) {
-			return claims
+	if head := s.buffer.head(); head != nil && !(s.unresponsive && isRecovered(*head)) {
+		batches += (s.buffer.jobs + s.queue.BatchSize - 1) / s.queue.BatchSize
+		if first == nil {
+			first = head
 		}
-		s.starting = startingBatch{claims: claims, since: now}
-		signal(s.wake)
 	}
-	if !s.starting.begun {
-		return nil
+	return batches, first
+}
+
+// nextBegun returns a batch that has begun and for which no lane waits, or nil.
+func (s *shard) nextBegun() *startingBatch {
+	for _, b := range s.starting {
+		if b.begun && b.lane == nil {
+			return b
+		}
 	}
-	claims := s.starting.claims
-	s.starting = startingBatch{}
-	return claims
+	return nil
+}
+
+// nextBatch returns the claims that a lane may start now, with the permit of a job on its last
+// chance if permit is set. It returns none if there are none, or if they have to wait: for the end of another
+// job on its last chance, or for the turn that begins them, and then begins is their batch.
+func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, permit bool, begins *startingBatch) {
+	if b := s.nextBegun(); b != nil {
+		s.removeStarting(b)
+		return b.claims, b.permit, nil
+	}
+	if first := s.buffer.head(); first == nil || s.unresponsive && isRecovered(*first) {
+		return nil, false, nil
+	}
+	claims, permit = s.takeBatch()
+	if !slices.ContainsFunc(claims, isRecovered) {
+		return claims, permit, nil
+	}
+	begins = &startingBatch{claims: claims, since: now, lane: l, permit: permit}
+	s.starting = append(s.starting, begins)
+	signal(s.wake)
+	return nil, false, begins
 }
 
 // takeBatch takes a batch out of the buffer. A job on its last chance is a batch of its own, and
 // waits while another one runs on this node.
-func (s *shard) takeBatch() []core.Claim {
+func (s *shard) takeBatch() (claims []core.Claim, permit bool) {
 	first := s.buffer.head()
-	if first == nil {
-		return nil
-	}
 	if s.queue.Policy.LastChance(first) {
 		if !s.node.lastChance.take(s) {
-			return nil
+			return nil, false
 		}
-		return s.buffer.take(1)
+		return s.buffer.take(1), true
 	}
 	return s.buffer.take(s.buffer.leading(s.queue.BatchSize, func(c *core.Claim) bool {
 		return !s.queue.Policy.LastChance(c)
-	}))
+	})), false
 }
 
 // needsBegin reports whether the next turn has to begin jobs.
-func (s *shard) needsBegin() bool { return s.starting.claims != nil && !s.starting.sent }
-
-// needsBeginTurn is needsBegin for a caller that does not hold the lock.
-func (s *shard) needsBeginTurn() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.needsBegin()
+func (s *shard) needsBegin() bool {
+	return slices.ContainsFunc(s.starting, func(b *startingBatch) bool { return b.turn == 0 })
 }
 
-// beginRefs lists the jobs for the next turn to begin.
-func (s *shard) beginRefs() []core.ClaimRef {
-	if !s.needsBegin() {
-		return nil
-	}
-	var refs []core.ClaimRef
-	for i := range s.starting.claims {
-		if c := &s.starting.claims[i]; isRecovered(*c) {
-			refs = append(refs, c.Ref())
+// beginRefs lists the jobs that a turn begins: those of all batches that lanes are about to run, as far
+// as a turn carries them.
+func (s *shard) beginRefs(turn int64) (refs []core.ClaimRef) {
+	for _, b := range s.starting {
+		if b.turn != 0 || len(refs)+len(b.claims) > core.MaxTurnJobs {
+			continue
+		}
+		b.turn = turn
+		for i := range b.claims {
+			if isRecovered(b.claims[i]) {
+				refs = append(refs, b.claims[i].Ref())
+			}
 		}
 	}
-	s.starting.sent = true
 	return refs
 }
 
 // confirmBegin takes the reply of the turn that began jobs. A job that did not begin does not
 // start. A repeated turn's reply does not say which began, so they are sent again.
-func (s *shard) confirmBegin(refs []core.ClaimRef, r *ports.TurnReply) {
-	switch {
-	case len(refs) == 0:
-		return
-	case r.Repeat:
-		s.starting.sent = false
-		return
-	}
+func (s *shard) confirmBegin(request *ports.TurnRequest, r *ports.TurnReply) {
 	for _, at := range r.NotBegun {
-		s.dropStarting(refs[at], core.Untouched)
+		s.dropStarting(request.Begin[at], core.Untouched)
 	}
-	s.starting.begun = s.starting.claims != nil
+	for _, b := range s.starting {
+		if b.turn != request.Number {
+			continue
+		}
+		if r.Repeat {
+			b.turn = 0
+			continue
+		}
+		b.begun = true
+		if b.lane != nil {
+			signal(b.lane.wake)
+		}
+	}
 }
 
-// dropStarting settles one job of the starting batch. It reports whether the job was in it.
+// dropStarting settles one job of the batches that are starting. It reports whether the job was in one.
 func (s *shard) dropStarting(ref core.ClaimRef, kind core.OutcomeKind) bool {
-	at := slices.IndexFunc(s.starting.claims, func(c core.Claim) bool { return c.Ref() == ref })
-	if at < 0 {
-		return false
+	for _, b := range s.starting {
+		at := slices.IndexFunc(b.claims, func(c core.Claim) bool { return c.Ref() == ref })
+		if at < 0 {
+			continue
+		}
+		s.settleUnstarted(b.claims[at:at+1], kind)
+		b.claims = slices.Concat(b.claims[:at], b.claims[at+1:])
+		if len(b.claims) == 0 {
+			s.endStarting(b)
+		}
+		return true
 	}
-	s.settleUnstarted(s.starting.claims[at:at+1], kind)
-	s.starting.claims = slices.Concat(s.starting.claims[:at], s.starting.claims[at+1:])
-	if len(s.starting.claims) == 0 {
-		s.clearStarting()
-	}
-	return true
+	return false
 }
 
-// returnStarting puts back the jobs of the starting batch.
-func (s *shard) returnStarting() {
-	s.settleUnstarted(s.starting.claims, core.Untouched)
-	s.clearStarting()
+// returnStarting puts back the jobs of a batch that has not started.
+func (s *shard) returnStarting(b *startingBatch) {
+	s.settleUnstarted(b.claims, core.Untouched)
+	s.endStarting(b)
 }
 
-// clearStarting clears the starting batch, and gives its last-chance permit back.
-func (s *shard) clearStarting() {
-	s.starting = startingBatch{}
-	if s.running == nil {
-		s.node.lastChance.giveBack(s)
+// endStarting forgets a batch that does not start.
+func (s *shard) endStarting(b *startingBatch) {
+	s.removeStarting(b)
+	s.givePermitBack(b.permit)
+	b.leave()
+}
+
+func (s *shard) removeStarting(b *startingBatch) {
+	if at := slices.Index(s.starting, b); at >= 0 {
+		s.starting = slices.Delete(s.starting, at, at+1)
+	}
+}
+
+// leaveStarting ends the waits of all lanes that wait for a turn of the shard.
+func (s *shard) leaveStarting() {
+	for _, b := range s.starting {
+		b.leave()
+	}
+}
+
+// givePermitBack gives the permit of a job on its last chance back, if held is true.
+func (s *shard) givePermitBack(held bool) {
+	if held {
+		s.node.lastChance.giveBack()
 	}
 }
 
@@ -158,38 +205,33 @@ func (s *shard) clearStarting() {
 // is buried. It is safe for concurrent use.
 type lastChance struct {
 	mu      sync.Mutex
-	holder  *shard
+	taken   bool
 	waiting []*shard
 }
 
-// take reports whether the shard has the permit now. If not, the shard's head is hidden from its
-// lane until the permit is given back or the shard has news.
+// take reports whether a job of the shard has the permit now. If not, the shard's heads are hidden from
+// its pool until the permit is given back or the shard has news.
 func (l *lastChance) take(s *shard) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holder == nil || l.holder == s {
-		l.holder = s
+	if !l.taken {
+		l.taken = true
 		return true
 	}
-	s.awaitsPermit.Store(true)
+	s.member.pool.awaitPermit(s.member, true)
 	if !slices.Contains(l.waiting, s) {
 		l.waiting = append(l.waiting, s)
 	}
 	return false
 }
 
-// giveBack takes the permit from the shard, if it has it, and wakes the lanes of the shards that
-// wait for it.
-func (l *lastChance) giveBack(s *shard) {
+// giveBack gives the permit back, and shows the shards that wait for it.
+func (l *lastChance) giveBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holder != s {
-		return
-	}
-	l.holder = nil
-	for _, w := range l.waiting {
-		w.awaitsPermit.Store(false)
-		signal(w.lane.wake)
+	l.taken = false
+	for _, s := range l.waiting {
+		s.member.pool.awaitPermit(s.member, false)
 	}
 	l.waiting = nil
 }

@@ -124,7 +124,7 @@ func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
 
 func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 	inWorld(t, func(w *world) {
-		const waiting = 250
+		const waiting = 100
 		w.declare(1)
 		var done sync.Map
 		block := func(ctx context.Context, c *core.Claim) error {

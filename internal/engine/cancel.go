@@ -27,12 +27,19 @@ func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 			s.settleUnstarted([]core.Claim{c}, kind)
 			continue
 		}
-		if s.dropStarting(core.ClaimRef{ID: k.ID, Receipt: k.Receipt}, kind) || s.running == nil {
-			continue
+		if !s.dropStarting(core.ClaimRef{ID: k.ID, Receipt: k.Receipt}, kind) {
+			s.cancelRunning(k)
 		}
-		for i := range s.running.Claims {
-			if c := &s.running.Claims[i]; c.ID == k.ID && c.Receipt == k.Receipt {
-				s.running.cancel(i, k.Drop)
+	}
+}
+
+// cancelRunning ends the context of a job that runs.
+func (s *shard) cancelRunning(k ports.Cancellation) {
+	for _, b := range s.running {
+		for i := range b.Claims {
+			if c := &b.Claims[i]; c.ID == k.ID && c.Receipt == k.Receipt {
+				b.cancel(i, k.Drop)
+				return
 			}
 		}
 	}

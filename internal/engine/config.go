@@ -20,14 +20,18 @@ type Store interface {
 	ports.Registry
 }
 
-// Queue is a queue that the node serves. All fields are set; the root package fills in the
-// defaults.
+// Queue is a queue that the node serves. All fields are set, except those whose comments say what 0
+// means; the root package fills in the defaults.
 type Queue struct {
 	Name     string
 	Shards   int
 	IndexIDs bool
 	// BatchSize is how many ids a handler gets at once, at most core.MaxTurnJobs.
 	BatchSize int
+	// Parallel bounds how many batches of one shard run at once on this node. 0: no bound.
+	Parallel int
+	// MaxLanes bounds how many lanes of this node run batches of the queue at once. 0: no bound.
+	MaxLanes int
 	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of
 	// payload a turn claims.
 	PerJob int
@@ -43,6 +47,8 @@ type Queue struct {
 	Stored func(text string) string
 
 	generation atomic.Int64
+	// limit is that of MaxLanes, or nil.
+	limit *laneLimit
 }
 
 // Config is how a node runs. All fields are set, except those whose comments say that they may be

@@ -2,35 +2,47 @@
 //
 // # Parts
 //
-// An [Engine] is one node (node is what its parts share). It splits the shards of its queues
-// over lanes, once, at the start.
+// An [Engine] is one node (node is what its parts share). Its splitter says which shards of its queues
+// it works, and in which pools, once, at the start.
 //
-// A lane is a goroutine that runs one batch at a time. Its scheduler chooses a shard by the heads
-// of its shards, which say when the next job of each is due; the lane takes a batch of that shard
-// (shard.take), or waits until a turn has brought one (lane.fetch), runs the handler, and hands
-// the outcomes back (shard.finish).
+// A pool is lanes and the shards that they work together. It has all lanes of the node or, where the
+// splitter pins shards, one. A lane is a goroutine that runs one batch at a time. It asks the pool for
+// a shard (pool.next), takes a batch of that shard (shard.take), runs the handler, and hands the outcomes
+// back (shard.finish). Several lanes may run batches of one shard: what keeps an id from running twice is
+// its claim.
+//
+// A shard shows its pool a view: what may start, and what the store has. The pool wakes lanes for the
+// one, and grants for the other: a grant is how many batches the shard's next turn claims. What is claimed
+// and granted beyond what runs is bounded over all shards of the pool, by the lanes that are free and by
+// what starts within lookAhead. The scheduler decides in which order both are done (chooser). A
+// laneLimit bounds how many lanes one queue may take.
 //
 // A shard has a goroutine of its own (shard.run). It acquires a lease, turns while that lasts,
 // and begins again. A turn is one exchange with the store: it settles what has finished, begins
 // recovered jobs, renews the lease and claims the next jobs. At most one is in flight; what finishes
-// meanwhile goes with the next, so that batches form by themselves under load.
+// meanwhile goes with the next, so that batches form by themselves under load. turnSlots bounds the
+// turns in flight of all shards.
 //
 // # A turn
 //
-// shard.turnLoop asks shard.nextStep what to do. If there is something to send or to claim,
-// shard.request makes the request and shard.turn sends it. shard.takeReply carries out the
+// shard.turnLoop asks shard.nextStep what to do. If there is something to send or to claim, it waits for
+// a slot, shard.request makes the request and shard.turn sends it. shard.takeReply carries out the
 // reply, step by step in one file. A turn without an answer may have been carried out, so it is
-// repeated as it was; the shard is unresponsive until then, and its lane works others.
+// repeated as it was. A turn that takes too long (shard.turnOverdue) gives its slot and its grant back,
+// and the shard is unresponsive until it has an answer: the pool works others.
 //
-// Loops of the node cause turns, too: polls and wake-ups bring news of jobs that are due, and the
-// tick sees to what waits for time to pass, such as jobs that go back since their lane is busy.
+// A recovered job starts after a turn has begun it (begin.go). Its lane waits for that turn, so that
+// nothing is begun that does not run.
+//
+// Loops of the node cause turns, too: polls, renewals and wake-ups bring news of jobs that are due, and
+// the tick sees to what waits for time to pass, such as jobs that go back since no lane is free.
 //
 // # Leases
 //
 // shard.acquire gets a lease. Each turn extends it, and Engine.maintainLeases renews those that
 // no turn has extended for a third of the TTL. This node acts as if the lease ended a fifth of the TTL
-// before the store says so. A lease that runs out or that the store refuses is dropped: the handler
-// is cancelled, nothing of it is sent, and the shard is not acquired again until it has returned.
+// before the store says so. A lease that runs out or that the store refuses is dropped: all handlers of the
+// shard are cancelled, nothing of them is sent, and the shard is not acquired again until they have returned.
 // The next owner gets the claimed jobs as orphans, and its first turn settles them.
 //
 // # Shutdown
@@ -43,9 +55,9 @@
 // # Locks
 //
 // shard.mu guards a shard's state. The Batch has a lock of its own, taken inside it, and so have
-// its contexts, taken inside that; lastChance.mu is taken inside shard.mu. The goroutine of a
-// lane owns the lane, that of a shard its attempts. Nothing calls a store, a handler, a logger or an
-// observer with a lock held.
+// its contexts, taken inside that. lastChance.mu is taken inside shard.mu, and node.pooling, which
+// guards all pools, inside both. The goroutine of a lane owns the lane, that of a shard its attempts.
+// Nothing calls a store, a handler, a logger, an observer or a user's scheduler with a lock held.
 //
 // # Files
 //
@@ -55,10 +67,15 @@
 //	config.go, register.go    what a node is given; how it declares its queues and announces itself
 //	poll.go, wakeup.go        how shards learn of work
 //	watch.go                  what the log says of handlers and shards that make no loop fail
-//	lane.go                   choosing a shard and running a batch
-//	shard.go                  a shard's state, and what it and its lane hand each other
+//	lane.go                   running one batch after another
+//	pool.go, demand.go        what lanes run next, and what turns are to claim for them
+//	chooser.go, custom.go     how a pool asks its scheduler
+//	member.go                 what a pool knows of a shard
+//	limit.go                  how many lanes a queue may take
+//	shard.go                  a shard's state, and what it and lanes hand each other
 //	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
 //	turn.go, reply.go         what a turn sends; what its reply does
+//	turnslots.go, trust.go    how many turns are in flight; turns that take too long
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	deferred.go               settlements that the store carries out later

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +14,6 @@ type Engine struct {
 	node
 	shards []*shard
 	lanes  []*lane
-	// pollNow asks for a poll before its time.
-	pollNow chan struct{}
 	// pollFailed is when a poll last failed. It belongs to the poll's loop.
 	pollFailed time.Time
 }
@@ -31,8 +30,10 @@ func New(store Store, cfg Config) *Engine {
 			outages:  outageLog{log: cfg.Logger, byLoop: make(map[string]*outage)},
 			stop:     make(chan struct{}),
 			tickNow:  make(chan struct{}, 1),
+			pollNow:  make(chan struct{}, 1),
+
+			turnSlots: newTurnSlots(store),
 		},
-		pollNow: make(chan struct{}, 1),
 	}
 }
 
@@ -65,12 +66,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// assignShards assigns each shard to a lane, as the splitter says.
+// assignShards makes the pools of this node, as the splitter says.
 func (e *Engine) assignShards() error {
 	queues := make(map[string]*Queue, len(e.cfg.Queues))
 	var all []core.Shard
 	for _, q := range e.cfg.Queues {
 		queues[q.Name] = q
+		q.limit = newLaneLimit(q.MaxLanes)
 		all = append(all, core.Shards(q.Name, q.Shards)...)
 	}
 	split, err := e.cfg.Splitter.Split(all, e.cfg.Lanes)
@@ -80,20 +82,35 @@ func (e *Engine) assignShards() error {
 	if err := split.Check(all); err != nil {
 		return err
 	}
-	for number, ids := range split.Lanes {
-		l := newLane(&e.node, number)
-		for _, id := range ids {
-			l.shards = append(l.shards, newShard(&e.node, id, queues[id.Queue], l))
-		}
-		l.heads = make([]core.Head, len(l.shards))
-		l.scheduler = e.cfg.Scheduler(core.SchedulerConfig{Shards: ids, PollInterval: e.cfg.PollInterval})
-		if err := checkScheduler(l.scheduler, queues); err != nil {
+	for _, ids := range split.Lanes {
+		if err := e.addPool(1, ids, queues); err != nil {
 			return err
 		}
-		e.lanes = append(e.lanes, l)
-		e.shards = append(e.shards, l.shards...)
 	}
-	return nil
+	if len(split.Shared) == 0 {
+		return nil
+	}
+	return e.addPool(e.cfg.Lanes, split.Shared, queues)
+}
+
+// addPool adds a pool of so many lanes for shards.
+func (e *Engine) addPool(lanes int, ids []core.Shard, queues map[string]*Queue) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	p := newPool(&e.node)
+	for range lanes {
+		l := newLane(p, len(e.lanes))
+		p.lanes, e.lanes = append(p.lanes, l), append(e.lanes, l)
+	}
+	for _, id := range ids {
+		s := newShard(&e.node, id, queues[id.Queue])
+		p.add(s)
+		e.shards = append(e.shards, s)
+	}
+	var scheduler core.Scheduler
+	p.chooser, scheduler = newChooser(p, e.cfg.Scheduler)
+	return checkScheduler(scheduler, queues)
 }
 
 // serve runs all loops until ctx ends and the node has drained.
@@ -145,11 +162,13 @@ func (e *Engine) wakeAll() {
 func (e *Engine) interruptAll() {
 	for _, s := range e.shards {
 		s.mu.Lock()
-		running := s.running
+		running := slices.Clone(s.running)
 		s.mu.Unlock()
-		if running != nil {
-			e.log.Warn("skein: cancelling a batch that outlasts the shutdown timeout", "shard", s.id.String())
-			running.interrupt(ErrShutdown)
+		if len(running) > 0 {
+			e.log.Warn("skein: cancelling batches that outlast the shutdown timeout", "shard", s.id.String(), "batches", len(running))
+		}
+		for _, b := range running {
+			b.interrupt(ErrShutdown)
 		}
 	}
 }

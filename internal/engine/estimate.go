@@ -48,7 +48,7 @@ func (c *storeClock) at(t time.Time) core.Instant {
 }
 
 // roundTrips is the moving average of how long the store takes to answer. An exchange that takes
-// many times as long as usual moves it little, so that one shard that hangs does not make lanes
+// many times as long as usual moves it little, so that one shard that hangs does not make the node
 // wait longer for others. It is safe for concurrent use.
 type roundTrips struct{ average atomic.Int64 }
 
@@ -63,23 +63,28 @@ func (r *roundTrips) observe(took time.Duration) {
 }
 
 const (
-	// minAnswerTimeout is how long a lane waits at least for a turn's answer, unless it has just
-	// waited in vain.
+	// minAnswerTimeout is how long a turn may take at least before the pool counts on it no longer,
+	// unless others hang.
 	minAnswerTimeout = 100 * time.Millisecond
-	// answerTrips is how many usual exchanges it waits for at least: the turn under way, its own,
-	// and as much again for delays.
+	// answerTrips is how many usual exchanges a turn may take at least.
 	answerTrips = 4
 )
 
-// answerTimeout returns how long a lane waits for the answer of a shard before it turns to
-// others. It is halved for each of the shards before that did not answer in time, so that any
-// number of shards that begin to hang delay the others by twice the first wait in all.
-func (r *roundTrips) answerTimeout(poll time.Duration, timeouts int) time.Duration {
-	return max(min(minAnswerTimeout, poll)>>min(timeouts, 10), answerTrips*time.Duration(r.average.Load()))
+// hangsWindow is for how long a shard that has begun to hang makes the node wait less for others.
+const hangsWindow = time.Second
+
+// answerTimeout returns how long to count on the answer of a turn. It is halved for each of the
+// shards that have begun to hang lately, so that any number of shards that begin to hang together delay
+// the others by twice the first wait in all.
+func (r *roundTrips) answerTimeout(poll time.Duration, hangs int) time.Duration {
+	return max(min(minAnswerTimeout, poll)>>min(hangs, 10), answerTrips*time.Duration(r.average.Load()))
 }
 
 // lookAhead is how far ahead jobs are claimed: those that will probably start within it.
 const lookAhead = 50 * time.Millisecond
+
+// claimWindow is lookAhead, or less where jobs that wait so long go back.
+func (n *node) claimWindow() time.Duration { return min(lookAhead, n.cfg.PollInterval/2) }
 
 // pace is the moving average of how long a job takes.
 type pace struct {
@@ -100,27 +105,40 @@ func (p *pace) observe(took time.Duration, jobs int) {
 	p.average += (each - p.average) / averageWeight
 }
 
-// maxBuffered is the most jobs that a buffer holds: the jobs of one turn run while the next turn,
-// which may be as large, is under way.
-const maxBuffered = 2 * core.MaxTurnJobs
-
-// want returns how many jobs the buffer should hold. A lane that waits gets at least a batch. One
-// whose batch has been running since then gets more only if the lane will start on them within
-// lookAhead.
-func (p *pace) want(batch, prefetch int, running bool, since time.Duration) int {
-	soon := min(p.jobsWithin(lookAhead, since/time.Duration(batch)), prefetch)
-	if running && soon < batch {
-		return 0
-	}
-	return min(max(batch, soon), maxBuffered)
-}
-
-// jobsWithin returns how many jobs fit into d, by the average or by how long the present job has
-// taken already, whichever is longer.
-func (p *pace) jobsWithin(d, already time.Duration) int {
+// jobsWithin returns how many jobs fit into d, one after another; 0 if it is unknown.
+func (p *pace) jobsWithin(d time.Duration) int {
 	if !p.known {
 		return 0
 	}
-	each := max(p.average, already, 1)
-	return int(d / each)
+	return int(d / max(p.average, 1))
+}
+
+// recently counts what has happened within a window of time before now. It is not safe for
+// concurrent use.
+type recently struct {
+	window   time.Duration
+	since    time.Time // when the present window began
+	now, old int       // in it, and in the one before
+}
+
+func (r *recently) add(now time.Time) {
+	r.advance(now)
+	r.now++
+}
+
+// count returns how many there were, as if those of the window before had come evenly.
+func (r *recently) count(now time.Time) int {
+	r.advance(now)
+	return r.now + int(time.Duration(r.old)*(r.window-now.Sub(r.since))/r.window)
+}
+
+// advance begins a new window if the present one is over.
+func (r *recently) advance(now time.Time) {
+	switch passed := now.Sub(r.since); {
+	case passed < r.window:
+	case passed < 2*r.window:
+		r.since, r.old, r.now = r.since.Add(r.window), r.now, 0
+	default:
+		r.since, r.old, r.now = now, 0, 0
+	}
 }

@@ -3,8 +3,6 @@ package engine
 import (
 	"testing"
 	"time"
-
-	"github.com/skeinq/skein/core"
 )
 
 func paced(each time.Duration) pace {
@@ -13,34 +11,30 @@ func paced(each time.Duration) pace {
 	return p
 }
 
-func TestHowManyJobsAShardClaims(t *testing.T) {
-	const free, busy = false, true
+func TestHowManyBatchesAShardClaimsAhead(t *testing.T) {
 	for name, c := range map[string]struct {
-		pace     pace
-		batch    int
-		prefetch int
-		running  bool
-		since    time.Duration
-		want     int
+		pace                             pace
+		lanes, batch, prefetch, parallel int
+		want                             int
 	}{
-		"nothing is known: one batch":                    {pace{}, 1, 256, free, 0, 1},
-		"nothing is known, a large batch":                {pace{}, 50, 256, free, 0, 50},
-		"nothing is known and the lane is busy":          {pace{}, 1, 256, busy, 0, 0},
-		"what starts within 50 ms":                       {paced(time.Millisecond), 1, 256, free, 0, 50},
-		"the same while the lane is busy":                {paced(time.Millisecond), 1, 256, busy, 0, 50},
-		"as many as two turns give":                      {paced(time.Microsecond), 1, 1000, free, 0, 2 * core.MaxTurnJobs},
-		"jobs that take no time at all":                  {paced(0), 1, 256, busy, 0, 256},
-		"at most the prefetch":                           {paced(time.Millisecond), 1, 10, busy, 0, 10},
-		"long jobs: one batch when free":                 {paced(time.Second), 1, 256, free, 0, 1},
-		"long jobs: none when busy":                      {paced(time.Second), 1, 256, busy, 0, 0},
-		"a short job that takes long this time":          {paced(time.Millisecond), 1, 256, busy, time.Second, 0},
-		"no prefetch: a batch when free":                 {paced(time.Millisecond), 5, 0, free, 0, 5},
-		"no prefetch: none when busy":                    {paced(time.Millisecond), 5, 0, busy, 0, 0},
-		"less than a batch within 50 ms: none when busy": {paced(5 * time.Millisecond), 20, 256, busy, 0, 0},
+		"nothing is known":                        {pace{}, 5, 1, 256, 0, 256},
+		"the prefetch counts jobs":                {pace{}, 1, 5, 10, 0, 2},
+		"no prefetch":                             {paced(time.Millisecond), 5, 1, 0, 0, 0},
+		"all lanes may work the shard":            {paced(time.Second), 2, 1, 256, 2, 256},
+		"one does, and nothing is known":          {pace{}, 2, 1, 256, 1, 0},
+		"one does: what starts within 50 ms":      {paced(time.Millisecond), 2, 1, 256, 1, 50},
+		"two do":                                  {paced(time.Millisecond), 5, 1, 256, 2, 100},
+		"one does jobs that take no time at all":  {paced(0), 2, 1, 256, 1, 256},
+		"one does: at most the prefetch":          {paced(time.Millisecond), 2, 1, 10, 1, 10},
+		"one does long jobs":                      {paced(time.Second), 2, 1, 256, 1, 0},
+		"one does less than a batch within 50 ms": {paced(5 * time.Millisecond), 2, 20, 256, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.pace.want(c.batch, c.prefetch, c.running, c.since); got != c.want {
-				t.Errorf("want = %d, want %d", got, c.want)
+			p := &pool{lanes: make([]*lane, c.lanes)}
+			s := &shard{member: &member{pool: p}, pace: c.pace}
+			s.node, s.queue = &node{cfg: Config{Prefetch: c.prefetch, PollInterval: time.Second}}, &Queue{BatchSize: c.batch, Parallel: c.parallel}
+			if got := s.claimAhead(); got != c.want {
+				t.Errorf("claimAhead = %d, want %d", got, c.want)
 			}
 		})
 	}

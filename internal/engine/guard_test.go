@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -44,8 +45,10 @@ func (n *node) endsWithin(d time.Duration) bool {
 // spinGuard fails a test in which something is called again and again without
 // any time passing, and then slows the caller down, so that the test ends.
 type spinGuard struct {
-	t  *testing.T
-	mu sync.Mutex
+	t *testing.T
+	// extra is how many calls more than usual are made at one instant.
+	extra int
+	mu    sync.Mutex
 	// at is the instant of the calls that are counted.
 	at     time.Time
 	calls  int
@@ -55,41 +58,62 @@ type spinGuard struct {
 // maxCallsAtOnce is more than any test makes at one instant.
 const maxCallsAtOnce = 5000
 
-// count counts a call.
+// count counts a call, and slows it down once something spins.
 func (g *spinGuard) count() {
+	if g.countOnly() {
+		time.Sleep(time.Second)
+	}
+}
+
+// countOnly counts a call, and reports whether something spins or has spun.
+func (g *spinGuard) countOnly() bool {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	now := time.Now()
 	if !now.Equal(g.at) {
 		g.at, g.calls = now, 0
 	}
 	g.calls++
-	if g.calls > maxCallsAtOnce && !g.failed {
+	if g.calls > maxCallsAtOnce+g.extra && !g.failed {
 		g.failed = true
-		g.t.Errorf("%d calls at the same instant: something spins", g.calls)
+		g.t.Errorf("%d calls at the same instant: something spins:\n%s", g.calls, debug.Stack())
 	}
-	slow := g.failed // from now on, or it would spin at the next instant too
-	g.mu.Unlock()
-	if slow {
-		time.Sleep(time.Second)
-	}
+	return g.failed // also at the next instants, or it would spin there too
 }
 
-// guardedScheduler finds a lane that chooses again and again without any time
-// passing.
+// guardedScheduler finds lanes that choose again and again without any time passing.
 type guardedScheduler struct {
 	core.Scheduler
 	spin *spinGuard
 }
 
-func guardScheduler(t *testing.T, build core.SchedulerFunc) core.SchedulerFunc {
+// guardedHeads is one for a scheduler that keeps the heads.
+type guardedHeads struct {
+	core.HeadScheduler
+	spin *spinGuard
+}
+
+// guardScheduler guards the schedulers of a node with that many lanes, each of which may choose at one instant.
+func guardScheduler(t *testing.T, build core.SchedulerFunc, lanes int) core.SchedulerFunc {
 	return func(c core.SchedulerConfig) core.Scheduler {
-		return guardedScheduler{build(c), &spinGuard{t: t}}
+		spin := &spinGuard{t: t, extra: 50 * lanes}
+		s := build(c)
+		if heads, ok := s.(core.HeadScheduler); ok {
+			return guardedHeads{heads, spin}
+		}
+		return guardedScheduler{s, spin}
 	}
 }
 
 func (s guardedScheduler) Next(now core.Instant, heads []core.Head) core.Choice {
 	s.spin.count()
 	return s.Scheduler.Next(now, heads)
+}
+
+// Choose may not sleep, as a lane that spins does: it is called under a lock.
+func (s guardedHeads) Choose(now core.Instant) core.Choice {
+	s.spin.countOnly()
+	return s.HeadScheduler.Choose(now)
 }
 
 // realTimeout is far more than any test in virtual time takes on a busy machine.

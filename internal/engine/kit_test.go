@@ -95,8 +95,10 @@ type setup struct {
 	// queue is the only one unless Queues is set. It has one shard.
 	queue *engine.Queue
 	link  *link
-	// noWakeups hides the store's ports.Notifier.
+	// noWakeups hides the store's ports.Notifier. maxTurns is how many turns the store wants in
+	// flight at once, or 0.
 	noWakeups bool
+	maxTurns  int
 }
 
 func newQueue(name string, run handler) *engine.Queue {
@@ -141,14 +143,17 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	for _, option := range options {
 		option(s)
 	}
-	s.Scheduler = guardScheduler(w.T, s.Scheduler)
+	s.Scheduler = guardScheduler(w.T, s.Scheduler, s.Lanes)
 	if s.Queues == nil {
 		s.Queues = []*engine.Queue{s.queue}
 	}
 	n.link = s.link
 	var store engine.Store = notifyingLink{n.link}
-	if s.noWakeups {
+	switch {
+	case s.noWakeups:
 		store = n.link
+	case s.maxTurns > 0:
+		store = limitedLink{notifyingLink{n.link}, s.maxTurns}
 	}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())

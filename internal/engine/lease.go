@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -134,8 +135,10 @@ func (s *shard) renew(token int64) {
 		s.mu.Lock()
 		if s.lease.held && s.lease.token == token {
 			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
+			s.turns.due = s.turns.due || reply.Paused && s.unstarted() > 0 // they go back
 		}
 		s.mu.Unlock()
+		s.polled(reply.Head, sent)
 	case final(err):
 		s.renewing.ok()
 		s.dropLease(token, err)
@@ -146,10 +149,13 @@ func (s *shard) renew(token int64) {
 
 // release ends a lease under which nothing is left to do, so that another node need not wait for
 // its expiry.
-func (s *shard) release(ctx context.Context) {
+func (s *shard) release() {
 	s.mu.Lock()
-	l := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}
+	l, ctx := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}, s.lease.ctx
 	s.mu.Unlock()
+	if ctx == nil { // it is lost
+		return
+	}
 	if err := s.tryRelease(ctx, l); err != nil {
 		s.dropLease(l.Token, err)
 		return
@@ -196,8 +202,8 @@ func (s *shard) dropEndedLease(now time.Time) {
 	}
 }
 
-// dropLease ends the lease on this side, since it ran out or is another's. The handler that may
-// still run is cancelled, and nothing of it is sent.
+// dropLease ends the lease on this side, since it ran out or is another's. The handlers that
+// still run are cancelled, and nothing of them is sent.
 func (s *shard) dropLease(token int64, cause error) {
 	s.mu.Lock()
 	if !s.lease.held || s.lease.token != token {
@@ -211,13 +217,13 @@ func (s *shard) dropLease(token int64, cause error) {
 	} else {
 		s.lostAt = now
 	}
-	running := s.running
+	running := slices.Clone(s.running)
 	s.mu.Unlock()
-	if running != nil {
-		running.interrupt(ports.ErrLeaseLost)
+	for _, b := range running {
+		b.interrupt(ports.ErrLeaseLost)
 	}
 	signal(s.wake)
-	s.node.log.Log(context.Background(), level, "skein: lease lost", "shard", s.id.String(), "token", token, "error", cause)
+	s.node.log.Log(context.Background(), level, "skein: lease lost", "shard", s.id.String(), "token", token, "cancelled", len(running), "error", cause)
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
@@ -227,11 +233,12 @@ func (s *shard) clearLease(cause error) {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
-	s.clearStarting()
+	for _, b := range slices.Clone(s.starting) {
+		s.endStarting(b)
+	}
 	s.finished, s.deferred, s.pendingResults, s.deferrals = nil, nil, nil, nil
 	s.storeHead = core.Head{}
-	s.laneWaits, s.paused = false, false
+	s.paused = false
 	s.headNotBefore = 0
-	s.publishHead()
-	signal(s.lane.wake)
+	s.member.pool.revokeGrant(s.member, s.view())
 }

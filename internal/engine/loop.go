@@ -41,6 +41,14 @@ func every(interval time.Duration, stop <-chan struct{}, f func()) {
 
 // pause waits for d. It returns false at once if stop is closed before.
 func pause(d time.Duration, stop <-chan struct{}) bool {
+	if d <= 0 {
+		select {
+		case <-stop:
+			return false
+		default:
+			return true
+		}
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	return await(timer.C, nil, stop)

@@ -40,6 +40,16 @@ type node struct {
 	// tickNow wakes the tick: a shard waits for time to pass.
 	tickNow chan struct{}
 
+	// pooling guards all pools of the node.
+	pooling sync.Mutex
+	// turnSlots bound the turns in flight, and hangs counts those that began to take too long.
+	turnSlots turnSlots
+	hangs     hangs
+	// pollNow asks for a poll before its time.
+	pollNow chan struct{}
+	// listening says that wake-ups stand.
+	listening atomic.Bool
+
 	lastChance lastChance
 	hooks      hooks
 
@@ -93,11 +103,6 @@ func (n *node) turnEnded(event ports.TurnEvent) {
 	if n.observer != nil {
 		n.observer.TurnEnd(event)
 	}
-}
-
-// dueNow returns a head that is due at once.
-func (n *node) dueNow() core.Head {
-	return core.Head{Due: n.clock.now(), OK: true}
 }
 
 // newLoopStatus returns the status of a loop that serves all shards.

@@ -87,7 +87,9 @@ func randomHistory(w *world, random *rand.Rand) {
 	a := w.audit()
 	run := a.watch(func(ctx context.Context, c *core.Claim) error {
 		select {
-		case <-time.After(time.Duration(draw(30)) * time.Millisecond):
+		// Never 0: in a bubble, with -race, channels of timers that are due at once and read by several
+		// goroutines crash Go 1.26.
+		case <-time.After(time.Duration(1+draw(30)) * time.Millisecond):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

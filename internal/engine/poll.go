@@ -43,7 +43,7 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 		e.pollFailed = time.Now()
 		status.failed(err)
 		for _, s := range shards { // one of them may be why, which its turn will show
-			s.inviteLane()
+			s.invite()
 		}
 		return false
 	}
@@ -68,21 +68,38 @@ func (e *Engine) quietShards(now time.Time) (shards []*shard, ids []core.Shard) 
 	return shards, ids
 }
 
-// quiet reports whether a lease is held under which nothing has happened for half a poll
-// interval.
+// listeningPolls is how many poll intervals a shard may be quiet where wake-ups stand: they say what
+// is new, renewals look as well, and a poll only finds what a wake-up that was lost would have said.
+const listeningPolls = 5
+
+// quiet reports whether a lease is held and the store has not answered for the shard lately: for half a
+// poll interval or, where wake-ups stand, for listeningPolls of them.
 func (s *shard) quiet(now time.Time) bool {
+	lately := s.node.cfg.PollInterval / 2
+	if s.node.listening.Load() {
+		lately = listeningPolls * s.node.cfg.PollInterval
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.held && !s.turns.inFlight && !s.unresponsive &&
-		now.Sub(s.turns.ended) >= s.node.cfg.PollInterval/2
+	return s.lease.held && !s.turns.inFlight && !s.unresponsive && now.Sub(s.heardAt) >= lately
 }
 
-// inviteLane makes the lane look at the shard, although nobody says that a job is due.
-func (s *shard) inviteLane() {
+// invite makes the pool ask the shard, although nobody says that a job is due.
+func (s *shard) invite() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.assumeDue(s.node.clock.now())
-	s.mu.Unlock()
-	signal(s.lane.wake)
+}
+
+// heard notes when the store has answered what was asked at a time. If this node began to listen for
+// wake-ups after that, one may have come before, so the poll asks again.
+func (s *shard) heard(asked, answered time.Time) {
+	if asked.Before(s.listenedAt) {
+		s.heardAt = time.Time{}
+		signal(s.node.pollNow)
+		return
+	}
+	s.heardAt = answered
 }
 
 // polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
@@ -91,11 +108,13 @@ func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.turns
-	if h == s.storeHead || !s.lease.held || t.inFlight || t.ended.After(asked) || !t.wokenAt.Before(asked) {
+	if !s.lease.held || t.inFlight || s.heardAt.After(asked) || !t.wokenAt.Before(asked) {
+		return
+	}
+	s.heard(asked, time.Now())
+	if h == s.storeHead {
 		return
 	}
 	s.storeHead = h
-	s.awaitsPermit.Store(false)
-	s.publishHead()
-	signal(s.lane.wake)
+	s.publishNews()
 }

@@ -30,20 +30,24 @@ func (s *shard) tick(now time.Time) (again bool) {
 		return false
 	}
 	poll := s.node.cfg.PollInterval
-	if s.running != nil && now.Sub(s.turns.ended) >= poll {
+	if len(s.running) > 0 && now.Sub(s.turns.ended) >= poll {
 		s.turns.due = true
 	}
 	s.finished, s.deferred = append(s.finished, s.deferred...), nil
-	since, waiting := s.oldest()
+	since, waiting := s.oldestUnstarted()
 	if s.turns.due || len(s.finished) > 0 || s.stats.due(now) || waiting && now.Sub(since) >= poll {
 		signal(s.wake)
 	}
-	return s.running != nil || waiting || s.stats.any
+	return len(s.running) > 0 || waiting || s.stats.any
 }
 
 // putBack puts back the jobs that wait to start: all of them if the shard is paused or the node
 // stops, else those that have waited for a poll interval.
 func (s *shard) putBack(now time.Time, stopping bool) {
+	before := s.unstarted()
+	if before == 0 {
+		return
+	}
 	for {
 		since, ok := s.buffer.oldest()
 		if !ok || !stopping && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
@@ -51,10 +55,23 @@ func (s *shard) putBack(now time.Time, stopping bool) {
 		}
 		s.settleUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
 	}
-	if b := &s.starting; b.claims != nil && (stopping || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval) {
-		s.returnStarting()
+	for at := len(s.starting) - 1; at >= 0; at-- {
+		if b := s.starting[at]; stopping || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval {
+			s.returnStarting(b)
+		}
 	}
-	s.publishHead()
+	if s.unstarted() != before {
+		s.publish()
+	}
+}
+
+// oldestUnstarted returns when the first job that waits to start was claimed, or when the first batch that is
+// starting was put together. ok is false if no job waits.
+func (s *shard) oldestUnstarted() (since time.Time, ok bool) {
+	if len(s.starting) > 0 {
+		return s.starting[0].since, true
+	}
+	return s.buffer.oldest()
 }
 
 // settleOrphans settles jobs that earlier leases left claimed: those that an operator has

@@ -44,8 +44,8 @@ func TestPauseReturnsTheBufferWithTheTurnThatReportsIt(t *testing.T) {
 			}
 			return nil
 		}))
-		w.sleep(poll)
-		w.pushEach(100) // teaches the shard to claim ahead
+		w.sleepUntil(2*poll - 10*time.Millisecond)
+		w.pushEach(100) // teaches the node to claim ahead
 		w.sleepUntil(2 * poll)
 		w.pushEach(20)
 		w.sleep(poll / 20)
@@ -96,6 +96,9 @@ type lateOrphans struct {
 
 func (l lateOrphans) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	reply, err := l.Store.Acquire(ctx, r)
+	if len(reply.Claims) > 0 {
+		reply.Head = core.Head{Due: reply.Now, OK: true}
+	}
 	*l.left, reply.Claims = reply.Claims, nil
 	return reply, err
 }

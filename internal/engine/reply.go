@@ -18,15 +18,14 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	}
 	s.endTurn(request, r, sent, received)
 	results := s.takeSettled(request.Settlements, r, received)
-	s.confirmBegin(request.Begin, r)
+	s.confirmBegin(request, r)
 	s.buffer.push(r.Claims, received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
-	s.answerLane(request)
 	s.takeHead(request, r)
+	s.endGrant(request, r)
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
-	signal(s.lane.wake)
 	s.node.report(results)
 	if waits {
 		signal(s.node.tickNow)
@@ -40,7 +39,9 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	}
 	t := &s.turns
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
-	s.unresponsive, s.paused = false, r.Paused
+	s.heard(sent, received)
+	s.paused = r.Paused
+	s.trust()
 }
 
 // takeSettled returns the results that the reply confirms, with a log line for each settlement that
@@ -93,14 +94,6 @@ func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
 	}
 }
 
-// answerLane ends the lane's wait, unless the turn was made before the lane asked and
-// has nothing for it.
-func (s *shard) answerLane(request *ports.TurnRequest) {
-	if s.turns.forLane || request.Want > 0 || len(request.Begin) > 0 || s.buffer.jobs > 0 || s.node.stopping() {
-		s.laneWaits = false
-	}
-}
-
 // takeHead takes the store's head. A wake-up that came during the turn is still valid.
 func (s *shard) takeHead(request *ports.TurnRequest, r *ports.TurnReply) {
 	s.storeHead = r.Head
@@ -109,5 +102,14 @@ func (s *shard) takeHead(request *ports.TurnRequest, r *ports.TurnReply) {
 		s.turns.woken = false
 		s.assumeDue(r.Now)
 	}
-	s.publishHead()
+}
+
+// endGrant shows the pool what its grant has brought.
+func (s *shard) endGrant(request *ports.TurnRequest, r *ports.TurnReply) {
+	if request.Want == 0 {
+		s.publish()
+		return
+	}
+	batches := (len(r.Claims) + s.queue.BatchSize - 1) / s.queue.BatchSize
+	s.member.pool.grantAnswered(s.member, batches, batches > 0 && r.Head.DueBy(r.Now), s.view())
 }

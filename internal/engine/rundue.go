@@ -15,9 +15,12 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.close()
-	e.hooks.maxWorkers = 1
+	e.hooks.maxWorkers, e.cfg.Lanes = 1, 1
 	if err := e.assignShards(); err != nil {
 		return 0, err
+	}
+	for _, s := range e.shards {
+		s.member.pool.manual = true
 	}
 	for _, q := range e.cfg.Queues {
 		if err := e.declare(q); err != nil {
@@ -69,23 +72,26 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 
 // runDue works one shard until it has no due job.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
-	s.lane.current.Store(s)
 	for ctx.Err() == nil {
-		s.requestJobs()
+		s.grantByHand()
 		if err := s.turnOnce(); err != nil {
 			return jobs, err
 		}
-		b := s.take(s.node.clock.local())
-		if b == nil && s.needsBeginTurn() {
+		b, begins := s.take(nil)
+		if begins != nil {
 			if err := s.turnOnce(); err != nil {
 				return jobs, err
 			}
-			b = s.take(s.node.clock.local())
+			b, _ = s.take(nil)
 		}
-		if b == nil {
+		switch {
+		case b != nil:
+		case begins != nil: // its jobs must not start any more; others may wait
+			continue
+		default:
 			return jobs, nil
 		}
-		s.lane.execute(s, b)
+		s.member.pool.lanes[0].execute(s, b)
 		for i := range b.Claims {
 			if _, ran := b.jobRun(i, 0); ran {
 				jobs++
@@ -95,14 +101,22 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 	return jobs, nil
 }
 
+// grantByHand lets the next turn claim a batch, and those that will start soon, unless some wait.
+func (s *shard) grantByHand() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting, _ := s.waiting()
+	soon := min(s.pace.jobsWithin(s.node.claimWindow())/s.queue.BatchSize, s.claimAhead())
+	s.member.pool.grantByHand(s.member, max(1, soon)-waiting)
+}
+
 // turnOnce makes the turn that is due, if one is.
 func (s *shard) turnOnce() error {
-	next, request, ctx := s.nextStep(time.Now())
-	switch next {
+	switch s.nextStep(time.Now()) {
 	case stepLost:
 		return fmt.Errorf("shard %v: %w", s.id, ports.ErrLeaseLost)
 	case stepTurn:
-		if err := s.turn(ctx, request); err != nil {
+		if err := s.exchange(); err != nil {
 			return fmt.Errorf("turn of shard %v: %w", s.id, err)
 		}
 	}
@@ -113,13 +127,12 @@ func (s *shard) turnOnce() error {
 // owner recovers.
 func (s *shard) settleUp() {
 	for {
-		next, request, ctx := s.nextStep(time.Now())
-		switch next {
+		switch s.nextStep(time.Now()) {
 		case stepDrained:
-			s.release(ctx)
+			s.release()
 			return
 		case stepTurn:
-			if s.turn(ctx, request) == nil {
+			if s.exchange() == nil {
 				continue
 			}
 		}

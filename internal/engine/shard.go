@@ -1,27 +1,24 @@
 package engine
 
 import (
+	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/skeinq/skein/core"
 )
 
 // shard is this node's side of one shard: its lease, the jobs that are claimed and have not
-// started, the batch that runs, and the settlements that are to be sent. Its lane and its turn
+// started, the batches that run, and the settlements that are to be sent. Lanes and its turn
 // loop work on it together.
 type shard struct {
 	shardInfo
-	lane *lane
+	// member is the shard's place in its pool.
+	member *member
 	// wake wakes the turn loop: there may be something to do.
 	wake chan struct{}
 	// released wakes an acquire that waits: the shard's owner may have released it.
 	released chan struct{}
-	// head is when the next job is due as the lane sees it, or noHead. awaitsPermit hides it
-	// while a job on its last chance waits for another one.
-	head         atomic.Int64
-	awaitsPermit atomic.Bool
 
 	// attempt is the number of the acquire, and refusals are the waits after refused turns. Only
 	// the turn loop uses them.
@@ -38,11 +35,15 @@ type shard struct {
 	// lostAt is when the log last said that the lease was lost.
 	lostAt time.Time
 	turns  turns
-	buffer buffer
-	// starting is the batch that waits for a turn to begin it, and running the one that runs, or
-	// nil.
-	starting startingBatch
-	running  *Batch
+	// overdue runs when the turn in flight takes too long, which it does at overdueAt. hasSlot says that
+	// the turn has one of the node's slots.
+	overdue   *time.Timer
+	overdueAt time.Time
+	hasSlot   bool
+	buffer    buffer
+	// starting are the batches that wait for a turn to begin them, in order, and running those that run.
+	starting []*startingBatch
+	running  []*Batch
 	// finished are the settlements that wait for the next turn.
 	finished []core.Settlement
 	// deferred are settlements that the store could not carry out yet. They wait for the next
@@ -52,83 +53,156 @@ type shard struct {
 	deferrals map[core.ClaimRef]deferral
 	// pendingResults wait until the store confirms their settlements.
 	pendingResults []pendingResult
-	// storeHead is the store's head as last known. While unresponsive is set it does not count: a
-	// turn has failed, or the lane has stopped waiting for one, and none was answered since.
+	// storeHead is the store's head as last known, and heardAt is when the store last answered for this
+	// shard, unless it was asked before listenedAt: when this node last began to listen for wake-ups.
+	// While unresponsive is set the head does not count: a turn has failed or takes too
+	// long, and none was answered since.
 	storeHead    core.Head
+	heardAt      time.Time
+	listenedAt   time.Time
 	unresponsive bool
 	// headNotBefore is when to believe again a store that has said that a job is due and then
 	// claimed none; emptyClaims are the waits until then.
 	headNotBefore core.Instant
 	emptyClaims   backoff
-	// laneWaits says that the lane waits for jobs.
-	laneWaits bool
-	paused    bool
-	pace      pace
-	stats     statsBuffer
+	paused        bool
+	pace          pace
+	stats         statsBuffer
 }
 
-func newShard(node *node, id core.Shard, queue *Queue, l *lane) *shard {
-	s := &shard{shardInfo: shardInfo{node, id, queue}, lane: l, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
+func newShard(node *node, id core.Shard, queue *Queue) *shard {
+	s := &shard{shardInfo: shardInfo{node, id, queue}, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
 	for status, doing := range map[*loopStatus]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
 		status.outages, status.doing, status.shard = &node.outages, doing, id.String()
 	}
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
-	s.head.Store(noHead)
 	return s
 }
 
-// requestJobs makes the next turn claim for the lane. It returns false if the lease is not held,
-// or the shard is unresponsive. A lease that has ended is dropped, if the lane is the first to
-// see it.
-func (s *shard) requestJobs() bool {
-	s.dropEndedLease(time.Now())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.lease.held || s.unresponsive {
-		return false
+// publish shows the shard's heads to its pool.
+func (s *shard) publish() { s.member.pool.update(s.member, s.view(), false) }
+
+// publishNews is publish after something has changed at the store: what waits for the end of another
+// job on its last chance may be gone, or have company.
+func (s *shard) publishNews() { s.member.pool.update(s.member, s.view(), true) }
+
+// view returns what the pool is to know of the shard.
+func (s *shard) view() view {
+	v := view{idle: s.unstarted() == 0 && len(s.running) == 0}
+	if !s.lease.held {
+		return v
 	}
-	s.laneWaits = true
-	signal(s.wake)
-	return true
+	waiting, first := s.waiting()
+	free := s.freeToRun()
+	if first != nil && !s.paused {
+		v.run, v.startable = core.Head{Due: first.PerformAt, OK: true}, min(waiting, free)
+	}
+	if s.unresponsive {
+		return v
+	}
+	v.ask = core.Head{Due: max(s.storeHead.Due, s.headNotBefore), OK: s.storeHead.OK}
+	target := s.claimAhead()
+	v.room, v.next = free+target-waiting, waiting == 0 && free > 0
+	if 2*waiting <= target {
+		v.ahead = target - waiting
+	}
+	return v
 }
 
-// stopWaiting ends the lane's wait for an answer. The lane comes back to the shard once a turn is
-// answered. It returns false if the answer is here.
-func (s *shard) stopWaiting() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.laneWaits {
-		return false
+// freeToRun returns how many batches of the shard may run beside those that do.
+func (s *shard) freeToRun() int {
+	if s.queue.Parallel == 0 {
+		return math.MaxInt32
 	}
-	s.laneWaits, s.unresponsive = false, true
-	s.turns.due = !s.turns.open() // else the one under way will do
-	s.publishHead()
-	signal(s.wake)
-	return true
+	free := s.queue.Parallel - len(s.running)
+	for _, b := range s.starting {
+		if b.lane != nil {
+			free--
+		}
+	}
+	return max(0, free)
 }
 
-// answeredLane reports whether the lane need not wait any more.
-func (s *shard) answeredLane() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.laneWaits
+// claimAhead returns how many batches may wait for lanes. The pool knows how many its lanes will start
+// soon; of a shard that only some lanes may work, this is how many those will, if all of them do.
+func (s *shard) claimAhead() int {
+	jobs := s.node.cfg.Prefetch
+	if most := s.queue.Parallel; most > 0 && most < len(s.member.pool.lanes) {
+		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
+	}
+	if most := s.queue.MaxLanes; most > 0 && most < s.node.cfg.Lanes {
+		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
+	}
+	return jobs / s.queue.BatchSize
 }
 
-// take starts the next batch. It returns nil if none may start.
-func (s *shard) take(now time.Time) *Batch {
+// take starts the next batch, for a lane; it is nil in RunDue. It returns nil if none may start. begins
+// is the batch that the lane has to wait for, if a turn has to begin its jobs first.
+func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
+	var now time.Time
+	if l != nil {
+		now = l.now
+	}
+	if now.IsZero() {
+		now = s.node.clock.local()
+	}
+	b, begins = s.tryTake(l, now)
+	if b == nil && begins == nil {
+		s.dropEndedLease(now)
+	}
+	return b, begins
+}
+
+// tryTake is take at a time. A lease that has ended stays.
+func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.lease.held || s.paused || !now.Before(s.lease.until) || s.node.stopping() {
-		return nil
+	if s.mayStart(now) && s.freeToRun() > 0 {
+		var claims []core.Claim
+		var permit bool
+		claims, permit, begins = s.nextBatch(l, now)
+		if len(claims) > 0 {
+			b = s.start(claims, permit, now)
+		}
 	}
-	claims := s.nextBatch(now)
-	if len(claims) == 0 {
-		s.publishHead() // what has left the buffer may have to begin, which shows no job while turns fail
-		return nil
+	s.member.pool.taken(l, s.member, b != nil, s.view(), now)
+	return b, begins
+}
+
+// mayStart reports whether jobs of the shard may start at a time.
+func (s *shard) mayStart(now time.Time) bool {
+	return s.lease.held && !s.paused && now.Before(s.lease.until) && !s.node.stopping()
+}
+
+// takeBegun starts a batch for which a lane waits. wait is true while it has to wait.
+func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
+	now := s.node.clock.local()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case begins.lane == nil: // it waits no longer
+		return nil, false
+	case !begins.begun:
+		return nil, true
 	}
-	s.running = newBatch(&s.shardInfo, s.lease.token, claims, now)
-	s.publishHead()
-	return s.running
+	s.removeStarting(begins)
+	if !s.mayStart(now) {
+		s.settleUnstarted(begins.claims, core.Untouched)
+		s.givePermitBack(begins.permit)
+		signal(s.wake)
+		return nil, false
+	}
+	b = s.start(begins.claims, begins.permit, now)
+	s.member.pool.taken(nil, s.member, true, s.view(), now)
+	return b, false
+}
+
+// start starts a batch.
+func (s *shard) start(claims []core.Claim, permit bool, now time.Time) *Batch {
+	b := newBatch(&s.shardInfo, s.lease.token, claims, now)
+	b.permit, b.position = permit, len(s.running)
+	s.running = append(s.running, b)
+	return b
 }
 
 // finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent:
@@ -136,10 +210,12 @@ func (s *shard) take(now time.Time) *Batch {
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
 	results, lines := b.pendingResults(settled)
 	s.mu.Lock()
-	s.running = nil
-	if isRecovered(b.Claims[0]) {
-		s.node.lastChance.giveBack(s)
-	}
+	last := len(s.running) - 1
+	s.running[b.position] = s.running[last]
+	s.running[b.position].position = b.position
+	s.running[last] = nil
+	s.running = s.running[:last]
+	s.givePermitBack(b.permit)
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
@@ -147,12 +223,14 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 		s.pace.observe(took, len(b.Claims))
 		s.stats.observe(b, took, settled)
 	}
-	s.publishHead()
+	if s.queue.Parallel > 0 || last == 0 && s.unstarted() == 0 {
+		s.publish()
+	}
 	s.mu.Unlock()
 	signal(s.wake)
 	s.node.logLines(lines)
 	if !current {
-		s.node.log.Warn("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
-			"shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
+		s.node.log.Debug("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
+			keyQueue, s.id.Queue, "shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
 	}
 }

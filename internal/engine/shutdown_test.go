@@ -22,8 +22,8 @@ func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
 			return nil
 		}))
 		w.sleep(poll)
-		w.pushEach(100) // teaches the shard that jobs are short, so that it claims ahead
-		w.sleep(time.Second)
+		w.pushEach(100) // teaches the node that jobs are short, so that it claims ahead
+		w.sleep(101 * time.Millisecond)
 		takes.Store(int64(100 * time.Millisecond))
 		w.pushEach(50)
 		w.sleep(50 * time.Millisecond)
@@ -159,8 +159,8 @@ func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 				}}
 			}
 		})
-		w.sleep(poll)
-		w.pushEach(100) // teaches the shard to claim ahead
+		w.sleepUntil(2*poll - 10*time.Millisecond)
+		w.pushEach(100) // teaches the node to claim ahead
 		w.sleepUntil(2 * poll)
 		w.pushEach(20)
 		w.sleep(50 * time.Millisecond)

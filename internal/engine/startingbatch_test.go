@@ -45,6 +45,7 @@ func TestAShardThatCannotBeginItsJobStopsNoLane(t *testing.T) {
 			}
 			return nil
 		}), shards(2), lanes(1))
+		w.sleepUntil(due - 200*time.Millisecond)
 		for _, id := range quick { // so that the node learns to claim ahead
 			w.sleep(10 * time.Millisecond)
 			w.push(id, "x")
@@ -180,6 +181,33 @@ func TestWhatHasNotBegunDoesNotStartAlsoWhenTheAnswerIsLost(t *testing.T) {
 		if begins != 1 {
 			w.Errorf("%d turns lost their answer, want 1", begins)
 		}
+		w.wantCounts(0, 0, 1, 0)
+	})
+}
+
+// The other jobs of a batch start although the recovered one is gone before it has begun.
+func TestABatchStartsWithoutItsCancelledJob(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "recovered")
+		w.push("other", "x")
+		a := w.audit()
+		w.start(a.watch(succeed), batches(2), onFirstBegin(func(r ports.TurnRequest) {
+			cancel := ports.CancelRequest{Shard: r.Lease.Shard, IDs: []string{"recovered"}, Drop: true}
+			if _, err := w.store.Cancel(context.Background(), cancel); err != nil {
+				w.Error(err)
+			}
+		}), func(s *setup) {
+			turns := 0
+			s.link.lose = func(method string) bool {
+				if method == "Turn" {
+					turns++
+				}
+				return method == "Turn" && turns == 2
+			}
+		})
+		w.sleep(3 * poll)
+		w.within("the other job started", a.wantRuns("other", 1)[0].at, 0, poll/2)
 		w.wantCounts(0, 0, 1, 0)
 	})
 }

@@ -17,8 +17,6 @@ type turns struct {
 	// request is the turn in flight or, if unknown is set, the one to repeat.
 	request ports.TurnRequest
 	unknown bool
-	// forLane says that it was made after the lane had asked for jobs.
-	forLane bool
 	// firstSent is when it was first sent.
 	firstSent time.Time
 	// inFlight says that a call is under way, and sentAt since when.
@@ -61,17 +59,19 @@ const (
 func (s *shard) turnLoop() {
 	var retry backoff
 	for {
-		next, request, ctx := s.nextStep(time.Now())
-		switch next {
+		switch s.nextStep(time.Now()) {
 		case stepIdle:
 			<-s.wake
 		case stepLost:
 			return
 		case stepDrained:
-			s.release(ctx)
+			s.release()
 			return
 		case stepTurn:
-			if s.turn(ctx, request) == nil {
+			s.node.turnSlots.take(s)
+			err := s.exchange()
+			s.node.turnSlots.giveBack(s)
+			if err == nil {
 				retry.reset()
 				continue
 			}
@@ -80,52 +80,85 @@ func (s *shard) turnLoop() {
 	}
 }
 
-// nextStep decides what to do, and makes the request of a turn.
-func (s *shard) nextStep(now time.Time) (step, ports.TurnRequest, context.Context) {
+// nextStep decides what to do.
+func (s *shard) nextStep(now time.Time) step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.lease.held {
-		return stepLost, ports.TurnRequest{}, nil
+		return stepLost
+	}
+	if s.turns.unknown {
+		return stepTurn
 	}
 	stopping := s.node.stopping()
-	if !s.turns.unknown {
-		s.putBack(now, stopping)
-		if !s.request(now, stopping) {
-			if stopping && s.running == nil && !s.awaitsDeferred(now) {
-				return stepDrained, ports.TurnRequest{}, s.lease.ctx
-			}
-			return stepIdle, ports.TurnRequest{}, nil
-		}
+	s.putBack(now, stopping)
+	switch {
+	case s.needsTurn(now, stopping):
+		return stepTurn
+	case stopping && len(s.running) == 0 && !s.awaitsDeferred(now):
+		return stepDrained
 	}
-	s.turns.inFlight, s.turns.sentAt = true, now
-	return stepTurn, s.turns.request, s.lease.ctx
+	return stepIdle
 }
 
-// request makes the request of the next turn. It returns false if no turn is needed.
-func (s *shard) request(now time.Time, stopping bool) bool {
-	t := &s.turns
-	sendStats := s.stats.due(now) || stopping && s.stats.any
-	if len(s.finished) == 0 && !s.laneWaits && !t.due && !sendStats && !s.needsBegin() {
-		return false
+// needsTurn reports whether there is something to send or to claim.
+func (s *shard) needsTurn(now time.Time, stopping bool) bool {
+	return len(s.finished) > 0 || s.turns.due || s.sendsStats(now, stopping) || s.needsBegin() ||
+		s.member.pool.hasGrant(s.member)
+}
+
+// sendsStats reports whether the next turn takes the statistics along.
+func (s *shard) sendsStats(now time.Time, stopping bool) bool {
+	return s.stats.due(now) || stopping && s.stats.any
+}
+
+// exchange makes the next turn, if the lease still lasts. An error means that it is unknown whether
+// the turn was carried out.
+func (s *shard) exchange() error {
+	now := time.Now()
+	s.mu.Lock()
+	if !s.lease.held {
+		s.mu.Unlock()
+		return nil
 	}
-	t.due, t.firstSent, t.forLane = false, now, s.laneWaits
+	if !s.turns.unknown {
+		s.request(now, s.node.stopping())
+	}
+	s.turns.inFlight, s.turns.sentAt = true, now
+	request, ctx := s.turns.request, s.lease.ctx
+	s.startOverdue()
+	s.mu.Unlock()
+	return s.turn(ctx, request)
+}
+
+// request makes the request of the next turn.
+func (s *shard) request(now time.Time, stopping bool) {
+	t := &s.turns
+	t.due, t.firstSent = false, now
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
 		Lease:       ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
 		Number:      t.last + 1,
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
-		Begin:       s.beginRefs(),
-		Want:        s.want(now, stopping),
+		Begin:       s.beginRefs(t.last + 1),
+		Want:        s.want(stopping),
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.queue.Bytes,
 		Node:        cfg.Node,
-		Lane:        s.lane.number,
 	}
-	if sendStats {
+	if s.sendsStats(now, stopping) {
 		t.request.Stats = s.stats.take(now)
 	}
-	return true
+}
+
+// want returns how many jobs the turn claims: those of the batches that the pool has granted.
+func (s *shard) want(stopping bool) int {
+	granted := s.member.pool.takeGrant(s.member)
+	if stopping {
+		return 0
+	}
+	return min(granted*s.queue.BatchSize, core.MaxTurnJobs)
 }
 
 // nextSettlements moves what is finished to the turn, as far as it fits.
@@ -136,20 +169,6 @@ func (s *shard) nextSettlements() []core.Settlement {
 	t.sending = s.finished[:n]
 	s.finished = append(spare, s.finished[n:]...)
 	return t.sending
-}
-
-// want returns how many jobs the turn claims: for the shard that the lane is at, as many as its
-// pace asks for beyond the buffer; 0 for others.
-func (s *shard) want(now time.Time, stopping bool) int {
-	if stopping || s.lane.current.Load() != s || s.awaitsPermit.Load() {
-		return 0
-	}
-	var since time.Duration
-	if s.running != nil {
-		since = now.Sub(s.running.started)
-	}
-	want := s.pace.want(s.queue.BatchSize, s.node.cfg.Prefetch, s.running != nil, since)
-	return max(0, min(want-s.unstarted(), core.MaxTurnJobs))
 }
 
 // turn makes the call. An error means that it is unknown whether the turn was carried out, so it
@@ -172,6 +191,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	case final(err):
 		s.turning.ok() // it answers
 		s.dropLease(request.Lease.Token, err)
+		s.node.turnSlots.giveBack(s)          // others may turn meanwhile
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
@@ -185,7 +205,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
 	return err
 }
 
-// turnFailed keeps the turn for a repeat and ends the lane's wait.
+// turnFailed keeps the turn for a repeat. Lanes wait for it no longer.
 func (s *shard) turnFailed(token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +214,6 @@ func (s *shard) turnFailed(token int64) {
 	}
 	s.turns.unknown, s.turns.inFlight = true, false
 	s.turns.request.Resent = true
-	s.laneWaits, s.unresponsive = false, true
 	s.lease.resetContext(s.node.storeCtx)
-	s.publishHead()
-	signal(s.lane.wake)
+	s.stopTrusting()
 }

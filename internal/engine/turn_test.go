@@ -167,7 +167,7 @@ func TestALaneThatHasWorkNeverWaitsForAPoll(t *testing.T) {
 	}
 }
 
-func TestAClaimShowsItsNodeLaneAndTime(t *testing.T) {
+func TestAClaimShowsItsNodeAndTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		n := w.start(each(untilCancelled), shards(2), lanes(2))
 		w.sleep(poll)
@@ -175,7 +175,7 @@ func TestAClaimShowsItsNodeLaneAndTime(t *testing.T) {
 		w.push(id, "x")
 		got := w.find(id).Claim
 		want := &ports.ClaimView{
-			Shard: shardOfQueue(1), Owner: n.owner, Node: "node-1", Lane: 1, Since: core.InstantOf(time.Now()), Count: 1,
+			Shard: shardOfQueue(1), Owner: n.owner, Node: "node-1", Since: core.InstantOf(time.Now()), Count: 1,
 		}
 		if got == nil {
 			w.Fatal("the job is not claimed")

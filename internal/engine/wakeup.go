@@ -28,7 +28,9 @@ func (e *Engine) listen(ctx context.Context) {
 		case err == nil:
 			status.ok()
 			e.recheckAll()
+			e.listening.Store(true)
 			deliver(wakeups, byID)
+			e.listening.Store(false)
 		case ctx.Err() == nil:
 			status.failed(err)
 		}
@@ -51,25 +53,27 @@ func deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) {
 // recheckAll makes the poll, and the shards that wait for another owner, look for what happened
 // while nobody listened.
 func (e *Engine) recheckAll() {
-	signal(e.pollNow)
 	for _, s := range e.shards {
+		s.mu.Lock()
+		s.heardAt, s.listenedAt = time.Time{}, time.Now()
+		s.mu.Unlock()
 		signal(s.released)
 	}
+	signal(e.pollNow)
 }
 
 // onWakeup takes a wake-up: there may be a job now, or a cancelled one. It stays valid after the
 // turn in flight. If this node does not hold the lease, the shard may be free.
 func (s *shard) onWakeup() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.lease.held {
 		signal(s.released)
 	}
 	s.turns.woken, s.turns.wokenAt = s.turns.inFlight, time.Now()
 	s.assumeDue(s.node.clock.now())
-	if s.running != nil || s.unstarted() > 0 { // it may be a cancel
+	if len(s.running) > 0 || s.unstarted() > 0 { // it may be a cancel
 		s.turns.due = true
 		signal(s.wake)
 	}
-	s.mu.Unlock()
-	signal(s.lane.wake)
 }

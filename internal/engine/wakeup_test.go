@@ -46,6 +46,7 @@ func TestWhatWasPushedWhileNobodyListenedIsFoundWhenSomebodyDoes(t *testing.T) {
 		const poll = 20 * time.Second
 		a := w.audit()
 		n := w.start(a.watch(succeed), polling(poll), func(s *setup) {
+			s.LeaseTTL = 10 * poll // no renewal looks meanwhile
 			s.link.refuse = func(method string) bool { return method == "Wakeups" }
 		})
 		w.sleepUntil(poll + time.Second)
@@ -86,6 +87,44 @@ func TestAnIdleNodeMakesNoTurns(t *testing.T) {
 		}
 		if polls := n.link.count("Heads"); polls > 3700 {
 			w.Errorf("%d polls in an hour of poll intervals of %v", polls, poll)
+		}
+	})
+}
+
+func TestIdleShardsMakeNoTurnsAtStart(t *testing.T) {
+	const shardCount = 1000
+	for name, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "polling": noWakeups} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				n := w.start(a.watch(succeed), shards(shardCount), pooled(10), option)
+				w.sleepUntil(10 * poll)
+				if acquires, turns := n.link.count("Acquire"), n.link.count("Turn"); acquires != shardCount || turns != 0 {
+					w.Errorf("%d acquires and %d turns; want %d and none", acquires, turns, shardCount)
+				}
+				w.push("job", "x")
+				w.sleep(2 * poll)
+				a.wantRuns("job", 1)
+				if turns := n.link.count("Turn"); turns != 2 {
+					w.Errorf("%d turns; want one that claims and one that settles", turns)
+				}
+			})
+		})
+	}
+}
+
+func TestAShardIsWorkedAtOnceIfItHasAJobWhenItIsAcquired(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.push("due", "x")
+		w.pushLater("later", poll/4)
+		a := w.audit()
+		n := w.start(a.watch(succeed), polling(time.Minute), noWakeups)
+		w.sleep(poll)
+		w.within("the due job", a.wantRuns("due", 1)[0].at, 0, 0)
+		w.within("the later job", a.wantRuns("later", 1)[0].at, poll/4, poll/4)
+		if looks := n.link.count("Heads"); looks != 0 {
+			w.Errorf("%d looks", looks)
 		}
 	})
 }
@@ -145,14 +184,60 @@ func TestAWakeUpDuringATurnIsNotLost(t *testing.T) {
 	}
 }
 
-func TestAWakeUpDuringAPollIsNotLost(t *testing.T) {
+func TestAWakeUpDuringAnAcquireIsNotLost(t *testing.T) {
+	const trip = 100 * time.Millisecond
+	for name, after := range map[string]time.Duration{
+		"before the store sees the acquire": trip / 4,
+		"while its reply is under way":      trip * 3 / 4,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Hour).Token}
+				a := w.audit()
+				n := w.start(a.watch(succeed), roundTrip(trip), polling(time.Minute))
+				w.sleep(10 * time.Second)
+				refused := n.link.count("Acquire")
+				if err := w.store.Release(w.Context(), lease); err != nil {
+					w.Fatal(err)
+				}
+				for n.link.count("Acquire") == refused {
+					w.sleep(time.Millisecond)
+				}
+				w.sleep(after)
+				w.push("job", "x")
+				pushed := w.elapsed()
+				w.sleep(time.Second)
+				w.within("the job", a.wantRuns("job", 1)[0].at, pushed, pushed+2*trip)
+			})
+		})
+	}
+}
+
+func TestWhatWasPushedBeforeANodeListenedIsFoundAlthoughItsAcquireMissedIt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		const trip, every = 100 * time.Millisecond, 10 * time.Second
+		const trip, late = 10 * time.Millisecond, 2 * time.Second
 		a := w.audit()
-		n := w.start(a.watch(lasting(time.Second)), roundTrip(trip), polling(every), shards(2), lanes(1))
-		w.sleepUntil(every - trip)
+		n := w.start(a.watch(succeed), roundTrip(trip), polling(time.Minute), func(s *setup) {
+			s.link.linger["Acquire"] = late
+			s.link.refuse = func(method string) bool { return method == "Wakeups" }
+		})
+		w.sleep(10 * trip) // the store has answered, and its reply is under way
+		w.push("job", "x")
+		n.link.change(func() { n.link.refuse = func(string) bool { return false } })
+		w.sleep(2 * late)
+		w.within("the job", a.wantRuns("job", 1)[0].at, late, late+10*trip)
+	})
+}
+
+func TestAWakeUpDuringALookIsNotLost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const trip, renewal = 100 * time.Millisecond, ttl / 3
+		a := w.audit()
+		n := w.start(a.watch(lasting(time.Second)), roundTrip(trip), shards(2), lanes(1))
+		w.sleepUntil(renewal - trip)
 		w.push(idIn(0, 2), "x")
-		for polls := n.link.count("Heads"); n.link.count("Heads") == polls; {
+		for renewals := n.link.count("Renew"); n.link.count("Renew") == renewals; {
 			w.sleep(time.Millisecond)
 		}
 		w.sleep(trip * 3 / 4) // the store has answered, and its reply is under way

@@ -38,15 +38,14 @@ func (e *Engine) watch(stop <-chan struct{}) {
 func (w *watcher) handlers(now time.Time) {
 	for _, s := range w.shards {
 		s.mu.Lock()
-		running := s.running
+		running := slices.Clone(s.running)
 		s.mu.Unlock()
-		if running == nil {
-			continue
-		}
-		if o := running.overdue(now); o != nil {
-			w.node.log.Warn("skein: a handler goes on long after its context has ended; until it returns, its shard and its lane wait",
-				"queue", s.id.Queue, "shard", s.id.String(), "ids", o.ids, "cause", o.cause,
-				"since", o.at, "for", now.Sub(o.at).Round(time.Second))
+		for _, b := range running {
+			if o := b.overdue(now); o != nil {
+				w.node.log.Warn("skein: a handler goes on long after its context has ended; until it returns, it keeps its lane, and its shard can't change hands",
+					"queue", s.id.Queue, "shard", s.id.String(), "ids", o.ids, "cause", o.cause,
+					"since", o.at, "for", now.Sub(o.at).Round(time.Second))
+			}
 		}
 	}
 }

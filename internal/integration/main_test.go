@@ -28,5 +28,8 @@ const (
 
 // workers are what such processes do; each returns the exit code.
 var workers = map[string]func() int{
-	"poison": poisonWorker,
+	"poison":       poisonWorker,
+	"poison-crowd": poisonCrowdWorker,
+	"victim":       victimWorker,
+	"successor":    successorWorker,
 }

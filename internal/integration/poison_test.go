@@ -2,11 +2,9 @@ package integration_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +15,6 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
-	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
 const (
@@ -37,33 +34,42 @@ var poisoned = skein.NewQueue[string]("poisoned", skein.QueueOptions[string]{Sha
 // poisonWorker is a process that works the queue until nothing is left in it. The
 // poisonous job kills it 50 ms after it has started, beside jobs of 150 to 300 ms.
 func poisonWorker() int {
+	return workPoisoned(5, func(_ context.Context, job *skein.Job[string]) error {
+		if job.ID == poisonID {
+			time.Sleep(50 * time.Millisecond)
+			killMyself()
+		}
+		time.Sleep(150*time.Millisecond + time.Duration(len(job.ID)%4)*50*time.Millisecond)
+		return nil
+	})
+}
+
+// workPoisoned works the queue by so many lanes until nothing is left in it.
+func workPoisoned(lanes int, handle func(context.Context, *skein.Job[string]) error) int {
 	store, closeStore, err := backends.Open(context.Background(), os.Getenv(storeVariable))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	defer func() { _ = closeStore() }()
-	handler := poisoned.Handler(func(_ context.Context, id string, _ []string) error {
-		if id == poisonID {
-			time.Sleep(50 * time.Millisecond)
-			process, _ := os.FindProcess(os.Getpid())
-			_ = process.Kill()
-			select {}
-		}
-		time.Sleep(150*time.Millisecond + time.Duration(len(id)%4)*50*time.Millisecond)
-		return nil
-	})
 	ctx, stop := context.WithCancel(context.Background())
 	go stopWhenEmpty(ctx, store, stop)
 	err = skein.NewServer(store, skein.ServerOptions{
-		Lanes: 5, LeaseTTL: poisonTTL, PollInterval: 100 * time.Millisecond,
+		Lanes: lanes, LeaseTTL: poisonTTL, PollInterval: 100 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
-	}, handler).Run(ctx)
+	}, poisoned.JobHandler(handle)).Run(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	return 0
+}
+
+// killMyself ends this process as SIGKILL from elsewhere does.
+func killMyself() {
+	process, _ := os.FindProcess(os.Getpid())
+	_ = process.Kill()
+	select {}
 }
 
 func stopWhenEmpty(ctx context.Context, store inspect.Store, stop func()) {
@@ -86,15 +92,7 @@ func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
 			t.Fatalf("%s: %v", roundsVariable, err)
 		}
 	}
-	redis, postgres := testservers.Redis(t), testservers.Postgres(t)
-	for name, open := range map[string]func(*testing.T) (url string){
-		"Redis": func(t *testing.T) string {
-			return storeURL(redis) + "?prefix=" + testservers.Prefix(t, redis)
-		},
-		"Postgres": func(t *testing.T) string {
-			return postgresStoreURL(t, testservers.Schema(t, postgres))
-		},
-	} {
+	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			for round := range rounds {
 				t.Run(strconv.Itoa(round), func(t *testing.T) {
@@ -107,20 +105,32 @@ func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
 }
 
 func poisonRound(t *testing.T, url string) {
+	var orders []string
+	for n := range innocentOrders {
+		orders = append(orders, fmt.Sprintf("order-%s%d", strings.Repeat("x", n%4), n))
+	}
+	workPoisonBeside(t, "poison", url, newJournal(t), orders)
+}
+
+// workPoisonBeside pushes the poisonous job and innocent ones, starts a process that works
+// them until it ends by itself, and checks that only the poison was buried, as soon as
+// it may be. It returns the processes that were killed.
+func workPoisonBeside(t *testing.T, worker, url string, j journal, innocent []string) (killed []int) {
+	t.Helper()
 	store, closeStore, err := backends.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = closeStore() }()
 	entries := []skein.Entry[string]{{ID: poisonID, Payload: "kill"}}
-	for n := range innocentOrders {
-		entries = append(entries, skein.Entry[string]{ID: fmt.Sprintf("order-%s%d", strings.Repeat("x", n%4), n), Payload: "work"})
+	for _, id := range innocent {
+		entries = append(entries, skein.Entry[string]{ID: id, Payload: "work"})
 	}
 	client := skein.NewClient(store, skein.ClientOptions{})
 	if err := poisoned.PushMany(t.Context(), client, entries); err != nil {
 		t.Fatal(err)
 	}
-	kills := workUntilEmpty(t, url)
+	killed = workUntilEmpty(t, worker, url, j)
 	inspector := inspect.New(store, inspect.Options{})
 	var dead []string
 	for letter, err := range inspector.Morgue(t.Context(), poisoned.Name(), inspect.ListOptions{}) {
@@ -132,31 +142,28 @@ func poisonRound(t *testing.T, url string) {
 	if diff := cmp.Diff([]string{poisonID}, dead); diff != "" {
 		t.Errorf("the morgue (-want +got):\n%s", diff)
 	}
-	if want := skein.DefaultMaxRecoveries + 1; kills != want {
-		t.Errorf("the process was killed %d times, want %d", kills, want)
+	if want := skein.DefaultMaxRecoveries + 1; len(killed) != want {
+		t.Errorf("the process was killed %d times, want %d", len(killed), want)
 	}
 	stats, err := inspector.Stats(t.Context(), poisoned.Name())
-	if err != nil || stats[0].Processed != innocentOrders || stats[0].Failed != 1 {
-		t.Errorf("processed %d, failed %d, %v; want %d and 1", stats[0].Processed, stats[0].Failed, err, innocentOrders)
+	if err != nil || stats[0].Processed != int64(len(innocent)) || stats[0].Failed != 1 {
+		t.Errorf("processed %d, failed %d, %v; want %d and 1", stats[0].Processed, stats[0].Failed, err, len(innocent))
 	}
+	return killed
 }
 
 // workUntilEmpty starts the worker again and again until it ends by itself, and
-// returns how often it was killed.
-func workUntilEmpty(t *testing.T, url string) (kills int) {
+// returns the processes that were killed.
+func workUntilEmpty(t *testing.T, worker, url string, j journal) (killed []int) {
+	t.Helper()
 	for {
-		process := exec.CommandContext(t.Context(), os.Args[0])
-		process.Env = append(os.Environ(), workerVariable+"=poison", storeVariable+"="+url)
-		out, err := process.CombinedOutput()
-		if err == nil {
-			return kills
+		p := startProcess(t, worker, url, j)
+		if !p.wasKilled(t) {
+			return killed
 		}
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.Exited() {
-			t.Fatalf("the worker: %v\n%s", err, out)
-		}
-		kills++
-		if kills > 10*skein.DefaultMaxRecoveries {
-			t.Fatalf("the worker was killed %d times, and the queue is not empty", kills)
+		killed = append(killed, p.pid())
+		if len(killed) > 10*skein.DefaultMaxRecoveries {
+			t.Fatalf("the worker was killed %d times, and the queue is not empty", len(killed))
 		}
 	}
 }

@@ -243,3 +243,23 @@ func TestPostgresPingSeesWhatIsWrong(t *testing.T) {
 		t.Errorf("Ping of a server that only reads: %v; want an error that passes", err)
 	}
 }
+
+// A connection of the pool that was cut says nothing of the server.
+func TestPostgresPingAsksAgainWhenItsConnectionWasCut(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	one := poolLike(t, pool, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	for range 3 {
+		var pid int
+		if err := one.QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		execAll(t, pool, fmt.Sprintf(`SELECT pg_terminate_backend(%d, 5000)`, pid))
+		if err := postgres.New(one, postgres.Options{}).Ping(t.Context()); err != nil {
+			t.Errorf("Ping over a connection that was cut: %v", err)
+		}
+	}
+}

@@ -49,14 +49,21 @@ func (w *workbench) must(err error) {
 	}
 }
 
-// acquire takes the shard for an owner and returns the ids left to it.
-func (w *workbench) acquire(owner string) []string {
+// acquire takes the shard for an owner.
+func (w *workbench) acquire(owner string) ports.AcquireReply {
+	w.t.Helper()
+	a := w.reacquire(owner)
+	w.turn.Lease.Owner, w.turn.Lease.Token, w.turn.Number = owner, a.Token, 0
+	return a
+}
+
+// reacquire repeats an acquire.
+func (w *workbench) reacquire(owner string) ports.AcquireReply {
 	w.t.Helper()
 	a, err := w.store.Acquire(w.t.Context(), ports.AcquireRequest{
 		Shard: w.turn.Lease.Shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: w.turn.TTL})
 	w.must(err)
-	w.turn.Lease.Owner, w.turn.Lease.Token, w.turn.Number = owner, a.Token, 0
-	return idsOf(a.Claims)
+	return a
 }
 
 // next makes the next turn.
@@ -167,7 +174,9 @@ func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
 
 	w.same("deferred", w.next(0, done(claims[0])).Deferred, []int{0})
 	w.must(w.store.Release(t.Context(), w.turn.Lease))
-	w.same("left to the next owner", w.acquire("n2"), []string{"b"})
+	acquired := w.acquire("n2")
+	w.same("left to the next owner", idsOf(acquired.Claims), []string{"b"})
+	w.same("a turn is to look for others", acquired.Head.DueBy(acquired.Now), true)
 	w.same("orphans while the transaction is open", idsOf(w.next(0).Orphans), []string(nil))
 	w.must(tx.Rollback(t.Context()))
 	w.same("orphans once it has ended", idsOf(w.next(0).Orphans), []string{"a"})
@@ -201,6 +210,22 @@ func (w *workbench) slowPush() {
 	execAll(w.t, w.pool, fmt.Sprintf(`
 		INSERT INTO %s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
 		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
+}
+
+// A shard that has just been acquired makes no turns before its head: the acquire looks.
+func TestPostgresAnAcquireFindsASlowPush(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.slowPush()
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(50 * time.Millisecond) {
+		if head := w.reacquire("n1").Head; head.OK {
+			w.same("the head", head.Due, core.Instant(1))
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the job was not found")
+		}
+	}
+	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
 // A shard that is idle makes no turns: its renewals look.

@@ -2,7 +2,6 @@ package storekit
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/skeinq/skein/core"
@@ -62,8 +61,10 @@ type SettleRequest struct {
 
 // Intercept returns a store that calls around in place of every call of store's methods.
 // It is a [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide
-// that, pass a struct that embeds nothing but a [ports.ShardStore]. Methods of store
-// beyond the three interfaces are hidden. If around is nil it returns store.
+// that, pass a struct that embeds nothing but a [ports.ShardStore]. It is a
+// [ports.TurnLimiter], which returns what store does, or 0 if store is none; around is not
+// called for that. Methods of store beyond these interfaces are hidden. If around is nil
+// it returns store.
 func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	if around == nil {
 		return store
@@ -100,9 +101,10 @@ type intercepted struct {
 }
 
 var (
-	_ ports.ShardStore = (*intercepted)(nil)
-	_ ports.Notifier   = notifier{}
-	_ ports.Settler    = settler{}
+	_ ports.ShardStore  = (*intercepted)(nil)
+	_ ports.TurnLimiter = (*intercepted)(nil)
+	_ ports.Notifier    = notifier{}
+	_ ports.Settler     = settler{}
 )
 
 // none is the request or the reply of a method that has none.
@@ -267,30 +269,4 @@ func (s *intercepted) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.
 
 func (s *intercepted) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	return pass(ctx, s, "Edit", r, ports.ShardStore.Edit)
-}
-
-// notifier intercepts Wakeups, settler Settle.
-type (
-	notifier struct{ store *intercepted }
-	settler  struct{ store *intercepted }
-)
-
-func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-	return pass(ctx, n.store, "Wakeups", shards, func(store ports.ShardStore, ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-		to, ok := store.(ports.Notifier)
-		if !ok {
-			return nil, fmt.Errorf("%w: %T is no ports.Notifier", ports.ErrInvalidRequest, store)
-		}
-		return to.Wakeups(ctx, shards)
-	})
-}
-
-func (n settler) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
-	return passOnly(ctx, n.store, "Settle", SettleRequest{shard, settlements}, func(store ports.ShardStore, ctx context.Context, r SettleRequest) error {
-		to, ok := store.(ports.Settler)
-		if !ok {
-			return fmt.Errorf("%w: %T is no ports.Settler", ports.ErrInvalidRequest, store)
-		}
-		return to.Settle(ctx, r.Shard, r.Settlements)
-	})
 }

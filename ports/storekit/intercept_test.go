@@ -279,6 +279,28 @@ func TestExtrasStayAsTheyAre(t *testing.T) {
 	}
 }
 
+// limited is a store that wants at most so many turns in flight.
+type limited struct {
+	ports.ShardStore
+	turns int
+}
+
+func (l limited) MaxTurns() int { return l.turns }
+
+func TestTheLimitOfTurnsPassesThrough(t *testing.T) {
+	m := memory.New(memory.Options{})
+	pass := func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error { return next(ctx) }
+	for _, tt := range []struct {
+		store ports.ShardStore
+		want  int
+	}{{m, 0}, {limited{m, 0}, 0}, {limited{m, 3}, 3}} {
+		store := storekit.Intercept(storekit.Intercept(tt.store, pass), pass)
+		if got := store.(ports.TurnLimiter).MaxTurns(); got != tt.want {
+			t.Errorf("MaxTurns of %T = %d, want %d", tt.store, got, tt.want)
+		}
+	}
+}
+
 func TestAnInterceptedStoreIsAStore(t *testing.T) {
 	pass := func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error { return next(ctx) }
 	conformance.Run(t, func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {

@@ -1,22 +1,22 @@
 #!lua flags=allow-oom
--- Leases the shard to an owner, or refuses it.
--- KEYS: lease meta claims cancels
+-- Leases the shard to an owner and looks when its next job can be claimed, or refuses it.
+-- KEYS: lease meta jobs ready claims cancels
 -- ARGV: 1 now or '', 2 "shards generation", 3 owner, 4 attempt, 5 ttl in µs
--- Returns {'ok', token, now, remaining, claims, cancels}, both lists as id,
---   value, ...; or {'unknown'}, {'mismatch', "shards generation"},
---   {'stale'}, {'held', owner, remaining}
--- Uses: MAX_INSTANT, clock.
+-- Returns {'ok', token, now, remaining, paused (1 or 0), due or -1, claims,
+--   cancels}, both lists as id, value, ...; or {'unknown'}, {'mismatch',
+--   "shards generation"}, {'stale'}, {'held', owner, remaining}
+-- Uses: MAX_INSTANT, clock, first_due.
 
-local LEASE, META, CLAIMS, CANCELS = unpack(KEYS)
+local LEASE, META, JOBS, READY, CLAIMS, CANCELS = unpack(KEYS)
 local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
 
-local record = redis.call('GET', META)
+local record = redis.call('GET', META) -- "index paused shards generation"
 if not record then return {'unknown'} end
 local found = string.match(record, '^%d %d (%d+ %d+)')
 if found ~= layout then return {'mismatch', found} end
 
-local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held')
+local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held', 'alone')
 local mine, held, last = lease[1] == owner, lease[6] == '1', tonumber(lease[2] or 0)
 local token, remaining = tonumber(lease[3] or 0), 0
 if held then
@@ -29,6 +29,8 @@ if not mine and remaining > 0 then
 end
 
 local claims, cancels = redis.call('HGETALL', CLAIMS), redis.call('HGETALL', CANCELS)
+local paused = string.sub(record, 3, 3) == '1'
+local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)
 local expires = math.min(now + ttl, MAX_INSTANT)
 if not (mine and attempt == last and remaining > 0) then
   token = math.max(token + 1, now)
@@ -37,4 +39,4 @@ if not (mine and attempt == last and remaining > 0) then
 else
   redis.call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
 end
-return {'ok', token, now, expires - now, claims, cancels}
+return {'ok', token, now, expires - now, paused and 1 or 0, due, claims, cancels}

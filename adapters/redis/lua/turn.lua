@@ -13,10 +13,12 @@
 --   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last},
 --   {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
---   DMETAS, LEASE, CANCELS, HISTORY, ALONE, call, sub, byte, clock, instant, read_meta, plan,
---   queue, morgue, claim_rest, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   DMETAS, LEASE, CANCELS, HISTORY, call, sub, clock, instant, read_meta, plan, queue, morgue,
+--   first_due, claim_rest, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
+-- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have
+-- not begun.
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.
@@ -35,16 +37,14 @@ local cancels = call('HGETALL', CANCELS)
 
 -- repeated answers a repeat: the claims of this receipt, and what is so now.
 local function repeated()
-  local list, all, head = {}, call('HGETALL', CLAIMS), -1
+  local list, all = {}, call('HGETALL', CLAIMS)
   for i = 1, #all, 2 do
     if sub(all[i + 1], 1, 16) == receipt then
       list[#list + 1] = all[i]
       list[#list + 1] = claim_rest(all[i + 1])
     end
   end
-  local ready = call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-  if ready[1] and not paused and alone == 0 and
-    (#all == 0 or byte(call('HGET', JOBS, ready[1])) < ALONE) then head = tonumber(ready[2]) end
+  local head = first_due(paused, alone, JOBS, READY, CLAIMS)
   call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
   return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}}
 end

@@ -1,5 +1,5 @@
--- The usual turn: nothing is paused, cancelled, parked or recovered, what is
--- settled leaves nothing, and what is claimed has one payload each. In any other case
+-- The usual turn: nothing is paused, cancelled or recovered, what is settled leaves nothing
+-- and has no parked job, and what is claimed has one payload each. In any other case
 -- it has written nothing, and turn.lua does the turn. It is tried before the library is
 -- made, whose functions cost more than a small turn. What both do, they do alike:
 -- conformance runs turns of both kinds against one model.
@@ -20,7 +20,12 @@ local function plain_turn()
   -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
   local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
-    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or call('EXISTS', CANCELS, PARKED) > 0 then return end
+    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' then return end
+  if call('EXISTS', CANCELS, PARKED) > 0 then
+    if call('HLEN', CANCELS) > 0 then return end
+    local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 13, 12 + n)) or {}
+    for i = 1, #parked do if parked[i] then return end end
+  end
 
   local index = byte(record) == 49 -- '1'
   local processed, failed, seen = 0, 0, {}

@@ -77,13 +77,19 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		*l = lease{owner: r.Owner, token: max(l.token+1, int64(now)), attempt: r.Attempt, handedOver: map[string]bool{}}
 	}
 	l.renew(now, r.TTL)
-	return ports.AcquireReply{
+	reply := ports.AcquireReply{
 		Token:         l.token,
 		Now:           now,
 		Remaining:     l.remaining(now),
 		Claims:        m.inherited(s),
 		Cancellations: s.cancellations(),
-	}, nil
+		Head:          s.head(q.record.Paused),
+		Paused:        q.record.Paused,
+	}
+	if len(reply.Claims) < len(s.orphans()) && !reply.Paused && !reply.Head.DueBy(now) {
+		reply.Head = core.Head{Due: now, OK: true}
+	}
+	return reply, nil
 }
 
 // inherited returns the orphans that Acquire can hand over, also those that were
@@ -127,7 +133,7 @@ func (m *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
 	}
-	_, s, err := m.shard(ctx, r.Lease.Shard)
+	q, s, err := m.shard(ctx, r.Lease.Shard)
 	if err != nil {
 		return ports.RenewReply{}, err
 	}
@@ -136,7 +142,9 @@ func (m *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	}
 	now := m.Now()
 	s.lease.renew(now, r.TTL)
-	return ports.RenewReply{Now: now, Remaining: s.lease.remaining(now)}, nil
+	return ports.RenewReply{
+		Now: now, Remaining: s.lease.remaining(now), Head: s.head(q.record.Paused), Paused: q.record.Paused,
+	}, nil
 }
 
 // Release implements ports.Consumer.

@@ -164,7 +164,6 @@ func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant)
 		Shard: s.at,
 		Owner: r.Lease.Owner,
 		Node:  r.Node,
-		Lane:  r.Lane,
 		Since: now,
 	}}
 	return copyClaim(claim)

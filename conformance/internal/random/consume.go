@@ -135,7 +135,6 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 		PerJob:      pick(d, "PerJob", 0, 0, 1, 2, 9),
 		Bytes:       pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
 		Node:        "node of " + h.lease.Owner,
-		Lane:        pick(d, "Lane", 0, 1),
 	}
 	for _, c := range h.claims {
 		if rapid.Bool().Draw(d.t, "begin") {

@@ -1,17 +1,20 @@
 -- Acquires a shard for an owner (ports.Consumer.Acquire). Returns the header and, if its status
--- is ok, the claims of earlier leases and the cancellations.
+-- is ok, the claims of earlier leases and the cancellations. The header's head is now if such claims
+-- are left that could not be handed over.
 CREATE FUNCTION {schema}.acquire(p_queue text, p_index int, p_shards int, p_generation bigint, p_owner text, p_attempt bigint,
   p_ttl bigint, p_now bigint)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off AS {$}
 DECLARE
   v_shard   int := {schema}.find_shard(p_queue, p_index);
+  v_row     record;
   v_now     bigint;
   v_left    bigint;
   v_same    boolean;
   v_refused text;
   v_lease   {schema}.leases;
   v_handed  record;
+  v_head    bigint;
 BEGIN
   SELECT CASE WHEN q.shards <> p_shards OR q.generation <> p_generation THEN 'layout_mismatch' WHEN v_shard IS NULL THEN 'no_such_shard' END
   INTO v_refused FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C";
@@ -23,7 +26,7 @@ BEGIN
     RETURN;
   END IF;
   PERFORM {schema}.limit_lock_waits(p_ttl);
-  PERFORM FROM {schema}.shards s WHERE s.id = v_shard FOR UPDATE;
+  SELECT s.paused, s.inbox_from INTO v_row FROM {schema}.shards s WHERE s.id = v_shard FOR UPDATE;
   v_now := {schema}.clock(p_now);
   SELECT * INTO v_lease FROM {schema}.leases WHERE shard = v_shard;
   v_left := {schema}.remaining(v_lease.expires, v_lease.ttl, v_now);
@@ -45,11 +48,16 @@ BEGIN
     v_lease.token := greatest(v_lease.token + 1, v_now);
     v_lease.last := 0;
   END IF;
+  SELECT * INTO v_lease.floor, v_lease.rescan FROM {schema}.rescan_if_due(v_shard, v_lease.floor, v_lease.rescan, v_now);
   PERFORM {schema}.fold(v_shard, v_now, v_lease.last, p_ttl, {schema}.later(v_now, p_ttl), v_lease.floor, v_lease.rescan);
   SELECT * INTO v_handed FROM {schema}.hand_over(v_shard, v_lease.token, 0, true);
   UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = v_lease.token, orphans = v_handed.more
   WHERE id = v_shard;
-  RETURN NEXT {schema}.reply_header('ok', p_now => v_now, p_last => v_lease.last,
+  v_head := {schema}.merge_and_look(v_shard, v_row.paused, v_row.inbox_from, {schema}.inbox_limit(p_ttl), v_now);
+  IF v_handed.more AND NOT v_row.paused THEN
+    v_head := least(v_head, v_now);
+  END IF;
+  RETURN NEXT {schema}.reply_header('ok', p_paused => v_row.paused, p_now => v_now, p_last => v_lease.last, p_head => v_head,
     p_remaining => {schema}.remaining({schema}.later(v_now, p_ttl), p_ttl, v_now),
     p_lease_token => v_lease.token, p_lease_owner => p_owner);
   RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r WHERE c.shard = v_shard AND c.id = ANY (v_handed.ids);

@@ -2,9 +2,10 @@
 -- have one payload, may run beside others and fit into p_bytes. p_inbox says that the inbox may
 -- hold something for an id: such an id is passed over, as is a claimed one. Returns places, the
 -- ctids of the chosen; bytes, their size; first_due and last_due, their PerformAts; passed, the
--- earliest that was passed over; next_due, the first job left; next_single, whether that one has
--- several payloads or must run alone; try_each, whether claim_each might take it, of the jobs up
--- to the PerformAt until.
+-- earliest that was passed over for the inbox; busy, the ctids of those that were passed over
+-- since their ids are claimed, and first_busy, the earliest of them; next_due, the first job left;
+-- next_single, whether that one has several payloads or must run alone; try_each, whether
+-- claim_each might take it, of the jobs up to the PerformAt until.
 --
 -- An id may be claimed only if the inbox holds nothing for it, or what a caller's transaction
 -- pushed or put back would be overtaken by what came after it. So jobs are chosen, then locked, so
@@ -12,7 +13,7 @@
 -- statement: what is pushed after a transaction has committed is never claimed before it.
 CREATE FUNCTION {schema}.choose_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean,
   OUT places tid[], OUT bytes bigint, OUT first_due bigint, OUT last_due bigint,
-  OUT passed bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
+  OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
 LANGUAGE plpgsql STABLE AS {$}
 DECLARE
   v_times bigint[];
@@ -27,12 +28,12 @@ BEGIN
         SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1
       ) IS NULL ELSE true END AS usual
     FROM {schema}.jobs j
-    WHERE j.shard = p_shard AND j.perform_at >= p_from AND j.perform_at <= p_now
+    WHERE j.shard = p_shard AND NOT j.parked AND j.perform_at >= p_from AND j.perform_at <= p_now
     ORDER BY j.perform_at, j.id LIMIT p_want + 1
   ) d;
   IF bytes > p_bytes OR NOT v_usual THEN
-    SELECT c.places, c.bytes, c.first_due, c.last_due, c.passed, c.next_due, c.next_single, c.try_each, c.until
-    INTO places, bytes, first_due, last_due, passed, next_due, next_single, try_each, until
+    SELECT c.places, c.bytes, c.first_due, c.last_due, c.passed, c.busy, c.first_busy, c.next_due, c.next_single, c.try_each, c.until
+    INTO places, bytes, first_due, last_due, passed, busy, first_busy, next_due, next_single, try_each, until
     FROM {schema}.choose_some_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox) c;
     RETURN;
   END IF;

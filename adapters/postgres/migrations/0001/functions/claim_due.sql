@@ -1,10 +1,10 @@
--- Claims due jobs of those from p_from on, in order, as far as they fit. Returns the claimed ids;
--- fresh and retrying, how the counts of queued jobs change by what was really removed; missed,
--- whether due jobs were left which a push has locked or which are in the inbox by now; floor, from
--- where the next claim has to look; and next_due, the first job left, if it is known to be
--- claimable by itself.
+-- Claims due jobs of those from p_from on, in order, as far as they fit, and parks those that it
+-- passes over since their ids are claimed. Returns the claimed ids; fresh and retrying, how the
+-- counts of queued jobs change by what was really removed; missed, whether due jobs were left which
+-- a push has locked or which are in the inbox by now; floor, from where the next claim has to look;
+-- and next_due, the first job left, if it is known to be claimable by itself.
 CREATE FUNCTION {schema}.claim_due(p_shard int, p_from bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
-  p_node text, p_lane bigint, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean,
+  p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean,
   OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT floor bigint, OUT next_due bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -14,13 +14,16 @@ DECLARE
 BEGIN
   fresh := 0; retrying := 0; missed := false;
   v_chosen := {schema}.choose_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox);
-  IF v_chosen.places IS NOT NULL THEN
+  IF v_chosen.busy IS NOT NULL AND NOT {schema}.park(p_shard, v_chosen.busy) THEN
+    v_chosen.passed := least(v_chosen.passed, v_chosen.first_busy);
+  END IF;
+  IF cardinality(v_chosen.places) > 0 THEN
     SELECT t.ids, t.fresh, t.retrying INTO ids, fresh, retrying
-    FROM {schema}.claim_together(p_shard, v_chosen.places, p_now, p_token, p_number, p_owner, p_node, p_lane) t;
+    FROM {schema}.claim_together(p_shard, v_chosen.places, p_now, p_token, p_number, p_owner, p_node) t;
     missed := coalesce(cardinality(ids), 0) < cardinality(v_chosen.places);
   END IF;
   IF v_chosen.try_each AND NOT missed THEN
-    v_each := {schema}.claim_each(p_shard, v_chosen.next_due, v_chosen.until, p_now, p_token, p_number, p_owner, p_node, p_lane,
+    v_each := {schema}.claim_each(p_shard, v_chosen.next_due, v_chosen.until, p_now, p_token, p_number, p_owner, p_node,
       p_want, p_per_job, p_bytes, p_inbox, coalesce(cardinality(ids), 0), coalesce(v_chosen.bytes, 0));
     ids := ids || v_each.ids; fresh := fresh + v_each.fresh; retrying := retrying + v_each.retrying; missed := v_each.missed;
   END IF;

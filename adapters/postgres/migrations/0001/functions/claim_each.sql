@@ -3,7 +3,7 @@
 -- already. It ends at the budget, in front of a job that must run alone, or at one that a push has
 -- locked or that is in the inbox by now: then missed is true.
 CREATE FUNCTION {schema}.claim_each(p_shard int, p_from bigint, p_until bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
-  p_node text, p_lane bigint, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint,
+  p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint,
   OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -20,7 +20,7 @@ BEGIN
   fresh := 0; retrying := 0; missed := false;
   WHILE v_jobs < p_want AND v_payloads < c_payloads LOOP
     SELECT q.perform_at, q.id, q.recoveries INTO v_at, v_id, v_recoveries FROM {schema}.jobs q
-    WHERE q.shard = p_shard AND (q.perform_at, q.id) > (v_at, v_id COLLATE "C") AND q.perform_at <= p_until
+    WHERE q.shard = p_shard AND NOT q.parked AND (q.perform_at, q.id) > (v_at, v_id COLLATE "C") AND q.perform_at <= p_until
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = q.shard AND c.id = q.id) IS NULL
       AND CASE WHEN p_inbox THEN (
         SELECT i.shard FROM {schema}.inbox i WHERE i.shard = q.shard AND i.id = q.id AND i.kind IN ('push', 'put_back') LIMIT 1
@@ -42,9 +42,9 @@ BEGIN
       WINDOW w AS (ORDER BY o.score, o.data ROWS UNBOUNDED PRECEDING)
     ) f WHERE v_payloads = 0 AND f.nth = 1 OR v_bytes + f.sum <= p_bytes;
     EXIT WHEN p.n = 0;
-    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id, node,
+    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id, node,
       owner, error, data, meta, more_scores, more_data, more_meta)
-    VALUES (p_token, p_number, j.perform_at, j.first_push, p_now, p.scores[1], p_shard, j.retry_count, j.recoveries, p_lane, j.id, p_node,
+    VALUES (p_token, p_number, j.perform_at, j.first_push, p_now, p.scores[1], p_shard, j.retry_count, j.recoveries, j.id, p_node,
       p_owner, j.error, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
     ids := ids || j.id;
     v_jobs := v_jobs + 1; v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;

@@ -1,7 +1,7 @@
 -- Claims the jobs at the places that choose_due has chosen, but for those that a push has locked or
 -- for which the inbox holds something by now. Returns the claimed ids, and how the counts change.
 CREATE FUNCTION {schema}.claim_together(p_shard int, p_places tid[], p_now bigint, p_token bigint, p_number bigint, p_owner text,
-  p_node text, p_lane bigint, OUT ids text[], OUT fresh int, OUT retrying int)
+  p_node text, OUT ids text[], OUT fresh int, OUT retrying int)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_locked tid[] := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) FOR UPDATE SKIP LOCKED);
@@ -14,9 +14,9 @@ BEGIN
         AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL
     RETURNING j.*
   ), put AS (
-    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
+    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id,
       node, owner, error, data, meta)
-    SELECT p_token, p_number, j.perform_at, j.first_push, p_now, j.score, j.shard, j.retry_count, j.recoveries, p_lane, j.id,
+    SELECT p_token, p_number, j.perform_at, j.first_push, p_now, j.score, j.shard, j.retry_count, j.recoveries, j.id,
       p_node, p_owner, j.error, j.data, j.meta FROM taken j
     RETURNING id, retry_count
   )

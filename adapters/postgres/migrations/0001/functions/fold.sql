@@ -30,6 +30,7 @@ BEGIN
     inbox_from = CASE WHEN EXISTS (
         SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.scan_from(v_shard.inbox_from)
       ) THEN v_shard.inbox_from
-      ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+      ELSE pg_snapshot_xmin(pg_current_snapshot()) END,
+    parked = v_shard.parked AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = p_shard AND j.parked)
   WHERE id = p_shard;
 END {$};

@@ -24,7 +24,7 @@ BEGIN
     EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = s.id)
     OR EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = s.id)
     OR EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = s.id)
-    OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.kind <> 'early'))
+    OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.kind NOT IN ('early', 'freed')))
   ORDER BY s.id LIMIT 1;
   IF FOUND THEN
     RETURN;

@@ -6,7 +6,7 @@ DECLARE
   v_again int;
 BEGIN
   SELECT j.perform_at, j.recoveries INTO v_at, v_again FROM {schema}.jobs j
-  WHERE j.shard = p_shard AND j.perform_at >= p_floor
+  WHERE j.shard = p_shard AND NOT j.parked AND j.perform_at >= p_floor
     AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
   ORDER BY j.perform_at, j.id LIMIT 1;
   IF v_at IS NULL OR v_again > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard)

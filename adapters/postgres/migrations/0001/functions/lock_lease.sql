@@ -1,7 +1,8 @@
--- Locks a shard and reads its lease, if it is this owner's under this token. status is ok,
+-- Locks a shard and reads its row and lease, if it is this owner's under this token. status is ok,
 -- unknown_queue, no_such_shard or lease_lost. Waits for locks are bounded by p_ttl.
 CREATE FUNCTION {schema}.lock_lease(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint,
-  OUT status text, OUT shard int, OUT now bigint, OUT last bigint, OUT ttl bigint, OUT expires bigint, OUT floor bigint, OUT rescan bigint)
+  OUT status text, OUT shard int, OUT now bigint, OUT last bigint, OUT ttl bigint, OUT expires bigint, OUT floor bigint, OUT rescan bigint,
+  OUT paused boolean, OUT inbox_from xid8)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off AS {$}
 DECLARE
@@ -9,7 +10,7 @@ DECLARE
 BEGIN
   PERFORM {schema}.limit_lock_waits(p_ttl);
   shard := {schema}.find_shard(p_queue, p_index);
-  PERFORM FROM {schema}.shards s WHERE s.id = lock_lease.shard FOR UPDATE;
+  SELECT s.paused, s.inbox_from INTO paused, inbox_from FROM {schema}.shards s WHERE s.id = lock_lease.shard FOR UPDATE;
   IF NOT FOUND THEN
     status := {schema}.missing_shard(p_queue);
     RETURN;

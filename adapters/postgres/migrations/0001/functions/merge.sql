@@ -22,6 +22,7 @@ BEGIN
     FROM first ORDER BY id
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,
+      parked = false, -- it may be free; if not, claims pass over it again
       first_push = least(j.first_push, excluded.first_push),
       recoveries = greatest(j.recoveries, excluded.recoveries),
       has_more = j.has_more OR excluded.has_more OR j.data <> excluded.data,

@@ -13,6 +13,9 @@ BEGIN
   IF v_in.early IS NOT NULL THEN
     PERFORM {schema}.lower_floor(p_shard, v_in.early);
   END IF;
+  IF v_in.freed IS NOT NULL THEN
+    PERFORM {schema}.lower_floor(p_shard, u.earliest) FROM {schema}.unpark(p_shard, v_in.freed) u WHERE u.earliest IS NOT NULL;
+  END IF;
   IF v_in.queued IS NOT NULL THEN
     SELECT * INTO v_merged FROM {schema}.merge(p_shard, v_in.queued);
     PERFORM {schema}.change_counts(p_shard, v_merged.fresh, v_merged.retrying, 0);

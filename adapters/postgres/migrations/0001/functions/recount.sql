@@ -32,8 +32,7 @@ BEGIN
     WHERE (n.fresh, n.retrying, n.claimed, n.dead) <> (w.fresh, w.retrying, w.claimed, w.dead)
   )
   SELECT w.fresh, w.retrying, w.claimed, w.dead, n.fresh, n.retrying, n.claimed, n.dead, w.processed, w.failed,
-    (SELECT j.perform_at FROM {schema}.jobs j JOIN {schema}.leases l ON l.shard = j.shard
-     WHERE j.shard = v_shard AND j.perform_at >= l.floor ORDER BY j.perform_at, j.id LIMIT 1)
+    (SELECT {schema}.oldest(l.shard, l.floor) FROM {schema}.leases l WHERE l.shard = v_shard)
   INTO before_fresh, before_retrying, before_claimed, before_dead, fresh, retrying, claimed, dead, processed, failed, oldest
   FROM was w, is_now n;
 END {$};

@@ -4,15 +4,13 @@ CREATE FUNCTION {schema}.repeat_turn(p_shard {schema}.shards, p_now bigint, p_la
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_expires bigint := {schema}.later(p_now, p_ttl);
-  v_more    boolean;
+  v_head    bigint;
 BEGIN
   PERFORM {schema}.fold(p_shard.id, p_now, p_last, p_ttl, v_expires, p_floor, p_rescan);
-  v_more := {schema}.merge_inbox(p_shard.id, p_shard.inbox_from, {schema}.inbox_limit(p_ttl));
+  v_head := {schema}.merge_and_look(p_shard.id, p_shard.paused, p_shard.inbox_from, {schema}.inbox_limit(p_ttl), p_now);
   RETURN NEXT {schema}.reply_header('repeated', p_paused => p_shard.paused, p_now => p_now, p_last => p_last,
     p_remaining => {schema}.remaining(v_expires, p_ttl, p_now),
-    p_head => CASE WHEN p_shard.paused THEN NULL WHEN v_more THEN p_now
-      ELSE {schema}.head(p_shard.id, (SELECT l.floor FROM {schema}.leases l WHERE l.shard = p_shard.id)) END,
-    p_lease_token => p_shard.token, p_lease_owner => p_shard.owner);
+    p_head => v_head, p_lease_token => p_shard.token, p_lease_owner => p_shard.owner);
   RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r
   WHERE c.shard = p_shard.id AND c.token = p_shard.token AND c.number = p_last;
   RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('o', c) r

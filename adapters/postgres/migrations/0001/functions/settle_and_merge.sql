@@ -1,9 +1,10 @@
 -- The first half of a turn: takes at most p_inbox_limit rows out of the inbox, unless p_inbox_from
--- is NULL, carries out settlements (as in settle_claimed), and merges what arrives by both. Returns
+-- is NULL, carries out settlements (as in settle_claimed), merges what arrives by both, and unparks
+-- the jobs of ids whose claims have ended, if p_parked says that there may be some. Returns
 -- the changes of the counts, settled being by how many fewer jobs are claimed; the places of
--- skipped and deferred settlements, from 1; early, how far claims must go back for what arrived; and
+-- skipped and deferred settlements, from 1; early, how far claims must go back for all that; and
 -- more, whether the inbox may hold more.
-CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_inbox_from xid8, p_inbox_limit int, p_now bigint,
+CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_parked boolean, p_inbox_from xid8, p_inbox_limit int, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
   p_rest smallint[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   p_except_places int[], p_except_positions int[], p_except_dispositions smallint[],
@@ -13,12 +14,14 @@ LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_queued  {schema}.arrival[];
   v_buried  {schema}.arrival[];
+  v_freed   text[] := CASE WHEN p_parked THEN p_ids END;
   v_settled record;
   v_merged  record;
+  v_unparked record;
 BEGIN
   fresh := 0; retrying := 0; settled := 0; dead := 0; processed := 0; failed := 0; more := false;
   IF p_inbox_from IS NOT NULL THEN
-    SELECT i.queued, i.buried, i.early, i.more INTO v_queued, v_buried, early, more
+    SELECT i.queued, i.buried, i.early, i.freed || v_freed, i.more INTO v_queued, v_buried, early, v_freed, more
     FROM {schema}.take_inbox(p_shard, p_inbox_from, p_inbox_limit) i;
   END IF;
   IF p_ids IS NOT NULL THEN
@@ -36,6 +39,11 @@ BEGIN
         WHERE v_settled.done IS NULL OR u.place <> ALL (v_settled.done)
       ) o;
     END IF;
+  END IF;
+  IF v_freed IS NOT NULL THEN
+    v_unparked := {schema}.unpark(p_shard, v_freed);
+    early := least(early, v_unparked.earliest);
+    more := more OR v_unparked.more;
   END IF;
   IF v_queued IS NOT NULL THEN
     v_merged := {schema}.merge(p_shard, v_queued);

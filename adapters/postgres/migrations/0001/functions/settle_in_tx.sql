@@ -1,8 +1,8 @@
 -- Settles claimed jobs of a shard in a caller's transaction, all or none. The settlements are a
 -- JSON array of objects with the fields of core.Settlement and its PutBack; except is an object of
 -- dispositions by position. It locks nothing but these rows of claimed, and waits for another
--- transaction that settles one of them; what comes back or is buried goes into the inbox. status is
--- ok, unknown_queue or no_such_shard; settled is how many are claimed with these receipts: if it is
+-- transaction that settles one of them; what comes back or is buried goes into the inbox, and a note
+-- of each id that has a parked job. status is ok, unknown_queue or no_such_shard; settled is how many are claimed with these receipts: if it is
 -- not all of them, none is settled.
 CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements jsonb,
   OUT status text, OUT settled int)
@@ -39,6 +39,12 @@ BEGIN
     INSERT INTO {schema}.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
     SELECT v_shard, 0, 0, - count(*), 0, count(*) FILTER (WHERE g.processed), count(*) FILTER (WHERE g.failed)
     FROM gone g HAVING count(*) > 0
+  ), noted AS (
+    -- Above READ COMMITTED a job that was parked since the transaction began is not seen.
+    INSERT INTO {schema}.inbox (shard, kind, perform_at, id)
+    SELECT v_shard, 'freed', 0, g.id FROM gone g
+    WHERE current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
+      OR EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_shard AND j.id = g.id COLLATE "C" AND j.parked)
   )
   INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta)
   SELECT v_shard, CASE d.disposition WHEN c_requeue THEN 'put_back' ELSE 'buried' END::{schema}.arrival_kind,

@@ -16,15 +16,18 @@ BEGIN
   WITH locked AS MATERIALIZED (
     SELECT j.id, j.perform_at FROM {schema}.jobs j
     WHERE j.shard = v_locked.shard AND j.id = ANY (coalesce(p_ids, ARRAY(
-      SELECT j.id FROM {schema}.jobs j
-      WHERE j.shard = v_locked.shard AND j.perform_at > v_locked.now
-      ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit)))
+      SELECT j.id FROM (VALUES (false), (true)) p (parked), LATERAL (
+        SELECT j.id, j.perform_at FROM {schema}.jobs j
+        WHERE j.shard = v_locked.shard AND j.parked = p.parked AND j.perform_at > v_locked.now
+        ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit
+      ) j ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit)))
     ORDER BY j.id FOR UPDATE
   )
   UPDATE {schema}.jobs j SET perform_at = v_locked.now
   WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(SELECT id FROM locked WHERE perform_at > v_locked.now));
   GET DIAGNOSTICS v_reply.handled = ROW_COUNT;
-  v_reply.more := p_ids IS NULL AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_locked.shard AND j.perform_at > v_locked.now);
+  v_reply.more := p_ids IS NULL AND EXISTS (
+    SELECT FROM {schema}.jobs j WHERE j.shard = v_locked.shard AND j.parked IN (false, true) AND j.perform_at > v_locked.now);
   IF v_reply.handled > 0 THEN
     v_reply.earliest := v_locked.now;
     PERFORM {schema}.lower_floor(v_locked.shard, v_locked.now);

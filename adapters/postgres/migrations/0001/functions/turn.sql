@@ -4,7 +4,7 @@
 -- core.MaxTurnJobs. Returns the header and, if its status is ok or repeated, the
 -- rest of the reply.
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
-  p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
+  p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
   p_settle_processed boolean[] DEFAULT NULL, p_settle_failed boolean[] DEFAULT NULL,
   p_settle_rest smallint[] DEFAULT NULL, p_settle_same_times boolean[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
@@ -67,7 +67,7 @@ BEGIN
     RETURN;
   END IF;
 
-  v_settled := {schema}.settle_and_merge(v_shard.id, CASE WHEN v_log.inbox THEN v_shard.inbox_from END, {schema}.inbox_limit(p_ttl), v_now,
+  v_settled := {schema}.settle_and_merge(v_shard.id, v_shard.parked, CASE WHEN v_log.inbox THEN v_shard.inbox_from END, {schema}.inbox_limit(p_ttl), v_now,
     p_settle_ids, p_settle_tokens, p_settle_numbers, p_settle_processed, p_settle_failed,
     p_settle_rest, p_settle_same_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors,
     p_except_places, p_except_positions, p_except_dispositions);
@@ -92,8 +92,8 @@ BEGIN
     v_from := least(v_floor, {schema}.rescan_from(v_now));
     v_rescan_at := clock_timestamp();
   END IF;
-  IF p_want > 0 AND NOT v_shard.paused AND NOT v_alone THEN
-    v_claimed := {schema}.claim_due(v_shard.id, v_from, v_now, p_token, p_number, p_owner, p_node, p_lane,
+  IF NOT v_shard.paused AND NOT v_alone THEN
+    v_claimed := {schema}.claim_due(v_shard.id, v_from, v_now, p_token, p_number, p_owner, p_node,
       p_want, p_per_job, p_bytes, v_settled.more);
     v_count := coalesce(cardinality(v_claimed.ids), 0);
     v_floor := CASE WHEN v_claimed.missed THEN least(v_floor, v_claimed.floor) ELSE v_claimed.floor END;

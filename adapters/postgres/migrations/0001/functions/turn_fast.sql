@@ -1,10 +1,11 @@
 -- Carries out a usual turn by few and small statements, since what a statement and each of its
 -- columns cost is most of a small turn; any other turn it leaves to turn. In a usual turn all jobs
--- to settle are claimed, done whole and processed, there are no statistics and nothing to begin,
--- and what is due are first tries of ids that are free, with one payload each. Its arguments are
+-- to settle are claimed, done whole and processed, and their ids have no parked jobs, there are no
+-- statistics and nothing to begin, and what is due are first tries of ids that are free, with one
+-- payload each. Its arguments are
 -- those of turn. The statements wait for nobody.
 CREATE FUNCTION {schema}.turn_fast(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
-  p_want int, p_per_job bigint, p_bytes bigint, p_node text, p_lane bigint,
+  p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[], p_settle_tokens bigint[], p_settle_numbers bigint[])
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
@@ -15,6 +16,7 @@ DECLARE
   v_shard      int;
   v_renewed    bigint;
   v_inbox_from xid8;
+  v_parked     boolean;
   v_now        bigint;
   v_last       bigint;
   v_ttl        bigint;
@@ -30,7 +32,7 @@ DECLARE
 BEGIN
   <<usual>>
   BEGIN
-    SELECT s.id, s.renewed, s.inbox_from INTO v_shard, v_renewed, v_inbox_from FROM {schema}.shards s
+    SELECT s.id, s.renewed, s.inbox_from, s.parked INTO v_shard, v_renewed, v_inbox_from, v_parked FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index AND s.token = p_token AND s.owner = p_owner AND s.usual
       AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.inbox_from)
     FOR UPDATE SKIP LOCKED;
@@ -40,6 +42,9 @@ BEGIN
     EXIT usual WHEN v_last IS DISTINCT FROM p_number - 1 OR {schema}.rescan_due(v_rescan, v_now)
       OR NOT v_now - v_renewed BETWEEN 0 AND p_ttl / 3;
     v_floor := least(v_floor, v_now - c_slow_push);
+    IF v_parked AND v_settle > 0 THEN
+      EXIT usual WHEN EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_shard AND j.id = ANY (p_settle_ids) AND j.parked);
+    END IF;
 
     IF v_settle = 1 THEN
       SELECT ARRAY[c.ctid] INTO v_settled FROM {schema}.claimed c
@@ -56,7 +61,7 @@ BEGIN
         OR (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id
           AND (p_settle_ids IS NULL OR c.id <> ALL (p_settle_ids))) IS NOT NULL THEN c_unusual ELSE octet_length(j.data) END AS size
       FROM {schema}.jobs j
-      WHERE j.shard = v_shard AND j.perform_at <= v_now AND j.perform_at >= v_floor
+      WHERE j.shard = v_shard AND NOT j.parked AND j.perform_at <= v_now AND j.perform_at >= v_floor
       ORDER BY j.perform_at, j.id LIMIT p_want + 1
     ) j;
     EXIT usual WHEN v_size > p_bytes OR v_size >= c_unusual OR cardinality(v_settled) IS DISTINCT FROM v_settle;
@@ -91,9 +96,9 @@ BEGIN
           AND NOT j.has_more AND j.recoveries = 0 AND j.retry_count < 0
         RETURNING j.perform_at, j.first_push, j.score, j.id, j.error, j.data, j.meta
       )
-      INSERT INTO {schema}.claimed AS c (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, lane, id,
+      INSERT INTO {schema}.claimed AS c (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id,
         node, owner, error, data, meta)
-      SELECT p_token, p_number, k.perform_at, k.first_push, v_now, k.score, v_shard, -1, 0, p_lane, k.id,
+      SELECT p_token, p_number, k.perform_at, k.first_push, v_now, k.score, v_shard, -1, 0, k.id,
         p_node, p_owner, k.error, k.data, k.meta FROM taken k
       RETURNING 'c'::"char", c.id::text, c.token, c.number, c.perform_at, c.first_push, c.retry_count, c.recoveries,
         false, c.error, c.score, c.data, c.meta, NULL::double precision[], NULL::bytea[], NULL::bytea[],
@@ -115,5 +120,5 @@ BEGIN
   END;
 
   RETURN QUERY SELECT * FROM {schema}.turn(p_queue, p_index, p_owner, p_token, p_number, p_ttl, p_now,
-    p_want, p_per_job, p_bytes, p_node, p_lane, p_settle_ids, p_settle_tokens, p_settle_numbers);
+    p_want, p_per_job, p_bytes, p_node, p_settle_ids, p_settle_tokens, p_settle_numbers);
 END {$};

@@ -9,6 +9,7 @@ CREATE TABLE {schema}.jobs (
   retry_count       int NOT NULL,
   recoveries        int NOT NULL,
   has_more          boolean NOT NULL,
+  parked            boolean NOT NULL DEFAULT false,
   id                text COLLATE "C" NOT NULL,
   data              bytea NOT NULL,
   meta              bytea,
@@ -16,10 +17,12 @@ CREATE TABLE {schema}.jobs (
   prior_retry_count int,
   PRIMARY KEY (shard, id)
 ) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
-CREATE INDEX jobs_time ON {schema}.jobs (shard, perform_at, id);
+-- Claims read what is not parked, so that they don't pass over what can't be claimed.
+CREATE INDEX jobs_time ON {schema}.jobs (shard, parked, perform_at, id);
 CREATE INDEX retrying_time ON {schema}.jobs (shard, perform_at, id) WHERE retry_count >= 0;
 CREATE INDEX retrying_id ON {schema}.jobs (shard, id) WHERE retry_count >= 0;
 CREATE INDEX retrying_count ON {schema}.jobs (shard, retry_count, id) WHERE retry_count >= 0;
 COMMENT ON COLUMN {schema}.jobs.retry_count IS 'core.Job.RetryCount: -1 before the first failure';
 COMMENT ON COLUMN {schema}.jobs.has_more IS 'Whether the table payloads may hold more of this job';
+COMMENT ON COLUMN {schema}.jobs.parked IS 'Whether a turn has passed over the job since its id is claimed; false for the others of such ids';
 COMMENT ON COLUMN {schema}.jobs.prior_retry_count IS 'retry_count before the last merge, by which an upsert sees what it met; NULL if nothing has merged into the job';

@@ -18,6 +18,7 @@ CREATE TABLE {schema}.shards (
   renewed     bigint NOT NULL DEFAULT 0,
   orphans     boolean NOT NULL DEFAULT false,
   exceptional boolean NOT NULL DEFAULT false,
+  parked      boolean NOT NULL DEFAULT false,
   usual       boolean NOT NULL GENERATED ALWAYS AS (held AND NOT paused AND NOT orphans AND NOT exceptional) STORED,
   floor       bigint NOT NULL DEFAULT 0,
   rescan      bigint NOT NULL DEFAULT 0,
@@ -39,6 +40,7 @@ COMMENT ON COLUMN {schema}.shards.last IS 'The number of the last turn';
 COMMENT ON COLUMN {schema}.shards.renewed IS 'When the row was last folded for the lease';
 COMMENT ON COLUMN {schema}.shards.orphans IS 'Whether claims of earlier leases may still have to be handed over';
 COMMENT ON COLUMN {schema}.shards.exceptional IS 'Whether a claimed job may have to run alone or be cancelled';
+COMMENT ON COLUMN {schema}.shards.parked IS 'Whether a job may be parked: see jobs.parked';
 COMMENT ON COLUMN {schema}.shards.usual IS 'Whether turn_fast may serve the shard';
 COMMENT ON COLUMN {schema}.shards.floor IS 'No claimable job is due before it, but for those of pushes that took long to commit';
 COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, below the floor';

@@ -1,0 +1,21 @@
+-- Parks the jobs at places that were passed over since their ids are claimed: claims pass over them
+-- no more until unpark. The claims are locked until the turn has committed, so that whoever settles
+-- one outside of a turn sees that its id has a parked job. Returns whether all are parked; a job that
+-- a push has locked is not, nor one whose claim a caller's transaction has locked to settle it.
+CREATE FUNCTION {schema}.park(p_shard int, p_places tid[]) RETURNS boolean LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+DECLARE
+  v_parked int;
+BEGIN
+  WITH found AS MATERIALIZED (
+    SELECT j.ctid AS at, j.id FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) AND j.shard = p_shard FOR UPDATE SKIP LOCKED
+  ), held AS MATERIALIZED (
+    SELECT c.id FROM {schema}.claimed c
+    WHERE c.shard = p_shard AND c.id = ANY (ARRAY(SELECT f.id FROM found f)) FOR KEY SHARE SKIP LOCKED
+  )
+  UPDATE {schema}.jobs j SET parked = true
+  WHERE j.ctid = ANY (ARRAY(SELECT f.at FROM found f, held h WHERE h.id = f.id));
+  GET DIAGNOSTICS v_parked = ROW_COUNT;
+  UPDATE {schema}.shards s SET parked = true WHERE s.id = p_shard AND v_parked > 0 AND NOT s.parked;
+  RETURN v_parked = cardinality(p_places);
+END {$};

@@ -1,0 +1,24 @@
+-- Makes the parked jobs of ids claimable again, whose claims have ended. Returns the earliest
+-- PerformAt of such a job, NULL if there is none; and more, whether a push has locked some of them:
+-- these are noted in the inbox, so that the next turn tries again.
+CREATE FUNCTION {schema}.unpark(p_shard int, p_ids text[], OUT earliest bigint, OUT more boolean) LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+DECLARE
+  v_parked text[];
+BEGIN
+  more := false;
+  SELECT array_agg(j.id), min(j.perform_at) INTO v_parked, earliest FROM {schema}.jobs j
+  WHERE j.shard = p_shard AND j.id = ANY (p_ids) AND j.parked;
+  IF v_parked IS NULL THEN
+    RETURN;
+  END IF;
+  WITH freed AS (
+    UPDATE {schema}.jobs j SET parked = false
+    WHERE j.ctid = ANY (ARRAY(
+      SELECT f.ctid FROM {schema}.jobs f WHERE f.shard = p_shard AND f.id = ANY (v_parked) AND f.parked FOR UPDATE SKIP LOCKED))
+    RETURNING j.id
+  )
+  INSERT INTO {schema}.inbox (shard, kind, perform_at, id)
+  SELECT p_shard, 'freed', 0, u.id FROM unnest(v_parked) u (id) WHERE u.id NOT IN (SELECT f.id FROM freed f);
+  more := FOUND;
+END {$};

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/ports"
+)
+
+// idleLasts is how long a server is watched for each job that works take elsewhere:
+// ten seconds by default. It is at least idleAtLeast. Before that it has all its
+// leases, and a fifth as long to go quiet.
+const (
+	idleLasts   = 50 * time.Microsecond
+	idleAtLeast = 500 * time.Millisecond
+	idleSettles = 5
+)
+
+// Units of what an idle server costs.
+const (
+	scriptsPerSecond      = "scripts/s"
+	commandsPerSecond     = "commands/s"
+	transactionsPerSecond = "transactions/s"
+	processCPUPerSecond   = "ms of CPU/s, process"
+	databaseCPUPerSecond  = "ms of CPU/s, database"
+)
+
+// idleProbes measure a server at default options, and one with manyLanes.
+func idleProbes() []*probe {
+	return []*probe{idleProbe(skeinSetting{lanes: skein.DefaultLanes}), idleProbe(manyLanes)}
+}
+
+// idleProbe measures what a server costs that has all its leases and nothing to do.
+func idleProbe(setting skeinSetting) *probe {
+	name := setting.String()
+	return &probe{name: "idle, " + name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
+		leases := newLeaseCounter(setting.shardCount())
+		setting := setting
+		setting.observer = leases
+		s, err := withSkein(setting)(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		stop, err := s.serve(ctx, func([]byte) {})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		if err := leases.wait(ctx); err != nil {
+			return nil, err
+		}
+		lasts := max(idleAtLeast, time.Duration(l.jobs)*idleLasts)
+		time.Sleep(lasts / idleSettles)
+		return l.idle(ctx, lasts, reading{system: skeinName, setting: name})
+	}}
+}
+
+// idle counts for a while what the database does.
+func (l *lab) idle(ctx context.Context, lasts time.Duration, row reading) ([]reading, error) {
+	m := l.startMeter(ctx)
+	before, err := l.calls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(lasts):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	after, err := l.calls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	took, cpu := m.read(ctx)
+	var readings []reading
+	add := func(unit string, count float64) {
+		row.unit, row.value = unit, count/took.Seconds()
+		readings = append(readings, row)
+	}
+	for i, c := range after {
+		add(c.unit, float64(c.count-before[i].count))
+	}
+	add(processCPUPerSecond, float64(cpu.client)/float64(time.Millisecond))
+	add(databaseCPUPerSecond, float64(cpu.database)/float64(time.Millisecond))
+	// A processor time that is unknown is 0.
+	return slices.DeleteFunc(readings, func(x reading) bool { return x.value == 0 }), nil
+}
+
+// calls is how many calls of a kind a database has got.
+type calls struct {
+	unit  string
+	count int64
+}
+
+// calls returns what the database has done so far.
+func (l *lab) calls(ctx context.Context) ([]calls, error) {
+	if l.postgres != nil {
+		return postgresCalls(ctx, l.postgres)
+	}
+	return redisCalls(ctx, l.redis)
+}
+
+// redisCalls returns the scripts and all commands, also those that scripts call.
+func redisCalls(ctx context.Context, client *goredis.Client) ([]calls, error) {
+	info, err := client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return nil, err
+	}
+	scripts, commands := calls{unit: scriptsPerSecond}, calls{unit: commandsPerSecond}
+	for name, count := range commandCalls(info) {
+		commands.count += count
+		if strings.HasPrefix(name, "eval") {
+			scripts.count += count
+		}
+	}
+	return []calls{scripts, commands}, nil
+}
+
+// commandCalls returns how often each command was called, by what INFO says.
+func commandCalls(info string) map[string]int64 {
+	all := map[string]int64{}
+	for line := range strings.SplitSeq(info, "\r\n") {
+		var count int64
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+		if _, err := fmt.Sscanf(rest, "calls=%d", &count); ok && err == nil {
+			all[name] = count
+		}
+	}
+	return all
+}
+
+// postgresCalls returns the transactions of the whole database, of which a statement by
+// itself is one. Each connection reports its own up to a second late.
+func postgresCalls(ctx context.Context, pool *pgxpool.Pool) ([]calls, error) {
+	c := calls{unit: transactionsPerSecond}
+	err := pool.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").Scan(&c.count)
+	return []calls{c}, err
+}
+
+// leaseCounter waits until a server has a number of leases.
+type leaseCounter struct {
+	ports.NopObserver
+	missing atomic.Int64
+	all     chan struct{} // closed when the server has them
+}
+
+func newLeaseCounter(want int) *leaseCounter {
+	c := &leaseCounter{all: make(chan struct{})}
+	c.missing.Store(int64(want))
+	return c
+}
+
+// LeaseChanged implements ports.Observer.
+func (c *leaseCounter) LeaseChanged(e ports.LeaseEvent) {
+	if e.Change == ports.LeaseAcquired && c.missing.Add(-1) == 0 {
+		close(c.all)
+	}
+}
+
+// wait returns when the server has all leases.
+func (c *leaseCounter) wait(ctx context.Context) error {
+	select {
+	case <-c.all:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(drainedWithin):
+		return fmt.Errorf("%d leases are missing after %v", c.missing.Load(), drainedWithin)
+	}
+}

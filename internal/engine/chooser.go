@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// chooser is how a pool asks its scheduler. All methods are called with pool.mu held.
+type chooser interface {
+	// showRun takes the head of what may start of a shard, showAsk that of what the store has.
+	showRun(m *member)
+	showAsk(m *member)
+	// next returns the shard of which a free lane runs a batch now, or nil.
+	next(p *pool) *member
+	// ask returns the shard to be granted next, or nil.
+	ask(p *pool, now time.Time) *member
+	// unask takes back the last choice of ask.
+	unask(m *member)
+	// piggyback may grant to a shard that turns anyway.
+	piggyback(p *pool, m *member)
+	// answered takes how many batches a grant has brought.
+	answered(m *member, batches int)
+	// ended takes how a batch ended; ok is false also if there was none after all.
+	ended(m *member, ok bool)
+	// idle notes that nothing of a shard is claimed or granted.
+	idle(m *member)
+	// wanted returns how many lanes are to be awake and not at work.
+	wanted(p *pool) int
+	// nextLook returns when the scheduler is to be asked again although nothing changes, or zero.
+	nextLook(p *pool, now time.Time) time.Time
+	// look notes that this time has come.
+	look()
+}
+
+// newChooser returns the chooser for the pool's scheduler.
+func newChooser(p *pool, build core.SchedulerFunc) (chooser, core.Scheduler) {
+	c := core.SchedulerConfig{PollInterval: p.node.cfg.PollInterval}
+	for _, m := range p.members {
+		c.Shards = append(c.Shards, m.shard.id)
+	}
+	scheduler := build(c)
+	heads, ok := scheduler.(core.HeadScheduler)
+	if ok {
+		if run, ok := build(c).(core.HeadScheduler); ok {
+			return &headChooser{toRun: run, toAsk: heads, pool: p}, scheduler
+		}
+	}
+	p.custom = true
+	return &customChooser{scheduler: scheduler, heads: make([]core.Head, len(p.members))}, scheduler
+}
+
+// headChooser asks two schedulers that keep the heads in order: one what a free lane runs, the other
+// what to grant.
+type headChooser struct {
+	pool         *pool
+	toRun, toAsk core.HeadScheduler
+	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that
+	// was not due when it was asked last and had none to choose.
+	asleep  time.Time
+	nextDue core.Head
+	// declined says that the scheduler has chosen none of the heads that it sees to run.
+	declined bool
+}
+
+func (c *headChooser) showRun(m *member) {
+	c.declined = false
+	c.toRun.SetHead(m.index, m.shownRun)
+}
+
+func (c *headChooser) showAsk(m *member) { c.toAsk.SetHead(m.index, m.shownAsk) }
+
+func (c *headChooser) next(p *pool) *member {
+	for {
+		choice := c.toRun.Choose(math.MaxInt64) // what is claimed was due
+		if choice.Index < 0 {
+			c.declined = true
+			return nil
+		}
+		m := p.members[choice.Index]
+		m.runTaken = true
+		if m.supply.start(m) {
+			return m
+		}
+		p.recount(m)
+	}
+}
+
+func (c *headChooser) ask(p *pool, now time.Time) *member {
+	c.nextDue = core.Head{}
+	if now.Before(c.asleep) {
+		return nil
+	}
+	choice := c.toAsk.Choose(p.node.clock.at(now))
+	if choice.Index >= 0 {
+		m := p.members[choice.Index]
+		m.visits++
+		m.askTaken = true
+		return m
+	}
+	if choice.Sleep && p.active == 0 { // else it does not see all
+		c.asleep = now.Add(choice.Wait)
+	} else {
+		c.nextDue = c.toAsk.NextDue()
+	}
+	return nil
+}
+
+func (c *headChooser) unask(m *member) {
+	c.toAsk.Charge(m.index, -1)
+	c.ended(m, true)
+}
+
+func (c *headChooser) piggyback(*pool, *member) {}
+
+func (c *headChooser) answered(m *member, batches int) {
+	if batches > 0 {
+		c.toAsk.Charge(m.index, batches-1)
+	} else {
+		c.ended(m, false)
+	}
+}
+
+func (c *headChooser) ended(m *member, ok bool) {
+	if m.visits > 0 {
+		m.visits--
+		c.toAsk.Ran(m.index, ok)
+	}
+}
+
+func (c *headChooser) idle(m *member) {
+	for m.visits > 0 {
+		c.ended(m, false)
+	}
+}
+
+// wanted is none if a user's scheduler declines what it sees; it is asked again when it sees something else, or after a
+// poll interval.
+func (c *headChooser) wanted(p *pool) int {
+	if c.declined {
+		return 0
+	}
+	return p.startable()
+}
+
+func (c *headChooser) nextLook(p *pool, now time.Time) time.Time {
+	var at time.Time
+	switch {
+	case now.Before(c.asleep):
+		at = c.asleep
+	case c.nextDue.OK:
+		at = now.Add(c.nextDue.Due.Sub(p.node.clock.at(now)))
+	}
+	if again := now.Add(p.node.cfg.PollInterval); c.declined && p.startable() > 0 && (at.IsZero() || again.Before(at)) {
+		return again
+	}
+	return at
+}
+
+func (c *headChooser) look() { c.nextDue, c.declined = core.Head{}, false }

@@ -1,0 +1,134 @@
+package engine
+
+import "github.com/skeinq/skein/core"
+
+// member is what a pool knows of a shard.
+type member struct {
+	view
+	shard  *shard
+	pool   *pool
+	index  int
+	supply *supply
+	// active says that jobs of it are claimed or on their way.
+	active bool
+	// lanes counts the lanes that the shard was chosen for, and chosen those of them that have not taken
+	// their batch yet; counted is what the supply
+	// includes of the shard.
+	lanes, chosen, counted int
+	// grant is how many batches the next turn is to claim, or the turn in flight, which is so if
+	// sent is set. size bounds the next grant.
+	grant, size int
+	sent        bool
+	// more says that the last turn that claimed left due jobs at the store.
+	more bool
+	// visits are the choices of this shard whose end the scheduler has not been told.
+	visits int
+	// awaitsPermit says that a job on its last chance waits for another one.
+	awaitsPermit bool
+	// runHeld and askHeld say that the limit of the queue hides the shard; skipped says that it
+	// has no need of a grant.
+	runHeld, askHeld, skipped bool
+	// listed says that pool.skipped has the shard.
+	listed bool
+	// shownRun and shownAsk are the heads that the scheduler sees. runTaken and askTaken say that
+	// it has chosen the shard by one, and is to be shown what has become of it.
+	shownRun, shownAsk core.Head
+	runTaken, askTaken bool
+}
+
+// view is what a shard shows its pool.
+type view struct {
+	// run is the head of the first job that may start, and startable how many batches may.
+	run       core.Head
+	startable int
+	// ask is the head of what the store has.
+	ask core.Head
+	// ahead is how many batches more may be claimed before lanes are free for them, and room how
+	// many may be claimed in all. next says that nothing waits and a batch may start, so that one may
+	// be claimed for the next lane, whatever ahead is.
+	ahead, room int
+	next        bool
+	// idle says that nothing is claimed.
+	idle bool
+}
+
+// supply counts the batches of queues that lanes may start now, and those that turns are to bring.
+type supply struct {
+	pool               *pool
+	limit              *laneLimit // nil if there is none
+	startable, granted int
+	// runHeld are the shards that are hidden from the scheduler since the limit is reached, in the
+	// order in which they were chosen.
+	runHeld []*member
+	// waits says that the pool waits for the limit, and promised that a lane was woken for its turn.
+	waits, promised bool
+}
+
+// change adds to what may start and to what is granted.
+func (s *supply) change(startable, granted int) {
+	s.startable += startable
+	s.granted += granted
+	if s.limit != nil {
+		s.limit.claimed += startable + granted
+	}
+}
+
+// add makes a shard a member of the pool.
+func (p *pool) add(s *shard) {
+	m := &member{shard: s, pool: p, index: len(p.members), size: firstGrant}
+	m.supply = p.supplyOf(s.queue.limit)
+	s.member = m
+	p.members = append(p.members, m)
+}
+
+// supplyOf returns the supply of the queues with a limit.
+func (p *pool) supplyOf(limit *laneLimit) *supply {
+	for _, s := range p.supplies {
+		if s.limit == limit {
+			return s
+		}
+	}
+	s := &supply{pool: p, limit: limit}
+	p.supplies = append(p.supplies, s)
+	if limit != nil {
+		limit.pools++
+	}
+	return s
+}
+
+// recount counts what lanes may start of a shard, and shows its heads to the scheduler.
+func (p *pool) recount(m *member) {
+	startable := max(0, m.startable-m.chosen)
+	if m.awaitsPermit {
+		startable = 0
+	}
+	m.supply.change(startable-m.counted, 0)
+	m.counted = startable
+	if active := !m.idle || m.grant > 0 || m.lanes > 0; active != m.active {
+		m.active = active
+		if active {
+			p.active++
+		} else {
+			p.active--
+			p.chooser.idle(m)
+		}
+	}
+	var run, ask core.Head
+	if startable > 0 && !m.runHeld {
+		run = m.run
+	}
+	if m.grant == 0 && m.room > 0 && !m.awaitsPermit && !m.askHeld && !m.skipped {
+		ask = m.ask
+	}
+	if run != m.shownRun || m.runTaken {
+		m.shownRun, m.runTaken = run, false
+		p.chooser.showRun(m)
+	}
+	if m.askTaken && m.grant > 0 && m.more {
+		return // to the scheduler it still has work
+	}
+	if ask != m.shownAsk || m.askTaken {
+		m.shownAsk, m.askTaken = ask, false
+		p.chooser.showAsk(m)
+	}
+}

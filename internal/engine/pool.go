@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"sync"
+	"time"
+)
+
+// pool is k lanes and the shards that they work together. Any lane runs a batch of any of the
+// shards, many of one shard at once. A node has one pool of all its lanes, or one of a single lane for
+// each set of shards that its splitter pins.
+//
+// Its shards are in two orders, which the scheduler decides: by what may start, for the lanes, and by
+// what the store has, for grants. A grant says how many batches the next turn of a shard claims.
+// What is claimed or granted and has not started is bounded by what the lanes will start: those
+// that are free, and what starts within lookAhead.
+type pool struct {
+	node    *node
+	lanes   []*lane
+	members []*member
+	chooser chooser
+	// custom says that the scheduler is a user's.
+	custom bool
+	// manual says that RunDue works the shards, and nothing is granted or run by itself.
+	manual bool
+
+	// mu is node.pooling, which guards what follows in all pools of the node.
+	mu *sync.Mutex
+	// free are the lanes that wait, of which woken more are on their way; busy counts the lanes that
+	// run a batch or are about to.
+	free  []*lane
+	woken int
+	busy  int
+	// supplies are what lanes may start, apart for each limited queue. The first is that of all
+	// queues without a limit.
+	supplies []*supply
+	// active counts the shards of which jobs are claimed or on their way.
+	active int
+	starts recently
+	pace   pace
+	// skipped are the shards that have no need of a grant while no lane is free.
+	skipped []*member
+	timer   *time.Timer
+	timerAt time.Time
+}
+
+// newPool returns a pool without lanes and shards.
+func newPool(n *node) *pool {
+	p := &pool{node: n, starts: recently{window: lookAhead}, mu: &n.pooling}
+	p.supplies = []*supply{{pool: p}}
+	p.timer = time.AfterFunc(time.Hour, p.onTimer)
+	p.timer.Stop()
+	return p
+}
+
+// next returns the shard of which the lane is to take a batch. It waits until there is one. It returns
+// nil if the node stops.
+func (p *pool) next(l *lane) *shard {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.batchEnded(l)
+	for !p.node.stopping() {
+		if m := p.chooser.next(p); m != nil {
+			if p.custom { // the time that it took counts
+				l.now = time.Time{}
+			}
+			l.working = m
+			m.chosen++
+			m.lanes++
+			p.busy++
+			p.recount(m)
+			p.wakeLanes() // the demand is the same
+			return m.shard
+		}
+		p.breakPromises()
+		p.free = append(p.free, l)
+		p.dispatch(p.node.clock.local())
+		p.mu.Unlock()
+		<-l.wake
+		l.now = time.Time{}
+		p.mu.Lock()
+		p.unpark(l)
+	}
+	return nil
+}
+
+// unpark takes a lane that was woken out of those that wait.
+func (p *pool) unpark(l *lane) {
+	if l.woken {
+		l.woken = false
+		p.woken--
+		return
+	}
+	if p.node.stopping() { // then nobody is woken, and to look for each of many lanes takes long
+		return
+	}
+	for i, f := range p.free {
+		if f == l {
+			p.free = append(p.free[:i], p.free[i+1:]...)
+			return
+		}
+	}
+}
+
+// taken notes that a lane, which is nil for RunDue's, has taken a batch of the shard that was chosen
+// for it, or none after all. It takes what the shard shows now. The caller holds shard.mu.
+func (p *pool) taken(l *lane, m *member, ok bool, v view, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l != nil {
+		m.chosen--
+	}
+	if ok {
+		p.starts.add(now)
+	}
+	p.show(m, v)
+	p.dispatch(now)
+}
+
+// batchEnded notes how the lane's last batch ended.
+func (p *pool) batchEnded(l *lane) {
+	m := l.working
+	if m == nil {
+		return
+	}
+	l.working = nil
+	m.lanes--
+	p.busy--
+	if l.ran {
+		p.pace.observe(l.took, 1)
+	}
+	p.chooser.ended(m, l.succeeded)
+	p.recount(m)
+	if limit := m.supply.limit; limit != nil {
+		limit.running--
+		now := p.node.clock.local()
+		limit.promise(now)
+		p.dispatch(now)
+	}
+}
+
+// update takes what a shard shows. If news is set, it waits no longer for a permit. The caller holds
+// shard.mu.
+func (p *pool) update(m *member, v view, news bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if news {
+		m.awaitsPermit = false
+	}
+	p.show(m, v)
+	p.dispatch(p.node.clock.local())
+}
+
+// show takes what a shard shows.
+func (p *pool) show(m *member, v view) {
+	m.view = v
+	if m.skipped && m.early() > 0 {
+		m.skipped = false
+	}
+	p.recount(m)
+}
+
+// awaitPermit hides a shard while its next job waits for another one on its last chance; await is false
+// when it need not wait any more.
+func (p *pool) awaitPermit(m *member, await bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.awaitsPermit = await
+	p.recount(m)
+	p.dispatch(p.node.clock.local())
+}
+
+// startable returns how many batches lanes may start now.
+func (p *pool) startable() (n int) {
+	for _, s := range p.supplies {
+		n += s.cut(s.startable)
+	}
+	return n
+}
+
+// dispatch grants what is in demand and wakes lanes for what may start. It is called after each
+// change.
+func (p *pool) dispatch(now time.Time) {
+	if p.manual || p.node.stopping() {
+		return
+	}
+	for _, s := range p.supplies {
+		s.unhold()
+		s.limit.unhold(p)
+	}
+	p.grantDemand(now)
+	p.wakeLanes()
+	p.arm(p.chooser.nextLook(p, now))
+}
+
+// wakeLanes wakes lanes for what may start.
+func (p *pool) wakeLanes() {
+	for n := p.chooser.wanted(p) - p.woken; n > 0 && len(p.free) > 0; n-- {
+		last := len(p.free) - 1
+		l := p.free[last]
+		p.free = p.free[:last]
+		l.woken = true
+		p.woken++
+		signal(l.wake)
+	}
+	for _, s := range p.supplies {
+		if s.limit != nil && len(p.free) > 0 && s.startable > s.mayStart() {
+			s.limit.wait(s)
+		}
+	}
+}
+
+// breakPromises lets others have the turn of a lane that has found nothing to start.
+func (p *pool) breakPromises() {
+	for _, s := range p.supplies {
+		if s.promised {
+			s.breakPromise()
+			s.limit.promise(p.node.clock.local())
+		}
+	}
+}
+
+// arm sets the timer for the next time at which to dispatch, unless it is zero.
+func (p *pool) arm(at time.Time) {
+	if at.IsZero() || !p.timerAt.IsZero() && !at.Before(p.timerAt) {
+		return
+	}
+	p.timerAt = at
+	p.timer.Reset(max(0, time.Until(at)))
+}
+
+func (p *pool) onTimer() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timerAt = time.Time{}
+	p.chooser.look()
+	p.dispatch(p.node.clock.local())
+}

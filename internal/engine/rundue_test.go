@@ -1,0 +1,39 @@
+package engine_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// RunDue goes on with what waits when the job that it is about to run was settled by somebody else.
+func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "a", "b", "c")
+		w.push("d", "x")
+		var ran []string
+		s := &setup{link: newLink(w.store.Open()), queue: newQueue(queueName, each(func(_ context.Context, c *core.Claim) error {
+			ran = append(ran, c.ID)
+			return nil
+		}))}
+		s.link.spin.t = w.T
+		onFirstBegin(func(r ports.TurnRequest) { w.settleElsewhere(r.Begin[0], r.Lease.Shard) })(s)
+		jobs, err := engine.New(s.link, engine.Config{
+			Queues: []*engine.Queue{s.queue}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+			ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SharedSplitter{}, Scheduler: core.Lag,
+			Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
+		}).RunDue(w.Context())
+		slices.Sort(ran)
+		if diff := cmp.Diff([]string{"b", "c", "d"}, ran); jobs != 3 || err != nil || diff != "" {
+			w.Errorf("RunDue: %d jobs, %v; what ran (-want +got):\n%s", jobs, err, diff)
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"sync"
+	"time"
+)
+
+// startOverdue starts to wait for the answer of the turn that is sent now.
+func (s *shard) startOverdue() {
+	d := s.node.roundTrips.answerTimeout(s.node.cfg.PollInterval, s.node.hangs.count(s.turns.sentAt))
+	s.overdueAt = s.turns.sentAt.Add(d)
+	if s.overdue == nil {
+		s.overdue = time.AfterFunc(d, s.turnOverdue)
+		return
+	}
+	s.overdue.Reset(d)
+}
+
+// turnOverdue notes that a turn takes too long: the pool does not count on it any more, and others
+// may turn instead.
+func (s *shard) turnOverdue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().Before(s.overdueAt) {
+		return
+	}
+	s.node.turnSlots.free(s) // also if the lease was lost meanwhile, and the call goes on
+	if s.turns.inFlight && !s.unresponsive {
+		s.node.hangs.add(time.Now())
+		s.stopTrusting()
+	}
+}
+
+// stopTrusting hides what the store has for the shard until a turn is answered. Lanes wait for it
+// no longer.
+func (s *shard) stopTrusting() {
+	s.unresponsive = true
+	s.leaveStarting()
+	s.member.pool.revokeGrant(s.member, s.view())
+}
+
+// trust ends what stopTrusting began.
+func (s *shard) trust() {
+	s.overdue.Stop()
+	s.unresponsive = false
+}
+
+// hangs counts the shards that have begun to hang lately. It is safe for concurrent use.
+type hangs struct {
+	mu     sync.Mutex
+	recent recently
+}
+
+func (h *hangs) add(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recent.window = hangsWindow
+	h.recent.add(now)
+}
+
+func (h *hangs) count(now time.Time) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recent.window = hangsWindow
+	return h.recent.count(now)
+}

@@ -1,0 +1,158 @@
+package integration_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/internal/integration/testservers"
+)
+
+// journalVariable names the file of a process's journal.
+const journalVariable = "SKEIN_TEST_WORKER_JOURNAL"
+
+// What the lines of a journal say.
+const (
+	lineReady = "ready" // of a server, before it claims
+	lineBegan = "began" // of a handler
+	lineEnded = "ended" // of a handler
+	lineDied  = "died"  // of a process, by who has waited for it
+)
+
+// journal is a file that several processes append to. What is written survives the
+// death of its process.
+type journal struct{ path string }
+
+func newJournal(t *testing.T) journal {
+	return journal{t.TempDir() + "/journal"}
+}
+
+// journalLine is one line of a journal.
+type journalLine struct {
+	what       string
+	pid        int
+	id         string
+	token      int64
+	recoveries int
+	at         time.Time
+}
+
+const journalFormat = "%s pid=%d id=%q token=%d recoveries=%d at=%d\n"
+
+// write appends a line, whose time is now. Where that fails the process ends: what
+// happens would not be known.
+func (j journal) write(l journalLine) {
+	file, err := os.OpenFile(j.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(file, journalFormat, l.what, l.pid, l.id, l.token, l.recoveries, time.Now().UnixNano())
+		_ = file.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// read returns the lines so far.
+func (j journal) read(t *testing.T) []journalLine {
+	t.Helper()
+	text, err := os.ReadFile(j.path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var lines []journalLine
+	for line := range strings.Lines(string(text)) {
+		var l journalLine
+		var at int64
+		if _, err := fmt.Sscanf(line, journalFormat, &l.what, &l.pid, &l.id, &l.token, &l.recoveries, &at); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		l.at = time.Unix(0, at)
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// await waits until a process has written so many lines of a kind. It ends the test
+// after Patience.
+func (j journal) await(t *testing.T, what string, pid, count int) {
+	t.Helper()
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(20 * time.Millisecond) {
+		text, _ := os.ReadFile(j.path) // there is none before the first line
+		have := strings.Count(string(text), fmt.Sprintf("%s pid=%d ", what, pid))
+		if have >= count {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d: %d of %d lines %q after %v", pid, have, count, what, testservers.Patience)
+		}
+	}
+}
+
+// executions are those of one id.
+type executions struct {
+	began, ended int
+	// died is how many ended with their process.
+	died int
+	// recoveries are what the handlers saw, in order.
+	recoveries []int
+}
+
+// replay returns the executions of each id. It reports those of one id that overlap, and a
+// token that is not larger than that of an execution whose process died.
+func replay(t *testing.T, lines []journalLine) map[string]executions {
+	t.Helper()
+	all, running, least := map[string]executions{}, map[string]journalLine{}, map[string]int64{}
+	for _, l := range lines {
+		e := all[l.id]
+		switch l.what {
+		case lineBegan:
+			if other, ok := running[l.id]; ok {
+				t.Errorf("%s: two executions overlap:\n%+v\n%+v", l.id, other, l)
+			}
+			if l.token < least[l.id] {
+				t.Errorf("%s: token %d, though the execution before had %d", l.id, l.token, least[l.id])
+			}
+			e.began++
+			e.recoveries = append(e.recoveries, l.recoveries)
+			running[l.id], least[l.id] = l, l.token
+		case lineEnded:
+			e.ended++
+			delete(running, l.id)
+		case lineDied:
+			for id, other := range running {
+				if other.pid == l.pid {
+					dead := all[id]
+					dead.died++
+					all[id] = dead
+					least[id] = other.token + 1
+					delete(running, id)
+				}
+			}
+			continue
+		default:
+			continue
+		}
+		all[l.id] = e
+	}
+	return all
+}
+
+// runningOf returns the ids whose handlers a process had under way when it died, or has.
+func runningOf(lines []journalLine, pid int) []string {
+	var ids []string
+	for _, l := range lines {
+		if l.pid != pid {
+			continue
+		}
+		switch l.what {
+		case lineBegan:
+			ids = append(ids, l.id)
+		case lineEnded:
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == l.id })
+		}
+	}
+	return ids
+}

@@ -1,0 +1,165 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	takeoverJobs = 1_000
+	takeoverTake = 100 * time.Millisecond
+	takeoverTTL  = 5 * time.Second
+	// takeoverWithin is how long after the lease's end all jobs are done again.
+	takeoverWithin = 2 * time.Second
+	// takeoverStart is how long a server may take to start and to run all jobs at once on a
+	// quiet machine. Where one took longer, its successor may as many times longer.
+	takeoverStart = 500 * time.Millisecond
+	// takeoverTrials is how often a takeover that was late is tried again: somebody else
+	// may have used the machine.
+	takeoverTrials = 3
+)
+
+var takenOver = skein.NewQueue[int]("taken-over", skein.QueueOptions[int]{})
+
+// victimWorker is a server whose jobs never end.
+func victimWorker() int {
+	return takeoverWorker(func() { select {} })
+}
+
+// successorWorker is a server whose jobs take a while. It ends by an interrupt.
+func successorWorker() int {
+	return takeoverWorker(func() { time.Sleep(takeoverTake) })
+}
+
+func takeoverWorker(work func()) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer func() { _ = closeStore() }()
+	journal := journal{os.Getenv(journalVariable)}
+	err = skein.NewServer(store, skein.ServerOptions{
+		Lanes: takeoverJobs, LeaseTTL: takeoverTTL, Logger: slog.New(slog.DiscardHandler),
+		OnStart: func(context.Context) error {
+			journal.write(journalLine{what: lineReady, pid: os.Getpid()})
+			return nil
+		},
+	}, takenOver.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
+		token, _ := skein.Fence(ctx)
+		line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
+		journal.write(line)
+		work()
+		line.what = lineEnded
+		journal.write(line)
+		return nil
+	})).Run(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
+}
+
+// A server that dies with a thousand running jobs has a successor with as many lanes,
+// which stands by or starts at once, run them all again, each once, as soon as the leases
+// are over.
+func TestSuccessorTakesOverAThousandRunningJobs(t *testing.T) {
+	for name, open := range storeURLs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, standby := range []bool{true, false} {
+				t.Run(map[bool]string{true: "standing by", false: "started at once"}[standby], func(t *testing.T) {
+					for trial := 1; ; trial++ {
+						late := takeOver(t, open(t), standby)
+						if late <= 0 {
+							return
+						}
+						if trial == takeoverTrials {
+							t.Fatalf("%v later than it may be, and late in all %d trials", late, trial)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// takeOver kills a server with all jobs running, and returns how much later than it may be
+// its successor had done them. It checks that each ran once more.
+func takeOver(t *testing.T, url string, standby bool) (late time.Duration) {
+	store, closeStore, err := backends.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closeStore() }()
+	pushTakeoverJobs(t, store)
+	j, began := newJournal(t), time.Now()
+	victim := startProcess(t, "victim", url, j)
+	j.await(t, lineBegan, victim.pid(), takeoverJobs)
+	start := time.Since(began)
+	var successor *process
+	if standby {
+		successor = startProcess(t, "successor", url, j)
+		j.await(t, lineReady, successor.pid(), 1)
+		time.Sleep(500 * time.Millisecond) // it has asked for every shard
+	}
+	killed := time.Now()
+	victim.kill(t)
+	if !standby {
+		successor = startProcess(t, "successor", url, j)
+	}
+	j.await(t, lineEnded, successor.pid(), takeoverJobs)
+	successor.interrupt(t)
+
+	lines := j.read(t)
+	checkTakeover(t, store, lines)
+	took := lines[len(lines)-1].at.Sub(killed)
+	may := takeoverTTL + max(takeoverStart, start)*(takeoverWithin/takeoverStart)
+	t.Logf("all jobs ran %v after the server's start; all were done again %v after its death, where %v is allowed", start, took, may)
+	return took - may
+}
+
+func pushTakeoverJobs(t *testing.T, store ports.ShardStore) {
+	t.Helper()
+	var entries []skein.Entry[int]
+	for n := range takeoverJobs {
+		entries = append(entries, skein.Entry[int]{ID: fmt.Sprint("job-", n), Payload: n})
+	}
+	client := skein.NewClient(store, skein.ClientOptions{})
+	if err := takenOver.PushMany(t.Context(), client, entries); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkTakeover checks that each job was running when its server died, was recovered once
+// and done once, and that the store has no other opinion.
+func checkTakeover(t *testing.T, store ports.ShardStore, lines []journalLine) {
+	t.Helper()
+	all := replay(t, lines)
+	for n := range takeoverJobs {
+		id := fmt.Sprint("job-", n)
+		want := executions{began: 2, ended: 1, died: 1, recoveries: []int{0, 1}}
+		if got := all[id]; !cmp.Equal(want, got, cmp.AllowUnexported(executions{})) {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+	}
+	stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), takenOver.Name())
+	if err != nil || stats[0].Processed != takeoverJobs || stats[0].Length()+stats[0].Claimed+stats[0].Dead != 0 {
+		t.Errorf("after the takeover: %+v, %v", stats, err)
+	}
+}
