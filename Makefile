@@ -1,6 +1,7 @@
 # How much the fuzzing and the large figures do; set them as you like.
 FUZZRUNS ?= 40000
 CHECKS ?= 10000
+STORIES ?= 10000
 REPO ?=
 
 # The oldest and the newest Postgres that the store is tested on, beside Debian's, and
@@ -64,4 +65,4 @@ bench:
 # replay; a large one is generated if it isn't given.
 long:
 	@scripts/need go git cc redis-server postgres
-	@CHECKS=$(CHECKS) REPO=$(REPO) scripts/long
+	@CHECKS=$(CHECKS) STORIES=$(STORIES) REPO=$(REPO) scripts/long
