@@ -152,16 +152,20 @@ func (s *story) pushOne(id string) {
 	s.ledger.push(core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: s.score}})
 }
 
-// awaitNothingLeft gives the nodes an hour for what is left: jobs on their last chance run one after another.
+// awaitNothingLeft waits while the nodes get on with what is left. Jobs on their last chance run one
+// after another, so it may take hours; nothing may stand still for twenty minutes.
 func (s *story) awaitNothingLeft() {
-	for range 1200 {
+	var ended int64
+	for since := s.elapsed(); s.elapsed() < since+20*time.Minute; s.sleep(3 * time.Second) {
 		stats := s.stats()
 		if stats.Fresh+stats.Retrying+stats.Claimed == 0 {
 			return
 		}
-		s.sleep(3 * time.Second)
+		if n := stats.Processed + stats.Failed; n != ended {
+			ended, since = n, s.elapsed()
+		}
 	}
-	s.Errorf("an hour after the story: %+v", s.stats())
+	s.Errorf("twenty minutes without a job that ends: %+v", s.stats())
 	for _, n := range s.nodes {
 		s.Logf("%s:\n%s", n.owner, n.log.tail(15))
 	}
