@@ -172,3 +172,21 @@ func renewsPaused(s full) full {
 func keepsReleased(s full) full {
 	return replaceErr(s, "Release", func(context.Context, ports.Lease) error { return nil })
 }
+
+// keepsOwner shows the owner of a lease that was released, until that would have run out.
+func keepsOwner(s full) full {
+	last := map[core.Shard]ports.ShardStats{}
+	return replace(s, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, queues)
+		for _, q := range all {
+			for i := range q.Shards {
+				shard := &q.Shards[i]
+				if shard.Owner == "" {
+					shard.Owner, shard.ExpiresAt = last[shard.Shard].Owner, last[shard.Shard].ExpiresAt
+				}
+				last[shard.Shard] = *shard
+			}
+		}
+		return all, err
+	})
+}

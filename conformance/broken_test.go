@@ -47,6 +47,7 @@ func brokenStores() []brokenStore {
 		{"forgets a queue with jobs", "forget/refuses a queue that holds something", wrapped(forgetsJobs)},
 		{"forgets a leased queue", "forget/refuses a queue that somebody works", wrapped(forgetsLeased)},
 		{"shows every claim as running", "begin/is shown with its lease", wrapped(hidesLeaseOver)},
+		{"shows a released shard as somebody's", "stats/show a dead owner's jobs as orphans", wrapped(keepsOwner)},
 		{"releases without a word", "wakeups/tells of a release", wrapped(releasesSilently)},
 		{"lets a stale settlement touch a later claim", "skip/the receipt of an earlier claim", wrapped(ignoresReceipts)},
 		{"counts a skipped settlement", "skip/and count nothing", wrapped(countsSkipped)},

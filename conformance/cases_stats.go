@@ -12,6 +12,7 @@ func statsCases() []namedCase {
 		{"counts every place", "Counts are the sizes of a queue or of a shard", statsCount},
 		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
 		{"tells the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a shard's head it ignores pauses and claims", statsOldest},
+		{"show a dead owner's jobs as orphans", "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; Owner is empty if the lease was released", statsOrphans},
 		{"come in the order asked", "Stats sums up queues, in the order of the names given", statsOrder},
 		{"refuse a queue that was not declared", "Inspector: every method returns ErrUnknownQueue", statsUnknown},
 	}
@@ -61,6 +62,38 @@ func statsOldest(e *env) {
 	e.push(entryAt("b", "q", 1, 20))
 	e.pause(orders)
 	e.same("with a claim and a pause", e.counts().Oldest, due(10))
+}
+
+// statsOrphans follows a lease: what it left claimed is orphaned while nobody has the shard.
+func statsOrphans(e *env) {
+	e.declare("wide", 2)
+	left, other := core.Shard{Queue: "wide"}, core.Shard{Queue: "wide", Index: 1}
+	for _, s := range []core.Shard{left, other} {
+		for _, id := range idsOf(s, 2, 3) {
+			e.pushTo("wide", entry(id, "p", 1))
+		}
+	}
+	alive := e.acquireAt(other, "n2")
+	alive.claim(1)
+	h := e.acquireAt(left, "n1")
+	h.claim(2)
+	want := func(when string, orphaned int64) {
+		e.tb.Helper()
+		alive.renew()
+		got := e.stats("wide")
+		e.same("the orphans of the shard "+when, got.Shards[0].Orphaned(got.Now), orphaned)
+		e.same("the orphans of the queue "+when, got.Orphaned(), orphaned)
+		e.same("the claimed jobs "+when, got.Claimed, int64(3))
+	}
+	want("while its lease lasts", 0)
+	e.clock.Advance(ttl)
+	want("when it has run out", 2)
+	h.renew()
+	want("after a late renewal", 0)
+	h.release()
+	want("after its release", 2)
+	e.acquireAt(left, "n3")
+	want("when another has the shard", 0)
 }
 
 func statsOrder(e *env) {

@@ -45,7 +45,12 @@ func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounte
 		if err != nil {
 			return wrong, fmt.Errorf("recount %v: %w", shard, err)
 		}
-		if before, after := countsOf(&reply.Before, stats.Now), countsOf(&reply.After, stats.Now); before != after {
+		counts := func(c ports.Counts) Counts {
+			s := stats.Shards[shard.Index]
+			s.Counts = c
+			return shardStatsOf(&s, stats.Now).Counts
+		}
+		if before, after := counts(reply.Before), counts(reply.After); before != after {
 			wrong = append(wrong, Recounted{Shard: shard, Before: before, After: after})
 		}
 	}

@@ -96,6 +96,13 @@ func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 	s.claim()
 	want := func(over bool) {
 		t.Helper()
+		var orphaned int64
+		if over {
+			orphaned = 1
+		}
+		if c := s.counts(); c.Claimed != 1 || c.Orphaned != orphaned {
+			t.Errorf("Stats count %d claimed and %d orphaned jobs; want 1 and %d", c.Claimed, c.Orphaned, orphaned)
+		}
 		for job, err := range s.Claimed(t.Context(), "orders", inspect.ListOptions{}) {
 			if err != nil || job.LeaseOver != over {
 				t.Errorf("%s: LeaseOver %v, %v; want %v", job.ID, job.LeaseOver, err, over)

@@ -112,8 +112,11 @@ type Counts struct {
 	// Fresh and Retrying are the queued jobs without and with a failure.
 	Fresh    int64
 	Retrying int64
-	// Claimed are the jobs that lanes have taken.
-	Claimed int64
+	// Claimed are the jobs that servers have taken, and Orphaned those of them whose server is
+	// gone: the lease of their shard is over. Nobody runs them until a server works the shard and puts
+	// them back, or one with ServerOptions.RecoverOrphans does. Claimed - Orphaned run, or are about to.
+	Claimed  int64
+	Orphaned int64
 	// Dead is how many ids are in the morgue.
 	Dead int64
 	// Processed and Failed are the jobs that were done, and those that failed or
@@ -245,23 +248,23 @@ func nodeOf(n *ports.Node) Node {
 func queueStatsOf(s *ports.QueueStats) QueueStats {
 	return QueueStats{
 		Queue:  queueOf(&s.Queue),
-		Counts: countsOf(&s.Counts, s.Now),
+		Counts: countsOf(&s.Counts, s.Orphaned(), s.Now),
 		Now:    s.Now.Time(),
 		Shards: convert(s.Shards, func(sh *ports.ShardStats) ShardStats { return shardStatsOf(sh, s.Now) }),
 	}
 }
 
 func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
-	stats := ShardStats{Shard: s.Shard, Counts: countsOf(&s.Counts, now), Owner: s.Owner, Token: s.Token}
+	stats := ShardStats{Shard: s.Shard, Counts: countsOf(&s.Counts, s.Orphaned(now), now), Owner: s.Owner, Token: s.Token}
 	if s.Owner != "" {
 		stats.ExpiresAt = s.ExpiresAt.Time()
 	}
 	return stats
 }
 
-func countsOf(c *ports.Counts, now core.Instant) Counts {
+func countsOf(c *ports.Counts, orphaned int64, now core.Instant) Counts {
 	counts := Counts{
-		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Dead: c.Dead,
+		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
 		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Lag(now),
 	}
 	if c.Oldest.OK {

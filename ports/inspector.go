@@ -76,6 +76,15 @@ type QueueStats struct {
 	Shards []ShardStats
 }
 
+// Orphaned returns how many of the claimed jobs are orphans, at Now: the sum over the shards.
+func (s *QueueStats) Orphaned() int64 {
+	var sum int64
+	for i := range s.Shards {
+		sum += s.Shards[i].Orphaned(s.Now)
+	}
+	return sum
+}
+
 // ShardStats is the state of one shard.
 type ShardStats struct {
 	Shard core.Shard
@@ -86,6 +95,16 @@ type ShardStats struct {
 	Owner     string
 	Token     int64
 	ExpiresAt core.Instant
+}
+
+// Orphaned returns how many of the shard's claimed jobs are orphans, given the store's clock: all
+// of them if its lease has run out or was released, else none. Nobody may run them until somebody acquires
+// the shard, who then recovers them.
+func (s *ShardStats) Orphaned(now core.Instant) int64 {
+	if s.Owner != "" && s.ExpiresAt > now {
+		return 0
+	}
+	return s.Claimed
 }
 
 // HistoryRequest asks for the minutes of a queue.
