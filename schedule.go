@@ -2,20 +2,20 @@ package skein
 
 import "github.com/skeinq/skein/core"
 
-// Splitter assigns the shards of a server's queues to servers and their lanes. Shards are
-// listed queue by queue in order of the handlers, which must be the same on all servers that
-// divide them.
+// Splitter says which shards a server works, and which of its lanes may work them. To write one,
+// see [core.Splitter].
 type Splitter = core.Splitter
 
-// SharedSplitter lets any lane of the server run batches of any shard, several of one shard
-// at once on different ids: the default.
-type SharedSplitter = core.SharedSplitter
+// SpreadSplitter spreads the shards of each queue over the servers that serve it, in proportion
+// to their lanes, and anew when one comes or goes; few shards move then. Any lane of a server runs batches of any of
+// its shards, several of one shard at once on different ids. It is the default.
+type SpreadSplitter = core.SpreadSplitter
 
 // LaneSplitter pins shard i to lane i mod lanes, as Lowkiq does. So at most as many batches
-// run at once as there are shards.
+// run at once as there are shards. All shards are of one server; others stand by.
 type LaneSplitter = core.LaneSplitter
 
-// NodeSplitter is for servers that share a store: shard i belongs to node i mod
+// NodeSplitter is for servers with numbers of their own: shard i belongs to node i mod
 // Nodes, and waits while that node is down. With Share any lane of the node runs batches of
 // any of its shards; without, each shard is pinned to a lane. All nodes must have the same
 // queues in the same order, and the same Nodes; otherwise shards belong to nobody. See

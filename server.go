@@ -59,8 +59,8 @@ type ServerOptions struct {
 	// it asked for the end. Default 20 s.
 	ShutdownTimeout time.Duration
 	// Splitter says which shards this server works, and whether lanes share them. Default
-	// [SharedSplitter]: all, and any lane runs any of them. Servers that share a store and
-	// are to work at the same time each need a [NodeSplitter] with a number of their own.
+	// [SpreadSplitter]: its part of the shards of each queue, by lanes, of all servers that
+	// serve the queue, and any lane runs any of them.
 	Splitter Splitter
 	// Scheduler builds what chooses of which shard the next batch is: one scheduler for
 	// all lanes, or for each if the Splitter pins shards to lanes. Default [Lag].
@@ -127,7 +127,7 @@ func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server 
 	orDefault(&o.Prefetch, DefaultPrefetch)
 	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
 	if o.Splitter == nil {
-		o.Splitter = SharedSplitter{}
+		o.Splitter = SpreadSplitter{}
 	}
 	if o.Scheduler == nil {
 		o.Scheduler = Lag

@@ -22,23 +22,79 @@ type Split struct {
 	Elsewhere []Shard
 }
 
-// Splitter assigns shards to nodes and their lanes (RULES 6). The shards are listed queue by queue in
-// order of declaration. It must be a pure function, so that all nodes agree, and safe
-// for concurrent use.
-type Splitter interface {
-	Split(shards []Shard, lanes int) (Split, error)
+// SplitRequest is what a node knows when it asks a [Splitter]. The splitter only reads it.
+type SplitRequest struct {
+	// Shards are all shards of the queues that this node serves, queue by queue in order of
+	// declaration.
+	Shards []Shard
+	// Lanes is how many lanes this node has.
+	Lanes int
+	// Self is the ID of this node.
+	Self string
+	// Nodes are the nodes that are alive and do not drain, in order of ID. This node is always
+	// one of them.
+	Nodes []SplitNode
 }
 
-// SharedSplitter assigns all shards to all lanes of the node: any lane runs batches of any
-// shard, and a shard runs several at once, on different ids. It is the default.
-type SharedSplitter struct{}
+// SplitNode is a node as a [Splitter] sees it.
+type SplitNode struct {
+	// ID is the owner of the node's leases. It is drawn anew whenever the node starts.
+	ID string
+	// Lanes is how many lanes the node has.
+	Lanes int
+	// Queues are the names of the queues that the node serves.
+	Queues []string
+}
 
-// Split implements [Splitter]. It returns [ErrSplit] for less than one lane.
-func (SharedSplitter) Split(shards []Shard, lanes int) (Split, error) {
-	if err := checkLanes(lanes); err != nil {
+// Splitter says which shards are this node's, and which of its lanes may work them (RULES 6). It
+// is asked again whenever Nodes change. It must be a pure function of the request,
+// so that all nodes agree, and safe for concurrent use.
+//
+// What it pins to a lane, and to which, must not depend on Nodes: Lanes of the [Split] are
+// made once. An error ends a server that starts; later it is logged, and the last split stays.
+type Splitter interface {
+	Split(r SplitRequest) (Split, error)
+}
+
+// SpreadSplitter spreads the shards of each queue over the nodes that serve it, by their lanes, as
+// [Assign] does. Any lane of a node runs batches of any of the node's shards, several of a shard
+// at once, on different ids. When a node comes or goes, few shards but its own move. It is
+// the default.
+type SpreadSplitter struct{}
+
+// Split implements [Splitter]. It returns [ErrSplit] for less than one lane. This node
+// counts as one that serves the queues of all Shards with its Lanes, whatever Nodes say of it.
+func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
+	if err := checkLanes(r.Lanes); err != nil {
 		return Split{}, err
 	}
-	return Split{Shared: slices.Clone(shards)}, nil
+	var split Split
+	for rest := r.Shards; len(rest) > 0; {
+		queue, count := rest[0].Queue, 1
+		for count < len(rest) && rest[count].Queue == queue {
+			count++
+		}
+		for i, member := range Assign(queue, count, r.members(queue)) {
+			if member == 0 {
+				split.Shared = append(split.Shared, rest[i])
+			} else {
+				split.Elsewhere = append(split.Elsewhere, rest[i])
+			}
+		}
+		rest = rest[count:]
+	}
+	return split, nil
+}
+
+// members returns the nodes that serve the queue, this one first.
+func (r *SplitRequest) members(queue string) []Member {
+	members := []Member{{ID: r.Self, Weight: r.Lanes}}
+	for _, n := range r.Nodes {
+		if n.ID != r.Self && slices.Contains(n.Queues, queue) {
+			members = append(members, Member{ID: n.ID, Weight: n.Lanes})
+		}
+	}
+	return members
 }
 
 // checkLanes returns ErrSplit for less than one lane.
@@ -50,24 +106,25 @@ func checkLanes(lanes int) error {
 }
 
 // LaneSplitter pins shard i to lane i mod lanes, as Lowkiq does: a shard runs one batch at a
-// time, and waits while its lane is busy with another. It is for a node that works alone.
+// time, and waits while its lane is busy with another. It is for a node that works alone: it
+// ignores the other nodes.
 type LaneSplitter struct{}
 
 // Split implements [Splitter]. It returns [ErrSplit] for less than one lane.
-func (LaneSplitter) Split(shards []Shard, lanes int) (Split, error) {
-	if err := checkLanes(lanes); err != nil {
+func (LaneSplitter) Split(r SplitRequest) (Split, error) {
+	if err := checkLanes(r.Lanes); err != nil {
 		return Split{}, err
 	}
-	dealt := make([][]Shard, min(lanes, len(shards)))
-	for i, s := range shards {
-		dealt[i%lanes] = append(dealt[i%lanes], s)
+	dealt := make([][]Shard, min(r.Lanes, len(r.Shards)))
+	for i, s := range r.Shards {
+		dealt[i%r.Lanes] = append(dealt[i%r.Lanes], s)
 	}
 	return Split{Lanes: dealt}, nil
 }
 
 // NodeSplitter assigns shard i to node i mod Nodes, and a node's shards to its lanes
-// as [LaneSplitter] does, or with Share as [SharedSplitter] does. The shards of a node that
-// is down are worked by nobody.
+// as [LaneSplitter] does, or with Share to all of them. It goes by these numbers alone, so the
+// shards of a node that is down are worked by nobody.
 type NodeSplitter struct {
 	// Nodes is how many nodes there are.
 	Nodes int
@@ -80,23 +137,25 @@ type NodeSplitter struct {
 
 // Split implements [Splitter]. It returns [ErrSplit] for a Node outside 0 … Nodes-1
 // or less than one lane.
-func (n NodeSplitter) Split(shards []Shard, lanes int) (Split, error) {
+func (n NodeSplitter) Split(r SplitRequest) (Split, error) {
 	if n.Node < 0 || n.Node >= n.Nodes {
 		return Split{}, fmt.Errorf("%w: node %d of %d; nodes count from 0", ErrSplit, n.Node, n.Nodes)
 	}
+	if err := checkLanes(r.Lanes); err != nil {
+		return Split{}, err
+	}
 	var mine, others []Shard
-	for i, s := range shards {
+	for i, s := range r.Shards {
 		if i%n.Nodes == n.Node {
 			mine = append(mine, s)
 		} else {
 			others = append(others, s)
 		}
 	}
-	var within Splitter = LaneSplitter{}
 	if n.Share {
-		within = SharedSplitter{}
+		return Split{Shared: mine, Elsewhere: others}, nil
 	}
-	split, err := within.Split(mine, lanes)
+	split, err := LaneSplitter{}.Split(SplitRequest{Shards: mine, Lanes: r.Lanes})
 	split.Elsewhere = others
 	return split, err
 }

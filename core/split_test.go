@@ -38,7 +38,7 @@ func (v *splitVector) splitter() core.Splitter {
 func TestSplitterVectors(t *testing.T) {
 	for i, v := range vectors[splitVector](t, "splitters.json") {
 		t.Run(fmt.Sprintf("%d_node_%d_of_%d_%d_lanes", i, v.Node, v.Nodes, v.Lanes), func(t *testing.T) {
-			split, err := v.splitter().Split(v.shards(), v.Lanes)
+			split, err := v.splitter().Split(core.SplitRequest{Shards: v.shards(), Lanes: v.Lanes})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestNodesShareTheShardsWithoutOverlap(t *testing.T) {
 		nodes := rapid.IntRange(1, 8).Draw(t, "nodes")
 		all := core.Split{}
 		for node := range nodes {
-			split, err := core.NodeSplitter{Nodes: nodes, Node: node}.Split(shards, rapid.IntRange(1, 8).Draw(t, "lanes"))
+			split, err := core.NodeSplitter{Nodes: nodes, Node: node}.Split(core.SplitRequest{Shards: shards, Lanes: rapid.IntRange(1, 8).Draw(t, "lanes")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,18 +94,18 @@ func TestSharedShardsAreThoseThatWouldBePinned(t *testing.T) {
 		name           string
 		pinned, shared core.Splitter
 	}{
-		{"one node", core.LaneSplitter{}, core.SharedSplitter{}},
+		{"one node", core.LaneSplitter{}, core.SpreadSplitter{}},
 		{"the first of three", core.NodeSplitter{Nodes: 3}, core.NodeSplitter{Nodes: 3, Share: true}},
 		{"the last of three", core.NodeSplitter{Nodes: 3, Node: 2}, core.NodeSplitter{Nodes: 3, Node: 2, Share: true}},
 		{"the last of eight", core.NodeSplitter{Nodes: 8, Node: 7}, core.NodeSplitter{Nodes: 8, Node: 7, Share: true}},
 	} {
 		t.Run(pair.name, func(t *testing.T) {
-			pinned, err := pair.pinned.Split(shards, 1)
+			pinned, err := pair.pinned.Split(core.SplitRequest{Shards: shards, Lanes: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, lanes := range []int{1, 4} {
-				shared, err := pair.shared.Split(shards, lanes)
+				shared, err := pair.shared.Split(core.SplitRequest{Shards: shards, Lanes: lanes})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -129,7 +129,7 @@ func TestSplittersRefuseImpossibleSettings(t *testing.T) {
 		lanes    int
 	}{
 		{"no lanes", core.LaneSplitter{}, 0},
-		{"no lanes to share", core.SharedSplitter{}, 0},
+		{"no lanes to share", core.SpreadSplitter{}, 0},
 		{"no lanes of a node to share", core.NodeSplitter{Nodes: 2, Share: true}, 0},
 		{"negative lanes", core.LaneSplitter{}, -1},
 		{"no lanes of a node", core.NodeSplitter{Nodes: 2, Node: 1}, 0},
@@ -139,7 +139,7 @@ func TestSplittersRefuseImpossibleSettings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := tt.splitter.Split(core.Shards("orders", 3), tt.lanes); !errors.Is(err, core.ErrSplit) {
+			if _, err := tt.splitter.Split(core.SplitRequest{Shards: core.Shards("orders", 3), Lanes: tt.lanes}); !errors.Is(err, core.ErrSplit) {
 				t.Errorf("got %v, want ErrSplit", err)
 			}
 		})
@@ -195,4 +195,77 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLiveNodesSpreadTheShards has each of some nodes ask for its part of what it serves, by a list that is
+// the same for all.
+func TestLiveNodesSpreadTheShards(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := map[string]int{"orders": 7, "mails": 24, "invoices": 5}
+		queues := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"orders", "mails", "invoices"}), 1, 3, rapid.ID[string])
+		var nodes []core.SplitNode
+		members := map[string][]core.Member{}
+		for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
+			n := core.SplitNode{ID: fmt.Sprint("node-", i), Lanes: rapid.IntRange(1, 40).Draw(t, "lanes"), Queues: queues.Draw(t, "queues")}
+			nodes = append(nodes, n)
+			for _, q := range n.Queues {
+				members[q] = append(members[q], core.Member{ID: n.ID, Weight: n.Lanes})
+			}
+		}
+		got := map[core.Shard]string{}
+		for _, n := range nodes {
+			var mine []core.Shard
+			for _, q := range n.Queues {
+				mine = append(mine, core.Shards(q, counts[q])...)
+			}
+			split, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: mine, Lanes: n.Lanes, Self: n.ID, Nodes: nodes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := split.Check(mine); err != nil || len(split.Lanes) != 0 {
+				t.Fatalf("%s: %d lanes have shards, %v; want all shared", n.ID, len(split.Lanes), err)
+			}
+			for _, s := range split.Shared {
+				if got[s] != "" {
+					t.Fatalf("%v belongs to %s and to %s", s, got[s], n.ID)
+				}
+				got[s] = n.ID
+			}
+		}
+		for q, m := range members {
+			for shard, owner := range core.Assign(q, counts[q], m) {
+				if s := (core.Shard{Queue: q, Index: shard}); got[s] != m[owner].ID {
+					t.Fatalf("%v belongs to %q, want %q", s, got[s], m[owner].ID)
+				}
+			}
+		}
+	})
+}
+
+func TestANodeCountsItselfWhateverTheListSays(t *testing.T) {
+	shards := slices.Concat(core.Shards("orders", 4), core.Shards("mails", 3))
+	other := core.SplitNode{ID: "other", Lanes: 2, Queues: []string{"orders", "mails"}}
+	self := core.SplitNode{ID: "self", Lanes: 3, Queues: []string{"mails", "orders"}}
+	want, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: shards, Lanes: 3, Self: "self", Nodes: []core.SplitNode{other, self}})
+	if err != nil || len(want.Shared) == 0 || len(want.Elsewhere) == 0 {
+		t.Fatalf("Split = %v, %v; want some here and some elsewhere", want, err)
+	}
+	for name, nodes := range map[string][]core.SplitNode{
+		"not in the list":       {other},
+		"with no queue":         {other, {ID: "self", Lanes: 3}},
+		"with an earlier count": {other, {ID: "self", Lanes: 20, Queues: self.Queues}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: shards, Lanes: 3, Self: "self", Nodes: nodes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "split", want, got)
+		})
+	}
+	alone, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: shards, Lanes: 1, Self: "self"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "split of one that is alone", core.Split{Shared: shards}, alone)
 }

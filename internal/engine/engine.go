@@ -70,12 +70,14 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) assignShards() error {
 	queues := make(map[string]*Queue, len(e.cfg.Queues))
 	var all []core.Shard
+	self := core.SplitNode{ID: e.cfg.Owner, Lanes: e.cfg.Lanes}
 	for _, q := range e.cfg.Queues {
 		queues[q.Name] = q
+		self.Queues = append(self.Queues, q.Name)
 		q.limit = newLaneLimit(q.MaxLanes)
 		all = append(all, core.Shards(q.Name, q.Shards)...)
 	}
-	split, err := e.cfg.Splitter.Split(all, e.cfg.Lanes)
+	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: all, Lanes: e.cfg.Lanes, Self: self.ID, Nodes: []core.SplitNode{self}})
 	if err != nil {
 		return err
 	}

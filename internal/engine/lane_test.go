@@ -19,11 +19,9 @@ import (
 )
 
 // splitterFunc is a splitter of a user's own.
-type splitterFunc func(shards []core.Shard, lanes int) (core.Split, error)
+type splitterFunc func(r core.SplitRequest) (core.Split, error)
 
-func (f splitterFunc) Split(shards []core.Shard, lanes int) (core.Split, error) {
-	return f(shards, lanes)
-}
+func (f splitterFunc) Split(r core.SplitRequest) (core.Split, error) { return f(r) }
 
 func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 	broken := errors.New("no idea")
@@ -31,12 +29,12 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 		split splitterFunc
 		want  error
 	}{
-		"an error of its own": {func([]core.Shard, int) (core.Split, error) { return core.Split{}, broken }, broken},
-		"a shard for nobody": {func(s []core.Shard, _ int) (core.Split, error) {
-			return core.Split{Lanes: [][]core.Shard{s[1:]}}, nil
+		"an error of its own": {func(core.SplitRequest) (core.Split, error) { return core.Split{}, broken }, broken},
+		"a shard for nobody": {func(r core.SplitRequest) (core.Split, error) {
+			return core.Split{Lanes: [][]core.Shard{r.Shards[1:]}}, nil
 		}, core.ErrSplit},
-		"a shard dealt twice": {func(s []core.Shard, _ int) (core.Split, error) {
-			return core.Split{Lanes: [][]core.Shard{s, s[:1]}}, nil
+		"a shard dealt twice": {func(r core.SplitRequest) (core.Split, error) {
+			return core.Split{Lanes: [][]core.Shard{r.Shards, r.Shards[:1]}}, nil
 		}, core.ErrSplit},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +60,8 @@ func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()
 		n := w.start(a.watch(succeed), func(s *setup) {
-			s.Splitter = splitterFunc(func(s []core.Shard, _ int) (core.Split, error) {
-				return core.Split{Lanes: [][]core.Shard{nil, s, nil}}, nil
+			s.Splitter = splitterFunc(func(r core.SplitRequest) (core.Split, error) {
+				return core.Split{Lanes: [][]core.Shard{nil, r.Shards, nil}}, nil
 			})
 		})
 		w.sleep(poll)

@@ -14,7 +14,7 @@ import (
 
 // pooled is an option: n lanes share all shards.
 func pooled(n int) func(*setup) {
-	return func(s *setup) { s.Lanes, s.Splitter = n, core.SharedSplitter{} }
+	return func(s *setup) { s.Lanes, s.Splitter = n, core.SpreadSplitter{} }
 }
 
 // maxTurns is an option: the store wants at most n turns in flight.

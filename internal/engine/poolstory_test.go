@@ -17,7 +17,7 @@ func TestPoolStories(t *testing.T) {
 			if s.seed%2 == 0 {
 				return core.NodeSplitter{Nodes: storyNodes, Node: node, Share: true}
 			}
-			return core.SharedSplitter{}
+			return core.SpreadSplitter{}
 		},
 	})
 }

@@ -28,7 +28,7 @@ func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 		onFirstBegin(func(r ports.TurnRequest) { w.settleElsewhere(r.Begin[0], r.Lease.Shard) })(s)
 		jobs, err := engine.New(s.link, engine.Config{
 			Queues: []*engine.Queue{s.queue}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-			ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SharedSplitter{}, Scheduler: core.Lag,
+			ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
 			Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
 		}).RunDue(w.Context())
 		slices.Sort(ran)

@@ -1,0 +1,155 @@
+package core
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math/bits"
+	"slices"
+)
+
+// maxWeight is the most that a member weighs, so that sums and products stay in 64 bits.
+const maxWeight = 1 << 30
+
+// Member is a node as the assignment of a queue's shards sees it.
+type Member struct {
+	// ID is what tells the members apart. No two have the same.
+	ID string
+	// Weight is the member's part in relation to the others': its lanes. Below 1 counts as
+	// 1, above 1<<30 as 1<<30.
+	Weight int
+}
+
+// Assign deals the shards of a queue among members: element i is the position in members of
+// the one that works shard i. It returns nil if there are no members.
+//
+// The exact share of a member is shards * Weight / sum of all weights. Each gets that, rounded
+// down or up. The result depends on the arguments alone, on no platform, and not on the
+// order of members, so nodes that know the same members agree. When a member comes or goes, most
+// of the others keep what they have. Who gets a shard more than others differs from queue to queue.
+//
+// Pairs of shard and member have a rank, by a hash of both. From the first on, each
+// shard whose pair comes up goes to the member, if it has no member yet and the member has room. The time that
+// takes grows with shards * members.
+func Assign(queue string, shards int, members []Member) []int {
+	if len(members) == 0 {
+		return nil
+	}
+	d := newDeal(queue, shards, members)
+	owners := make([]int, max(0, shards))
+	for shard := range owners {
+		d.choose(shard)
+		d.order.put(shard)
+	}
+	for shard := d.order.first(); shard >= 0; shard = d.order.first() {
+		hand := &d.hands[d.best[shard].hand]
+		if !d.hasRoom(hand) {
+			d.choose(shard)
+			d.order.fix(shard)
+			continue
+		}
+		d.order.remove(shard)
+		d.give(hand)
+		owners[shard] = hand.position
+	}
+	return owners
+}
+
+// hand is a member and what it has been dealt.
+type hand struct {
+	position int // in the caller's list
+	weight   uint64
+	seed     uint64
+	share    int  // exact share, rounded down
+	fraction bool // the exact share is more than that
+	dealt    int
+}
+
+// choice is the member of best rank that has room for a shard.
+type choice struct {
+	rank uint64
+	hand int
+}
+
+// deal is the state of one [Assign].
+type deal struct {
+	hands []hand // in order of ID
+	extra int    // how many members may still get a shard more than their share rounded down
+	best  []choice
+	order indexHeap // the shards that nobody has, that of best rank first
+}
+
+func newDeal(queue string, shards int, members []Member) *deal {
+	d := &deal{hands: make([]hand, len(members)), extra: shards, best: make([]choice, max(0, shards))}
+	var sum uint64
+	for i, m := range members {
+		weight := uint64(min(max(m.Weight, 1), maxWeight))
+		d.hands[i] = hand{position: i, weight: weight, seed: seedOf(queue, m.ID)}
+		sum += weight
+	}
+	for i := range d.hands {
+		h := &d.hands[i]
+		exact := uint64(max(0, shards)) * h.weight
+		h.share, h.fraction = int(exact/sum), exact%sum != 0
+		d.extra -= h.share
+	}
+	slices.SortStableFunc(d.hands, func(a, b hand) int { return cmp.Compare(members[a.position].ID, members[b.position].ID) })
+	d.order = newIndexHeap(len(d.best), func(a, b int) bool {
+		return d.best[a].rank < d.best[b].rank || d.best[a].rank == d.best[b].rank && a < b
+	})
+	return d
+}
+
+// choose finds the member of best rank that has room for the shard; of equals, that of least ID.
+func (d *deal) choose(shard int) {
+	best := choice{hand: -1}
+	for i := range d.hands {
+		h := &d.hands[i]
+		if !d.hasRoom(h) {
+			continue
+		}
+		if rank := h.rank(shard); best.hand < 0 || rank < best.rank {
+			best = choice{rank, i}
+		}
+	}
+	d.best[shard] = best
+}
+
+// hasRoom reports whether the member may get one more shard. Once false, it stays so.
+func (d *deal) hasRoom(h *hand) bool {
+	return h.dealt < h.share || h.dealt == h.share && h.fraction && d.extra > 0
+}
+
+// give deals the member one shard.
+func (d *deal) give(h *hand) {
+	if h.dealt == h.share {
+		d.extra--
+	}
+	h.dealt++
+}
+
+// golden is by how much the state of SplitMix64 grows with each number.
+const golden = 0x9e3779b97f4a7c15
+
+// seedOf returns where the numbers of a member begin.
+func seedOf(queue, id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(queue + "\x00" + id)) // never fails
+	return mix(h.Sum64())
+}
+
+// mix is the finalizer of SplitMix64: each bit of z changes half of the result's.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// rank returns how the member stands to the shard, 0 best: -log2(u) / weight, where u is
+// number shard of SplitMix64 from the member's seed, as a fraction of 1. So a member of twice the weight is best
+// for twice as many shards. The logarithm is in units of 2^-57 and straight between powers of 2:
+// that is near enough, and the same on all platforms.
+func (h *hand) rank(shard int) uint64 {
+	u := mix(h.seed+uint64(shard+1)*golden) | 1
+	zeros := bits.LeadingZeros64(u)
+	return (uint64(zeros+1)<<57 - u<<(zeros+1)>>7) / h.weight
+}
