@@ -36,12 +36,17 @@ func newFaults(fail, panics, slow float64, seed uint64) *faults {
 }
 
 // wrap returns next with faults: a call that fails or panics does so when next has done
-// none, some or all of the events, as a crash would.
+// none, some or all of the events, as a crash would. One that is slow does nothing and fails
+// if its context ends meanwhile.
 func (f *faults) wrap(next handler) handler {
 	return func(ctx context.Context, id string, events []Event) error {
 		outcome := f.draw(len(events))
 		if outcome.slow {
-			time.Sleep(slowness)
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(slowness):
+			}
 		}
 		if err := next(ctx, id, events[:outcome.done]); err != nil {
 			return err

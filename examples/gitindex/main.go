@@ -3,12 +3,17 @@
 //
 //	go run ./examples/gitindex -repo DIR -fail 0.05
 //	go run ./examples/gitindex -repo DIR -fail 0.05 -store redis://localhost:6379
+//	go run ./examples/gitindex -repo DIR -fail 0.05 -store redis://localhost:6379 -nodes 4
 //
 // It pushes one event for each file that a commit of the first-parent history
 // changed; the id is the path. Handlers keep an index of what each path holds,
 // while the flags make them fail, panic and be slow. Each event says
 // what its path held before, which must be what the index holds; at the end
 // the index must equal git ls-tree -r HEAD. It exits with 1 if it doesn't.
+//
+// With -nodes so many processes handle, and each of them is killed with SIGKILL and started
+// again every few seconds (-kill): the others take its work over. The index stays here, and
+// handlers there ask for what they do, so that what a killed one had done is known.
 //
 // The first TERM or INT finishes what runs and reports, the second ends at once;
 // QUIT and TTIN print the stacks of all goroutines.
@@ -22,6 +27,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,9 +47,14 @@ type options struct {
 	lanes              int
 	fail, panics, slow float64
 	seed               uint64
+	nodes              int
+	kill               time.Duration
 }
 
 func main() {
+	if os.Getenv(asNode) != "" {
+		os.Exit(runNode(os.Stdin, os.Stdout, os.Stderr))
+	}
 	ctx, stop := command.Context(context.Background())
 	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -95,6 +106,7 @@ func execute(ctx context.Context, r *replay, progress io.Writer) *report {
 	close(done)
 	shown.Wait()
 	out.counts, out.faults = r.tally.snapshot(), r.faults.counted()
+	out.nodes, out.kills = r.nodes.count, r.nodes.kills.Load()
 	files, applied := r.index.files()
 	out.applied = applied
 	if err == nil {
@@ -109,11 +121,13 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.dir, "repo", ".", "a directory in a git repository, or a bare one")
 	flags.StringVar(&o.store, "store", "memory://", "where the jobs are kept: "+backends.Usage)
-	flags.IntVar(&o.lanes, "lanes", 8, "how many handlers run at once")
+	flags.IntVar(&o.lanes, "lanes", 8, "how many handlers run at once, with -nodes in each of them")
 	flags.Float64Var(&o.fail, "fail", 0, "the share of handler calls that fail")
 	flags.Float64Var(&o.panics, "panic", 0, "the share of handler calls that panic")
 	flags.Float64Var(&o.slow, "slow", 0, "the share of handler calls that sleep for "+slowness.String())
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of what fails, panics and sleeps")
+	flags.IntVar(&o.nodes, "nodes", 0, "how many processes handle, on a store that they can share; 0: this one")
+	flags.DurationVar(&o.kill, "kill", 5*time.Second, "with -nodes: how often each process is killed and started again, one after another; 0: never")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -130,6 +144,12 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 func (o options) validate() error {
 	if o.lanes < 1 {
 		return fmt.Errorf("-lanes %d: give at least 1", o.lanes)
+	}
+	if o.nodes < 0 || o.kill < 0 {
+		return fmt.Errorf("-nodes %d or -kill %v: give none that is negative", o.nodes, o.kill)
+	}
+	if o.nodes > 0 && strings.HasPrefix(o.store, "memory:") {
+		return fmt.Errorf("-nodes %d -store %s: processes share no memory; give another store", o.nodes, o.store)
 	}
 	for _, share := range []float64{o.fail, o.panics, o.slow} {
 		if math.IsNaN(share) || share < 0 || share > 1 {

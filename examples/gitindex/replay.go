@@ -5,23 +5,28 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/internal/backends"
 )
 
-// newQueue returns a queue whose ids are paths, of a name of its own: what an earlier
-// run left in a shared store is not this one's. Retries come soon and never
-// end, since an event in the morgue would break its path's chain.
-func newQueue() *skein.Queue[Event] {
-	return skein.NewQueue("gitindex-"+rand.Text()[:8], skein.QueueOptions[Event]{
-		Shards:     24,
-		BatchSize:  50,
-		MaxRetries: 1_000_000,
-		Backoff:    func(int) time.Duration { return 5 * time.Millisecond },
+// newQueue returns a queue whose ids are paths. Retries come soon and never
+// end, nor do recoveries, since an event in the morgue would break its path's chain.
+func newQueue(name string) *skein.Queue[Event] {
+	return skein.NewQueue(name, skein.QueueOptions[Event]{
+		Shards:        24,
+		BatchSize:     50,
+		MaxRetries:    1_000_000,
+		MaxRecoveries: 1_000_000,
+		Backoff:       func(int) time.Duration { return 5 * time.Millisecond },
 	})
 }
+
+// newQueueName returns a name that no run had before: what one left in a shared store is not
+// the next one's.
+func newQueueName() string { return "gitindex-" + rand.Text()[:8] }
 
 // chunk is how many events one push carries.
 const chunk = 500
@@ -41,17 +46,20 @@ type replay struct {
 	tally  *tally
 	// handle is what the queue calls: the index, with faults, counted.
 	handle handler
+	// nodes are the processes that handle; of none, this one does.
+	nodes nodes
 }
 
 func newReplay(repo repository, o options) *replay {
 	r := &replay{
 		repo:   repo,
 		store:  o.store,
-		queue:  newQueue(),
+		queue:  newQueue(newQueueName()),
 		lanes:  o.lanes,
 		index:  newIndex(),
 		faults: newFaults(o.fail, o.panics, o.slow, o.seed),
 		tally:  newTally(),
+		nodes:  nodes{count: o.nodes, every: o.kill},
 	}
 	r.handle = r.tally.wrap(r.faults.wrap(r.index.handle))
 	return r
@@ -64,13 +72,16 @@ func (r *replay) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := skein.NewServer(store, skein.ServerOptions{Lanes: r.lanes}, r.queue.Handler(r.handle))
+	serve := skein.NewServer(store, skein.ServerOptions{Lanes: r.lanes}, r.queue.Handler(r.handle)).Run
+	if r.nodes.count > 0 {
+		serve = r.serveNodes
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
 		defer cancel()
-		served <- server.Run(ctx)
+		served <- serve(ctx)
 	}()
 	err = r.push(ctx, skein.NewClient(store, skein.ClientOptions{}))
 	if err == nil {
@@ -87,6 +98,13 @@ func (r *replay) run(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// serveNodes lets other processes handle.
+func (r *replay) serveNodes(ctx context.Context) error {
+	r.nodes.settings = settings{Store: r.store, Queue: r.queue.Name(), Lanes: r.lanes}
+	r.nodes.handle, r.nodes.stderr = r.handle, os.Stderr
+	return r.nodes.run(ctx)
 }
 
 // push streams the history into the queue.

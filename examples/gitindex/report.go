@@ -16,6 +16,9 @@ type report struct {
 	// broken counts links that did not fit, applied events that the index took.
 	broken  *examples
 	applied int64
+	// nodes is how many processes handled beside this one, kills how often one was killed.
+	nodes int
+	kills int64
 	// compared is nil if the run ended before.
 	compared *comparison
 }
@@ -34,13 +37,17 @@ func (r *report) ok() bool {
 func (r *report) print(w io.Writer) {
 	c, seconds := r.counts, r.elapsed.Seconds()
 	broken, first := r.broken.list()
+	if r.nodes > 0 {
+		fmt.Fprintf(w, "nodes        %d; one was killed and started again %d times\n", r.nodes, r.kills)
+	}
 	for _, line := range []struct {
 		name, format string
 		values       []any
 	}{
 		{"history", "%d commits, %d events", []any{c.commits, c.pushed}},
 		{"handled", "%d events by %d jobs", []any{c.handled, c.jobs}},
-		{"merged", "%d events that joined a job of their path, queued already (handled - jobs)", []any{c.handled - c.jobs}},
+		{"merged", "%d events that joined a job of their path, queued already (handled + repeated - jobs)", []any{c.handled + c.repeated - c.jobs}},
+		{"repeated", "%d events that had been handled before", []any{c.repeated}},
 		{"calls", "%d of the handler: %d done, %d failed, %d panicked; %d were slow",
 			[]any{c.calls, c.jobs, r.faults.failed, r.faults.panicked, r.faults.slowed}},
 		{"retries", "%d calls that followed a failed one of their path", []any{c.retries}},

@@ -23,6 +23,9 @@ type counts struct {
 	commits, pushed int64
 	// handled are the events of the jobs that are done.
 	handled int64
+	// repeated are those of the jobs that are done that had been handled before: whoever
+	// had, died or lost its lease before it could say so to the store.
+	repeated int64
 	// calls are the calls of the handler, jobs those that ended without an
 	// error, retries those whose id's call before had ended with one.
 	calls, jobs, retries int64
@@ -83,10 +86,12 @@ func (t *tally) end(state *idState, events []Event, ok bool) {
 	}
 	t.counts.jobs++
 	for _, e := range events {
-		if e.Position > state.settled {
-			state.settled = e.Position
-			t.counts.handled++
+		if e.Position <= state.settled {
+			t.counts.repeated++
+			continue
 		}
+		state.settled = e.Position
+		t.counts.handled++
 	}
 	select {
 	case t.done <- struct{}{}:

@@ -31,7 +31,7 @@ func TestTallyCounts(t *testing.T) {
 		result = call.result
 		_ = guarded(t.Context(), h, call.events)
 	}
-	want := counts{handled: 3, calls: 4, jobs: 2, retries: 2}
+	want := counts{handled: 3, repeated: 2, calls: 4, jobs: 2, retries: 2}
 	if got := tl.snapshot(); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}

@@ -19,14 +19,7 @@ import (
 // them ten times a second. The program itself says whether each change was applied once,
 // in its order.
 func TestGitindexWhileConnectionsAreCut(t *testing.T) {
-	dir := t.TempDir()
-	program, repo := filepath.Join(dir, "gitindex"), filepath.Join(dir, "repo")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-race", "-o", program, "./examples/gitindex").CombinedOutput(); err != nil {
-		t.Fatalf("build gitindex: %v\n%s", err, out)
-	}
-	if err := gitfixture.Write(t.Context(), repo, gitfixture.Options{Commits: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	program, repo := gitindex(t, 1000)
 	for name, open := range map[string]func(*testing.T) (store string){
 		"standalone": func(t *testing.T) string { return cutRedis(t, testservers.OwnRedis(t)) },
 		"Cluster":    func(t *testing.T) string { return cutRedis(t, testservers.OwnRedisCluster(t)) },
@@ -41,14 +34,54 @@ func TestGitindexWhileConnectionsAreCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			replay := exec.CommandContext(t.Context(), program, "-repo", repo, "-store", open(t), "-fail", "0.05")
-			out, err := replay.CombinedOutput()
-			if err != nil {
-				t.Fatalf("gitindex: %v\n%s", err, out)
-			}
-			t.Logf("%s", out)
+			runGitindex(t, program, "-repo", repo, "-store", open(t), "-fail", "0.05")
 		})
 	}
+}
+
+// TestGitindexWhileItsNodesAreKilled replays a history in two processes, one of which is
+// killed every two seconds.
+func TestGitindexWhileItsNodesAreKilled(t *testing.T) {
+	program, repo := gitindex(t, 500)
+	stores := storeURLs(t)
+	cluster := testservers.RedisCluster(t)
+	stores["Cluster"] = func(t *testing.T) string { return storeURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster) }
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := runGitindex(t, program, "-repo", repo, "-store", open(t), "-nodes", "2", "-kill", "4s", "-lanes", "4",
+				"-slow", "0.5", "-fail", "0.02", "-panic", "0.01")
+			if !strings.Contains(out, "\nnodes        2; ") || strings.Contains(out, " started again 0 times") {
+				t.Error("nobody was killed")
+			}
+		})
+	}
+}
+
+// gitindex returns the program, with the race detector, and a repository of so many commits
+// to replay.
+func gitindex(t *testing.T, commits int) (program, repo string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, repo = filepath.Join(dir, "gitindex"), filepath.Join(dir, "repo")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-race", "-o", program, "./examples/gitindex").CombinedOutput(); err != nil {
+		t.Fatalf("build gitindex: %v\n%s", err, out)
+	}
+	if err := gitfixture.Write(t.Context(), repo, gitfixture.Options{Commits: commits}); err != nil {
+		t.Fatal(err)
+	}
+	return program, repo
+}
+
+// runGitindex ends the test unless the program exits with 0, and returns what it printed.
+func runGitindex(t *testing.T, program string, args ...string) (out string) {
+	t.Helper()
+	printed, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("gitindex: %v\n%s", err, printed)
+	}
+	t.Logf("%s", printed)
+	return string(printed)
 }
 
 func cutRedis(t *testing.T, client redis.UniversalClient) (store string) {
