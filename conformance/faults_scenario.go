@@ -13,7 +13,7 @@ import (
 func (e *env) scenario(s *finalState) {
 	e.tb.Helper()
 	for _, stage := range []func(*finalState){
-		e.scenarioPush, e.scenarioWork, e.scenarioCrash, e.scenarioOperate, e.scenarioEnd,
+		e.scenarioPush, e.scenarioWork, e.scenarioPermits, e.scenarioCrash, e.scenarioOperate, e.scenarioEnd,
 	} {
 		stage(s)
 		e.clock.Advance(time.Second)
@@ -57,6 +57,19 @@ func (e *env) scenarioWork(s *finalState) {
 	e.cancel(true, c.ID)
 	h.settle(dropped(c))
 	h.release()
+}
+
+// scenarioPermits has permits held, lowered and given back.
+func (e *env) scenarioPermits(*finalState) {
+	e.tb.Helper()
+	for _, ask := range []struct {
+		owner      string
+		hold, want int
+	}{{"n1", 5, 5}, {"n2", 2, 3}, {"n3", 0, 1}, {"n1", 3, 4}, {"n2", 2, 3}, {"n3", 0, 0}} {
+		r := e.permitRequest(ask.owner, ask.hold, ask.want)
+		r.TTL = time.Hour
+		e.permitWith(r)
+	}
 }
 
 // scenarioCrash leaves jobs claimed twice: to another owner, and to a new attempt of the
@@ -119,6 +132,7 @@ type finalState struct {
 	Orders, Mail snapshot
 	History      []ports.MinuteStats
 	Nodes        []ports.Node
+	Permits      []core.PermitHolder
 	// Done counts how often each payload was settled as done.
 	Done map[string]int
 }
@@ -131,6 +145,7 @@ func (s *finalState) read(e *env) {
 	e.must(err, "History")
 	s.Nodes, err = e.store.Nodes(e.ctx)
 	e.must(err, "Nodes")
+	s.Permits = e.permit("reader", 0, 0).Holders
 	for i := range s.Nodes {
 		s.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer
 	}

@@ -31,6 +31,7 @@ func races(store ports.ShardStore) []namedCase {
 		{"pushes lose nothing", "Push is atomic for each shard; payloads that meet are united (RULES 2)", pushesLoseNothing},
 		{"a turn is carried out once", "a turn that was carried out is repeated, not done again", turnsCountOnce},
 		{"revive and purge double nothing", "revived twice, or while a purge runs, nothing is doubled (RULES 5)", revivePurge},
+		{"permits stay within their limit", rulePermits, permitsStayWithin},
 		{"a working day", "each accepted copy of a payload is in exactly one place; executions for one id never overlap", workingDay},
 		{"counts are what lists show", ruleCounts, countsHold},
 	}

@@ -86,6 +86,7 @@ func groups(store ports.ShardStore) []group {
 		{"pause", pauseCases()},
 		{"cancel", cancelCases()},
 		{"registry", registryCases()},
+		{"permits", permitCases()},
 		{"stats", statsCases()},
 		{"history", historyCases()},
 		{"list", listCases()},
@@ -97,7 +98,7 @@ func groups(store ports.ShardStore) []group {
 		{"vectors", vectorCases()},
 	}
 	if _, ok := store.(ports.Notifier); ok {
-		all = append(all, group{"wakeups", wakeupCases()})
+		all = append(all, group{"wakeups", wakeupCases()}, group{"permit wakeups", permitWakeupCases()})
 	}
 	if _, ok := store.(ports.Settler); ok {
 		all = append(all, group{"settler", settlerCases()})

@@ -28,8 +28,9 @@ var (
 	// ErrStaleTurn is a turn older than the lease's last. Nothing was written.
 	ErrStaleTurn = errors.New("stale turn")
 	// ErrStaleAttempt is an acquire older than the owner's last, or of an
-	// attempt that was released. Nothing was written.
-	ErrStaleAttempt = errors.New("stale attempt to acquire")
+	// attempt that was released, or a call for permits older than the owner's last.
+	// Nothing was written.
+	ErrStaleAttempt = errors.New("stale attempt")
 	// ErrInvalidRequest is a request that breaks this package's rules, such as a
 	// negative TTL. Nothing was written; it is a bug of the caller.
 	ErrInvalidRequest = errors.New("invalid request")

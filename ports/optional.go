@@ -11,7 +11,8 @@ import (
 type Notifier interface {
 	// Wakeups returns a channel of shards, of those asked for, whose next job has become
 	// due earlier than it was, by a push, an operator or a resume, that hold a newly
-	// cancelled job, or whose lease was released. Wake-ups that the reader is slow to
+	// cancelled job, or whose lease was released. [PermitsOf] a queue, which may be
+	// asked for like a shard, is sent when Permit says so. Wake-ups that the reader is slow to
 	// receive may be merged or dropped, and some may be spurious: they are hints, and
 	// polling goes on. The channel is closed when ctx ends or when the store can't
 	// notify any more; call Wakeups again then.

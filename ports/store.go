@@ -6,6 +6,7 @@ package ports
 type ShardStore interface {
 	Producer
 	Consumer
+	Permitter
 	Registry
 	Inspector
 	Operator

@@ -56,6 +56,15 @@ func TestValidate(t *testing.T) {
 		{"announce nobody", &ports.AnnounceRequest{TTL: time.Second}, ports.ErrInvalidRequest},
 		{"announce for no time", &ports.AnnounceRequest{Node: ports.Node{Owner: "me"}}, ports.ErrInvalidRequest},
 
+		{"permit", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: 9, Want: 9, TTL: time.Millisecond}, nil},
+		{"permit nobody", &ports.PermitRequest{Attempt: 1, Limit: 5, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"permit before the first attempt", &ports.PermitRequest{Owner: "me", Limit: 5, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"permit none", &ports.PermitRequest{Owner: "me", Attempt: 1, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"permit more than there can be", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: ports.MaxPermits + 1, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"permit fewer than none", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: -1, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"permit more than are wanted", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: 2, Want: 1, TTL: time.Second}, ports.ErrInvalidRequest},
+		{"permit for no time", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5}, ports.ErrInvalidRequest},
+
 		{"step over jobs", &ports.JobStep{Shard: shard}, nil},
 		{"step over as many jobs as can be", &ports.JobStep{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
 		{"step over too many jobs", &ports.JobStep{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},

@@ -20,6 +20,7 @@ type queue struct {
 	paused  atomic.Bool
 	shards  []*shard
 	history history
+	permits permits
 
 	// forgetMu is locked for reading by calls that must not reach a forgotten queue.
 	forgetMu  sync.RWMutex
@@ -52,6 +53,7 @@ func newQueue(r ports.DeclareRequest) *queue {
 		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs},
 		shards: make([]*shard, r.Shards),
 	}
+	q.permits = permits{queue: q, byOwner: make(map[string]permit)}
 	for i, id := range core.Shards(r.Queue, r.Shards) {
 		q.shards[i] = newShard(q, id)
 	}
@@ -83,6 +85,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	for _, sh := range q.shards {
 		sh.endSubscriptions()
 	}
+	q.permits.endSubscriptions()
 	return nil
 }
 

@@ -51,7 +51,7 @@ func New(o Options) *Store {
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
 // backend is what all handles share. Locks are taken in this order: the backend's, a
-// queue's forgetMu, a shard's, those of history and of subscribers.
+// queue's forgetMu, a shard's, those of history, of permits and of subscribers.
 type backend struct {
 	clock func() time.Time
 

@@ -5,33 +5,56 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Wakeups implements [ports.Notifier]. The channel is closed when ctx ends or when a
 // queue that was asked for is forgotten.
 func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shard, error) {
-	shards := make([]*shard, len(ids))
+	sources := make([]wakeupSource, len(ids))
 	for i, id := range ids {
-		sh, err := s.b.shard(ctx, id)
+		source, err := s.b.wakeupSource(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		shards[i] = sh
+		sources[i] = source
 	}
 	sub := storekit.NewSubscriber(ids)
-	for _, sh := range shards {
-		sh.subscribe(sub)
-		if sh.queue.isForgotten() {
+	for _, source := range sources {
+		source.subscribe(sub)
+		if source.isForgotten() {
 			sub.End()
 		}
 	}
 	return sub.Channel(ctx, func() {
-		for _, sh := range shards {
-			sh.unsubscribe(sub)
+		for _, source := range sources {
+			source.unsubscribe(sub)
 		}
 	}), nil
 }
+
+// wakeupSource is what wakes its subscribers.
+type wakeupSource interface {
+	subscribe(sub *storekit.Subscriber)
+	unsubscribe(sub *storekit.Subscriber)
+	// isForgotten reports whether its queue was forgotten.
+	isForgotten() bool
+}
+
+// wakeupSource returns what wakes those who ask for a shard.
+func (b *backend) wakeupSource(ctx context.Context, id core.Shard) (wakeupSource, error) {
+	q, err := b.queue(ctx, id.Queue)
+	if err != nil {
+		return nil, err
+	}
+	if id == ports.PermitsOf(id.Queue) {
+		return &q.permits, nil
+	}
+	return q.shard(id.Index)
+}
+
+func (s *shard) isForgotten() bool { return s.queue.isForgotten() }
 
 func (s *shard) subscribe(sub *storekit.Subscriber) {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
@@ -133,10 +135,19 @@ func (l *listener) receive(ctx context.Context, conn *pgx.Conn) {
 		if n == nil {
 			continue
 		}
-		if shard, err := core.ParseShard(n.Payload); err == nil {
+		if shard, ok := parseWakeup(n.Payload); ok {
 			l.each(func(sub *storekit.Subscriber) { sub.Wake(shard) })
 		}
 	}
+}
+
+// parseWakeup reads what notify_wakeups sends.
+func parseWakeup(payload string) (core.Shard, bool) {
+	if queue, ok := strings.CutSuffix(payload, "/-1"); ok {
+		return ports.PermitsOf(queue), true
+	}
+	shard, err := core.ParseShard(payload)
+	return shard, err == nil
 }
 
 func (l *listener) each(do func(*storekit.Subscriber)) {

@@ -79,6 +79,9 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 			}
 			known[q.Name] = q.Shards
 		}
+		if shard == ports.PermitsOf(shard.Queue) {
+			continue
+		}
 		if shard.Index < 0 || shard.Index >= known[shard.Queue] {
 			return storekit.NoSuchShard(shard)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Forget implements [ports.Operator]. It removes the shards and then the queue's
-// record. If the queue was declared meanwhile, the record stays and the shards are made
+// Forget implements [ports.Operator]. It removes the shards, the permits and then the
+// queue's record. If the queue was declared meanwhile, the record stays and the shards are made
 // again.
 func (s *Store) Forget(ctx context.Context, name string) error {
 	q, err := s.queue(ctx, name)
@@ -25,6 +25,9 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 		return err
 	}
 	if err := s.forgetShards(ctx, q, true); err != nil {
+		return err
+	}
+	if err := s.forgetPermits(ctx, name); err != nil {
 		return err
 	}
 	declared, err := s.forget(ctx, name, nonce, true)

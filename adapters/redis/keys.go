@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // A key of a shard. Operators' scripts declare the first so many of them.
@@ -46,8 +47,11 @@ var keySuffixes = [allKeys]string{
 const channelSuffix = "wake"
 
 // base returns what the names of all the shard's keys begin with; the braces make it
-// one slot of a Cluster.
+// one slot of a Cluster. That of a queue's permits has no number.
 func (s *Store) base(shard core.Shard) string {
+	if shard == ports.PermitsOf(shard.Queue) {
+		return s.prefix + "{" + shard.Queue + "}:"
+	}
 	return s.prefix + "{" + shard.Queue + "/" + strconv.Itoa(shard.Index) + "}:"
 }
 

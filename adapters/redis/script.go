@@ -37,6 +37,7 @@ var (
 	nodesScript        = newScript("lib/clock nodes")
 	pauseScript        = newScript("pause")
 	pauseShardScript   = newScript("pause_shard")
+	permitScript       = newScript("lib/clock permit")
 	purgeScript        = allowOOM(reviveScript)
 	pushScript         = newScript("push_plain" + library + "push")
 	recountScript      = newScript(library + "lib/counts recount")

@@ -44,6 +44,7 @@ var scriptFlags = map[string]struct {
 	"declare_shard": {declareShardScript, passesWhenFull},
 	"pause":         {pauseScript, passesWhenFull},
 	"pause_shard":   {pauseShardScript, passesWhenFull},
+	"permit":        {permitScript, passesWhenFull},
 	"purge":         {purgeScript, passesWhenFull},
 	"push":          {pushScript, refusedWhenFull},
 	"recount":       {recountScript, refusedWhenFull},

@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 	w := &wakeups{store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards)}
 	for _, shard := range shards {
 		q, err := s.queue(ctx, shard.Queue)
-		if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
+		if err == nil && shard != ports.PermitsOf(q.Name) && (shard.Index < 0 || shard.Index >= q.Shards) {
 			err = storekit.NoSuchShard(shard)
 		}
 		if err != nil {

@@ -97,6 +97,9 @@ func leaseCalls() []scriptCall {
 			_, err := w.store.Renew(w.t.Context(), ports.RenewRequest{Lease: w.lease, TTL: time.Hour})
 			return err
 		}},
+		{"permit", "permit", true, func(w *worker) error { return w.permit("n", 2) }},
+		{"permit fewer", "permit", false, func(w *worker) error { return w.permit("held", 1) }},
+		{"permit with all given back", "permit", false, func(w *worker) error { return w.permit("held", 0) }},
 		{"release", "release", true, func(w *worker) error { return w.store.Release(w.t.Context(), w.lease) }},
 	}
 }

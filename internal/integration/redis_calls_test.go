@@ -129,6 +129,13 @@ func (w *worker) acquire(owner string, attempt int64) error {
 	return err
 }
 
+// permit has an owner hold so many permits of five and want one more, unless it holds none.
+func (w *worker) permit(owner string, hold int) error {
+	_, err := w.store.Permit(w.t.Context(), ports.PermitRequest{
+		Queue: "orders", Owner: owner, Attempt: 1, Limit: 5, Hold: hold, Want: hold + min(hold, 1), TTL: time.Minute})
+	return err
+}
+
 // turn sends the next turn and keeps what it claims.
 func (w *worker) turn(r ports.TurnRequest) error {
 	r.Lease, r.Number, r.TTL, r.Node = w.lease, w.number+1, time.Minute, "node"
@@ -170,6 +177,9 @@ func (w *worker) prepare(call scriptCall) {
 		if strings.HasPrefix(call.name, "resume") {
 			w.must(pausing(w))
 		}
+	case "permit":
+		w.must(w.permit("held", 4))
+		w.must(w.permit("wanting", 2))
 	case "forget", "forget_shard":
 		w.must(w.declare("other"))
 	}

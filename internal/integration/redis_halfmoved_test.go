@@ -89,6 +89,8 @@ func (w *worker) shardKey(call scriptCall) string {
 		return "skein:queues"
 	case "forget_shard":
 		return "skein:{other/0}:m"
+	case "permit":
+		return "skein:{orders}:permits"
 	case "announce", "nodes":
 		return "skein:nodes"
 	}

@@ -59,6 +59,12 @@ func StaleAttempt(r *ports.AcquireRequest) error {
 	return fmt.Errorf("%w: attempt %d at %v by %q; use a larger one", ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner)
 }
 
+// StalePermit returns [ports.ErrStaleAttempt] for a call for permits whose attempt is below
+// the owner's last.
+func StalePermit(r *ports.PermitRequest) error {
+	return fmt.Errorf("%w: call %d for permits of %q by %q; use a larger number", ports.ErrStaleAttempt, r.Attempt, r.Queue, r.Owner)
+}
+
 // LeaseLost returns [ports.ErrLeaseLost] for a lease that is not the shard's.
 func LeaseLost(l ports.Lease) error {
 	return fmt.Errorf("%w: %v is not worked by %q under token %d; acquire it again",

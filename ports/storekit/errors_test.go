@@ -41,6 +41,8 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 3, Generation: 2, Paused: true}), nil, ""},
 		{storekit.StaleAttempt(&ports.AcquireRequest{Shard: shard, Owner: "n1", Attempt: 2}), ports.ErrStaleAttempt,
 			`attempt 2 at orders/3 by "n1"; use a larger one`},
+		{storekit.StalePermit(&ports.PermitRequest{Queue: "orders", Owner: "n1", Attempt: 2}), ports.ErrStaleAttempt,
+			`call 2 for permits of "orders" by "n1"; use a larger number`},
 		{storekit.LeaseLost(lease), ports.ErrLeaseLost, `orders/3 is not worked by "n1" under token 42; acquire it again`},
 		{storekit.TurnsLost(turn, 5), ports.ErrLeaseLost, `turn 7 of orders/3, but the store knows of 5; acquire it again`},
 		{storekit.StaleTurn(turn, 9), ports.ErrStaleTurn, `turn 7 of orders/3 after turn 9; drop it`},

@@ -179,6 +179,10 @@ func (s *intercepted) Heads(ctx context.Context, shards []core.Shard) (ports.Hea
 	return pass(ctx, s, "Heads", shards, ports.ShardStore.Heads)
 }
 
+func (s *intercepted) Permit(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
+	return pass(ctx, s, "Permit", r, ports.ShardStore.Permit)
+}
+
 func (s *intercepted) Ping(ctx context.Context) error {
 	return passOnly(ctx, s, "Ping", none{}, func(store ports.ShardStore, ctx context.Context, _ none) error {
 		return store.Ping(ctx)

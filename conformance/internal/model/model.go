@@ -33,6 +33,7 @@ type queue struct {
 	record  ports.Queue
 	shards  []*shard
 	minutes map[core.Instant]*core.Stats
+	permits map[string]permit
 }
 
 // shard holds a copy of a payload in exactly one of queued, claimed and

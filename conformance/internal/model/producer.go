@@ -36,6 +36,7 @@ func newQueue(r ports.DeclareRequest) *queue {
 	q := &queue{
 		record:  ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: 1, IndexIDs: r.IndexIDs},
 		minutes: map[core.Instant]*core.Stats{},
+		permits: map[string]permit{},
 	}
 	for _, at := range core.Shards(r.Queue, r.Shards) {
 		q.shards = append(q.shards, &shard{

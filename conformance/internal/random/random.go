@@ -28,7 +28,9 @@ func Test(t *testing.T, factory func(t testing.TB, clock func() time.Time) (open
 			handles:    []ports.ShardStore{open(), open()},
 			candidates: []*model.Store{model.New(clock.Now)},
 			attempts:   map[attemptKey]int64{},
-			current:    map[core.Shard]*leaseView{},
+
+			permitAttempts: map[permitKey]int64{},
+			current:        map[core.Shard]*leaseView{},
 		}
 		d.run()
 	})
@@ -52,6 +54,8 @@ type driver struct {
 	policy core.RetryPolicy
 	// attempts are the owners' last at each shard.
 	attempts map[attemptKey]int64
+	// permitAttempts are those of owners' calls for a queue's permits.
+	permitAttempts map[permitKey]int64
 	// current are the leases of the shards as their holders know them, and former
 	// those that are over; the model may disagree by now.
 	current map[core.Shard]*leaseView
@@ -62,6 +66,8 @@ type attemptKey struct {
 	shard core.Shard
 	owner string
 }
+
+type permitKey struct{ queue, owner string }
 
 // leaseView is what the holder of a lease knows of it.
 type leaseView struct {
@@ -93,6 +99,7 @@ func (d *driver) run() {
 		"take over": func(*rapid.T) { d.takeOver(d.shard()) },
 		"lease":     func(*rapid.T) { d.renewOrRelease(d.someLease()) },
 		"operate":   func(*rapid.T) { d.operate() },
+		"permits":   func(*rapid.T) { d.permit() },
 		"registry":  func(*rapid.T) { d.registry() },
 		"time":      func(*rapid.T) { d.moveClock() },
 		"check":     func(*rapid.T) { d.checkAll() },

@@ -7,7 +7,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_histograms, {schema}.add_minute_sta
   {schema}.hand_over, {schema}.head, {schema}.heads, {schema}.inbox_limit, {schema}.jobs_by_time, {schema}.later, {schema}.limit_lock_waits,
   {schema}.lock_lease, {schema}.lock_shard, {schema}.lower_floor, {schema}.merge, {schema}.merge_and_look, {schema}.merge_inbox,
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan, {schema}.oldest, {schema}.park,
-  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.push, {schema}.push_in_tx, {schema}.recount, {schema}.release,
+  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.remove_jobs, {schema}.remove_payloads, {schema}.renew, {schema}.repeat_turn,
   {schema}.reply_cancellations, {schema}.reply_claim, {schema}.reply_header, {schema}.reply_places, {schema}.rescan_due, {schema}.rescan_from,
   {schema}.rescan_if_due, {schema}.scan_from, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx,
@@ -16,6 +16,6 @@ DROP FUNCTION {schema}.acquire, {schema}.add_histograms, {schema}.add_minute_sta
   {schema}.unpark;
 DROP TYPE {schema}.reply, {schema}.step_reply, {schema}.arrival;
 DROP TABLE {schema}.claimed, {schema}.count_changes, {schema}.dead_letter_payloads, {schema}.dead_letters,
-  {schema}.inbox, {schema}.jobs, {schema}.minute_stats, {schema}.nodes, {schema}.payloads, {schema}.turn_log,
+  {schema}.inbox, {schema}.jobs, {schema}.minute_stats, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
   {schema}.shards, {schema}.queues;
 DROP TYPE {schema}.arrival_kind;

@@ -1,0 +1,69 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// permitsKey names the permits of a queue, in a slot of their own.
+func (s *Store) permitsKey(queue string) string { return s.base(ports.PermitsOf(queue)) + "permits" }
+
+// Permit implements [ports.Permitter]. A queue without permits has no key for them, so
+// that its record is looked up first.
+func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.PermitReply{}, err
+	}
+	for declared := false; ; declared = true {
+		value, err := s.run(ctx, call{
+			script: permitScript,
+			keys:   []any{s.permitsKey(r.Queue)},
+			args: []any{s.now(), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(),
+				s.channel(ports.PermitsOf(r.Queue)), boolArg(declared)},
+			durable: true,
+		})
+		if err != nil {
+			return ports.PermitReply{}, err
+		}
+		reply := replyOf(value)
+		switch reply.text() {
+		case "ok":
+			return permitted(&reply)
+		case "stale":
+			return ports.PermitReply{}, storekit.StalePermit(&r)
+		case "unknown":
+			if _, err := s.queue(ctx, r.Queue); err != nil {
+				return ports.PermitReply{}, err
+			}
+			continue
+		}
+		return ports.PermitReply{}, errReply
+	}
+}
+
+// forgetPermits removes all permits of a queue.
+func (s *Store) forgetPermits(ctx context.Context, queue string) error {
+	err, ended := await(ctx, s.workers, func() error { return translate(s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
+	return cmp.Or(err, ended)
+}
+
+// permitted reads what follows "ok".
+func permitted(r *reply) (ports.PermitReply, error) {
+	p := ports.PermitReply{Now: core.Instant(r.int()), Remaining: micros(r.int()), Held: int(r.int())}
+	list := r.list()
+	for list.more() {
+		p.Holders = append(p.Holders, core.PermitHolder{Owner: list.text(), Held: int(list.int()), Want: int(list.int())})
+	}
+	slices.SortFunc(p.Holders, func(a, b core.PermitHolder) int { return strings.Compare(a.Owner, b.Owner) })
+	r.bad = r.bad || list.bad
+	if err := r.err(); err != nil {
+		return ports.PermitReply{}, err
+	}
+	return p, nil
+}
