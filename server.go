@@ -58,6 +58,12 @@ type ServerOptions struct {
 	// is killed, by enough to settle what was cancelled: Kubernetes kills 30 s after
 	// it asked for the end. Default 20 s.
 	ShutdownTimeout time.Duration
+	// RecoverOrphans lets this server put back what servers that died had claimed in queues that no
+	// server serves now, not even itself. About once per LeaseTTL it looks for such jobs. They
+	// go back as the next server of their queue would put them back, count as recovered, and wait for it;
+	// it buries those that have been recovered too often. Without it they are shown as claimed, and as
+	// orphaned, until that server starts. RunDue ignores it. Default false.
+	RecoverOrphans bool
 	// Splitter says which shards this server works, and whether lanes share them. Default
 	// [SpreadSplitter]: its part of the shards of each queue, by lanes, of all servers that
 	// serve the queue, and any lane runs any of them.
@@ -253,6 +259,7 @@ func (s *Server) config() engine.Config {
 		LeaseTTL:        o.LeaseTTL,
 		ShutdownTimeout: o.ShutdownTimeout,
 		Prefetch:        max(0, o.Prefetch),
+		RecoverOrphans:  o.RecoverOrphans,
 		Splitter:        o.Splitter,
 		Scheduler:       o.Scheduler,
 		Logger:          o.Logger,

@@ -161,6 +161,31 @@ func TestEachServerOptionCounts(t *testing.T) {
 			equal(t, "most claimed without prefetch", mostClaimed(t, store, queue, skein.NoPrefetch), 1)
 			equal(t, "most claimed with a prefetch of 3", mostClaimed(t, store, queue, 3), 4)
 		}},
+		{"RecoverOrphans", func(t *testing.T, store *memory.Store) {
+			dead := skein.NewQueue("dead", skein.QueueOptions[string]{Shards: 1})
+			push(t, store, dead, "a", "x")
+			shard := core.Shard{Queue: "dead"}
+			lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+				Shard: shard, Shards: 1, Generation: 1, Owner: "dead", Attempt: 1, TTL: time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Turn(t.Context(), ports.TurnRequest{
+				Lease: ports.Lease{Shard: shard, Owner: "dead", Token: lease.Token}, Number: 1, TTL: time.Second, Want: 1,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for recovers, claimed := range []int64{1, 0} {
+				o := skein.ServerOptions{RecoverOrphans: recovers == 1, Logger: quiet}
+				run(t, skein.NewServer(store, o, nop(queue)), func() { time.Sleep(time.Minute) })
+				stats, err := store.Stats(t.Context(), []string{"dead"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "claimed jobs", stats[0].Claimed, claimed)
+			}
+		}},
 		{"ShutdownTimeout", func(t *testing.T, store *memory.Store) {
 			push(t, store, queue, "a", "x")
 			var took time.Duration

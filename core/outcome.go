@@ -158,6 +158,10 @@ func (p RetryPolicy) LastChance(c *Claim) bool {
 	return c.Recoveries > 0 && c.Recoveries >= p.MaxRecoveries
 }
 
+// RecoveredTooOften reports whether the job was recovered more often than the policy allows, by somebody who did
+// not know the policy or under another one. It must not run: Recover buries its first payload.
+func (p RetryPolicy) RecoveredTooOften(c *Claim) bool { return c.Recoveries > p.MaxRecoveries }
+
 // Recover returns the settlement of a claim whose owner is gone (RULES 4). The first
 // recovery counts whether or not the job had begun, later ones only if it had.
 func (p RetryPolicy) Recover(c *Claim) Settlement {

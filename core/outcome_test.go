@@ -238,6 +238,24 @@ func begun(c *core.Claim) *core.Claim {
 	return c
 }
 
+func TestRecoveredTooOftenIsAboveTheBound(t *testing.T) {
+	for _, tt := range []struct {
+		recoveries, most int
+		want             bool
+	}{
+		{0, 0, false}, {1, 0, true}, {3, 3, false}, {4, 3, true},
+	} {
+		policy, c := core.RetryPolicy{MaxRecoveries: tt.most}, claimOf(2, -1, tt.recoveries)
+		if got := policy.RecoveredTooOften(c); got != tt.want {
+			t.Errorf("Recoveries %d of at most %d: %v, want %v", tt.recoveries, tt.most, got, tt.want)
+		}
+		// Such a job has not begun, and is buried all the same.
+		if s := policy.Recover(c); tt.want && (s.BuryError == "" || len(s.Except) != 1) {
+			t.Errorf("Recoveries %d of at most %d: %+v, want its first payload buried", tt.recoveries, tt.most, s)
+		}
+	}
+}
+
 func TestLastChanceIsOneRecoveryFromTheMorgue(t *testing.T) {
 	tests := []struct {
 		recoveries, most int

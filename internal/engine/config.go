@@ -18,6 +18,8 @@ type Store interface {
 	Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error)
 	ports.Consumer
 	ports.Registry
+	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it.
+	Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error)
 }
 
 // Queue is a queue that the node serves. All fields are set, except those whose comments say what 0
@@ -52,7 +54,7 @@ type Queue struct {
 }
 
 // Config is how a node runs. All fields are set, except those whose comments say that they may be
-// nil, and Prefetch.
+// nil, Prefetch and RecoverOrphans.
 type Config struct {
 	Queues []*Queue
 	// Owner owns the leases. It is drawn anew for each engine.
@@ -71,7 +73,10 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// Prefetch bounds how many jobs of a shard are claimed ahead of the lane. 0 claims one batch
 	// at a time.
-	Prefetch  int
+	Prefetch int
+	// RecoverOrphans puts back what dead nodes left claimed in queues that no node serves.
+	RecoverOrphans bool
+
 	Splitter  core.Splitter
 	Scheduler core.SchedulerFunc
 	Logger    *slog.Logger

@@ -78,6 +78,7 @@
 //	turnslots.go, trust.go    how many turns are in flight; turns that take too long
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
+//	orphans.go                what dead nodes left in queues that nobody serves
 //	deferred.go               settlements that the store carries out later
 //	head.go                   when a shard's next job is due
 //	results.go, stats.go      how jobs ended, once the store confirms it; the statistics

@@ -122,6 +122,7 @@ func (e *Engine) serve(ctx context.Context) {
 		e.announce,
 		e.tickAll,
 		e.watch,
+		func(<-chan struct{}) { e.recoverOrphans() },
 		func(<-chan struct{}) { e.pollAll(e.stop) },
 		func(<-chan struct{}) { e.listen(ctx) },
 	)

@@ -177,6 +177,30 @@ func (l *link) Retire(ctx context.Context, owner string) error {
 	})
 }
 
+func (l *link) Queues(ctx context.Context) ([]ports.Queue, error) {
+	var queues []ports.Queue // a late packet's are nobody's
+	err := l.call(ctx, "Queues", func(ctx context.Context, s ports.ShardStore) (err error) {
+		queues, err = s.Queues(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return queues, nil
+}
+
+func (l *link) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
+	var stats []ports.QueueStats // a late packet's are nobody's
+	err := l.call(ctx, "Stats", func(ctx context.Context, s ports.ShardStore) (err error) {
+		stats, err = s.Stats(ctx, names)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stats, nil
+}
+
 // notifyingLink lets wake-ups through while the link is up.
 type notifyingLink struct{ *link }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,5 +84,48 @@ func TestARecoveredJobThatSucceedsIsNoLongerSuspect(t *testing.T) {
 		if runs[1].recoveries != 1 || runs[2].recoveries != 0 {
 			w.Errorf("Recoveries %d and then %d, want 1 and 0", runs[1].recoveries, runs[2].recoveries)
 		}
+	})
+}
+
+// A job that kills its process is found as fast as ever, although those who recover it don't know how often
+// they may.
+func TestAJobThatKillsEachServerOfItsQueueIsBuried(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		w.declare(1)
+		w.startKeeper()
+		w.push("poison", "deadly", "harmless")
+		w.sleep(time.Millisecond)
+		w.pushEach(5)
+		for range 6 {
+			var process *link
+			server := w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
+				if c.Recoveries >= core.AloneRecoveries && w.stats().Claimed != 1 {
+					w.Errorf("at %v: it was recovered %d times and runs beside others", w.elapsed(), c.Recoveries)
+				}
+				if string(c.Payloads[0].Data) != "deadly" {
+					return nil
+				}
+				process.set(hanging)
+				<-ctx.Done()
+				return nil
+			}), func(s *setup) { process = s.link })
+			w.sleep(poll)
+			server.cutOff()
+			w.sleep(lookWithin)
+			w.wantOrphans(0, 0)
+		}
+		var recoveries []int
+		for _, run := range a.of("poison") {
+			recoveries = append(recoveries, run.recoveries)
+		}
+		if diff := cmp.Diff([]int{0, 1, 2, 3, 0}, recoveries); diff != "" {
+			w.Errorf("Recoveries of its executions (-want +got):\n%s", diff)
+		}
+		dead := w.find("poison").DeadLetter
+		if dead == nil || !slices.Equal(texts(dead.Payloads), []string{"deadly"}) {
+			w.Errorf("the morgue has %+v, want the deadly payload", dead)
+		}
+		w.wantCounts(0, 0, 6, 1)
 	})
 }

@@ -74,25 +74,54 @@ func (s *shard) oldestUnstarted() (since time.Time, ok bool) {
 	return s.buffer.oldest()
 }
 
-// settleOrphans settles jobs that earlier leases left claimed: those that an operator has
-// cancelled as he chose, the others by RULES 4.
+// settleOrphans settles jobs that earlier leases left claimed.
 func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation) {
 	for i := range orphans {
 		c := &orphans[i]
-		at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
-		switch {
-		case at >= 0 && cancels[at].Drop:
-			s.settleUnstarted(orphans[i:i+1], core.Dropped)
-		case at >= 0:
-			s.settleUnstarted(orphans[i:i+1], core.Untouched)
-		default:
-			settled := s.queue.Policy.Recover(c)
-			if settled.Failed {
-				s.pendingResults = append(s.pendingResults, pendingResult{
-					id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
-				})
-			}
-			s.finished = append(s.finished, settled)
+		s.settleRecovered(c, orphanSettlement(s.queue.Policy, c, cancels))
+	}
+}
+
+// settleRecovered sends the settlement of a job that does not run. If it buries, that is a result.
+func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
+	if settled.Failed {
+		s.pendingResults = append(s.pendingResults, pendingResult{
+			id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
+		})
+	}
+	s.finished = append(s.finished, settled)
+}
+
+// buryRecovered settles the claimed jobs that were recovered too often, by a node that does not know how often
+// they may be (orphanKeeper) or while they might be more often, and returns the others.
+func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
+	first := 0
+	for first < len(claims) && !s.queue.Policy.RecoveredTooOften(&claims[first]) {
+		first++
+	}
+	if first == len(claims) {
+		return claims
+	}
+	others := slices.Clone(claims[:first])
+	for i := first; i < len(claims); i++ {
+		if c := &claims[i]; s.queue.Policy.RecoveredTooOften(c) {
+			s.settleRecovered(c, s.queue.Policy.Recover(c))
+		} else {
+			others = append(others, *c)
 		}
 	}
+	return others
+}
+
+// orphanSettlement returns the settlement of a job that an earlier lease left claimed: if an operator has
+// cancelled it as he chose, else by RULES 4.
+func orphanSettlement(policy core.RetryPolicy, c *core.Claim, cancels []ports.Cancellation) core.Settlement {
+	at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
+	switch {
+	case at < 0:
+		return policy.Recover(c)
+	case cancels[at].Drop:
+		return policy.Settlement(c, &core.Outcome{Kind: core.Dropped}, 0)
+	}
+	return policy.Settlement(c, &core.Outcome{Kind: core.Untouched}, 0)
 }

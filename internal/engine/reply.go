@@ -19,7 +19,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	s.endTurn(request, r, sent, received)
 	results := s.takeSettled(request.Settlements, r, received)
 	s.confirmBegin(request, r)
-	s.buffer.push(r.Claims, received)
+	s.buffer.push(s.buryRecovered(r.Claims), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
 	s.takeHead(request, r)

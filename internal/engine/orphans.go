@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// orphanKeeper recovers the jobs that dead nodes left in queues that no node serves, so that none looks
+// as if it ran. It belongs to one goroutine.
+type orphanKeeper struct {
+	node *node
+	// owner owns the leases under which it settles. It is not the node's, which may begin to serve such a queue
+	// at any time: an acquire would end a lease of the same owner.
+	owner   string
+	attempt int64
+	status  *loopStatus
+}
+
+// recoverOrphans looks for orphans of queues that no node serves, once per TTL, until the node is to
+// stop. The first look comes after a TTL, when all nodes that run have announced themselves.
+func (n *node) recoverOrphans() {
+	if !n.cfg.RecoverOrphans {
+		return
+	}
+	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.newLoopStatus("recover orphans")}
+	for pause(n.cfg.LeaseTTL, n.stop) {
+		if err := k.look(); err != nil {
+			k.status.failed(err)
+		} else {
+			k.status.ok()
+		}
+	}
+}
+
+// look recovers what it finds. A queue or shard that fails does not keep it from the others.
+func (k *orphanKeeper) look() error {
+	queues, err := k.unserved()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, 0, len(queues))
+	for _, name := range queues {
+		errs = append(errs, k.queue(name))
+	}
+	return errors.Join(errs...)
+}
+
+// unserved lists the queues of the store that neither this node nor another serves.
+func (k *orphanKeeper) unserved() ([]string, error) {
+	nodes := k.node.nodes.Load()
+	if nodes == nil { // the node has not announced itself yet
+		return nil, nil
+	}
+	served := make(map[string]bool)
+	for _, q := range k.node.cfg.Queues {
+		served[q.Name] = true
+	}
+	for i := range *nodes {
+		for _, name := range (*nodes)[i].Queues {
+			served[name] = true
+		}
+	}
+	ctx, cancel := k.callContext()
+	defer cancel()
+	queues, err := k.node.store.Queues(ctx)
+	var names []string
+	for i := range queues {
+		if !served[queues[i].Name] {
+			names = append(names, queues[i].Name)
+		}
+	}
+	return names, err
+}
+
+// callContext returns the context of one call.
+func (k *orphanKeeper) callContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(k.node.storeCtx, k.node.cfg.LeaseTTL/3)
+}
+
+// queue recovers the orphans of a queue.
+func (k *orphanKeeper) queue(name string) error {
+	ctx, cancel := k.callContext()
+	defer cancel()
+	stats, err := k.node.store.Stats(ctx, []string{name})
+	if errors.Is(err, ports.ErrUnknownQueue) { // forgotten since it was listed
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	q := &stats[0]
+	recovered := 0
+	var errs []error
+	for i := range q.Shards {
+		if q.Shards[i].Orphaned(q.Now) == 0 || k.node.stopping() {
+			continue
+		}
+		jobs, err := k.shard(q.Queue, q.Shards[i].Shard)
+		recovered += jobs
+		errs = append(errs, err)
+	}
+	if recovered > 0 {
+		k.node.log.Warn("skein: put back what dead servers left of a queue that no server serves; its jobs wait for one",
+			keyQueue, name, "jobs", recovered)
+	}
+	return errors.Join(errs...)
+}
+
+// shard takes a shard's lease for as long as it takes to settle the orphans, and returns how many it has. A
+// shard that somebody else has taken meanwhile is left to him.
+func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error) {
+	ctx, cancel := k.callContext()
+	defer cancel()
+	k.attempt++
+	reply, err := k.node.store.Acquire(ctx, ports.AcquireRequest{
+		Shard: id, Shards: q.Shards, Generation: q.Generation,
+		Owner: k.owner, Attempt: k.attempt, TTL: k.node.cfg.LeaseTTL,
+	})
+	switch {
+	case errors.Is(err, ports.ErrLeaseHeld):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("shard %v: %w", id, err)
+	}
+	k.node.leaseChanged(ports.LeaseEvent{Shard: id, Change: ports.LeaseAcquired, Token: reply.Token, Orphans: len(reply.Claims)})
+	lease := ports.Lease{Shard: id, Owner: k.owner, Token: reply.Token}
+	jobs, err = k.settle(lease, recoveries(reply.Claims, reply.Cancellations))
+	if err = errors.Join(err, k.release(lease)); err != nil {
+		return jobs, fmt.Errorf("shard %v: %w", id, err)
+	}
+	return jobs, nil
+}
+
+// recoveries returns the settlements of orphans. Only who serves a queue knows its MaxRecoveries, so nothing
+// is buried here: whoever claims a job that was recovered too often buries it.
+func recoveries(orphans []core.Claim, cancels []ports.Cancellation) []core.Settlement {
+	unbounded := core.RetryPolicy{MaxRecoveries: math.MaxInt}
+	settlements := make([]core.Settlement, len(orphans))
+	for i := range orphans {
+		settlements[i] = orphanSettlement(unbounded, &orphans[i], cancels)
+	}
+	return settlements
+}
+
+// settle sends settlements, and those of what the store hands over meanwhile, and returns how many were
+// carried out. What the store defers or can't reach stays claimed, for a later look. A turn that
+// fails is not repeated: once the lease is released it can do nothing, if it has not been carried out.
+func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (jobs int, err error) {
+	for number := int64(1); ; {
+		now := pending[:min(len(pending), core.MaxTurnJobs)]
+		reply, err := k.turn(lease, number, now)
+		if err != nil {
+			return jobs, err
+		}
+		jobs += len(now) - len(reply.Skipped) - len(reply.Deferred)
+		pending = append(pending[len(now):], recoveries(reply.Orphans, reply.Cancellations)...)
+		if len(pending) == 0 {
+			return jobs, nil
+		}
+		number = reply.Last + 1
+	}
+}
+
+// turn makes one turn, which claims nothing.
+func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.Settlement) (ports.TurnReply, error) {
+	ctx, cancel := k.callContext()
+	defer cancel()
+	sent := time.Now()
+	reply, err := k.node.store.Turn(ctx, ports.TurnRequest{
+		Lease: lease, Number: number, TTL: k.node.cfg.LeaseTTL, Settlements: settlements, Node: k.node.cfg.Node,
+	})
+	k.node.turnEnded(ports.TurnEvent{Shard: lease.Shard, Settled: len(settlements), Took: time.Since(sent), Err: err})
+	return reply, err
+}
+
+// release ends a lease, also while the node stops. One that it can't release runs out.
+func (k *orphanKeeper) release(lease ports.Lease) error {
+	ctx, cancel := context.WithTimeout(k.node.handlerCtx, min(k.node.cfg.LeaseTTL/3, 2*time.Second))
+	defer cancel()
+	event := ports.LeaseEvent{Shard: lease.Shard, Change: ports.LeaseReleased, Token: lease.Token}
+	err := k.node.store.Release(ctx, lease)
+	if err != nil {
+		event.Change, event.Err = ports.LeaseDropped, err
+	}
+	k.node.leaseChanged(event)
+	return err
+}

@@ -1,0 +1,148 @@
+package integration_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// keeping runs a server of a queue that has no jobs, which recovers the orphans of others.
+func keeping(t *testing.T, store skein.Store, ttl time.Duration) (stop func()) {
+	t.Helper()
+	idle := skein.NewQueue("idle", skein.QueueOptions[int]{Shards: 1})
+	return serving(t, skein.NewServer(store, skein.ServerOptions{
+		LeaseTTL: ttl, RecoverOrphans: true, Logger: slog.New(slog.DiscardHandler),
+	}, idle.JobHandler(func(context.Context, *skein.Job[int]) error { return nil })))
+}
+
+// awaitCounts waits until a queue has so many queued, claimed and orphaned jobs, and ends the test after a
+// while.
+func awaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, claimed, orphaned int64, within time.Duration) {
+	t.Helper()
+	inspector := inspect.New(store, inspect.Options{})
+	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		stats, err := inspector.Stats(t.Context(), queue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := stats[0].Counts
+		if c.Length() == queued && c.Claimed == claimed && c.Orphaned == orphaned {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d queued, %d claimed and %d orphaned after %v; want %d, %d and %d",
+				c.Length(), c.Claimed, c.Orphaned, within, queued, claimed, orphaned)
+		}
+	}
+}
+
+// The last server of a queue dies with a thousand running jobs. They are shown as what they are, and a server
+// of another queue, which may, puts them back; without it they stay.
+func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
+	const ttl = time.Second
+	for name, open := range storeURLs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := open(t)
+			store, closeStore, err := backends.Open(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = closeStore() }()
+			pushTakeoverJobs(t, store)
+			j := newJournal(t)
+			victim := startProcess(t, "victim", url, j)
+			j.await(t, lineBegan, victim.pid(), takeoverJobs)
+			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, 0, testservers.Patience)
+			victim.kill(t)
+			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs, 2*takeoverTTL)
+			time.Sleep(2 * ttl)
+			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs, ttl)
+			stop := keeping(t, store, ttl)
+			defer stop()
+			awaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0, 2*takeoverTTL)
+			found, err := store.Find(t.Context(), takenOver.Name(), "job-7")
+			if err != nil || found.Queued == nil || found.Queued.Recoveries != 1 {
+				t.Errorf("job-7 is %+v, %v; want it queued, recovered once", found.Queued, err)
+			}
+		})
+	}
+}
+
+// A transaction of somebody who is not dead may still settle a job whose lease is over. Until it has ended the
+// job stays where it is, and the others go back.
+func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
+	const ttl = time.Second
+	pool := testservers.Postgres(t)
+	for name, commits := range map[string]bool{"and is done": true, "and goes back": false} {
+		t.Run(name, func(t *testing.T) {
+			store := newTxStore(t, pool)
+			claims := claimAs(t, store, "dead", 3)
+			tx, err := pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback(context.Background()) }()
+			settle := []core.Settlement{{ID: claims[0].ID, Receipt: claims[0].Receipt, Processed: true}}
+			if err := store.Tx(tx).Settle(t.Context(), core.Shard{Queue: "orders"}, settle); err != nil {
+				t.Fatal(err)
+			}
+			stop := keeping(t, store, ttl)
+			defer stop()
+			awaitCounts(t, store, "orders", 2, 1, 1, testservers.Patience)
+			time.Sleep(3 * ttl)
+			awaitCounts(t, store, "orders", 2, 1, 1, 2*ttl) // not while the shard is held for another look
+			left := int64(2)
+			if commits {
+				err = tx.Commit(t.Context())
+			} else {
+				left, err = 3, tx.Rollback(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			awaitCounts(t, store, "orders", left, 0, 0, testservers.Patience)
+		})
+	}
+}
+
+// claimAs claims n jobs of a queue "orders" with one shard, by a lease that nobody renews.
+func claimAs(t *testing.T, store ports.ShardStore, owner string, n int) []core.Claim {
+	t.Helper()
+	ctx, shard := t.Context(), core.Shard{Queue: "orders"}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(err)
+	var entries []core.Entry
+	for i := range n {
+		entries = append(entries, core.Entry{ID: string(rune('a' + i)), Payload: core.Payload{Data: []byte("x")}})
+	}
+	_, err = store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	must(err)
+	lease, err := store.Acquire(ctx, ports.AcquireRequest{
+		Shard: shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: 100 * time.Millisecond,
+	})
+	must(err)
+	reply, err := store.Turn(ctx, ports.TurnRequest{
+		Lease:  ports.Lease{Shard: shard, Owner: owner, Token: lease.Token},
+		Number: 1, TTL: 100 * time.Millisecond, Want: n,
+	})
+	must(err)
+	if len(reply.Claims) != n {
+		t.Fatalf("claimed %d jobs, want %d", len(reply.Claims), n)
+	}
+	return reply.Claims
+}
