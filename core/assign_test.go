@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -94,6 +95,35 @@ func TestTheOrderOfMembersDoesNotMatter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// vectorMember is written as [id, weight].
+type vectorMember core.Member
+
+func (m *vectorMember) UnmarshalJSON(text []byte) error {
+	pair := []any{&m.ID, &m.Weight}
+	return json.Unmarshal(text, &pair)
+}
+
+func TestAssignVectors(t *testing.T) {
+	for _, v := range vectors[struct {
+		Queue   string
+		Shards  int
+		Members []vectorMember
+		Owners  []string
+	}](t, "assign.json") {
+		t.Run(fmt.Sprintf("%s_%d_among_%d", v.Queue, v.Shards, len(v.Members)), func(t *testing.T) {
+			var members []core.Member
+			for _, m := range v.Members {
+				members = append(members, core.Member(m))
+			}
+			var got []string
+			for _, owner := range core.Assign(v.Queue, v.Shards, members) {
+				got = append(got, members[owner].ID)
+			}
+			equal(t, "owners", v.Owners, got)
+		})
+	}
 }
 
 func TestAssignAtTheEdges(t *testing.T) {
