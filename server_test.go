@@ -367,9 +367,9 @@ func TestEachServerOptionCounts(t *testing.T) {
 		{"Name", func(t *testing.T, store *memory.Store) {
 			run(t, skein.NewServer(store, skein.ServerOptions{Name: "north", Logger: quiet}, nop(queue)), func() {
 				synctest.Wait()
-				nodes, err := store.Nodes(t.Context())
-				if err != nil || len(nodes) != 1 || nodes[0].Name != "north" {
-					t.Errorf("Nodes = %+v, %v; want north", nodes, err)
+				reply, err := store.Nodes(t.Context())
+				if err != nil || len(reply.Nodes) != 1 || reply.Nodes[0].Name != "north" {
+					t.Errorf("Nodes = %+v, %v; want north", reply, err)
 				}
 			})
 		}},

@@ -80,6 +80,14 @@ func forgetsDespite(s full, refusal error) full {
 
 // releasesSilently drops the wake-ups of shards that nothing is queued in.
 func releasesSilently(s full) full {
+	return withoutWakeups(s, func(ctx context.Context, shard core.Shard) bool {
+		heads, err := s.Heads(ctx, []core.Shard{shard})
+		return err != nil || !slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK })
+	})
+}
+
+// withoutWakeups drops some of the wake-ups.
+func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
 	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 		in, err := s.Wakeups(ctx, shards)
 		if err != nil {
@@ -89,12 +97,12 @@ func releasesSilently(s full) full {
 		go func() {
 			defer close(out)
 			for shard := range in {
-				heads, err := s.Heads(ctx, []core.Shard{shard})
-				if err == nil && slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK }) {
-					select {
-					case out <- shard:
-					case <-ctx.Done():
-					}
+				if drops(ctx, shard) {
+					continue
+				}
+				select {
+				case out <- shard:
+				case <-ctx.Done():
 				}
 			}
 		}()

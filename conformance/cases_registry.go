@@ -11,10 +11,17 @@ func registryCases() []namedCase {
 		{"answers a ping", "Ping asks whether the store answers and can be used", registryAnswers},
 		{"lists the nodes that run", "Announce records that a node runs, for the TTL from now", registryLists},
 		{"lists nodes in order of name and owner", "Nodes: in order of (Name, Owner)", registryOrder},
-		{"forgets a node that stopped announcing", "Nodes lists the nodes whose announcement lasts", registryForgets},
+		{"lists a node that stopped announcing as gone for an hour", ruleNodes, registryGone},
+		{"forgets what has been gone for an hour", "Announce: what ran out more than NodeKept ago is removed", registryForgets},
 		{"renews by announcing again", "Announce: in place of what its Owner announced before; repeating it renews", registryRenews},
 		{"retires a node at once", "Retire forgets a node at once; a node that is not known is not an error", registryRetires},
 		{"refuses a bad announcement", "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", registryInvalid},
+		{"shows in Nodes alone what nodes are doing", "Node: Only Nodes returns Status; in the reply of Announce it is zero", registryStatus},
+		{"drains a node and has it work again", ruleDrain, registryDrains},
+		{"keeps a drain while a node renews", "Announce: what an operator has asked by DrainNode stays while the node is known", registryDrainKept},
+		{"ends a drain with the announcement", "Announce: what an operator has asked by DrainNode stays until the node is retired or its announcement has run out", registryDrainEnds},
+		{"lets a node that stops drain whatever an operator says", ruleDrain, registryStops},
+		{"refuses to drain an unknown node", "DrainNode: ErrUnknownNode if no announcement of that owner lasts", registryDrainUnknown},
 		{"lists queues in order of name", "Queues lists the declared queues in order of name", registryQueues},
 	}
 }
@@ -23,7 +30,7 @@ func registryAnswers(e *env) { e.must(e.store.Ping(e.ctx), "Ping") }
 
 func registryLists(e *env) {
 	n := ports.Node{
-		Owner: "n1", Name: "web-1", Host: "host.example", PID: 4711, Lanes: 16, Queues: []string{"z", "a"},
+		Owner: "n1", Name: "web-1", Host: "host.example", PID: 4711, Lanes: 16, Queues: []string{"z", "a"}, Version: "v1.2.3-é",
 		StartedAt: 5, ExpiresAt: 6,
 	}
 	reply := e.announce(n)
@@ -49,13 +56,29 @@ func registryOrder(e *env) {
 	e.same("the owners in the reply", owners(reply.Nodes), []string{"10", "9", "3", "1"})
 }
 
-func registryForgets(e *env) {
+func registryGone(e *env) {
 	e.announce(ports.Node{Owner: "1"})
 	e.clock.Advance(20 * time.Second)
 	e.announce(ports.Node{Owner: "2"})
-	e.clock.Advance(10*time.Second + time.Microsecond)
-	e.same("the owners", owners(e.nodes()), []string{"2"})
+	e.clock.Advance(10*time.Second - time.Microsecond)
+	e.same("the nodes while it lasts", e.states(), []string{"1 alive", "2 alive"})
+	e.clock.Advance(time.Microsecond)
+	e.same("the nodes when it has run out", e.states(), []string{"1 gone", "2 alive"})
 	e.same("the owners in a reply", owners(e.announce(ports.Node{Owner: "3"}).Nodes), []string{"2", "3"})
+	e.clock.Advance(ports.NodeKept)
+	e.same("the nodes an hour later", e.states(), []string{"1 gone", "2 gone", "3 gone"})
+	e.clock.Advance(time.Microsecond)
+	e.same("the nodes after an hour", e.states(), []string{"2 gone", "3 gone"})
+}
+
+func registryForgets(e *env) {
+	e.announce(ports.Node{Owner: "1"})
+	e.same("the nodes at first", e.states(), []string{"1 alive"})
+	e.clock.Advance(ttl + ports.NodeKept + time.Second)
+	e.announce(ports.Node{Owner: "2"})
+	e.same("the nodes", e.states(), []string{"2 alive"})
+	e.clock.Advance(-time.Minute)
+	e.same("the nodes when the clock steps back", e.states(), []string{"2 alive"})
 }
 
 func registryRenews(e *env) {
@@ -72,10 +95,14 @@ func registryRenews(e *env) {
 func registryRetires(e *env) {
 	e.announce(ports.Node{Owner: "1"})
 	e.announce(ports.Node{Owner: "2"})
-	e.must(e.store.Retire(e.ctx, "1"), "Retire")
-	e.must(e.store.Retire(e.ctx, "1"), "Retire again")
-	e.must(e.store.Retire(e.ctx, "never"), "Retire of an unknown node")
+	e.retire("1")
+	e.retire("1")
+	e.retire("never")
 	e.same("the owners", owners(e.nodes()), []string{"2"})
+	e.clock.Advance(ttl)
+	e.same("before the retirement of one that is gone", e.states(), []string{"2 gone"})
+	e.retire("2")
+	e.same("after it", e.states(), nil)
 }
 
 func registryInvalid(e *env) {

@@ -51,7 +51,7 @@ func storeBackends(e *env) {
 	e.same("the queues of a new backend", queues, nil)
 	nodes, err := other.Nodes(e.ctx)
 	e.must(err, "Nodes")
-	e.same("the nodes of a new backend", nodes, nil)
+	e.same("the nodes of a new backend", nodes.Nodes, nil)
 }
 
 func storeQueues(e *env) {
@@ -184,6 +184,7 @@ func storeContext(e *env) {
 	_, errs["Heads"] = e.store.Heads(ctx, []core.Shard{e.shard})
 	_, errs["Stats"] = e.store.Stats(ctx, []string{orders})
 	_, errs["Find"] = e.store.Find(ctx, orders, "a")
+	errs["DrainNode"] = e.store.DrainNode(ctx, "1", true)
 	_, errs["Nodes"] = e.store.Nodes(ctx)
 	for call, err := range errs {
 		if !errors.Is(err, context.Canceled) {

@@ -21,6 +21,9 @@ func wakeupCases() []namedCase {
 		{"tells of a cancelled job", ruleWakeups, wakeupCancel},
 		{"tells of a release", ruleWakeups, wakeupRelease},
 		{"tells only of the shards asked for", ruleWakeups, wakeupAsked},
+		{"tells of each change of the list of nodes", ruleNodeWakes, wakeupNodes},
+		{"tells of no node that only renews", "Wakeups: the zero Shard is not sent for another Status, nor when an announcement is renewed", wakeupNodesQuiet},
+		{"tells of nodes only who asked for them", "Wakeups: The zero Shard is asked for like others", wakeupNodesUnasked},
 		{"ends with its context", "Wakeups: the channel is closed when ctx ends", wakeupEnds},
 	}
 }
@@ -39,21 +42,28 @@ func (e *env) wakeups(shards ...core.Shard) <-chan core.Shard {
 // wakes checks that the shard is told of, and then drains what is there.
 func (e *env) wakes(what string, ch <-chan core.Shard, want core.Shard) {
 	e.tb.Helper()
+	e.wokenUntil(what, ch, want)
+	drain(ch)
+}
+
+// wokenUntil checks that the shard is told of, and returns those that were told of before.
+func (e *env) wokenUntil(what string, ch <-chan core.Shard, want core.Shard) (before []core.Shard) {
+	e.tb.Helper()
 	timeout := time.After(wakeupTimeout)
 	for {
 		select {
 		case s, ok := <-ch:
 			if !ok {
 				e.errorf("%s: the channel was closed", what)
-				return
+				return before
 			}
 			if s == want {
-				drain(ch)
-				return
+				return before
 			}
+			before = append(before, s)
 		case <-timeout:
 			e.errorf("%s: no wake-up of %v within %v", what, want, wakeupTimeout)
-			return
+			return before
 		}
 	}
 }
@@ -61,7 +71,10 @@ func (e *env) wakes(what string, ch <-chan core.Shard, want core.Shard) {
 func drain(ch <-chan core.Shard) {
 	for {
 		select {
-		case <-ch:
+		case _, ok := <-ch:
+			if !ok {
+				return
+			}
 		default:
 			return
 		}

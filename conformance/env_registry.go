@@ -24,9 +24,31 @@ func (e *env) announce(n ports.Node) ports.AnnounceReply {
 	return reply
 }
 
+// nodes lists the nodes that run and those that are gone.
 func (e *env) nodes() []ports.Node {
 	e.tb.Helper()
-	nodes, err := e.store.Nodes(e.ctx)
+	reply, err := e.store.Nodes(e.ctx)
 	e.must(err, "Nodes")
-	return nodes
+	e.same("the time of the nodes", reply.Now, e.now())
+	return reply.Nodes
+}
+
+// states lists the owners of the nodes, each with its state.
+func (e *env) states() []string {
+	e.tb.Helper()
+	var out []string
+	for _, n := range e.nodes() {
+		out = append(out, n.Owner+" "+n.State(e.now()).String())
+	}
+	return out
+}
+
+func (e *env) drain(owner string, drain bool) {
+	e.tb.Helper()
+	e.must(e.store.DrainNode(e.ctx, owner, drain), "DrainNode")
+}
+
+func (e *env) retire(owner string) {
+	e.tb.Helper()
+	e.must(e.store.Retire(e.ctx, owner), "Retire")
 }

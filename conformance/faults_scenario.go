@@ -28,7 +28,8 @@ func (e *env) scenarioPush(*finalState) {
 		_, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Hour})
 		e.must(err, "Announce")
 	}
-	e.must(e.store.Retire(e.ctx, "n2"), "Retire")
+	e.retire("n2")
+	e.drain("n1", true)
 	e.pushTo("mail", entry("a", "p", 1), entry("b", "p", 1), entry("c", "p", 1), entry("a", "q", 0))
 	e.push(entry("a", "p", 2), entry("a", "q", 1), entry("b", "p", 1), entry("c", "p", 1), entry("a", "p", 1))
 	e.push(entry("d", "p", 1), entry("e", "p", 1), entryAt("f", "p", 1, e.now().Add(time.Hour)))
@@ -143,8 +144,7 @@ func (s *finalState) read(e *env) {
 	var err error
 	s.History, err = e.store.History(e.ctx, ports.HistoryRequest{Queue: orders})
 	e.must(err, "History")
-	s.Nodes, err = e.store.Nodes(e.ctx)
-	e.must(err, "Nodes")
+	s.Nodes = e.nodes()
 	s.Permits = e.permit("reader", 0, 0).Holders
 	for i := range s.Nodes {
 		s.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer

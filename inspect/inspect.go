@@ -85,10 +85,11 @@ func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
 	return convert(queues, queueOf), err
 }
 
-// Nodes lists the running servers in order of name.
+// Nodes lists the servers in order of name: those that run, and for an hour those that no
+// longer announce themselves, with [NodeGone].
 func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
-	nodes, err := ask(i, func(s Store) ([]ports.Node, error) { return s.Nodes(ctx) })
-	return convert(nodes, nodeOf), err
+	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
+	return convert(reply.Nodes, func(n *ports.Node) Node { return nodeOf(n, reply.Now) }), err
 }
 
 // Stats returns the sizes of the named queues, in the order given, or of all of

@@ -34,21 +34,28 @@ func TestQueuesAreListedByName(t *testing.T) {
 
 func TestNodesAreListedByName(t *testing.T) {
 	s := newFixture(t)
-	for _, n := range []ports.Node{
-		{Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"}},
-		{Owner: "o1", Name: "blue"},
-	} {
-		if _, err := s.store.Announce(t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute}); err != nil {
+	announce := func(ttl time.Duration, n ports.Node) {
+		t.Helper()
+		if _, err := s.store.Announce(t.Context(), ports.AnnounceRequest{Node: n, TTL: ttl}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	announce(time.Minute, ports.Node{Owner: "o3", Name: "red", Draining: true})
+	announce(time.Second, ports.Node{
+		Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
+		Version: "v2", Status: ports.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
+	})
+	announce(time.Minute, ports.Node{Owner: "o1", Name: "blue"})
+	s.advance(time.Second)
 	got, err := s.Nodes(t.Context())
 	want := []inspect.Node{
 		{Owner: "o1", Name: "blue", StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 		{
 			Owner: "o2", Name: "green", Host: "h", PID: 7, Lanes: 3, Queues: []string{"orders", "bills"},
-			StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute),
+			Version: "v2", State: inspect.NodeGone, Status: inspect.NodeStatus{Shards: 5, Running: 4, Busy: 3, Claimed: 2},
+			StartedAt: epoch, ExpiresAt: epoch.Add(time.Second),
 		},
+		{Owner: "o3", Name: "red", State: inspect.NodeDraining, StartedAt: epoch, ExpiresAt: epoch.Add(time.Minute)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Nodes: %v (-want +got):\n%s", err, diff)

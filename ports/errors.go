@@ -14,6 +14,10 @@ var (
 	// it: declare it, then repeat.
 	ErrUnknownQueue = errors.New("unknown queue: in this store nothing was pushed to it and no server has run it; " +
 		"do either, or check its name and the store's database, prefix or schema")
+	// ErrUnknownNode is a node that no announcement lasts of: it never ran on this
+	// store, was retired or is gone.
+	ErrUnknownNode = errors.New("unknown node: no server announces itself under this owner id, or it has stopped; " +
+		"take the owner of a node that the list of nodes shows as alive or draining")
 	// ErrShardCountMismatch is a shard count or generation that is not that of
 	// the queue's record. Nothing was written.
 	ErrShardCountMismatch = errors.New("shard count mismatch")

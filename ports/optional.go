@@ -11,8 +11,12 @@ import (
 type Notifier interface {
 	// Wakeups returns a channel of shards, of those asked for, whose next job has become
 	// due earlier than it was, by a push, an operator or a resume, that hold a newly
-	// cancelled job, or whose lease was released. [PermitsOf] a queue, which may be
-	// asked for like a shard, is sent when Permit says so. Wake-ups that the reader is slow to
+	// cancelled job, or whose lease was released. Two more may be asked for like shards:
+	// [PermitsOf] a queue is sent when Permit says so, and the zero Shard, which stands
+	// for the list of nodes, when a node has announced itself that was not known, or with
+	// other Queues, Lanes or Draining than before, when DrainNode has changed something
+	// and when Retire has removed a node; not for another Status, nor when an
+	// announcement is renewed or runs out. Wake-ups that the reader is slow to
 	// receive may be merged or dropped, and some may be spurious: they are hints, and
 	// polling goes on. The channel is closed when ctx ends or when the store can't
 	// notify any more; call Wakeups again then.

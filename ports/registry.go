@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -17,7 +18,9 @@ type Registry interface {
 	Ping(ctx context.Context) error
 
 	// Announce records that a node runs, for the TTL from now, in place of what
-	// its Owner announced before. Repeating it renews.
+	// its Owner announced before. Repeating it renews. What an operator has asked
+	// by DrainNode stays while the node is known: until it is retired or its
+	// announcement has run out. What ran out more than [NodeKept] ago is removed.
 	//
 	// Errors: ErrInvalidRequest for an empty owner or a TTL below 1 ms.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
@@ -25,14 +28,25 @@ type Registry interface {
 	// Retire forgets a node at once. A node that is not known is not an error.
 	Retire(ctx context.Context, owner string) error
 
-	// Nodes lists the nodes whose announcement lasts, in order of (Name, Owner).
-	Nodes(ctx context.Context) ([]Node, error)
+	// Nodes lists the nodes whose announcement lasts or ran out at most [NodeKept]
+	// ago, in order of (Name, Owner).
+	Nodes(ctx context.Context) (NodesReply, error)
+
+	// DrainNode asks a node to drain, or takes that back: its Draining is true while
+	// the node says so itself or an operator asks for it. Repeating it changes
+	// nothing.
+	//
+	// Errors: ErrUnknownNode if no announcement of that owner lasts.
+	DrainNode(ctx context.Context, owner string, drain bool) error
 
 	// Queues lists the declared queues in order of name.
 	Queues(ctx context.Context) ([]Queue, error)
 }
 
-// Node is a running server process.
+// NodeKept is how long a store lists a node as gone after its announcement has run out.
+const NodeKept = time.Hour
+
+// Node is a server process that runs, or ran a short while ago.
 type Node struct {
 	// Owner is the node's id, drawn at its start: the owner of its leases.
 	Owner string
@@ -45,12 +59,73 @@ type Node struct {
 	Lanes int
 	// Queues are the names of those it serves, in order of declaration.
 	Queues []string
+	// Version is that of the program that it runs, for people.
+	Version string
+	// Draining reports that the node gives its shards up and takes none: because it
+	// stops, or because an operator has asked it to by DrainNode. In a request it only
+	// says that the node stops. Of a node that is gone it is what held last.
+	Draining bool
+	// Status is what the node was doing at its last announcement. Only Nodes returns
+	// it; in the reply of Announce it is zero.
+	Status NodeStatus
 	// StartedAt is when the node announced itself after it was not known, at its
 	// start, after a Retire or an expiry, by the store's clock; the store sets it
 	// and ignores it in a request.
 	StartedAt core.Instant
 	// ExpiresAt is when the announcement runs out; the store sets it too.
 	ExpiresAt core.Instant
+}
+
+// NodeStatus is what a node was doing when it announced itself last. The zero value is a
+// node that does nothing.
+type NodeStatus struct {
+	// Shards is how many leases it held.
+	Shards int
+	// Running is how many jobs were in handlers.
+	Running int
+	// Busy is how many of its lanes ran a batch.
+	Busy int
+	// Claimed is how many jobs it had claimed that had not started.
+	Claimed int
+}
+
+// NodeState is whether a node runs.
+type NodeState uint8
+
+// States of a node.
+const (
+	// NodeAlive is a node that runs and takes its part of the shards.
+	NodeAlive NodeState = iota
+	// NodeDraining is a node that runs, gives its shards up and takes none.
+	NodeDraining
+	// NodeGone is a node whose announcement has run out: it has crashed, or can't
+	// reach the store.
+	NodeGone
+)
+
+// String returns "alive", "draining" or "gone".
+func (s NodeState) String() string {
+	switch s {
+	case NodeAlive:
+		return "alive"
+	case NodeDraining:
+		return "draining"
+	case NodeGone:
+		return "gone"
+	}
+	return fmt.Sprintf("NodeState(%d)", uint8(s))
+}
+
+// State returns whether the node ran at an instant of the store's clock: the Now of the
+// reply that it came with.
+func (n Node) State(now core.Instant) NodeState {
+	switch {
+	case n.ExpiresAt <= now:
+		return NodeGone
+	case n.Draining:
+		return NodeDraining
+	}
+	return NodeAlive
 }
 
 // AnnounceRequest is the announcement that a node runs.
@@ -71,7 +146,16 @@ func (r *AnnounceRequest) Validate() error {
 // AnnounceReply is what Announce returns.
 type AnnounceReply struct {
 	Now core.Instant
-	// Nodes are as Nodes lists them, this one included.
+	// Nodes are those whose announcement lasts, this one included, without their
+	// Status, in order of (Name, Owner).
+	Nodes []Node
+}
+
+// NodesReply is what Nodes returns.
+type NodesReply struct {
+	// Now is the store's clock.
+	Now core.Instant
+	// Nodes are those that run and those that are gone; see [Node.State].
 	Nodes []Node
 }
 

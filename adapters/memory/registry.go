@@ -5,15 +5,27 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// nodeKept is how long a node is kept after its announcement ran out, in case the clock
-// steps back.
-const nodeKept = time.Hour
+// node is what the backend knows of a node.
+type node struct {
+	// Node is what it announced last.
+	ports.Node
+	// asked is true while an operator asks it to drain.
+	asked bool
+}
+
+// view returns the node as callers see it.
+func (n node) view() ports.Node {
+	v := n.Node
+	v.Queues = slices.Clone(v.Queues)
+	v.Draining = v.Draining || n.asked
+	return v
+}
 
 // Ping implements [ports.Registry]. Memory is always available.
 func (s *Store) Ping(ctx context.Context) error { return checkContext(ctx) }
@@ -29,17 +41,26 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	now := s.b.now()
-	maps.DeleteFunc(s.b.nodes, func(_ string, known ports.Node) bool {
-		return known.ExpiresAt.Add(nodeKept) < now
+	maps.DeleteFunc(s.b.nodes, func(_ string, known node) bool {
+		return known.ExpiresAt.Add(ports.NodeKept) < now
 	})
-	node := r.Node
-	node.Queues = slices.Clone(node.Queues)
-	node.StartedAt, node.ExpiresAt = now, now.Add(r.TTL)
-	if known, ok := s.b.nodes[node.Owner]; ok && known.ExpiresAt > now {
-		node.StartedAt = known.StartedAt
+	next := node{Node: r.Node}
+	next.Queues = slices.Clone(next.Queues)
+	next.StartedAt, next.ExpiresAt = now, now.Add(r.TTL)
+	known, ok := s.b.nodes[next.Owner]
+	if ok = ok && known.ExpiresAt > now; ok {
+		next.StartedAt, next.asked = known.StartedAt, known.asked
 	}
-	s.b.nodes[node.Owner] = node
+	s.b.nodes[next.Owner] = next
+	if !ok || !alike(known.view(), next.view()) {
+		nodeList{s.b}.wake()
+	}
 	return ports.AnnounceReply{Now: now, Nodes: s.b.liveNodes(now)}, nil
+}
+
+// alike reports whether a node's announcements are the same to other nodes.
+func alike(a, b ports.Node) bool {
+	return a.Draining == b.Draining && a.Lanes == b.Lanes && slices.Equal(a.Queues, b.Queues)
 }
 
 // Retire implements [ports.Registry].
@@ -49,33 +70,66 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	}
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
-	delete(s.b.nodes, owner)
+	if _, known := s.b.nodes[owner]; known {
+		delete(s.b.nodes, owner)
+		nodeList{s.b}.wake()
+	}
+	return nil
+}
+
+// DrainNode implements [ports.Registry].
+func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	n, ok := s.b.nodes[owner]
+	if !ok || n.ExpiresAt <= s.b.now() {
+		return storekit.UnknownNode(owner)
+	}
+	if n.asked != drain {
+		n.asked = drain
+		s.b.nodes[owner] = n
+		nodeList{s.b}.wake()
+	}
 	return nil
 }
 
 // Nodes implements [ports.Registry].
-func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
+func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	if err := checkContext(ctx); err != nil {
-		return nil, err
+		return ports.NodesReply{}, err
 	}
 	s.b.mu.RLock()
 	defer s.b.mu.RUnlock()
-	return s.b.liveNodes(s.b.now()), nil
+	now := s.b.now()
+	return ports.NodesReply{Now: now, Nodes: s.b.nodesSince(now.Add(-ports.NodeKept))}, nil
 }
 
-// liveNodes lists the nodes whose announcement lasts. It needs the backend's lock.
+// liveNodes lists the nodes whose announcement lasts, without their status. It needs the
+// backend's lock.
 func (b *backend) liveNodes(now core.Instant) []ports.Node {
-	var live []ports.Node
+	live := b.nodesSince(now + 1)
+	for i := range live {
+		live[i].Status = ports.NodeStatus{}
+	}
+	return live
+}
+
+// nodesSince lists the nodes whose announcement lasts until then or longer. It needs the
+// backend's lock.
+func (b *backend) nodesSince(then core.Instant) []ports.Node {
+	var list []ports.Node
 	for _, n := range b.nodes {
-		if n.ExpiresAt > now {
-			n.Queues = slices.Clone(n.Queues)
-			live = append(live, n)
+		if n.ExpiresAt >= then {
+			list = append(list, n.view())
 		}
 	}
-	slices.SortFunc(live, func(a, b ports.Node) int {
+	slices.SortFunc(list, func(a, b ports.Node) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner))
 	})
-	return live
+	return list
 }
 
 // Queues implements [ports.Registry].

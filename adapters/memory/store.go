@@ -43,7 +43,7 @@ func New(o Options) *Store {
 	return &Store{b: &backend{
 		clock:  o.Clock,
 		queues: make(map[string]*queue),
-		nodes:  make(map[string]ports.Node),
+		nodes:  make(map[string]node),
 	}}
 }
 
@@ -57,7 +57,9 @@ type backend struct {
 
 	mu     sync.RWMutex
 	queues map[string]*queue
-	nodes  map[string]ports.Node
+	nodes  map[string]node
+	// subscribers are those who asked for changes of the list of nodes.
+	subscribers []*storekit.Subscriber
 }
 
 // now reads the backend's clock. What changes a shard reads it under the shard's lock,

@@ -42,8 +42,12 @@ type wakeupSource interface {
 	isForgotten() bool
 }
 
-// wakeupSource returns what wakes those who ask for a shard.
+// wakeupSource returns what wakes those who ask for a shard, for permits
+// or for the list of nodes.
 func (b *backend) wakeupSource(ctx context.Context, id core.Shard) (wakeupSource, error) {
+	if id == (core.Shard{}) {
+		return nodeList{b}, checkContext(ctx)
+	}
 	q, err := b.queue(ctx, id.Queue)
 	if err != nil {
 		return nil, err
@@ -55,6 +59,30 @@ func (b *backend) wakeupSource(ctx context.Context, id core.Shard) (wakeupSource
 }
 
 func (s *shard) isForgotten() bool { return s.queue.isForgotten() }
+
+// nodeList wakes those who ask for changes of the list of nodes.
+type nodeList struct{ b *backend }
+
+func (l nodeList) subscribe(sub *storekit.Subscriber) {
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	l.b.subscribers = append(l.b.subscribers, sub)
+}
+
+func (l nodeList) unsubscribe(sub *storekit.Subscriber) {
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	l.b.subscribers = slices.DeleteFunc(l.b.subscribers, func(known *storekit.Subscriber) bool { return known == sub })
+}
+
+func (l nodeList) isForgotten() bool { return false }
+
+// wake notifies the subscribers. It needs the backend's lock.
+func (l nodeList) wake() {
+	for _, sub := range l.b.subscribers {
+		sub.Wake(core.Shard{})
+	}
+}
 
 func (s *shard) subscribe(sub *storekit.Subscriber) {
 	s.mu.Lock()

@@ -195,6 +195,7 @@ func TestWakeupsRefuse(t *testing.T) {
 		{"an unknown queue", t.Context(), core.Shard{Queue: "mails"}, ports.ErrUnknownQueue},
 		{"a shard that is not there", t.Context(), core.Shard{Queue: "orders", Index: 1}, ports.ErrInvalidRequest},
 		{"a context that ended", ended, core.Shard{Queue: "orders"}, context.Canceled},
+		{"a context that ended, for nodes", ended, core.Shard{}, context.Canceled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -90,15 +90,10 @@ const releaseSQL = `SELECT {schema}.release(p_queue => $1, p_index => $2, p_owne
 // right after it.
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	s.idle.set(l.Shard, false)
-	var channel *string
-	if !s.options.NoWakeups {
-		name := s.channel()
-		channel = &name
-	}
 	var st status
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		return readOne(rows, &st)
-	}, releaseSQL, l.Shard.Queue, index(l.Shard), l.Owner, l.Token, s.now(), channel)
+	}, releaseSQL, l.Shard.Queue, index(l.Shard), l.Owner, l.Token, s.now(), s.channelOrNull())
 	if err != nil {
 		return err
 	}

@@ -141,8 +141,11 @@ func (l *listener) receive(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// parseWakeup reads what notify_wakeups sends.
+// parseWakeup reads what a wake-up says: a shard, or nothing for the list of nodes.
 func parseWakeup(payload string) (core.Shard, bool) {
+	if payload == "" {
+		return core.Shard{}, true
+	}
 	if queue, ok := strings.CutSuffix(payload, "/-1"); ok {
 		return ports.PermitsOf(queue), true
 	}

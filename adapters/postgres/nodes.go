@@ -10,12 +10,15 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// announceSQL writes a node and lists all that are known. It deletes those that ran out
-// an hour ago, which are 3600000000 µs.
+// announceSQL writes a node, lists all that run, and wakes other nodes by the same commit if
+// it is new to them or says something else than before. It deletes those that ran out an
+// hour ago, which is ports.NodeKept and 3600000000 µs.
 //
-//	$1 now, $2 owner, $3 name, $4 host, $5 pid, $6 lanes, $7 queues, $8 TTL
+//	$1 now, $2 owner, $3 name, $4 host, $5 pid, $6 lanes, $7 queues, $8 version, $9 draining,
+//	$10 shards, $11 running, $12 busy, $13 claimed, $14 TTL, $15 the channel, or NULL for no wake-up
 const announceSQL = `
 WITH clock AS MATERIALIZED (
   SELECT {schema}.clock($1) AS now
@@ -24,36 +27,77 @@ WITH clock AS MATERIALIZED (
     SELECT owner FROM {schema}.nodes
     WHERE owner <> $2 AND expires < (SELECT now FROM clock) - 3600000000
     FOR UPDATE SKIP LOCKED)
+), known AS MATERIALIZED (
+  SELECT * FROM {schema}.nodes WHERE owner = $2 AND expires > (SELECT now FROM clock)
 ), mine AS (
-  INSERT INTO {schema}.nodes AS n (owner, name, host, pid, lanes, queues, started, expires)
-  SELECT $2, $3, $4, $5, $6, $7, now, {schema}.later(now, $8::bigint) FROM clock
+  INSERT INTO {schema}.nodes AS n (owner, name, host, pid, lanes, queues, version, draining, asked, started, expires,
+    shards, running, busy, claimed)
+  SELECT $2, $3, $4, $5, $6, $7, $8, $9, false, now, {schema}.later(now, $14::bigint), $10, $11, $12, $13 FROM clock
   ON CONFLICT (owner) DO UPDATE SET
     name = excluded.name, host = excluded.host, pid = excluded.pid, lanes = excluded.lanes, queues = excluded.queues,
+    version = excluded.version, draining = excluded.draining,
+    asked = n.asked AND excluded.started < n.expires,
     started = CASE WHEN excluded.started < n.expires THEN n.started ELSE excluded.started END,
-    expires = excluded.expires
+    expires = excluded.expires,
+    shards = excluded.shards, running = excluded.running, busy = excluded.busy, claimed = excluded.claimed
   RETURNING *
+), woken AS MATERIALIZED (
+  SELECT count(pg_notify($15::text, '')) FROM mine m
+  WHERE $15::text IS NOT NULL AND NOT EXISTS (
+    SELECT FROM known k WHERE k.lanes = m.lanes AND k.queues = m.queues AND (k.draining OR k.asked) = (m.draining OR m.asked))
 )
-SELECT clock.now, n.* FROM clock, (
+SELECT clock.now, n.owner, n.name, n.host, n.pid, n.lanes, n.queues, n.version, n.draining OR n.asked, n.started, n.expires
+FROM clock CROSS JOIN woken, (
   SELECT * FROM mine UNION ALL SELECT * FROM {schema}.nodes WHERE owner <> $2
-) n`
+) n
+WHERE n.expires > clock.now`
 
-// nodesSQL lists the nodes that are known, beside the clock.
+// nodesSQL lists the nodes that are known beside the clock, which is all of its row if there
+// are none.
 //
 //	$1 now
-const nodesSQL = `SELECT {schema}.clock($1), n.* FROM {schema}.nodes n`
+const nodesSQL = `
+WITH clock AS MATERIALIZED (
+  SELECT {schema}.clock($1) AS now
+)
+SELECT clock.now, owner, name, host, pid, lanes, queues, version, draining OR asked, started, expires,
+  shards, running, busy, claimed
+FROM clock LEFT JOIN {schema}.nodes ON expires >= clock.now - 3600000000`
+
+// drainSQL notes whether an operator asks a node to drain, wakes nodes by the same commit if
+// that is new, and returns whether the node runs.
+//
+//	$1 now, $2 owner, $3 whether it is to drain, $4 the channel, or NULL for no wake-up
+const drainSQL = `
+WITH node AS MATERIALIZED (
+  SELECT owner, asked FROM {schema}.nodes WHERE owner = $2 AND expires > {schema}.clock($1) FOR UPDATE
+), changed AS (
+  UPDATE {schema}.nodes n SET asked = $3 FROM node WHERE n.owner = node.owner AND node.asked <> $3 RETURNING n.owner
+), woken AS MATERIALIZED (
+  SELECT count(pg_notify($4::text, '')) FROM changed WHERE $4::text IS NOT NULL
+)
+SELECT EXISTS (SELECT FROM node) FROM woken`
+
+// retireSQL removes a node, and wakes others by the same commit if it was known.
+//
+//	$1 owner, $2 the channel, or NULL for no wake-up
+const retireSQL = `
+WITH retired AS (DELETE FROM {schema}.nodes WHERE owner = $1 RETURNING owner)
+SELECT count(pg_notify($2::text, '')) FROM retired WHERE $2::text IS NOT NULL`
 
 // Announce implements [ports.Registry].
 func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	n := r.Node
+	n, doing := &r.Node, &r.Node.Status
 	queues := append([]string{}, n.Queues...) // an array, not NULL
 	var reply ports.AnnounceReply
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) (err error) {
-		reply.Now, reply.Nodes, err = readNodes(rows)
+		reply.Now, reply.Nodes, err = readNodes(rows, identity)
 		return err
-	}, announceSQL, s.now(), n.Owner, n.Name, n.Host, n.PID, n.Lanes, queues, r.TTL.Microseconds())
+	}, announceSQL, s.now(), n.Owner, n.Name, n.Host, n.PID, n.Lanes, queues, n.Version, n.Draining,
+		doing.Shards, doing.Running, doing.Busy, doing.Claimed, r.TTL.Microseconds(), s.channelOrNull())
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
@@ -62,27 +106,54 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 
 // Retire implements [ports.Registry].
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	return s.query(ctx, idempotent, noRows, `DELETE FROM {schema}.nodes WHERE owner = $1`, owner)
+	var woken int
+	return s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		return readOne(rows, &woken)
+	}, retireSQL, owner, s.channelOrNull())
+}
+
+// DrainNode implements [ports.Registry].
+func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
+	var known bool
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		return readOne(rows, &known)
+	}, drainSQL, s.now(), owner, drain, s.channelOrNull())
+	if err == nil && !known {
+		return storekit.UnknownNode(owner)
+	}
+	return err
 }
 
 // Nodes implements [ports.Registry].
-func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
-	var nodes []ports.Node
+func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	var reply ports.NodesReply
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) (err error) {
-		_, nodes, err = readNodes(rows)
+		reply.Now, reply.Nodes, err = readNodes(rows, func(n *ports.Node) []any {
+			st := &n.Status
+			return append(identity(n), &st.Shards, &st.Running, &st.Busy, &st.Claimed)
+		})
 		return err
 	}, nodesSQL, s.now())
-	return nodes, err
+	return reply, err
 }
 
-// readNodes reads the clock and all known nodes, and returns those that run.
-func readNodes(rows pgx.Rows) (now core.Instant, nodes []ports.Node, err error) {
+// identity returns where the columns of a node go, but for its status.
+func identity(n *ports.Node) []any {
+	return []any{&n.Owner, &n.Name, &n.Host, &n.PID, &n.Lanes, &n.Queues, &n.Version, &n.Draining, &n.StartedAt, &n.ExpiresAt}
+}
+
+// readNodes reads rows of the clock and the columns of a node, which are NULL in a row without
+// one, and returns the nodes in the port's order.
+func readNodes(rows pgx.Rows, columns func(*ports.Node) []any) (now core.Instant, nodes []ports.Node, err error) {
 	err = eachRow(rows, func() error {
 		var n ports.Node
-		err := rows.Scan(&now, &n.Owner, &n.Name, &n.Host, &n.PID, &n.Lanes, &n.Queues, &n.StartedAt, &n.ExpiresAt)
-		if now < n.ExpiresAt {
-			nodes = append(nodes, n)
+		into := append([]any{&now}, columns(&n)...)
+		if rows.RawValues()[1] == nil {
+			clear(into[1:]) // only the clock
+			return rows.Scan(into...)
 		}
+		err := rows.Scan(into...)
+		nodes = append(nodes, n)
 		return err
 	})
 	slices.SortFunc(nodes, func(a, b ports.Node) int {

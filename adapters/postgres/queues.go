@@ -68,10 +68,14 @@ func (s *Store) queue(ctx context.Context, name string) (ports.Queue, error) {
 	return queues[0], nil
 }
 
-// checkShards returns an error for shards that do not exist.
+// checkShards returns an error for shards that do not exist. The zero shard stands for the list
+// of nodes.
 func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 	known := make(map[string]int)
 	for _, shard := range shards {
+		if shard == (core.Shard{}) {
+			continue
+		}
 		if _, ok := known[shard.Queue]; !ok {
 			q, err := s.queue(ctx, shard.Queue)
 			if err != nil {

@@ -97,3 +97,12 @@ func (s *Store) channel() string {
 	}
 	return name[:end]
 }
+
+// channelOrNull returns the name of the channel, or nil with Options.NoWakeups.
+func (s *Store) channelOrNull() *string {
+	if s.options.NoWakeups {
+		return nil
+	}
+	name := s.channel()
+	return &name
+}

@@ -63,7 +63,10 @@ func FuzzReply(f *testing.F) {
 		_, _ = acquired(&r)
 		_, _ = parseFound(core.Shard{}, "a", value)
 		_, _, _, _ = parseShardStats(core.Shard{}, value)
-		_, _, _ = parseNodes(value)
+		r = replyOf(value)
+		_, _ = parseNodes(&r)
+		r = replyOf(value)
+		_, _ = parseStatuses(&r)
 		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
 		_, _ = parseRows(value, 1)
 		o := outcome{value: value}

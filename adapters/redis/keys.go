@@ -47,9 +47,13 @@ var keySuffixes = [allKeys]string{
 const channelSuffix = "wake"
 
 // base returns what the names of all the shard's keys begin with; the braces make it
-// one slot of a Cluster. That of a queue's permits has no number.
+// one slot of a Cluster. That of a queue's permits has no number. The zero shard's is that of
+// the list of nodes.
 func (s *Store) base(shard core.Shard) string {
-	if shard == ports.PermitsOf(shard.Queue) {
+	switch shard {
+	case core.Shard{}:
+		return s.prefix + "{/nodes}:" // no queue has a slash in its name
+	case ports.PermitsOf(shard.Queue):
 		return s.prefix + "{" + shard.Queue + "}:"
 	}
 	return s.prefix + "{" + shard.Queue + "/" + strconv.Itoa(shard.Index) + "}:"
@@ -104,6 +108,10 @@ func (s *Store) someKeys(shard core.Shard, which ...int) []any {
 
 func (s *Store) channel(shard core.Shard) string { return s.base(shard) + channelSuffix }
 
-// queuesKey and nodesKey name the records of all queues and nodes.
+// queuesKey names the records of all queues.
 func (s *Store) queuesKey() string { return s.prefix + "queues" }
-func (s *Store) nodesKey() string  { return s.prefix + "nodes" }
+
+// nodesKey names what nodes say of themselves, and statusKey what they were doing, each by
+// owner. They are apart since every node reads the first at each announcement.
+func (s *Store) nodesKey() string  { return s.base(core.Shard{}) + "n" }
+func (s *Store) statusKey() string { return s.base(core.Shard{}) + "s" }

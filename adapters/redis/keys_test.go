@@ -7,15 +7,21 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-func TestKeysOfAShardShareItsTag(t *testing.T) {
+// A script works on one slot, and publishes to channels of it alone.
+func TestKeysShareATag(t *testing.T) {
 	s := New(nil, Options{Prefix: "p:"})
-	seen := map[string]bool{}
 	shard := core.Shard{Queue: "a-b", Index: 3}
-	for _, name := range append(s.firstKeys(shard, allKeys), s.channel(shard)) {
-		key := name.(string)
-		if !strings.HasPrefix(key, "p:{a-b/3}:") || seen[key] {
-			t.Errorf("the key %q", key)
+	for tag, names := range map[string][]any{
+		"p:{a-b/3}:":  append(s.firstKeys(shard, allKeys), s.channel(shard)),
+		"p:{/nodes}:": {s.nodesKey(), s.statusKey(), s.channel(core.Shard{})},
+	} {
+		seen := map[string]bool{}
+		for _, name := range names {
+			key := name.(string)
+			if !strings.HasPrefix(key, tag) || seen[key] {
+				t.Errorf("the key %q", key)
+			}
+			seen[key] = true
 		}
-		seen[key] = true
 	}
 }

@@ -127,8 +127,8 @@ func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	reply := ports.HeadsReply{Heads: make([]core.Head, 0, len(shards))}
 	if len(shards) == 0 {
-		now, _, err := s.nodes(ctx)
-		return ports.HeadsReply{Now: now}, err
+		nodes, err := s.Nodes(ctx)
+		return ports.HeadsReply{Now: nodes.Now}, err
 	}
 	for some := range slices.Chunk(shards, shardsPerExchange) {
 		calls := make([]call, len(some))

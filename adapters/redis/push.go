@@ -56,8 +56,8 @@ func (s *Store) pushNothing(ctx context.Context, r *ports.PushRequest) (ports.Pu
 	if err != nil {
 		return ports.PushReply{}, storekit.NothingStored(0, err)
 	}
-	now, _, err := s.nodes(ctx)
-	return ports.PushReply{Now: now}, err
+	nodes, err := s.Nodes(ctx)
+	return ports.PushReply{Now: nodes.Now}, err
 }
 
 // pushing is a push under way.

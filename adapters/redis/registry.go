@@ -10,15 +10,27 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// nodeRecord is what a node announces of itself, as it is stored.
+// nodeRecord is what a node says of itself, as it is stored. Other nodes are told when it
+// changes.
 type nodeRecord struct {
-	Name   string   `json:"name"`
-	Host   string   `json:"host"`
-	PID    int      `json:"pid"`
-	Lanes  int      `json:"lanes"`
-	Queues []string `json:"queues"`
+	Name     string   `json:"name"`
+	Host     string   `json:"host"`
+	PID      int      `json:"pid"`
+	Lanes    int      `json:"lanes"`
+	Queues   []string `json:"queues"`
+	Version  string   `json:"version"`
+	Draining bool     `json:"draining"`
+}
+
+// statusRecord is what a node was doing, as it is stored.
+type statusRecord struct {
+	Shards  int `json:"shards"`
+	Running int `json:"running"`
+	Busy    int `json:"busy"`
+	Claimed int `json:"claimed"`
 }
 
 // Announce implements [ports.Registry].
@@ -26,72 +38,97 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	n := r.Node
-	text, err := json.Marshal(nodeRecord{n.Name, n.Host, n.PID, n.Lanes, n.Queues})
+	n := &r.Node
+	text, err := json.Marshal(nodeRecord{n.Name, n.Host, n.PID, n.Lanes, n.Queues, n.Version, n.Draining})
+	if err != nil {
+		return ports.AnnounceReply{}, err
+	}
+	status, err := json.Marshal(statusRecord(n.Status))
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
 	value, err := s.run(ctx, call{
 		script: announceScript,
-		keys:   []any{s.nodesKey()},
-		args:   []any{s.now(), n.Owner, r.TTL.Microseconds(), text},
+		keys:   []any{s.nodesKey(), s.statusKey()},
+		args:   []any{s.now(), n.Owner, r.TTL.Microseconds(), text, status, s.channel(core.Shard{})},
 	})
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	now, nodes, err := parseNodes(value)
-	return ports.AnnounceReply{Now: now, Nodes: nodes}, err
+	reply := replyOf(value)
+	now, list := core.Instant(reply.int()), reply.list()
+	nodes, err := parseNodes(&list)
+	return ports.AnnounceReply{Now: now, Nodes: nodes}, cmp.Or(reply.err(), err)
 }
 
 // Retire implements [ports.Registry].
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	if err := s.ready(ctx); err != nil {
+	_, err := s.run(ctx, call{
+		script: retireScript,
+		keys:   []any{s.nodesKey(), s.statusKey()},
+		args:   []any{owner, s.channel(core.Shard{})},
+	})
+	return err
+}
+
+// DrainNode implements [ports.Registry].
+func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
+	value, err := s.run(ctx, call{
+		script: drainScript,
+		keys:   []any{s.nodesKey()},
+		args:   []any{s.now(), owner, boolArg(drain), s.channel(core.Shard{})},
+	})
+	if err != nil {
 		return err
 	}
-	err, ended := await(ctx, s.workers, func() error { return translate(s.client.HDel(ctx, s.nodesKey(), owner).Err()) })
-	return cmp.Or(err, ended)
+	reply := replyOf(value)
+	if reply.text() == "unknown" {
+		return storekit.UnknownNode(owner)
+	}
+	return reply.err()
 }
 
 // Nodes implements [ports.Registry].
-func (s *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
-	_, nodes, err := s.nodes(ctx)
-	return nodes, err
-}
-
-// nodes returns the store's time and the nodes that run.
-func (s *Store) nodes(ctx context.Context) (core.Instant, []ports.Node, error) {
-	value, err := s.run(ctx, call{script: nodesScript, keys: []any{s.nodesKey()}, args: []any{s.now()}})
+func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	value, err := s.run(ctx, call{script: nodesScript, keys: []any{s.nodesKey(), s.statusKey()}, args: []any{s.now()}})
 	if err != nil {
-		return 0, nil, err
+		return ports.NodesReply{}, err
 	}
-	return parseNodes(value)
+	reply := replyOf(value)
+	now, list, statuses := core.Instant(reply.int()), reply.list(), reply.list()
+	nodes, err := parseNodes(&list)
+	if err = cmp.Or(reply.err(), err); err != nil {
+		return ports.NodesReply{}, err
+	}
+	doing, err := parseStatuses(&statuses)
+	for i := range nodes {
+		nodes[i].Status = doing[nodes[i].Owner]
+	}
+	nodes = slices.DeleteFunc(nodes, func(n ports.Node) bool { return n.ExpiresAt.Add(ports.NodeKept) < now })
+	return ports.NodesReply{Now: now, Nodes: nodes}, err
 }
 
-// parseNodes reads the clock and all known nodes, and keeps those that run.
-func parseNodes(value any) (core.Instant, []ports.Node, error) {
-	r := replyOf(value)
-	now, list := core.Instant(r.int()), r.list()
+// parseNodes reads pairs of owner and value, and returns the nodes in the port's order.
+func parseNodes(list *reply) ([]ports.Node, error) {
 	var nodes []ports.Node
 	for list.more() {
 		n, err := parseNode(list.text(), list.text())
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
-		if now < n.ExpiresAt {
-			nodes = append(nodes, n)
-		}
+		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b ports.Node) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
 	})
-	r.bad = r.bad || list.bad
-	return now, nodes, r.err()
+	return nodes, list.err()
 }
 
-// parseNode reads "started expires node".
+// parseNode reads "started expires asked node".
 func parseNode(owner, text string) (ports.Node, error) {
 	started, text, _ := strings.Cut(text, " ")
 	expires, text, _ := strings.Cut(text, " ")
+	asked, text, _ := strings.Cut(text, " ")
 	from, err1 := strconv.ParseInt(started, 10, 64)
 	till, err2 := strconv.ParseInt(expires, 10, 64)
 	var a nodeRecord
@@ -99,7 +136,21 @@ func parseNode(owner, text string) (ports.Node, error) {
 		return ports.Node{}, errStored
 	}
 	return ports.Node{
-		Owner: owner, Name: a.Name, Host: a.Host, PID: a.PID, Lanes: a.Lanes, Queues: a.Queues,
-		StartedAt: core.Instant(from), ExpiresAt: core.Instant(till),
+		Owner: owner, Name: a.Name, Host: a.Host, PID: a.PID, Lanes: a.Lanes, Queues: a.Queues, Version: a.Version,
+		Draining: a.Draining || asked == "1", StartedAt: core.Instant(from), ExpiresAt: core.Instant(till),
 	}, nil
+}
+
+// parseStatuses reads pairs of owner and status.
+func parseStatuses(list *reply) (map[string]ports.NodeStatus, error) {
+	statuses := make(map[string]ports.NodeStatus)
+	for list.more() {
+		owner := list.text()
+		var status statusRecord
+		if err := json.Unmarshal([]byte(list.text()), &status); err != nil {
+			return nil, errStored
+		}
+		statuses[owner] = ports.NodeStatus(status)
+	}
+	return statuses, list.err()
 }

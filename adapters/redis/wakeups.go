@@ -34,11 +34,7 @@ const (
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	w := &wakeups{store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards)}
 	for _, shard := range shards {
-		q, err := s.queue(ctx, shard.Queue)
-		if err == nil && shard != ports.PermitsOf(q.Name) && (shard.Index < 0 || shard.Index >= q.Shards) {
-			err = storekit.NoSuchShard(shard)
-		}
-		if err != nil {
+		if err := s.checkShard(ctx, shard); err != nil {
 			return nil, err
 		}
 		w.shards[s.channel(shard)] = shard
@@ -50,6 +46,19 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 	var maintaining sync.WaitGroup
 	maintaining.Go(func() { w.maintain(ctx, subs) })
 	return w.reader.Channel(ctx, maintaining.Wait), nil
+}
+
+// checkShard returns an error for a shard that does not exist. The zero shard stands for the
+// list of nodes.
+func (s *Store) checkShard(ctx context.Context, shard core.Shard) error {
+	if shard == (core.Shard{}) {
+		return s.ready(ctx)
+	}
+	q, err := s.queue(ctx, shard.Queue)
+	if err == nil && shard != ports.PermitsOf(q.Name) && (shard.Index < 0 || shard.Index >= q.Shards) {
+		return storekit.NoSuchShard(shard)
+	}
+	return err
 }
 
 // wakeups is the subscriptions of one reader.

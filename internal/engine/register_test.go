@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,11 +98,12 @@ func TestANodeIsListedUntilItDies(t *testing.T) {
 	})
 }
 
+// nodesListed lists the nodes that run.
 func (w *world) nodesListed() []ports.Node {
 	w.Helper()
-	nodes, err := w.store.Nodes(context.Background())
+	reply, err := w.store.Nodes(context.Background())
 	if err != nil {
 		w.Fatal(err)
 	}
-	return nodes
+	return slices.DeleteFunc(reply.Nodes, func(n ports.Node) bool { return n.State(reply.Now) == ports.NodeGone })
 }

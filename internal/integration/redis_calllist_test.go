@@ -15,7 +15,7 @@ import (
 // jobs.
 func scriptCalls() []scriptCall {
 	var all []scriptCall
-	for _, some := range [][]scriptCall{queueCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), readCalls()} {
+	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), readCalls()} {
 		all = append(all, some...)
 	}
 	return all
@@ -52,14 +52,16 @@ func queueCalls() []scriptCall {
 		{"resume a shard", "pause_shard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
 		{"forget", "forget", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
 		{"forget a shard", "forget_shard", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
-		{"announce", "announce", true, func(w *worker) error {
-			_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "n", Name: "n"}, TTL: time.Minute})
-			return err
-		}},
-		{"nodes", "nodes", true, func(w *worker) error {
-			_, err := w.store.Nodes(w.t.Context())
-			return err
-		}},
+	}
+}
+
+func nodeCalls() []scriptCall {
+	return []scriptCall{
+		{"announce", "announce", true, func(w *worker) error { return w.announce(1) }},
+		{"announce a known node", "announce", true, func(w *worker) error { return w.announce(1) }},
+		{"drain a known node", "drain", true, func(w *worker) error { return w.store.DrainNode(w.t.Context(), "n", true) }},
+		{"retire a known node", "retire", true, func(w *worker) error { return w.store.Retire(w.t.Context(), "n") }},
+		{"list a known node", "nodes", true, func(w *worker) error { _, err := w.store.Nodes(w.t.Context()); return err }},
 	}
 }
 

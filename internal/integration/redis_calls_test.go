@@ -172,6 +172,9 @@ func (w *worker) beginning(ids ...string) ports.TurnRequest {
 // prepare makes what a call needs besides the shard.
 func (w *worker) prepare(call scriptCall) {
 	w.t.Helper()
+	if strings.HasSuffix(call.name, "a known node") {
+		w.must(w.announce(5))
+	}
 	switch call.script {
 	case "pause_shard":
 		if strings.HasPrefix(call.name, "resume") {
@@ -183,6 +186,13 @@ func (w *worker) prepare(call scriptCall) {
 	case "forget", "forget_shard":
 		w.must(w.declare("other"))
 	}
+}
+
+// announce announces a node with so many lanes.
+func (w *worker) announce(lanes int) error {
+	n := ports.Node{Owner: "n", Name: "n", Lanes: lanes}
+	_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute})
+	return err
 }
 
 func (w *worker) step(ids ...string) ports.JobStep { return ports.JobStep{Shard: w.shard, IDs: ids} }

@@ -91,8 +91,8 @@ func (w *worker) shardKey(call scriptCall) string {
 		return "skein:{other/0}:m"
 	case "permit":
 		return "skein:{orders}:permits"
-	case "announce", "nodes":
-		return "skein:nodes"
+	case "announce", "drain", "retire", "nodes":
+		return "skein:{/nodes}:n"
 	}
 	return "skein:{orders/0}:m"
 }

@@ -23,8 +23,10 @@ func TestRedisRemovesWhatIsOver(t *testing.T) {
 	}
 	known := func(what string, want int64) {
 		t.Helper()
-		if n, err := client.HLen(t.Context(), "skein:nodes").Result(); n != want || err != nil {
-			t.Errorf("%s: %d nodes are known, want %d: %v", what, n, want, err)
+		for _, key := range []string{"skein:{/nodes}:n", "skein:{/nodes}:s"} {
+			if n, err := client.HLen(t.Context(), key).Result(); n != want || err != nil {
+				t.Errorf("%s: %s has %d nodes, want %d: %v", what, key, n, want, err)
+			}
 		}
 	}
 	announce("n1")

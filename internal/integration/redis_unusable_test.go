@@ -128,6 +128,7 @@ func callEach(t *testing.T, store *redis.Store) map[string]error {
 	_, errs["Heads"] = store.Heads(ctx, []core.Shard{shard})
 	_, errs["Queues"] = store.Queues(ctx)
 	_, errs["Announce"] = store.Announce(ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "test"}, TTL: time.Minute})
+	errs["DrainNode"] = store.DrainNode(ctx, "test", true)
 	errs["Retire"] = store.Retire(ctx, "test")
 	errs["Pause"] = store.Pause(ctx, "orders")
 	_, errs["Stats"] = store.Stats(ctx, []string{"orders"})

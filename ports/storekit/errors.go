@@ -15,6 +15,11 @@ func UnknownQueue(queue string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, queue)
 }
 
+// UnknownNode returns [ports.ErrUnknownNode] for an owner that no announcement lasts of.
+func UnknownNode(owner string) error {
+	return fmt.Errorf("%w: %q", ports.ErrUnknownNode, owner)
+}
+
 // NoSuchShard returns [ports.ErrInvalidRequest] for a shard that its queue does not have.
 func NoSuchShard(shard core.Shard) error {
 	return fmt.Errorf("%w: %q has no shard %d; its shards are numbered from 0 to its count less 1",
@@ -134,7 +139,7 @@ func Interrupted(err error) error {
 // that fails with another error may have taken effect.
 func HasKnownOutcome(err error) bool {
 	return slices.ContainsFunc([]error{
-		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld,
+		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld,
 		ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest,
 		ports.ErrUnusable, ports.ErrNotEmpty, ports.ErrFull,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidOptions, core.ErrInvalidQueue,

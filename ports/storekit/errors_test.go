@@ -29,6 +29,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		text string
 	}{
 		{storekit.UnknownQueue("orders"), ports.ErrUnknownQueue, `"orders"`},
+		{storekit.UnknownNode("n1"), ports.ErrUnknownNode, `"n1"`},
 		{storekit.NoSuchShard(shard), ports.ErrInvalidRequest, `"orders" has no shard 3; its shards are numbered from 0 to its count less 1`},
 		{storekit.LayoutMismatch("orders", three, storekit.Layout{Shards: 5, Generation: 2}), ports.ErrShardCountMismatch,
 			`"orders" has 5 shards in generation 2, not 3 in 1; declare it again`},
@@ -118,7 +119,7 @@ func sentinels(t *testing.T, file string) []string {
 func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 	for file, known := range map[string]map[string]error{
 		"../errors.go": {
-			"ErrUnknownQueue": ports.ErrUnknownQueue, "ErrShardCountMismatch": ports.ErrShardCountMismatch, "ErrQueueMismatch": ports.ErrQueueMismatch,
+			"ErrUnknownQueue": ports.ErrUnknownQueue, "ErrUnknownNode": ports.ErrUnknownNode, "ErrShardCountMismatch": ports.ErrShardCountMismatch, "ErrQueueMismatch": ports.ErrQueueMismatch,
 			"ErrLeaseHeld": &ports.HeldError{}, "ErrLeaseLost": ports.ErrLeaseLost, "ErrStaleTurn": ports.ErrStaleTurn, "ErrStaleAttempt": ports.ErrStaleAttempt,
 			"ErrInvalidRequest": ports.ErrInvalidRequest, "ErrUnusable": ports.ErrUnusable, "ErrNotEmpty": ports.ErrNotEmpty, "ErrFull": ports.ErrFull,
 		},

@@ -31,12 +31,12 @@ type Call struct {
 	// Method is the name of the method, such as "Push".
 	Method string
 	// Request is a pointer to the method's parameter after the context, such as
-	// *ports.PushRequest, *[]core.Shard or *string. It is a *[FindRequest] or a
-	// *[SettleRequest] for the methods that have two, and nil for those that have
-	// none.
+	// *ports.PushRequest, *[]core.Shard or *string. It is a *[FindRequest], a
+	// *[DrainNodeRequest] or a *[SettleRequest] for the methods that have two, and nil for
+	// those that have none.
 	Request any
 	// Reply is a pointer to the method's result before the error, such as
-	// *ports.PushReply or *[]ports.Node. It is nil for methods that only return an
+	// *ports.PushReply or *[]ports.Queue. It is nil for methods that only return an
 	// error.
 	Reply any
 
@@ -52,6 +52,12 @@ func (c Call) On(ctx context.Context, store ports.ShardStore) error {
 
 // FindRequest is what Find looks up.
 type FindRequest struct{ Queue, ID string }
+
+// DrainNodeRequest is what DrainNode asks of a node.
+type DrainNodeRequest struct {
+	Owner string
+	Drain bool
+}
 
 // SettleRequest is what Settle of a [ports.Settler] applies.
 type SettleRequest struct {
@@ -197,8 +203,14 @@ func (s *intercepted) Retire(ctx context.Context, owner string) error {
 	return passOnly(ctx, s, "Retire", owner, ports.ShardStore.Retire)
 }
 
-func (s *intercepted) Nodes(ctx context.Context) ([]ports.Node, error) {
+func (s *intercepted) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return passBare(ctx, s, "Nodes", ports.ShardStore.Nodes)
+}
+
+func (s *intercepted) DrainNode(ctx context.Context, owner string, drain bool) error {
+	return passOnly(ctx, s, "DrainNode", DrainNodeRequest{owner, drain}, func(store ports.ShardStore, ctx context.Context, r DrainNodeRequest) error {
+		return store.DrainNode(ctx, r.Owner, r.Drain)
+	})
 }
 
 func (s *intercepted) Queues(ctx context.Context) ([]ports.Queue, error) {

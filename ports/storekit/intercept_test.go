@@ -143,6 +143,8 @@ func requestOf(call storekit.Call) []any {
 		return nil
 	case *storekit.FindRequest:
 		return []any{r.Queue, r.ID}
+	case *storekit.DrainNodeRequest:
+		return []any{r.Owner, r.Drain}
 	case *storekit.SettleRequest:
 		return []any{r.Shard, r.Settlements}
 	}

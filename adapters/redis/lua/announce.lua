@@ -1,21 +1,39 @@
 #!lua flags=allow-oom
--- Stores a node, and removes those that ended long ago.
--- KEYS: nodes
--- ARGV: 1 now or '', 2 owner, 3 ttl in µs, 4 what the node says of itself
--- Returns {now, {owner, "started expires node", ...}}
+-- Stores a node, removes those that ended long ago, and wakes other nodes if it is new to
+-- them or says something else of itself than before.
+-- KEYS: nodes, status
+-- ARGV: 1 now or '', 2 owner, 3 ttl in µs, 4 what the node says of itself, 5 its status, 6 channel
+-- Returns {now, {owner, "started expires asked node", ...}}, those that run
 -- Uses: MAX_INSTANT, clock.
 
-local NODES = KEYS[1]
-local owner, ttl, node = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local HOUR = 3600000000 -- for a clock that steps back
+local NODES, STATUS = KEYS[1], KEYS[2]
+local owner, ttl, node, status, channel = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local HOUR = 3600000000 -- ports.NodeKept
 local now = clock(ARGV[1])
-local known, started, gone = redis.call('HGETALL', NODES), now, {}
+local known, gone, running = redis.call('HGETALL', NODES), {}, {}
+local started, asked, changed = now, '0', true
 for i = 1, #known, 2 do
-  local since, till = string.match(known[i + 1], '^(%d+) (%d+) ')
-  if known[i] == owner and tonumber(till) > now then started = tonumber(since) end
-  if known[i] ~= owner and tonumber(till) + HOUR < now then gone[#gone + 1] = known[i] end
+  local id, value = known[i], known[i + 1]
+  local since, till, flag, said = string.match(value, '^(%d+) (%d+) (%d) (.*)$')
+  local alive = tonumber(till) > now
+  if id == owner then
+    if alive then started, asked, changed = tonumber(since), flag, said ~= node end
+  elseif alive then
+    running[#running + 1] = id
+    running[#running + 1] = value
+  elseif tonumber(till) + HOUR < now then
+    gone[#gone + 1] = id
+  end
 end
 local expires = math.min(now + ttl, MAX_INSTANT)
-redis.call('HSET', NODES, owner, string.format('%.0f %.0f ', started, expires) .. node)
-for _, id in ipairs(gone) do redis.call('HDEL', NODES, id) end
-return {now, redis.call('HGETALL', NODES)}
+local value = string.format('%.0f %.0f %s ', started, expires, asked) .. node
+running[#running + 1] = owner
+running[#running + 1] = value
+redis.call('HSET', NODES, owner, value)
+redis.call('HSET', STATUS, owner, status)
+for _, id in ipairs(gone) do
+  redis.call('HDEL', NODES, id)
+  redis.call('HDEL', STATUS, id)
+end
+if changed then redis.pcall('SPUBLISH', channel, '') end
+return {now, running}

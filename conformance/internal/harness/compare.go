@@ -37,7 +37,7 @@ type ErrorClass struct {
 func ClassOf(err error) ErrorClass {
 	var c ErrorClass
 	for _, sentinel := range []error{
-		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
+		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
 		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrUnusable,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore,

@@ -26,7 +26,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	queues map[string]*queue
-	nodes  map[string]ports.Node
+	nodes  map[string]node
 }
 
 type queue struct {
@@ -53,6 +53,12 @@ type claimedJob struct {
 	drop bool
 }
 
+// node is what a node announced last, and whether an operator asks it to drain.
+type node struct {
+	ports.Node
+	asked bool
+}
+
 var _ ports.ShardStore = (*Store)(nil)
 
 // New returns an empty store that reads the given clock. It is its own handle: all
@@ -61,25 +67,12 @@ func New(clock func() time.Time) *Store {
 	return &Store{
 		clock:  clock,
 		queues: map[string]*queue{},
-		nodes:  map[string]ports.Node{},
+		nodes:  map[string]node{},
 	}
 }
 
 // Now returns the store's time.
 func (m *Store) Now() core.Instant { return core.InstantOf(m.clock()) }
-
-// Expired returns the owners of the nodes whose announcement has run out.
-func (m *Store) Expired() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var owners []string
-	for _, n := range sorted(m.nodes, byName) {
-		if n.ExpiresAt <= m.Now() {
-			owners = append(owners, n.Owner)
-		}
-	}
-	return owners
-}
 
 // ClaimedIDs returns the ids of the claimed jobs of a shard, in order.
 func (m *Store) ClaimedIDs(at core.Shard) []string {

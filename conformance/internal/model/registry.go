@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -24,14 +25,22 @@ func (m *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 		return ports.AnnounceReply{}, fmt.Errorf("announce: %w", err)
 	}
 	now := m.Now()
-	node := r.Node
-	node.Queues = slices.Clone(node.Queues)
-	node.StartedAt, node.ExpiresAt = now, now.Add(r.TTL)
-	if known, ok := m.nodes[node.Owner]; ok && now < known.ExpiresAt {
-		node.StartedAt = known.StartedAt
+	n := node{Node: r.Node}
+	n.Queues = slices.Clone(n.Queues)
+	n.StartedAt, n.ExpiresAt = now, now.Add(r.TTL)
+	if known := m.nodes[n.Owner]; now < known.ExpiresAt {
+		n.StartedAt, n.asked = known.StartedAt, known.asked
 	}
-	m.nodes[node.Owner] = node
-	return ports.AnnounceReply{Now: now, Nodes: m.alive(now)}, nil
+	m.nodes[n.Owner] = n
+	maps.DeleteFunc(m.nodes, func(_ string, n node) bool { return now.Sub(n.ExpiresAt) > ports.NodeKept })
+	reply := ports.AnnounceReply{Now: now}
+	for _, n := range m.list(now) {
+		n.Status = ports.NodeStatus{}
+		if n.State(now) != ports.NodeGone {
+			reply.Nodes = append(reply.Nodes, n)
+		}
+	}
+	return reply, nil
 }
 
 // Retire implements ports.Registry.
@@ -45,28 +54,47 @@ func (m *Store) Retire(ctx context.Context, owner string) error {
 	return nil
 }
 
-// Nodes implements ports.Registry.
-func (m *Store) Nodes(ctx context.Context) ([]ports.Node, error) {
+// DrainNode implements ports.Registry.
+func (m *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("nodes: %w", err)
+		return fmt.Errorf("drain: %w", err)
 	}
-	return m.alive(m.Now()), nil
+	n := m.nodes[owner]
+	if n.ExpiresAt <= m.Now() {
+		return fmt.Errorf("%w: %q", ports.ErrUnknownNode, owner)
+	}
+	n.asked = drain
+	m.nodes[owner] = n
+	return nil
 }
 
-func (m *Store) alive(now core.Instant) []ports.Node {
-	var nodes []ports.Node
+// Nodes implements ports.Registry.
+func (m *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return ports.NodesReply{}, fmt.Errorf("nodes: %w", err)
+	}
+	now := m.Now()
+	return ports.NodesReply{Now: now, Nodes: m.list(now)}, nil
+}
+
+// list returns the nodes that run or are gone for less than they are kept.
+func (m *Store) list(now core.Instant) []ports.Node {
+	var list []ports.Node
 	for _, n := range sorted(m.nodes, byName) {
-		if now < n.ExpiresAt {
+		if now.Sub(n.ExpiresAt) <= ports.NodeKept {
 			n.Queues = slices.Clone(n.Queues)
-			nodes = append(nodes, n)
+			n.Draining = n.Draining || n.asked
+			list = append(list, n.Node)
 		}
 	}
-	return nodes
+	return list
 }
 
-func byName(a, b ports.Node) int {
+func byName(a, b node) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner))
 }
 

@@ -32,7 +32,7 @@ func (d *driver) checkCounts() {
 }
 
 func (d *driver) checkNodes() {
-	compare(d, "Nodes", "", func(s ports.ShardStore, ctx context.Context, _ string) ([]ports.Node, error) {
+	compare(d, "Nodes", "", func(s ports.ShardStore, ctx context.Context, _ string) (ports.NodesReply, error) {
 		return s.Nodes(ctx)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // operate does one thing that an operator can do.
@@ -128,9 +129,10 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 	return at, pick(d, "id", randomIDs()...)
 }
 
-// registry declares a queue again, perhaps otherwise, or announces or retires a node.
+// registry declares a queue again, perhaps otherwise, or announces, drains or retires a
+// node.
 func (d *driver) registry() {
-	switch pick(d, "registry", "declare", "announce", "announce", "retire") {
+	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire") {
 	case "declare":
 		r := declaration(d.queue())
 		switch pick(d, "otherwise", "no", "shards", "index") {
@@ -141,17 +143,33 @@ func (d *driver) registry() {
 		}
 		compare(d, "Declare", r, ports.ShardStore.Declare)
 	case "announce":
-		r := ports.AnnounceRequest{TTL: pick(d, "TTL", randomTTLs()...)}
-		r.Node = ports.Node{
-			Owner:  pick(d, "owner", "n1", "n2", "n3"),
-			Name:   pick(d, "name", "east", "west"),
-			Host:   "host",
-			PID:    pick(d, "pid", 1, 2),
-			Lanes:  5,
-			Queues: pick(d, "serves", nil, []string{"orders"}, []string{"orders", "mail"}),
-		}
-		compare(d, "Announce", r, ports.ShardStore.Announce)
+		compare(d, "Announce", d.announcement(), ports.ShardStore.Announce)
+	case "drain":
+		r := storekit.DrainNodeRequest{Owner: d.owner(), Drain: rapid.Bool().Draw(d.t, "drain")}
+		compareErr(d, "DrainNode", r, func(s ports.ShardStore, ctx context.Context, r storekit.DrainNodeRequest) error {
+			return s.DrainNode(ctx, r.Owner, r.Drain)
+		})
 	case "retire":
-		compareErr(d, "Retire", pick(d, "owner", "n1", "n2", "n3"), ports.ShardStore.Retire)
+		compareErr(d, "Retire", d.owner(), ports.ShardStore.Retire)
 	}
 }
+
+func (d *driver) announcement() ports.AnnounceRequest {
+	return ports.AnnounceRequest{
+		TTL: pick(d, "TTL", randomTTLs()...),
+		Node: ports.Node{
+			Owner:    d.owner(),
+			Name:     pick(d, "name", "east", "west"),
+			Host:     "host",
+			PID:      pick(d, "pid", 1, 2),
+			Lanes:    5,
+			Queues:   pick(d, "serves", nil, []string{"orders"}, []string{"orders", "mail"}),
+			Version:  pick(d, "version", "", "v1"),
+			Draining: rarely(d, "stops"),
+			Status:   ports.NodeStatus{Shards: pick(d, "leases", 0, 1), Running: 2, Busy: 3, Claimed: 4},
+		},
+	}
+}
+
+// owner draws a node.
+func (d *driver) owner() string { return pick(d, "owner", "n1", "n2", "n3") }

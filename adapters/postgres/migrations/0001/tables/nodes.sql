@@ -1,12 +1,21 @@
--- Server processes that run, one row each. A row is deleted an hour after it has run out: until
--- then a clock that steps back may bring it back.
+-- Server processes that run or ran, one row each. A row is deleted an hour after it has run out:
+-- until then it is listed as gone, and a clock that steps back may bring it back. draining is what
+-- the node says, asked what an operator asks of it until it runs out; what the process was doing
+-- stands in the columns after expires.
 CREATE TABLE {schema}.nodes (
-  owner   text COLLATE "C" PRIMARY KEY,
-  name    text COLLATE "C" NOT NULL,
-  host    text NOT NULL,
-  pid     bigint NOT NULL,
-  lanes   bigint NOT NULL,
-  queues  text[] NOT NULL,
-  started bigint NOT NULL,
-  expires bigint NOT NULL
+  owner    text COLLATE "C" PRIMARY KEY,
+  name     text COLLATE "C" NOT NULL,
+  host     text NOT NULL,
+  pid      bigint NOT NULL,
+  lanes    bigint NOT NULL,
+  queues   text[] NOT NULL,
+  version  text NOT NULL,
+  draining boolean NOT NULL,
+  asked    boolean NOT NULL,
+  started  bigint NOT NULL,
+  expires  bigint NOT NULL,
+  shards   bigint NOT NULL,
+  running  bigint NOT NULL,
+  busy     bigint NOT NULL,
+  claimed  bigint NOT NULL
 ) WITH (fillfactor = 50);
