@@ -24,6 +24,13 @@ type Observer interface {
 	TurnEnd(e TurnEvent)
 	// LeaseChanged is called after a lease starts or ends.
 	LeaseChanged(e LeaseEvent)
+	// NodeChanged is called after a server has learnt that a node joined, drains, works
+	// again or left, also of itself and of those that it finds at its start.
+	NodeChanged(e NodeEvent)
+	// ShardsAssigned is called after the shards that are a server's to work have changed. Those that
+	// it gained it acquires as soon as their owners release them, and those that it lost it
+	// releases as soon as their handlers have returned, which LeaseChanged reports.
+	ShardsAssigned(e AssignEvent)
 }
 
 // PushEvent is one push.
@@ -93,6 +100,49 @@ type LeaseEvent struct {
 	Err error
 }
 
+// NodeChange is what happened to a node.
+type NodeChange uint8
+
+const (
+	// NodeJoined is a node that was not known.
+	NodeJoined NodeChange = iota
+	// NodeDrains is a node that gives its shards up.
+	NodeDrains
+	// NodeResumed is a node that drained and works again.
+	NodeResumed
+	// NodeLeft is a node that retired, or whose announcement ran out.
+	NodeLeft
+)
+
+// String returns the change in a word, such as for logs.
+func (c NodeChange) String() string {
+	switch c {
+	case NodeJoined:
+		return "joined"
+	case NodeDrains:
+		return "drains"
+	case NodeResumed:
+		return "resumed"
+	case NodeLeft:
+		return "left"
+	}
+	return fmt.Sprintf("NodeChange(%d)", uint8(c))
+}
+
+// NodeEvent is a change of a node.
+type NodeEvent struct {
+	Change NodeChange
+	// Node is the node as it is listed now, or was before it left. Its Status is empty.
+	Node Node
+}
+
+// AssignEvent is a change of the shards that are a node's to work.
+type AssignEvent struct {
+	Gained, Lost []core.Shard
+	// Nodes is how many nodes share the shards, this one included unless it drains.
+	Nodes int
+}
+
 // NopObserver does nothing, for embedding.
 type NopObserver struct{}
 
@@ -110,3 +160,9 @@ func (NopObserver) TurnEnd(TurnEvent) {}
 
 // LeaseChanged implements [Observer].
 func (NopObserver) LeaseChanged(LeaseEvent) {}
+
+// NodeChanged implements [Observer].
+func (NopObserver) NodeChanged(NodeEvent) {}
+
+// ShardsAssigned implements [Observer].
+func (NopObserver) ShardsAssigned(AssignEvent) {}

@@ -8,37 +8,41 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// run is the life of a shard on this node: it acquires the shard, turns while the lease lasts,
-// and starts again, until the node stops.
+// run is the life of a shard on this node: while the shard is this node's, it acquires it, turns while the
+// lease lasts, and starts again, until the node stops.
 func (s *shard) run() {
-	for s.awaitHandlers() && s.acquire() {
-		s.turnLoop()
+	for s.awaitAssigned() {
+		if s.acquire() {
+			s.turnLoop()
+		}
 	}
 }
 
-// awaitHandlers waits until no handler of a lost lease runs any more: the shard is not acquired
-// again before that. It returns false if the node stops.
-func (s *shard) awaitHandlers() bool {
+// awaitAssigned waits until the shard is this node's and no handler of a lost lease runs any more: the
+// shard is not acquired again before that. It returns false if the node stops.
+func (s *shard) awaitAssigned() bool {
 	for {
 		s.mu.Lock()
-		busy := len(s.running) > 0
+		ready := s.assigned && len(s.running) == 0
 		s.mu.Unlock()
 		if s.node.stopping() {
 			return false
 		}
-		if !busy {
+		if ready {
 			return true
 		}
 		<-s.wake
 	}
 }
 
-// acquire tries until it has the lease. It returns false if the node stops.
+// acquire tries until it has the lease. It returns false if the node stops or the shard is to
+// be another's.
 func (s *shard) acquire() bool {
 	retry := backoff{}
 	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
+	woken := backoff{wait: firstHandOverPause, longest: lastHandOverPause}
 	s.attempt++
-	for !s.node.stopping() {
+	for !s.leavingNow() {
 		sent := time.Now()
 		reply, err := s.tryAcquire()
 		wait := retry.next()
@@ -54,7 +58,7 @@ func (s *shard) acquire() bool {
 		default:
 			s.notAcquired(err)
 		}
-		if !s.awaitRetry(wait) {
+		if !s.awaitRetry(wait, woken.next()) {
 			return false
 		}
 	}
@@ -132,21 +136,24 @@ func (s *shard) notAcquired(err error) {
 // poll intervals: it may release the shard long before its lease expires.
 const maxRefusedPolls = 4
 
-// handOverPause is how soon after a refused acquire a wake-up causes the next one. It is short
-// since the wake-up of a release must not wait, and not zero since pushes to a shard of another
-// node cause many wake-ups.
-const handOverPause = 10 * time.Millisecond
+// How soon after a refused acquire a wake-up causes the next one: at first, and after many. It is short since the
+// wake-up of a release must not wait, and not zero since pushes to a shard of another node cause
+// many wake-ups.
+const (
+	firstHandOverPause = 10 * time.Millisecond
+	lastHandOverPause  = 100 * time.Millisecond
+)
 
-// awaitRetry waits before the next acquire, until the time is over or the shard may have been
-// released. It returns false if the node stops.
-func (s *shard) awaitRetry(wait time.Duration) bool {
-	if !pause(min(wait, handOverPause), s.node.stop) {
+// awaitRetry waits before the next acquire, until the time is over, or the shard may have been
+// released or is to be another's. It returns false if the node stops.
+func (s *shard) awaitRetry(wait, atLeast time.Duration) bool {
+	if !pause(min(wait, atLeast), s.node.stop) {
 		return false
 	}
-	if wait <= handOverPause {
+	if wait <= atLeast {
 		return true
 	}
-	timer := time.NewTimer(wait - handOverPause)
+	timer := time.NewTimer(wait - atLeast)
 	defer timer.Stop()
 	return await(timer.C, s.released, s.node.stop)
 }

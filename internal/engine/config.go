@@ -62,7 +62,9 @@ type Config struct {
 	Node  string
 	Host  string
 	PID   int
-	Lanes int
+	// Version is that of the program, for people. It may be empty.
+	Version string
+	Lanes   int
 	// PollInterval is how often idle shards are polled, and how long a claimed job may wait to
 	// start before it goes back.
 	PollInterval time.Duration

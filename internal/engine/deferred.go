@@ -9,10 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// awaitsDeferred reports whether a stopping node still has to send deferred settlements again.
-// After the shutdown timeout that is left to the next owner.
+// awaitsDeferred reports whether a shard that is given up still has to send deferred settlements
+// again. After the shutdown timeout that is left to the next owner.
 func (s *shard) awaitsDeferred(now time.Time) bool {
-	return len(s.deferred) > 0 && now.Sub(s.node.stoppedAt) < s.node.cfg.ShutdownTimeout
+	return len(s.deferred) > 0 && now.Sub(s.leavingSince()) < s.node.cfg.ShutdownTimeout
 }
 
 // deferral is how long a settlement of one claim has been deferred, since a caller's transaction

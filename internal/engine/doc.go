@@ -2,8 +2,9 @@
 //
 // # Parts
 //
-// An [Engine] is one node (node is what its parts share). Its splitter says which shards of its queues
-// it works, and in which pools, once, at the start.
+// An [Engine] is one node (node is what its parts share). Its splitter says in which pools it works the
+// shards of its queues, once, at the start, and which of them are its own among the nodes that are alive:
+// the membership announces the node, and assigns shards and takes them away as nodes come and go.
 //
 // A pool is lanes and the shards that they work together. It has all lanes of the node or, where the
 // splitter pins shards, one. A lane is a goroutine that runs one batch at a time. It asks the pool for
@@ -17,8 +18,9 @@
 // what starts within lookAhead. The scheduler decides in which order both are done (chooser). A
 // laneLimit bounds how many lanes one queue may take.
 //
-// A shard has a goroutine of its own (shard.run). It acquires a lease, turns while that lasts,
-// and begins again. A turn is one exchange with the store: it settles what has finished, begins
+// A shard has a goroutine of its own (shard.run). While the shard is the node's, it acquires a lease, turns
+// while that lasts, and begins again. One that is taken away settles, puts back what has not started and, when its
+// handlers have returned, releases its lease (shard.leaving). A turn is one exchange with the store: it settles what has finished, begins
 // recovered jobs, renews the lease and claims the next jobs. At most one is in flight; what finishes
 // meanwhile goes with the next, so that batches form by themselves under load. turnSlots bounds the
 // turns in flight of all shards.
@@ -64,7 +66,9 @@
 // From callers to callees:
 //
 //	engine.go, rundue.go      Run and RunDue: start, serve, drain
-//	config.go, register.go    what a node is given; how it declares its queues and announces itself
+//	config.go, register.go    what a node is given; how it declares its queues and retires
+//	membership.go, nodelog.go how nodes share their queues' shards, and what is said of it
+//	assigned.go               a shard that becomes the node's or another's
 //	poll.go, wakeup.go        how shards learn of work
 //	watch.go                  what the log says of handlers and shards that make no loop fail
 //	lane.go                   running one batch after another

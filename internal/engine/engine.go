@@ -12,6 +12,9 @@ import (
 // Engine is one node. Make it with New, and call Run or RunDue once.
 type Engine struct {
 	node
+	// all are the shards of the node's queues, in order of declaration, and shards those that it
+	// may be assigned.
+	all    []core.Shard
 	shards []*shard
 	lanes  []*lane
 	// pollFailed is when a poll last failed. It belongs to the poll's loop.
@@ -32,6 +35,8 @@ func New(store Store, cfg Config) *Engine {
 			tickNow:  make(chan struct{}, 1),
 			pollNow:  make(chan struct{}, 1),
 
+			nodesChanged: make(chan struct{}, 1),
+
 			turnSlots: newTurnSlots(store),
 		},
 	}
@@ -48,7 +53,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.close()
-	if err := e.assignShards(); err != nil {
+	if err := e.makePools(); err != nil {
 		return err
 	}
 	if len(e.shards) == 0 {
@@ -66,22 +71,17 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// assignShards makes the pools of this node, as the splitter says.
-func (e *Engine) assignShards() error {
+// makePools makes the pools of this node, of the shards that the splitter assigns to it when it is alone:
+// which of them are its to work is decided while it runs.
+func (e *Engine) makePools() error {
 	queues := make(map[string]*Queue, len(e.cfg.Queues))
-	var all []core.Shard
-	self := core.SplitNode{ID: e.cfg.Owner, Lanes: e.cfg.Lanes}
 	for _, q := range e.cfg.Queues {
 		queues[q.Name] = q
-		self.Queues = append(self.Queues, q.Name)
 		q.limit = newLaneLimit(q.MaxLanes)
-		all = append(all, core.Shards(q.Name, q.Shards)...)
+		e.all = append(e.all, core.Shards(q.Name, q.Shards)...)
 	}
-	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: all, Lanes: e.cfg.Lanes, Self: self.ID, Nodes: []core.SplitNode{self}})
+	split, err := e.split([]core.SplitNode{e.splitNode()})
 	if err != nil {
-		return err
-	}
-	if err := split.Check(all); err != nil {
 		return err
 	}
 	for _, ids := range split.Lanes {
@@ -93,6 +93,24 @@ func (e *Engine) assignShards() error {
 		return nil
 	}
 	return e.addPool(e.cfg.Lanes, split.Shared, queues)
+}
+
+// split asks the splitter who works which shard among nodes.
+func (e *Engine) split(nodes []core.SplitNode) (core.Split, error) {
+	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: e.all, Lanes: e.cfg.Lanes, Self: e.cfg.Owner, Nodes: nodes})
+	if err == nil {
+		err = split.Check(e.all)
+	}
+	return split, err
+}
+
+// splitNode is this node, as the splitter sees it.
+func (e *Engine) splitNode() core.SplitNode {
+	n := core.SplitNode{ID: e.cfg.Owner, Lanes: e.cfg.Lanes}
+	for _, q := range e.cfg.Queues {
+		n.Queues = append(n.Queues, q.Name)
+	}
+	return n
 }
 
 // addPool adds a pool of so many lanes for shards.
@@ -119,7 +137,7 @@ func (e *Engine) addPool(lanes int, ids []core.Shard, queues map[string]*Queue) 
 func (e *Engine) serve(ctx context.Context) {
 	endLoops := e.startLoops(
 		e.maintainLeases,
-		e.announce,
+		newMembership(e).run,
 		e.tickAll,
 		e.watch,
 		func(<-chan struct{}) { e.recoverOrphans() },
@@ -144,6 +162,7 @@ func (e *Engine) drain(turnLoops *sync.WaitGroup) {
 	e.stoppedAt = time.Now()
 	close(e.stop)
 	e.wakeAll()
+	signal(e.nodesChanged) // that it drains
 	timeout := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })
 	e.lanesRunning.Wait()
 	timeout.Stop()

@@ -22,8 +22,9 @@ type node struct {
 	roundTrips roundTrips
 	outages    outageLog
 
-	// nodes are those that the last announcement returned.
-	nodes atomic.Pointer[[]ports.Node]
+	// nodes are those that the last announcement returned, and nodesChanged asks for the next one.
+	nodes        atomic.Pointer[[]ports.Node]
+	nodesChanged chan struct{}
 
 	// handlerCtx carries the values of Run's context but not its end.
 	handlerCtx context.Context

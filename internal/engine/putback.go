@@ -41,22 +41,22 @@ func (s *shard) tick(now time.Time) (again bool) {
 	return len(s.running) > 0 || waiting || s.stats.any
 }
 
-// putBack puts back the jobs that wait to start: all of them if the shard is paused or the node
-// stops, else those that have waited for a poll interval.
-func (s *shard) putBack(now time.Time, stopping bool) {
+// putBack puts back the jobs that wait to start: all of them if the shard is paused or given
+// up, else those that have waited for a poll interval.
+func (s *shard) putBack(now time.Time, leaving bool) {
 	before := s.unstarted()
 	if before == 0 {
 		return
 	}
 	for {
 		since, ok := s.buffer.oldest()
-		if !ok || !stopping && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
+		if !ok || !leaving && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
 			break
 		}
 		s.settleUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
 	}
 	for at := len(s.starting) - 1; at >= 0; at-- {
-		if b := s.starting[at]; stopping || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval {
+		if b := s.starting[at]; leaving || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval {
 			s.returnStarting(b)
 		}
 	}

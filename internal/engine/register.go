@@ -64,28 +64,6 @@ func DeclareError(queue string, err error) error {
 	return fmt.Errorf("declare queue %q: %w", queue, err)
 }
 
-// announce announces the node to the store, until stop is closed.
-func (n *node) announce(stop <-chan struct{}) {
-	self := ports.Node{
-		Owner: n.cfg.Owner, Name: n.cfg.Node, Host: n.cfg.Host, PID: n.cfg.PID, Lanes: n.cfg.Lanes,
-	}
-	for _, q := range n.cfg.Queues {
-		self.Queues = append(self.Queues, q.Name)
-	}
-	status := n.newLoopStatus("announce")
-	every(n.cfg.LeaseTTL/3, stop, func() {
-		ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
-		defer cancel()
-		reply, err := n.store.Announce(ctx, ports.AnnounceRequest{Node: self, TTL: n.cfg.LeaseTTL})
-		if err != nil {
-			status.failed(err)
-			return
-		}
-		status.ok()
-		n.nodes.Store(&reply.Nodes)
-	})
-}
-
 // retire withdraws the announcement. If that fails, the announcement expires by itself.
 func (n *node) retire() {
 	ctx, cancel := context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))

@@ -16,11 +16,11 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	defer e.cancelCalls()
 	defer e.hooks.close()
 	e.hooks.maxWorkers, e.cfg.Lanes = 1, 1
-	if err := e.assignShards(); err != nil {
+	if err := e.makePools(); err != nil {
 		return 0, err
 	}
 	for _, s := range e.shards {
-		s.member.pool.manual = true
+		s.assigned, s.member.pool.manual = true, true
 	}
 	for _, q := range e.cfg.Queues {
 		if err := e.declare(q); err != nil {

@@ -29,9 +29,12 @@ type shard struct {
 	acquiring, turning, renewing loopStatus
 
 	// mu guards what follows.
-	mu    sync.Mutex
-	lease lease
-	owner ownerInfo
+	mu sync.Mutex
+	// assigned says that the shard is this node's to work, and unassignedAt is when that ended.
+	assigned     bool
+	unassignedAt time.Time
+	lease        lease
+	owner        ownerInfo
 	// lostAt is when the log last said that the lease was lost.
 	lostAt time.Time
 	turns  turns
@@ -89,7 +92,7 @@ func (s *shard) publishNews() { s.member.pool.update(s.member, s.view(), true) }
 // view returns what the pool is to know of the shard.
 func (s *shard) view() view {
 	v := view{idle: s.unstarted() == 0 && len(s.running) == 0}
-	if !s.lease.held {
+	if !s.lease.held || s.leaving() {
 		return v
 	}
 	waiting, first := s.waiting()
@@ -171,7 +174,7 @@ func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch
 
 // mayStart reports whether jobs of the shard may start at a time.
 func (s *shard) mayStart(now time.Time) bool {
-	return s.lease.held && !s.paused && now.Before(s.lease.until) && !s.node.stopping()
+	return s.lease.held && !s.paused && now.Before(s.lease.until) && !s.leaving()
 }
 
 // takeBegun starts a batch for which a lane waits. wait is true while it has to wait.

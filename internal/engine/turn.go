@@ -51,11 +51,11 @@ const (
 	stepIdle    step = iota // nothing to do until the next wake-up
 	stepTurn                // send turns.request
 	stepLost                // the lease is gone
-	stepDrained             // stopping, and all is settled
+	stepDrained             // leaving, and all is settled
 )
 
-// turnLoop turns while the lease lasts. It returns after the lease was lost, or released on
-// shutdown.
+// turnLoop turns while the lease lasts. It returns after the lease was lost, or released since the node
+// stops or the shard is to be another's.
 func (s *shard) turnLoop() {
 	var retry backoff
 	for {
@@ -90,26 +90,26 @@ func (s *shard) nextStep(now time.Time) step {
 	if s.turns.unknown {
 		return stepTurn
 	}
-	stopping := s.node.stopping()
-	s.putBack(now, stopping)
+	leaving := s.leaving()
+	s.putBack(now, leaving)
 	switch {
-	case s.needsTurn(now, stopping):
+	case s.needsTurn(now, leaving):
 		return stepTurn
-	case stopping && len(s.running) == 0 && !s.awaitsDeferred(now):
+	case leaving && len(s.running) == 0 && !s.awaitsDeferred(now):
 		return stepDrained
 	}
 	return stepIdle
 }
 
 // needsTurn reports whether there is something to send or to claim.
-func (s *shard) needsTurn(now time.Time, stopping bool) bool {
-	return len(s.finished) > 0 || s.turns.due || s.sendsStats(now, stopping) || s.needsBegin() ||
-		s.member.pool.hasGrant(s.member)
+func (s *shard) needsTurn(now time.Time, leaving bool) bool {
+	return len(s.finished) > 0 || s.turns.due || s.sendsStats(now, leaving) || s.needsBegin() ||
+		!leaving && s.member.pool.hasGrant(s.member)
 }
 
 // sendsStats reports whether the next turn takes the statistics along.
-func (s *shard) sendsStats(now time.Time, stopping bool) bool {
-	return s.stats.due(now) || stopping && s.stats.any
+func (s *shard) sendsStats(now time.Time, leaving bool) bool {
+	return s.stats.due(now) || leaving && s.stats.any
 }
 
 // exchange makes the next turn, if the lease still lasts. An error means that it is unknown whether
@@ -122,7 +122,7 @@ func (s *shard) exchange() error {
 		return nil
 	}
 	if !s.turns.unknown {
-		s.request(now, s.node.stopping())
+		s.request(now, s.leaving())
 	}
 	s.turns.inFlight, s.turns.sentAt = true, now
 	request, ctx := s.turns.request, s.lease.ctx
@@ -132,7 +132,7 @@ func (s *shard) exchange() error {
 }
 
 // request makes the request of the next turn.
-func (s *shard) request(now time.Time, stopping bool) {
+func (s *shard) request(now time.Time, leaving bool) {
 	t := &s.turns
 	t.due, t.firstSent = false, now
 	cfg := &s.node.cfg
@@ -142,23 +142,22 @@ func (s *shard) request(now time.Time, stopping bool) {
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
 		Begin:       s.beginRefs(t.last + 1),
-		Want:        s.want(stopping),
+		Want:        s.want(leaving),
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.queue.Bytes,
 		Node:        cfg.Node,
 	}
-	if s.sendsStats(now, stopping) {
+	if s.sendsStats(now, leaving) {
 		t.request.Stats = s.stats.take(now)
 	}
 }
 
 // want returns how many jobs the turn claims: those of the batches that the pool has granted.
-func (s *shard) want(stopping bool) int {
-	granted := s.member.pool.takeGrant(s.member)
-	if stopping {
+func (s *shard) want(leaving bool) int {
+	if leaving {
 		return 0
 	}
-	return min(granted*s.queue.BatchSize, core.MaxTurnJobs)
+	return min(s.member.pool.takeGrant(s.member)*s.queue.BatchSize, core.MaxTurnJobs)
 }
 
 // nextSettlements moves what is finished to the turn, as far as it fits.

@@ -14,11 +14,12 @@ func (e *Engine) listen(ctx context.Context) {
 	if !ok {
 		return
 	}
-	ids := make([]core.Shard, len(e.shards))
+	ids := make([]core.Shard, len(e.shards), len(e.shards)+1)
 	byID := make(map[core.Shard]*shard, len(e.shards))
 	for i, s := range e.shards {
 		ids[i], byID[s.id] = s.id, s
 	}
+	// ids = append(ids, core.Shard{}) // the list of nodes
 	status := e.newLoopStatus("listen for wake-ups")
 	var retry backoff
 	for ctx.Err() == nil {
@@ -29,7 +30,7 @@ func (e *Engine) listen(ctx context.Context) {
 			status.ok()
 			e.recheckAll()
 			e.listening.Store(true)
-			deliver(wakeups, byID)
+			e.deliver(wakeups, byID)
 			e.listening.Store(false)
 		case ctx.Err() == nil:
 			status.failed(err)
@@ -42,9 +43,11 @@ func (e *Engine) listen(ctx context.Context) {
 }
 
 // deliver passes wake-ups on until their channel is closed.
-func deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) {
+func (e *Engine) deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) {
 	for id := range wakeups {
-		if s := byID[id]; s != nil {
+		if id == (core.Shard{}) {
+			signal(e.nodesChanged)
+		} else if s := byID[id]; s != nil {
 			s.onWakeup()
 		}
 	}
@@ -60,6 +63,7 @@ func (e *Engine) recheckAll() {
 		signal(s.released)
 	}
 	signal(e.pollNow)
+	signal(e.nodesChanged)
 }
 
 // onWakeup takes a wake-up: there may be a job now, or a cancelled one. It stays valid after the

@@ -69,13 +69,17 @@ func (w *watcher) unowned(now time.Time) {
 	}
 }
 
-// standby logs who holds the shards if others hold all of them, and again when these change.
+// standby logs who holds the shards that are this node's if others hold all of them, and again when these
+// change.
 func (w *watcher) standby(now time.Time) {
 	var holders []string
 	for _, s := range w.shards {
 		s.mu.Lock()
-		held, holder := s.lease.held, s.owner.holder
+		assigned, held, holder := s.assigned, s.lease.held, s.owner.holder
 		s.mu.Unlock()
+		if !assigned {
+			continue
+		}
 		if held {
 			w.holders = nil
 		}

@@ -1,0 +1,314 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// memberTTL is the TTL of nodes that share a queue, and announceInterval what follows of it.
+const (
+	memberTTL        = 6 * time.Second
+	announceInterval = memberTTL / 3
+)
+
+// spread is an option: nodes share a queue's shards by membership.
+func spread(s *setup) {
+	s.Splitter, s.LeaseTTL, s.Lanes = core.SpreadSplitter{}, memberTTL, 20
+}
+
+// owners counts the shards of each owner whose lease lasts.
+func (w *world) owners() map[string]int {
+	w.Helper()
+	stats := w.stats()
+	count := make(map[string]int)
+	for _, s := range stats.Shards {
+		if s.Owner != "" && s.ExpiresAt > stats.Now {
+			count[s.Owner]++
+		}
+	}
+	return count
+}
+
+// wantOwners checks how many shards each node works.
+func (w *world) wantOwners(want map[string]int) {
+	w.Helper()
+	if diff := cmp.Diff(want, w.owners()); diff != "" {
+		w.Errorf("at %v: shards of each owner (-want +got):\n%s", w.elapsed(), diff)
+	}
+}
+
+// even is what each of the nodes works if they share shards evenly.
+func even(shards int, nodes ...*node) map[string]int {
+	want := make(map[string]int)
+	for _, n := range nodes {
+		want[n.owner] = shards / len(nodes)
+	}
+	return want
+}
+
+func TestANodeAloneHasAllShardsAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed), spread, shards(24), roundTrip(2*time.Millisecond))
+		w.sleep(10 * time.Millisecond)
+		w.wantOwners(even(24, n))
+	})
+}
+
+func TestNodesShareAQueueEvenlyAndHandOverAsTheyComeAndGo(t *testing.T) {
+	for name, options := range map[string][]func(*setup){
+		"with wake-ups":    {spread, shards(24)},
+		"without wake-ups": {spread, shards(24), noWakeups},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				a := w.audit()
+				nodes := make([]*node, 4)
+				for i := range nodes {
+					nodes[i] = w.start(a.watch(lasting(time.Millisecond)), options...)
+					w.sleep(time.Second)
+				}
+				w.sleep(4 * memberTTL)
+				w.wantOwners(even(24, nodes...))
+				nodes[3].stop()
+				w.sleep(2*announceInterval + maxHeldPause)
+				w.wantOwners(even(24, nodes[:3]...))
+				nodes[2].cutOff()
+				w.sleep(memberTTL + 2*announceInterval + maxHeldPause)
+				w.wantOwners(even(24, nodes[:2]...))
+				w.pushEach(200)
+				w.sleep(5 * poll)
+				w.wantCounts(0, 0, 200, 0)
+				a.wantHandledOnce(200, "x")
+			})
+		})
+	}
+}
+
+// maxHeldPause is the longest pause between two acquires of a shard that another node holds.
+const maxHeldPause = 4 * poll
+
+// Only what has to move moves: of 24 shards, when a fifth node joins four, a fifth of them, and all
+// to the new one.
+func TestWhatANodeGetsIsAllThatMoves(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for range 4 {
+			w.start(each(succeed), spread, shards(20))
+		}
+		w.sleep(4 * memberTTL)
+		before := w.stats().Shards
+		fifth := w.start(each(succeed), spread, shards(20))
+		w.sleep(4 * memberTTL)
+		moved := 0
+		for i, s := range w.stats().Shards {
+			if s.Owner != before[i].Owner {
+				moved++
+				if s.Owner != fifth.owner {
+					w.Errorf("%v moved from %s to %s, want it to stay or to move to %s", s.Shard, before[i].Owner, s.Owner, fifth.owner)
+				}
+			}
+		}
+		if moved != 4 {
+			w.Errorf("%d of 20 shards moved, want 4", moved)
+		}
+	})
+}
+
+// A node that is to lose a shard claims on for an announce interval; then it lets the handlers that run
+// return, and starts no other.
+func TestAShardChangesHandsWhenItsHandlersHaveReturned(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const long = 20 * time.Second
+		a := w.audit()
+		first := w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
+			if c.ID == "long" {
+				return lasting(long)(ctx, c)
+			}
+			return nil
+		}), spread, shards(1))
+		w.sleep(poll)
+		w.push("long", "x")
+		began := w.elapsed()
+		// One of the nodes that join gets the only shard.
+		second := first
+		for w.ownedNext() == first.owner {
+			second = w.start(a.watch(lasting(time.Millisecond)), spread, shards(1))
+			w.sleep(100 * time.Millisecond)
+		}
+		w.sleep(announceInterval - 500*time.Millisecond)
+		w.push("early", "x")
+		w.wantCounts(0, 1, 1, 0) // the first still works it
+		w.sleepUntil(began + 10*time.Second)
+		w.push("late", "x")
+		w.sleep(5 * time.Second)
+		w.wantCounts(1, 1, 1, 0) // the shard waits for the long handler
+		w.wantOwners(map[string]int{first.owner: 1})
+		w.sleepUntil(began + long + 300*time.Millisecond)
+		w.wantCounts(0, 0, 3, 0)
+		_ = second
+		if owner := w.stats().Shards[0].Owner; owner == first.owner {
+			w.Errorf("the shard still belongs to the first node")
+		}
+		a.wantHandledOnce(0, "x")
+	})
+}
+
+// ownedNext returns who is to work the queue's only shard by the nodes that the store lists.
+func (w *world) ownedNext() string {
+	w.Helper()
+	reply, err := w.store.Nodes(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	var members []core.Member
+	for _, n := range reply.Nodes {
+		members = append(members, core.Member{ID: n.Owner, Weight: n.Lanes})
+	}
+	return members[core.Assign(queueName, 1, members)[0]].ID
+}
+
+// A node that stops says so, so that others take its shards as it releases them.
+func TestAStoppedNodesShardsAreTakenAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		rec := w.record()
+		stays := w.start(rec.watch(lasting(10*time.Millisecond)), spread, shards(8), roundTrip(time.Millisecond))
+		goes := w.start(rec.watch(lasting(10*time.Millisecond)), spread, shards(8), roundTrip(time.Millisecond))
+		w.sleep(3 * memberTTL)
+		w.wantOwners(even(8, stays, goes))
+		w.pushEach(2000)
+		w.sleep(100 * time.Millisecond)
+		stopped := w.elapsed()
+		goes.stop()
+		w.sleepUntil(stopped + 100*time.Millisecond)
+		w.wantOwners(map[string]int{stays.owner: 8})
+	})
+}
+
+func TestMoreNodesThanShards(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var nodes []*node
+		for range 3 {
+			nodes = append(nodes, w.start(each(succeed), spread, shards(2)))
+		}
+		w.sleep(2 * memberTTL)
+		owners := w.owners()
+		at := slices.IndexFunc(nodes, func(n *node) bool { return owners[n.owner] == 0 })
+		if len(owners) != 2 || at < 0 {
+			w.Fatalf("owners are %v, want two of the three", owners)
+		}
+		standby, working := nodes[at], nodes[(at+1)%3]
+		if n := standby.log.count("none is this node's; it stands by"); n != 1 {
+			w.Errorf("the log says %d times that the node stands by, want once", n)
+		}
+		working.cutOff()
+		w.sleep(memberTTL + time.Second)
+		if w.owners()[standby.owner] != 1 {
+			w.Errorf("%v after a node died the one that stood by works %d shards, want 1", memberTTL+time.Second, w.owners()[standby.owner])
+		}
+	})
+}
+
+// An operator drains a node, which stays up without shards, and lets it work again.
+func TestADrainedNodeGivesItsShardsUpUntilItIsToWorkAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		events := &memberEvents{}
+		observe := func(s *setup) { s.Observer = events }
+		a, b := w.start(each(succeed), spread, shards(8), observe), w.start(each(succeed), spread, shards(8))
+		w.sleep(3 * memberTTL)
+		w.wantOwners(even(8, a, b))
+		w.drain(a, true)
+		w.sleep(200 * time.Millisecond)
+		w.wantOwners(even(8, b))
+		w.drain(a, false)
+		w.sleep(announceInterval + time.Second)
+		w.wantOwners(even(8, a, b))
+		b.stop()
+		w.sleep(time.Second)
+		w.wantOwners(even(8, a))
+		want := []string{
+			"node-1 joined", "gained 8", "node-2 joined", "lost 4", "node-1 drains", "lost 4", "node-1 resumed", "gained 4",
+			"node-2 drains", "gained 4", "node-2 left",
+		}
+		if diff := cmp.Diff(want, events.list); diff != "" {
+			w.Errorf("what the observer of node 1 heard (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func (w *world) drain(n *node, drain bool) {
+	w.Helper()
+	if err := w.store.Drain(w.Context(), n.owner, drain); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// memberEvents lists what an observer hears of nodes and shards. Only the loop of the membership
+// calls it.
+type memberEvents struct {
+	ports.NopObserver
+	list []string
+}
+
+func (e *memberEvents) NodeChanged(event ports.NodeEvent) {
+	e.list = append(e.list, event.Node.Name+" "+event.Change.String())
+}
+
+func (e *memberEvents) ShardsAssigned(event ports.AssignEvent) {
+	if n := len(event.Gained); n > 0 {
+		e.list = append(e.list, fmt.Sprintf("gained %d", n))
+	}
+	if n := len(event.Lost); n > 0 {
+		e.list = append(e.list, fmt.Sprintf("lost %d", n))
+	}
+}
+
+// While nodes come and go faster than they announce themselves nothing is given up.
+func TestNothingMovesWhileTheListChanges(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed), spread, shards(8))
+		w.sleep(poll)
+		for range 10 {
+			flap := w.start(each(succeed), spread, shards(8))
+			w.sleep(announceInterval / 2)
+			flap.stop()
+			w.sleep(announceInterval / 2)
+			w.wantOwners(even(8, n))
+		}
+	})
+}
+
+// Nodes serve what they have handlers for, and each queue is shared among those that serve it.
+func TestQueuesAreSharedAmongTheNodesThatServeThem(t *testing.T) {
+	inWorld(t, func(w *world) {
+		rec := w.record()
+		queue := func(name string) func() func(*setup) {
+			return func() func(*setup) { return nil }
+		}
+		_ = queue
+		red, blue := rec.queue("red", 4, succeed), rec.queue("blue", 4, succeed)
+		both := w.start(nil, spread, serving(red, blue))
+		one := w.start(nil, spread, serving(rec.queue("red", 4, succeed)))
+		w.sleep(3 * memberTTL)
+		got := make(map[string]int)
+		stats, err := w.store.Stats(w.Context(), []string{"red", "blue"})
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, q := range stats {
+			for _, s := range q.Shards {
+				got[q.Queue.Name+" "+s.Owner]++
+			}
+		}
+		want := map[string]int{"red " + both.owner: 2, "red " + one.owner: 2, "blue " + both.owner: 4}
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.Errorf("shards of each queue and owner (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// membership is how the node shares its queues with others. It announces itself, takes the list of nodes
+// from the answer, and works the shards that the splitter assigns to it among those. Every node computes the
+// same; while their lists differ, leases keep them apart. A shard that is newly this node's is acquired at
+// once; one that is to be another's is given up after an announce interval in which the list has not
+// changed, or at once if this node drains.
+//
+// Only its loop uses it.
+type membership struct {
+	engine *Engine
+	status *loopStatus
+	retry  backoff
+	// known are the nodes of the last answer, in order of owner, and sharing those that share the shards, this one
+	// included unless it drains. changedAt is when sharing last changed.
+	known     []ports.Node
+	sharing   []core.SplitNode
+	changedAt time.Time
+	// mine are the shards that the splitter assigns to this node.
+	mine     map[core.Shard]bool
+	draining bool
+	// lookAt is when to announce again before the interval is over, or zero: another node's announcement ends.
+	lookAt time.Time
+}
+
+func newMembership(e *Engine) *membership {
+	return &membership{engine: e, status: e.newLoopStatus("announce"), retry: backoff{longest: e.announceInterval()}}
+}
+
+// announceInterval is how often a node announces itself, so that an announcement may be lost
+// before it ends.
+func (n *node) announceInterval() time.Duration { return n.cfg.LeaseTTL / 3 }
+
+// announcePause is how soon after an announcement a change of the list causes the next one: many
+// changes at once cost one.
+const announcePause = 10 * time.Millisecond
+
+// run announces the node and shares the shards, until stop is closed.
+func (m *membership) run(stop <-chan struct{}) {
+	for {
+		timer := time.NewTimer(max(m.step(), announcePause))
+		ok := await(timer.C, m.engine.nodesChanged, stop)
+		timer.Stop()
+		if !ok || !m.engine.stopping() && !pause(announcePause, stop) {
+			return
+		}
+	}
+}
+
+// step announces the node once and shares the shards by the answer. It returns when to do so again.
+func (m *membership) step() time.Duration {
+	reply, err := m.announce()
+	now := time.Now()
+	if err != nil {
+		m.status.failed(err)
+	} else {
+		m.status.ok()
+		m.retry.reset()
+		m.takeList(reply, now)
+	}
+	if m.sharing == nil && !m.draining { // a node always counts itself
+		m.share(nil, now)
+	}
+	next := m.engine.announceInterval()
+	if givesUp := m.assign(now); !givesUp.IsZero() {
+		next = min(next, givesUp.Sub(now))
+	}
+	if err != nil {
+		next = min(next, m.retry.next())
+	} else if !m.lookAt.IsZero() {
+		next = min(next, m.lookAt.Sub(now))
+	}
+	return next
+}
+
+// announce makes one call.
+func (m *membership) announce() (ports.AnnounceReply, error) {
+	e := m.engine
+	ctx, cancel := context.WithTimeout(e.storeCtx, e.announceInterval())
+	defer cancel()
+	return e.store.Announce(ctx, ports.AnnounceRequest{Node: e.self(), TTL: e.cfg.LeaseTTL})
+}
+
+// self is what the node announces of itself.
+func (e *Engine) self() ports.Node {
+	split := e.splitNode()
+	n := ports.Node{
+		Owner: split.ID, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
+		Lanes: split.Lanes, Queues: split.Queues, Draining: e.stopping(),
+	}
+	for _, s := range e.shards {
+		s.addStatus(&n.Status)
+	}
+	return n
+}
+
+// addStatus adds what the shard is doing.
+func (s *shard) addStatus(status *ports.NodeStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.held {
+		status.Shards++
+	}
+	status.Busy += len(s.running)
+	for _, b := range s.running {
+		status.Running += len(b.Claims)
+	}
+	status.Claimed += s.unstarted()
+}
+
+// takeList takes the list of nodes.
+func (m *membership) takeList(reply ports.AnnounceReply, now time.Time) {
+	e := m.engine
+	e.clock.sync(reply.Now)
+	e.nodes.Store(&reply.Nodes)
+	known := slices.SortedFunc(slices.Values(reply.Nodes), func(a, b ports.Node) int { return cmp.Compare(a.Owner, b.Owner) })
+	m.draining = e.stopping()
+	m.lookAt = time.Time{}
+	var sharing []core.SplitNode
+	for _, n := range known {
+		if n.Owner == e.cfg.Owner {
+			m.draining = m.draining || n.Draining
+			continue
+		}
+		if ends := now.Add(n.ExpiresAt.Sub(reply.Now) + time.Millisecond); m.lookAt.IsZero() || ends.Before(m.lookAt) {
+			m.lookAt = ends
+		}
+		if !n.Draining {
+			sharing = append(sharing, core.SplitNode{ID: n.Owner, Lanes: n.Lanes, Queues: n.Queues})
+		}
+	}
+	m.report(known)
+	m.known = known
+	m.share(sharing, now)
+}
+
+// share takes the other nodes that share the shards, and splits these anew if they are not those of before.
+func (m *membership) share(sharing []core.SplitNode, now time.Time) {
+	e := m.engine
+	if !m.draining {
+		sharing = append(sharing, e.splitNode())
+		slices.SortFunc(sharing, func(a, b core.SplitNode) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	if m.sharing != nil && slices.EqualFunc(m.sharing, sharing, sameSplitNode) {
+		return
+	}
+	m.sharing, m.changedAt = sharing, now
+	m.split()
+	m.reportShare()
+}
+
+func sameSplitNode(a, b core.SplitNode) bool {
+	return a.ID == b.ID && a.Lanes == b.Lanes && slices.Equal(a.Queues, b.Queues)
+}
+
+// split asks the splitter which shards are this node's. If that fails, they stay as they are.
+func (m *membership) split() {
+	e := m.engine
+	mine := make(map[core.Shard]bool)
+	if !m.draining {
+		split, err := e.split(m.sharing)
+		if err != nil {
+			e.log.Error("skein: the splitter fails; the node keeps the shards that it has", "nodes", len(m.sharing), "error", err)
+			return
+		}
+		for _, ids := range append(split.Lanes, split.Shared) {
+			for _, id := range ids {
+				mine[id] = true
+			}
+		}
+	}
+	m.mine = mine
+}
+
+// assign makes the shards this node's or another's. It returns when a shard is to be given up that is not
+// yet, or zero.
+func (m *membership) assign(now time.Time) (givesUp time.Time) {
+	e := m.engine
+	event := ports.AssignEvent{Nodes: len(m.sharing)}
+	settled := m.changedAt.Add(e.announceInterval())
+	for _, s := range e.shards {
+		switch mine := m.mine[s.id]; {
+		case mine == s.isAssigned():
+		case mine:
+			s.assign(true, now)
+			event.Gained = append(event.Gained, s.id)
+		case m.draining || !now.Before(settled):
+			s.assign(false, now)
+			event.Lost = append(event.Lost, s.id)
+		default:
+			givesUp = settled
+		}
+	}
+	m.reportAssigned(event)
+	return givesUp
+}
