@@ -19,7 +19,7 @@ func (e *Engine) listen(ctx context.Context) {
 	for i, s := range e.shards {
 		ids[i], byID[s.id] = s.id, s
 	}
-	// ids = append(ids, core.Shard{}) // the list of nodes
+	ids = append(ids, core.Shard{}) // the list of nodes
 	status := e.newLoopStatus("listen for wake-ups")
 	var retry backoff
 	for ctx.Err() == nil {
