@@ -109,6 +109,9 @@ type ServerOptions struct {
 	Observer Observer
 	// Name is the node's name, for people. Default: the host's.
 	Name string
+	// Version is the program's version, which is shown with the node. Default: that of the
+	// main module, as the go command has stamped it.
+	Version string
 }
 
 // Server works queues. Make it with [NewServer] and call [Server.Run].
@@ -120,6 +123,8 @@ type Server struct {
 	runs    []runBatch
 	invalid error
 	started atomic.Bool
+	// running is the engine while Run works.
+	running atomic.Pointer[engine.Engine]
 }
 
 // NewServer returns a server that works the handlers' queues on a store. It doesn't
@@ -191,7 +196,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.started.Swap(true) {
 		return fmt.Errorf("%w: a server runs once; make another", ErrInvalidOptions)
 	}
-	return engine.New(s.store, s.config()).Run(ctx)
+	running := engine.New(s.store, s.config())
+	s.running.Store(running)
+	return running.Run(ctx)
 }
 
 // RunDue works what is due, and what becomes due meanwhile, and returns when
@@ -252,6 +259,7 @@ func (s *Server) config() engine.Config {
 	c := engine.Config{
 		Owner:           rand.Text(),
 		Node:            cmp.Or(o.Name, host),
+		Version:         cmp.Or(o.Version, mainVersion()),
 		Host:            host,
 		PID:             os.Getpid(),
 		Lanes:           o.Lanes,

@@ -19,16 +19,16 @@ func (s *shard) run() {
 }
 
 // awaitAssigned waits until the shard is this node's and no handler of a lost lease runs any more: the
-// shard is not acquired again before that. It returns false if the node stops.
+// shard is not acquired again before that. It returns false if the node stops or serves the queue no longer.
 func (s *shard) awaitAssigned() bool {
 	for {
 		s.mu.Lock()
-		ready := s.assigned && len(s.running) == 0
+		assigned, idle := s.assigned, len(s.running) == 0
 		s.mu.Unlock()
-		if s.node.stopping() {
+		switch {
+		case s.node.stopping(), s.queue.removed.Load() && idle && !assigned:
 			return false
-		}
-		if ready {
+		case assigned && idle:
 			return true
 		}
 		<-s.wake

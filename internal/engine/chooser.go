@@ -34,27 +34,26 @@ type chooser interface {
 	look()
 }
 
-// newChooser returns the chooser for the pool's scheduler.
-func newChooser(p *pool, build core.SchedulerFunc) (chooser, core.Scheduler) {
+// newChooser returns the chooser of a pool with these members, and its scheduler.
+func newChooser(p *pool, members []*member, build core.SchedulerFunc) (chooser, core.Scheduler) {
 	c := core.SchedulerConfig{PollInterval: p.node.cfg.PollInterval}
-	for _, m := range p.members {
+	for _, m := range members {
 		c.Shards = append(c.Shards, m.shard.id)
 	}
 	scheduler := build(c)
 	heads, ok := scheduler.(core.HeadScheduler)
 	if ok {
 		if run, ok := build(c).(core.HeadScheduler); ok {
-			return &headChooser{toRun: run, toAsk: heads, pool: p}, scheduler
+			return &headChooser{toRun: run, toAsk: heads, members: members}, scheduler
 		}
 	}
-	p.custom = true
-	return &customChooser{scheduler: scheduler, heads: make([]core.Head, len(p.members))}, scheduler
+	return &customChooser{scheduler: scheduler, members: members, heads: make([]core.Head, len(members))}, scheduler
 }
 
 // headChooser asks two schedulers that keep the heads in order: one what a free lane runs, the other
 // what to grant.
 type headChooser struct {
-	pool         *pool
+	members      []*member
 	toRun, toAsk core.HeadScheduler
 	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that
 	// was not due when it was asked last and had none to choose.
@@ -78,7 +77,7 @@ func (c *headChooser) next(p *pool) *member {
 			c.declined = true
 			return nil
 		}
-		m := p.members[choice.Index]
+		m := c.members[choice.Index]
 		m.runTaken = true
 		if m.supply.start(m) {
 			return m
@@ -94,7 +93,7 @@ func (c *headChooser) ask(p *pool, now time.Time) *member {
 	}
 	choice := c.toAsk.Choose(p.node.clock.at(now))
 	if choice.Index >= 0 {
-		m := p.members[choice.Index]
+		m := c.members[choice.Index]
 		m.visits++
 		m.askTaken = true
 		return m

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,9 @@ type Queue struct {
 	generation atomic.Int64
 	// limit is that of MaxLanes, or nil.
 	limit *laneLimit
+	// loops are those of its shards, and removed says that the node serves the queue no longer.
+	loops   sync.WaitGroup
+	removed atomic.Bool
 }
 
 // Config is how a node runs. All fields are set, except those whose comments say that they may be

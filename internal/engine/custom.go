@@ -10,6 +10,7 @@ import (
 // of what the store has. One lane at a time asks it, under no lock.
 type customChooser struct {
 	scheduler core.Scheduler
+	members   []*member
 	heads     []core.Head
 	// asking says that a lane asks now, and changed that there is a reason to ask again.
 	asking, changed bool
@@ -36,7 +37,7 @@ func (c *customChooser) showRun(*member) { c.changed = true }
 func (c *customChooser) showAsk(*member) { c.changed = true }
 
 func (c *customChooser) next(p *pool) *member {
-	for refused := 0; refused <= len(p.members) && !p.node.stopping(); {
+	for refused := 0; refused <= len(c.members) && !p.node.stopping(); {
 		m := c.choose(p, p.node.clock.local())
 		now := p.node.clock.local() // the scheduler takes its time
 		switch {
@@ -77,8 +78,11 @@ func (c *customChooser) choose(p *pool, now time.Time) *member {
 		return nil
 	}
 	choice := c.call(p, now)
-	if choice.Index >= 0 && choice.Index < len(p.members) {
-		c.last = p.members[choice.Index]
+	if p.chooser != chooser(c) { // the pool has got others to choose among meanwhile
+		return nil
+	}
+	if choice.Index >= 0 && choice.Index < len(c.members) {
+		c.last = c.members[choice.Index]
 		return c.last
 	}
 	c.wait(p, choice, now)
@@ -113,7 +117,7 @@ func (c *customChooser) nextBrought() *member {
 func (c *customChooser) call(p *pool, now time.Time) core.Choice {
 	c.asking, c.changed, c.again = true, false, time.Time{}
 	at := p.node.clock.at(now)
-	for i, m := range p.members {
+	for i, m := range c.members {
 		c.heads[i] = m.shownAsk
 		if m.shownRun.OK {
 			c.heads[i] = core.Head{Due: min(m.shownRun.Due, at), OK: true}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -12,11 +13,17 @@ import (
 // Engine is one node. Make it with New, and call Run or RunDue once.
 type Engine struct {
 	node
-	// all are the shards of the node's queues, in order of declaration, and shards those that it
-	// may be assigned.
-	all    []core.Shard
-	shards []*shard
-	lanes  []*lane
+	pools []*pool
+	// served is what the node serves now. Who changes it holds reconfiguring, and replaces it.
+	served        atomic.Pointer[served]
+	reconfiguring sync.Mutex
+	// leavingQueues are the names of those that are removed and have shards that work on.
+	leavingQueues map[string]bool
+	// serving says that the loops of the shards run, of which turnLoops is the group.
+	serving   bool
+	turnLoops sync.WaitGroup
+	// resubscribe makes the node ask for wake-ups anew. It is nil before it listens.
+	resubscribe atomic.Pointer[context.CancelFunc]
 	// pollFailed is when a poll last failed. It belongs to the poll's loop.
 	pollFailed time.Time
 }
@@ -39,6 +46,7 @@ func New(store Store, cfg Config) *Engine {
 
 			turnSlots: newTurnSlots(store),
 		},
+		leavingQueues: make(map[string]bool),
 	}
 }
 
@@ -56,7 +64,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.makePools(); err != nil {
 		return err
 	}
-	if len(e.shards) == 0 {
+	if len(e.shards()) == 0 {
 		e.log.Warn("skein: the splitter assigns no shard to this node; it works nothing", "queues", len(e.cfg.Queues))
 	}
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
@@ -74,63 +82,60 @@ func (e *Engine) Run(ctx context.Context) error {
 // makePools makes the pools of this node, of the shards that the splitter assigns to it when it is alone:
 // which of them are its to work is decided while it runs.
 func (e *Engine) makePools() error {
-	queues := make(map[string]*Queue, len(e.cfg.Queues))
-	for _, q := range e.cfg.Queues {
-		queues[q.Name] = q
+	now := newServed(e.cfg.Queues, e.cfg.Lanes)
+	for _, q := range now.queues {
 		q.limit = newLaneLimit(q.MaxLanes)
-		e.all = append(e.all, core.Shards(q.Name, q.Shards)...)
 	}
-	split, err := e.split([]core.SplitNode{e.splitNode()})
+	split, err := e.split(now, []core.SplitNode{e.splitNode(now)})
 	if err != nil {
 		return err
 	}
-	for _, ids := range split.Lanes {
-		if err := e.addPool(1, ids, queues); err != nil {
+	pinned, lanes := split.Lanes, 1
+	if len(split.Shared) > 0 {
+		pinned, lanes = [][]core.Shard{split.Shared}, now.lanes
+	}
+	for _, ids := range pinned {
+		if len(ids) == 0 {
+			continue
+		}
+		p := newPool(&e.node, lanes)
+		p.shared = len(split.Shared) > 0
+		e.pools = append(e.pools, p)
+		shards := e.newShards(now, ids)
+		if err := p.setMembers(shards, e.cfg.Scheduler, now.byName()); err != nil {
 			return err
 		}
+		now.shards = append(now.shards, shards...)
 	}
-	if len(split.Shared) == 0 {
-		return nil
+	e.served.Store(now)
+	return nil
+}
+
+// newShards returns shards of queues that the node serves.
+func (e *Engine) newShards(now *served, ids []core.Shard) (shards []*shard) {
+	queues := now.byName()
+	for _, id := range ids {
+		shards = append(shards, newShard(&e.node, id, queues[id.Queue]))
 	}
-	return e.addPool(e.cfg.Lanes, split.Shared, queues)
+	return shards
 }
 
 // split asks the splitter who works which shard among nodes.
-func (e *Engine) split(nodes []core.SplitNode) (core.Split, error) {
-	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: e.all, Lanes: e.cfg.Lanes, Self: e.cfg.Owner, Nodes: nodes})
+func (e *Engine) split(now *served, nodes []core.SplitNode) (core.Split, error) {
+	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: now.all, Lanes: now.lanes, Self: e.cfg.Owner, Nodes: nodes})
 	if err == nil {
-		err = split.Check(e.all)
+		err = split.Check(now.all)
 	}
 	return split, err
 }
 
 // splitNode is this node, as the splitter sees it.
-func (e *Engine) splitNode() core.SplitNode {
-	n := core.SplitNode{ID: e.cfg.Owner, Lanes: e.cfg.Lanes}
-	for _, q := range e.cfg.Queues {
+func (e *Engine) splitNode(now *served) core.SplitNode {
+	n := core.SplitNode{ID: e.cfg.Owner, Lanes: now.lanes}
+	for _, q := range now.queues {
 		n.Queues = append(n.Queues, q.Name)
 	}
 	return n
-}
-
-// addPool adds a pool of so many lanes for shards.
-func (e *Engine) addPool(lanes int, ids []core.Shard, queues map[string]*Queue) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	p := newPool(&e.node)
-	for range lanes {
-		l := newLane(p, len(e.lanes))
-		p.lanes, e.lanes = append(p.lanes, l), append(e.lanes, l)
-	}
-	for _, id := range ids {
-		s := newShard(&e.node, id, queues[id.Queue])
-		p.add(s)
-		e.shards = append(e.shards, s)
-	}
-	var scheduler core.Scheduler
-	p.chooser, scheduler = newChooser(p, e.cfg.Scheduler)
-	return checkScheduler(scheduler, queues)
 }
 
 // serve runs all loops until ctx ends and the node has drained.
@@ -144,45 +149,57 @@ func (e *Engine) serve(ctx context.Context) {
 		func(<-chan struct{}) { e.pollAll(e.stop) },
 		func(<-chan struct{}) { e.listen(ctx) },
 	)
-	var turnLoops sync.WaitGroup
-	for _, s := range e.shards {
-		e.start(&turnLoops, s.run)
+	e.reconfiguring.Lock()
+	e.serving = true
+	e.startShards(e.shards())
+	for _, p := range e.pools {
+		p.startLanes(p.lanes)
 	}
-	for _, l := range e.lanes {
-		e.lanesRunning.Add(1)
-		go l.run()
-	}
+	e.reconfiguring.Unlock()
 	<-ctx.Done()
-	e.drain(&turnLoops)
+	e.drain()
 	endLoops()
 }
 
+// startShards starts the loops of shards.
+func (e *Engine) startShards(shards []*shard) {
+	for _, s := range shards {
+		s.queue.loops.Add(1)
+		e.start(&e.turnLoops, func() {
+			defer s.queue.loops.Done()
+			s.run()
+		})
+	}
+}
+
 // drain ends the lanes, then the turn loops of the shards.
-func (e *Engine) drain(turnLoops *sync.WaitGroup) {
-	e.stoppedAt = time.Now()
+func (e *Engine) drain() {
+	e.reconfiguring.Lock() // nothing is added any more
+	e.serving, e.stoppedAt = false, time.Now()
 	close(e.stop)
+	e.reconfiguring.Unlock()
 	e.wakeAll()
 	signal(e.nodesChanged) // that it drains
 	timeout := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })
 	e.lanesRunning.Wait()
 	timeout.Stop()
 	e.wakeAll()
-	turnLoops.Wait()
+	e.turnLoops.Wait()
 }
 
 // wakeAll wakes all lanes and turn loops.
 func (e *Engine) wakeAll() {
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		signal(s.wake)
 	}
-	for _, l := range e.lanes {
-		signal(l.wake)
+	for _, p := range e.pools {
+		p.wakeAll()
 	}
 }
 
 // interruptAll cancels the handlers that run.
 func (e *Engine) interruptAll() {
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		s.mu.Lock()
 		running := slices.Clone(s.running)
 		s.mu.Unlock()

@@ -65,7 +65,7 @@ func (e *Engine) maintainLeases(stop <-chan struct{}) {
 // checkLeases checks each lease once, and returns how long nothing will be due.
 func (e *Engine) checkLeases(now time.Time) time.Duration {
 	next := e.cfg.LeaseTTL / 6
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		next = min(next, s.checkLease(now))
 	}
 	return max(next, time.Millisecond)

@@ -73,12 +73,52 @@ func (s *supply) change(startable, granted int) {
 	}
 }
 
-// add makes a shard a member of the pool.
-func (p *pool) add(s *shard) {
-	m := &member{shard: s, pool: p, index: len(p.members), size: firstGrant}
+// newMember makes a shard a member of the pool.
+func (p *pool) newMember(s *shard) *member {
+	m := &member{shard: s, pool: p, size: firstGrant}
 	m.supply = p.supplyOf(s.queue.limit)
 	s.member = m
-	p.members = append(p.members, m)
+	return m
+}
+
+// setMembers adds shards to the pool's members, forgets those of queues that were removed, and gives the
+// pool a new scheduler, which knows of nothing that was chosen before. queues are those that the node
+// serves. One goroutine at a time may call it.
+func (p *pool) setMembers(more []*shard, build core.SchedulerFunc, queues map[string]*Queue) error {
+	members := p.nextMembers(more)
+	chooser, scheduler := newChooser(p, members, build)
+	if err := checkScheduler(scheduler, queues); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.members, p.chooser = members, chooser
+	_, p.custom = chooser.(*customChooser)
+	for i, m := range members {
+		m.index, m.visits = i, 0
+		m.runTaken, m.askTaken = false, false
+		m.shownRun, m.shownAsk = core.Head{}, core.Head{}
+	}
+	for _, m := range members {
+		p.recount(m)
+	}
+	p.dispatch(p.node.clock.local())
+	return nil
+}
+
+// nextMembers returns the members that the pool is to have. One that is still in use stays.
+func (p *pool) nextMembers(more []*shard) (members []*member) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.members {
+		if m.active || !m.shard.queue.removed.Load() {
+			members = append(members, m)
+		}
+	}
+	for _, s := range more {
+		members = append(members, p.newMember(s))
+	}
+	return members
 }
 
 // supplyOf returns the supply of the queues with a limit.

@@ -93,12 +93,12 @@ func (m *membership) announce() (ports.AnnounceReply, error) {
 
 // self is what the node announces of itself.
 func (e *Engine) self() ports.Node {
-	split := e.splitNode()
+	split := e.splitNode(e.served.Load())
 	n := ports.Node{
 		Owner: split.ID, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
 		Lanes: split.Lanes, Queues: split.Queues, Draining: e.stopping(),
 	}
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		s.addStatus(&n.Status)
 	}
 	return n
@@ -148,7 +148,7 @@ func (m *membership) takeList(reply ports.AnnounceReply, now time.Time) {
 func (m *membership) share(sharing []core.SplitNode, now time.Time) {
 	e := m.engine
 	if !m.draining {
-		sharing = append(sharing, e.splitNode())
+		sharing = append(sharing, e.splitNode(e.served.Load()))
 		slices.SortFunc(sharing, func(a, b core.SplitNode) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	if m.sharing != nil && slices.EqualFunc(m.sharing, sharing, sameSplitNode) {
@@ -168,7 +168,7 @@ func (m *membership) split() {
 	e := m.engine
 	mine := make(map[core.Shard]bool)
 	if !m.draining {
-		split, err := e.split(m.sharing)
+		split, err := e.split(e.served.Load(), m.sharing)
 		if err != nil {
 			e.log.Error("skein: the splitter fails; the node keeps the shards that it has", "nodes", len(m.sharing), "error", err)
 			return
@@ -188,13 +188,13 @@ func (m *membership) assign(now time.Time) (givesUp time.Time) {
 	e := m.engine
 	event := ports.AssignEvent{Nodes: len(m.sharing)}
 	settled := m.changedAt.Add(e.announceInterval())
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		switch mine := m.mine[s.id]; {
 		case mine == s.isAssigned():
 		case mine:
 			s.assign(true, now)
 			event.Gained = append(event.Gained, s.id)
-		case m.draining || !now.Before(settled):
+		case m.draining || s.queue.removed.Load() || !now.Before(settled):
 			s.assign(false, now)
 			event.Lost = append(event.Lost, s.id)
 		default:

@@ -55,6 +55,7 @@ type node struct {
 	hooks      hooks
 
 	lanesRunning sync.WaitGroup
+	laneNumbers  atomic.Int32
 	renewals     sync.WaitGroup
 	fatal        sync.Once
 }

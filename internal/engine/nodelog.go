@@ -41,7 +41,7 @@ func (m *membership) reportAssigned(event ports.AssignEvent) {
 		return
 	}
 	e := m.engine
-	e.log.Info("skein: shards are shared anew", "nodes", event.Nodes, "shards", len(m.mine), "of", len(e.shards),
+	e.log.Info("skein: shards are shared anew", "nodes", event.Nodes, "shards", len(m.mine), "of", len(e.shards()),
 		"gained", len(event.Gained), "lost", len(event.Lost))
 	if e.observer != nil {
 		e.observer.ShardsAssigned(event)
@@ -57,7 +57,7 @@ func (m *membership) reportShare() {
 		}
 		return
 	}
-	if len(m.mine) == 0 && len(e.shards) > 0 {
-		e.log.Info("skein: there are more nodes than shards, and none is this node's; it stands by", "nodes", len(m.sharing), "shards", len(e.shards))
+	if len(m.mine) == 0 && len(e.shards()) > 0 {
+		e.log.Info("skein: there are more nodes than shards, and none is this node's; it stands by", "nodes", len(m.sharing), "shards", len(e.shards()))
 	}
 }

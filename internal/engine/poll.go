@@ -57,9 +57,9 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 
 // quietShards returns the shards that have not turned lately, with their ids.
 func (e *Engine) quietShards(now time.Time) (shards []*shard, ids []core.Shard) {
-	shards = make([]*shard, 0, len(e.shards))
-	ids = make([]core.Shard, 0, len(e.shards))
-	for _, s := range e.shards {
+	shards = make([]*shard, 0, len(e.shards()))
+	ids = make([]core.Shard, 0, len(e.shards()))
+	for _, s := range e.shards() {
 		if s.quiet(now) {
 			shards = append(shards, s)
 			ids = append(ids, s.id)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,17 +15,21 @@ import (
 // What is claimed or granted and has not started is bounded by what the lanes will start: those
 // that are free, and what starts within lookAhead.
 type pool struct {
-	node    *node
-	lanes   []*lane
-	members []*member
-	chooser chooser
+	node *node
+	// laneCount is how many lanes there are to be, and shared says that they share all shards of the
+	// node.
+	laneCount atomic.Int32
+	shared    bool
 	// custom says that the scheduler is a user's.
 	custom bool
 	// manual says that RunDue works the shards, and nothing is granted or run by itself.
 	manual bool
 
 	// mu is node.pooling, which guards what follows in all pools of the node.
-	mu *sync.Mutex
+	mu      *sync.Mutex
+	lanes   []*lane
+	members []*member
+	chooser chooser
 	// free are the lanes that wait, of which woken more are on their way; busy counts the lanes that
 	// run a batch or are about to.
 	free  []*lane
@@ -43,22 +48,24 @@ type pool struct {
 	timerAt time.Time
 }
 
-// newPool returns a pool without lanes and shards.
-func newPool(n *node) *pool {
+// newPool returns a pool of so many lanes, without shards.
+func newPool(n *node, lanes int) *pool {
 	p := &pool{node: n, starts: recently{window: lookAhead}, mu: &n.pooling}
 	p.supplies = []*supply{{pool: p}}
 	p.timer = time.AfterFunc(time.Hour, p.onTimer)
 	p.timer.Stop()
+	p.laneCount.Store(int32(lanes))
+	p.addLanes(lanes)
 	return p
 }
 
 // next returns the shard of which the lane is to take a batch. It waits until there is one. It returns
-// nil if the node stops.
+// nil if the node stops, or is to have fewer lanes.
 func (p *pool) next(l *lane) *shard {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.batchEnded(l)
-	for !p.node.stopping() {
+	for !p.node.stopping() && !p.dismiss(l) {
 		if m := p.chooser.next(p); m != nil {
 			if p.custom { // the time that it took counts
 				l.now = time.Time{}
@@ -195,12 +202,7 @@ func (p *pool) dispatch(now time.Time) {
 // wakeLanes wakes lanes for what may start.
 func (p *pool) wakeLanes() {
 	for n := p.chooser.wanted(p) - p.woken; n > 0 && len(p.free) > 0; n-- {
-		last := len(p.free) - 1
-		l := p.free[last]
-		p.free = p.free[:last]
-		l.woken = true
-		p.woken++
-		signal(l.wake)
+		p.wakeLane()
 	}
 	for _, s := range p.supplies {
 		if s.limit != nil && len(p.free) > 0 && s.startable > s.mayStart() {

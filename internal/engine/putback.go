@@ -14,7 +14,7 @@ import (
 func (e *Engine) tickAll(stop <-chan struct{}) {
 	for await(nil, e.tickNow, stop) && pause(e.cfg.PollInterval/2, stop) {
 		now := time.Now()
-		for _, s := range e.shards {
+		for _, s := range e.shards() {
 			if s.tick(now) {
 				signal(e.tickNow)
 			}

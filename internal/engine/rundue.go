@@ -19,7 +19,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	if err := e.makePools(); err != nil {
 		return 0, err
 	}
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		s.assigned, s.member.pool.manual = true, true
 	}
 	for _, q := range e.cfg.Queues {
@@ -38,7 +38,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	}()
 	jobs, err = e.rounds(ctx)
 	close(e.stop)
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		s.settleUp()
 	}
 	return jobs, err
@@ -46,7 +46,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 
 // rounds acquires the shards, and works them one after another until none has a due job.
 func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		s.attempt++
 		sent := time.Now()
 		reply, err := s.tryAcquire()
@@ -57,7 +57,7 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	}
 	for {
 		before := jobs
-		for _, s := range e.shards {
+		for _, s := range e.shards() {
 			n, err := s.runDue(ctx)
 			jobs += n
 			if err != nil || ctx.Err() != nil {

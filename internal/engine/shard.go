@@ -130,7 +130,7 @@ func (s *shard) freeToRun() int {
 // soon; of a shard that only some lanes may work, this is how many those will, if all of them do.
 func (s *shard) claimAhead() int {
 	jobs := s.node.cfg.Prefetch
-	if most := s.queue.Parallel; most > 0 && most < len(s.member.pool.lanes) {
+	if most := s.queue.Parallel; most > 0 && most < int(s.member.pool.laneCount.Load()) {
 		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
 	}
 	if most := s.queue.MaxLanes; most > 0 && most < s.node.cfg.Lanes {

@@ -14,17 +14,14 @@ func (e *Engine) listen(ctx context.Context) {
 	if !ok {
 		return
 	}
-	ids := make([]core.Shard, len(e.shards), len(e.shards)+1)
-	byID := make(map[core.Shard]*shard, len(e.shards))
-	for i, s := range e.shards {
-		ids[i], byID[s.id] = s.id, s
-	}
-	ids = append(ids, core.Shard{}) // the list of nodes
 	status := e.newLoopStatus("listen for wake-ups")
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
-		wakeups, err := notifier.Wakeups(ctx, ids)
+		ids, byID := e.heardOf()
+		subscription, cancel := context.WithCancel(ctx)
+		e.resubscribe.Store(&cancel)
+		wakeups, err := notifier.Wakeups(subscription, ids)
 		switch {
 		case err == nil:
 			status.ok()
@@ -35,11 +32,21 @@ func (e *Engine) listen(ctx context.Context) {
 		case ctx.Err() == nil:
 			status.failed(err)
 		}
+		cancel()
 		if time.Since(began) > longestRetry { // it has listened for a while
 			retry.reset()
 		}
 		pause(retry.next(), ctx.Done())
 	}
+}
+
+// heardOf returns what the node asks for wake-ups of: its shards, also by id, and the list of nodes.
+func (e *Engine) heardOf() (ids []core.Shard, byID map[core.Shard]*shard) {
+	byID = make(map[core.Shard]*shard)
+	for _, s := range e.shards() {
+		ids, byID[s.id] = append(ids, s.id), s
+	}
+	return append(ids, core.Shard{}), byID
 }
 
 // deliver passes wake-ups on until their channel is closed.
@@ -56,7 +63,7 @@ func (e *Engine) deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) 
 // recheckAll makes the poll, and the shards that wait for another owner, look for what happened
 // while nobody listened.
 func (e *Engine) recheckAll() {
-	for _, s := range e.shards {
+	for _, s := range e.shards() {
 		s.mu.Lock()
 		s.heardAt, s.listenedAt = time.Time{}, time.Now()
 		s.mu.Unlock()

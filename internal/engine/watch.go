@@ -13,7 +13,7 @@ import (
 // without an owner, and that the node stands by.
 type watcher struct {
 	node   *node
-	shards []*shard
+	shards func() []*shard
 	// holders are the owners that the log last named as those of all shards, and standingBy is
 	// since when others have held all.
 	holders    []string
@@ -36,7 +36,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 
 // handlers logs the handlers that go on long after their context has ended.
 func (w *watcher) handlers(now time.Time) {
-	for _, s := range w.shards {
+	for _, s := range w.shards() {
 		s.mu.Lock()
 		running := slices.Clone(s.running)
 		s.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *watcher) handlers(now time.Time) {
 func (w *watcher) unowned(now time.Time) {
 	var shards []string
 	var cause error
-	for _, s := range w.shards {
+	for _, s := range w.shards() {
 		s.mu.Lock()
 		if o := &s.owner; !o.since.IsZero() && !o.logged && now.Sub(o.since) >= unownedLimit {
 			o.logged, cause = true, o.err
@@ -73,7 +73,7 @@ func (w *watcher) unowned(now time.Time) {
 // change.
 func (w *watcher) standby(now time.Time) {
 	var holders []string
-	for _, s := range w.shards {
+	for _, s := range w.shards() {
 		s.mu.Lock()
 		assigned, held, holder := s.assigned, s.lease.held, s.owner.holder
 		s.mu.Unlock()

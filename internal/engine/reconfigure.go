@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+)
+
+// errNotRunning is the error of a change to a node that does not work.
+var errNotRunning = fmt.Errorf("%w: the server does not run; call it between the start and the end of Run", core.ErrInvalidOptions)
+
+// AddQueue makes the running node serve one queue more. It returns core.ErrInvalidOptions if the node
+// does not run, serves the queue already or has not ended to work it after a removal, if its lanes have shards of
+// their own, or if its scheduler can't have the queue; and the error of the queue's declaration.
+func (e *Engine) AddQueue(q *Queue) error {
+	e.reconfiguring.Lock()
+	defer e.reconfiguring.Unlock()
+	p, err := e.changeable()
+	if err != nil {
+		return err
+	}
+	now := e.served.Load()
+	switch {
+	case now.byName()[q.Name] != nil:
+		return fmt.Errorf("%w: the server has a handler for queue %q already", core.ErrInvalidOptions, q.Name)
+	case e.leavingQueues[q.Name]:
+		return fmt.Errorf("%w: the server still runs jobs of queue %q since it was removed; wait for RemoveQueue to return", core.ErrInvalidOptions, q.Name)
+	}
+	if err := e.declare(q); err != nil {
+		return err
+	}
+	q.limit = newLaneLimit(q.MaxLanes)
+	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
+}
+
+// RemoveQueue makes the running node serve a queue no longer: nothing more of it is claimed, its handlers
+// return, and its shards are released. It waits for that until ctx ends, after which it goes on by
+// itself. It returns core.ErrInvalidOptions if the node does not run, does not serve the queue, or serves no
+// other, or if its lanes have shards of their own.
+func (e *Engine) RemoveQueue(ctx context.Context, name string) error {
+	ended, err := e.beginRemoval(name)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("remove queue %q: handlers still run, and it goes on: %w", name, context.Cause(ctx))
+	}
+}
+
+// beginRemoval makes others have the queue's shards. It returns a channel that is closed when the node has
+// released them.
+func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
+	e.reconfiguring.Lock()
+	defer e.reconfiguring.Unlock()
+	p, err := e.changeable()
+	if err != nil {
+		return nil, err
+	}
+	now := e.served.Load()
+	q := now.byName()[name]
+	switch {
+	case q == nil:
+		return nil, fmt.Errorf("%w: the server has no handler for queue %q", core.ErrInvalidOptions, name)
+	case len(now.queues) == 1:
+		return nil, fmt.Errorf("%w: queue %q is the server's last; stop the server instead", core.ErrInvalidOptions, name)
+	}
+	rest := slices.DeleteFunc(slices.Clone(now.queues), func(other *Queue) bool { return other == q })
+	if err := e.serveQueues(p, now.change(rest, now.lanes)); err != nil {
+		return nil, err
+	}
+	q.removed.Store(true)
+	e.leavingQueues[name] = true
+	signal(e.nodesChanged)
+	ended = make(chan struct{})
+	e.start(&e.renewals, func() {
+		defer close(ended)
+		q.loops.Wait()
+		e.endRemoval(q)
+	})
+	return ended, nil
+}
+
+// endRemoval forgets a queue whose shards are released.
+func (e *Engine) endRemoval(q *Queue) {
+	e.reconfiguring.Lock()
+	defer e.reconfiguring.Unlock()
+	delete(e.leavingQueues, q.Name)
+	p, err := e.changeable()
+	if err != nil { // it stops
+		return
+	}
+	now := e.served.Load()
+	next := now.change(now.queues, now.lanes)
+	next.shards = slices.DeleteFunc(next.shards, func(s *shard) bool { return s.queue == q })
+	if err := e.serveQueues(p, next); err != nil {
+		e.log.Error("skein: a queue was removed, and the scheduler keeps its shards", "queue", q.Name, "error", err)
+	}
+}
+
+// SetLanes changes how many lanes the running node has. Those that are too many end with their batch. It
+// returns core.ErrInvalidOptions for less than one, if the node does not run, or if its lanes have shards
+// of their own.
+func (e *Engine) SetLanes(n int) error {
+	if n < 1 {
+		return fmt.Errorf("%w: %d Lanes; a server has at least one", core.ErrInvalidOptions, n)
+	}
+	e.reconfiguring.Lock()
+	defer e.reconfiguring.Unlock()
+	p, err := e.changeable()
+	if err != nil {
+		return err
+	}
+	now := e.served.Load()
+	e.served.Store(now.change(now.queues, n))
+	p.setLanes(n)
+	signal(e.nodesChanged) // its share changes
+	return nil
+}
+
+// changeable returns the node's only pool.
+func (e *Engine) changeable() (*pool, error) {
+	switch {
+	case !e.serving:
+		return nil, errNotRunning
+	case len(e.pools) != 1 || !e.pools[0].shared:
+		return nil, fmt.Errorf("%w: the Splitter pins shards to lanes; queues and lanes of a running server change only where lanes share its shards", core.ErrInvalidOptions)
+	}
+	return e.pools[0], nil
+}
+
+// serveQueues makes the node serve other queues. Shards that may be its own by the splitter and are not known
+// yet are added.
+func (e *Engine) serveQueues(p *pool, next *served) error {
+	split, err := e.split(next, []core.SplitNode{e.splitNode(next)})
+	if err == nil && len(split.Lanes) > 0 {
+		err = errors.New("the Splitter pins shards to lanes, and did not before")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
+	}
+	known := make(map[core.Shard]bool, len(next.shards))
+	for _, s := range next.shards {
+		known[s.id] = true
+	}
+	more := e.newShards(next, slices.DeleteFunc(split.Shared, func(id core.Shard) bool { return known[id] }))
+	if err := p.setMembers(more, e.cfg.Scheduler, next.byName()); err != nil {
+		return err
+	}
+	next.shards = append(next.shards, more...)
+	e.served.Store(next)
+	e.startShards(more)
+	if cancel := e.resubscribe.Load(); cancel != nil {
+		(*cancel)()
+	}
+	signal(e.nodesChanged)
+	return nil
+}
