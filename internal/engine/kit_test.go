@@ -117,6 +117,7 @@ func newQueue(name string, run handler) *engine.Queue {
 // node is an engine that runs.
 type node struct {
 	*world
+	engine *engine.Engine
 	owner  string
 	link   *link
 	log    *logBuffer
@@ -157,10 +158,10 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
-	e := engine.New(store, s.Config)
+	n.engine = engine.New(store, s.Config)
 	go func() {
 		defer close(n.ended)
-		n.err = e.Run(ctx)
+		n.err = n.engine.Run(ctx)
 	}()
 	w.Cleanup(func() { n.stop() })
 	return n

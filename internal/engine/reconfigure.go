@@ -77,6 +77,9 @@ func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 	q.removed.Store(true)
 	e.leavingQueues[name] = true
 	signal(e.nodesChanged)
+	for _, s := range e.shards() { // those that are another's end at once
+		signal(s.wake)
+	}
 	ended = make(chan struct{})
 	e.start(&e.renewals, func() {
 		defer close(ended)
