@@ -30,7 +30,8 @@ func TestHowManyBatchesAShardClaimsAhead(t *testing.T) {
 		"one does less than a batch within 50 ms": {paced(5 * time.Millisecond), 2, 20, 256, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pool{lanes: make([]*lane, c.lanes)}
+			p := &pool{}
+			p.laneCount.Store(int32(c.lanes))
 			s := &shard{member: &member{pool: p}, pace: c.pace}
 			s.node, s.queue = &node{cfg: Config{Prefetch: c.prefetch, PollInterval: time.Second}}, &Queue{BatchSize: c.batch, Parallel: c.parallel}
 			if got := s.claimAhead(); got != c.want {

@@ -51,16 +51,13 @@ func (k *orphanKeeper) look() error {
 	return errors.Join(errs...)
 }
 
-// unserved lists the queues of the store that neither this node nor another serves.
+// unserved lists the queues of the store that no node serves, this one included.
 func (k *orphanKeeper) unserved() ([]string, error) {
 	nodes := k.node.nodes.Load()
 	if nodes == nil { // the node has not announced itself yet
 		return nil, nil
 	}
 	served := make(map[string]bool)
-	for _, q := range k.node.cfg.Queues {
-		served[q.Name] = true
-	}
 	for i := range *nodes {
 		for _, name := range (*nodes)[i].Queues {
 			served[name] = true

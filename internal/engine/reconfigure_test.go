@@ -94,6 +94,7 @@ func TestLanesChangeOnARunningNode(t *testing.T) {
 	inWorld(t, func(w *world) {
 		rec := w.record()
 		n := w.start(nil, spread, serving(rec.queue("red", 4, lasting(100*time.Millisecond))))
+		w.sleep(poll)
 		w.fill("red", 4, 5000)
 		for _, lanes := range []int{20, 50, 3, 1, 10, 200} {
 			w.must(n.engine.SetLanes(lanes))
