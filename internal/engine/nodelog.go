@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/skeinq/skein/ports"
+import (
+	"context"
+	"log/slog"
+
+	"github.com/skeinq/skein/ports"
+)
 
 // report notifies the observer of the nodes that came, changed or left.
 func (m *membership) report(nodes []ports.Node) {
@@ -41,7 +46,11 @@ func (m *membership) reportAssigned(event ports.AssignEvent) {
 		return
 	}
 	e := m.engine
-	e.log.Info("skein: shards are shared anew", "nodes", event.Nodes, "shards", len(m.mine), "of", len(e.shards()),
+	level := slog.LevelInfo
+	if event.Nodes <= 1 && len(event.Lost) == 0 || e.stopping() { // as everybody expects
+		level = slog.LevelDebug
+	}
+	e.log.Log(context.Background(), level, "skein: the shards that are this node's have changed", "nodes", event.Nodes, "shards", len(m.mine), "of", len(e.shards()),
 		"gained", len(event.Gained), "lost", len(event.Lost))
 	if e.observer != nil {
 		e.observer.ShardsAssigned(event)
@@ -58,6 +67,6 @@ func (m *membership) reportShare() {
 		return
 	}
 	if len(m.mine) == 0 && len(e.shards()) > 0 {
-		e.log.Info("skein: there are more nodes than shards, and none is this node's; it stands by", "nodes", len(m.sharing), "shards", len(e.shards()))
+		e.log.Info("skein: none of the shards is this node's, since there are more nodes than shards; it stands by", "nodes", len(m.sharing), "shards", len(e.shards()))
 	}
 }
