@@ -21,7 +21,7 @@ import (
 func TestRedisMovingConformance(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
-	testservers.MoveSlots(t, client, 50*time.Millisecond, "{orders/0}", "{orders/1}", "{day/0}", "{mail/0}")
+	testservers.MoveSlots(t, client, 50*time.Millisecond, "{orders/0}", "{orders/1}", "{day/0}", "{mail/0}", "{/nodes}")
 	conformance.Run(t, ownFactory(client, func(prefix string) { unlink(client, prefix) }))
 }
 
