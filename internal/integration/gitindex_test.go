@@ -1,8 +1,10 @@
 package integration_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,19 +41,26 @@ func TestGitindexWhileConnectionsAreCut(t *testing.T) {
 	}
 }
 
-// TestGitindexWhileItsNodesAreKilled replays a history in two processes, one of which is
-// killed every two seconds.
+// repositoryVariable names a repository that four processes replay, each of which is killed
+// every five seconds; without it two replay a small one.
+const repositoryVariable = "SKEIN_TEST_REPOSITORY"
+
+// TestGitindexWhileItsNodesAreKilled replays a history in processes that are killed and started
+// again.
 func TestGitindexWhileItsNodesAreKilled(t *testing.T) {
 	program, repo := gitindex(t, 500)
+	args := []string{"-repo", repo, "-nodes", "2", "-kill", "4s", "-lanes", "4", "-slow", "0.5", "-fail", "0.02", "-panic", "0.01"}
+	if repo = os.Getenv(repositoryVariable); repo != "" {
+		args = []string{"-repo", repo, "-nodes", "4", "-slow", "0.5", "-fail", "0.05"}
+	}
 	stores := storeURLs(t)
 	cluster := testservers.RedisCluster(t)
 	stores["Cluster"] = func(t *testing.T) string { return storeURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster) }
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out := runGitindex(t, program, "-repo", repo, "-store", open(t), "-nodes", "2", "-kill", "4s", "-lanes", "4",
-				"-slow", "0.5", "-fail", "0.02", "-panic", "0.01")
-			if !strings.Contains(out, "\nnodes        2; ") || strings.Contains(out, " started again 0 times") {
+			out := runGitindex(t, program, append(slices.Clone(args), "-store", open(t))...)
+			if !strings.Contains(out, "killed and started again ") || strings.Contains(out, " again 0 times") {
 				t.Error("nobody was killed")
 			}
 		})
@@ -76,9 +85,12 @@ func gitindex(t *testing.T, commits int) (program, repo string) {
 // runGitindex ends the test unless the program exits with 0, and returns what it printed.
 func runGitindex(t *testing.T, program string, args ...string) (out string) {
 	t.Helper()
-	printed, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	run := exec.CommandContext(t.Context(), program, args...)
+	var stderr strings.Builder
+	run.Stderr = &stderr
+	printed, err := run.Output()
 	if err != nil {
-		t.Fatalf("gitindex: %v\n%s", err, printed)
+		t.Fatalf("gitindex: %v\n%s%s", err, &stderr, printed)
 	}
 	t.Logf("%s", printed)
 	return string(printed)

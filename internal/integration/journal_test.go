@@ -1,7 +1,10 @@
 package integration_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -62,8 +65,31 @@ func (j journal) read(t *testing.T) []journalLine {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	var lines []journalLine
-	for line := range strings.Lines(string(text)) {
+	return parseJournal(t, string(text))
+}
+
+// readFrom returns the whole lines from an offset on, and the offset behind them.
+func (j journal) readFrom(t *testing.T, offset int64) (lines []journalLine, end int64) {
+	t.Helper()
+	file, err := os.Open(j.path)
+	if os.IsNotExist(err) {
+		return nil, offset
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, offset, math.MaxInt64-offset))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(text[:bytes.LastIndexByte(text, '\n')+1])
+	return parseJournal(t, whole), offset + int64(len(whole))
+}
+
+func parseJournal(t *testing.T, text string) (lines []journalLine) {
+	t.Helper()
+	for line := range strings.Lines(text) {
 		var l journalLine
 		var at int64
 		if _, err := fmt.Sscanf(line, journalFormat, &l.what, &l.pid, &l.id, &l.token, &l.recoveries, &at); err != nil {

@@ -32,4 +32,6 @@ var workers = map[string]func() int{
 	"poison-crowd": poisonCrowdWorker,
 	"victim":       victimWorker,
 	"successor":    successorWorker,
+	"flow":         flowWorker,
+	"flow-short":   shortFlowWorker,
 }

@@ -85,13 +85,7 @@ func stopWhenEmpty(ctx context.Context, store inspect.Store, stop func()) {
 // A job that kills its process ends in the morgue after MaxRecoveries + 1 crashes,
 // and takes nobody with it.
 func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
-	rounds := poisonRounds
-	if text := os.Getenv(roundsVariable); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", roundsVariable, err)
-		}
-	}
+	rounds := fromVariable(t, roundsVariable, poisonRounds)
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			for round := range rounds {

@@ -3,7 +3,6 @@ package integration_test
 import (
 	"math/rand/v2"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -19,13 +18,7 @@ const killsVariable = "SKEIN_TEST_KILLS"
 // A process that moves money is killed at random moments and started again. At the
 // end it checks every account's history itself.
 func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
-	kills := 5
-	if text := os.Getenv(killsVariable); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", killsVariable, err)
-		}
-	}
+	kills := fromVariable(t, killsVariable, 5)
 	program := filepath.Join(t.TempDir(), "moneytransfer")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", program, "./examples/moneytransfer").CombinedOutput(); err != nil {
 		t.Fatalf("build moneytransfer: %v\n%s", err, out)

@@ -1,11 +1,17 @@
 package integration_test
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"testing"
 
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
@@ -65,6 +71,39 @@ func (p *process) wasKilled(t *testing.T) bool {
 	}
 	p.j.write(journalLine{what: lineDied, pid: p.pid()})
 	return true
+}
+
+// journalWorker is a server that does some work for each job, and keeps a journal of it. It
+// ends by an interrupt.
+func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work func()) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer func() { _ = closeStore() }()
+	j := journal{os.Getenv(journalVariable)}
+	options.Logger = slog.New(slog.DiscardHandler)
+	options.OnStart = func(context.Context) error {
+		j.write(journalLine{what: lineReady, pid: os.Getpid()})
+		return nil
+	}
+	err = skein.NewServer(store, options, queue.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
+		token, _ := skein.Fence(ctx)
+		line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
+		j.write(line)
+		work()
+		line.what = lineEnded
+		j.write(line)
+		return nil
+	})).Run(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
 }
 
 // storeURLs returns for each kind of store what makes the URL of an empty one.

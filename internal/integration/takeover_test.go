@@ -1,11 +1,7 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
 	"testing"
 	"time"
 
@@ -21,14 +17,11 @@ const (
 	takeoverJobs = 1_000
 	takeoverTake = 100 * time.Millisecond
 	takeoverTTL  = 5 * time.Second
-	// takeoverWithin is how long after the lease's end all jobs are done again.
+	// takeoverWithin is how long after the lease's end all jobs are done again, on a quiet
+	// machine.
 	takeoverWithin = 2 * time.Second
-	// takeoverStart is how long a server may take to start and to run all jobs at once on a
-	// quiet machine. Where one took longer, its successor may as many times longer.
+	// takeoverStart is how long a server takes there at most to start and to run all jobs at once.
 	takeoverStart = 500 * time.Millisecond
-	// takeoverTrials is how often a takeover that was late is tried again: somebody else
-	// may have used the machine.
-	takeoverTrials = 3
 )
 
 var takenOver = skein.NewQueue[int]("taken-over", skein.QueueOptions[int]{})
@@ -44,35 +37,7 @@ func successorWorker() int {
 }
 
 func takeoverWorker(work func()) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	defer func() { _ = closeStore() }()
-	journal := journal{os.Getenv(journalVariable)}
-	err = skein.NewServer(store, skein.ServerOptions{
-		Lanes: takeoverJobs, LeaseTTL: takeoverTTL, Logger: slog.New(slog.DiscardHandler),
-		OnStart: func(context.Context) error {
-			journal.write(journalLine{what: lineReady, pid: os.Getpid()})
-			return nil
-		},
-	}, takenOver.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
-		token, _ := skein.Fence(ctx)
-		line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
-		journal.write(line)
-		work()
-		line.what = lineEnded
-		journal.write(line)
-		return nil
-	})).Run(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	return 0
+	return journalWorker(takenOver, skein.ServerOptions{Lanes: takeoverJobs, LeaseTTL: takeoverTTL}, work)
 }
 
 // A server that dies with a thousand running jobs has a successor with as many lanes,
@@ -84,15 +49,7 @@ func TestSuccessorTakesOverAThousandRunningJobs(t *testing.T) {
 			t.Parallel()
 			for _, standby := range []bool{true, false} {
 				t.Run(map[bool]string{true: "standing by", false: "started at once"}[standby], func(t *testing.T) {
-					for trial := 1; ; trial++ {
-						late := takeOver(t, open(t), standby)
-						if late <= 0 {
-							return
-						}
-						if trial == takeoverTrials {
-							t.Fatalf("%v later than it may be, and late in all %d trials", late, trial)
-						}
-					}
+					inTime(t, func() time.Duration { return takeOver(t, open(t), standby) })
 				})
 			}
 		})
@@ -129,7 +86,7 @@ func takeOver(t *testing.T, url string, standby bool) (late time.Duration) {
 	lines := j.read(t)
 	checkTakeover(t, store, lines)
 	took := lines[len(lines)-1].at.Sub(killed)
-	may := takeoverTTL + max(takeoverStart, start)*(takeoverWithin/takeoverStart)
+	may := takeoverTTL + scaled(takeoverWithin, start, takeoverStart)
 	t.Logf("all jobs ran %v after the server's start; all were done again %v after its death, where %v is allowed", start, took, may)
 	return took - may
 }
