@@ -94,5 +94,6 @@
 //	runctx.go                 a handler's context
 //	node.go, loop.go          what all parts share; starting, waiting and ending loops
 //	outages.go, panic.go      failures of the store; panics
+//	mismatch.go               what is said of another shard count
 //	estimate.go               the store's clock, its round trips, how long jobs take
 package engine

@@ -177,6 +177,18 @@ func (l *link) Retire(ctx context.Context, owner string) error {
 	})
 }
 
+func (l *link) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	var reply ports.NodesReply // a late packet's is nobody's
+	err := l.call(ctx, "Nodes", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Nodes(ctx)
+		return err
+	})
+	if err != nil {
+		return ports.NodesReply{}, err
+	}
+	return reply, nil
+}
+
 func (l *link) Queues(ctx context.Context) ([]ports.Queue, error) {
 	var queues []ports.Queue // a late packet's are nobody's
 	err := l.call(ctx, "Queues", func(ctx context.Context, s ports.ShardStore) (err error) {

@@ -51,7 +51,8 @@ func (k *orphanKeeper) look() error {
 	return errors.Join(errs...)
 }
 
-// unserved lists the queues of the store that no node serves, this one included.
+// unserved lists the queues of the store that no node serves, this one included, by those that have announced
+// themselves.
 func (k *orphanKeeper) unserved() ([]string, error) {
 	nodes := k.node.nodes.Load()
 	if nodes == nil { // the node has not announced itself yet
@@ -59,8 +60,10 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 	}
 	served := make(map[string]bool)
 	for i := range *nodes {
-		for _, name := range (*nodes)[i].Queues {
-			served[name] = true
+		if n := &(*nodes)[i]; !n.Draining { // one that drains takes no shard, so it recovers nothing
+			for _, name := range n.Queues {
+				served[name] = true
+			}
 		}
 	}
 	ctx, cancel := k.callContext()

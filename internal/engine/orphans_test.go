@@ -266,3 +266,16 @@ func TestANodeThatStopsReleasesTheShardWhoseOrphansItPutsBack(t *testing.T) {
 		}
 	})
 }
+
+// A node that drains takes no shard, so what is left in its queue is for others.
+func TestOrphansOfAQueueWhoseOnlyServerDrainsArePutBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.startKeeper()
+		w.leaveOrphans(1, 3)
+		w.sleep(ttl / 2)
+		draining := ports.Node{Owner: "d", Name: "d", Queues: []string{queueName}, Draining: true}
+		w.announceNode(draining, 100*ttl)
+		w.sleep(lookWithin)
+		w.wantCounts(3, 0, 0, 0)
+	})
+}

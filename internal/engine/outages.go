@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"regexp"
 	"sync"
@@ -65,8 +66,17 @@ func (s *loopStatus) failed(err error) {
 	due := o.due(cause)
 	outages.mu.Unlock()
 	if due {
-		outages.log.Warn("skein: the store fails; retrying until it answers", s.about("error", err, "loops", failing, "for", lasted)...)
+		outages.log.Warn(outageMessage(err), s.about("error", err, "loops", failing, "for", lasted)...)
 	}
+}
+
+// outageMessage says what an error means for the node. One that declares a queue anew, with another shard count than
+// it has by now, needs an operator: the store does not fail.
+func outageMessage(err error) string {
+	if mismatch := (*mismatchError)(nil); errors.As(err, &mismatch) {
+		return "skein: a queue was declared anew with another shard count, and this server works nothing of it; restart this server with that count"
+	}
+	return "skein: the store fails; retrying until it answers"
 }
 
 func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.Millisecond) }

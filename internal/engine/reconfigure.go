@@ -30,7 +30,7 @@ func (e *Engine) AddQueue(q *Queue) error {
 		return fmt.Errorf("%w: the server still runs jobs of queue %q since it was removed; wait for RemoveQueue to return", core.ErrInvalidOptions, q.Name)
 	}
 	if err := e.declare(q); err != nil {
-		return err
+		return e.nameServers(err)
 	}
 	q.limit = newLaneLimit(q.MaxLanes)
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -22,7 +21,7 @@ func (n *node) declareAll(ctx context.Context) error {
 				break
 			}
 			if permanent(err) {
-				return err
+				return n.nameServers(err)
 			}
 			status.failed(err)
 			if !pause(retry.next(), ctx.Done()) {
@@ -51,17 +50,6 @@ func (n *node) declare(q *Queue) error {
 	}
 	q.generation.Store(r.Generation)
 	return nil
-}
-
-// resharding is the page that says how to change a shard count.
-const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide.md#another-shard-count"
-
-// DeclareError wraps the error of a declaration, and says what to do where a page does.
-func DeclareError(queue string, err error) error {
-	if errors.Is(err, ports.ErrShardCountMismatch) {
-		return fmt.Errorf("declare queue %q: %w; to change it, see %s", queue, err, resharding)
-	}
-	return fmt.Errorf("declare queue %q: %w", queue, err)
 }
 
 // retire withdraws the announcement. If that fails, the announcement expires by itself.

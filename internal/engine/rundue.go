@@ -24,7 +24,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	}
 	for _, q := range e.cfg.Queues {
 		if err := e.declare(q); err != nil {
-			return 0, err
+			return 0, e.nameServers(err)
 		}
 	}
 	if err := e.callStarted(ctx); err != nil {

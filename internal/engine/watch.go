@@ -116,8 +116,7 @@ func (w *watcher) names(owners []string) (names []string, known bool) {
 			at = slices.IndexFunc(*nodes, func(n ports.Node) bool { return n.Owner == owner })
 		}
 		if at >= 0 {
-			n := &(*nodes)[at]
-			name = fmt.Sprintf("%s (host %s, pid %d)", n.Name, n.Host, n.PID)
+			name = nodeName(&(*nodes)[at])
 		}
 		known = known && at >= 0
 		names = append(names, name)
