@@ -277,7 +277,8 @@ type RenewReply struct {
 	// Now is the store's clock, and Remaining how long the lease lasts from it.
 	Now       core.Instant
 	Remaining time.Duration
-	// Head and Paused are as in TurnReply.
+	// Head and Paused are as in TurnReply. A store that can't tell at the moment whether the
+	// queue is paused says that it is not, and now.
 	Head   core.Head
 	Paused bool
 }
