@@ -86,6 +86,7 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls := everyCall(inspector, "orders")
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
+		calls["Drain"] = func(ctx context.Context) error { return inspector.Drain(ctx, "blue", true) }
 		calls["Stats of all"] = func(ctx context.Context) error { _, err := inspector.Stats(ctx); return err }
 		calls["Revive of none"] = func(ctx context.Context) error {
 			_, err := inspector.Revive(ctx, "orders", nil, inspect.BulkOptions{})
@@ -137,6 +138,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"Queues": func() error { _, err := s.Queues(ended); return err },
 		"Nodes":  func() error { _, err := s.Nodes(ended); return err },
+		"Drain":  func() error { return s.Drain(ended, "blue", true) },
 		"Stats":  func() error { _, err := s.Stats(ended); return err },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/url"
@@ -144,4 +145,43 @@ func ExampleInspector_ReviveAll() {
 	// Output:
 	// 2 edited, 2 revived, 3 of 3 looked at
 	// ben stays, buried by hand: "hello ben"
+}
+
+// A server is drained from outside before its machine is serviced: it gives its shards up, and works again when it is
+// asked to.
+func ExampleInspector_Drain() {
+	ctx, stop := context.WithCancel(context.Background())
+	store := stocked(ctx)
+	inspector := inspect.New(store, inspect.Options{})
+	mails := skein.NewQueue[string]("mails", skein.QueueOptions[string]{})
+	server := skein.NewServer(store, skein.ServerOptions{Name: "blue", Version: "1.4"}, mails.Handler(
+		func(context.Context, string, []string) error { return nil }))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+
+	for {
+		err := inspector.Drain(ctx, "blue", true)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, inspect.ErrUnknownNode) { // it has not started yet
+			log.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	nodes, err := inspector.Nodes(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, n := range nodes {
+		fmt.Println(n.Name, n.Version, n.Queues, n.State)
+	}
+	if err := inspector.Drain(ctx, "blue", false); err != nil {
+		log.Fatal(err)
+	}
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// blue 1.4 [mails] draining
+	// <nil>
 }

@@ -16,6 +16,8 @@ var (
 	// ErrUnknownQueue is a queue that no push and no server has declared in this
 	// store.
 	ErrUnknownQueue = ports.ErrUnknownQueue
+	// ErrUnknownNode is a node that does not run, from Drain.
+	ErrUnknownNode = ports.ErrUnknownNode
 	// ErrInvalidID is an id that no job can have.
 	ErrInvalidID = core.ErrInvalidID
 	// ErrInvalidOptions is an inspector without a store, or options of a list or an
@@ -63,7 +65,7 @@ type Options struct {
 // ctx ends, or the store keeps failing, an action returns what it has done so
 // far, and the error; call it again to go on.
 //
-// Every method returns [ErrUnknownQueue] for a queue that the store doesn't know.
+// Every method that names a queue returns [ErrUnknownQueue] for one that the store doesn't know.
 // An error that doesn't match one of this package's is the store's.
 type Inspector struct {
 	store Store
@@ -83,13 +85,6 @@ func New(store Store, options Options) *Inspector {
 func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
 	queues, err := ask(i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
 	return convert(queues, queueOf), err
-}
-
-// Nodes lists the servers in order of name: those that run, and for an hour those that no
-// longer announce themselves, with [NodeGone].
-func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
-	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
-	return convert(reply.Nodes, func(n *ports.Node) Node { return nodeOf(n, reply.Now) }), err
 }
 
 // Stats returns the sizes of the named queues, in the order given, or of all of

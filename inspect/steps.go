@@ -177,7 +177,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // nothing if it were asked again.
 func refused(err error) bool {
 	for _, refusal := range []error{
-		ErrUnknownQueue, ErrInvalidOptions, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
+		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
 		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
 	} {
 		if errors.Is(err, refusal) {

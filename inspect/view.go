@@ -88,50 +88,6 @@ type Queue struct {
 	Paused bool
 }
 
-// NodeState is whether a server runs: [NodeAlive], [NodeDraining] or [NodeGone]. Its String
-// is "alive", "draining" or "gone".
-type NodeState = ports.NodeState
-
-// States of a server.
-const (
-	// NodeAlive is a server that runs and takes its part of the shards.
-	NodeAlive = ports.NodeAlive
-	// NodeDraining is a server that runs, gives its shards up and takes none: it stops,
-	// or an operator has asked it to.
-	NodeDraining = ports.NodeDraining
-	// NodeGone is a server that no longer announces itself: it has crashed, or can't
-	// reach the store. It is listed for an hour.
-	NodeGone = ports.NodeGone
-)
-
-// NodeStatus is what a server was doing when it announced itself last.
-type NodeStatus = ports.NodeStatus
-
-// Node is a server that runs, or ran a short while ago.
-type Node struct {
-	// Owner is drawn at each start of the server: the owner of its leases.
-	Owner string
-	// Name is ServerOptions.Name; several nodes may share it.
-	Name string
-	// Host and PID say where it runs.
-	Host string
-	PID  int
-	// Lanes is how many batches it runs at once.
-	Lanes int
-	// Queues are the names of those it serves, in order of its handlers.
-	Queues []string
-	// Version is that of the program that it runs.
-	Version string
-	// State is whether it runs, by the store's clock.
-	State NodeState
-	// Status is what it was doing at its last announcement.
-	Status NodeStatus
-	// StartedAt is when it first announced itself, and ExpiresAt when it counts
-	// as gone unless it announces itself again.
-	StartedAt time.Time
-	ExpiresAt time.Time
-}
-
 // Counts are the sizes of a queue or of one of its shards.
 type Counts struct {
 	// Fresh and Retrying are the queued jobs without and with a failure.
@@ -261,13 +217,6 @@ func (w viewer) errorText(stored string) string {
 
 func queueOf(q *ports.Queue) Queue {
 	return Queue{Name: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Paused: q.Paused}
-}
-
-func nodeOf(n *ports.Node, now core.Instant) Node {
-	return Node{
-		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Lanes: n.Lanes, Queues: n.Queues, Version: n.Version,
-		State: n.State(now), Status: n.Status, StartedAt: n.StartedAt.Time(), ExpiresAt: n.ExpiresAt.Time(),
-	}
 }
 
 func queueStatsOf(s *ports.QueueStats) QueueStats {

@@ -1,0 +1,118 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// NodeState is whether a server runs: [NodeAlive], [NodeDraining] or [NodeGone]. Its String
+// is "alive", "draining" or "gone".
+type NodeState = ports.NodeState
+
+// States of a server.
+const (
+	// NodeAlive is a server that runs and takes its part of the shards.
+	NodeAlive = ports.NodeAlive
+	// NodeDraining is a server that runs, gives its shards up and takes none: it stops,
+	// or an operator has asked it to.
+	NodeDraining = ports.NodeDraining
+	// NodeGone is a server that no longer announces itself: it has crashed, or can't
+	// reach the store. It is listed for an hour.
+	NodeGone = ports.NodeGone
+)
+
+// NodeStatus is what a server was doing when it announced itself last.
+type NodeStatus = ports.NodeStatus
+
+// Node is a server that runs, or ran a short while ago.
+type Node struct {
+	// Owner is drawn at each start of the server: the owner of its leases.
+	Owner string
+	// Name is ServerOptions.Name; several nodes may share it.
+	Name string
+	// Host and PID say where it runs.
+	Host string
+	PID  int
+	// Lanes is how many batches it runs at once.
+	Lanes int
+	// Queues are the names of those it serves, in order of its handlers.
+	Queues []string
+	// Version is that of the program that it runs.
+	Version string
+	// State is whether it runs, by the store's clock.
+	State NodeState
+	// Status is what it was doing at its last announcement.
+	Status NodeStatus
+	// StartedAt is when it first announced itself, and ExpiresAt when it counts
+	// as gone unless it announces itself again.
+	StartedAt time.Time
+	ExpiresAt time.Time
+}
+
+// Nodes lists the servers in order of name: those that run, and for an hour those that no
+// longer announce themselves, with [NodeGone].
+func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
+	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
+	return convert(reply.Nodes, func(n *ports.Node) Node { return nodeOf(n, reply.Now) }), err
+}
+
+// Drain asks a server to give its shards up and take none, or, with drain false, to work again. It claims nothing
+// more, lets its handlers finish, and releases; others take over. It stays so, also if it is asked again,
+// until it is asked to work or ends: Drain stops no process. What it was asked ends with it, so a server that
+// starts anew works.
+//
+// The server is named by its [Node].Owner, or by its Name if only one of that name runs. Repeating it changes
+// nothing.
+//
+// Errors: [ErrUnknownNode] if no such server runs; [ErrInvalidOptions], which lists their owners, for a
+// name that several have; the context's; the store's own.
+func (i *Inspector) Drain(ctx context.Context, node string, drain bool) error {
+	_, err := persist(ctx, i, func(s Store) (struct{}, error) {
+		owner, err := ownerOf(ctx, s, node)
+		if err == nil {
+			err = s.DrainNode(ctx, owner, drain)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return fmt.Errorf("drain %q: %w", node, err)
+	}
+	return nil
+}
+
+// ownerOf returns the owner of the node that runs under an owner id or a name.
+func ownerOf(ctx context.Context, s Store, node string) (string, error) {
+	reply, err := s.Nodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	var named []string
+	for _, n := range reply.Nodes {
+		switch {
+		case n.State(reply.Now) == NodeGone:
+		case n.Owner == node:
+			return node, nil
+		case n.Name == node:
+			named = append(named, n.Owner)
+		}
+	}
+	switch len(named) {
+	case 0:
+		return "", ErrUnknownNode
+	case 1:
+		return named[0], nil
+	}
+	return "", fmt.Errorf("%w: %d servers have this name; take one of their owner ids: %s", ErrInvalidOptions, len(named), strings.Join(named, ", "))
+}
+
+func nodeOf(n *ports.Node, now core.Instant) Node {
+	return Node{
+		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Lanes: n.Lanes, Queues: n.Queues, Version: n.Version,
+		State: n.State(now), Status: n.Status, StartedAt: n.StartedAt.Time(), ExpiresAt: n.ExpiresAt.Time(),
+	}
+}
