@@ -238,9 +238,11 @@ func (w *world) pushEntries(entries ...core.Entry) {
 func (w *world) queueRecord() ports.Queue { return w.stats().Queue }
 
 // stats looks at the queue.
-func (w *world) stats() ports.QueueStats {
+func (w *world) stats() ports.QueueStats { return w.statsOf(queueName) }
+
+func (w *world) statsOf(queue string) ports.QueueStats {
 	w.Helper()
-	stats, err := w.store.Stats(context.Background(), []string{queueName})
+	stats, err := w.store.Stats(context.Background(), []string{queue})
 	if err != nil {
 		w.Fatal(err)
 	}

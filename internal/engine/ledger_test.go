@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
@@ -12,11 +13,12 @@ import (
 
 // ledger stands between the links of all nodes and the store, and around the handlers. So it knows
 // what the store carried out and what ran, and fails the test where one does not follow from the
-// other. All nodes serve the test's queue by the ledger's policy.
+// other. All nodes serve the queues by the ledger's policy.
 type ledger struct {
 	*world
 	policy core.RetryPolicy
-	shards int
+	// queues are how many shards each queue has. An id belongs to one queue.
+	queues map[string]int
 
 	mu        sync.Mutex
 	tokens    map[core.Shard]int64
@@ -27,9 +29,12 @@ type ledger struct {
 	lastDone  map[string]float64
 	// left are the claims that owners have released their leases with.
 	left      map[string][]core.ClaimRef
-	starts    int
+	starts    map[core.Shard]int
 	processed int64
 	failed    int64
+	// excused is until when a lease may be over for the store before its holder knows, since the clock has
+	// jumped.
+	excused time.Duration
 }
 
 // claimRecord is one claim of a job, from the turn that made it to the one that settled it.
@@ -80,9 +85,9 @@ const (
 	dropped
 )
 
-func newLedger(w *world, shards int, policy core.RetryPolicy) *ledger {
+func newLedger(w *world, queues map[string]int, policy core.RetryPolicy) *ledger {
 	return &ledger{
-		world: w, policy: policy, shards: shards,
+		world: w, policy: policy, queues: queues, starts: make(map[core.Shard]int),
 		tokens: make(map[core.Shard]int64), claims: make(map[core.ClaimRef]*claimRecord),
 		running: make(map[string]*claimRecord), leaseRuns: make(map[leaseKey]int),
 		payloads: make(map[payloadKey]fate), lastDone: make(map[string]float64),
@@ -151,29 +156,32 @@ func (s ledgerStore) Release(ctx context.Context, lease ports.Lease) error {
 }
 
 // push stores a payload that must be accounted for from then on.
-func (l *ledger) push(entries ...core.Entry) {
+func (l *ledger) push(queue string, entries ...core.Entry) {
 	l.Helper()
 	l.mu.Lock()
 	for _, e := range entries {
 		l.payloads[payloadKey{e.ID, string(e.Payload.Data)}] = kept
 	}
 	l.mu.Unlock()
-	l.pushEntries(entries...)
+	r := ports.PushRequest{Queue: queue, Shards: l.queues[queue], Generation: 1, Entries: entries}
+	if _, err := l.store.Push(context.Background(), r); err != nil {
+		l.Fatal(err)
+	}
 }
 
-// cancel cancels the claimed jobs among ids, as an operator does.
-func (l *ledger) cancel(drop bool, ids ...string) {
+// cancel cancels the claimed jobs among ids of a queue, as an operator does.
+func (l *ledger) cancel(queue string, drop bool, ids ...string) {
 	l.Helper()
 	byShard := make(map[int][]string)
 	for _, id := range ids {
-		shard := core.ShardOf(id, l.shards)
+		shard := core.ShardOf(id, l.queues[queue])
 		byShard[shard] = append(byShard[shard], id)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for shard, all := range byShard {
 		for step := range slices.Chunk(all, ports.MaxStep) {
-			r := ports.CancelRequest{Shard: shardOfQueue(shard), IDs: step, Drop: drop}
+			r := ports.CancelRequest{Shard: core.Shard{Queue: queue, Index: shard}, IDs: step, Drop: drop}
 			if _, err := l.store.Cancel(context.Background(), r); err != nil {
 				l.Fatal(err)
 			}

@@ -22,15 +22,15 @@ func (l *ledger) begin(ctx context.Context, p *process, claim *core.Claim) bool 
 		l.Errorf("at %v: %v runs, which no turn claimed", l.elapsed(), claim.Ref())
 		return false
 	}
-	l.starts++
+	l.starts[c.shard]++
 	lease := leaseKey{c.shard, c.Receipt.Token}
 	for _, rule := range []struct {
 		broken bool
 		rule   string
 	}{
 		{c.run != nil, "one execution per claim"},
-		{c.settled, "a claim that is settled does not run"},
-		{l.tokens[c.shard] != lease.token, "no start under a lease that another one followed"},
+		{c.settled && l.elapsed() >= l.excused, "a claim that is settled does not run"},
+		{l.tokens[c.shard] != lease.token && l.elapsed() >= l.excused, "no start under a lease that another one followed"},
 		{c.Recoveries > 0 && !c.Begun, "a recovered job has begun in the store before its handler starts"},
 		{c.Alone() && l.leaseRuns[lease] > 0, "a job that was recovered twice runs alone in its shard"},
 		{l.policy.LastChance(claim) && p.lastChances > 0, "one job on its last chance runs in a process"},
@@ -56,7 +56,7 @@ func (l *ledger) overlaps(c *claimRecord, p *process) bool {
 	if before == nil || before.run.ended || before.run.process.killed {
 		return false
 	}
-	return before.run.ctx.Err() == nil || before.Receipt.Token >= c.Receipt.Token || before.run.process == p
+	return before.run.ctx.Err() == nil && l.elapsed() >= l.excused || before.Receipt.Token >= c.Receipt.Token || before.run.process == p
 }
 
 // end notes how the execution of a job ended.
@@ -125,7 +125,7 @@ func (l *ledger) fault(lease ports.Lease, c *claimRecord, s *core.Settlement) st
 	switch {
 	case own && c.run != nil && !c.run.ended && !c.run.process.killed:
 		return "its handler runs"
-	case !c.run.over():
+	case !c.run.over() && l.elapsed() >= l.excused:
 		return "its handler may run elsewhere"
 	case c.cancelled && (untouched || c.drop && l.same(c, s, core.Outcome{Kind: core.Dropped})):
 		return ""
@@ -165,24 +165,29 @@ func (l *ledger) close() {
 			l.Errorf("%v is open: %+v", ref, c)
 		}
 	}
-	stats := l.stats()
-	queued := stats.Fresh + stats.Retrying
+	var sum ports.Counts
+	for queue, shards := range l.queues {
+		stats := l.statsOf(queue)
+		sum = ports.SumCounts(sum, stats.Counts)
+		for index := range shards {
+			shard := core.Shard{Queue: queue, Index: index}
+			if r, err := l.store.Recount(context.Background(), shard); err != nil || r.Before != r.After {
+				l.Errorf("Recount of %v: %+v, %v", shard, r, err)
+			}
+		}
+	}
+	queued := sum.Fresh + sum.Retrying
 	buriedIDs := make(map[string]bool)
 	for key, f := range l.payloads {
 		switch {
 		case f == kept && queued == 0:
-			l.Errorf("%v was lost: %+v", key, l.find(key.id))
+			l.Errorf("%v was lost", key)
 		case f == buried:
 			buriedIDs[key.id] = true
 		}
 	}
-	got := [...]int64{queued, stats.Claimed, stats.Dead, stats.Processed, stats.Failed}
+	got := [...]int64{queued, sum.Claimed, sum.Dead, sum.Processed, sum.Failed}
 	if want := [...]int64{0, 0, int64(len(buriedIDs)), l.processed, l.failed}; got != want {
 		l.Errorf("queued, claimed, dead, processed, failed are %v, want %v", got, want)
-	}
-	for shard := range l.shards {
-		if r, err := l.store.Recount(context.Background(), shardOfQueue(shard)); err != nil || r.Before != r.After {
-			l.Errorf("Recount of shard %d: %+v, %v", shard, r, err)
-		}
 	}
 }

@@ -20,6 +20,10 @@ import (
 //
 // SKEIN_STORIES is how many seeds to run, and SKEIN_STORY is the seed of a single one, with the nodes' logs.
 func runStories(t *testing.T, count int, k storyKind) {
+	tellStories(t, count, func(w *world, seed uint64) { newStory(w, seed, k).run() })
+}
+
+func tellStories(t *testing.T, count int, tell func(w *world, seed uint64)) {
 	if n, err := strconv.Atoi(os.Getenv("SKEIN_STORIES")); err == nil {
 		count = n
 	}
@@ -33,10 +37,12 @@ func runStories(t *testing.T, count int, k storyKind) {
 	for _, seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, func(w *world) { newStory(w, seed, k).run() })
-			if t.Failed() {
-				t.Logf("SKEIN_STORY=%d tells this story again", seed)
-			}
+			defer func() {
+				if t.Failed() {
+					t.Logf("SKEIN_STORY=%d tells this story again", seed)
+				}
+			}()
+			inWorld(t, func(w *world) { tell(w, seed) })
 		})
 	}
 }
@@ -94,7 +100,7 @@ type story struct {
 func newStory(w *world, seed uint64, k storyKind) *story {
 	s := &story{world: w, storyKind: k, seed: seed, over: make(chan struct{}),
 		r: rand.New(rand.NewPCG(seed, 12)), plot: rand.New(rand.NewPCG(seed, 11)), runs: make(map[string]uint64)}
-	s.ledger = newLedger(w, storyShards, core.RetryPolicy{
+	s.ledger = newLedger(w, map[string]int{queueName: storyShards}, core.RetryPolicy{
 		MaxRetries: []int{2, 5, 1000}[s.n(3)], MaxRecoveries: 1 + s.n(3),
 		Backoff: func(n, _ int) time.Duration { return time.Duration(min(n, 8)) * 600 * time.Millisecond },
 	})
@@ -149,7 +155,7 @@ func (s *story) pushSome() {
 func (s *story) pushOne(id string) {
 	s.score++
 	data := fmt.Sprintf("p%v", s.score)
-	s.ledger.push(core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: s.score}})
+	s.ledger.push(queueName, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: s.score}})
 }
 
 // awaitNothingLeft waits while the nodes get on with what is left. Jobs on their last chance run one

@@ -46,10 +46,10 @@ func (s *story) disturb() {
 	case 14:
 		s.kill(i)
 	case 15:
-		s.ledger.cancel(s.n(2) == 0, s.ids...)
+		s.ledger.cancel(queueName, s.n(2) == 0, s.ids...)
 	case 16:
 		from := s.n(len(s.ids))
-		s.ledger.cancel(s.n(2) == 0, s.ids[from:min(from+10, len(s.ids))]...)
+		s.ledger.cancel(queueName, s.n(2) == 0, s.ids[from:min(from+10, len(s.ids))]...)
 	case 17:
 		_ = s.store.Pause(context.Background(), queueName)
 		s.sleep(time.Duration(s.n(3000)) * time.Millisecond)
