@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
 )
 
 // Defaults of a queue (docs/rules.md 3 and 4).
@@ -70,6 +71,15 @@ type QueueOptions[T any] struct {
 	// slow jobs leave lanes to other queues, or spare what they call. Default 0: all
 	// lanes.
 	MaxLanes int
+	// MaxRunning is how many batches of this queue run at once on all servers together, at
+	// most 1,048,576, for what bears so many calls and no more. The store counts permits: a server runs no more
+	// batches than it holds permits, servers with work share them evenly, and what one does
+	// not use another has within a PollInterval; those of a server that died are free
+	// after its LeaseTTL. If the store does not answer for four fifths of that, the
+	// handlers of the queue are cancelled with [ErrLeaseLost]. Servers should agree on the
+	// number; while they differ, as during a deployment, nobody gets a permit beyond its own
+	// number, and none that is in use is taken away. Default 0: no bound.
+	MaxRunning int
 	// MaxPayloads is how many payloads of an id a handler is called with at once,
 	// the lowest scores first, 1 to 1000. The rest follows in the next execution.
 	// Default 1000.
@@ -165,6 +175,8 @@ func (o *QueueOptions[T]) check(name string) error {
 		"BatchSize %d; 1 to %d are possible", o.BatchSize, core.MaxTurnJobs)
 	refuse(o.Parallel < 0, "Parallel %d is negative; 0 is no bound", o.Parallel)
 	refuse(o.MaxLanes < 0, "MaxLanes %d is negative; 0 is no bound", o.MaxLanes)
+	refuse(o.MaxRunning < 0 || o.MaxRunning > ports.MaxPermits,
+		"MaxRunning %d; 1 to %d are possible, 0 is no bound", o.MaxRunning, ports.MaxPermits)
 	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; for none use NoRetries", o.MaxRetries)
 	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; for none use NoRetries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
@@ -182,15 +194,16 @@ func (o *QueueOptions[T]) check(name string) error {
 func (q *Queue[T]) serve() *engine.Queue {
 	o := &q.options
 	served := &engine.Queue{
-		Name:      q.name,
-		Shards:    o.Shards,
-		IndexIDs:  o.IndexIDs,
-		BatchSize: o.BatchSize,
-		Parallel:  o.Parallel,
-		MaxLanes:  o.MaxLanes,
-		PerJob:    o.MaxPayloads,
-		Bytes:     core.DefaultTurnBytes,
-		Policy:    core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},
+		Name:       q.name,
+		Shards:     o.Shards,
+		IndexIDs:   o.IndexIDs,
+		BatchSize:  o.BatchSize,
+		Parallel:   o.Parallel,
+		MaxLanes:   o.MaxLanes,
+		MaxRunning: o.MaxRunning,
+		PerJob:     o.MaxPayloads,
+		Bytes:      core.DefaultTurnBytes,
+		Policy:     core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},
 	}
 	if o.Backoff != nil {
 		served.Policy.Backoff = func(retry, _ int) time.Duration { return o.Backoff(retry) }

@@ -52,6 +52,39 @@ func TestEachQueueOptionCounts(t *testing.T) {
 		{"MaxLanes", func(t *testing.T, store *memory.Store) {
 			equal(t, "batches at once", mostAtOnce(t, store, skein.NewQueue("q", options{MaxLanes: 3})), 3)
 		}},
+		{"MaxRunning", func(t *testing.T, store *memory.Store) {
+			equal(t, "batches at once", mostAtOnce(t, store, skein.NewQueue("q", options{MaxRunning: 3})), 3)
+			equal(t, "batches at once with fewer lanes", mostAtOnce(t, store, skein.NewQueue("r", options{MaxRunning: 6, MaxLanes: 2})), 2)
+		}},
+		{"MaxRunning of RunDue", func(t *testing.T, store *memory.Store) {
+			q := skein.NewQueue("q", options{MaxRunning: 1})
+			free := skein.NewQueue("free", options{})
+			for i := range 20 {
+				push(t, store, q, fmt.Sprint(i), "x")
+			}
+			push(t, store, free, "a", "x")
+			other := ports.PermitRequest{Queue: "q", Owner: "other", Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: time.Hour}
+			if _, err := store.Permit(t.Context(), other); err != nil {
+				t.Fatal(err)
+			}
+			ran := func() int {
+				jobs, err := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, nop(q), nop(free)).RunDue(t.Context())
+				if err != nil {
+					t.Errorf("RunDue: %v", err)
+				}
+				return jobs
+			}
+			equal(t, "jobs while another server has the permit", ran(), 1)
+			other.Hold, other.Want, other.Attempt = 0, 0, 2
+			if _, err := store.Permit(t.Context(), other); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "jobs with the permit", ran(), 20)
+			other.Hold, other.Want, other.Attempt = 1, 1, 3
+			if reply, err := store.Permit(t.Context(), other); err != nil || reply.Held != 1 {
+				t.Errorf("after RunDue another server gets %+v, %v", reply, err)
+			}
+		}},
 		{"MaxRetries", func(t *testing.T, store *memory.Store) {
 			now := func(int) time.Duration { return 0 }
 			for name, c := range map[string]struct{ retries, executions int }{
@@ -267,6 +300,8 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 		{"negative batches", "q", options{BatchSize: -1}, "BatchSize -1"},
 		{"negative parallel batches", "q", options{Parallel: -1}, "Parallel -1"},
 		{"negative lanes", "q", options{MaxLanes: -1}, "MaxLanes -1"},
+		{"negative bound over all servers", "q", options{MaxRunning: -1}, "MaxRunning -1"},
+		{"bound above what stores count", "q", options{MaxRunning: ports.MaxPermits + 1}, "MaxRunning 1048577"},
 		{"negative retries", "q", options{MaxRetries: -2}, "NoRetries"},
 		{"negative recoveries", "q", options{MaxRecoveries: -2}, "MaxRecoveries -2"},
 		{"many payloads", "q", options{MaxPayloads: 1001}, "MaxPayloads 1001"},

@@ -208,7 +208,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // learns of a cancelled job only between batches. It returns how many jobs ran.
 //
 // Unlike Run it may be called again and again, and it gives up at the first error
-// of the store, such as [ErrLeaseHeld] for a shard that another server works.
+// of the store, such as [ErrLeaseHeld] for a shard that another server works. A queue with
+// MaxRunning is passed over while other servers run as many of its batches.
 func (s *Server) RunDue(ctx context.Context) (jobs int, err error) {
 	if err := s.check(); err != nil {
 		return 0, err

@@ -18,9 +18,9 @@ type Batch struct {
 	shard   *shardInfo
 	token   int64
 	started time.Time
-	// permit says that the batch has the permit of a job on its last chance, and position is its place in
+	// chance says that the batch is a job on its last chance, and position is its place in
 	// shard.running.
-	permit   bool
+	chance   bool
 	position int
 
 	mu       sync.Mutex

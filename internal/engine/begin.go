@@ -17,8 +17,8 @@ type startingBatch struct {
 	since time.Time
 	// lane waits to run it. It is nil once the lane waits no longer: then any lane may run it.
 	lane *lane
-	// permit says that the batch has the permit of a job on its last chance.
-	permit bool
+	// chance says that the batch is a job on its last chance.
+	chance bool
 	// turn is the number of the turn that carries its recovered jobs, or 0; begun says that the turn was
 	// answered.
 	turn  int64
@@ -71,22 +71,22 @@ func (s *shard) nextBegun() *startingBatch {
 	return nil
 }
 
-// nextBatch returns the claims that a lane may start now, with the permit of a job on its last
-// chance if permit is set. It returns none if there are none, or if they have to wait: for the end of another
+// nextBatch returns the claims that a lane may start now; chance is set if they are a job on its last
+// chance. It returns none if there are none, or if they have to wait: for the end of another
 // job on its last chance, or for the turn that begins them, and then begins is their batch.
-func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, permit bool, begins *startingBatch) {
+func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance bool, begins *startingBatch) {
 	if b := s.nextBegun(); b != nil {
 		s.removeStarting(b)
-		return b.claims, b.permit, nil
+		return b.claims, b.chance, nil
 	}
 	if first := s.buffer.head(); first == nil || s.unresponsive && isRecovered(*first) {
 		return nil, false, nil
 	}
-	claims, permit = s.takeBatch()
+	claims, chance = s.takeBatch()
 	if !slices.ContainsFunc(claims, isRecovered) {
-		return claims, permit, nil
+		return claims, chance, nil
 	}
-	begins = &startingBatch{claims: claims, since: now, lane: l, permit: permit}
+	begins = &startingBatch{claims: claims, since: now, lane: l, chance: chance}
 	s.starting = append(s.starting, begins)
 	signal(s.wake)
 	return nil, false, begins
@@ -94,7 +94,7 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, permit b
 
 // takeBatch takes a batch out of the buffer. A job on its last chance is a batch of its own, and
 // waits while another one runs on this node.
-func (s *shard) takeBatch() (claims []core.Claim, permit bool) {
+func (s *shard) takeBatch() (claims []core.Claim, chance bool) {
 	first := s.buffer.head()
 	if s.queue.Policy.LastChance(first) {
 		if !s.node.lastChance.take(s) {
@@ -176,7 +176,7 @@ func (s *shard) returnStarting(b *startingBatch) {
 // endStarting forgets a batch that does not start.
 func (s *shard) endStarting(b *startingBatch) {
 	s.removeStarting(b)
-	s.givePermitBack(b.permit)
+	s.giveChanceBack(b.chance)
 	b.leave()
 }
 
@@ -193,14 +193,14 @@ func (s *shard) leaveStarting() {
 	}
 }
 
-// givePermitBack gives the permit of a job on its last chance back, if held is true.
-func (s *shard) givePermitBack(held bool) {
+// giveChanceBack lets another job on its last chance run, if held is true.
+func (s *shard) giveChanceBack(held bool) {
 	if held {
 		s.node.lastChance.giveBack()
 	}
 }
 
-// lastChance is the node's permit to run a job that is buried if it loses its process once more
+// lastChance is the node's one chance to run a job that is buried if it loses its process once more
 // (RULES 4). One such job runs at a time, so that of several only the one that kills the process
 // is buried. It is safe for concurrent use.
 type lastChance struct {
@@ -209,8 +209,8 @@ type lastChance struct {
 	waiting []*shard
 }
 
-// take reports whether a job of the shard has the permit now. If not, the shard's heads are hidden from
-// its pool until the permit is given back or the shard has news.
+// take reports whether a job of the shard has the chance now. If not, the shard's heads are hidden from
+// its pool until the chance is given back or the shard has news.
 func (l *lastChance) take(s *shard) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,20 +218,20 @@ func (l *lastChance) take(s *shard) bool {
 		l.taken = true
 		return true
 	}
-	s.member.pool.awaitPermit(s.member, true)
+	s.member.pool.awaitChance(s.member, true)
 	if !slices.Contains(l.waiting, s) {
 		l.waiting = append(l.waiting, s)
 	}
 	return false
 }
 
-// giveBack gives the permit back, and shows the shards that wait for it.
+// giveBack gives the chance back, and shows the shards that wait for it.
 func (l *lastChance) giveBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken = false
 	for _, s := range l.waiting {
-		s.member.pool.awaitPermit(s.member, false)
+		s.member.pool.awaitChance(s.member, false)
 	}
 	l.waiting = nil
 }

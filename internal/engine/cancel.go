@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -60,6 +61,17 @@ func (b *Batch) cancel(i int, drop bool) {
 	if !known && (b.current == i || b.current == wholeBatch) {
 		b.ctx.end(ErrCancelled)
 	}
+}
+
+// interrupt ends the contexts of the batches that run, and returns how many do.
+func (s *shard) interrupt(cause error) int {
+	s.mu.Lock()
+	running := slices.Clone(s.running)
+	s.mu.Unlock()
+	for _, b := range running {
+		b.interrupt(cause)
+	}
+	return len(running)
 }
 
 // interrupt ends the handler's context with a cause. No other job of the batch starts.

@@ -18,6 +18,7 @@ import (
 type Store interface {
 	Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error)
 	ports.Consumer
+	ports.Permitter
 	ports.Registry
 	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it.
 	Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error)
@@ -35,6 +36,8 @@ type Queue struct {
 	Parallel int
 	// MaxLanes bounds how many lanes of this node run batches of the queue at once. 0: no bound.
 	MaxLanes int
+	// MaxRunning bounds how many batches of the queue run at once over all nodes. 0: no bound.
+	MaxRunning int
 	// PerJob is how many payloads of an id a handler gets at once, and Bytes how many bytes of
 	// payload a turn claims.
 	PerJob int
@@ -50,11 +53,20 @@ type Queue struct {
 	Stored func(text string) string
 
 	generation atomic.Int64
-	// limit is that of MaxLanes, or nil.
-	limit *laneLimit
+	// limit is that of MaxLanes and MaxRunning, or nil. permits are those of MaxRunning, or nil.
+	limit   *laneLimit
+	permits *permits
 	// loops are those of its shards, and removed says that the node serves the queue no longer.
 	loops   sync.WaitGroup
 	removed atomic.Bool
+}
+
+// mostLanes returns how many lanes of the node may run the queue, or 0 for no bound.
+func (q *Queue) mostLanes() int {
+	if q.MaxLanes == 0 || q.MaxRunning == 0 {
+		return max(q.MaxLanes, q.MaxRunning)
+	}
+	return min(q.MaxLanes, q.MaxRunning)
 }
 
 // Config is how a node runs. All fields are set, except those whose comments say that they may be

@@ -39,6 +39,13 @@
 // Loops of the node cause turns, too: polls, renewals and wake-ups bring news of jobs that are due, and
 // the tick sees to what waits for time to pass, such as jobs that go back since no lane is free.
 //
+// # Permits
+//
+// A queue with MaxRunning has permits, of which the store counts those of all nodes. Its laneLimit is what
+// this node holds of them, at most its share. pool.dispatch, which follows each change, looks whether more or fewer are
+// needed (permits.review) and wakes node.maintainPermits, which makes the calls, one at a time for each queue. shard.mayStart
+// looks at the time until which they last, so that no batch starts after it.
+//
 // # Leases
 //
 // shard.acquire gets a lease. Each turn extends it, and Engine.maintainLeases renews those that
@@ -76,6 +83,7 @@
 //	chooser.go, custom.go     how a pool asks its scheduler
 //	member.go                 what a pool knows of a shard
 //	limit.go                  how many lanes a queue may take
+//	permits.go, permitloop.go how many batches of a queue run over all nodes
 //	shard.go                  a shard's state, and what it and lanes hand each other
 //	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
 //	turn.go, reply.go         what a turn sends; what its reply does

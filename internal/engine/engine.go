@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +42,7 @@ func New(store Store, cfg Config) *Engine {
 			pollNow:  make(chan struct{}, 1),
 
 			nodesChanged: make(chan struct{}, 1),
+			permitsNow:   make(chan struct{}, 1),
 
 			turnSlots: newTurnSlots(store),
 		},
@@ -84,7 +84,7 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) makePools() error {
 	now := newServed(e.cfg.Queues, e.cfg.Lanes)
 	for _, q := range now.queues {
-		q.limit = newLaneLimit(q.MaxLanes)
+		q.limit = e.limitOf(q)
 	}
 	split, err := e.split(now, []core.SplitNode{e.splitNode(now)})
 	if err != nil {
@@ -142,6 +142,7 @@ func (e *Engine) splitNode(now *served) core.SplitNode {
 func (e *Engine) serve(ctx context.Context) {
 	endLoops := e.startLoops(
 		e.maintainLeases,
+		e.maintainPermits,
 		newMembership(e).run,
 		e.tickAll,
 		e.watch,
@@ -189,6 +190,7 @@ func (e *Engine) drain() {
 
 // wakeAll wakes all lanes and turn loops.
 func (e *Engine) wakeAll() {
+	signal(e.permitsNow)
 	for _, s := range e.shards() {
 		signal(s.wake)
 	}
@@ -200,14 +202,8 @@ func (e *Engine) wakeAll() {
 // interruptAll cancels the handlers that run.
 func (e *Engine) interruptAll() {
 	for _, s := range e.shards() {
-		s.mu.Lock()
-		running := slices.Clone(s.running)
-		s.mu.Unlock()
-		if len(running) > 0 {
-			e.log.Warn("skein: cancelling batches that outlast the shutdown timeout", "shard", s.id.String(), "batches", len(running))
-		}
-		for _, b := range running {
-			b.interrupt(ErrShutdown)
+		if n := s.interrupt(ErrShutdown); n > 0 {
+			e.log.Warn("skein: cancelling batches that outlast the shutdown timeout", "shard", s.id.String(), "batches", n)
 		}
 	}
 }

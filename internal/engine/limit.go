@@ -8,17 +8,21 @@ import (
 // laneLimit bounds how many lanes of the node run batches of one queue at once. node.pooling guards
 // it. A nil limit bounds nothing.
 type laneLimit struct {
+	// most is how many may, now: of a queue with permits as many as are held, and no more than lanes.
 	most int
+	// lanes is Queue.MaxLanes, and permits are those of the queue, or nil.
+	lanes   int
+	permits *permits
 	// running counts the lanes that run a batch or are about to, and claimed the batches that
 	// may start but for the limit, or that turns are to bring.
 	running, claimed int
 	// askHeld are the shards of which nothing is granted since the limit is reached, in the order in which
 	// they were chosen.
 	askHeld []*member
-	// pools counts the pools that share the limit. waiting are the supplies of those that it keeps
+	// supplies are those of the pools that share the limit. waiting are those of the pools that it keeps
 	// free lanes of from a batch, in the order in which they came; promised counts the lanes that
 	// were woken for their turn and have not come yet.
-	pools    int
+	supplies []*supply
 	waiting  []*supply
 	promised int
 }
@@ -28,13 +32,16 @@ func newLaneLimit(most int) *laneLimit {
 	if most == 0 {
 		return nil
 	}
-	return &laneLimit{most: most}
+	return &laneLimit{most: most, lanes: most}
 }
 
 // room returns how many batches more may be claimed, so many of them ahead.
 func (l *laneLimit) room(ahead int) int {
 	if l == nil {
 		return math.MaxInt
+	}
+	if l.most == 0 { // nothing will start soon
+		ahead = 0
 	}
 	return l.most - l.running + ahead - l.claimed
 }
@@ -66,7 +73,7 @@ func (l *laneLimit) unhold(p *pool) {
 
 // wait notes that the limit keeps free lanes of a pool from a batch.
 func (l *laneLimit) wait(s *supply) {
-	if l.pools > 1 && !s.waits && !s.promised {
+	if len(l.supplies) > 1 && !s.waits && !s.promised {
 		s.waits = true
 		l.waiting = append(l.waiting, s)
 	}
@@ -112,6 +119,7 @@ func (s *supply) start(m *member) bool {
 	case s.mayStart() > 0:
 		s.breakPromise() // it is kept
 		s.limit.running++
+		s.running++
 	default:
 		if !m.runHeld {
 			m.runHeld = true

@@ -159,6 +159,18 @@ func (l *link) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply
 	return reply, nil
 }
 
+func (l *link) Permit(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
+	var reply ports.PermitReply // a late packet's is nobody's
+	err := l.call(ctx, "Permit", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.Permit(ctx, r)
+		return err
+	})
+	if err != nil {
+		return ports.PermitReply{}, err
+	}
+	return reply, nil
+}
+
 func (l *link) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	var reply ports.AnnounceReply // a late packet's is nobody's
 	err := l.call(ctx, "Announce", func(ctx context.Context, s ports.ShardStore) (err error) {

@@ -23,11 +23,13 @@ type member struct {
 	more bool
 	// visits are the choices of this shard whose end the scheduler has not been told.
 	visits int
-	// awaitsPermit says that a job on its last chance waits for another one.
-	awaitsPermit bool
+	// awaitsChance says that a job on its last chance waits for another one.
+	awaitsChance bool
 	// runHeld and askHeld say that the limit of the queue hides the shard; skipped says that it
 	// has no need of a grant.
 	runHeld, askHeld, skipped bool
+	// askCounted says that supply.asksHeld includes the shard.
+	askCounted bool
 	// listed says that pool.skipped has the shard.
 	listed bool
 	// shownRun and shownAsk are the heads that the scheduler sees. runTaken and askTaken say that
@@ -57,6 +59,10 @@ type supply struct {
 	pool               *pool
 	limit              *laneLimit // nil if there is none
 	startable, granted int
+	// running counts the lanes of the pool that run a batch of a limited queue or are about to.
+	running int
+	// asksHeld counts the shards that the limit hides from the scheduler and of which the store has jobs.
+	asksHeld int
 	// runHeld are the shards that are hidden from the scheduler since the limit is reached, in the
 	// order in which they were chosen.
 	runHeld []*member
@@ -131,7 +137,7 @@ func (p *pool) supplyOf(limit *laneLimit) *supply {
 	s := &supply{pool: p, limit: limit}
 	p.supplies = append(p.supplies, s)
 	if limit != nil {
-		limit.pools++
+		limit.supplies = append(limit.supplies, s)
 	}
 	return s
 }
@@ -139,7 +145,7 @@ func (p *pool) supplyOf(limit *laneLimit) *supply {
 // recount counts what lanes may start of a shard, and shows its heads to the scheduler.
 func (p *pool) recount(m *member) {
 	startable := max(0, m.startable-m.chosen)
-	if m.awaitsPermit {
+	if m.awaitsChance {
 		startable = 0
 	}
 	m.supply.change(startable-m.counted, 0)
@@ -153,11 +159,19 @@ func (p *pool) recount(m *member) {
 			p.chooser.idle(m)
 		}
 	}
+	if held := m.askHeld && m.ask.OK; held != m.askCounted {
+		m.askCounted = held
+		if held {
+			m.supply.asksHeld++
+		} else {
+			m.supply.asksHeld--
+		}
+	}
 	var run, ask core.Head
 	if startable > 0 && !m.runHeld {
 		run = m.run
 	}
-	if m.grant == 0 && m.room > 0 && !m.awaitsPermit && !m.askHeld && !m.skipped {
+	if m.grant == 0 && m.room > 0 && !m.awaitsChance && !m.askHeld && !m.skipped {
 		ask = m.ask
 	}
 	if run != m.shownRun || m.runTaken {

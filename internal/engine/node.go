@@ -43,6 +43,9 @@ type node struct {
 
 	// pooling guards all pools of the node.
 	pooling sync.Mutex
+	// permits are those of the queues with MaxRunning, and permitsNow wakes the loop that maintains them.
+	permits    []*permits
+	permitsNow chan struct{}
 	// turnSlots bound the turns in flight, and hangs counts those that began to take too long.
 	turnSlots turnSlots
 	hangs     hangs

@@ -139,19 +139,20 @@ func (p *pool) batchEnded(l *lane) {
 	p.recount(m)
 	if limit := m.supply.limit; limit != nil {
 		limit.running--
+		m.supply.running--
 		now := p.node.clock.local()
 		limit.promise(now)
 		p.dispatch(now)
 	}
 }
 
-// update takes what a shard shows. If news is set, it waits no longer for a permit. The caller holds
+// update takes what a shard shows. If news is set, it waits no longer for another job on its last chance. The caller holds
 // shard.mu.
 func (p *pool) update(m *member, v view, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if news {
-		m.awaitsPermit = false
+		m.awaitsChance = false
 	}
 	p.show(m, v)
 	p.dispatch(p.node.clock.local())
@@ -166,12 +167,12 @@ func (p *pool) show(m *member, v view) {
 	p.recount(m)
 }
 
-// awaitPermit hides a shard while its next job waits for another one on its last chance; await is false
+// awaitChance hides a shard while its next job waits for another one on its last chance; await is false
 // when it need not wait any more.
-func (p *pool) awaitPermit(m *member, await bool) {
+func (p *pool) awaitChance(m *member, await bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m.awaitsPermit = await
+	m.awaitsChance = await
 	p.recount(m)
 	p.dispatch(p.node.clock.local())
 }
@@ -187,6 +188,7 @@ func (p *pool) startable() (n int) {
 // dispatch grants what is in demand and wakes lanes for what may start. It is called after each
 // change.
 func (p *pool) dispatch(now time.Time) {
+	defer p.reviewPermits()
 	if p.manual || p.node.stopping() {
 		return
 	}
@@ -197,6 +199,13 @@ func (p *pool) dispatch(now time.Time) {
 	p.grantDemand(now)
 	p.wakeLanes()
 	p.arm(p.chooser.nextLook(p, now))
+}
+
+// reviewPermits looks whether more or fewer permits are needed than before.
+func (p *pool) reviewPermits() {
+	for _, s := range p.supplies[1:] {
+		s.limit.permits.review()
+	}
 }
 
 // wakeLanes wakes lanes for what may start.

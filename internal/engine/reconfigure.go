@@ -32,7 +32,7 @@ func (e *Engine) AddQueue(q *Queue) error {
 	if err := e.declare(q); err != nil {
 		return e.nameServers(err)
 	}
-	q.limit = newLaneLimit(q.MaxLanes)
+	q.limit = e.limitOf(q)
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
 }
 

@@ -31,7 +31,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 		return 0, err
 	}
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.cfg.ShutdownTimeout, e.interruptAll) })()
-	endLoops := e.startLoops(e.maintainLeases, e.watch)
+	endLoops := e.startLoops(e.maintainLeases, e.maintainPermits, e.watch)
 	defer func() {
 		endLoops()
 		e.hooks.wait()
@@ -70,9 +70,13 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	}
 }
 
-// runDue works one shard until it has no due job.
+// runDue works one shard until it has no due job, or while other nodes have all permits of its queue.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
+	defer s.queue.permits.release()
 	for ctx.Err() == nil {
+		if ok, err := s.queue.permits.obtain(ctx); err != nil || !ok {
+			return jobs, err
+		}
 		s.grantByHand()
 		if err := s.turnOnce(); err != nil {
 			return jobs, err

@@ -133,7 +133,7 @@ func (s *shard) claimAhead() int {
 	if most := s.queue.Parallel; most > 0 && most < int(s.member.pool.laneCount.Load()) {
 		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
 	}
-	if most := s.queue.MaxLanes; most > 0 && most < s.node.cfg.Lanes {
+	if most := s.queue.mostLanes(); most > 0 && most < s.node.cfg.Lanes {
 		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
 	}
 	return jobs / s.queue.BatchSize
@@ -152,6 +152,7 @@ func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
 	b, begins = s.tryTake(l, now)
 	if b == nil && begins == nil {
 		s.dropEndedLease(now)
+		s.queue.permits.dropEnded(now)
 	}
 	return b, begins
 }
@@ -162,10 +163,10 @@ func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch
 	defer s.mu.Unlock()
 	if s.mayStart(now) && s.freeToRun() > 0 {
 		var claims []core.Claim
-		var permit bool
-		claims, permit, begins = s.nextBatch(l, now)
+		var chance bool
+		claims, chance, begins = s.nextBatch(l, now)
 		if len(claims) > 0 {
-			b = s.start(claims, permit, now)
+			b = s.start(claims, chance, now)
 		}
 	}
 	s.member.pool.taken(l, s.member, b != nil, s.view(), now)
@@ -174,7 +175,7 @@ func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch
 
 // mayStart reports whether jobs of the shard may start at a time.
 func (s *shard) mayStart(now time.Time) bool {
-	return s.lease.held && !s.paused && now.Before(s.lease.until) && !s.leaving()
+	return s.lease.held && !s.paused && now.Before(s.lease.until) && s.queue.permits.last(now) && !s.leaving()
 }
 
 // takeBegun starts a batch for which a lane waits. wait is true while it has to wait.
@@ -191,19 +192,19 @@ func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
 	s.removeStarting(begins)
 	if !s.mayStart(now) {
 		s.settleUnstarted(begins.claims, core.Untouched)
-		s.givePermitBack(begins.permit)
+		s.giveChanceBack(begins.chance)
 		signal(s.wake)
 		return nil, false
 	}
-	b = s.start(begins.claims, begins.permit, now)
+	b = s.start(begins.claims, begins.chance, now)
 	s.member.pool.taken(nil, s.member, true, s.view(), now)
 	return b, false
 }
 
 // start starts a batch.
-func (s *shard) start(claims []core.Claim, permit bool, now time.Time) *Batch {
+func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *Batch {
 	b := newBatch(&s.shardInfo, s.lease.token, claims, now)
-	b.permit, b.position = permit, len(s.running)
+	b.chance, b.position = chance, len(s.running)
 	s.running = append(s.running, b)
 	return b
 }
@@ -218,7 +219,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	s.running[b.position].position = b.position
 	s.running[last] = nil
 	s.running = s.running[:last]
-	s.givePermitBack(b.permit)
+	s.giveChanceBack(b.chance)
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)

@@ -37,6 +37,7 @@ func (s *story) startOne(number int) {
 		o.queue.PerJob = []int{1, 3, core.MaxTurnPayloads}[s.n(3)]
 		o.queue.Parallel = []int{0, 0, 1, 1 + s.n(100)}[s.n(4)]
 		o.queue.MaxLanes = []int{0, 0, 0, 1 + s.n(200)}[s.n(4)]
+		o.queue.MaxRunning = []int{0, 0, 0, 1 + s.n(20)}[s.n(4)]
 		o.Prefetch = []int{0, 1 + s.n(20), core.MaxTurnJobs, core.MaxTurnJobs}[s.n(4)]
 		o.Splitter = s.splitter(s, number)
 		o.Scheduler = schedulers[s.n(len(schedulers))]

@@ -40,11 +40,16 @@ func (e *Engine) listen(ctx context.Context) {
 	}
 }
 
-// heardOf returns what the node asks for wake-ups of: its shards, also by id, and the list of nodes.
+// heardOf returns what the node asks for wake-ups of: its shards, also by id, its permits, and the list of nodes.
 func (e *Engine) heardOf() (ids []core.Shard, byID map[core.Shard]*shard) {
 	byID = make(map[core.Shard]*shard)
 	for _, s := range e.shards() {
 		ids, byID[s.id] = append(ids, s.id), s
+	}
+	for _, q := range e.served.Load().queues {
+		if q.permits != nil {
+			ids = append(ids, ports.PermitsOf(q.Name))
+		}
 	}
 	return append(ids, core.Shard{}), byID
 }
@@ -56,6 +61,8 @@ func (e *Engine) deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) 
 			signal(e.nodesChanged)
 		} else if s := byID[id]; s != nil {
 			s.onWakeup()
+		} else {
+			e.permitsFreed(id)
 		}
 	}
 }
