@@ -49,6 +49,21 @@ func remembersNodes(s full) full {
 	})
 }
 
+// stretchesNodes has each announcement end when it did at first.
+func stretchesNodes(s full) full {
+	ends := make(map[string]core.Instant)
+	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		reply, err := s.Announce(ctx, r)
+		for i, n := range reply.Nodes {
+			if n.Owner == r.Node.Owner {
+				ends[n.Owner] = n.ExpiresAt
+			}
+			reply.Nodes[i].ExpiresAt = ends[n.Owner]
+		}
+		return reply, err
+	})
+}
+
 func tellsNodesTheStatus(s full) full {
 	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 		reply, err := s.Announce(ctx, r)

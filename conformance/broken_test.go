@@ -52,6 +52,7 @@ func brokenStores() []brokenStore {
 		{"hides nodes that are gone", "registry/lists a node that stopped announcing as gone for an hour", wrapped(hidesGoneNodes)},
 		{"lists nodes that are gone for ever", "registry/lists a node that stopped announcing as gone for an hour", wrapped(remembersNodes)},
 		{"remembers nodes that it should remove", "registry/forgets what has been gone for an hour", wrapped(remembersNodes)},
+		{"lets announcements last as long as the clock makes them", "registry/cuts an announcement that a clock has made longer", wrapped(stretchesNodes)},
 		{"tells nodes what others do", "registry/shows in Nodes alone what nodes are doing", wrapped(tellsNodesTheStatus)},
 		{"ends a drain by a renewal", "registry/keeps a drain while a node renews", wrapped(endsDrainsByRenewal)},
 		{"never ends a drain by itself", "registry/ends a drain with the announcement", wrapped(remembersDrains)},

@@ -11,6 +11,7 @@ import (
 const (
 	ruleNodes     = "Nodes lists the nodes whose announcement lasts or ran out at most NodeKept ago"
 	ruleDrain     = "DrainNode asks a node to drain, or takes that back: its Draining is true while the node says so itself or an operator asks for it"
+	ruleNodeCut   = "Announce: an announcement of another node that ends further away than its own TTL, because the clock stepped back, is cut to end that TTL from now"
 	ruleNodeWakes = "Wakeups: the zero Shard is sent when a node has announced itself that was not known, or with other Queues, Lanes or Draining than before, when DrainNode has changed something and when Retire has removed a node"
 )
 
@@ -28,6 +29,22 @@ func registryStatus(e *env) {
 	n.Status = ports.NodeStatus{}
 	e.announce(n)
 	e.same("the status of a node that does nothing", e.nodes()[0].Status, n.Status)
+}
+
+func registryCut(e *env) {
+	short := ports.AnnounceRequest{Node: ports.Node{Owner: "1"}, TTL: ttl / 2}
+	_, err := e.store.Announce(e.ctx, short)
+	e.must(err, "Announce")
+	e.drain("1", true)
+	e.clock.Advance(-10 * ttl)
+	ends := e.now().Add(short.TTL)
+	reply := e.announce(ports.Node{Owner: "2"})
+	e.same("the end in a reply", reply.Nodes[0].ExpiresAt, ends)
+	e.clock.Advance(short.TTL - time.Microsecond)
+	e.same("the nodes before that", e.states(), []string{"1 draining", "2 alive"})
+	e.clock.Advance(time.Microsecond)
+	e.same("the nodes then", e.states(), []string{"1 gone", "2 alive"})
+	e.same("the owners in a reply", owners(e.announce(ports.Node{Owner: "2"}).Nodes), []string{"2"})
 }
 
 func registryDrains(e *env) {

@@ -14,6 +14,7 @@ func registryCases() []namedCase {
 		{"lists a node that stopped announcing as gone for an hour", ruleNodes, registryGone},
 		{"forgets what has been gone for an hour", "Announce: what ran out more than NodeKept ago is removed", registryForgets},
 		{"renews by announcing again", "Announce: in place of what its Owner announced before; repeating it renews", registryRenews},
+		{"cuts an announcement that a clock has made longer", ruleNodeCut, registryCut},
 		{"retires a node at once", "Retire forgets a node at once; a node that is not known is not an error", registryRetires},
 		{"refuses a bad announcement", "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", registryInvalid},
 		{"shows in Nodes alone what nodes are doing", "Node: Only Nodes returns Status; in the reply of Announce it is zero", registryStatus},

@@ -21,6 +21,9 @@ type Registry interface {
 	// its Owner announced before. Repeating it renews. What an operator has asked
 	// by DrainNode stays while the node is known: until it is retired or its
 	// announcement has run out. What ran out more than [NodeKept] ago is removed.
+	// An announcement of another node that ends further away than its own TTL, because
+	// the clock stepped back, is cut to end that TTL from now: a node that is dead must
+	// not seem to run for as long as the clock stepped.
 	//
 	// Errors: ErrInvalidRequest for an empty owner or a TTL below 1 ms.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)

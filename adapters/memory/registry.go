@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -15,6 +16,8 @@ import (
 type node struct {
 	// Node is what it announced last.
 	ports.Node
+	// ttl is how long that counts.
+	ttl time.Duration
 	// asked is true while an operator asks it to drain.
 	asked bool
 }
@@ -44,7 +47,11 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	maps.DeleteFunc(s.b.nodes, func(_ string, known node) bool {
 		return known.ExpiresAt.Add(ports.NodeKept) < now
 	})
-	next := node{Node: r.Node}
+	for owner, known := range s.b.nodes { // the clock may have stepped back
+		known.ExpiresAt = min(known.ExpiresAt, now.Add(known.ttl))
+		s.b.nodes[owner] = known
+	}
+	next := node{Node: r.Node, ttl: r.TTL}
 	next.Queues = slices.Clone(next.Queues)
 	next.StartedAt, next.ExpiresAt = now, now.Add(r.TTL)
 	known, ok := s.b.nodes[next.Owner]

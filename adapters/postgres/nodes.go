@@ -15,7 +15,8 @@ import (
 
 // announceSQL writes a node, lists all that run, and wakes other nodes by the same commit if
 // it is new to them or says something else than before. It deletes those that ran out an
-// hour ago, which is ports.NodeKept and 3600000000 µs.
+// hour ago, which is ports.NodeKept and 3600000000 µs, and cuts those that end later than their TTL from now,
+// after it has locked its own, so that two of these don't wait for each other.
 //
 //	$1 now, $2 owner, $3 name, $4 host, $5 pid, $6 lanes, $7 queues, $8 version, $9 draining,
 //	$10 shards, $11 running, $12 busy, $13 claimed, $14 TTL, $15 the channel, or NULL for no wake-up
@@ -31,22 +32,28 @@ WITH clock AS MATERIALIZED (
   SELECT * FROM {schema}.nodes WHERE owner = $2 AND expires > (SELECT now FROM clock)
 ), mine AS (
   INSERT INTO {schema}.nodes AS n (owner, name, host, pid, lanes, queues, version, draining, asked, started, expires,
-    shards, running, busy, claimed)
-  SELECT $2, $3, $4, $5, $6, $7, $8, $9, false, now, {schema}.later(now, $14::bigint), $10, $11, $12, $13 FROM clock
+    ttl, shards, running, busy, claimed)
+  SELECT $2, $3, $4, $5, $6, $7, $8, $9, false, now, {schema}.later(now, $14::bigint), $14::bigint, $10, $11, $12, $13 FROM clock
   ON CONFLICT (owner) DO UPDATE SET
     name = excluded.name, host = excluded.host, pid = excluded.pid, lanes = excluded.lanes, queues = excluded.queues,
     version = excluded.version, draining = excluded.draining,
     asked = n.asked AND excluded.started < n.expires,
     started = CASE WHEN excluded.started < n.expires THEN n.started ELSE excluded.started END,
-    expires = excluded.expires,
+    expires = excluded.expires, ttl = excluded.ttl,
     shards = excluded.shards, running = excluded.running, busy = excluded.busy, claimed = excluded.claimed
   RETURNING *
+), cut AS (
+  UPDATE {schema}.nodes SET expires = {schema}.later((SELECT now FROM clock), ttl) WHERE owner IN (
+    SELECT owner FROM {schema}.nodes
+    WHERE (SELECT count(*) FROM mine) = 1 AND owner <> $2 AND expires > {schema}.later((SELECT now FROM clock), ttl)
+    FOR UPDATE SKIP LOCKED)
 ), woken AS MATERIALIZED (
   SELECT count(pg_notify($15::text, '')) FROM mine m
   WHERE $15::text IS NOT NULL AND NOT EXISTS (
     SELECT FROM known k WHERE k.lanes = m.lanes AND k.queues = m.queues AND (k.draining OR k.asked) = (m.draining OR m.asked))
 )
-SELECT clock.now, n.owner, n.name, n.host, n.pid, n.lanes, n.queues, n.version, n.draining OR n.asked, n.started, n.expires
+SELECT clock.now, n.owner, n.name, n.host, n.pid, n.lanes, n.queues, n.version, n.draining OR n.asked, n.started,
+  least(n.expires, {schema}.later(clock.now, n.ttl))
 FROM clock CROSS JOIN woken, (
   SELECT * FROM mine UNION ALL SELECT * FROM {schema}.nodes WHERE owner <> $2
 ) n

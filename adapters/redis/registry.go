@@ -124,10 +124,11 @@ func parseNodes(list *reply) ([]ports.Node, error) {
 	return nodes, list.err()
 }
 
-// parseNode reads "started expires asked node".
+// parseNode reads "started expires ttl asked node".
 func parseNode(owner, text string) (ports.Node, error) {
 	started, text, _ := strings.Cut(text, " ")
 	expires, text, _ := strings.Cut(text, " ")
+	_, text, _ = strings.Cut(text, " ")
 	asked, text, _ := strings.Cut(text, " ")
 	from, err1 := strconv.ParseInt(started, 10, 64)
 	till, err2 := strconv.ParseInt(expires, 10, 64)

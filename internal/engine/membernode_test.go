@@ -91,12 +91,14 @@ func (s *memberStory) disturbMembers() {
 	}
 }
 
-// jump sets the store's clock forwards. Leases that it ends at once are over before their holders
+// jump sets the store's clock forwards or backwards. Leases that it ends at once are over before their holders
 // know.
 func (s *memberStory) jump() {
-	by := time.Duration(s.n(int(3 * memberTTL)))
+	by := time.Duration(s.n(int(6*memberTTL))) - 3*memberTTL
 	s.ledger.mu.Lock()
-	s.ledger.excused = s.elapsed() + memberTTL
+	if by > 0 {
+		s.ledger.excused = s.elapsed() + memberTTL
+	}
 	s.clock.ahead.Add(int64(by))
 	s.ledger.mu.Unlock()
 	s.watch.eventForAll()

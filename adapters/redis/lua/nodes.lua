@@ -2,7 +2,7 @@
 -- Lists the nodes.
 -- KEYS: nodes, status
 -- ARGV: 1 now or ''
--- Returns {now, {owner, "started expires asked node", ...}, {owner, status, ...}}
+-- Returns {now, {owner, "started expires ttl asked node", ...}, {owner, status, ...}}
 -- Uses: clock.
 
 local NODES, STATUS, now = KEYS[1], KEYS[2], clock(ARGV[1])

@@ -53,9 +53,10 @@ type claimedJob struct {
 	drop bool
 }
 
-// node is what a node announced last, and whether an operator asks it to drain.
+// node is what a node announced last, for how long, and whether an operator asks it to drain.
 type node struct {
 	ports.Node
+	ttl   time.Duration
 	asked bool
 }
 

@@ -25,7 +25,11 @@ func (m *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 		return ports.AnnounceReply{}, fmt.Errorf("announce: %w", err)
 	}
 	now := m.Now()
-	n := node{Node: r.Node}
+	for owner, n := range m.nodes {
+		n.ExpiresAt = min(n.ExpiresAt, now.Add(n.ttl))
+		m.nodes[owner] = n
+	}
+	n := node{Node: r.Node, ttl: r.TTL}
 	n.Queues = slices.Clone(n.Queues)
 	n.StartedAt, n.ExpiresAt = now, now.Add(r.TTL)
 	if known := m.nodes[n.Owner]; now < known.ExpiresAt {

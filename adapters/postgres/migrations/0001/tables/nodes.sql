@@ -1,6 +1,6 @@
 -- Server processes that run or ran, one row each. A row is deleted an hour after it has run out:
 -- until then it is listed as gone, and a clock that steps back may bring it back. draining is what
--- the node says, asked what an operator asks of it until it runs out; what the process was doing
+-- the node says, asked what an operator asks of it until it runs out, ttl how long it counts; what the process was doing
 -- stands in the columns after expires.
 CREATE TABLE {schema}.nodes (
   owner    text COLLATE "C" PRIMARY KEY,
@@ -14,6 +14,7 @@ CREATE TABLE {schema}.nodes (
   asked    boolean NOT NULL,
   started  bigint NOT NULL,
   expires  bigint NOT NULL,
+  ttl      bigint NOT NULL,
   shards   bigint NOT NULL,
   running  bigint NOT NULL,
   busy     bigint NOT NULL,
