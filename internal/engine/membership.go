@@ -21,7 +21,7 @@ type membership struct {
 	engine *Engine
 	status *loopStatus
 	retry  backoff
-	// known are the nodes of the last answer, in order of owner, and sharing those that share the shards, this one
+	// known are the nodes of the last answer, and sharing those that share the shards, in order of owner, this one
 	// included unless it drains. changedAt is when sharing last changed.
 	known     []ports.Node
 	sharing   []core.SplitNode
@@ -48,10 +48,10 @@ const announcePause = 10 * time.Millisecond
 // run announces the node and shares the shards, until stop is closed.
 func (m *membership) run(stop <-chan struct{}) {
 	for {
-		timer := time.NewTimer(max(m.step(), announcePause))
+		timer := time.NewTimer(m.step())
 		ok := await(timer.C, m.engine.nodesChanged, stop)
 		timer.Stop()
-		if !ok || !m.engine.stopping() && !pause(announcePause, stop) {
+		if !ok || !pause(announcePause, stop) {
 			return
 		}
 	}
@@ -68,7 +68,7 @@ func (m *membership) step() time.Duration {
 		m.retry.reset()
 		m.takeList(reply, now)
 	}
-	if m.sharing == nil && !m.draining { // a node always counts itself
+	if m.sharing == nil { // a node always counts itself
 		m.share(nil, now)
 	}
 	next := m.engine.announceInterval()
@@ -121,26 +121,24 @@ func (s *shard) addStatus(status *ports.NodeStatus) {
 // takeList takes the list of nodes.
 func (m *membership) takeList(reply ports.AnnounceReply, now time.Time) {
 	e := m.engine
-	e.clock.sync(reply.Now)
 	e.nodes.Store(&reply.Nodes)
-	known := slices.SortedFunc(slices.Values(reply.Nodes), func(a, b ports.Node) int { return cmp.Compare(a.Owner, b.Owner) })
-	m.draining = e.stopping()
+	m.draining = false
 	m.lookAt = time.Time{}
 	var sharing []core.SplitNode
-	for _, n := range known {
+	for _, n := range reply.Nodes {
 		if n.Owner == e.cfg.Owner {
-			m.draining = m.draining || n.Draining
+			m.draining = n.Draining
 			continue
 		}
-		if ends := now.Add(n.ExpiresAt.Sub(reply.Now) + time.Millisecond); m.lookAt.IsZero() || ends.Before(m.lookAt) {
+		if ends := now.Add(n.ExpiresAt.Sub(reply.Now)); m.lookAt.IsZero() || ends.Before(m.lookAt) {
 			m.lookAt = ends
 		}
 		if !n.Draining {
 			sharing = append(sharing, core.SplitNode{ID: n.Owner, Lanes: n.Lanes, Queues: n.Queues})
 		}
 	}
-	m.report(known)
-	m.known = known
+	m.report(reply.Nodes)
+	m.known = reply.Nodes
 	m.share(sharing, now)
 }
 
@@ -151,7 +149,7 @@ func (m *membership) share(sharing []core.SplitNode, now time.Time) {
 		sharing = append(sharing, e.splitNode(e.served.Load()))
 		slices.SortFunc(sharing, func(a, b core.SplitNode) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	if m.sharing != nil && slices.EqualFunc(m.sharing, sharing, sameSplitNode) {
+	if slices.EqualFunc(m.sharing, sharing, sameSplitNode) {
 		return
 	}
 	m.sharing, m.changedAt = sharing, now

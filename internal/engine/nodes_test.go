@@ -46,6 +46,7 @@ func TestANodeWithoutShardsRunsAndStops(t *testing.T) {
 		if told := n.log.count("assigns no shard to this node"); told != 1 {
 			w.Errorf("the log says %d times that it has no shard, want once", told)
 		}
+		n.wantLines(0, "it stands by")
 	})
 }
 

@@ -90,6 +90,22 @@ func TestARemovedQueuesHandlersFinishAndItsJobsStayForOthers(t *testing.T) {
 	})
 }
 
+// The shards of a removed queue in which nothing runs are another's at once.
+func TestARemovedQueueThatIsIdleIsReleasedAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		rec := w.record()
+		n := w.start(nil, spread, serving(rec.queue("red", 4, succeed), rec.queue(queueName, 4, succeed)))
+		other := w.start(nil, spread, serving(rec.queue(queueName, 4, succeed)))
+		w.sleep(3 * memberTTL)
+		w.wantOwners(even(4, n, other))
+		began := w.elapsed()
+		w.must(n.engine.RemoveQueue(w.Context(), queueName))
+		w.within("the removal ended", w.elapsed()-began, 0, 50*time.Millisecond)
+		w.sleep(50 * time.Millisecond)
+		w.wantOwners(even(4, other))
+	})
+}
+
 func TestLanesChangeOnARunningNode(t *testing.T) {
 	inWorld(t, func(w *world) {
 		rec := w.record()

@@ -18,9 +18,9 @@ func (e *Engine) listen(ctx context.Context) {
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
-		ids, byID := e.heardOf()
 		subscription, cancel := context.WithCancel(ctx)
-		e.resubscribe.Store(&cancel)
+		e.resubscribe.Store(&cancel) // before the look at what there is to hear of, or a change between them is missed
+		ids, byID := e.heardOf()
 		wakeups, err := notifier.Wakeups(subscription, ids)
 		switch {
 		case err == nil:
