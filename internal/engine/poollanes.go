@@ -30,7 +30,6 @@ func (p *pool) setLanes(n int) {
 	for fewer := len(p.lanes) - n; fewer > 0 && len(p.free) > 0; fewer-- {
 		p.wakeLane()
 	}
-	p.dispatch(p.node.clock.local())
 }
 
 // dismiss reports whether the lane, which is free, is one too many, and forgets it if so.

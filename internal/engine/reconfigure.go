@@ -101,7 +101,7 @@ func (e *Engine) endRemoval(q *Queue) {
 	now := e.served.Load()
 	next := now.change(now.queues, now.lanes)
 	next.shards = slices.DeleteFunc(next.shards, func(s *shard) bool { return s.queue == q })
-	if err := e.serveQueues(p, next); err != nil {
+	if err := e.adopt(p, next, nil); err != nil {
 		e.log.Error("skein: a queue was removed, and the scheduler keeps its shards", "queue", q.Name, "error", err)
 	}
 }
@@ -151,7 +151,12 @@ func (e *Engine) serveQueues(p *pool, next *served) error {
 	for _, s := range next.shards {
 		known[s.id] = true
 	}
-	more := e.newShards(next, slices.DeleteFunc(split.Shared, func(id core.Shard) bool { return known[id] }))
+	more := slices.DeleteFunc(split.Shared, func(id core.Shard) bool { return known[id] })
+	return e.adopt(p, next, e.newShards(next, more))
+}
+
+// adopt makes the node serve other queues, and adds shards.
+func (e *Engine) adopt(p *pool, next *served, more []*shard) error {
 	if err := p.setMembers(more, e.cfg.Scheduler, next.byName()); err != nil {
 		return err
 	}

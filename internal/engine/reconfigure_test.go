@@ -134,6 +134,8 @@ func TestWhatCannotChangeOnARunningNode(t *testing.T) {
 		pinned := w.start(nil, serving(queue("red"), queue("blue")))
 		shared := w.start(nil, spread, serving(queue("red"), queue("blue")))
 		stopped := w.start(nil, spread, serving(queue("red")))
+		onePinned := w.start(nil, serving(queue("red")), lanes(1))
+		idle := w.start(nil, serving(queue("red")), func(s *setup) { s.Splitter = core.NodeSplitter{Nodes: 3, Node: 2} })
 		w.sleep(poll)
 		stopped.stop()
 		got := make(map[string]bool)
@@ -141,6 +143,8 @@ func TestWhatCannotChangeOnARunningNode(t *testing.T) {
 			"a queue beside pinned lanes":   pinned.engine.AddQueue(queue("green")),
 			"a removal beside pinned lanes": pinned.engine.RemoveQueue(w.Context(), "blue"),
 			"pinned lanes":                  pinned.engine.SetLanes(7),
+			"one pinned lane":               onePinned.engine.SetLanes(7),
+			"a node without shards":         idle.engine.SetLanes(7),
 			"a queue that is there":         shared.engine.AddQueue(queue("red")),
 			"a queue that is not there":     shared.engine.RemoveQueue(w.Context(), "green"),
 			"a node that has stopped":       stopped.engine.SetLanes(7),
