@@ -1,14 +1,11 @@
 package skein
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -248,58 +245,4 @@ func (s *Server) check() error {
 		seen[h.name] = true
 	}
 	return errors.Join(errs...)
-}
-
-// config returns the server's options for the engine.
-func (s *Server) config() engine.Config {
-	o := &s.options
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	c := engine.Config{
-		Owner:           rand.Text(),
-		Node:            cmp.Or(o.Name, host),
-		Version:         cmp.Or(o.Version, mainVersion()),
-		Host:            host,
-		PID:             os.Getpid(),
-		Lanes:           o.Lanes,
-		PollInterval:    o.PollInterval,
-		LeaseTTL:        o.LeaseTTL,
-		ShutdownTimeout: o.ShutdownTimeout,
-		Prefetch:        max(0, o.Prefetch),
-		RecoverOrphans:  o.RecoverOrphans,
-		Splitter:        o.Splitter,
-		Scheduler:       o.Scheduler,
-		Logger:          o.Logger,
-		Observer:        o.Observer,
-		Started:         o.OnStart,
-		Fatal:           o.OnFatal,
-		Buried:          buriedHook(o.OnBuried, o.ErrorCodec),
-		Jitter:          o.Jitter,
-	}
-	for i, h := range s.handlers {
-		c.Queues = append(c.Queues, s.queue(h, s.runs[i]))
-	}
-	return c
-}
-
-// queue returns a handler's queue with what the server adds to it.
-func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
-	o := &s.options
-	q := h.serve()
-	q.Run = run
-	q.Text = s.errorText
-	q.Outcome = func(err error) core.Outcome { return outcomeOf(err, q.Text) }
-	q.Stored = o.ErrorCodec.decode
-	return q
-}
-
-// errorText returns the text of an error as it is stored.
-func (s *Server) errorText(err error) string {
-	stored, failed := s.options.ErrorCodec.encode(errorText(err, s.options.FormatError))
-	if failed != nil {
-		s.options.Logger.Error("skein: ErrorCodec.Encode panicked; the error's text is stored as it is", "error", failed)
-	}
-	return stored
 }

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/ports"
 )
 
 // memberTTL is the TTL of nodes that share a queue, and announceInterval what follows of it.
@@ -212,62 +210,6 @@ func TestMoreNodesThanShards(t *testing.T) {
 			w.Errorf("%v after a node died the one that stood by works %d shards, want 1", memberTTL+time.Second, w.owners()[standby.owner])
 		}
 	})
-}
-
-// An operator drains a node, which stays up without shards, and lets it work again.
-func TestADrainedNodeGivesItsShardsUpUntilItIsToWorkAgain(t *testing.T) {
-	inWorld(t, func(w *world) {
-		events := &memberEvents{}
-		observe := func(s *setup) { s.Observer = events }
-		a := w.start(each(succeed), spread, shards(8), observe)
-		w.sleep(poll)
-		b := w.start(each(succeed), spread, shards(8))
-		w.sleep(3 * memberTTL)
-		w.wantOwners(even(8, a, b))
-		w.drain(a, true)
-		w.sleep(200 * time.Millisecond)
-		w.wantOwners(even(8, b))
-		w.drain(a, false)
-		w.sleep(announceInterval + time.Second)
-		w.wantOwners(even(8, a, b))
-		b.stop()
-		w.sleep(time.Second)
-		w.wantOwners(even(8, a))
-		want := []string{
-			"node-1 joined", "gained 8", "node-2 joined", "lost 4", "node-1 drains", "lost 4", "node-1 resumed", "gained 4",
-			"node-2 left", "gained 4",
-		}
-		if diff := cmp.Diff(want, events.list); diff != "" {
-			w.Errorf("what the observer of node 1 heard (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func (w *world) drain(n *node, drain bool) {
-	w.Helper()
-	if err := w.store.DrainNode(w.Context(), n.owner, drain); err != nil {
-		w.Fatal(err)
-	}
-}
-
-// memberEvents lists what an observer hears of nodes and shards. Only the loop of the membership
-// calls it.
-type memberEvents struct {
-	ports.NopObserver
-	list []string
-}
-
-func (e *memberEvents) NodeChanged(event ports.NodeEvent) {
-	e.list = append(e.list, event.Node.Name+" "+event.Change.String())
-}
-
-func (e *memberEvents) ShardsAssigned(event ports.AssignEvent) {
-	if n := len(event.Gained); n > 0 {
-		e.list = append(e.list, fmt.Sprintf("gained %d", n))
-	}
-	if n := len(event.Lost); n > 0 {
-		e.list = append(e.list, fmt.Sprintf("lost %d", n))
-	}
 }
 
 // While nodes come and go faster than they announce themselves nothing is given up.
