@@ -54,13 +54,13 @@ func (s *memberStory) disturbMembers() {
 	i := s.n(len(s.members))
 	n := s.members[i]
 	switch s.n(17) {
-	case 0, 1:
+	case 1:
 		s.hang(n, hanging, memberTTL/2)
 	case 2, 3:
 		s.hang(n, hanging, 3*memberTTL)
 	case 4:
 		s.hang(n, down, 2*memberTTL)
-	case 5:
+	case 5, 0:
 		s.shake(n)
 	case 6, 7:
 		s.kill(i)
@@ -111,10 +111,15 @@ func (s *memberStory) hang(n *memberNode, state linkState, most time.Duration) {
 	s.healLater(n, time.Duration(1+s.n(int(most))))
 }
 
-// shake makes a node's link lose requests and replies, and deliver some late.
+// shake makes a node's link lose requests and replies, of all calls or of one method, and deliver some late.
 func (s *memberStory) shake(n *memberNode) {
 	s.watch.unwell(n, true)
 	lose, refuse := s.odds(50), s.odds(50)
+	if only := []string{"", "Acquire", "Announce", "Renew", "Release", "Turn"}[s.n(6)]; only != "" {
+		p, q := s.n(101), s.n(101)
+		lose = func(method string) bool { return method == only && s.draw(100) < p }
+		refuse = func(method string) bool { return method == only && s.draw(100) < q }
+	}
 	n.link.change(func() { n.link.lose, n.link.refuse = lose, refuse })
 	for range s.n(4) {
 		s.delayOne(&storyNode{node: n.node})
