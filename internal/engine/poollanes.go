@@ -32,6 +32,14 @@ func (p *pool) setLanes(n int) {
 	}
 }
 
+// nodeLanes returns how many lanes the node is to have, in this pool and others.
+func (p *pool) nodeLanes() int {
+	if p.shared {
+		return int(p.laneCount.Load())
+	}
+	return p.node.cfg.Lanes
+}
+
 // dismiss reports whether the lane, which is free, is one too many, and forgets it if so.
 func (p *pool) dismiss(l *lane) bool {
 	if len(p.lanes) <= int(p.laneCount.Load()) {

@@ -66,3 +66,28 @@ func TestNothingIsClaimedForLanesThatAreGone(t *testing.T) {
 		}
 	})
 }
+
+// How much of a queue with MaxLanes is claimed ahead follows the lanes that the node has now.
+func TestLanesThatCameLaterCountForWhatIsClaimedAhead(t *testing.T) {
+	claimed := func(before int) (most int64) {
+		inWorld(t, func(w *world) {
+			rec := w.record()
+			slow := rec.queue(queueName, 1, lasting(20*time.Millisecond))
+			slow.MaxLanes = 4
+			n := w.start(nil, spread, serving(slow), lanes(before), roundTrip(20*time.Millisecond))
+			w.sleep(poll)
+			w.must(n.engine.SetLanes(40))
+			w.pushEach(3000)
+			w.sleep(time.Second)
+			for range 100 {
+				w.sleep(7 * time.Millisecond)
+				most = max(most, w.stats().Claimed)
+			}
+		})
+		return most
+	}
+	want := claimed(40)
+	if got := claimed(2); got > want+want/4 {
+		t.Errorf("%d jobs are claimed by a node that began with 2 lanes, and %d by one that had them all", got, want)
+	}
+}

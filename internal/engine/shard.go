@@ -133,7 +133,7 @@ func (s *shard) claimAhead() int {
 	if most := s.queue.Parallel; most > 0 && most < int(s.member.pool.laneCount.Load()) {
 		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
 	}
-	if most := s.queue.mostLanes(); most > 0 && most < s.node.cfg.Lanes {
+	if most := s.queue.mostLanes(); most > 0 && most < s.member.pool.nodeLanes() {
 		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
 	}
 	return jobs / s.queue.BatchSize
