@@ -53,6 +53,8 @@ type Queue struct {
 	Stored func(text string) string
 
 	generation atomic.Int64
+	// refused says that the store has the queue with another shard count by now.
+	refused atomic.Bool
 	// limit is that of MaxLanes and MaxRunning, or nil. permits are those of MaxRunning, or nil.
 	limit   *laneLimit
 	permits *permits

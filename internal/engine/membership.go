@@ -98,6 +98,11 @@ func (e *Engine) self() ports.Node {
 		Owner: split.ID, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
 		Lanes: split.Lanes, Queues: split.Queues, Draining: e.stopping(),
 	}
+	for _, q := range e.served.Load().queues {
+		if q.refused.Load() { // or others would leave shards to this node, which can't have any
+			n.Queues = slices.DeleteFunc(slices.Clone(n.Queues), func(name string) bool { return name == q.Name })
+		}
+	}
 	for _, s := range e.shards() {
 		s.addStatus(&n.Status)
 	}

@@ -45,6 +45,9 @@ func (n *node) declare(q *Queue) error {
 	ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
 	defer cancel()
 	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
+	if refused := errors.Is(err, ports.ErrShardCountMismatch); q.refused.Swap(refused) != refused {
+		signal(n.nodesChanged) // the node serves it no longer, or again
+	}
 	if err != nil {
 		return DeclareError(q.Name, err)
 	}
