@@ -29,6 +29,8 @@ type membership struct {
 	// mine are the shards that the splitter assigns to this node.
 	mine     map[core.Shard]bool
 	draining bool
+	// saidDraining says that the log has it that the node drains.
+	saidDraining bool
 	// lookAt is when to announce again before the interval is over, or zero: another node's announcement ends.
 	lookAt time.Time
 }

@@ -136,15 +136,15 @@ func TestAStoppingNodeSaysThatItDrains(t *testing.T) {
 		goes.cancel()
 		w.sleep(100 * time.Millisecond)
 		goes.wantLines(0, "as an operator has asked")
-		goes.wantLines(1, "the shards that are this node's have changed", "DEBUG", "lost=4")
+		goes.wantLines(1, "share of a queue has changed", "DEBUG", "shards=0")
 		w.wantOwners(map[string]int{stays.owner: 7, goes.owner: 1})
 		if got, _ := w.announced(goes); !got.Draining {
 			w.Errorf("the store lists %+v, want that it drains", got)
 		}
 		w.sleep(10 * time.Second)
 		w.wantOwners(map[string]int{stays.owner: 8})
-		stays.wantLines(1, "the shards that are this node's have changed", "INFO", "lost=4")
-		stays.wantLines(2, "the shards that are this node's have changed", "DEBUG", "lost=0") // alone it has them all
+		stays.wantLines(1, "share of a queue has changed", "INFO", "shards=4 of=8 servers=2")
+		stays.wantLines(2, "share of a queue has changed", "DEBUG", "shards=8 of=8 servers=1") // alone it has them all
 	})
 }
 
@@ -165,7 +165,7 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 				w.push("waits", "x")
 				w.sleep(10 * announceInterval)
 				w.wantCounts(1, 0, 0, 0)
-				if told := n.log.count("this node drains, as an operator has asked"); told != 1 {
+				if told := n.log.count("this server drains, as an operator has asked"); told != 1 {
 					w.Errorf("the log says %d times that the node drains, want once", told)
 				}
 				w.drain(n, false)
@@ -177,8 +177,8 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 					w.Errorf("what the observer heard (-want +got):\n%s", diff)
 				}
 				n.wantLines(0, "it stands by")
-				n.wantLines(3, "the shards that are this node's have changed")
-				n.wantLines(1, "the shards that are this node's have changed", "INFO", "lost=4")
+				n.wantLines(3, "share of a queue has changed")
+				n.wantLines(1, "share of a queue has changed", "INFO", "shards=0 of=4")
 			})
 		})
 	}

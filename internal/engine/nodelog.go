@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/skeinq/skein/ports"
 )
@@ -32,15 +34,21 @@ func (m *membership) report(nodes []ports.Node) {
 	}
 }
 
+// nodeChanged logs and reports a change of a node. Whoever looks at the log wants to know which other servers came and
+// went while this one works.
 func (m *membership) nodeChanged(n ports.Node, change ports.NodeChange) {
 	e := m.engine
-	e.log.Debug("skein: node "+change.String(), "node", n.Name, "owner", n.Owner, "host", n.Host, "pid", n.PID, "queues", n.Queues)
+	level := slog.LevelInfo
+	if n.Owner == e.cfg.Owner || m.known == nil {
+		level = slog.LevelDebug
+	}
+	e.log.Log(context.Background(), level, "skein: server "+nodeName(&n)+" "+change.String(), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
 	if e.observer != nil {
 		e.observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
 	}
 }
 
-// reportAssigned logs and reports a change of the shards that are this node's.
+// reportAssigned logs, for each queue, and reports a change of the shards that are this node's to work.
 func (m *membership) reportAssigned(event ports.AssignEvent) {
 	if len(event.Gained)+len(event.Lost) == 0 {
 		return
@@ -50,23 +58,58 @@ func (m *membership) reportAssigned(event ports.AssignEvent) {
 	if event.Nodes <= 1 && len(event.Lost) == 0 || e.stopping() { // as everybody expects
 		level = slog.LevelDebug
 	}
-	e.log.Log(context.Background(), level, "skein: the shards that are this node's have changed", "nodes", event.Nodes, "shards", len(m.mine), "of", len(e.shards()),
-		"gained", len(event.Gained), "lost", len(event.Lost))
+	changed := make(map[string]bool)
+	for _, id := range slices.Concat(event.Gained, event.Lost) {
+		changed[id.Queue] = true
+	}
+	for _, queue := range slices.Sorted(maps.Keys(changed)) {
+		mine, all := m.shardsOf(queue)
+		e.log.Log(context.Background(), level, "skein: this server's share of a queue has changed",
+			keyQueue, queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
+	}
 	if e.observer != nil {
 		e.observer.ShardsAssigned(event)
 	}
 }
 
-// reportShare logs, once for each list of nodes, that no shard is this node's.
+// shardsOf returns how many shards of a queue are this node's, and how many there are.
+func (m *membership) shardsOf(queue string) (mine, all int) {
+	for _, s := range m.engine.shards() {
+		if s.id.Queue != queue {
+			continue
+		}
+		all++
+		if m.mine[s.id] {
+			mine++
+		}
+	}
+	return mine, all
+}
+
+// serversOf returns how many nodes share a queue.
+func (m *membership) serversOf(queue string) (n int) {
+	for i := range m.sharing {
+		if slices.Contains(m.sharing[i].Queues, queue) {
+			n++
+		}
+	}
+	return n
+}
+
+// reportShare logs that the node drains, or works again, and, once for each list of nodes, that no shard is its
+// own.
 func (m *membership) reportShare() {
 	e := m.engine
-	if m.draining {
-		if !e.stopping() {
-			e.log.Info("skein: this node drains, as an operator has asked: it gives its shards up")
+	if m.draining != m.saidDraining && !e.stopping() {
+		m.saidDraining = m.draining
+		if m.draining {
+			e.log.Info("skein: this server drains, as an operator has asked: it gives its shards up")
+		} else {
+			e.log.Info("skein: this server works again, as an operator has asked")
 		}
-		return
 	}
-	if len(m.mine) == 0 && len(e.shards()) > 0 {
-		e.log.Info("skein: none of the shards is this node's, since there are more nodes than shards; it stands by", "nodes", len(m.sharing), "shards", len(e.shards()))
+	if !m.draining && len(m.mine) == 0 && len(e.shards()) > 0 {
+		e.log.Info("skein: none of the shards is this server's, since there are more servers than shards; it stands by",
+			"servers", len(m.sharing), "shards", len(e.shards()))
 	}
 }

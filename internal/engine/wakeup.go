@@ -29,7 +29,7 @@ func (e *Engine) listen(ctx context.Context) {
 			e.listening.Store(true)
 			e.deliver(wakeups, byID)
 			e.listening.Store(false)
-		case ctx.Err() == nil:
+		case subscription.Err() == nil: // else there is something else to listen to, or the end
 			status.failed(err)
 		}
 		cancel()

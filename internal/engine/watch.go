@@ -102,7 +102,7 @@ func (w *watcher) standby(now time.Time) {
 		return
 	}
 	w.holders = holders
-	w.node.log.Info("skein: all shards are held by " + strings.Join(names, ", ") + "; this node stands by")
+	w.node.log.Info("skein: this server waits for its shards, which are held by " + strings.Join(names, ", "))
 }
 
 // names returns the names of owners, or their ids. known is false if a name is missing.

@@ -48,7 +48,7 @@ func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 	})
 }
 
-const heldBy = "all shards are held by "
+const heldBy = "waits for its shards, which are held by "
 
 func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -57,7 +57,7 @@ func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 		standby := w.start(each(succeed), shards(5))
 		w.sleep(10 * ttl)
 		standby.wantLines(1, heldBy)
-		standby.wantLines(1, heldBy+"node-1 (host host, pid 1); this node stands by", "level=INFO")
+		standby.wantLines(1, heldBy+"node-1 (host host, pid 1)", "level=INFO")
 		first.wantLines(0, heldBy)
 
 		third := w.start(each(succeed), shards(5))
