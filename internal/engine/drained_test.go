@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +35,7 @@ func TestADrainedNodeGivesItsShardsUpUntilItIsToWorkAgain(t *testing.T) {
 			"node-1 joined", "gained 8", "node-2 joined", "lost 4", "node-1 drains", "lost 4", "node-1 resumed", "gained 4",
 			"node-2 left", "gained 4",
 		}
-		if diff := cmp.Diff(want, events.list); diff != "" {
+		if diff := cmp.Diff(want, events.heard()); diff != "" {
 			w.Errorf("what the observer of node 1 heard (-want +got):\n%s", diff)
 		}
 	})
@@ -46,22 +48,35 @@ func (w *world) drain(n *node, drain bool) {
 	}
 }
 
-// memberEvents lists what an observer hears of nodes and shards. Only the loop of the membership
-// calls it.
+// memberEvents lists what an observer hears of nodes and shards.
 type memberEvents struct {
 	ports.NopObserver
+	mu   sync.Mutex
 	list []string
 }
 
+func (e *memberEvents) add(event string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, event)
+}
+
+// heard lists the events so far.
+func (e *memberEvents) heard() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.list)
+}
+
 func (e *memberEvents) NodeChanged(event ports.NodeEvent) {
-	e.list = append(e.list, event.Node.Name+" "+event.Change.String())
+	e.add(event.Node.Name + " " + event.Change.String())
 }
 
 func (e *memberEvents) ShardsAssigned(event ports.AssignEvent) {
 	if n := len(event.Gained); n > 0 {
-		e.list = append(e.list, fmt.Sprintf("gained %d", n))
+		e.add(fmt.Sprintf("gained %d", n))
 	}
 	if n := len(event.Lost); n > 0 {
-		e.list = append(e.list, fmt.Sprintf("lost %d", n))
+		e.add(fmt.Sprintf("lost %d", n))
 	}
 }

@@ -97,13 +97,13 @@ func TestADeadNodeIsMissedWhenItsAnnouncementEnds(t *testing.T) {
 		dies.cutOff()
 		node, now := w.announced(dies)
 		left := node.ExpiresAt.Sub(now)
-		heard := len(events.list)
+		heard := len(events.heard())
 		w.sleep(left - time.Millisecond)
-		if more := events.list[heard:]; len(more) > 0 {
+		if more := events.heard()[heard:]; len(more) > 0 {
 			w.Errorf("before the announcement ends the others hear %q", more)
 		}
 		w.sleep(3 * announcePause)
-		if got, want := events.list[heard:], []string{"node-3 left"}; !cmp.Equal(got, want) {
+		if got, want := events.heard()[heard:], []string{"node-3 left"}; !cmp.Equal(got, want) {
 			w.Errorf("when the announcement has ended the others hear %q, want %q", got, want)
 		}
 		lives.stop()
@@ -173,7 +173,7 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 				w.wantOwners(even(4, n))
 				w.wantCounts(0, 0, 1, 0)
 				want := []string{"node-1 joined", "gained 4", "node-1 drains", "lost 4", "node-1 resumed", "gained 4"}
-				if diff := cmp.Diff(want, events.list); diff != "" {
+				if diff := cmp.Diff(want, events.heard()); diff != "" {
 					w.Errorf("what the observer heard (-want +got):\n%s", diff)
 				}
 				n.wantLines(0, "it stands by")
