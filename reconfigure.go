@@ -12,7 +12,7 @@ import (
 // concurrent use, and returns once the queue's shards are the server's to take. Other servers
 // give it its share within an announce interval, a third of their LeaseTTL.
 //
-// Errors: [ErrInvalidOptions] if Run has not begun to work or has ended, if the server works the queue
+// Errors: [ErrInvalidOptions] before OnStart has returned and after Run's context has ended, if the server works the queue
 // already or still runs jobs of it since it was removed, if the Splitter pins shards to lanes, or if the
 // Scheduler can't have the queue; [ErrInvalidQueue]; [ErrShardCountMismatch] or [ErrQueueMismatch] as
 // from Run; any other if the store does not answer, and then it may be called again.

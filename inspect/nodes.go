@@ -26,7 +26,9 @@ const (
 	NodeGone = ports.NodeGone
 )
 
-// NodeStatus is what a server was doing when it announced itself last.
+// NodeStatus is what a server was doing when it announced itself last, at most a third of its
+// LeaseTTL ago, or when it died: the leases that it held (Shards), the jobs in handlers (Running), the lanes
+// that ran a batch (Busy), and the jobs that it had claimed and not started (Claimed).
 type NodeStatus = ports.NodeStatus
 
 // Node is a server that runs, or ran a short while ago.

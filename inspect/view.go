@@ -129,8 +129,8 @@ type QueueStats struct {
 type ShardStats struct {
 	Shard core.Shard
 	Counts
-	// Owner is the node that works the shard, by its lease with this Token until
-	// ExpiresAt; empty if none does.
+	// Owner is the node of the last lease, with this Token, which ends at ExpiresAt: once that is
+	// past, nobody works the shard, unless its owner still renews it. Empty if the lease was released.
 	Owner     string
 	Token     int64
 	ExpiresAt time.Time

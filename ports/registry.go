@@ -79,8 +79,9 @@ type Node struct {
 	ExpiresAt core.Instant
 }
 
-// NodeStatus is what a node was doing when it announced itself last. The zero value is a
-// node that does nothing.
+// NodeStatus is what a node was doing when it announced itself last, which it does at each third
+// of its lease TTL and when the list of nodes changes; of one that is gone it is what it did last. The zero
+// value is a node that does nothing.
 type NodeStatus struct {
 	// Shards is how many leases it held.
 	Shards int

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/skeinq/skein/core"
+import (
+	"slices"
+
+	"github.com/skeinq/skein/core"
+)
 
 // member is what a pool knows of a shard.
 type member struct {
@@ -108,6 +112,9 @@ func (p *pool) setMembers(more []*shard, build core.SchedulerFunc, queues map[st
 	for _, m := range members {
 		p.recount(m)
 	}
+	p.supplies = slices.DeleteFunc(p.supplies, func(s *supply) bool {
+		return s.limit != nil && !slices.ContainsFunc(members, func(m *member) bool { return m.supply == s })
+	})
 	p.dispatch(p.node.clock.local())
 	return nil
 }

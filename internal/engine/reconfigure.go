@@ -72,7 +72,7 @@ func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 	}
 	rest := slices.DeleteFunc(slices.Clone(now.queues), func(other *Queue) bool { return other == q })
 	if err := e.serveQueues(p, now.change(rest, now.lanes)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("remove queue %q: %w", name, err)
 	}
 	q.removed.Store(true)
 	e.leavingQueues[name] = true

@@ -29,10 +29,15 @@ func (e *Engine) listen(ctx context.Context) {
 			e.listening.Store(true)
 			e.deliver(wakeups, byID)
 			e.listening.Store(false)
-		case subscription.Err() == nil: // else there is something else to listen to, or the end
+		case subscription.Err() == nil:
 			status.failed(err)
 		}
+		ended := subscription.Err() != nil
 		cancel()
+		if ended { // there is something else to listen to, or the node stops
+			retry.reset()
+			continue
+		}
 		if time.Since(began) > longestRetry { // it has listened for a while
 			retry.reset()
 		}
