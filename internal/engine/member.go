@@ -85,7 +85,7 @@ func (s *supply) change(startable, granted int) {
 
 // newMember makes a shard a member of the pool.
 func (p *pool) newMember(s *shard) *member {
-	m := &member{shard: s, pool: p, size: firstGrant}
+	m := &member{view: view{idle: true}, shard: s, pool: p, size: firstGrant}
 	m.supply = p.supplyOf(s.queue.limit)
 	s.member = m
 	return m
