@@ -115,6 +115,7 @@ func newHandOverServer(t *testing.T, url string) *handOverServer {
 		return nil
 	})
 	server := skein.NewServer(s.store, skein.ServerOptions{
+		Splitter:     skein.NodeSplitter{Nodes: 1, Share: true}, // one works all shards, and another stands by
 		PollInterval: handOverPoll, LeaseTTL: time.Minute,
 		Observer: leaseWatcher{leases: s.leases}, Logger: slog.New(slog.DiscardHandler),
 	}, handler)
