@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -68,7 +67,7 @@ func (s *shard) acquire() bool {
 // tryAcquire makes one call, with the attempt number of this shard.
 func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	cfg := &s.node.cfg
-	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
+	ctx, cancel := s.node.callContext()
 	defer cancel()
 	return s.node.store.Acquire(ctx, ports.AcquireRequest{
 		Shard:      s.id,

@@ -52,13 +52,21 @@ func (s *shard) waiting() (batches int, first *core.Claim) {
 	if b := s.nextBegun(); b != nil {
 		batches, first = 1, &b.claims[0]
 	}
-	if head := s.buffer.head(); head != nil && !(s.unresponsive && isRecovered(*head)) {
-		batches += (s.buffer.jobs + s.queue.BatchSize - 1) / s.queue.BatchSize
+	if head := s.nextBuffered(); head != nil {
+		batches += s.queue.batches(s.buffer.jobs)
 		if first == nil {
 			first = head
 		}
 	}
 	return batches, first
+}
+
+// nextBuffered returns the first job of the next batch of the buffer, or nil if none may start.
+func (s *shard) nextBuffered() *core.Claim {
+	if head := s.buffer.head(); head != nil && !(s.unresponsive && isRecovered(*head)) {
+		return head
+	}
+	return nil
 }
 
 // nextBegun returns a batch that has begun and for which no lane waits, or nil.
@@ -79,7 +87,7 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance b
 		s.removeStarting(b)
 		return b.claims, b.chance, nil
 	}
-	if first := s.buffer.head(); first == nil || s.unresponsive && isRecovered(*first) {
+	if s.nextBuffered() == nil {
 		return nil, false, nil
 	}
 	claims, chance = s.takeBatch()

@@ -71,6 +71,9 @@ func (q *Queue) mostLanes() int {
 	return min(q.MaxLanes, q.MaxRunning)
 }
 
+// batches returns how many batches so many jobs make.
+func (q *Queue) batches(jobs int) int { return (jobs + q.BatchSize - 1) / q.BatchSize }
+
 // Config is how a node runs. All fields are set, except those whose comments say that they may be
 // nil, Prefetch and RecoverOrphans.
 type Config struct {

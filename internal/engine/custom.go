@@ -163,7 +163,7 @@ func (c *customChooser) piggyback(p *pool, m *member) {
 	if m != c.last || !m.shownAsk.DueBy(p.node.clock.at(now)) {
 		return
 	}
-	if n := min(p.short()+p.soon(now), max(p.short(), m.ahead), m.largestGrant()); n > 0 {
+	if n := p.demand(m, now); n > 0 {
 		p.grant(m, n)
 	}
 }

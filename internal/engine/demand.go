@@ -130,11 +130,16 @@ func (p *pool) takeGrant(m *member) int {
 	return m.grant
 }
 
+// demand returns how many batches of a shard are in demand beside its grant, as far as a turn that is made anyway
+// may claim them.
+func (p *pool) demand(m *member, now time.Time) int {
+	short := p.short()
+	return min(short+p.soon(now), max(short, m.ahead-m.grant), m.largestGrant()-m.grant)
+}
+
 // enlarge adds to a grant what has come to be in demand since it was given.
 func (p *pool) enlarge(m *member) {
-	short := p.short()
-	more := min(short+p.soon(p.node.clock.local()), max(short, m.ahead-m.grant), m.largestGrant()-m.grant)
-	if more > 0 {
+	if more := p.demand(m, p.node.clock.local()); more > 0 {
 		m.grant += more
 		m.supply.change(0, more)
 	}

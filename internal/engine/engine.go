@@ -45,6 +45,7 @@ func New(store Store, cfg Config) *Engine {
 			permitsNow:   make(chan struct{}, 1),
 
 			turnSlots: newTurnSlots(store),
+			hangs:     hangs{recent: recently{window: hangsWindow}},
 		},
 		leavingQueues: make(map[string]bool),
 	}

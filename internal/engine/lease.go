@@ -121,7 +121,7 @@ var errTurnHangs = errors.New("the turn takes too long and is repeated")
 // renew makes one call. If that fails, the next check of the lease tries again.
 func (s *shard) renew(token int64) {
 	cfg := &s.node.cfg
-	ctx, cancel := context.WithTimeout(s.node.storeCtx, cfg.LeaseTTL/3)
+	ctx, cancel := s.node.callContext()
 	defer cancel()
 	sent := time.Now()
 	reply, err := s.node.store.Renew(ctx, ports.RenewRequest{

@@ -16,8 +16,7 @@ type member struct {
 	// active says that jobs of it are claimed or on their way.
 	active bool
 	// lanes counts the lanes that the shard was chosen for, and chosen those of them that have not taken
-	// their batch yet; counted is what the supply
-	// includes of the shard.
+	// their batch yet; counted is what the supply includes of the shard.
 	lanes, chosen, counted int
 	// grant is how many batches the next turn is to claim, or the turn in flight, which is so if
 	// sent is set. size bounds the next grant.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -88,24 +87,24 @@ func (m *membership) step() time.Duration {
 // announce makes one call.
 func (m *membership) announce() (ports.AnnounceReply, error) {
 	e := m.engine
-	ctx, cancel := context.WithTimeout(e.storeCtx, e.announceInterval())
+	ctx, cancel := e.callContext()
 	defer cancel()
 	return e.store.Announce(ctx, ports.AnnounceRequest{Node: e.self(), TTL: e.cfg.LeaseTTL})
 }
 
 // self is what the node announces of itself.
 func (e *Engine) self() ports.Node {
-	split := e.splitNode(e.served.Load())
+	now := e.served.Load()
 	n := ports.Node{
-		Owner: split.ID, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
-		Lanes: split.Lanes, Queues: split.Queues, Draining: e.stopping(),
+		Owner: e.cfg.Owner, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
+		Lanes: now.lanes, Draining: e.stopping(),
 	}
-	for _, q := range e.served.Load().queues {
-		if q.refused.Load() { // or others would leave shards to this node, which can't have any
-			n.Queues = slices.DeleteFunc(slices.Clone(n.Queues), func(name string) bool { return name == q.Name })
+	for _, q := range now.queues {
+		if !q.refused.Load() { // or others would leave shards to this node, which can't have any
+			n.Queues = append(n.Queues, q.Name)
 		}
 	}
-	for _, s := range e.shards() {
+	for _, s := range now.shards {
 		s.addStatus(&n.Status)
 	}
 	return n

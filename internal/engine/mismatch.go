@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,7 +48,7 @@ func (n *node) nameServers(err error) error {
 	if !errors.As(err, &mismatch) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
+	ctx, cancel := n.callContext()
 	defer cancel()
 	reply, failed := n.store.Nodes(ctx)
 	if failed != nil {

@@ -96,6 +96,17 @@ func (n *node) stopping() bool {
 	}
 }
 
+// callContext returns the context of one call to the store, which may take a third of the TTL.
+func (n *node) callContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
+}
+
+// lastContext is callContext for a call by which the node gives something back at its end: what it can't give back
+// runs out by itself.
+func (n *node) lastContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
+}
+
 // leaseChanged notifies the observer.
 func (n *node) leaseChanged(event ports.LeaseEvent) {
 	if n.observer != nil {

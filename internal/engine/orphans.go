@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -66,7 +65,7 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 			}
 		}
 	}
-	ctx, cancel := k.callContext()
+	ctx, cancel := k.node.callContext()
 	defer cancel()
 	queues, err := k.node.store.Queues(ctx)
 	var names []string
@@ -78,14 +77,9 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 	return names, err
 }
 
-// callContext returns the context of one call.
-func (k *orphanKeeper) callContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(k.node.storeCtx, k.node.cfg.LeaseTTL/3)
-}
-
 // queue recovers the orphans of a queue.
 func (k *orphanKeeper) queue(name string) error {
-	ctx, cancel := k.callContext()
+	ctx, cancel := k.node.callContext()
 	defer cancel()
 	stats, err := k.node.store.Stats(ctx, []string{name})
 	if errors.Is(err, ports.ErrUnknownQueue) { // forgotten since it was listed
@@ -115,7 +109,7 @@ func (k *orphanKeeper) queue(name string) error {
 // shard takes a shard's lease for as long as it takes to settle the orphans, and returns how many it has. A
 // shard that somebody else has taken meanwhile is left to him.
 func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error) {
-	ctx, cancel := k.callContext()
+	ctx, cancel := k.node.callContext()
 	defer cancel()
 	k.attempt++
 	reply, err := k.node.store.Acquire(ctx, ports.AcquireRequest{
@@ -169,7 +163,7 @@ func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (job
 
 // turn makes one turn, which claims nothing.
 func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.Settlement) (ports.TurnReply, error) {
-	ctx, cancel := k.callContext()
+	ctx, cancel := k.node.callContext()
 	defer cancel()
 	sent := time.Now()
 	reply, err := k.node.store.Turn(ctx, ports.TurnRequest{
@@ -181,7 +175,7 @@ func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.
 
 // release ends a lease, also while the node stops. One that it can't release runs out.
 func (k *orphanKeeper) release(lease ports.Lease) error {
-	ctx, cancel := context.WithTimeout(k.node.handlerCtx, min(k.node.cfg.LeaseTTL/3, 2*time.Second))
+	ctx, cancel := k.node.lastContext()
 	defer cancel()
 	event := ports.LeaseEvent{Shard: lease.Shard, Change: ports.LeaseReleased, Token: lease.Token}
 	err := k.node.store.Release(ctx, lease)

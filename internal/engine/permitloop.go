@@ -56,7 +56,7 @@ func (p *permits) maintain(calls *sync.WaitGroup) time.Duration {
 
 // call makes one call. If that fails, the loop makes another one.
 func (p *permits) call(r ports.PermitRequest) {
-	ctx, cancel := context.WithTimeout(p.node.storeCtx, r.TTL/3)
+	ctx, cancel := p.node.callContext()
 	defer cancel()
 	sent := p.node.clock.local()
 	reply, err := p.node.store.Permit(ctx, r)
@@ -158,7 +158,7 @@ func (p *permits) giveBack() {
 	r := p.request(0, now)
 	p.node.pooling.Unlock()
 	r.Want = 0
-	ctx, cancel := context.WithTimeout(p.node.handlerCtx, min(p.node.cfg.LeaseTTL/3, 2*time.Second))
+	ctx, cancel := p.node.lastContext()
 	defer cancel()
 	if _, err := p.node.store.Permit(ctx, r); err != nil {
 		p.node.log.Debug("skein: permits are not given back", "queue", p.queue, "error", err)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -42,7 +41,7 @@ func permanent(err error) bool {
 
 // declare declares one queue.
 func (n *node) declare(q *Queue) error {
-	ctx, cancel := context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
+	ctx, cancel := n.callContext()
 	defer cancel()
 	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
 	if refused := errors.Is(err, ports.ErrShardCountMismatch); q.refused.Swap(refused) != refused {
@@ -57,7 +56,7 @@ func (n *node) declare(q *Queue) error {
 
 // retire withdraws the announcement. If that fails, the announcement expires by itself.
 func (n *node) retire() {
-	ctx, cancel := context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
+	ctx, cancel := n.lastContext()
 	defer cancel()
 	if err := n.store.Retire(ctx, n.cfg.Owner); err != nil {
 		n.log.Debug("skein: retire failed", "error", err)

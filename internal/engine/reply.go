@@ -110,6 +110,6 @@ func (s *shard) endGrant(request *ports.TurnRequest, r *ports.TurnReply) {
 		s.publish()
 		return
 	}
-	batches := (len(r.Claims) + s.queue.BatchSize - 1) / s.queue.BatchSize
+	batches := s.queue.batches(len(r.Claims))
 	s.member.pool.grantAnswered(s.member, batches, batches > 0 && r.Head.DueBy(r.Now), s.view())
 }

@@ -54,13 +54,11 @@ type hangs struct {
 func (h *hangs) add(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recent.window = hangsWindow
 	h.recent.add(now)
 }
 
 func (h *hangs) count(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recent.window = hangsWindow
 	return h.recent.count(now)
 }
