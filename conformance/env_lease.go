@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -181,7 +182,7 @@ func (h *holder) reacquire() ports.AcquireReply {
 
 func (h *holder) renew() ports.RenewReply {
 	h.e.tb.Helper()
-	reply, err := h.e.store.Renew(h.e.ctx, ports.RenewRequest{Lease: h.lease, TTL: ttl})
+	reply, err := harness.Renew(h.e.store, h.e.ctx, ports.RenewRequest{Lease: h.lease, TTL: ttl})
 	h.e.must(err, "Renew")
 	return reply
 }

@@ -1,12 +1,12 @@
 package random
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -153,34 +153,10 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 
 func (d *driver) renewOrRelease(h *leaseView) {
 	if pick(d, "lease", "renew", "renew", "release") == "renew" {
-		compare(d, "Renew", ports.RenewRequest{Lease: h.lease, TTL: pick(d, "TTL", randomTTLs()...)}, renew)
+		compare(d, "Renew", ports.RenewRequest{Lease: h.lease, TTL: pick(d, "TTL", randomTTLs()...)}, harness.Renew)
 		return
 	}
 	compareErr(d, "Release", h.lease, ports.ShardStore.Release)
-}
-
-// A store that can't look when it renews is asked again, so often.
-const (
-	renewals     = 200
-	renewalPause = 5 * time.Millisecond
-)
-
-// renew renews until the store has looked: one that can't at the moment says that a job is due now,
-// where Heads says something else.
-func renew(s ports.ShardStore, ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
-	reply, err := s.Renew(ctx, r)
-	for range renewals {
-		if err != nil || !reply.Head.OK || reply.Head.Due != reply.Now {
-			break
-		}
-		heads, headsErr := s.Heads(ctx, []core.Shard{r.Lease.Shard})
-		if headsErr != nil || heads.Heads[0] == reply.Head {
-			break
-		}
-		time.Sleep(renewalPause)
-		reply, err = s.Renew(ctx, r)
-	}
-	return reply, err
 }
 
 // settlements draws what a holder may send: some of its claims, and rarely one of

@@ -1,0 +1,33 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// A store that can't look when it renews is asked again, so often.
+const (
+	renewals     = 200
+	renewalPause = 5 * time.Millisecond
+)
+
+// Renew renews until the store has looked: one that can't at the moment says that a job is due now
+// and that the queue is not paused (ports.RenewReply), where Heads says something else.
+func Renew(s ports.ShardStore, ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+	reply, err := s.Renew(ctx, r)
+	for range renewals {
+		if err != nil || !reply.Head.OK || reply.Head.Due != reply.Now {
+			break
+		}
+		heads, headsErr := s.Heads(ctx, []core.Shard{r.Lease.Shard})
+		if headsErr != nil || heads.Heads[0] == reply.Head {
+			break
+		}
+		time.Sleep(renewalPause)
+		reply, err = s.Renew(ctx, r)
+	}
+	return reply, err
+}
