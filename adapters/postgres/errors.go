@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -60,11 +61,11 @@ func (s status) leaseErr(l ports.Lease) error {
 
 // translate returns the driver's error as one of the port's. An error of unknown outcome
 // stays one, and loses its type.
-func translate(err error) error {
+func translate(ctx context.Context, err error) error {
 	if err == nil || storekit.HasKnownOutcome(err) {
 		return err
 	}
-	if interrupted := storekit.Interrupted(err); interrupted != nil {
+	if interrupted := storekit.Interrupted(ctx, err); interrupted != nil {
 		return fmt.Errorf("postgres: %w", interrupted)
 	}
 	var pg *pgconn.PgError

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -36,12 +40,10 @@ func TestTranslate(t *testing.T) {
 		{"a server that starts", pgError("57P03", "FATAL"), nil},
 		{"lost connection", io.ErrUnexpectedEOF, nil},
 		{"the port's own", fmt.Errorf("x: %w", ports.ErrLeaseLost), ports.ErrLeaseLost},
-		{"ended context", fmt.Errorf("x: %w", context.Canceled), context.Canceled},
-		{"late context", fmt.Errorf("x: %w", context.DeadlineExceeded), context.DeadlineExceeded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := translate(tt.err)
+			got := translate(t.Context(), tt.err)
 			if tt.want != nil && !errors.Is(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
@@ -51,7 +53,7 @@ func TestTranslate(t *testing.T) {
 			}
 		})
 	}
-	if translate(nil) != nil {
+	if translate(t.Context(), nil) != nil {
 		t.Error("no error became one")
 	}
 }
@@ -69,7 +71,6 @@ func TestRepeatable(t *testing.T) {
 		{"cancelled statement", pgError("57014", "ERROR"), false, false},
 		{"connection lost in the middle", io.ErrUnexpectedEOF, false, true},
 		{"disk full", pgError("53100", "ERROR"), false, false},
-		{"ended context", context.Canceled, false, false},
 		{"refused by us", ports.ErrStaleTurn, false, false},
 		{"too many connections", pgError("53300", "FATAL"), true, true},
 		{"never connected", &pgconn.ConnectError{Config: &pgconn.Config{}}, true, true},
@@ -77,10 +78,10 @@ func TestRepeatable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := repeatable(tt.err, ifRolledBack); got != tt.ifRolledBack {
+			if got := repeatable(t.Context(), tt.err, ifRolledBack); got != tt.ifRolledBack {
 				t.Errorf("ifRolledBack: got %t", got)
 			}
-			if got := repeatable(tt.err, idempotent); got != tt.idempotent {
+			if got := repeatable(t.Context(), tt.err, idempotent); got != tt.idempotent {
 				t.Errorf("idempotent: got %t", got)
 			}
 		})
@@ -108,5 +109,25 @@ func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 	}
 	if err := statusOK.err(shard); err != nil {
 		t.Errorf("statusOK is %v", err)
+	}
+}
+
+// A connection that takes too long is not the caller's deadline, and the error says to where.
+func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
+	config, err := pgxpool.ParseConfig("postgres://127.0.0.1:1/shop?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{Deadline: time.Now().Add(-time.Second)}).DialContext(ctx, network, addr)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	err = translate(t.Context(), pool.Ping(t.Context()))
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("got %v; want an error that names 127.0.0.1:1 and is no deadline of the caller's", err)
 	}
 }

@@ -55,7 +55,7 @@ func (l *listener) join(ctx context.Context, sub *storekit.Subscriber, connect c
 	}
 	if err != nil {
 		l.leave(sub)
-		return fmt.Errorf("listen for wake-ups: %w", translate(err))
+		return fmt.Errorf("listen for wake-ups: %w", translate(ctx, err))
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 // error is the port's.
 func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) error) error {
 	if err := s.ready(ctx); err != nil {
-		return translate(err)
+		return translate(ctx, err)
 	}
 	return attempt(ctx, mode, do)
 }
@@ -64,8 +64,8 @@ func attempt(ctx context.Context, mode retry, do func(context.Context) error) er
 	began := time.Now()
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		err := do(ctx)
-		if err == nil || !repeatable(err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
-			return translate(err)
+		if err == nil || !repeatable(ctx, err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
+			return translate(ctx, err)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func rolledBack(e *pgconn.PgError) bool {
 }
 
 // repeatable reports whether a failed call may be made again.
-func repeatable(err error, mode retry) bool {
-	if storekit.HasKnownOutcome(err) || storekit.Interrupted(err) != nil {
+func repeatable(ctx context.Context, err error, mode retry) bool {
+	if storekit.HasKnownOutcome(err) || storekit.Interrupted(ctx, err) != nil {
 		return false
 	}
 	var pg *pgconn.PgError

@@ -137,7 +137,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	case schemaMissing(err):
 		return s.unfit(0)
 	case err != nil:
-		return translate(err)
+		return translate(ctx, err)
 	case version != len(versions()):
 		return s.unfit(version)
 	case len(forbidden) > 0:

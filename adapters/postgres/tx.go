@@ -115,7 +115,7 @@ func (s *Store) declareOutside(ctx context.Context, r ports.DeclareRequest) (por
 	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return ports.DeclareReply{}, translate(err)
+		return ports.DeclareReply{}, translate(ctx, err)
 	}
 	defer pool.Close()
 	return New(pool, s.options).Declare(ctx, r)

@@ -84,7 +84,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 func (s *Store) checkVersion(ctx context.Context) error {
 	info, err := s.client.Info(ctx, "server").Result()
 	if err != nil {
-		return s.cannotCheck("its version", err)
+		return s.cannotCheck(ctx, "its version", err)
 	}
 	return parseVersion(info)
 }
@@ -104,7 +104,7 @@ func (s *Store) checkPolicy(ctx context.Context) error {
 	const setting, fit = "maxmemory-policy", "noeviction"
 	config, err := s.client.ConfigGet(ctx, setting).Result()
 	if err != nil {
-		return s.cannotCheck("that its "+setting+" is "+fit, err)
+		return s.cannotCheck(ctx, "that its "+setting+" is "+fit, err)
 	}
 	if policy, ok := config[setting]; ok && policy != fit {
 		return fmt.Errorf("%w: the %s of Redis is %s, so it may evict jobs and leases; set it to %s", ports.ErrUnusable, setting, policy, fit)
@@ -132,10 +132,10 @@ func (s *Store) checkRights(ctx context.Context) error {
 
 // cannotCheck logs a warning if err is the server's refusal to answer the user, and
 // returns any other error.
-func (s *Store) cannotCheck(what string, err error) error {
+func (s *Store) cannotCheck(ctx context.Context, what string, err error) error {
 	forbidden := goredis.HasErrorPrefix(err, "NOPERM")
 	if !forbidden && (advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
-		return translate(err)
+		return translate(ctx, err)
 	}
 	if s.server.done.Load() {
 		return nil // it was said at the first use

@@ -49,7 +49,7 @@ func (s *Store) runCoalesced(ctx context.Context, c call) outcome {
 		return outcome{err: err}
 	}
 	if err := ctx.Err(); err != nil {
-		return outcome{err: translate(err)}
+		return outcome{err: translate(ctx, err)}
 	}
 	g := &waitingCall{ctx: ctx, call: c, done: make(chan outcome, 1)}
 	if s.pushes.add(g) {
@@ -61,10 +61,10 @@ func (s *Store) runCoalesced(ctx context.Context, c call) outcome {
 		if retryable(o.err) || goredis.HasErrorPrefix(o.err, "NOSCRIPT") {
 			return s.runAll(ctx, []call{c})[0]
 		}
-		o.err = translate(c.script.locate(o.err))
+		o.err = translate(ctx, c.script.locate(o.err))
 		return o
 	case <-ctx.Done():
-		return outcome{err: translate(ctx.Err())}
+		return outcome{err: translate(ctx, ctx.Err())}
 	}
 }
 

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -37,14 +38,14 @@ func advice(err error) string {
 
 // translate returns the port's error for one of the driver. An error of unknown outcome
 // keeps its text and loses its type.
-func translate(err error) error {
+func translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):
 		return nil
 	case goredis.HasErrorPrefix(err, "OOM"):
 		return storekit.Full(fmt.Sprintf("Redis says %q", err.Error()))
 	}
-	if ended := storekit.Interrupted(err); ended != nil {
+	if ended := storekit.Interrupted(ctx, err); ended != nil {
 		return fmt.Errorf("redis: %w", ended)
 	}
 	if what := advice(err); what != "" {

@@ -3,9 +3,10 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -28,8 +29,6 @@ func TestErrorsAreTranslated(t *testing.T) {
 		want error
 	}{
 		{"full", serverError("OOM command not allowed when used memory > 'maxmemory'."), ports.ErrFull},
-		{"cancelled", fmt.Errorf("dial: %w", context.Canceled), context.Canceled},
-		{"too late", fmt.Errorf("dial: %w", context.DeadlineExceeded), context.DeadlineExceeded},
 		{"wrong password", serverError("WRONGPASS invalid username-password pair or user is disabled."), ports.ErrUnusable},
 		{"no password", serverError("NOAUTH Authentication required."), ports.ErrUnusable},
 		{"no rights", serverError("NOPERM User skein has no permissions to run the 'evalsha' command"), ports.ErrUnusable},
@@ -39,16 +38,16 @@ func TestErrorsAreTranslated(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := translate(tt.err); !errors.Is(got, tt.want) {
+			if got := translate(t.Context(), tt.err); !errors.Is(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
-	if got := translate(goredis.Nil); got != nil {
+	if got := translate(t.Context(), goredis.Nil); got != nil {
 		t.Errorf("nothing found gave %v", got)
 	}
 	var driver goredis.Error
-	if got := translate(serverError("ERR boom")); errors.As(got, &driver) || !strings.Contains(got.Error(), "boom") {
+	if got := translate(t.Context(), serverError("ERR boom")); errors.As(got, &driver) || !strings.Contains(got.Error(), "boom") {
 		t.Errorf("got %v, want its text without its type", got)
 	}
 }
@@ -91,13 +90,25 @@ func TestOutagesStayOutages(t *testing.T) {
 		"ERR max number of clients reached",
 		"ERR Script attempted to access a non local key in a cluster node",
 	} {
-		err := translate(serverError(text))
+		err := translate(t.Context(), serverError(text))
 		if err == nil || storekit.HasKnownOutcome(err) {
 			t.Errorf("%s became %v, which says that nothing was written", text, err)
 		}
 	}
 	// One that the server did not say is none of its errors.
-	if err := translate(errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
+	if err := translate(t.Context(), errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
 		t.Errorf("a text of somebody else became %v", err)
+	}
+}
+
+// A connection that takes too long is not the caller's deadline, and the error says to where.
+func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{Deadline: time.Now().Add(-time.Second)}).DialContext(ctx, network, addr)
+	}})
+	defer client.Close()
+	_, err := New(client, Options{}).Queues(t.Context())
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("got %v; want an error that names 127.0.0.1:1 and is no deadline of the caller's", err)
 	}
 }

@@ -49,7 +49,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 
 // forgetPermits removes all permits of a queue.
 func (s *Store) forgetPermits(ctx context.Context, queue string) error {
-	err, ended := await(ctx, s.workers, func() error { return translate(s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
+	err, ended := await(ctx, s.workers, func() error { return translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
 	return cmp.Or(err, ended)
 }
 

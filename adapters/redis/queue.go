@@ -51,7 +51,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	}
 	f, err := await(ctx, s.workers, func() found {
 		text, err := s.client.HGet(ctx, s.queuesKey(), name).Result()
-		return found{text, translate(err)}
+		return found{text, translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
 		return queueRecord{}, err
@@ -198,7 +198,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	}
 	f, err := await(ctx, s.workers, func() found {
 		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
-		return found{all, translate(err)}
+		return found{all, translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 		}
 	}
 	for i := range outcomes {
-		outcomes[i].err = translate(calls[i].script.locate(outcomes[i].err))
+		outcomes[i].err = translate(ctx, calls[i].script.locate(outcomes[i].err))
 	}
 	return outcomes
 }

@@ -87,7 +87,7 @@ func (w *wakeups) start(ctx context.Context) ([]*goredis.PubSub, error) {
 			<-done
 			closeAll(subs)
 		}()
-		return nil, translate(ctx.Err())
+		return nil, translate(ctx, ctx.Err())
 	}
 }
 
@@ -102,7 +102,7 @@ func (w *wakeups) subscribeRetrying(ctx context.Context) ([]*goredis.PubSub, err
 			return nil, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", err, w.store.prefix)
 		}
 		if !retryable(err) || time.Since(began) > retryFor || !sleep(ctx, wait) {
-			return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(err))
+			return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(ctx, err))
 		}
 		w.reload(ctx)
 	}

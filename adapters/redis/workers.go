@@ -39,7 +39,7 @@ func (c workerPool) serve(work func()) {
 func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
-		return zero, translate(err)
+		return zero, translate(ctx, err)
 	}
 	if ctx.Done() == nil {
 		return do(), nil
@@ -50,6 +50,6 @@ func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	case v := <-done:
 		return v, nil
 	case <-ctx.Done():
-		return zero, translate(ctx.Err())
+		return zero, translate(ctx, ctx.Err())
 	}
 }

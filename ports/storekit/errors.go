@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -124,15 +125,26 @@ func CheckSortBy(by ports.SortBy, record ports.Queue) error {
 }
 
 // Interrupted returns nil unless err wraps [context.Canceled] or
-// [context.DeadlineExceeded]. It then returns an error that wraps only that, so that no
-// type of a driver crosses the port.
-func Interrupted(err error) error {
+// [context.DeadlineExceeded] and the caller's context has ended: a driver's own timeouts,
+// such as that of a connection, look the same and are not the caller's. It then returns an
+// error that wraps only that, so that no type of a driver crosses the port.
+func Interrupted(ctx context.Context, err error) error {
+	if !ended(ctx) {
+		return nil
+	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, end) {
 			return fmt.Errorf("the call was given up: %w", end)
 		}
 	}
 	return nil
+}
+
+// ended reports whether a context has ended: a network's deadline may pass some
+// microseconds before the context's own timer.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // HasKnownOutcome reports whether err wraps a sentinel of package ports or core. A call

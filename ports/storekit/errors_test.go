@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -54,10 +55,6 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.CheckSortBy(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without IndexIDs, which is permanent, and lists no jobs by id; retrying jobs it lists so, and Find looks one id up`},
 		{storekit.CheckSortBy(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
 		{storekit.CheckSortBy(ports.RetryingByID, ports.Queue{}), nil, ""},
-		{storekit.Interrupted(fmt.Errorf("driver: %w", context.Canceled)), context.Canceled, `the call was given up: context canceled`},
-		{storekit.Interrupted(fmt.Errorf("driver: %w", context.DeadlineExceeded)), context.DeadlineExceeded, `the call was given up: context deadline exceeded`},
-		{storekit.Interrupted(errors.New("broken pipe")), nil, ""},
-		{storekit.Interrupted(nil), nil, ""},
 	}
 	for _, tt := range tests {
 		if tt.is == nil {
@@ -138,5 +135,33 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 		if storekit.HasKnownOutcome(err) {
 			t.Errorf("the outcome of %v is known", err)
 		}
+	}
+}
+
+// Only the caller's own context gives a call up: the timeouts of a driver, such as that of a
+// connection, wrap the same errors.
+func TestInterruptedMeansTheCallersContext(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, done := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer done()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		want error
+	}{
+		{"cancelled", cancelled, fmt.Errorf("driver: %w", context.Canceled), context.Canceled},
+		{"late", late, fmt.Errorf("driver: %w", context.DeadlineExceeded), context.DeadlineExceeded},
+		{"a driver's own timeout", t.Context(), fmt.Errorf("dial 10.0.0.1: %w", context.DeadlineExceeded), nil},
+		{"another error", cancelled, errors.New("broken pipe"), nil},
+		{"none", cancelled, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := storekit.Interrupted(tt.ctx, tt.err)
+			if !errors.Is(err, tt.want) || err != nil && err.Error() != "the call was given up: "+tt.want.Error() {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
 	}
 }
