@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -33,6 +34,18 @@ func revivesTwice(s full) full {
 			}
 		}
 		return s.Revive(ctx, step)
+	})
+}
+
+// stumblesOverIDs fails steps that name an id which is no text.
+func stumblesOverIDs(s full) full {
+	return replace(s, "Bury", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+		for _, id := range step.IDs {
+			if !utf8.ValidString(id) {
+				return ports.StepReply{}, core.ErrInvalidID
+			}
+		}
+		return s.Bury(ctx, step)
 	})
 }
 

@@ -71,6 +71,7 @@ func brokenStores() []brokenStore {
 		{"claims when paused once it has worked", "pause/stops claims", wrapped(pausesLate)},
 		{"never sees an old job that is put back", "claim/takes an old job that was put back", wrapped(losesOldPutBacks)},
 		{"tells of a cancel once", "cancel/is reported in each reply until it is settled", wrapped(cancelsOnce)},
+		{"stumbles over ids that are no text", "step/ignores ids that no job can have", wrapped(stumblesOverIDs)},
 		{"revives twice", "morgue/revive doubles nothing when it is repeated", wrapped(revivesTwice)},
 		{"returns an entry on two pages", "list/jobs come in every order, both ways", wrapped(pagesOverlap)},
 		{"keeps a handle's data to itself", "store/shares its data between handles", keepsToItself},

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -25,6 +26,7 @@ func stepCases() []namedCase {
 		{"leaves claimed jobs alone", ruleClaimed, stepLeavesClaimed},
 		{"handles the queued job of a claimed id", ruleClaimed, stepQueuedOfClaimed},
 		{"ignores ids of other shards", "JobStep: ids of other shards are ignored", stepOtherShards},
+		{"ignores ids that no job can have", "JobStep: ids that no job can have are ignored", stepImpossibleIDs},
 		{"handles nothing for no ids", "JobStep: nil means all jobs that the method's comment names, and an empty list means no job", stepNoIDs},
 		{"handles 250 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
 		{"counts nothing again", "Operator: what a call has done already is not done twice, and not counted again", stepRepeats},
@@ -151,6 +153,37 @@ func stepOtherShards(e *env) {
 		e.reported("how many "+name+" handled", reply.Handled, 1)
 		e.same("the other shard's job", e.findIn("wide", other), want)
 	}
+}
+
+// impossibleIDs are ids that no push stores: empty, no UTF-8, with a character that is none, too long.
+func impossibleIDs() []string {
+	return []string{"", "\xff", "a\x00b", strings.Repeat("x", core.MaxIDBytes+1)}
+}
+
+func stepImpossibleIDs(e *env) {
+	for name, do := range e.jobSteps() {
+		e.push(entryAt("a", "p", 1, start.Add(time.Hour)))
+		reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: append(impossibleIDs(), "a")})
+		e.must(err, name)
+		e.reported("how many "+name+" handled", reply.Handled, 1)
+	}
+	e.push(entry("b", "p", 1))
+	buried, err := e.store.Bury(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{"b"}})
+	e.must(err, "Bury")
+	e.reported("how many were buried", buried.Handled, 1)
+	for _, id := range impossibleIDs() {
+		for name, do := range e.deadLetterSteps() {
+			reply, err := do(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: []ports.DeadLetterRef{whole(id), {ID: id, Payloads: [][]byte{[]byte("p")}}}})
+			e.must(err, name)
+			e.reported("how many "+name+" handled", reply.Handled, 0)
+		}
+		reply, err := e.store.Edit(e.ctx, ports.EditRequest{Shard: e.shard, ID: id, Old: []byte("p"), New: []byte("q")})
+		e.must(err, "Edit")
+		e.reported("how many Edit changed", reply.Handled, 0)
+	}
+	reply, err := e.store.Cancel(e.ctx, ports.CancelRequest{Shard: e.shard, IDs: impossibleIDs()})
+	e.must(err, "Cancel")
+	e.reported("how many Cancel cancelled", reply.Handled, 0)
 }
 
 func stepNoIDs(e *env) {

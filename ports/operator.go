@@ -82,7 +82,7 @@ type Operator interface {
 type JobStep struct {
 	Shard core.Shard
 	// IDs are the ids to handle, at most MaxStep; ids of other shards are
-	// ignored. nil means all jobs that the
+	// ignored, as everywhere in steps, and so are ids that no job can have. nil means all jobs that the
 	// method's comment names, and an empty list means no job.
 	IDs []string
 	// Limit is how many jobs to handle if no ids are given: 0 is MaxStep, which

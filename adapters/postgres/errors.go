@@ -81,8 +81,14 @@ func translate(ctx context.Context, err error) error {
 			return storekit.Full(pg.Message)
 		}
 	}
+	if pg.Code == readOnlyServer {
+		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, findPrimary)
+	}
 	return fmt.Errorf("postgres: %s (SQLSTATE %s)", pg.Message, pg.Code)
 }
+
+// findPrimary is how a pool finds the server that writes.
+const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write"
 
 const tooManyConnections = "53300"
 

@@ -115,12 +115,19 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) err
 	if err := checkName(schema); err != nil {
 		return err
 	}
-	return attempt(ctx, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
+	return attempt(ctx, pool, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
 }
 
 // migrateOnce may be repeated: it begins from the version that the schema has.
 func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int) error {
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		var encoding, isolation string
+		if err := tx.QueryRow(ctx, serverSQL).Scan(&encoding, &isolation); err != nil {
+			return err
+		}
+		if err := checkServer(encoding, "read committed"); err != nil { // this transaction has its own isolation
+			return err
+		}
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "skein migrates "+quoted(schema)); err != nil {
 			return err
 		}

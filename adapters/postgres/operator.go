@@ -42,7 +42,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_expedite($1, $2, $3, $4, $5)`, r.IDs, r.Size())
+	return s.step(ctx, r.Shard, `step_expedite($1, $2, $3, $4, $5)`, possible(r.IDs), r.Size())
 }
 
 // Bury implements [ports.Operator].
@@ -61,7 +61,7 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, bury *string
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_bury_or_delete($1, $2, $3, $4, $5, $6)`, r.IDs, r.Size(), bury)
+	return s.step(ctx, r.Shard, `step_bury_or_delete($1, $2, $3, $4, $5, $6)`, possible(r.IDs), r.Size(), bury)
 }
 
 // Cancel implements [ports.Operator].
@@ -69,7 +69,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	reply, err := s.step(ctx, r.Shard, `step_cancel($1, $2, $3, $4, $5)`, r.IDs, r.Drop)
+	reply, err := s.step(ctx, r.Shard, `step_cancel($1, $2, $3, $4, $5)`, possible(r.IDs), r.Drop)
 	if reply.Handled > 0 {
 		s.wake(r.Shard, wakeAlways)
 	}
@@ -97,10 +97,10 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 	}
 	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
-			whole = append(whole, ref.ID)
+			whole = append(whole, orNone(ref.ID))
 		}
 		for _, d := range ref.Payloads {
-			ids, data = append(ids, ref.ID), append(data, notNull(d))
+			ids, data = append(ids, orNone(ref.ID)), append(data, notNull(d))
 		}
 	}
 	return s.step(ctx, r.Shard, `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -112,7 +112,7 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_edit($1, $2, $3, $4, $5, $6)`, r.ID, notNull(r.Old), notNull(r.New))
+	return s.step(ctx, r.Shard, `step_edit($1, $2, $3, $4, $5, $6)`, orNone(r.ID), notNull(r.Old), notNull(r.New))
 }
 
 // notNull returns data, or an empty slice for nil, which SQL would see as NULL.
@@ -121,4 +121,24 @@ func notNull(data []byte) []byte {
 		return []byte{}
 	}
 	return data
+}
+
+// possible returns ids, in the same places, with those that Postgres can't read as ones that no job has.
+func possible(ids []string) []string {
+	if ids == nil {
+		return nil
+	}
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = orNone(id)
+	}
+	return list
+}
+
+// orNone returns an id, or "", which no job has, for one that can't exist.
+func orNone(id string) string {
+	if core.ValidateID(id) != nil {
+		return ""
+	}
+	return id
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// patience bounds how long the statement in whose FROM it stands waits for a lock.
+const patience = `(SELECT set_config('lock_timeout', '500ms', true) OFFSET 0) patience`
+
 // pushNewSQL is what pushOneSQL does, for an id that has no queued job and a time
 // that claims have not gone past: it costs the server less still. perform_at is -1 if
 // it did nothing, since the entry is another. 500000 is half a second: a turn at the same
@@ -22,7 +25,7 @@ const pushNewSQL = `
 WITH q AS MATERIALIZED (
   SELECT q.shard, q.now, CASE WHEN $7::bigint >= 0 THEN $7 ELSE {schema}.later(q.now, $8::bigint) END AS due
   FROM (
-    SELECT {schema}.first_shard(q.id) + $5::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
+    SELECT {schema}.first_shard(q.id) + $5::int AS shard, {schema}.clock($4::bigint) AS now FROM ` + patience + `, {schema}.queues q
     WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint OFFSET 0
   ) q
 ), put AS (
@@ -46,7 +49,7 @@ SELECT q.now, coalesce(put.perform_at, -1) AS perform_at, true AS fresh FROM q L
 //	$11 score, $12 data, $13 meta
 const pushOneSQL = `
 WITH q AS MATERIALIZED (
-  SELECT {schema}.first_shard(q.id) + $7::int AS shard, {schema}.clock($4::bigint) AS now FROM {schema}.queues q
+  SELECT {schema}.first_shard(q.id) + $7::int AS shard, {schema}.clock($4::bigint) AS now FROM ` + patience + `, {schema}.queues q
   WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint
 ), put AS (
   INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)

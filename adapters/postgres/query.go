@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -56,14 +57,19 @@ func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) e
 	if err := s.ready(ctx); err != nil {
 		return translate(ctx, err)
 	}
-	return attempt(ctx, mode, do)
+	return attempt(ctx, s.pool, mode, do)
 }
 
-// attempt is call without the check of the schema.
-func attempt(ctx context.Context, mode retry, do func(context.Context) error) error {
+// attempt is call without the check of the schema. After a call that met a server which only
+// reads, as the primary does once it is a standby, the pool makes its connections anew and
+// finds the new primary.
+func attempt(ctx context.Context, pool *pgxpool.Pool, mode retry, do func(context.Context) error) error {
 	began := time.Now()
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		err := do(ctx)
+		if onlyReads(err) {
+			pool.Reset()
+		}
 		if err == nil || !repeatable(ctx, err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
 			return translate(ctx, err)
 		}
@@ -83,10 +89,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // rolledBack reports whether an error of the server means that nothing was committed
 // and a repeat may succeed: serialization failure, deadlock, lock not available, no
-// connection left.
+// connection left, a server that only reads.
 func rolledBack(e *pgconn.PgError) bool {
 	switch e.Code {
-	case "40001", "40P01", "55P03", tooManyConnections:
+	case "40001", "40P01", "55P03", tooManyConnections, readOnlyServer:
 		return true
 	}
 	return sessionEnded(e)
@@ -121,13 +127,22 @@ func lostSession(err error) bool {
 	return !errors.As(err, &connecting) && connectionLost(err)
 }
 
+// onlyReads reports whether a server refused to write at all.
+func onlyReads(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == readOnlyServer
+}
+
 // sessionEnded reports whether the server ended the session on an operator's or its own
 // decision. It says so only while nothing is being committed.
 func sessionEnded(e *pgconn.PgError) bool {
 	return class(e) == "57" && e.Code != queryCanceled
 }
 
-const queryCanceled = "57014"
+const (
+	queryCanceled  = "57014"
+	readOnlyServer = "25006"
+)
 
 var errNoRow = errors.New("the reply has no row")
 

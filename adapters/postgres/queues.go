@@ -98,7 +98,7 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 //	$1 the queue, $2 whether it is paused
 const pauseSQL = `
 WITH locked AS MATERIALIZED (
-  SELECT s.id FROM {schema}.shards s WHERE s.queue = $1 ORDER BY s.id FOR UPDATE
+  SELECT s.id FROM ` + patience + `, {schema}.shards s WHERE s.queue = $1 ORDER BY s.id FOR UPDATE OF s
 ), changed AS (
   UPDATE {schema}.shards s SET paused = $2 WHERE s.id = ANY (ARRAY(SELECT id FROM locked)) AND s.paused <> $2
 )

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -37,41 +36,78 @@ func checkName(schema string) error {
 	return fmt.Errorf("postgres: %w: the schema name %q %s; choose another", ports.ErrUnusable, schema, fault)
 }
 
-// schemaCheck is whether the schema was found to be of this version.
+// schemaCheck is what was found of the schema and the server.
 type schemaCheck struct {
-	done atomic.Bool
-	mu   sync.Mutex
+	// version says that the schema is of this version, fits that the server fits as well.
+	version, fits atomic.Bool
+	// checking has room for the call that checks.
+	checking chan struct{}
 }
 
 // versionSQL returns the newest version that a schema has.
 const versionSQL = `SELECT coalesce(max(version), 0) FROM {schema}.migrations`
 
-// ready checks the schema's version, once, at first use.
+// serverSQL returns the settings of a session that checkServer looks at.
+const serverSQL = `SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')`
+
+// checkServer returns ErrUnusable for a database or a role under whose settings the store
+// would be wrong or slow.
+func checkServer(encoding, isolation string) error {
+	if encoding != "UTF8" {
+		return fmt.Errorf("postgres: %w: the database's encoding is %s, and ids are UTF-8; make a database with ENCODING 'UTF8'",
+			ports.ErrUnusable, encoding)
+	}
+	if isolation != "read committed" {
+		return fmt.Errorf("postgres: %w: default_transaction_isolation is %q, under which most turns fail to serialize; "+
+			"set it to 'read committed' for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable, isolation)
+	}
+	return nil
+}
+
+// ready checks the schema's version and the server's settings, once, at first use.
 func (s *Store) ready(ctx context.Context) error {
-	if s.schemaCheck.done.Load() {
+	if s.schemaCheck.fits.Load() {
 		return nil
 	}
 	if err := s.configured(); err != nil {
 		return err
 	}
-	s.schemaCheck.mu.Lock()
-	defer s.schemaCheck.mu.Unlock()
-	if s.schemaCheck.done.Load() {
+	select {
+	case s.schemaCheck.checking <- struct{}{}:
+		defer func() { <-s.schemaCheck.checking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.schemaCheck.fits.Load() {
 		return nil
 	}
-	var version int
-	err := attempt(ctx, idempotent, func(ctx context.Context) error {
-		err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&version)
-		if schemaMissing(err) {
-			return s.unfit(0)
-		}
-		return err
-	})
-	if err == nil && version != len(versions()) {
-		err = s.unfit(version)
-	}
-	s.schemaCheck.done.Store(err == nil)
+	err := attempt(ctx, s.pool, idempotent, s.look)
+	s.schemaCheck.fits.Store(err == nil)
 	return err
+}
+
+// look looks at the server's settings and the schema's version.
+func (s *Store) look(ctx context.Context) error {
+	var (
+		encoding, isolation string
+		version             int
+	)
+	if err := s.pool.QueryRow(ctx, serverSQL).Scan(&encoding, &isolation); err != nil {
+		return err
+	}
+	if err := checkServer(encoding, isolation); err != nil {
+		return err
+	}
+	switch err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&version); {
+	case schemaMissing(err):
+		return s.unfit(0)
+	case err != nil:
+		return err
+	case version != len(versions()):
+		return s.unfit(version)
+	}
+	s.schemaCheck.version.Store(true)
+	return nil
 }
 
 // schemaMissing reports whether the schema or its table of migrations does not exist.
@@ -97,19 +133,20 @@ func (s *Store) configured() error {
 	return checkName(s.options.Schema)
 }
 
-// pingSQL returns the schema's version, whether the server only reads, and the tables that
-// the role may not use in full.
+// pingSQL returns the schema's version, the settings that checkServer looks at, whether the
+// server only reads, and the tables that the role may not use in full.
 //
 //	$1 the schema's name
 const pingSQL = `
-SELECT (SELECT coalesce(max(version), 0) FROM {schema}.migrations), current_setting('transaction_read_only')::boolean, ARRAY(
+SELECT (SELECT coalesce(max(version), 0) FROM {schema}.migrations), current_setting('server_encoding'),
+  current_setting('default_transaction_isolation'), current_setting('transaction_read_only')::boolean, ARRAY(
   SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname <> 'migrations' AND NOT (
     has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
     AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
   ORDER BY c.relname)`
 
-var errReadOnly = errors.New("postgres: the server only reads, as a standby does; connect to the primary")
+var errReadOnly = errors.New("postgres: the server only reads, as a standby does; " + findPrimary)
 
 // Ping implements [ports.Registry]. It asks once, and again only if a connection of the pool turns out
 // to have been cut, which says nothing of the server.
@@ -122,12 +159,13 @@ func (s *Store) Ping(ctx context.Context) error {
 		schema = DefaultSchema
 	}
 	var (
-		version   int
-		readOnly  bool
-		forbidden []string
+		version             int
+		encoding, isolation string
+		readOnly            bool
+		forbidden           []string
 	)
 	ping := func() error {
-		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&version, &readOnly, &forbidden)
+		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&version, &encoding, &isolation, &readOnly, &forbidden)
 	}
 	err := ping()
 	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
@@ -140,6 +178,8 @@ func (s *Store) Ping(ctx context.Context) error {
 		return translate(ctx, err)
 	case version != len(versions()):
 		return s.unfit(version)
+	case checkServer(encoding, isolation) != nil:
+		return checkServer(encoding, isolation)
 	case len(forbidden) > 0:
 		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; grant it the rights that docs/postgres.md lists",
 			ports.ErrUnusable, strings.Join(forbidden, ", "), s.schema)

@@ -42,7 +42,7 @@ func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, 
 	if err := s.mergeInboxes(ctx, name); err != nil {
 		return ports.QueueStats{}, err
 	}
-	if err := s.query(ctx, idempotent, noRows, `SELECT {schema}.fold_counts($1)`, name); err != nil {
+	if err := s.query(ctx, idempotent, noRows, `SELECT f FROM {schema}.fold_counts($1) f WHERE `+mayWrite, name, s.inbox()); err != nil {
 		return ports.QueueStats{}, err
 	}
 	var stats ports.QueueStats

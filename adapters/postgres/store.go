@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"cmp"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +46,9 @@ type Options struct {
 	// beside what autovacuum does. 0 is [DefaultVacuumEvery]; below 0 it never does. A role
 	// that does not own the tables can't vacuum them, and does not try.
 	VacuumEvery int
+	// Logger receives what the store does by itself and could not do, such as a vacuum
+	// that failed. nil is [slog.Default].
+	Logger *slog.Logger
 }
 
 // Store is a handle on a backend in Postgres. It is safe for concurrent use. Make it with
@@ -75,7 +80,7 @@ type Store struct {
 // New returns a handle. It asks nothing of the server: the first call does, and
 // fails with [ports.ErrUnusable] if the schema is not of this version, saying what to do.
 func New(pool *pgxpool.Pool, o Options) *Store {
-	s := &Store{pool: pool, options: o, schema: quoted(o.Schema)}
+	s := &Store{pool: pool, options: o, schema: quoted(o.Schema), schemaCheck: schemaCheck{checking: make(chan struct{}, 1)}}
 	if pool != nil {
 		s.maxTurns = max(1, int(pool.Config().MaxConns)/2)
 	}
@@ -85,6 +90,8 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 // MaxTurns implements [ports.TurnLimiter]. It is half of the pool's MaxConns, at least 1:
 // pushes, renewals and handlers find connections while all turns are in flight.
 func (s *Store) MaxTurns() int { return s.maxTurns }
+
+func (s *Store) logger() *slog.Logger { return cmp.Or(s.options.Logger, slog.Default()) }
 
 // quoted returns a schema's name, or the default, as SQL reads it.
 func quoted(schema string) string {

@@ -130,7 +130,7 @@ func (t *Tx) ask(ctx context.Context, template string, args ...any) interface{ S
 // connection may be the only one that there is.
 func (t *Tx) ready(ctx context.Context) error {
 	s := t.store
-	if s.schemaCheck.done.Load() {
+	if s.schemaCheck.version.Load() {
 		return nil
 	}
 	if err := checkName(s.options.Schema); err != nil {
@@ -144,7 +144,7 @@ func (t *Tx) ready(ctx context.Context) error {
 	case version != len(versions()):
 		return s.unfit(version)
 	}
-	s.schemaCheck.done.Store(true)
+	s.schemaCheck.version.Store(true)
 	return nil
 }
 

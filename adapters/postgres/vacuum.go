@@ -26,6 +26,7 @@ type vacuumer struct {
 	running bool
 	claimed int // since the last vacuum began
 	left    int // dead rows that it could not remove
+	warned  time.Time
 }
 
 // add counts claims, and returns how many there were since the last vacuum if it is time
@@ -40,6 +41,19 @@ func (w *vacuumer) add(claims, every int) (since int) {
 	}
 	since, w.claimed, w.running = w.claimed, 0, true
 	return since
+}
+
+// warnEvery is how often a vacuum that fails again and again says so.
+const warnEvery = time.Hour
+
+func (w *vacuumer) mayWarn(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.warned.IsZero() && now.Sub(w.warned) < warnEvery {
+		return false
+	}
+	w.warned = now
+	return true
 }
 
 func (w *vacuumer) done(left int) {
@@ -80,13 +94,24 @@ const (
 // deleted a row of the first and will delete one of the other; and how many are many.
 type deadRows struct{ atLeast, many int }
 
+// ownTables are the tables of each group. Nothing else in the schema is touched.
+func ownTables(g tableGroup) []string {
+	if g == backlogTables {
+		return []string{"jobs", "payloads"}
+	}
+	return []string{"claimed", "count_changes", "dead_letter_payloads", "dead_letters", "inbox", "minute_stats",
+		"nodes", "permits", "queues", "shards", "turn_log"}
+}
+
 // runVacuum vacuums a group of tables. If it can't, autovacuum does.
 func (s *Store) runVacuum(g tableGroup, d deadRows) {
-	left := 0
-	defer func() { s.vacuumers[g].done(left) }()
 	ctx, cancel := context.WithTimeout(context.Background(), vacuumLimit)
 	defer cancel()
-	left, _ = s.vacuum(ctx, g, d)
+	left, err := s.vacuum(ctx, g, d)
+	if err != nil && s.vacuumers[g].mayWarn(time.Now()) {
+		s.logger().Warn("a vacuum failed; autovacuum does it later, and tables grow meanwhile", "schema", s.schema, "error", err)
+	}
+	s.vacuumers[g].done(left)
 }
 
 // deadSQL returns the tables that have many dead rows, how many the server knows of, and
@@ -94,7 +119,7 @@ func (s *Store) runVacuum(g tableGroup, d deadRows) {
 // indexes, so dead rows are few beside more live ones, and beside a third as many pages.
 // Only a table's owner may vacuum it.
 //
-//	$1 the schema, quoted, $2 how many are many, $3 whether the backlog's tables,
+//	$1 the schema, quoted, $2 how many are many, $3 the tables,
 //	$4 how many rows of jobs and claimed have died at least
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
@@ -102,7 +127,7 @@ SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
     AND k.relation = c.oid AND k.granted AND k.pid <> pg_backend_pid()
     AND k.mode IN ('ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
 FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
-WHERE c.relnamespace = to_regnamespace($1) AND t.relname IN ('jobs', 'payloads') = $3 AND pg_has_role(c.relowner, 'USAGE')
+WHERE c.relnamespace = to_regnamespace($1) AND t.relname = ANY ($3::text[]) AND pg_has_role(c.relowner, 'USAGE')
   AND greatest(t.n_dead_tup, CASE WHEN t.relname IN ('jobs', 'claimed') THEN $4::bigint END) >= greatest($2, t.n_live_tup,
     (SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid))
 ORDER BY t.relname`
@@ -169,7 +194,7 @@ func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) er
 
 // dirtyTables returns the group's tables that have so many dead rows.
 func (s *Store) dirtyTables(ctx context.Context, g tableGroup, d deadRows) ([]dirtyTable, error) {
-	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, g == backlogTables, d.atLeast)
+	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, ownTables(g), d.atLeast)
 	if err != nil {
 		return nil, err
 	}

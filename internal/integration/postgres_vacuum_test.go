@@ -3,6 +3,8 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +31,74 @@ func TestPostgresVacuumsAfterSoManyClaims(t *testing.T) {
 		}
 		w.handle(n)
 	}
+}
+
+// What else is in the schema is its owner's, who may have reasons to leave it alone.
+func TestPostgresVacuumsItsOwnTablesOnly(t *testing.T) {
+	t.Parallel()
+	w := newVacuumed(t)
+	mine := pgx.Identifier{w.schema, "mine"}.Sanitize()
+	execAll(t, w.pool, "CREATE TABLE "+mine+" (id int) WITH (autovacuum_enabled = off); INSERT INTO "+mine+
+		" SELECT generate_series(1, 100000); DELETE FROM "+mine+"; SELECT pg_stat_force_next_flush()")
+	deadline := time.Now().Add(testservers.Patience)
+	for n := 0; w.vacuums("claimed") < 2; n++ { // its group is that of all tables but the backlog's
+		if time.Now().After(deadline) {
+			t.Fatalf("no vacuum after %d claims", n*vacuumBatch)
+		}
+		w.handle(n)
+	}
+	if n := w.vacuums("mine"); n > 0 {
+		t.Errorf("a table of the user's was vacuumed %d times", n)
+	}
+}
+
+// failsVacuums gives up what vacuums.
+type failsVacuums struct{}
+
+func (failsVacuums) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if !strings.HasPrefix(q.SQL, "VACUUM") {
+		return ctx
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	return ended
+}
+
+func (failsVacuums) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A vacuum that fails is said, once for all that fail.
+func TestPostgresSaysThatAVacuumFailed(t *testing.T) {
+	t.Parallel()
+	w := newVacuumed(t)
+	lines := make(chan string, 100)
+	logger := slog.New(slog.NewTextHandler(lineWriter(lines), nil))
+	failing := poolLike(t, w.pool, func(c *pgxpool.Config) { c.ConnConfig.Tracer = failsVacuums{} })
+	w.store = postgres.New(failing, postgres.Options{Schema: w.schema, NoWakeups: true, VacuumEvery: vacuumBatch, Logger: logger})
+	w.acquire("me")
+	deadline := time.Now().Add(testservers.Patience)
+	for n := 0; len(lines) < 2; n++ { // one for each group of tables
+		if time.Now().After(deadline) {
+			t.Fatalf("%d warnings after %d claims, want 2", len(lines), n*vacuumBatch)
+		}
+		w.handle(n)
+	}
+	for n := range 10 {
+		w.handle(-1 - n)
+	}
+	if n := len(lines); n != 2 {
+		t.Errorf("%d warnings, want one for each group of tables", n)
+	}
+	if line := <-lines; !strings.Contains(line, "level=WARN") || !strings.Contains(line, "a vacuum failed") {
+		t.Errorf("it says %s", line)
+	}
+}
+
+// lineWriter sends what is written.
+type lineWriter chan<- string
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w <- string(line)
+	return len(line), nil
 }
 
 // Whoever vacuums a table leaves what dies meanwhile.

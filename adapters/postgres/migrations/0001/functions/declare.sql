@@ -1,7 +1,8 @@
 -- Makes sure that a queue exists. Returns its record, which the caller compares with what it asked for.
 CREATE FUNCTION {schema}.declare(p_queue text, p_shards int, p_index_ids boolean,
   OUT shards int, OUT generation bigint, OUT index_ids boolean)
-LANGUAGE plpgsql VOLATILE AS {$}
+LANGUAGE plpgsql VOLATILE
+SET lock_timeout = '500ms' AS {$}
 DECLARE
   v_id int;
 BEGIN

@@ -1,0 +1,117 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// A role that may only select, and a server that only reads, as a hot standby does, show what
+// there is, but for what transactions have pushed and nobody has merged.
+func TestPostgresCanBeLookedAtByThoseWhoOnlyRead(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := useOnce(t.Context(), pool, postgres.DefaultSchema); err != nil {
+		t.Fatal(err)
+	}
+	writer := postgres.New(pool, postgres.Options{NoWakeups: true})
+	entries := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("there")}
+	if _, err := writer.Push(t.Context(), entries); err != nil {
+		t.Fatal(err)
+	}
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		entries.Entries = entriesOf("waits")
+		_, err := writer.Tx(tx).Push(t.Context(), entries)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
+	lookers := map[string]func(*pgxpool.Config){
+		"a role that may select": func(c *pgxpool.Config) { c.ConnConfig.User = "watcher" },
+		"a server that only reads": func(c *pgxpool.Config) {
+			c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+		},
+	}
+	for name, change := range lookers {
+		t.Run(name, func(t *testing.T) {
+			looksAround(t, postgres.New(poolLike(t, pool, change), postgres.Options{NoWakeups: true}), 1)
+		})
+	}
+	looksAround(t, writer, 2)
+}
+
+// looksAround calls all that looks, and wants so many queued jobs.
+func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
+	t.Helper()
+	ctx, page := t.Context(), ports.PageRequest{Queue: "orders", Payloads: 1}
+	stats, err := store.Stats(ctx, []string{"orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stats[0].Fresh != jobs || stats[0].Processed != 1 {
+		t.Errorf("%d fresh and %d processed jobs, want %d and 1", stats[0].Fresh, stats[0].Processed, jobs)
+	}
+	listed, err := store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
+	if err != nil || int64(len(listed.Jobs)) != jobs {
+		t.Errorf("%d jobs are listed (%v), want %d", len(listed.Jobs), err, jobs)
+	}
+	found, err := store.Find(ctx, "orders", "there")
+	if err != nil || found.Queued == nil {
+		t.Errorf("Find gave %+v (%v), want the job", found, err)
+	}
+	for call, look := range map[string]func(context.Context) error{
+		"Queues":  func(ctx context.Context) error { _, err := store.Queues(ctx); return err },
+		"Nodes":   func(ctx context.Context) error { _, err := store.Nodes(ctx); return err },
+		"Claimed": func(ctx context.Context) error { _, err := store.Claimed(ctx, page); return err },
+		"Morgue": func(ctx context.Context) error {
+			_, err := store.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
+			return err
+		},
+		"History": func(ctx context.Context) error {
+			_, err := store.History(ctx, ports.HistoryRequest{Queue: "orders"})
+			return err
+		},
+	} {
+		if diff := cmp.Diff(nil, look(ctx)); diff != "" {
+			t.Errorf("%s: %s", call, diff)
+		}
+	}
+}
+
+// What a role may do in a schema, it may do after a migration that makes the tables anew, if its rights
+// are the schema's default.
+func TestPostgresGrantsHoldAfterAMigration(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	execAll(t, pool, `CREATE ROLE app LOGIN; CREATE SCHEMA skein; CREATE TABLE skein.mine (id int); GRANT USAGE ON SCHEMA skein TO app;
+		ALTER DEFAULT PRIVILEGES IN SCHEMA skein GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO app`)
+	app := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = "app" })
+	for range 2 {
+		if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := useOnce(t.Context(), app, postgres.DefaultSchema); err != nil {
+			t.Error(err)
+		}
+		if err := postgres.Unmigrate(t.Context(), pool, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func entriesOf(id string) []core.Entry {
+	return []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("for " + id)}}}
+}

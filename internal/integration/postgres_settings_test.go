@@ -1,0 +1,137 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// Settings under which the store would be wrong or slow are refused by their name.
+func TestPostgresRefusesSettingsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	execAll(t, pool, `CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+	for _, isolation := range []string{"repeatable read", "serializable"} {
+		strict := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["default_transaction_isolation"] = isolation })
+		if err := postgres.Migrate(t.Context(), strict, postgres.MigrateOptions{}); err != nil {
+			t.Errorf("Migrate at %s, which sets its own: %v", isolation, err)
+		}
+		store := postgres.New(strict, postgres.Options{NoWakeups: true})
+		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+		says(t, "Declare", err, "default_transaction_isolation")
+		says(t, "Ping", store.Ping(t.Context()), "default_transaction_isolation")
+	}
+	ascii := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Database = "ascii" })
+	says(t, "Migrate", postgres.Migrate(t.Context(), ascii, postgres.MigrateOptions{}), "SQL_ASCII")
+	_, err := postgres.New(ascii, postgres.Options{NoWakeups: true}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	says(t, "Declare", err, "SQL_ASCII")
+}
+
+// A primary that has become a standby keeps its connections, and refuses to write. New ones find
+// the new primary: here sessions that began while they could only read never write.
+func TestPostgresFindsThePrimaryAgain(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, pool, `ALTER ROLE ALL SET default_transaction_read_only = on`)
+	stale := poolLike(t, pool, func(c *pgxpool.Config) { c.MinConns = 4 })
+	store := postgres.New(stale, postgres.Options{NoWakeups: true})
+	for n := 0; n < 4; n = int(stale.Stat().IdleConns()) { // all begin now
+		if _, err := store.Queues(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := store.Declare(short, ports.DeclareRequest{Queue: "orders", Shards: 1})
+	if err == nil || errors.Is(err, ports.ErrUnusable) {
+		t.Errorf("Declare on a server that only reads: %v; want an error that passes", err)
+	}
+	execAll(t, pool, `BEGIN READ WRITE; ALTER ROLE ALL RESET default_transaction_read_only; COMMIT`)
+	if err := useOnce(t.Context(), stale, postgres.DefaultSchema); err != nil {
+		t.Errorf("once there is a server that writes: %v", err)
+	}
+}
+
+// While the first call waits for the server, others end with their contexts.
+func TestPostgresTheFirstCallHeedsItsContext(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background()) // or the pool waits for it
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE skein.migrations IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	store := postgres.New(pool, postgres.Options{NoWakeups: true})
+	first, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := store.Queues(first)
+		done <- err
+	}()
+	for n := 0; n == 0; { // until the first waits
+		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer end()
+	began := time.Now()
+	if _, err := store.Queues(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second call: %v, want its deadline", err)
+	}
+	if took := time.Since(began); took > testservers.Patience/2 {
+		t.Errorf("the second call took %v, with 50ms to go", took)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first call: %v, want that it was cancelled", err)
+	}
+}
+
+// Pushes, declarations and pauses that meet a lock that stays don't hold their connections until
+// the caller gives up.
+func TestPostgresCallsWaitForLocksOnlySoLong(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	g.push(g.store, core.When{}, "a")
+	g.lockRows("jobs", "a")
+	g.lock("SELECT FROM " + g.schema + ".shards FOR UPDATE")
+	g.lock("LOCK TABLE " + g.schema + ".queues IN SHARE ROW EXCLUSIVE MODE")
+	calls := map[string]func() error{
+		"Push": func() error {
+			_, err := g.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("a")})
+			return err
+		},
+		"Pause": func() error { return g.store.Pause(t.Context(), "orders") },
+		"Declare": func() error {
+			_, err := g.store.Declare(t.Context(), ports.DeclareRequest{Queue: "more", Shards: 1})
+			return err
+		},
+	}
+	for name, do := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := do(); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+				t.Errorf("got %v, want a lock timeout", err)
+			}
+		})
+	}
+}
