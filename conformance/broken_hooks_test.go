@@ -14,6 +14,7 @@ import (
 type full interface {
 	interceptable
 	Transactor
+	Severer
 }
 
 // interceptable is what storekit.Intercept passes on of a full store.
@@ -67,10 +68,11 @@ func intercept(s full, method string, do func(context.Context, storekit.Call) er
 	return struct {
 		interceptable
 		Transactor
+		Severer
 	}{storekit.Intercept(s, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if call.Method == method {
 			return do(ctx, call)
 		}
 		return next(ctx)
-	}).(interceptable), s}
+	}).(interceptable), s, s}
 }

@@ -90,6 +90,8 @@ func brokenStores() []brokenStore {
 		{"settles one by one", "settler/settles all or none", wrapped(settlesOneByOne)},
 		{"claims before it merges what transactions pushed", "transaction/is not overtaken by a later push", wrapped(claimsBeforeItMerges)},
 		{"stops all ids for a long inbox", "transaction/does not stop other ids with a long inbox", wrapped(stopsForALongInbox)},
+		{"fails for one shard that can't be reached", "unreached/one shard can't be reached", wrapped(failsForOne)},
+		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},
 		{"wants fewer turns than none", "limiter/is 0 or more, and stays", wrapped(wantsFewerThanNone)},
 		{"wants more turns each time", "limiter/is 0 or more, and stays", wrapped(wantsMoreEachTime)},
 		{"miscounts retries beside pushes", "racing/counts are what lists show", wrapped(miscountsBesidePushes)},

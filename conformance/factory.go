@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -21,6 +22,15 @@ type Factory func(t testing.TB, clock func() time.Time) (open func() ports.Shard
 type Transactor interface {
 	// Begin opens a transaction. Others see what it does once it has committed.
 	Begin(ctx context.Context) (Transaction, error)
+}
+
+// Severer is a store from which single shards can be cut off, as by an outage of the
+// part that has them. It is optional: if the stores of a [Factory] implement it, the
+// suite also checks what becomes of the other shards.
+type Severer interface {
+	// Sever makes every call that concerns the shard fail, for this handle at least,
+	// until mend is called. Other shards are as before.
+	Sever(shard core.Shard) (mend func())
 }
 
 // Transaction is a caller's transaction. It is used by one goroutine.

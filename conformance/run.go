@@ -109,5 +109,8 @@ func groups(store ports.ShardStore) []group {
 	if _, ok := store.(Transactor); ok {
 		all = append(all, group{"transaction", transactionCases()})
 	}
+	if _, ok := store.(Severer); ok {
+		all = append(all, group{"unreached", unreachedCases()})
+	}
 	return all
 }

@@ -17,10 +17,12 @@ type transacted struct {
 	*memory.Store
 	mu     *sync.Mutex
 	locked map[core.ClaimRef]bool
+	// severed are the shards that are cut off.
+	severed *severedShards
 }
 
 func withTransactions(s *memory.Store) transacted {
-	return transacted{Store: s, mu: &sync.Mutex{}, locked: map[core.ClaimRef]bool{}}
+	return transacted{Store: s, mu: &sync.Mutex{}, locked: map[core.ClaimRef]bool{}, severed: &severedShards{}}
 }
 
 // open is another handle on the backend.

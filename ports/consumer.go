@@ -110,7 +110,11 @@ type Consumer interface {
 	// asked. It writes nothing; each head is exact for its own instant. It needs no
 	// lease.
 	//
-	// Errors: ErrUnknownQueue.
+	// A store in several parts answers shard by shard: those of a part that it can't
+	// reach now, or that has not answered when ctx ends, are Unreached, and the heads
+	// of all others are returned.
+	//
+	// Errors: ErrUnknownQueue; any other only if no shard was reached.
 	Heads(ctx context.Context, shards []core.Shard) (HeadsReply, error)
 }
 
@@ -285,9 +289,13 @@ type RenewReply struct {
 
 // HeadsReply is what Heads returns.
 type HeadsReply struct {
+	// Now is the store's clock when it looked at a shard that was reached.
 	Now core.Instant
 	// Heads are in the order of the shards asked for.
 	Heads []core.Head
+	// Unreached are the shards asked for that the store can't reach now, in the order
+	// asked. Their heads are zero, which says nothing; ask again later. Usually nil.
+	Unreached []core.Shard
 }
 
 func validateTTL(ttl time.Duration) error {

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -123,28 +124,34 @@ func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 	return storekit.LeaseLost(l)
 }
 
-// Heads implements [ports.Consumer]. Its Now is the last shard's.
+// Heads implements [ports.Consumer]. Its Now is the last reached shard's.
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
-	reply := ports.HeadsReply{Heads: make([]core.Head, 0, len(shards))}
 	if len(shards) == 0 {
 		nodes, err := s.Nodes(ctx)
 		return ports.HeadsReply{Now: nodes.Now}, err
 	}
-	for some := range slices.Chunk(shards, shardsPerExchange) {
-		calls := make([]call, len(some))
-		for i, shard := range some {
-			calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: []any{s.now()}}
+	calls := make([]call, len(shards))
+	for i, shard := range shards {
+		calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: []any{s.now()}}
+	}
+	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
+	var failure error
+	for i, o := range s.runApart(ctx, calls) {
+		now, head, err := o.head()
+		if err == nil && o.unknown() {
+			err = s.absent(ctx, shards[i])
 		}
-		for i, o := range s.runAll(ctx, calls) {
-			now, head, err := o.head()
-			if err == nil && o.unknown() {
-				err = s.absent(ctx, some[i])
-			}
-			if err != nil {
-				return ports.HeadsReply{}, err
-			}
-			reply.Now, reply.Heads = now, append(reply.Heads, head)
+		switch {
+		case err == nil:
+			reply.Now, reply.Heads[i] = now, head
+		case storekit.HasKnownOutcome(err):
+			return ports.HeadsReply{}, err
+		default:
+			reply.Unreached, failure = append(reply.Unreached, shards[i]), cmp.Or(failure, err)
 		}
+	}
+	if len(reply.Unreached) == len(shards) {
+		return ports.HeadsReply{}, failure
 	}
 	return reply, nil
 }

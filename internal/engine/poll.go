@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -26,7 +27,7 @@ func (e *Engine) pollTimeout() time.Duration {
 }
 
 // poll asks in one call for the heads of those shards of this node that have not turned lately.
-// If that fails, the shards turn instead.
+// If that fails, the shards turn instead. What the store has not reached is asked for again by the next poll.
 func (e *Engine) poll(status *loopStatus) (ok bool) {
 	since := time.Now()
 	shards, ids := e.quietShards(since)
@@ -47,10 +48,20 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 		}
 		return false
 	}
-	status.ok()
 	e.clock.sync(reply.Now)
+	missing := reply.Unreached
 	for i, s := range shards {
+		if len(missing) > 0 && s.id == missing[0] { // it stays quiet, so the next poll asks again
+			missing = missing[1:]
+			continue
+		}
 		s.polled(reply.Heads[i], since)
+	}
+	if n := len(reply.Unreached); n > 0 {
+		e.pollFailed = time.Now()
+		status.failed(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
+	} else {
+		status.ok()
 	}
 	return true
 }

@@ -20,9 +20,14 @@ import (
 
 // redisFactory makes each backend below a prefix of its own.
 func redisFactory(client goredis.UniversalClient) conformance.Factory {
+	cuts := &cutShards{}
+	client.AddHook(cuts)
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
 		prefix := testservers.Prefix(t, client)
-		return func() ports.ShardStore { return redis.New(client, redis.Options{Prefix: prefix, Clock: clock}) }
+		return func() ports.ShardStore {
+			store := redis.New(client, redis.Options{Prefix: prefix, Clock: clock})
+			return severable{store, cuts, prefix}
+		}
 	}
 }
 

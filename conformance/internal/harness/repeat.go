@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -25,11 +26,23 @@ func Repeating(store ports.ShardStore) ports.ShardStore {
 			*call.Reply.(*<-chan core.Shard) = wakeups
 			return err
 		}
-		return repeat(func() error { return next(ctx) }, func() {
+		return repeat(func() error { return cmp.Or(next(ctx), unreached(call)) }, func() {
 			count(ctx, call.Method)
 			MarkResent(call)
 		})
 	})
+}
+
+// errUnreached is the outcome of a look that has not reached all of its shards.
+var errUnreached = errors.New("some shards were not reached")
+
+// unreached returns an error of unknown outcome for a call that is to be made again because
+// its reply leaves something out.
+func unreached(call storekit.Call) error {
+	if heads, ok := call.Reply.(*ports.HeadsReply); ok && len(heads.Unreached) > 0 {
+		return errUnreached
+	}
+	return nil
 }
 
 // MarkResent makes a call that is about to be repeated say so, as a turn must.

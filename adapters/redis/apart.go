@@ -1,0 +1,81 @@
+package redis
+
+import (
+	"context"
+	"slices"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// runApart runs scripts, those for each server by themselves, in any order. A server that
+// does not answer holds up no other: if the context ends first, its calls alone have the
+// context's error.
+func (s *Store) runApart(ctx context.Context, calls []call) []outcome {
+	if err := s.ready(ctx); err != nil {
+		return failed(len(calls), err)
+	}
+	if ctx.Err() != nil {
+		return failed(len(calls), translate(ctx, ctx.Err()))
+	}
+	groups := s.byServer(ctx, calls)
+	type part struct {
+		group    []int
+		outcomes []outcome
+	}
+	parts := make(chan part, len(groups)) // room for all, so that a late one is dropped
+	for _, group := range groups {
+		s.workers.do(func() { parts <- part{group, s.exchangeSome(ctx, calls, group)} })
+	}
+	outcomes := make([]outcome, len(calls))
+	open := make([]bool, len(calls))
+	for i := range open {
+		open[i] = true
+	}
+	for range groups {
+		select {
+		case p := <-parts:
+			for k, i := range p.group {
+				outcomes[i], open[i] = p.outcomes[k], false
+			}
+		case <-ctx.Done():
+			for i := range calls {
+				if open[i] {
+					outcomes[i].err = translate(ctx, ctx.Err())
+				}
+			}
+			return outcomes
+		}
+	}
+	return outcomes
+}
+
+// byServer returns the positions of the calls that go to each server of a Cluster. Those whose
+// server is not known are a group of their own.
+func (s *Store) byServer(ctx context.Context, calls []call) [][]int {
+	byServer := make(map[goredis.UniversalClient][]int)
+	for i := range calls {
+		server, err := s.master(ctx, calls[i].keys[0].(string))
+		if err != nil {
+			server = nil
+		}
+		byServer[server] = append(byServer[server], i)
+	}
+	groups := make([][]int, 0, len(byServer))
+	for _, group := range byServer {
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// exchangeSome runs some of the calls, and returns their outcomes in the group's order.
+func (s *Store) exchangeSome(ctx context.Context, calls []call, group []int) []outcome {
+	outcomes := make([]outcome, 0, len(group))
+	for some := range slices.Chunk(group, shardsPerExchange) {
+		sent := make([]call, len(some))
+		for k, i := range some {
+			sent[k] = calls[i]
+		}
+		outcomes = append(outcomes, s.exchange(ctx, sent)...)
+	}
+	return outcomes
+}
