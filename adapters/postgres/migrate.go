@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -183,7 +184,13 @@ func MigrationSQL(schema string, from, to int) string {
 // NewestVersion returns the version of the schema that this program needs.
 func NewestVersion() int { return len(versions()) }
 
-const createMigrations = `CREATE SCHEMA IF NOT EXISTS {schema};
+// createMigrations makes the schema only if it is not there: to ask for one that is needs the
+// right to make others.
+const createMigrations = `DO {$} BEGIN
+  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = {name}) THEN
+    CREATE SCHEMA IF NOT EXISTS {schema};
+  END IF;
+END {$};
 CREATE TABLE IF NOT EXISTS {schema}.migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
 COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each.';
 `
@@ -197,12 +204,13 @@ EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
 END {$};
 `
 
-// expand puts a schema's name into SQL, and for {$} a dollar quote that the name does not
-// contain.
-func expand(text, schema string) string {
+// expand puts a schema's name into SQL, for {name} as a text, and for {$} a dollar quote that the
+// name does not contain.
+func expand(template, schema string) string {
 	name, quote := quoted(schema), "$skein$"
 	for strings.Contains(name, quote) {
 		quote = quote[:len(quote)-1] + "_$"
 	}
-	return strings.NewReplacer("{schema}", name, "{$}", quote).Replace(text)
+	text := "'" + strings.ReplaceAll(cmp.Or(schema, DefaultSchema), "'", "''") + "'"
+	return strings.NewReplacer("{schema}", name, "{name}", text, "{$}", quote).Replace(template)
 }

@@ -2,6 +2,8 @@ package integration_test
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,22 +93,45 @@ func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	}
 }
 
-// What a role may do in a schema, it may do after a migration that makes the tables anew, if its rights
-// are the schema's default.
-func TestPostgresGrantsHoldAfterAMigration(t *testing.T) {
+// The page for the DBA gives roles rights that hold for tables which a later migration makes, and its
+// queries run.
+func TestPostgresPageForTheDBA(t *testing.T) {
 	t.Parallel()
+	page, err := os.ReadFile("../../docs/postgres-dba.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```sql\n")[1:]
+	if len(blocks) != 2 {
+		t.Fatalf("the page has %d blocks of SQL, want 2: roles and queries", len(blocks))
+	}
+	roles, _, _ := strings.Cut(blocks[0], "```")
+	queries, _, _ := strings.Cut(blocks[1], "```")
 	pool := testservers.OwnPostgres(t, "fsync=off")
-	execAll(t, pool, `CREATE ROLE app LOGIN; CREATE SCHEMA skein; CREATE TABLE skein.mine (id int); GRANT USAGE ON SCHEMA skein TO app;
-		ALTER DEFAULT PRIVILEGES IN SCHEMA skein GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO app`)
-	app := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = "app" })
+	as := func(user string) *pgxpool.Pool {
+		return poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = user })
+	}
+	execAll(t, pool, `CREATE ROLE migrator LOGIN; CREATE ROLE app LOGIN; CREATE ROLE watcher LOGIN`)
+	execAll(t, pool, roles)
+	execAll(t, pool, `CREATE TABLE skein.mine (id int)`) // keeps the schema
 	for range 2 {
-		if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		if err := postgres.Migrate(t.Context(), as("migrator"), postgres.MigrateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := useOnce(t.Context(), app, postgres.DefaultSchema); err != nil {
+		if err := useOnce(t.Context(), as("app"), postgres.DefaultSchema); err != nil {
 			t.Error(err)
 		}
-		if err := postgres.Unmigrate(t.Context(), pool, ""); err != nil {
+		if _, err := postgres.New(as("watcher"), postgres.Options{}).Stats(t.Context(), []string{"orders"}); err != nil {
+			t.Error(err)
+		}
+		execAll(t, pool, queries)
+		for row := range strings.Lines(string(page)) {
+			if _, query, found := strings.Cut(row, "`SELECT count"); found {
+				query, _, _ = strings.Cut(query, "`")
+				execAll(t, pool, "SELECT count"+query)
+			}
+		}
+		if err := postgres.Unmigrate(t.Context(), as("migrator"), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
