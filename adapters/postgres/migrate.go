@@ -29,7 +29,16 @@ var migrations embed.FS
 var stages = [...]string{"enums", "types", "tables", "functions", "views"}
 
 // version is one step of the schema.
-type version struct{ up, down string }
+type version struct {
+	up, down string
+	// oldest is the oldest version that a program may know that uses this one, so that programs of
+	// before can still start while new ones are rolled out: a version that only adds what they
+	// don't touch names theirs.
+	oldest int
+}
+
+// oldestOf is the oldest of each version.
+var oldestOf = [...]int{1}
 
 var versions = sync.OnceValue(func() []version {
 	var all []version
@@ -39,7 +48,7 @@ var versions = sync.OnceValue(func() []version {
 		if err != nil {
 			return all
 		}
-		all = append(all, version{up: upOf(dir), down: string(down)})
+		all = append(all, version{up: upOf(dir), down: string(down), oldest: oldestOf[n-1]})
 	}
 })
 
@@ -90,23 +99,24 @@ type MigrateOptions struct {
 // Migrate brings a schema to a version, in one transaction. Concurrent calls wait
 // for one another; a schema that has the version already is left alone. The
 // role must be allowed to create the schema, or own it; other roles need only the
-// rights that docs/postgres.md lists. It fails with [ports.ErrUnusable] if the schema's
-// version is newer than this program, or To is unknown.
+// rights that docs/postgres-dba.md lists. A newer version that this program may use is left
+// alone unless To says otherwise. It fails with [ports.ErrUnusable] for one that it may not use, or
+// can't bring to To, and if To is unknown.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
-	to := o.To
-	if to == 0 {
-		to = len(versions())
+	if o.To == 0 {
+		return migrate(ctx, pool, o.Schema, len(versions()), true)
 	}
-	return migrate(ctx, pool, o.Schema, to)
+	return migrate(ctx, pool, o.Schema, o.To, false)
 }
 
 // Unmigrate removes all that [Migrate] made, with the data, and the schema itself if
 // nothing else is in it.
 func Unmigrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
-	return migrate(ctx, pool, schema, 0)
+	return migrate(ctx, pool, schema, 0, false)
 }
 
-func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) error {
+// migrate brings a schema to a version, or, if newer ones will do, leaves such a one alone.
+func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	if pool == nil {
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to Migrate", ports.ErrUnusable)
 	}
@@ -116,11 +126,11 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int) err
 	if err := checkName(schema); err != nil {
 		return err
 	}
-	return attempt(ctx, pool, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to) })
+	return attempt(ctx, pool, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
 }
 
 // migrateOnce may be repeated: it begins from the version that the schema has.
-func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int) error {
+func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		var encoding, isolation string
 		if err := tx.QueryRow(ctx, serverSQL).Scan(&encoding, &isolation); err != nil {
@@ -136,23 +146,25 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int)
 		if err != nil {
 			return err
 		}
-		if from > len(versions()) {
-			return fmt.Errorf("postgres: %w: it has version %d, this program knows %d; update the program", errSchema, from, len(versions()))
+		if from.version > len(versions()) {
+			if newer && from.fits() {
+				return nil
+			}
+			return tooNew(quoted(schema), from)
 		}
 		// Many statements without arguments go in one exchange.
-		_, err = tx.Conn().PgConn().Exec(ctx, MigrationSQL(schema, from, to)).ReadAll()
+		_, err = tx.Conn().PgConn().Exec(ctx, MigrationSQL(schema, from.version, to)).ReadAll()
 		return err
 	})
 }
 
-// versionOf returns the version that a schema has: 0 if it or its tables are not there.
-func versionOf(ctx context.Context, tx pgx.Tx, schema string) (int, error) {
+// versionOf returns the version that a schema has: zero if it or its tables are not there.
+func versionOf(ctx context.Context, tx pgx.Tx, schema string) (v schemaVersion, err error) {
 	var there bool
 	if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, quoted(schema)+".migrations").Scan(&there); err != nil || !there {
-		return 0, err
+		return v, err
 	}
-	var v int
-	err := tx.QueryRow(ctx, expand(versionSQL, schema)).Scan(&v)
+	err = tx.QueryRow(ctx, expand(versionSQL, schema)).Scan(&v.version, &v.oldest)
 	return v, err
 }
 
@@ -170,7 +182,7 @@ func MigrationSQL(schema string, from, to int) string {
 		b.WriteString(createMigrations)
 	}
 	for n := from; n < to; n++ {
-		fmt.Fprintf(&b, "%s\nINSERT INTO {schema}.migrations (version) VALUES (%d);\n", all[n].up, n+1)
+		fmt.Fprintf(&b, "%s\nINSERT INTO {schema}.migrations (version, oldest) VALUES (%d, %d);\n", all[n].up, n+1, all[n].oldest)
 	}
 	for n := from; n > to; n-- {
 		fmt.Fprintf(&b, "%s\nDELETE FROM {schema}.migrations WHERE version = %d;\n", all[n-1].down, n)
@@ -191,8 +203,8 @@ const createMigrations = `DO {$} BEGIN
     CREATE SCHEMA IF NOT EXISTS {schema};
   END IF;
 END {$};
-CREATE TABLE IF NOT EXISTS {schema}.migrations (version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
-COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each.';
+CREATE TABLE IF NOT EXISTS {schema}.migrations (version int PRIMARY KEY, oldest int NOT NULL, at timestamptz NOT NULL DEFAULT now());
+COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, and the oldest version that a program may know that uses it.';
 `
 
 // dropMigrations drops the schema as well, unless it holds something else.

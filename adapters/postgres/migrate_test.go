@@ -25,6 +25,18 @@ func TestMigrationSQLForNoChange(t *testing.T) {
 	}
 }
 
+// Each version says who may use it.
+func TestVersionsNameTheOldestProgram(t *testing.T) {
+	if len(oldestOf) != len(versions()) {
+		t.Fatalf("%d versions say who may use them, of %d", len(oldestOf), len(versions()))
+	}
+	for n, v := range versions() {
+		if v.oldest < 1 || v.oldest > n+1 || n > 0 && v.oldest < oldestOf[n-1] {
+			t.Errorf("version %d names %d", n+1, v.oldest)
+		}
+	}
+}
+
 // What a version makes, its way down unmakes.
 func TestDownMigrationsNameAllThatIsMade(t *testing.T) {
 	made := regexp.MustCompile(`CREATE (?:TABLE|VIEW|FUNCTION|TYPE) (\{schema\}\.\w+)`)

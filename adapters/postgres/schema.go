@@ -44,8 +44,19 @@ type schemaCheck struct {
 	checking chan struct{}
 }
 
-// versionSQL returns the newest version that a schema has.
-const versionSQL = `SELECT coalesce(max(version), 0) FROM {schema}.migrations`
+// versionSQL returns the newest version that a schema has, and the oldest that a program may
+// know that uses it.
+const versionSQL = `SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM {schema}.migrations`
+
+// schemaVersion is what a schema says of itself.
+type schemaVersion struct{ version, oldest int }
+
+// fits reports whether this program may use the schema: it knows the version, or the version
+// says that a program which knows an older one may.
+func (v schemaVersion) fits() bool {
+	known := len(versions())
+	return v.version == known || v.version > known && v.oldest <= known
+}
 
 // serverSQL returns the settings of a session that checkServer looks at.
 const serverSQL = `SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')`
@@ -90,7 +101,7 @@ func (s *Store) ready(ctx context.Context) error {
 func (s *Store) look(ctx context.Context) error {
 	var (
 		encoding, isolation string
-		version             int
+		v                   schemaVersion
 	)
 	if err := s.pool.QueryRow(ctx, serverSQL).Scan(&encoding, &isolation); err != nil {
 		return err
@@ -98,13 +109,13 @@ func (s *Store) look(ctx context.Context) error {
 	if err := checkServer(encoding, isolation); err != nil {
 		return err
 	}
-	switch err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&version); {
+	switch err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&v.version, &v.oldest); {
 	case schemaMissing(err):
-		return s.unfit(0)
+		return s.unfit(schemaVersion{})
 	case err != nil:
 		return err
-	case version != len(versions()):
-		return s.unfit(version)
+	case !v.fits():
+		return s.unfit(v)
 	}
 	s.schemaCheck.version.Store(true)
 	return nil
@@ -116,13 +127,18 @@ func schemaMissing(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
 }
 
-// unfit returns the error for a schema of another version than the program's; 0 is none.
-func (s *Store) unfit(version int) error {
-	code := len(versions())
-	if version > code {
-		return fmt.Errorf("postgres: %w: %s has version %d, this program knows %d; update the program", errSchema, s.schema, version, code)
+// unfit returns the error for a schema that this program may not use; the zero version is none.
+func (s *Store) unfit(v schemaVersion) error {
+	if known := len(versions()); v.version <= known {
+		return fmt.Errorf("postgres: %w: %s has version %d, this program needs %d; run postgres.Migrate", errSchema, s.schema, v.version, known)
 	}
-	return fmt.Errorf("postgres: %w: %s has version %d, this program needs %d; run postgres.Migrate", errSchema, s.schema, version, code)
+	return tooNew(s.schema, v)
+}
+
+// tooNew returns the error for a schema that only newer programs may use.
+func tooNew(schema string, v schemaVersion) error {
+	return fmt.Errorf("postgres: %w: %s has version %d, which programs may use that know %d or later, and this one knows %d; update the program",
+		errSchema, schema, v.version, v.oldest, len(versions()))
 }
 
 // configured returns ErrUnusable if New was given what can't work with any server.
@@ -138,13 +154,14 @@ func (s *Store) configured() error {
 //
 //	$1 the schema's name
 const pingSQL = `
-SELECT (SELECT coalesce(max(version), 0) FROM {schema}.migrations), current_setting('server_encoding'),
+SELECT v.version, v.oldest, current_setting('server_encoding'),
   current_setting('default_transaction_isolation'), current_setting('transaction_read_only')::boolean, ARRAY(
   SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname <> 'migrations' AND NOT (
     has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
     AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
-  ORDER BY c.relname)`
+  ORDER BY c.relname)
+FROM (` + versionSQL + `) v (version, oldest)`
 
 var errReadOnly = errors.New("postgres: the server only reads, as a standby does; " + findPrimary)
 
@@ -159,13 +176,13 @@ func (s *Store) Ping(ctx context.Context) error {
 		schema = DefaultSchema
 	}
 	var (
-		version             int
+		v                   schemaVersion
 		encoding, isolation string
 		readOnly            bool
 		forbidden           []string
 	)
 	ping := func() error {
-		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&version, &encoding, &isolation, &readOnly, &forbidden)
+		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&v.version, &v.oldest, &encoding, &isolation, &readOnly, &forbidden)
 	}
 	err := ping()
 	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
@@ -173,11 +190,11 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	switch {
 	case schemaMissing(err):
-		return s.unfit(0)
+		return s.unfit(schemaVersion{})
 	case err != nil:
 		return translate(ctx, err)
-	case version != len(versions()):
-		return s.unfit(version)
+	case !v.fits():
+		return s.unfit(v)
 	case checkServer(encoding, isolation) != nil:
 		return checkServer(encoding, isolation)
 	case len(forbidden) > 0:

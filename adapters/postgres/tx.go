@@ -136,13 +136,13 @@ func (t *Tx) ready(ctx context.Context) error {
 	if err := checkName(s.options.Schema); err != nil {
 		return err
 	}
-	var version int
-	err := t.ask(ctx, versionSQL).Scan(&version)
+	var v schemaVersion
+	err := t.ask(ctx, versionSQL).Scan(&v.version, &v.oldest)
 	switch {
 	case err != nil:
 		return fmt.Errorf("look at schema %s, which postgres.Migrate makes: %w", s.schema, translateTx(err))
-	case version != len(versions()):
-		return s.unfit(version)
+	case !v.fits():
+		return s.unfit(v)
 	}
 	s.schemaCheck.version.Store(true)
 	return nil

@@ -125,7 +125,7 @@ func TestPostgresSaysWhatToDoAboutASchema(t *testing.T) {
 	}{
 		{"that is missing", `DROP SCHEMA {schema} CASCADE; CREATE SCHEMA {schema}`, "run postgres.Migrate"},
 		{"that is older", `DELETE FROM {schema}.migrations`, "run postgres.Migrate"},
-		{"that is newer", `INSERT INTO {schema}.migrations (version) VALUES (1000)`, "update the program"},
+		{"that is too new", `INSERT INTO {schema}.migrations (version, oldest) VALUES (1000, 999)`, "update the program"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,11 +145,34 @@ func TestPostgresSaysWhatToDoAboutASchema(t *testing.T) {
 		if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}); err != nil {
 			t.Fatal(err)
 		}
-		execAll(t, pool, `INSERT INTO `+schema+`.migrations (version) VALUES (1000)`)
+		execAll(t, pool, `INSERT INTO `+schema+`.migrations (version, oldest) VALUES (1000, 1000)`)
 		if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}); err == nil {
 			t.Error("Migrate went on")
 		}
 	})
+}
+
+// While new programs are rolled out that have migrated the schema, old ones start, migrate and work, if
+// the new version lets them.
+func TestPostgresOldProgramsUseANewerSchema(t *testing.T) {
+	pool := testservers.Postgres(t)
+	schema := testservers.Schema(t, pool)
+	o := postgres.MigrateOptions{Schema: schema}
+	if err := postgres.Migrate(t.Context(), pool, o); err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, pool, fmt.Sprintf(`INSERT INTO %s.migrations (version, oldest) VALUES (%d, %d)`, schema, postgres.NewestVersion()+1, postgres.NewestVersion()))
+	if err := postgres.Migrate(t.Context(), pool, o); err != nil {
+		t.Errorf("Migrate of an old program: %v", err)
+	}
+	if err := useOnce(t.Context(), pool, schema); err != nil {
+		t.Error(err)
+	}
+	if err := postgres.New(pool, postgres.Options{Schema: schema}).Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v", err)
+	}
+	o.To = postgres.NewestVersion()
+	says(t, "Migrate down from a version that is not known", postgres.Migrate(t.Context(), pool, o), "update the program")
 }
 
 func execAll(t testing.TB, pool *pgxpool.Pool, statements string) {
