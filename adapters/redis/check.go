@@ -72,7 +72,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	for _, check := range []func(context.Context) error{s.checkVersion, s.checkPolicy, s.checkRights} {
+	for _, check := range []func(context.Context) error{s.checkVersion, s.checkPolicy, s.checkRights, s.checkFormat} {
 		if err := check(ctx); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -139,11 +140,14 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 }
 
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
-	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs)}})
+	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader}})
 	if err != nil {
 		return ports.DeclareReply{}, err
 	}
 	text, _ := value.(string)
+	if strings.Count(text, " ") == 1 {
+		return ports.DeclareReply{}, fitsFormat(s.prefix, text)
+	}
 	q, err := parseQueueRecord(r.Queue, text)
 	if err != nil {
 		return ports.DeclareReply{}, err
@@ -203,6 +207,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	if err = cmp.Or(err, f.err); err != nil {
 		return nil, err
 	}
+	delete(f.all, formatField)
 	queues := make([]ports.Queue, 0, len(f.all))
 	for name, text := range f.all {
 		q, err := parseQueueRecord(name, text)
