@@ -127,7 +127,7 @@ func cancelReported(e *env) {
 	h := e.acquire("n1")
 	r := h.request(1)
 	c := h.send(r).Claims[0]
-	e.reported("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Now: start})
+	e.reported("the reply", e.cancel(true, "a"), ports.StepReply{Handled: 1, Reached: 1, Now: start})
 	want := []ports.Cancellation{{ID: "a", Receipt: c.Receipt, Drop: true}}
 	e.same("in the turn repeated", h.send(r).Cancellations, want)
 	e.same("in an empty turn", h.turn(0).Cancellations, want)

@@ -39,7 +39,7 @@ func (e *env) revived() core.State { return core.Revived(e.now()) }
 
 func reviveMakes(e *env) {
 	buryAll(e, "a", "b")
-	e.reported("the reply", e.byRefs(e.store.Revive, whole("a"), whole("never")), ports.StepReply{Handled: 1, Now: e.now()})
+	e.reported("the reply", e.byRefs(e.store.Revive, whole("a"), whole("never")), ports.StepReply{Handled: 1, Reached: 2, Now: e.now()})
 	e.same("the jobs", e.jobs(), []core.Job{job("a", e.revived(), twoPayloads()...)})
 	e.same("the dead", e.deadIDs(), []string{"b"})
 	e.same("how many are dead", e.counts().Dead, int64(1))
@@ -111,7 +111,7 @@ func purgeRemoves(e *env) {
 	buryAll(e, "a", "b", "c")
 	before := e.deadLetter("b")
 	reply := e.byRefs(e.store.Purge, whole("a"), parts("b", "p"), whole("never"), parts("c", "never"))
-	e.reported("the reply", reply, ports.StepReply{Handled: 2, Now: e.now()})
+	e.reported("the reply", reply, ports.StepReply{Handled: 2, Reached: 4, Now: e.now()})
 	before.Payloads = before.Payloads[1:]
 	e.same("the rest", e.deadLetter("b"), before)
 	e.same("the dead", e.deadIDs(), []string{"b", "c"})

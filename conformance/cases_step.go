@@ -39,7 +39,7 @@ func expediteMakesDue(e *env) {
 	e.push(entryAt("later", "p", 1, start.Add(time.Hour)), entryAt("old", "p", 1, 12345), entryAt("other", "p", 1, start.Add(time.Hour)))
 	before := e.queued("failed")
 	reply := e.byIDs(e.store.Expedite, "later", "failed", "old", "never")
-	e.reported("the reply", reply, ports.StepReply{Handled: 2, Now: start})
+	e.reported("the reply", reply, ports.StepReply{Handled: 2, Reached: 4, Now: start})
 	e.same("a later job", e.queued("later").State, fresh(start))
 	before.PerformAt = start
 	e.same("a failed job", e.queued("failed"), before)
@@ -65,7 +65,7 @@ func buryMoves(e *env) {
 	failAll(e, "failed")
 	e.push(entry("failed", "q", 0), entry("fresh", "p", 1), entry("fresh", "q", 2), entry("other", "p", 1))
 	e.clock.Advance(time.Second)
-	e.reported("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Now: e.now()})
+	e.reported("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: e.now()})
 	e.same("a failed job", e.deadLetter("failed"), core.DeadLetter{
 		ID: "failed", ChangedAt: e.now(), Error: "boom", Payloads: []core.Payload{pay("q", 0), pay("p", 1)},
 	})
@@ -99,7 +99,7 @@ func buryAllFailed(e *env) {
 func deleteRemoves(e *env) {
 	failAll(e, "failed")
 	e.pushIDs("a", "b")
-	e.reported("the reply", e.byIDs(e.store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Now: start})
+	e.reported("the reply", e.byIDs(e.store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: start})
 	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
 	e.same("the dead", e.deadIDs(), nil)
 	counts := e.counts()

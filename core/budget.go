@@ -4,7 +4,8 @@ package core
 const (
 	// MaxTurnJobs is the most jobs that one turn claims or settles.
 	MaxTurnJobs = 256
-	// MaxTurnPayloads is the most payloads that one turn claims, and the default.
+	// MaxTurnPayloads is the most payloads that one turn claims, and the default. It is
+	// also the most that one call on a shard hands over or moves.
 	MaxTurnPayloads = 1000
 	// DefaultTurnBytes is how many bytes of payload a turn claims if its request
 	// does not say.
@@ -20,12 +21,20 @@ type Budget struct {
 	// PerJob is how many payloads of one job may be claimed. 0 is
 	// MaxTurnPayloads.
 	PerJob int
-	// Bytes is how many bytes of payload may be claimed over all jobs. 0 is
-	// DefaultTurnBytes. The very first payload is always taken.
+	// Bytes is how many bytes of payload may be claimed over all jobs, at most
+	// MaxStepBytes. 0 is DefaultTurnBytes. The very first payload is always taken.
 	Bytes int
 
 	jobs, payloads, bytes int
 	cut                   bool
+}
+
+// Carry counts what the turn hands over besides its claims: that much less is claimed.
+func (b *Budget) Carry(claims []Claim) {
+	for i := range claims {
+		b.payloads += len(claims[i].Payloads)
+		b.bytes += sizeOf(claims[i].Payloads)
+	}
 }
 
 // Open reports whether another job may be offered to Take.
@@ -61,7 +70,7 @@ func (b *Budget) fits(n, size int) bool {
 	}
 	return n < orDefault(b.PerJob, MaxTurnPayloads) &&
 		b.payloads < MaxTurnPayloads &&
-		b.bytes+size <= orDefault(b.Bytes, DefaultTurnBytes)
+		b.bytes+size <= min(orDefault(b.Bytes, DefaultTurnBytes), MaxStepBytes)
 }
 
 func orDefault(v, fallback int) int {

@@ -73,6 +73,7 @@ func TestBudget(t *testing.T) {
 		{"empty payloads fit where nothing else does", core.Budget{Jobs: 3, Bytes: 10}, due(job(10, 0), job(0)), []int{2, 1}},
 		{"bytes by default", core.Budget{Jobs: 9}, jobs(9, 1, mib), []int{1, 1, 1, 1}},
 		{"negative bytes are the default", core.Budget{Jobs: 9, Bytes: -1}, jobs(9, 1, mib), []int{1, 1, 1, 1}},
+		{"but no more than a step", core.Budget{Jobs: 9, Bytes: 1 << 30}, jobs(3, 3, mib), []int{3, 3, 2}},
 		{"more bytes when told", core.Budget{Jobs: 9, Bytes: 6 * mib}, jobs(9, 1, mib), []int{1, 1, 1, 1, 1, 1}},
 
 		{"payloads count over all jobs", core.Budget{Jobs: 9}, jobs(9, 300, 1), []int{300, 300, 300, 100}},

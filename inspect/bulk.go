@@ -37,10 +37,15 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 	return d.end(nil)
 }
 
+// partSteps is after how many steps in a row that finished no entry an action gives up: the
+// store does not get on, or an entry has ten million payloads.
+const partSteps = 10_000
+
 // shard repeats the step until it leaves nothing, or has handled as many entries
 // as the shard held.
 func (d *drain) shard(ctx context.Context, shard core.Shard, left int, began core.Instant) error {
-	for more := true; more && left > 0; {
+	unfinished := 0
+	for more := true; more && left > 0 && unfinished < partSteps; unfinished++ {
 		reply, err := persist(ctx, d.inspector, func(s Store) (ports.StepReply, error) {
 			return d.step(s, ctx, shard, min(left, ports.MaxStep), began)
 		})
@@ -49,7 +54,10 @@ func (d *drain) shard(ctx context.Context, shard core.Shard, left int, began cor
 		}
 		d.pass(reply.Handled, reply.Handled)
 		left -= reply.Handled
-		more = reply.More && reply.Handled > 0
+		more = reply.More
+		if reply.Handled > 0 {
+			unfinished = -1
+		}
 	}
 	d.pass(left, 0)
 	return nil

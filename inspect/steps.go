@@ -87,11 +87,30 @@ func onEntries[E any](
 	for at, entries := range byShard(entries, shards, id) {
 		shard := core.Shard{Queue: queue, Index: at}
 		for chunk := range chunks(entries) {
-			reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return step(s, shard, chunk) })
-			if err != nil {
+			if err := onChunk(ctx, i, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) { return step(s, shard, chunk) }); err != nil {
 				return fmt.Errorf("shard %v: %w", shard, err)
 			}
-			a.pass(len(chunk), reply.Handled)
+		}
+	}
+	return nil
+}
+
+// onChunk repeats a step with what the one before it did not reach.
+func onChunk[E any](
+	ctx context.Context, i *Inspector, a *action, chunk []E, step func(Store, []E) (ports.StepReply, error),
+) error {
+	for unfinished := 0; len(chunk) > 0; unfinished++ {
+		if unfinished == partSteps {
+			return fmt.Errorf("%d steps have not finished what is left of %d entries; call it again", unfinished, len(chunk))
+		}
+		reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return step(s, chunk) })
+		if err != nil {
+			return err
+		}
+		a.pass(reply.Reached, reply.Handled)
+		chunk = chunk[min(reply.Reached, len(chunk)):]
+		if reply.Reached > 0 {
+			unfinished = -1
 		}
 	}
 	return nil

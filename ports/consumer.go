@@ -18,6 +18,11 @@ import (
 //
 // Every method returns [ErrInvalidRequest] for a shard that its queue does not have;
 // Acquire compares the layout first.
+//
+// Acquire and Turn do bounded work, whatever lies in the shard: what one hands over,
+// claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes of their
+// Data (core.Bound), of which the first always passes. What a turn costs depends on what
+// it settles and claims, not on what waits behind it.
 type Consumer interface {
 	// Acquire makes the caller the owner of a shard if the shard is free, if its lease
 	// has run out, or if the caller owns it already, and looks when the next job could
@@ -32,8 +37,12 @@ type Consumer interface {
 	//
 	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and
 	// pass to the new lease, whose owner settles them as core.RetryPolicy.Recover
-	// says. The reply has them in order of id; those that the store could not reach
-	// now are TurnReply.Orphans of later turns. Acquiring does not count as a recovery.
+	// says. The reply has the first of them in order of id, as far as the bounds allow;
+	// a claim comes whole. The rest, and those that the store could not reach now, are
+	// TurnReply.Orphans of later turns. A repeat hands over nothing new: of the jobs that
+	// were handed over under this lease it returns those that are still claimed, the
+	// first in order of id, as far as the bounds allow. Acquiring does not count as a
+	// recovery.
 	//
 	// A lease whose expiry is further away than its own TTL, because the clock
 	// stepped back, expires that TTL from now; a refused Acquire stores the new expiry.
@@ -72,7 +81,18 @@ type Consumer interface {
 	// RULES 2 for what is put back and what is buried. A settlement whose job the
 	// store can't reach now, because a caller's transaction has locked it, is
 	// reported as deferred, changes nothing, and must be sent again with a later
-	// turn. A paused shard settles.
+	// turn. So is one that does not fit the bounds: settlements are applied in order, and
+	// from the first on whose payloads, those that it puts back or buries, do not fit
+	// any more, all are deferred but those that are core.Settlement.Plain, which always
+	// fit. So does the first of the others: each turn gets on, and a deferred one that
+	// leads the next turn's settlements is applied by it. A store may leave out
+	// of the count what it moves without touching each payload, such as a whole job
+	// whose id has nothing queued. A paused shard settles.
+	//
+	// Handing over. A turn, of a paused shard too, returns the next of what earlier
+	// leases left and this lease was not handed yet, in order of id, as far as the
+	// bounds allow: TurnReply.Orphans. Each is handed over once, but for repeats, and one
+	// settled meanwhile is passed over.
 	//
 	// Beginning. RULES 4 has a recovered job begin before its handler runs: each
 	// claimed job that Begin names is marked as begun until it is settled. One
@@ -80,7 +100,8 @@ type Consumer interface {
 	// can't reach now, is reported as not begun.
 	//
 	// Claiming. Due jobs (PerformAt <= now) in order of (PerformAt, id), put-backs
-	// of this turn included, as core.Budget allows. Ids that are claimed after
+	// of this turn included, as core.Budget allows; a turn that hands over orphans may
+	// claim less, since both together keep to the bounds. Ids that are claimed after
 	// this turn's settlements are passed over. A job with
 	// core.AloneRecoveries or more Recoveries is claimed only when nothing else
 	// of its shard is, and alone; claiming stops in front of it, so it is never
@@ -161,15 +182,13 @@ type AcquireReply struct {
 	Now core.Instant
 	// Remaining is how long the lease lasts from Now.
 	Remaining time.Duration
-	// Claims are the jobs that earlier leases left, in order of id, as far as the
-	// store could reach them.
+	// Claims are the jobs that earlier leases left, in order of id: the first that the
+	// bounds allow and the store could reach.
 	Claims []core.Claim
 	// Cancellations are as in TurnReply.
 	Cancellations []Cancellation
-	// Head and Paused are as in TurnReply, but while the store can't reach some job
-	// that an earlier lease left, and the queue is not paused, Head is no later than
-	// now. An owner makes no turn before Head, so a store that does not look at all
-	// must say now, and not leave Head zero.
+	// Head and Paused are as in TurnReply. An owner makes no turn before Head, so a
+	// store that does not look at all must say now, and not leave Head zero.
 	Head   core.Head
 	Paused bool
 }
@@ -194,7 +213,8 @@ type TurnRequest struct {
 	// PerJob is how many payloads of one job to claim. 0 is
 	// core.MaxTurnPayloads.
 	PerJob int
-	// Bytes is how many bytes of payload to claim. 0 is core.DefaultTurnBytes.
+	// Bytes is how many bytes of payload to claim, at most core.MaxStepBytes; more is
+	// taken as that. 0 is core.DefaultTurnBytes.
 	Bytes int
 	// Node is the node's name, which is shown with the claims.
 	Node string
@@ -237,19 +257,22 @@ type TurnReply struct {
 	Remaining time.Duration
 	// Claims are the jobs this turn claimed, in order of (PerformAt, id).
 	Claims []core.Claim
-	// Orphans are jobs that earlier leases left and that Acquire could not
-	// reach; they are settled like its Claims.
+	// Orphans are jobs that earlier leases left and that neither Acquire nor an earlier
+	// turn has handed over, in order of id; they are settled like Acquire's Claims.
 	Orphans []core.Claim
 	// Skipped are the positions in Settlements whose jobs were not claimed, ascending.
 	Skipped []int
-	// Deferred are the positions in Settlements that must be sent again later, ascending.
+	// Deferred are the positions in Settlements that must be sent again, ascending.
+	// Where the turn has applied or skipped others, that may be at once: it was perhaps
+	// only full. Where it has deferred all, what locks them is waited for.
 	Deferred []int
 	// NotBegun are the positions in Begin of jobs that were not marked as begun,
 	// ascending. Their handlers must not start.
 	NotBegun []int
 	// Head is when the shard's next job could be claimed, if nothing were pushed or
-	// settled; not OK while the queue is paused. A store that can't tell at the moment
-	// says now, so that the next turn looks.
+	// settled; not OK while the queue is paused. While jobs that earlier leases left are
+	// still to be handed over it is no later than now, unless the queue is paused. A
+	// store that can't tell at the moment says now, so that the next turn looks.
 	Head core.Head
 	// Paused reports that the queue is paused.
 	Paused bool
@@ -281,8 +304,9 @@ type RenewReply struct {
 	// Now is the store's clock, and Remaining how long the lease lasts from it.
 	Now       core.Instant
 	Remaining time.Duration
-	// Head and Paused are as in TurnReply. A store that can't tell at the moment whether the
-	// queue is paused says that it is not, and now.
+	// Head and Paused are as in TurnReply, but Head may leave out what is still to be
+	// handed over. A store that can't tell at the moment whether the queue is paused says
+	// that it is not, and now.
 	Head   core.Head
 	Paused bool
 }

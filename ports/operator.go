@@ -16,7 +16,17 @@ const MaxStep = 250
 // A call is one bounded step on one shard, atomic, so that bulk actions can be
 // cancelled and report progress: the caller repeats the step until its reply
 // says that nothing is left, or until it has handled as many entries as the
-// shard held when it began. Every method returns [ErrUnknownQueue] for a queue
+// shard held when it began.
+//
+// A step handles at most MaxStep entries, and moves or removes at most
+// core.MaxTurnPayloads payloads and core.MaxStepBytes of their Data (core.Bound), of
+// which the first always passes. A store may leave out of the count what it moves or
+// removes without touching each payload. An entry with more payloads than
+// a step moves goes in parts, lowest first: what is left of a job or dead letter keeps its
+// State, or its ChangedAt and Error, until a later step finishes and counts it. Each
+// step that has something to handle gets on.
+//
+// Every method returns [ErrUnknownQueue] for a queue
 // that was not declared, and [ErrInvalidRequest] for a step that its Validate
 // refuses or a shard that the queue does not have. A call of unknown outcome may be
 // repeated: what it has done already is not done twice, and not counted again.
@@ -81,8 +91,9 @@ type Operator interface {
 // JobStep chooses queued jobs of one shard.
 type JobStep struct {
 	Shard core.Shard
-	// IDs are the ids to handle, at most MaxStep; ids of other shards are
-	// ignored, as everywhere in steps, and so are ids that no job can have. nil means all jobs that the
+	// IDs are the ids to handle, in order, at most MaxStep; ids of other shards are
+	// ignored, as everywhere in steps, and so are ids that no job can have.
+	// StepReply.Reached says how far the step came. nil means all jobs that the
 	// method's comment names, and an empty list means no job.
 	IDs []string
 	// Limit is how many jobs to handle if no ids are given: 0 is MaxStep, which
@@ -101,8 +112,8 @@ func (s *JobStep) Size() int { return stepSize(s.Limit) }
 // DeadLetterStep chooses dead payloads of one shard.
 type DeadLetterStep struct {
 	Shard core.Shard
-	// DeadLetters are those to handle, at most MaxStep; ids of other shards are
-	// ignored. nil means all that last changed before Before, and an empty
+	// DeadLetters are those to handle, in order, at most MaxStep; ids of other shards are
+	// ignored. StepReply.Reached says how far the step came. nil means all that last changed before Before, and an empty
 	// list means nothing.
 	DeadLetters []DeadLetterRef
 	// Before bounds a step over all: the store's now when the action began.
@@ -158,9 +169,15 @@ func (r *EditRequest) Validate() error {
 
 // StepReply is what a step returns.
 type StepReply struct {
-	// Handled is how many jobs, dead letters or, for Edit, payloads were changed.
+	// Handled is how many jobs, dead letters or, for Edit, payloads were changed. One
+	// that goes in parts is counted by the step that finishes it.
 	Handled int
-	// More reports that a step without ids left something of its kind.
+	// Reached is how many of the IDs or DeadLetters that the step names it has dealt
+	// with, from the first; all of them for Cancel; 0 for a step that names none, and
+	// for Edit. The caller goes on with those from Reached on. To repeat all could change
+	// what was pushed or buried meanwhile.
+	Reached int
+	// More reports that a step without ids left something of its kind, be it a part.
 	More bool
 	// Now is the store's clock.
 	Now core.Instant

@@ -19,10 +19,10 @@ type lease struct {
 	last    int64 // number of the last turn that was carried out
 	ttl     time.Duration
 	expires core.Instant
+	orphans orphans
 }
 
-// Acquire implements [ports.Consumer]. It hands over every job that is still claimed, so
-// turns have no Orphans.
+// Acquire implements [ports.Consumer].
 func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
@@ -43,21 +43,39 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.b.now()
-	if err := sh.lease.acquire(&r, now); err != nil {
+	started, err := sh.lease.acquire(&r, now)
+	if err != nil {
 		return ports.AcquireReply{}, err
 	}
-	token := sh.lease.token
-	orphans := sh.claimed.matching(func(r core.Receipt) bool { return r.Token != token })
-	sortByID(orphans, func(c core.Claim) string { return c.ID })
 	reply := ports.AcquireReply{
-		Token:         token,
+		Token:         sh.lease.token,
 		Now:           now,
 		Remaining:     sh.lease.remaining(now),
-		Claims:        orphans,
 		Cancellations: sh.claimed.cancellations(),
+		Paused:        q.paused.Load(),
 	}
-	reply.Head, reply.Paused = sh.look()
+	if o := &sh.lease.orphans; started {
+		*o = sh.claimed.orphansOf(reply.Token)
+		reply.Claims = sh.handOver(&core.Bound{})
+		o.turned = o.next
+	} else {
+		reply.Claims, _ = sh.orphansAmong(o.refs[:o.next], &core.Bound{})
+	}
+	reply.Head = sh.ownersHead(reply.Paused, now)
 	return reply, nil
+}
+
+// ownersHead is the head as an owner's acquire or turn reports it: while orphans are left
+// the owner is to turn at once.
+func (s *shard) ownersHead(paused bool, now core.Instant) core.Head {
+	if paused {
+		return core.Head{}
+	}
+	head := s.unpausedHead()
+	if s.lease.orphans.left() {
+		head = head.Earlier(core.Head{Due: now, OK: true})
+	}
+	return head
 }
 
 // Renew implements [ports.Consumer].
@@ -114,19 +132,20 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 }
 
 // acquire starts a lease, or renews it for a repeat of the attempt that did.
-func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) error {
+func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) (started bool, err error) {
 	switch {
 	case l.owner == r.Owner && (r.Attempt < l.attempt || r.Attempt == l.attempt && !l.held):
-		return storekit.StaleAttempt(r)
+		return false, storekit.StaleAttempt(r)
 	case l.owner != r.Owner && l.excludes(now):
 		l.expires = now.Add(l.remaining(now))
-		return &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}
+		return false, &ports.HeldError{Shard: r.Shard, Owner: l.owner, Remaining: l.remaining(now)}
 	case l.owner == r.Owner && r.Attempt == l.attempt && l.excludes(now):
 	default:
 		*l = lease{held: true, owner: r.Owner, attempt: r.Attempt, token: max(l.token+1, int64(now))}
+		started = true
 	}
 	l.renew(r.TTL, now)
-	return nil
+	return started, nil
 }
 
 // check returns ErrLeaseLost unless a caller shows this lease.

@@ -80,29 +80,45 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	return 1
 }
 
-// step removes the payloads that a step chooses, and calls use with those of each id.
+// step removes the payloads that a step chooses, as far as its bounds allow, and calls
+// use with those of each id.
 func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []core.Payload)) ports.StepReply {
-	var reply ports.StepReply
+	var (
+		reply ports.StepReply
+		bound core.Bound
+	)
+	remove := func(d *core.DeadLetter, named [][]byte) (changed, finished bool) {
+		taken, finished := m.remove(d, named, &bound)
+		if len(taken) > 0 {
+			use(d.ID, taken)
+		}
+		return len(taken) > 0, finished
+	}
 	if r.DeadLetters != nil {
 		for _, ref := range r.DeadLetters {
-			d := m.deadLetters[ref.ID]
-			if d == nil {
-				continue
+			if d := m.deadLetters[ref.ID]; d != nil {
+				changed, finished := remove(d, ref.Payloads)
+				if !finished {
+					return reply
+				}
+				if changed {
+					reply.Handled++
+				}
 			}
-			if taken := m.remove(d, ref.Payloads); len(taken) > 0 {
-				reply.Handled++
-				use(ref.ID, taken)
-			}
+			reply.Reached++
 		}
 		return reply
 	}
 	for d, ok := m.oldest(r.Before); ok; d, ok = m.oldest(r.Before) {
-		if reply.Handled == r.Size() {
-			reply.More = true
-			return reply
+		reply.More = reply.Handled == r.Size()
+		if !reply.More {
+			_, finished := remove(d, nil)
+			reply.More = !finished
+		}
+		if reply.More {
+			break
 		}
 		reply.Handled++
-		use(d.ID, m.remove(d, nil))
 	}
 	return reply
 }
@@ -114,22 +130,29 @@ func (m *morgue) oldest(before core.Instant) (*core.DeadLetter, bool) {
 	return d, ok && d.ChangedAt < before
 }
 
-// remove takes the named payloads out of a dead letter, all if named is nil, and
-// returns them. A dead letter without payloads is dropped.
-func (m *morgue) remove(d *core.DeadLetter, named [][]byte) []core.Payload {
-	taken := d.Payloads
+// remove takes the named payloads out of a dead letter, all if named is nil, as far as a
+// bound allows, and returns them and whether they are all. A dead letter without payloads
+// is dropped.
+func (m *morgue) remove(d *core.DeadLetter, named [][]byte, bound *core.Bound) (taken []core.Payload, finished bool) {
+	chosen, rest := d.Payloads, []core.Payload(nil)
 	if named != nil {
-		var rest []core.Payload
-		taken, rest = partition(d.Payloads, named)
-		if len(rest) > 0 {
-			d.Payloads = rest
-			return taken
-		}
+		chosen, rest = partition(d.Payloads, named)
 	}
-	delete(m.deadLetters, d.ID)
-	m.byTime.Delete(deadLetterByTime(d))
-	m.byID.Delete(deadLetterByID(d))
-	return taken
+	n := bound.Take(chosen)
+	taken, finished = chosen[:n:n], n == len(chosen)
+	switch {
+	case finished && len(rest) == 0:
+		delete(m.deadLetters, d.ID)
+		m.byTime.Delete(deadLetterByTime(d))
+		m.byID.Delete(deadLetterByID(d))
+	case finished:
+		d.Payloads = rest
+	case len(rest) == 0:
+		d.Payloads = chosen[n:]
+	default:
+		d.Payloads = core.MergePayloads(chosen[n:], rest)
+	}
+	return taken, finished
 }
 
 // partition splits payloads into those that are named and the others, in order.

@@ -15,14 +15,14 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
 		next := func() *entity { return sh.latestAfter(now) }
-		return sh.jobStep(&r, next, func(e *entity) bool {
+		return sh.jobStep(&r, next, func(e *entity) (changed, finished bool) {
 			if e.PerformAt <= now {
-				return false
+				return false, true
 			}
 			due := e.State
 			due.PerformAt = now
 			sh.restate(e, due)
-			return true
+			return true, true
 		})
 	})
 }
@@ -45,16 +45,14 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
-		return sh.jobStep(&r, sh.firstRetrying, func(e *entity) bool {
+		return sh.jobStep(&r, sh.firstRetrying, sh.taking(func(e *entity, taken []core.Payload) {
 			sh.morgue.bury(core.DeadLetter{
 				ID:        e.id,
-				Payloads:  e.payloads.List(),
+				Payloads:  taken,
 				ChangedAt: now,
 				Error:     cmp.Or(e.Error, core.BuriedByHand),
 			})
-			sh.drop(e)
-			return true
-		})
+		}))
 	})
 }
 
@@ -64,11 +62,26 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
-		return sh.jobStep(&r, sh.firstRetrying, func(e *entity) bool {
-			sh.drop(e)
-			return true
-		})
+		return sh.jobStep(&r, sh.firstRetrying, sh.taking(func(*entity, []core.Payload) {}))
 	})
+}
+
+// taking returns how a step handles a queued job by taking its payloads, as far as the
+// bounds of the step allow: use gets them, and a job without payloads is dropped.
+func (s *shard) taking(use func(e *entity, taken []core.Payload)) handleJob {
+	var bound core.Bound
+	return func(e *entity) (changed, finished bool) {
+		n := bound.Take(e.payloads.List())
+		if n == 0 {
+			return false, false
+		}
+		use(e, e.payloads.TakeFirst(n))
+		if e.payloads.Len() > 0 {
+			return true, false
+		}
+		s.drop(e)
+		return true, true
+	}
 }
 
 // firstRetrying returns the first queued job by time that has failed, or nil.
@@ -83,7 +96,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
-		var reply ports.StepReply
+		reply := ports.StepReply{Reached: len(r.IDs)}
 		for _, id := range r.IDs {
 			if e := sh.ids[id]; e != nil && e.claim != nil && sh.claimed.cancel(e.claim, r.Drop) {
 				reply.Handled++
@@ -125,25 +138,39 @@ func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.
 	return reply, nil
 }
 
+// handleJob is what a step does to a queued job. It reports whether it changed the job,
+// and whether it is finished with it: if not, the step has reached its bounds.
+type handleJob func(*entity) (changed, finished bool)
+
 // jobStep runs a step on queued jobs: those that the request names, or else what next
-// returns until that is nil. handle reports whether it changed the job; it must change
-// those from next in such a way that next does not return them again.
-func (s *shard) jobStep(r *ports.JobStep, next func() *entity, handle func(*entity) bool) ports.StepReply {
+// returns until that is nil. handle must change those from next in such a way that next
+// does not return them again once it is finished with them.
+func (s *shard) jobStep(r *ports.JobStep, next func() *entity, handle handleJob) ports.StepReply {
 	var reply ports.StepReply
 	if r.IDs != nil {
 		for _, id := range r.IDs {
-			if e := s.queued(id); e != nil && handle(e) {
-				reply.Handled++
+			if e := s.queued(id); e != nil {
+				changed, finished := handle(e)
+				if !finished {
+					return reply
+				}
+				if changed {
+					reply.Handled++
+				}
 			}
+			reply.Reached++
 		}
 		return reply
 	}
 	for e := next(); e != nil; e = next() {
-		if reply.Handled == r.Size() {
-			reply.More = true
-			return reply
+		reply.More = reply.Handled == r.Size()
+		if !reply.More {
+			_, finished := handle(e)
+			reply.More = !finished
 		}
-		handle(e)
+		if reply.More {
+			break
+		}
 		reply.Handled++
 	}
 	return reply

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
@@ -20,7 +21,10 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 	}
 	now, before := s.b.now(), sh.head()
 	for i := range settlements {
-		sh.settle(&settlements[i], now)
+		x := &settlements[i]
+		e := sh.ids[x.ID]
+		back, dead := x.Apply(e.claim.Job, now)
+		sh.settle(e, x, back, dead)
 	}
 	sh.wakeIfEarlier(before)
 	return nil
@@ -38,13 +42,32 @@ func (s *shard) countClaimed(settlements []core.Settlement) int {
 	return len(claimed)
 }
 
-// settle applies one settlement; it returns false if its job is not claimed.
-func (s *shard) settle(x *core.Settlement, now core.Instant) bool {
-	e := s.claimedWith(x.ID, x.Receipt)
-	if e == nil {
-		return false
+// settleAll applies a turn's settlements as far as the bounds allow, and reports which it
+// skipped or deferred.
+func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply) {
+	var bound core.Bound
+	for i := range settlements {
+		x := &settlements[i]
+		e := s.claimedWith(x.ID, x.Receipt)
+		if e == nil {
+			reply.Skipped = append(reply.Skipped, i)
+			continue
+		}
+		if bound.Full() && !x.Plain() {
+			reply.Deferred = append(reply.Deferred, i)
+			continue
+		}
+		back, dead := x.Apply(e.claim.Job, reply.Now)
+		if !x.Plain() && !bound.TakeWhole(back.Payloads, dead.Payloads) {
+			reply.Deferred = append(reply.Deferred, i)
+			continue
+		}
+		s.settle(e, x, back, dead)
 	}
-	back, dead := x.Apply(e.claim.Job, now)
+}
+
+// settle ends a claim as its settlement says, of which back and dead are the outcome.
+func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.DeadLetter) {
 	s.unclaim(e)
 	if len(back.Payloads) > 0 {
 		s.putBack(e, back)
@@ -59,7 +82,6 @@ func (s *shard) settle(x *core.Settlement, now core.Instant) bool {
 	if x.Failed {
 		s.failed++
 	}
-	return true
 }
 
 // unclaim ends a claim; a parked job of the id becomes ready.

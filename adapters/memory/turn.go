@@ -36,20 +36,14 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	reply.Last = sh.lease.last
 	reply.Remaining = sh.lease.remaining(reply.Now)
 	reply.Cancellations = sh.claimed.cancellations()
-	if !reply.Paused {
-		reply.Head = sh.unpausedHead()
-	}
+	reply.Head = sh.ownersHead(reply.Paused, reply.Now)
 	return reply, nil
 }
 
-// turn settles, begins, claims and renews. One that had nothing to do and found nothing
-// to claim writes nothing, unless it was sent before.
+// turn settles, begins, hands over, claims and renews. One that had nothing to do and
+// found nothing to hand over or claim writes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
-	for i := range r.Settlements {
-		if !s.settle(&r.Settlements[i], reply.Now) {
-			reply.Skipped = append(reply.Skipped, i)
-		}
-	}
+	s.settleAll(r.Settlements, reply)
 	for i, ref := range r.Begin {
 		if e := s.claimedWith(ref.ID, ref.Receipt); e != nil {
 			e.claim.Begun = true
@@ -57,17 +51,19 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 			reply.NotBegun = append(reply.NotBegun, i)
 		}
 	}
+	before := s.lease.orphans.next
+	reply.Orphans = s.handOver(&core.Bound{})
 	if !reply.Paused {
-		reply.Claims = s.claimDue(r, reply.Now)
+		reply.Claims = s.claimDue(r, reply)
 	}
-	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0
+	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return
 	}
 	if r.Stats != nil {
 		s.queue.history.add(reply.Now, r.Stats)
 	}
-	s.lease.last = r.Number
+	s.lease.last, s.lease.orphans.turned = r.Number, before
 	s.lease.renew(r.TTL, reply.Now)
 }
 
@@ -76,17 +72,22 @@ func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
 	reply.Repeat = true
 	receipt := core.Receipt{Token: r.Lease.Token, Number: r.Number}
 	reply.Claims = s.claimed.matching(func(r core.Receipt) bool { return r == receipt })
+	o := &s.lease.orphans
+	reply.Orphans, _ = s.orphansAmong(o.refs[o.turned:o.next], &core.Bound{})
 	s.lease.renew(r.TTL, reply.Now)
 }
 
-// claimDue claims due jobs as far as the request's budget allows.
-func (s *shard) claimDue(r *ports.TurnRequest, now core.Instant) []core.Claim {
+// claimDue claims due jobs as far as the request's budget allows beside what the turn
+// hands over.
+func (s *shard) claimDue(r *ports.TurnRequest, reply *ports.TurnReply) []core.Claim {
 	var (
 		claims  []core.Claim
 		by      *claimer
+		now     = reply.Now
 		budget  = r.Budget()
 		receipt = core.Receipt{Token: r.Lease.Token, Number: r.Number}
 	)
+	budget.Carry(reply.Orphans)
 	for budget.Open() {
 		e, ok := s.ready.First()
 		if !ok || e.PerformAt > now || !s.claimed.admits(e) {

@@ -10,15 +10,15 @@ import (
 )
 
 // step calls one of the step functions, whose first arguments are the shard and the clock,
-// and sends a wake-up for what it made due. It is not repeated after an unknown outcome:
+// for so many named entries, and sends a wake-up for what it made due. It is not repeated after an unknown outcome:
 // the repeat would not count what the first call has done.
-func (s *Store) step(ctx context.Context, shard core.Shard, call string, args ...any) (ports.StepReply, error) {
+func (s *Store) step(ctx context.Context, shard core.Shard, named int, call string, args ...any) (ports.StepReply, error) {
 	if err := s.mergeInboxes(ctx, shard.Queue); err != nil { // so that the step has little to merge
 		return ports.StepReply{}, err
 	}
 	var (
 		st       status
-		reply    ports.StepReply
+		reply    = ports.StepReply{Reached: named}
 		earliest *core.Instant
 	)
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
@@ -42,7 +42,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_expedite($1, $2, $3, $4, $5)`, possible(r.IDs), r.Size())
+	return s.step(ctx, r.Shard, len(r.IDs), `step_expedite($1, $2, $3, $4, $5)`, possible(r.IDs), r.Size())
 }
 
 // Bury implements [ports.Operator].
@@ -61,7 +61,7 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, bury *string
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_bury_or_delete($1, $2, $3, $4, $5, $6)`, possible(r.IDs), r.Size(), bury)
+	return s.step(ctx, r.Shard, len(r.IDs), `step_bury_or_delete($1, $2, $3, $4, $5, $6)`, possible(r.IDs), r.Size(), bury)
 }
 
 // Cancel implements [ports.Operator].
@@ -69,7 +69,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	reply, err := s.step(ctx, r.Shard, `step_cancel($1, $2, $3, $4, $5)`, possible(r.IDs), r.Drop)
+	reply, err := s.step(ctx, r.Shard, len(r.IDs), `step_cancel($1, $2, $3, $4, $5)`, possible(r.IDs), r.Drop)
 	if reply.Handled > 0 {
 		s.wake(r.Shard, wakeAlways)
 	}
@@ -103,7 +103,7 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 			ids, data = append(ids, orNone(ref.ID)), append(data, notNull(d))
 		}
 	}
-	return s.step(ctx, r.Shard, `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	return s.step(ctx, r.Shard, len(r.DeadLetters), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		whole, ids, data, int64(r.Before), r.Size(), revive)
 }
 
@@ -112,7 +112,7 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, `step_edit($1, $2, $3, $4, $5, $6)`, orNone(r.ID), notNull(r.Old), notNull(r.New))
+	return s.step(ctx, r.Shard, 0, `step_edit($1, $2, $3, $4, $5, $6)`, orNone(r.ID), notNull(r.Old), notNull(r.New))
 }
 
 // notNull returns data, or an empty slice for nil, which SQL would see as NULL.

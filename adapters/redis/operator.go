@@ -8,9 +8,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// step runs an operator's script on a shard. The client does not repeat it: the
-// second would not count what the first has handled.
-func (s *Store) step(ctx context.Context, shard core.Shard, c call) (ports.StepReply, error) {
+// step runs an operator's script on a shard, which names so many entries. The client does
+// not repeat it: the second would not count what the first has handled.
+func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (ports.StepReply, error) {
 	c.noRetry = true
 	value, err := s.run(ctx, c)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, c call) (ports.StepR
 	r := replyOf(value)
 	switch r.text() {
 	case "ok":
-		reply := ports.StepReply{Now: core.Instant(r.int()), Handled: int(r.int()), More: r.int() == 1}
+		reply := ports.StepReply{Now: core.Instant(r.int()), Handled: int(r.int()), More: r.int() == 1, Reached: named}
 		return reply, r.err()
 	case "unknown":
 		return ports.StepReply{}, s.absent(ctx, shard)
@@ -36,7 +36,7 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, c *script, keys i
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
-	return s.step(ctx, r.Shard, call{script: c, keys: s.firstKeys(r.Shard, keys), args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), call{script: c, keys: s.firstKeys(r.Shard, keys), args: args})
 }
 
 // Expedite implements [ports.Operator].
@@ -63,7 +63,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
-	return s.step(ctx, r.Shard, call{script: cancelScript, keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels), args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), call{script: cancelScript, keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels), args: args})
 }
 
 // Revive implements [ports.Operator].
@@ -91,7 +91,7 @@ func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *
 			args = append(args, data)
 		}
 	}
-	return s.step(ctx, r.Shard, call{script: c, keys: s.firstKeys(r.Shard, deadKeys), args: args})
+	return s.step(ctx, r.Shard, len(r.DeadLetters), call{script: c, keys: s.firstKeys(r.Shard, deadKeys), args: args})
 }
 
 // Edit implements [ports.Operator].
@@ -99,7 +99,7 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, call{
+	return s.step(ctx, r.Shard, 0, call{
 		script: editScript,
 		keys:   s.firstKeys(r.Shard, deadKeys),
 		args:   []any{s.now(), r.ID, r.Old, r.New},

@@ -14,7 +14,7 @@ func BudgetOf(r *ports.TurnRequest) core.Budget {
 		b.PerJob = min(r.PerJob, core.MaxTurnPayloads)
 	}
 	if r.Bytes > 0 {
-		b.Bytes = r.Bytes
+		b.Bytes = min(r.Bytes, core.MaxStepBytes)
 	}
 	return b
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -75,34 +76,48 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	case mine && r.Attempt == l.attempt && l.lasts(now):
 	default:
 		*l = lease{owner: r.Owner, token: max(l.token+1, int64(now)), attempt: r.Attempt, handedOver: map[string]bool{}}
+		m.handOver(s, 0)
 	}
 	l.renew(now, r.TTL)
-	reply := ports.AcquireReply{
+	return ports.AcquireReply{
 		Token:         l.token,
 		Now:           now,
 		Remaining:     l.remaining(now),
-		Claims:        m.inherited(s),
+		Claims:        s.inherited(),
 		Cancellations: s.cancellations(),
-		Head:          s.head(q.record.Paused),
+		Head:          s.ownersHead(q.record.Paused, now),
 		Paused:        q.record.Paused,
-	}
-	if len(reply.Claims) < len(s.orphans()) && !reply.Paused && !reply.Head.DueBy(now) {
-		reply.Head = core.Head{Due: now, OK: true}
-	}
-	return reply, nil
+	}, nil
 }
 
-// inherited returns the orphans that Acquire can hand over, also those that were
-// returned under this lease before.
-func (m *Store) inherited(s *shard) []core.Claim {
-	var claims []core.Claim
+// inherited returns the orphans that were handed over under this lease, as far as the
+// bounds allow.
+func (s *shard) inherited() []core.Claim {
+	var (
+		claims []core.Claim
+		bound  core.Bound
+	)
 	for _, c := range s.orphans() {
-		if s.lease.handedOver[c.ID] || m.Reach == nil || m.Reach(0, c.ID) {
-			s.lease.handedOver[c.ID] = true
-			claims = append(claims, c)
+		if !s.lease.handedOver[c.ID] {
+			continue
 		}
+		if !bound.TakeWhole(c.Payloads) {
+			break
+		}
+		claims = append(claims, c)
 	}
 	return claims
+}
+
+// ownersHead is the head as an acquire or a turn reports it: while orphans are left to be
+// handed over it is no later than now.
+func (s *shard) ownersHead(paused bool, now core.Instant) core.Head {
+	head := s.head(paused)
+	left := func(c core.Claim) bool { return !s.lease.handedOver[c.ID] }
+	if !paused && slices.ContainsFunc(s.orphans(), left) {
+		return head.Earlier(core.Head{Due: now, OK: true})
+	}
+	return head
 }
 
 // orphans returns the claimed jobs of earlier leases, in order of id.

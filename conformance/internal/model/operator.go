@@ -37,8 +37,9 @@ type jobAction struct {
 	// kind and order choose the jobs where no ids are given.
 	kind  func(job core.Job, now core.Instant) bool
 	order func(a, b core.Job) int
-	// do acts on a job and reports whether it changed it.
-	do func(s *shard, job core.Job, now core.Instant) bool
+	// do acts on a job, as far as the bounds of the step allow. It reports whether it
+	// changed the job and whether it is finished with it.
+	do func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool)
 }
 
 // Expedite implements ports.Operator.
@@ -47,13 +48,13 @@ func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepRep
 	return m.stepJobs(ctx, step, jobAction{
 		kind:  later,
 		order: func(a, b core.Job) int { return byTime(b, a) },
-		do: func(s *shard, job core.Job, now core.Instant) bool {
+		do: func(s *shard, job core.Job, _ *core.Bound, now core.Instant) (changed, finished bool) {
 			if !later(job, now) {
-				return false
+				return false, true
 			}
 			job.PerformAt = now
 			s.queued[job.ID] = job
-			return true
+			return true, true
 		},
 	})
 }
@@ -63,11 +64,11 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 	return m.stepJobs(ctx, step, jobAction{
 		kind:  hasFailed,
 		order: byTime,
-		do: func(s *shard, job core.Job, now core.Instant) bool {
-			delete(s.queued, job.ID)
+		do: func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
+			taken, finished := s.takeQueued(job, bound)
 			reason := cmp.Or(job.Error, core.BuriedByHand)
-			s.bury(core.DeadLetter{ID: job.ID, Payloads: job.Payloads, ChangedAt: now, Error: reason})
-			return true
+			s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason})
+			return true, finished
 		},
 	})
 }
@@ -77,11 +78,23 @@ func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply
 	return m.stepJobs(ctx, step, jobAction{
 		kind:  hasFailed,
 		order: byTime,
-		do: func(s *shard, job core.Job, _ core.Instant) bool {
-			delete(s.queued, job.ID)
-			return true
+		do: func(s *shard, job core.Job, bound *core.Bound, _ core.Instant) (changed, finished bool) {
+			_, finished = s.takeQueued(job, bound)
+			return true, finished
 		},
 	})
+}
+
+// takeQueued takes the payloads that a bound allows out of a queued job, and reports
+// whether they are all.
+func (s *shard) takeQueued(job core.Job, bound *core.Bound) (taken []core.Payload, all bool) {
+	n := bound.Take(job.Payloads)
+	taken, job.Payloads = job.Payloads[:n], job.Payloads[n:]
+	delete(s.queued, job.ID)
+	if len(job.Payloads) > 0 {
+		s.queued[job.ID] = job
+	}
+	return taken, len(job.Payloads) == 0
 }
 
 func hasFailed(job core.Job, _ core.Instant) bool { return !job.Fresh() }
@@ -96,24 +109,48 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, action jobActi
 	if err != nil {
 		return ports.StepReply{}, err
 	}
-	reply := ports.StepReply{Now: m.Now()}
-	ids := step.IDs
-	if ids == nil {
-		var all []string
-		for _, job := range sorted(s.queued, action.order) {
-			if action.kind(job, reply.Now) {
-				all = append(all, job.ID)
-			}
+	now := m.Now()
+	var bound core.Bound
+	handle := func(id string) (changed, finished bool) {
+		if job, ok := s.queued[id]; ok {
+			return action.do(s, job, &bound, now)
 		}
-		ids = all[:min(len(all), step.Size())]
-		reply.More = len(ids) < len(all)
+		return false, true
 	}
-	for _, id := range ids {
-		if job, ok := s.queued[id]; ok && action.do(s, job, reply.Now) {
+	if step.IDs != nil {
+		return stepNamed(step.IDs, handle, now), nil
+	}
+	var all []string
+	for _, job := range sorted(s.queued, action.order) {
+		if action.kind(job, now) {
+			all = append(all, job.ID)
+		}
+	}
+	return stepAll(all, step.Size(), handle, now), nil
+}
+
+// stepNamed handles the entries that a step names until its bounds stop it.
+func stepNamed[E any](entries []E, handle func(E) (changed, finished bool), now core.Instant) ports.StepReply {
+	reply := ports.StepReply{Now: now}
+	for _, entry := range entries {
+		changed, finished := handle(entry)
+		if !finished {
+			break
+		}
+		reply.Reached++
+		if changed {
 			reply.Handled++
 		}
 	}
-	return reply, nil
+	return reply
+}
+
+// stepAll is stepNamed for a step over all of a kind, of which it handles so many.
+func stepAll[E any](all []E, size int, handle func(E) (changed, finished bool), now core.Instant) ports.StepReply {
+	reply := stepNamed(all[:min(len(all), size)], handle, now)
+	reply.More = reply.Reached < len(all)
+	reply.Reached = 0
+	return reply
 }
 
 // Cancel implements ports.Operator.
@@ -127,7 +164,7 @@ func (m *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	if err != nil {
 		return ports.StepReply{}, err
 	}
-	reply := ports.StepReply{Now: m.Now()}
+	reply := ports.StepReply{Now: m.Now(), Reached: len(r.IDs)}
 	for _, id := range r.IDs {
 		c, ok := s.claimed[id]
 		if !ok || c.Cancelled && c.drop == r.Drop {
@@ -198,45 +235,47 @@ func (m *Store) stepDeadLetters(
 	if err != nil {
 		return ports.StepReply{}, err
 	}
-	reply := ports.StepReply{Now: m.Now()}
-	refs := step.DeadLetters
-	if refs == nil {
-		var all []ports.DeadLetterRef
-		for _, dead := range sorted(s.dead, byChange) {
-			if dead.ChangedAt < step.Before {
-				all = append(all, ports.DeadLetterRef{ID: dead.ID})
-			}
+	now := m.Now()
+	var bound core.Bound
+	handle := func(ref ports.DeadLetterRef) (changed, finished bool) {
+		taken, finished := s.takeOut(ref, &bound)
+		if len(taken) > 0 {
+			do(s, ref.ID, taken, now)
 		}
-		refs = all[:min(len(all), step.Size())]
-		reply.More = len(refs) < len(all)
+		return len(taken) > 0, finished
 	}
-	for _, ref := range refs {
-		if taken := s.takeOut(ref); len(taken) > 0 {
-			do(s, ref.ID, taken, reply.Now)
-			reply.Handled++
+	if step.DeadLetters != nil {
+		return stepNamed(step.DeadLetters, handle, now), nil
+	}
+	var all []ports.DeadLetterRef
+	for _, dead := range sorted(s.dead, byChange) {
+		if dead.ChangedAt < step.Before {
+			all = append(all, ports.DeadLetterRef{ID: dead.ID})
 		}
 	}
-	return reply, nil
+	return stepAll(all, step.Size(), handle, now), nil
 }
 
-// takeOut removes the payloads that a reference names from the morgue and returns
-// them.
-func (s *shard) takeOut(ref ports.DeadLetterRef) []core.Payload {
+// takeOut removes the payloads that a reference names from the morgue, as far as a bound
+// allows, and reports whether they are all.
+func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []core.Payload, all bool) {
 	dead := s.dead[ref.ID]
-	var taken, left []core.Payload
+	var named, left []core.Payload
 	for _, p := range dead.Payloads {
 		if ref.Payloads == nil || slices.ContainsFunc(ref.Payloads, func(data []byte) bool { return bytes.Equal(data, p.Data) }) {
-			taken = append(taken, p)
+			named = append(named, p)
 		} else {
 			left = append(left, p)
 		}
 	}
+	n := bound.Take(named)
+	left = core.MergePayloads(left, named[n:])
 	delete(s.dead, ref.ID)
 	if len(left) > 0 {
 		dead.Payloads = left
 		s.dead[ref.ID] = dead
 	}
-	return taken
+	return named[:n], n == len(named)
 }
 
 // Edit implements ports.Operator.

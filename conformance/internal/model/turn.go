@@ -37,7 +37,7 @@ func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 	reply.Last = s.lease.last
 	reply.Now, reply.Remaining = now, s.lease.remaining(now)
-	reply.Head, reply.Paused = s.head(q.record.Paused), q.record.Paused
+	reply.Head, reply.Paused = s.ownersHead(q.record.Paused, now), q.record.Paused
 	reply.Cancellations = s.cancellations()
 	return reply, nil
 }
@@ -63,10 +63,12 @@ func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 // carryOut applies a turn of the next number. It writes nothing if there is nothing
 // to do.
 func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
-	reply := ports.TurnReply{Skipped: s.settle(r.Settlements, now), NotBegun: s.begin(r.Begin)}
+	var reply ports.TurnReply
+	reply.Skipped, reply.Deferred = s.settle(r.Settlements, now)
+	reply.NotBegun = s.begin(r.Begin)
 	reply.Orphans = m.handOver(s, r.Number)
 	if !q.record.Paused {
-		reply.Claims = s.claim(r, now)
+		reply.Claims = s.claim(r, reply.Orphans, now)
 	}
 	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
@@ -85,16 +87,21 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 }
 
 // settle applies settlements and returns the positions of those whose job is not
-// claimed.
-func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped []int) {
+// claimed, and of those that don't fit the bounds.
+func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped, deferred []int) {
+	var bound core.Bound
 	for i, settlement := range settlements {
 		c, ok := s.claimed[settlement.ID]
 		if !ok || c.Receipt != settlement.Receipt {
 			skipped = append(skipped, i)
 			continue
 		}
-		delete(s.claimed, settlement.ID)
 		back, dead := settlement.Apply(c.Job, now)
+		if !settlement.Plain() && !bound.TakeWhole(back.Payloads, dead.Payloads) {
+			deferred = append(deferred, i)
+			continue
+		}
+		delete(s.claimed, settlement.ID)
 		s.putBack(back)
 		s.bury(dead)
 		if settlement.Processed {
@@ -104,7 +111,7 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 			s.failed++
 		}
 	}
-	return skipped
+	return skipped, deferred
 }
 
 // begin marks jobs as begun and returns the positions of those that are not claimed.
@@ -121,21 +128,30 @@ func (s *shard) begin(refs []core.ClaimRef) (notBegun []int) {
 	return notBegun
 }
 
-// handOver returns the orphans that were not returned under this lease yet.
+// handOver returns the orphans that were not returned under this lease yet and can be
+// reached, as far as the bounds allow. Number 0 is Acquire.
 func (m *Store) handOver(s *shard, turn int64) []core.Claim {
-	var claims []core.Claim
+	var (
+		claims []core.Claim
+		bound  core.Bound
+	)
 	for _, c := range s.orphans() {
-		if !s.lease.handedOver[c.ID] && (m.Reach == nil || m.Reach(turn, c.ID)) {
-			s.lease.handedOver[c.ID] = true
-			claims = append(claims, c)
+		if s.lease.handedOver[c.ID] || m.Reach != nil && !m.Reach(turn, c.ID) {
+			continue
 		}
+		if !bound.TakeWhole(c.Payloads) {
+			break
+		}
+		s.lease.handedOver[c.ID] = true
+		claims = append(claims, c)
 	}
 	return claims
 }
 
-func (s *shard) claim(r ports.TurnRequest, now core.Instant) []core.Claim {
+func (s *shard) claim(r ports.TurnRequest, handedOver []core.Claim, now core.Instant) []core.Claim {
 	var claims []core.Claim
 	budget := r.Budget()
+	budget.Carry(handedOver)
 	for _, job := range s.claimable() {
 		if job.PerformAt > now || !budget.Open() || !s.mayClaim(job) {
 			break

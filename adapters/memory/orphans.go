@@ -1,0 +1,53 @@
+package memory
+
+import (
+	"github.com/skeinq/skein/core"
+)
+
+// orphans are the jobs that earlier leases had left claimed when this one began, in
+// order of id. Those before next were handed over, those from turned on by its last turn
+// or after it.
+type orphans struct {
+	refs         []core.ClaimRef
+	turned, next int
+}
+
+// orphansOf returns the jobs that were claimed under another token.
+func (l *claimList) orphansOf(token int64) orphans {
+	var o orphans
+	for c := l.first; c != nil; c = c.next {
+		if c.Receipt.Token != token {
+			o.refs = append(o.refs, c.Ref())
+		}
+	}
+	sortByID(o.refs, func(r core.ClaimRef) string { return r.ID })
+	return o
+}
+
+// handOver returns the next orphans that are still claimed, as far as a bound allows.
+func (s *shard) handOver(bound *core.Bound) []core.Claim {
+	o := &s.lease.orphans
+	claims, n := s.orphansAmong(o.refs[o.next:], bound)
+	o.next += n
+	return claims
+}
+
+// orphansAmong returns those of refs that are still claimed, as far as a bound allows,
+// and how many of refs it came past.
+func (s *shard) orphansAmong(refs []core.ClaimRef, bound *core.Bound) (claims []core.Claim, n int) {
+	for i, ref := range refs {
+		e := s.claimedWith(ref.ID, ref.Receipt)
+		if e == nil {
+			continue
+		}
+		if !bound.TakeWhole(e.claim.Payloads) {
+			return claims, i
+		}
+		claims = append(claims, e.claim.Claim)
+	}
+	return claims, len(refs)
+}
+
+// left reports whether orphans are still to be handed over. Those that were settled
+// meanwhile count until a turn has passed them over.
+func (o *orphans) left() bool { return o.next < len(o.refs) }
