@@ -99,7 +99,7 @@ func NormalScore(score float64) float64 {
 }
 
 // ValidateQueue returns [ErrInvalidQueue] unless name is 1 to [MaxQueueNameBytes] of
-// ASCII letters, digits and "_-.:", and shards is within 1 … [MaxShards].
+// ASCII letters, digits and "_-.:", but not "." or "..", and shards is within 1 … [MaxShards].
 func ValidateQueue(name string, shards int) error {
 	err := validateQueueName(name)
 	if shards < 1 || shards > MaxShards {
@@ -114,6 +114,8 @@ func validateQueueName(name string) error {
 		return fmt.Errorf("%w: the name is empty", ErrInvalidQueue)
 	case len(name) > MaxQueueNameBytes:
 		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed", ErrInvalidQueue, len(name), MaxQueueNameBytes)
+	case name == "." || name == "..":
+		return fmt.Errorf("%w: name %q, which means a directory in paths and URLs; choose another", ErrInvalidQueue, name)
 	case strings.ContainsFunc(name, notInQueueName):
 		return fmt.Errorf("%w: name %q; use letters, digits and _ - . : only", ErrInvalidQueue, name)
 	}

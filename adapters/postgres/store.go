@@ -20,6 +20,7 @@ var (
 	_ ports.Notifier    = (*Store)(nil)
 	_ ports.Settler     = (*Store)(nil)
 	_ ports.TurnLimiter = (*Store)(nil)
+	_ ports.Checker     = (*Store)(nil)
 )
 
 // DefaultSchema holds the tables and functions unless Options.Schema says otherwise.

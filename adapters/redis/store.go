@@ -21,6 +21,7 @@ var (
 	_ ports.ShardStore  = (*Store)(nil)
 	_ ports.Notifier    = (*Store)(nil)
 	_ ports.TurnLimiter = (*Store)(nil)
+	_ ports.Checker     = (*Store)(nil)
 )
 
 // DefaultPrefix begins the name of every key and channel if Options.Prefix is empty.

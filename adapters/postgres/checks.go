@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// Check implements [ports.Checker]. A role that may only select sees most; what others run it sees with
+// pg_read_all_stats. Nothing that a table holds is counted without a bound.
+func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
+	rows := make([]ports.Check, 0, len(checks))
+	var failure error
+	for _, c := range checks {
+		row := ports.Check{Name: c.name}
+		err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+			return readOne(rows, &row.Value, &row.Status)
+		}, c.sql, s.inbox(), ownTables(backlogTables), ownTables(otherTables))
+		switch {
+		case err != nil:
+			row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "grant the role what docs/postgres-dba.md lists, or look yourself"
+			failure = err
+		case row.Status != ports.CheckOK:
+			row.Advice = c.advice
+		}
+		rows = append(rows, row)
+	}
+	for _, row := range rows {
+		if row.Status != ports.CheckUnknown {
+			return rows, nil
+		}
+	}
+	return nil, failure
+}
+
+// check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3 fail.
+//
+//	$1 the name of a table of the schema, $2 and $3 the names of all
+type check struct{ name, sql, advice string }
+
+// checks are in the order in which they are shown. Each begins with its parameters, so that all take the same.
+var checks = [...]check{
+	{"version", params + `SELECT 'postgres ' || current_setting('server_version'), 0 FROM p`, ""},
+	{"schema_version", params + `SELECT format('version %s', (SELECT max(version) FROM {schema}.migrations)), 0 FROM p`, ""},
+	{"writes", params + `
+SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('transaction_read_only')::boolean THEN 'read only' ELSE 'yes' END,
+  CASE WHEN current_setting('transaction_read_only')::boolean THEN 2 ELSE 0 END FROM p`,
+		"servers and producers need the primary: " + findPrimary},
+	{"durability", params + `
+SELECT format('fsync %s, synchronous_commit %s', current_setting('fsync'), current_setting('synchronous_commit')),
+  CASE WHEN current_setting('fsync') = 'off' THEN 3 WHEN current_setting('synchronous_commit') = 'off' THEN 2 ELSE 0 END FROM p`,
+		"turn both on: without, a crash of the server loses what was acknowledged"},
+	{"connections", params + `
+SELECT format('%s of %s', n, most), CASE WHEN n >= 0.95 * most THEN 3 WHEN n >= 0.8 * most THEN 2 ELSE 0 END
+FROM p, (SELECT count(*) AS n, current_setting('max_connections')::int AS most FROM pg_stat_activity WHERE backend_type = 'client backend') c`,
+		"make the pools smaller, put PgBouncer before the server, or raise max_connections"},
+	{"oldest_transaction", params + `
+SELECT coalesce(format('pid %s of %s, %s, open for %s', a.pid, coalesce(a.usename, '?'), coalesce(a.state, '?'),
+    date_trunc('second', clock_timestamp() - a.xact_start)), 'none'),
+  CASE WHEN clock_timestamp() - a.xact_start > interval '1 hour' THEN 3 WHEN clock_timestamp() - a.xact_start > interval '10 minutes' THEN 2 ELSE 0 END
+FROM p LEFT JOIN LATERAL (
+  SELECT * FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1
+) a ON true`,
+		"end it: while it is open no dead row can be removed, and tables and indexes grow"},
+	{"replication_slots", params + `
+SELECT coalesce(format('%s keeps %s of WAL', s.slot_name, pg_size_pretty(s.kept)), 'none'),
+  CASE WHEN s.kept > 10 * 1073741824::bigint THEN 3 WHEN s.kept > 1073741824 THEN 2 ELSE 0 END
+FROM p LEFT JOIN LATERAL (
+  SELECT slot_name, pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END, restart_lsn) AS kept
+  FROM pg_replication_slots WHERE restart_lsn IS NOT NULL ORDER BY 2 DESC LIMIT 1
+) s ON true`,
+		"let its reader catch up, or drop the slot: it keeps WAL on the disk, and a logical one dead rows of the catalog"},
+	{"dead_rows", params + `
+SELECT coalesce(format('%s: %s dead, %s live, vacuumed %s', t.relname, t.n_dead_tup, t.n_live_tup,
+    coalesce(to_char(greatest(t.last_vacuum, t.last_autovacuum) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never')), 'none'),
+  CASE WHEN t.n_dead_tup > 1000000 AND t.n_dead_tup > 2 * t.n_live_tup THEN 2 ELSE 0 END
+FROM p LEFT JOIN LATERAL (
+  SELECT t.* FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
+  WHERE c.relnamespace = p.namespace AND t.relname = ANY (p.own) ORDER BY t.n_dead_tup DESC LIMIT 1
+) t ON true`,
+		"see oldest_transaction; if there is none, let the role that owns the tables vacuum them (docs/postgres-dba.md)"},
+	{"indexes", params + `
+SELECT coalesce(format('%s: %s of indexes, %s of rows', t.relname, pg_size_pretty(t.indexes), pg_size_pretty(t.rows)), 'none'),
+  CASE WHEN t.indexes > 268435456 AND t.indexes > 4 * t.rows THEN 2 ELSE 0 END
+FROM p LEFT JOIN LATERAL (
+  SELECT c.relname, pg_indexes_size(c.oid) AS indexes, pg_table_size(c.oid) AS rows FROM pg_class c
+  WHERE c.relnamespace = p.namespace AND c.relkind = 'r' AND c.relname = ANY (p.own) ORDER BY pg_indexes_size(c.oid) DESC LIMIT 1
+) t ON true`,
+		"REINDEX INDEX CONCURRENTLY those of the table: they have grown while dead rows could not be removed, and don't shrink by themselves"},
+	{"inbox", params + `
+SELECT CASE WHEN n > 10000 THEN 'more than 10000 rows wait to be merged' ELSE format('%s rows wait to be merged', n) END, CASE WHEN n > 10000 THEN 2 ELSE 0 END
+FROM p, (SELECT count(*) AS n FROM (SELECT FROM {schema}.inbox LIMIT 10001) i) c`,
+		"see that servers run for all queues: what transactions have pushed is merged by their turns"},
+}
+
+// params are what the statements of checks share.
+const params = `WITH p AS MATERIALIZED (
+  SELECT (SELECT relnamespace FROM pg_class WHERE oid = $1::text::regclass) AS namespace, $2::text[] || $3::text[] AS own
+) `

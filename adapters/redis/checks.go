@@ -1,0 +1,223 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// From where on a check warns, or fails.
+const (
+	memoryWarns  = 80 // per cent of maxmemory
+	memoryFails  = 95
+	clientsWarn  = 80 // per cent of maxclients
+	lagWarns     = 10 // seconds
+	slowCommand  = 10 * time.Millisecond
+	slowSince    = time.Hour
+	slowCommands = 128 // the newest that are looked at
+)
+
+// Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET, SLOWLOG GET
+// and CLUSTER INFO; what the user may not run is unknown.
+func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	var (
+		mu       sync.Mutex
+		byServer = make(map[string][]ports.Check)
+		failure  error
+	)
+	look := func(ctx context.Context, server *goredis.Client) error {
+		rows, err := lookAt(ctx, server)
+		mu.Lock()
+		defer mu.Unlock()
+		byServer[server.Options().Addr] = rows
+		if err != nil {
+			failure = err
+		}
+		return nil
+	}
+	err, ended := await(ctx, s.workers, func() error {
+		switch client := s.client.(type) {
+		case *goredis.ClusterClient:
+			return client.ForEachMaster(ctx, look)
+		case *goredis.Client:
+			return look(ctx, client)
+		}
+		return fmt.Errorf("%w: %T is no client whose servers can be looked at", ports.ErrUnusable, s.client)
+	})
+	if ended != nil {
+		return nil, ended
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	var rows []ports.Check
+	for _, addr := range slices.Sorted(maps.Keys(byServer)) {
+		rows = append(rows, byServer[addr]...)
+	}
+	if len(rows) == 0 {
+		if err == nil {
+			err = failure
+		}
+		return nil, translate(ctx, err)
+	}
+	return rows, nil
+}
+
+// lookAt looks at one server. It fails, and has a row that says so, if that does not answer.
+func lookAt(ctx context.Context, server *goredis.Client) ([]ports.Check, error) {
+	addr := server.Options().Addr
+	text, err := server.Info(ctx, "everything").Result()
+	if err != nil {
+		return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Value: err.Error(),
+			Advice: "start the server, or let this process reach it and run INFO"}}, err
+	}
+	f := parseInfo(text)
+	rows := []ports.Check{{Name: "answers", Value: "yes"}, f.version(), policyRow(ctx, server), f.memory(), f.appendOnly(), f.snapshots(),
+		f.lag(), slowRow(ctx, server), f.evicted(), f.clients()}
+	if f["cluster_enabled"] == "1" {
+		rows = append(rows, clusterRow(ctx, server))
+	}
+	for i := range rows {
+		rows[i].Server = addr
+	}
+	return rows, nil
+}
+
+func (f info) version() ports.Check {
+	name, version := "redis", f["redis_version"]
+	if v := f["valkey_version"]; v != "" {
+		name, version = "valkey", v
+	}
+	return ports.Check{Name: "version", Value: name + " " + version}
+}
+
+// checkRow is a check that warns or fails from certain values on.
+func checkRow(name, value string, status ports.CheckStatus, advice string) ports.Check {
+	if status == ports.CheckOK {
+		advice = ""
+	}
+	return ports.Check{Name: name, Status: status, Value: value, Advice: advice}
+}
+
+// when is the status if something holds, else CheckOK.
+func when(holds bool, status ports.CheckStatus) ports.CheckStatus {
+	if holds {
+		return status
+	}
+	return ports.CheckOK
+}
+
+func (f info) memory() ports.Check {
+	used, most := f.int("used_memory"), f.int("maxmemory")
+	if most == 0 {
+		return checkRow("memory", size(used)+" used, no maxmemory", ports.CheckWarn,
+			"set maxmemory below what the machine has: without, the system kills Redis where it would have refused pushes")
+	}
+	share := used * 100 / most
+	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%", size(used), size(most), share),
+		max(when(share >= memoryWarns, ports.CheckWarn), when(share >= memoryFails, ports.CheckFail)),
+		"let servers drain the queues, purge dead letters, or raise maxmemory: a full server refuses pushes")
+}
+
+func (f info) appendOnly() ports.Check {
+	if f["aof_enabled"] != "1" {
+		return checkRow("append_only", "off", ports.CheckWarn, "set appendonly yes: without, a crash loses all pushes since the last snapshot")
+	}
+	written := f["aof_last_write_status"]
+	return checkRow("append_only", "on, last write "+written, when(written != "ok", ports.CheckFail),
+		"make room on the disk: Redis can't write its log, and refuses to write at all")
+}
+
+func (f info) snapshots() ports.Check {
+	last := f["rdb_last_bgsave_status"]
+	return checkRow("snapshots", "last "+last, when(last != "ok", ports.CheckFail),
+		"look at Redis's log and make room on the disk or in memory: with stop-writes-on-bgsave-error, the default, nothing is stored until a snapshot succeeds")
+}
+
+func (f info) lag() ports.Check {
+	lags := f.replicas()
+	if len(lags) == 0 {
+		return checkRow("replicas", "none", ports.CheckOK, "")
+	}
+	var late []string
+	for addr, lag := range lags {
+		if lag >= lagWarns {
+			late = append(late, fmt.Sprintf("%s lags by %d s", addr, lag))
+		}
+	}
+	slices.Sort(late)
+	value := fmt.Sprintf("%d", len(lags))
+	if len(late) > 0 {
+		value += ": " + strings.Join(late, ", ")
+	}
+	return checkRow("replicas", value, when(len(late) > 0, ports.CheckWarn), "look at the network and the replica's disk: a failover would lose what it has not got")
+}
+
+func (f info) evicted() ports.Check {
+	n := f.int("evicted_keys")
+	return checkRow("evicted_keys", fmt.Sprint(n), when(n > 0, ports.CheckFail),
+		"set maxmemory-policy to noeviction: since the server started keys were evicted, which may have been jobs or leases")
+}
+
+func (f info) clients() ports.Check {
+	n, most := f.int("connected_clients"), f.int("maxclients")
+	share := n * 100 / max(1, most)
+	return checkRow("clients", fmt.Sprintf("%d of %d", n, most), when(most > 0 && share >= clientsWarn, ports.CheckWarn), "raise maxclients, or make the pools smaller")
+}
+
+// unknown is a check of something that the server did not tell.
+func unknown(name string, err error) ports.Check {
+	return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "grant the user the command, or look yourself"}
+}
+
+func policyRow(ctx context.Context, server *goredis.Client) ports.Check {
+	const name = "maxmemory_policy"
+	config, err := server.ConfigGet(ctx, "maxmemory-policy").Result()
+	if err != nil {
+		return unknown(name, err)
+	}
+	policy := config["maxmemory-policy"]
+	return checkRow(name, policy, max(when(strings.HasPrefix(policy, "volatile-"), ports.CheckWarn), when(strings.HasPrefix(policy, "allkeys-"), ports.CheckFail)),
+		"set it to noeviction: any other may evict what jobs need")
+}
+
+func slowRow(ctx context.Context, server *goredis.Client) ports.Check {
+	const name = "slow_commands"
+	log, err := server.SlowLogGet(ctx, slowCommands).Result()
+	if err != nil {
+		return unknown(name, err)
+	}
+	slow, worst, since := 0, time.Duration(0), time.Now().Add(-slowSince)
+	for _, command := range log {
+		if command.Duration >= slowCommand && command.Time.After(since) {
+			slow, worst = slow+1, max(worst, command.Duration)
+		}
+	}
+	value := fmt.Sprintf("%d of %v or longer within %v", slow, slowCommand, slowSince)
+	if slow > 0 {
+		value += fmt.Sprintf(", the longest %v", worst)
+	}
+	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: everybody waits for a slow command, and leases may run out")
+}
+
+func clusterRow(ctx context.Context, server *goredis.Client) ports.Check {
+	const name = "cluster"
+	text, err := server.ClusterInfo(ctx).Result()
+	if err != nil {
+		return unknown(name, err)
+	}
+	f := parseInfo(text)
+	return checkRow(name, fmt.Sprintf("%s, %s of 16384 slots served", f["cluster_state"], f["cluster_slots_ok"]),
+		when(f["cluster_state"] != "ok" || f["cluster_slots_ok"] != "16384", ports.CheckFail),
+		"see CLUSTER NODES: shards whose slots nobody serves stand still")
+}

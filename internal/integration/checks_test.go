@@ -1,0 +1,148 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
+)
+
+// checked returns the statuses by name, and by server where there are several.
+func checked(t *testing.T, store inspect.Store) map[string]string {
+	t.Helper()
+	rows, err := inspect.New(store, inspect.Options{}).Checks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := make(map[string]string)
+	for _, r := range rows {
+		if (r.Status == inspect.CheckOK) != (r.Advice == "") || r.Value == "" {
+			t.Errorf("a row with advice where none is needed, or without: %+v", r)
+		}
+		statuses[r.Name] = max(statuses[r.Name], r.Status.String())
+	}
+	return statuses
+}
+
+func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t, "--appendonly", "yes", "--maxmemory", "100mb").(*goredis.Client)
+	store := redis.New(client, redis.Options{})
+	fine := map[string]string{"answers": "ok", "version": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
+		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok"}
+	if diff := cmp.Diff(fine, checked(t, store)); diff != "" {
+		t.Errorf("a server as it should be (-want +got):\n%s", diff)
+	}
+	do := func(command ...any) {
+		t.Helper()
+		if err := client.Do(t.Context(), command...).Err(); err != nil && !errors.Is(err, goredis.Nil) {
+			t.Fatal(err)
+		}
+	}
+	do("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+	do("CONFIG", "SET", "appendonly", "no")
+	do("CONFIG", "SET", "slowlog-log-slower-than", "10000")
+	do("EVAL", "local t = redis.call('TIME') repeat local n = redis.call('TIME') until (n[1] - t[1]) * 1000000 + n[2] - t[2] > 20000", 0)
+	for n := range 110 {
+		do("SET", fmt.Sprint("large", n), strings.Repeat("x", 1<<20))
+	}
+	want := map[string]string{"answers": "ok", "version": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
+		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok"}
+	if diff := cmp.Diff(want, checked(t, store)); diff != "" {
+		t.Errorf("a server with faults (-want +got):\n%s", diff)
+	}
+}
+
+// What the user may not ask is unknown, and hides nothing else.
+func TestRedisChecksWithFewRights(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	if err := client.Do(t.Context(), "ACL", "SETUSER", "few", "on", "nopass", "~*", "&*", "+@all", "-config", "-slowlog").Err(); err != nil {
+		t.Fatal(err)
+	}
+	o := *client.Options()
+	o.Username, o.Password = "few", "any"
+	few := goredis.NewClient(&o)
+	defer few.Close()
+	got := checked(t, redis.New(few, redis.Options{}))
+	if got["maxmemory_policy"] != "unknown" || got["slow_commands"] != "unknown" || got["memory"] != "warn" {
+		t.Errorf("got %v; want two that are unknown, and a warning that there is no maxmemory", got)
+	}
+}
+
+// A Cluster has rows for each master.
+func TestRedisChecksOfACluster(t *testing.T) {
+	t.Parallel()
+	store := redis.New(testservers.RedisCluster(t), redis.Options{})
+	rows, err := inspect.New(store, inspect.Options{}).Checks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := make(map[string]int)
+	for _, r := range rows {
+		if r.Name == "cluster" {
+			servers[r.Server]++
+			if r.Status != inspect.CheckOK {
+				t.Errorf("a healthy Cluster: %+v", r)
+			}
+		}
+	}
+	if len(servers) < 3 {
+		t.Errorf("rows for %v, want one for each master", servers)
+	}
+}
+
+func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t)
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fine := map[string]string{"version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
+		"replication_slots": "ok", "dead_rows": "ok", "indexes": "ok", "inbox": "ok"}
+	got := checked(t, postgres.New(pool, postgres.Options{}))
+	fine["durability"] = got["durability"] // the tests' server may not sync
+	if diff := cmp.Diff(fine, got); diff != "" {
+		t.Errorf("a server as it should be (-want +got):\n%s", diff)
+	}
+	execAll(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher;
+		INSERT INTO skein.inbox (shard, kind, perform_at) SELECT -1, 'early', n FROM generate_series(1, 10001) n`)
+	watcher := poolLike(t, pool, func(c *pgxpool.Config) {
+		c.ConnConfig.User = "watcher"
+		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+		c.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	})
+	got = checked(t, postgres.New(watcher, postgres.Options{}))
+	for _, name := range []string{"writes", "inbox"} {
+		if got[name] != "warn" {
+			t.Errorf("%s: %s, want warn", name, got[name])
+		}
+	}
+	if got["durability"] != "warn" && got["durability"] != "fail" {
+		t.Errorf("durability: %s, want a warning at least", got["durability"])
+	}
+}
+
+// A store without a server has nothing to look at, and one that does not answer fails.
+func TestChecksWithoutAServer(t *testing.T) {
+	t.Parallel()
+	if got := checked(t, memory.New(memory.Options{})); len(got) > 0 {
+		t.Errorf("memory has checks: %v", got)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if rows, err := inspect.New(redis.New(testservers.Redis(t), redis.Options{}), inspect.Options{}).Checks(ended); err == nil {
+		t.Errorf("a call that was given up gave %v", rows)
+	}
+}
