@@ -94,7 +94,8 @@ type LeaseEvent struct {
 	Shard  core.Shard
 	Change LeaseChange
 	Token  int64
-	// Orphans is how many claimed jobs an acquired lease took over.
+	// Orphans is how many claimed jobs an acquired lease took over at once. If earlier
+	// leases left more than one call may carry, turns bring the others.
 	Orphans int
 	// Err is why a lease was dropped.
 	Err error

@@ -22,16 +22,45 @@ type deferral struct {
 	logged bool
 }
 
-// overdueDeferrals notes which settlements of a turn are deferred, and returns a log line, once,
-// for each that has been for longer than a TTL. The reply of a repeated turn does not say which
-// are.
-func (s *shard) overdueDeferrals(settled []core.Settlement, r *ports.TurnReply, now time.Time) (results []jobResult) {
-	if r.Repeat || len(r.Deferred) == 0 && len(s.deferrals) == 0 {
+// splitDeferred returns the positions of those of a turn's deferred settlements that perhaps only
+// did not fit its bounds, as ports.TurnReply.Deferred says, and of those that have to wait.
+func splitDeferred(settled []core.Settlement, r *ports.TurnReply) (unfit, waiting []int) {
+	if len(r.Deferred) == 0 {
+		return nil, nil
+	}
+	applied := func(i int) bool { return !slices.Contains(r.Deferred, i) && !slices.Contains(r.Skipped, i) }
+	first := 0
+	for first < len(settled) && (settled[first].Plain() || !applied(first)) {
+		first++
+	}
+	for _, i := range r.Deferred {
+		if i > first && !settled[i].Plain() {
+			unfit = append(unfit, i)
+		} else {
+			waiting = append(waiting, i)
+		}
+	}
+	return unfit, waiting
+}
+
+// settlementsAt returns the settlements at some positions.
+func settlementsAt(settled []core.Settlement, positions []int) []core.Settlement {
+	chosen := make([]core.Settlement, len(positions))
+	for k, at := range positions {
+		chosen[k] = settled[at]
+	}
+	return chosen
+}
+
+// overdueDeferrals notes which settlements of a turn are deferred and have to wait, and returns a
+// log line, once, for each that has for longer than a TTL.
+func (s *shard) overdueDeferrals(settled []core.Settlement, waiting []int, now time.Time) (results []jobResult) {
+	if len(waiting) == 0 && len(s.deferrals) == 0 {
 		return nil
 	}
 	for i := range settled {
 		c := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
-		if !slices.Contains(r.Deferred, i) {
+		if !slices.Contains(waiting, i) {
 			delete(s.deferrals, c)
 			continue
 		}

@@ -94,10 +94,13 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	l.mu.Unlock()
 	r.Settlements = passed
 	reply, err := s.Turn(ctx, r)
-	reply.Deferred = deferred
 	for k, at := range reply.Skipped {
 		reply.Skipped[k] = positions[at]
 	}
+	for _, at := range reply.Deferred {
+		deferred = append(deferred, positions[at])
+	}
+	reply.Deferred = slices.Sorted(slices.Values(deferred))
 	if l.loseTurn(r) {
 		return ports.TurnReply{}, errLost
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -143,7 +144,8 @@ func recoveries(orphans []core.Claim, cancels []ports.Cancellation) []core.Settl
 }
 
 // settle sends settlements, and those of what the store hands over meanwhile, and returns how many were
-// carried out. What the store defers or can't reach stays claimed, for a later look. A turn that
+// carried out. What does not fit a turn comes with the next; what the store defers otherwise or can't reach
+// stays claimed, for a later look. A turn that
 // fails is not repeated: once the lease is released it can do nothing, if it has not been carried out.
 func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (jobs int, err error) {
 	for number := int64(1); ; {
@@ -153,7 +155,8 @@ func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (job
 			return jobs, err
 		}
 		jobs += len(now) - len(reply.Skipped) - len(reply.Deferred)
-		pending = append(pending[len(now):], recoveries(reply.Orphans, reply.Cancellations)...)
+		unfit, _ := splitDeferred(now, &reply)
+		pending = slices.Concat(settlementsAt(now, unfit), pending[len(now):], recoveries(reply.Orphans, reply.Cancellations))
 		if len(pending) == 0 {
 			return jobs, nil
 		}

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,38 +127,6 @@ func TestWhatTheStoreHandsOverWithATurnIsRecovered(t *testing.T) {
 		}
 		w.within("the second execution", runs[1].at, ttl, ttl+5*time.Second+poll)
 		w.wantCounts(0, 0, 1, 0)
-	})
-}
-
-func TestManyJobsThatAnEarlierOwnerLeftAreSettledInSeveralTurns(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const jobs = 600
-		w.declare(1)
-		w.pushEach(jobs)
-		lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Second).Token}
-		for number := range int64(3) {
-			if _, err := w.store.Turn(w.Context(), ports.TurnRequest{
-				Lease: lease, Number: number + 1, TTL: time.Second, Want: core.MaxTurnJobs,
-			}); err != nil {
-				w.Fatal(err)
-			}
-		}
-		w.wantCounts(0, jobs, 0, 0)
-		w.sleep(time.Second)
-		a := w.audit()
-		n := w.start(a.watch(succeed))
-		synctest.Wait()
-		w.wantCounts(0, 0, jobs, 0)
-		for i := range jobs {
-			if r := a.wantRuns(fmt.Sprintf("job-%d", i), 1)[0].recoveries; r != 1 {
-				w.Errorf("job-%d ran with Recoveries %d, want 1", i, r)
-			}
-		}
-		for i, turn := range n.link.turnsSent()[:3] {
-			if got := len(turn.request.Settlements); got == 0 || got > core.MaxTurnJobs {
-				w.Errorf("turn %d settles %d jobs, want 1 to %d", i+1, got, core.MaxTurnJobs)
-			}
-		}
 	})
 }
 

@@ -45,11 +45,21 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 }
 
 // takeSettled returns the results that the reply confirms, with a log line for each settlement that
-// is deferred for too long, and keeps the deferred ones.
+// is deferred for too long, and keeps the deferred ones, to be sent again: at once and before others
+// those that perhaps only did not fit, so that they get on. The reply of a repeated turn does not say
+// which are deferred, so all are kept: what was settled is skipped when it comes again.
 func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) []jobResult {
 	results := s.confirmResults(settled, r)
-	results = append(results, s.overdueDeferrals(settled, r, now)...)
-	s.keepDeferred(settled, r)
+	if r.Repeat {
+		s.deferred = append(s.deferred, settled...)
+		return results
+	}
+	unfit, waiting := splitDeferred(settled, r)
+	results = append(results, s.overdueDeferrals(settled, waiting, now)...)
+	s.deferred = append(s.deferred, settlementsAt(settled, waiting)...)
+	if len(unfit) > 0 {
+		s.finished = append(settlementsAt(settled, unfit), s.finished...)
+	}
 	return results
 }
 
@@ -81,23 +91,10 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (r
 	return results
 }
 
-// keepDeferred keeps a turn's deferred settlements, to be sent again. The reply of a repeated
-// turn does not say which they are, so all are kept: what was settled is skipped when it comes
-// again.
-func (s *shard) keepDeferred(settled []core.Settlement, r *ports.TurnReply) {
-	if r.Repeat {
-		s.deferred = append(s.deferred, settled...)
-		return
-	}
-	for _, i := range r.Deferred {
-		s.deferred = append(s.deferred, settled[i])
-	}
-}
-
 // takeHead takes the store's head. A wake-up that came during the turn is still valid.
 func (s *shard) takeHead(request *ports.TurnRequest, r *ports.TurnReply) {
 	s.storeHead = r.Head
-	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims) == 0 && r.Head.DueBy(r.Now), r.Now)
+	s.delayHead(!r.Repeat && request.Want > 0 && len(r.Claims)+len(r.Orphans) == 0 && r.Head.DueBy(r.Now), r.Now)
 	if s.turns.woken && !r.Paused {
 		s.turns.woken = false
 		s.assumeDue(r.Now)
