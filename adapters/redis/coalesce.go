@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -32,8 +33,15 @@ const (
 	coalesceSenders = 4
 	// coalesceCalls is the most calls of one exchange, so that none waits for long.
 	coalesceCalls = 64
-	// coalesceEntries is the most entries of a push that is sent with others.
-	coalesceEntries = 16
+	// coalesceEntries and coalesceCallBytes are the most entries and bytes of a push that is
+	// sent with others: one that takes long, or that breaks its connection, fails alone.
+	coalesceEntries   = 16
+	coalesceCallBytes = 64 << 10
+	// coalesceBytes is the most bytes of one exchange.
+	coalesceBytes = 1 << 20
+	// coalesceTimeout is how long an exchange may take, with a client that heeds contexts. It
+	// is the sender's own, since no caller's deadline may end what others wait for.
+	coalesceTimeout = 10 * time.Second
 )
 
 // coalesces reports whether pushes may go together: on a Cluster one server that
@@ -85,7 +93,13 @@ func (p *coalescer) add(g *waitingCall) bool {
 func (p *coalescer) take() []*waitingCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := min(len(p.waiting), coalesceCalls)
+	n, size := 0, 0
+	for n < min(len(p.waiting), coalesceCalls) {
+		if size += p.waiting[n].call.size; n > 0 && size > coalesceBytes {
+			break
+		}
+		n++
+	}
 	if n == 0 {
 		p.senders--
 		return nil
@@ -108,7 +122,9 @@ func (s *Store) sendWaiting(ctx context.Context) {
 			calls[i], open[i] = g.call, i
 		}
 		outcomes := make([]outcome, len(taken))
-		s.send(ctx, calls, open, outcomes, false)
+		sending, cancel := context.WithTimeout(ctx, coalesceTimeout)
+		s.send(sending, calls, open, outcomes, false)
+		cancel()
 		for i, g := range taken {
 			g.done <- outcomes[i]
 		}

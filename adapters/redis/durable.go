@@ -25,12 +25,6 @@ func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outco
 		sent.Go(func() { s.sendAndWait(ctx, server, calls, group, outcomes, full) })
 	}
 	sent.Wait()
-	for _, i := range open {
-		if cluster, ok := s.client.(*goredis.ClusterClient); ok && goredis.HasErrorPrefix(outcomes[i].err, "MOVED") {
-			cluster.ReloadState(ctx)
-			return
-		}
-	}
 }
 
 // master returns the client whose connections lead to the server that has a key.

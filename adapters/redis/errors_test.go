@@ -62,7 +62,10 @@ func TestRefusedScriptsAreKnown(t *testing.T) {
 		"ERR user_script:7: bad argument":                                       false,
 		"WRONGTYPE Operation against a key holding the wrong kind of value":     false,
 		"OOM command not allowed when used memory > 'maxmemory'.":               false,
-		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or": false,
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or": true,
+		"BUSYGROUP Consumer Group name already exists":                          false,
+		"NOREPLICAS Not enough good replicas to write.":                         true,
+		"MISCONF Redis is configured to save RDB snapshots, but":                true,
 	} {
 		if got := retryable(serverError(text)); got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)

@@ -35,7 +35,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		for i := range p.left {
 			calls[i] = p.call(p.left[i])
 		}
-		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && s.coalesces() {
+		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && calls[0].size <= coalesceCallBytes && s.coalesces() {
 			p.settle(ctx, []outcome{s.runCoalesced(ctx, calls[0])}, &reply)
 		} else {
 			p.settle(ctx, s.runAll(ctx, calls), &reply)
@@ -83,9 +83,11 @@ func (p *pushing) call(list []storekit.Routed) call {
 	list = list[:min(len(list), pushEntries)]
 	args := make([]any, 3, 3+2*len(list))
 	args[0], args[1], args[2] = p.now, layoutText(p.asked), terms(p.r, list)
-	size := 0
+	size, ids := 0, 0
 	for _, at := range list {
-		size += len(p.r.Entries[at.Position].Data) + len(p.r.Entries[at.Position].Meta) + 11
+		e := &p.r.Entries[at.Position]
+		size += len(e.Data) + len(e.Meta) + 11
+		ids += len(e.ID)
 	}
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
@@ -93,7 +95,7 @@ func (p *pushing) call(list []storekit.Routed) call {
 		buffer = appendPacked(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, noRetry: true, durable: true}
+	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, size: size + ids, noRetry: true, durable: true}
 }
 
 // terms returns how the entries of a list meet queued jobs and when they are due, for the

@@ -15,6 +15,8 @@ type call struct {
 	args   []any
 	// noRetry forbids the client to repeat it after an error of unknown outcome.
 	noRetry bool
+	// size is how many bytes of entries a push has.
+	size int
 	// durable calls wait for replicas, if the store has WaitReplicas.
 	durable bool
 }
@@ -80,7 +82,9 @@ func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 	full := false
 	var until time.Time // refused calls are repeated
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
+		servers := s.serversOf(ctx, calls, open)
 		s.send(ctx, calls, open, outcomes, full)
+		s.followMoves(ctx, calls, open, outcomes, servers)
 		full = false
 		refusals := 0
 		var left []int
@@ -167,8 +171,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // retryablePrefixes are the beginnings of errors with which a server refuses a script
-// before it has written anything. The client follows MOVED and ASK, but only for a while.
-var retryablePrefixes = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK"}
+// before it has written anything: it restarts or fails over, a slot moves, it has too few
+// replicas, can't write to its disk, or is busy with somebody's script. The client follows MOVED and ASK, but only for a while.
+var retryablePrefixes = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK",
+	"NOREPLICAS", "MISCONF", "BUSY "}
 
 // notLocal is in the error of a script that asked for a key which has moved to another
 // server. Our scripts read before they write, so they have not written.

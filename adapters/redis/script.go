@@ -120,7 +120,7 @@ func (s *script) locate(err error) error {
 	if !errors.As(err, &reply) || !scriptLine.MatchString(reply.Error()) {
 		return err
 	}
-	return scriptError(scriptLine.ReplaceAllStringFunc(reply.Error(), func(found string) string {
+	return replyError(scriptLine.ReplaceAllStringFunc(reply.Error(), func(found string) string {
 		line, _ := strconv.Atoi(strings.TrimPrefix(found, "user_script:"))
 		return s.fileLine(line)
 	}))
@@ -136,11 +136,3 @@ func (s *script) fileLine(line int) string {
 	}
 	return fmt.Sprintf("lua/%s.lua:1", s.parts[len(s.parts)-1].name) // the flags
 }
-
-// scriptError is the text of a server's error that locate has changed.
-type scriptError string
-
-func (e scriptError) Error() string { return string(e) }
-
-// RedisError implements goredis.Error.
-func (scriptError) RedisError() {}

@@ -74,3 +74,48 @@ func serverReads(t *testing.T, client goredis.UniversalClient) int {
 	}
 	return n
 }
+
+// A push that breaks its connection fails alone: others that come at the same time are stored.
+func TestRedisPushThatBreaksItsConnectionFailsAlone(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 16, 100
+	client := testservers.OwnRedis(t, "--client-query-buffer-limit", "1mb") // a longer command ends its connection
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	push := func(id string, size int) error {
+		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{
+			{ID: id, Payload: core.Payload{Data: make([]byte, size)}},
+		}})
+		return err
+	}
+	small, large := new(sync.WaitGroup), new(sync.WaitGroup)
+	ended := make(chan struct{})
+	for g := range goroutines {
+		small.Go(func() {
+			for i := range each {
+				if err := push(fmt.Sprint(g, "-", i), 100); err != nil {
+					t.Errorf("a small push beside one that is too large: %v", err)
+				}
+			}
+		})
+	}
+	broken := 0
+	large.Go(func() {
+		for {
+			if err := push("large", 2<<20); err == nil {
+				t.Error("a payload of 2 MiB was stored")
+			}
+			broken++
+			select {
+			case <-ended:
+				return
+			default:
+			}
+		}
+	})
+	small.Wait()
+	close(ended)
+	large.Wait()
+	t.Logf("%d pushes broke their connections", broken)
+}

@@ -1,0 +1,98 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// reload has the client ask a Cluster again, in the background and at most every 200 ms, which
+// server has which slots.
+func (s *Store) reload(ctx context.Context) {
+	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
+	}
+}
+
+// noteMoves has the client look which server has which slots if a call did not reach its
+// server, or found that a slot has moved. By itself the client looks once a minute, and when it
+// repeats a call; calls that are sent once would fail until then after a failover.
+func (s *Store) noteMoves(ctx context.Context, err error) {
+	if err != nil && (broken(err) || goredis.HasErrorPrefix(err, "MOVED")) {
+		s.reload(ctx)
+	}
+}
+
+// broken reports whether an error is no reply of a server, such as a failed dial.
+func broken(err error) bool {
+	var reply goredis.Error
+	return !errors.Is(err, goredis.Nil) && !errors.As(err, &reply)
+}
+
+// How long a call waits for the map of a Cluster when its server could not be dialled, and how
+// often it looks.
+const (
+	mapPatience = 100 * time.Millisecond
+	mapLook     = 5 * time.Millisecond
+)
+
+// errMoved is the outcome of a call whose server could not be dialled, so that it was not sent,
+// where another server has its slot by now.
+var errMoved = replyError("MOVED to a server that has taken another's place")
+
+// replyError is the text of a server's error, also of one that locate has changed.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError implements goredis.Error.
+func (replyError) RedisError() {}
+
+// serversOf returns which server of a Cluster each open call goes to; nil where that is not
+// known, or without a Cluster.
+func (s *Store) serversOf(ctx context.Context, calls []call, open []int) []goredis.UniversalClient {
+	if _, cluster := s.client.(*goredis.ClusterClient); !cluster {
+		return nil
+	}
+	servers := make([]goredis.UniversalClient, len(open))
+	for k, i := range open {
+		if server, err := s.master(ctx, calls[i].keys[0].(string)); err == nil {
+			servers[k] = server
+		}
+	}
+	return servers
+}
+
+// followMoves has the client look where slots are if a call did not reach its server. A call
+// that was not sent, and whose slot another server has by then, gets errMoved, which is
+// repeated.
+func (s *Store) followMoves(ctx context.Context, calls []call, open []int, outcomes []outcome, servers []goredis.UniversalClient) {
+	var unsent []int // positions in open
+	for k, i := range open {
+		s.noteMoves(ctx, outcomes[i].err)
+		if servers != nil && notDialled(outcomes[i].err) {
+			unsent = append(unsent, k)
+		}
+	}
+	for began := time.Now(); len(unsent) > 0 && time.Since(began) < mapPatience && sleep(ctx, mapLook); {
+		moved := false
+		for _, k := range unsent {
+			server, err := s.master(ctx, calls[open[k]].keys[0].(string))
+			if err == nil && server != servers[k] {
+				outcomes[open[k]].err, moved = errMoved, true
+			}
+		}
+		if moved {
+			return
+		}
+	}
+}
+
+// notDialled reports whether an error says that there was no connection to send a call on.
+func notDialled(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}

@@ -1,0 +1,64 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// A server that refuses writes for a moment has written nothing, so that a push, which is sent
+// once otherwise, is repeated, and nobody is told.
+func TestRedisPushWaitsForAServerThatRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		says string
+		// refuse makes the server refuse calls until accept is called.
+		refuse func(*testing.T, *goredis.Client) (accept func())
+	}{
+		{"NOREPLICAS", func(t *testing.T, client *goredis.Client) func() {
+			must(t, client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+			return func() { must(t, client.ConfigSet(t.Context(), "min-replicas-to-write", "0").Err()) }
+		}},
+		{"BUSY", func(t *testing.T, client *goredis.Client) func() {
+			must(t, client.ConfigSet(t.Context(), "busy-reply-threshold", "1").Err())
+			go client.Do(t.Context(), "eval", "while true do end", 0)
+			return func() { must(t, client.ScriptKill(t.Context()).Err()) }
+		}},
+	} {
+		t.Run(tt.says, func(t *testing.T) {
+			t.Parallel()
+			client := testservers.OwnRedis(t).(*goredis.Client)
+			store := redis.New(client, redis.Options{})
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+			must(t, err)
+			push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}}
+			_, err = store.Push(t.Context(), push)
+			must(t, err)
+			accept := tt.refuse(t, client)
+			for err = nil; err == nil || !strings.HasPrefix(err.Error(), tt.says); { // it refuses by now
+				err = client.Set(t.Context(), "any", "", 0).Err()
+			}
+			pushed := make(chan error, 1)
+			push.Entries[0].ID = "b"
+			go func() {
+				_, err := store.Push(t.Context(), push)
+				pushed <- err
+			}()
+			select {
+			case err := <-pushed:
+				t.Errorf("Push to a server that refuses gave %v", err)
+			case <-time.After(200 * time.Millisecond):
+			}
+			accept()
+			if err := <-pushed; err != nil {
+				t.Errorf("Push to a server that refused for a moment gave %v", err)
+			}
+		})
+	}
+}
