@@ -18,7 +18,9 @@ type Notifier interface {
 	// and when Retire has removed a node; not for another Status, nor when an
 	// announcement is renewed or runs out. Wake-ups that the reader is slow to
 	// receive may be merged or dropped, and some may be spurious: they are hints, and
-	// polling goes on. The channel is closed when ctx ends or when the store can't
+	// polling goes on. It is an error only if no part of the store can be reached: a part
+	// that can't, now or later, is listened to as soon as it can be, and its shards are then
+	// sent once. The channel is closed when ctx ends or when the store can't
 	// notify any more; call Wakeups again then.
 	Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error)
 }

@@ -15,7 +15,9 @@ const MaxPush = 500
 type Producer interface {
 	// Declare makes sure that a queue exists with the given permanent options, and
 	// returns its generation, which pushes and acquires carry. It is atomic
-	// for the queue. Repeating it changes nothing.
+	// for the queue. Repeating it changes nothing. Shards in a part of the store that
+	// can't be reached now may be left undone: a push or an acquire of one returns
+	// ErrUnknownQueue then, and declaring again completes it.
 	//
 	// Errors: core.ErrInvalidQueue; ErrShardCountMismatch if the queue exists
 	// with another count, ErrQueueMismatch with another index.

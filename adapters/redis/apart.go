@@ -2,14 +2,17 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
 
+var errStraggler = errors.New("redis: no answer long after another server's")
+
 // runApart runs scripts, those for each server by themselves, in any order. A server that
-// does not answer holds up no other: if the context ends first, its calls alone have the
-// context's error.
+// does not answer in time, though another does, holds up nothing: its calls alone fail.
 func (s *Store) runApart(ctx context.Context, calls []call) []outcome {
 	if err := s.ready(ctx); err != nil {
 		return failed(len(calls), err)
@@ -26,20 +29,21 @@ func (s *Store) runApart(ctx context.Context, calls []call) []outcome {
 	for _, group := range groups {
 		s.workers.do(func() { parts <- part{group, s.exchangeSome(ctx, calls, group)} })
 	}
-	outcomes := make([]outcome, len(calls))
-	open := make([]bool, len(calls))
-	for i := range open {
-		open[i] = true
-	}
+	outcomes := failed(len(calls), errStraggler)
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
 	for range groups {
 		select {
 		case p := <-parts:
 			for k, i := range p.group {
-				outcomes[i], open[i] = p.outcomes[k], false
+				outcomes[i] = p.outcomes[k]
 			}
+			late.Reset(patience(ctx))
+		case <-late.C:
+			return outcomes
 		case <-ctx.Done():
-			for i := range calls {
-				if open[i] {
+			for i := range outcomes {
+				if outcomes[i].err == errStraggler {
 					outcomes[i].err = translate(ctx, ctx.Err())
 				}
 			}

@@ -29,29 +29,14 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	if noClient(s.client) {
-		return fmt.Errorf("%w: there is no client of Redis; give New one", ports.ErrUnusable)
+	if err := s.checkClient(); err != nil {
+		return err
 	}
 	if strings.ContainsAny(s.prefix, "{}") {
 		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would tie all keys to one slot; use one without", ports.ErrUnusable, s.prefix)
 	}
 	err, ended := await(ctx, s.workers, func() error { return s.checkServer(ctx) })
 	return errors.Join(err, ended)
-}
-
-// noClient reports whether New was given no client, also as a nil pointer.
-func noClient(client goredis.UniversalClient) bool {
-	switch c := client.(type) {
-	case nil:
-		return true
-	case *goredis.Client:
-		return c == nil
-	case *goredis.ClusterClient:
-		return c == nil
-	case *goredis.Ring:
-		return c == nil
-	}
-	return false
 }
 
 // Ping implements [ports.Registry]. Rights and policy may have changed since the
@@ -61,7 +46,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	err, ended := await(ctx, s.workers, func() error {
-		return cmp.Or(s.checkPolicy(ctx), s.checkRights(ctx))
+		return cmp.Or(s.eachMaster(ctx, s.checkPolicy), s.checkRights(ctx))
 	})
 	return cmp.Or(err, ended)
 }
@@ -72,7 +57,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	for _, check := range []func(context.Context) error{s.checkVersion, s.checkPolicy, s.checkRights, s.checkFormat} {
+	for _, check := range []func(context.Context) error{s.checkMasters, s.checkRights, s.checkFormat} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -81,8 +66,15 @@ func (s *Store) checkServer(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) checkVersion(ctx context.Context) error {
-	info, err := s.client.Info(ctx, "server").Result()
+// checkMasters checks what each master has of its own.
+func (s *Store) checkMasters(ctx context.Context) error {
+	return s.eachMaster(ctx, func(ctx context.Context, master goredis.UniversalClient) error {
+		return cmp.Or(s.checkVersion(ctx, master), s.checkPolicy(ctx, master))
+	})
+}
+
+func (s *Store) checkVersion(ctx context.Context, master goredis.UniversalClient) error {
+	info, err := master.Info(ctx, "server").Result()
 	if err != nil {
 		return s.cannotCheck(ctx, "its version", err)
 	}
@@ -100,16 +92,34 @@ func parseVersion(info string) error {
 	return nil
 }
 
-func (s *Store) checkPolicy(ctx context.Context) error {
+// checkPolicy refuses a server that may evict our keys. None has a TTL, so that a policy of
+// those that do is safe, if not what full servers should have.
+func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient) error {
 	const setting, fit = "maxmemory-policy", "noeviction"
-	config, err := s.client.ConfigGet(ctx, setting).Result()
+	config, err := master.ConfigGet(ctx, setting).Result()
 	if err != nil {
 		return s.cannotCheck(ctx, "that its "+setting+" is "+fit, err)
 	}
-	if policy, ok := config[setting]; ok && policy != fit {
+	policy, ok := config[setting]
+	switch {
+	case !ok || policy == fit:
+		return nil
+	case strings.HasPrefix(policy, "volatile-"):
+		if !s.server.done.Load() {
+			s.logger.Warn("redis: the "+setting+" of a server is "+policy+"; no key of ours has a TTL, so none is evicted, but set it to "+fit+" if the server has no other use", "server", addressOf(master))
+		}
+		return nil
+	default:
 		return fmt.Errorf("%w: the %s of Redis is %s, so it may evict jobs and leases; set it to %s", ports.ErrUnusable, setting, policy, fit)
 	}
-	return nil
+}
+
+// addressOf returns where a server is, if the client says.
+func addressOf(server goredis.UniversalClient) string {
+	if c, ok := server.(*goredis.Client); ok {
+		return c.Options().Addr
+	}
+	return ""
 }
 
 // checkRights asks whether the user may run every command of the scripts: a

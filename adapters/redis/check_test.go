@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -36,5 +37,41 @@ func TestPrefixHasNoBraces(t *testing.T) {
 	_, err := New(client, Options{Prefix: "{tenant}:"}).Queues(t.Context())
 	if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "braces") {
 		t.Errorf("got %v, want %v because of braces", err, ports.ErrUnusable)
+	}
+}
+
+// unknownClient is a client of a kind that the store does not know.
+type unknownClient struct{ *goredis.Client }
+
+func TestClientsThatDoNotFitAreRefused(t *testing.T) {
+	one := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:0", ReadTimeout: 2 * time.Second})
+	defer one.Close()
+	patient := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:0", ReadTimeout: -1})
+	defer patient.Close()
+	ring := goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:0"}})
+	defer ring.Close()
+	cluster := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"127.0.0.1:0"}, ReadTimeout: time.Second})
+	defer cluster.Close()
+	for _, tt := range []struct {
+		name   string
+		client goredis.UniversalClient
+		o      Options
+		says   string // "" if the client fits
+	}{
+		{name: "a ring", client: ring, says: "*redis.Ring"},
+		{name: "a kind of its own", client: unknownClient{one}, says: "unknownClient"},
+		{name: "a wait as long as a reply may take", client: one, o: Options{WaitReplicas: 1, WaitTimeout: 2 * time.Second}, says: "ReadTimeout of 2s"},
+		{name: "the same of a Cluster", client: cluster, o: Options{WaitReplicas: 1}, says: "ReadTimeout of 1s"},
+		{name: "a shorter wait", client: one, o: Options{WaitReplicas: 1}},
+		{name: "a wait for nobody", client: one, o: Options{WaitTimeout: time.Minute}},
+		{name: "a wait for replies without an end", client: patient, o: Options{WaitReplicas: 1, WaitTimeout: time.Hour}},
+	} {
+		err := New(tt.client, tt.o).checkClient()
+		if refused := errors.Is(err, ports.ErrUnusable); refused != (tt.says != "") || refused && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %v, want ErrUnusable with %q", tt.name, err, tt.says)
+		}
+	}
+	if _, err := New(ring, Options{}).Queues(t.Context()); !errors.Is(err, ports.ErrUnusable) {
+		t.Errorf("the first call through a ring: %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -52,6 +54,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	}
 	f, err := await(ctx, s.workers, func() found {
 		text, err := s.client.HGet(ctx, s.queuesKey(), name).Result()
+		s.noteMoves(ctx, err)
 		return found{text, translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
@@ -158,11 +161,21 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	return ports.DeclareReply{Generation: q.Generation}, s.declareShards(ctx, q)
 }
 
-// declareShards stores the record of each shard that has none.
+// declareShards stores the record of each shard that has none. Shards of a Cluster's master that
+// can't be reached now are left: who meets one without a record declares the queue again.
 func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
-	return s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
-	}, nil)
+	shards := core.Shards(q.Name, q.Shards)
+	calls := make([]call, len(shards))
+	for i, shard := range shards {
+		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
+	}
+	_, cluster := s.client.(*goredis.ClusterClient)
+	for _, o := range s.runApart(ctx, calls) {
+		if o.err != nil && (!cluster || storekit.HasKnownOutcome(o.err)) {
+			return o.err
+		}
+	}
+	return nil
 }
 
 // shardsPerExchange is the most scripts, each of a shard, of one exchange.
@@ -202,6 +215,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	}
 	f, err := await(ctx, s.workers, func() found {
 		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
+		s.noteMoves(ctx, err)
 		return found{all, translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {

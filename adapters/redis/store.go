@@ -37,7 +37,7 @@ type Options struct {
 	// unknown outcome: the server has it, and may lose it in a failover.
 	WaitReplicas int
 	// WaitTimeout bounds that wait. 0 is 1 s. It must be below the client's
-	// ReadTimeout.
+	// ReadTimeout, or the first call returns [ports.ErrUnusable].
 	WaitTimeout time.Duration
 	// Clock replaces the server's clock, for tests; all stores on a backend must have
 	// the same. nil is the server's TIME.
@@ -71,8 +71,9 @@ type Store struct {
 // defaultWaitTimeout is below the default ReadTimeout of clients.
 const defaultWaitTimeout = time.Second
 
-// New returns a [Store]. It asks nothing of the server: the first call does, and returns
-// [ports.ErrUnusable], with what to do, if the server is too old or may evict keys.
+// New returns a [Store] on a *redis.Client, also one for Sentinel, or a *redis.ClusterClient. It asks nothing of the server: the first call does, and returns
+// [ports.ErrUnusable], with what to do, if the client is another, or if a server is too old or may evict keys. Of a Cluster's masters it asks those
+// that it can reach.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
 		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
@@ -92,7 +93,7 @@ func New(client goredis.UniversalClient, o Options) *Store {
 
 // How many turns of a node are best in flight at once. A server runs one script at a
 // time, so that a few keep it busy while others are on their way; more only make turns
-// smaller. A Cluster and a Ring are several servers.
+// smaller. A Cluster is several servers.
 const (
 	maxTurnsOfServer  = 8
 	maxTurnsOfServers = 16
@@ -100,8 +101,7 @@ const (
 
 // MaxTurns implements [ports.TurnLimiter].
 func (s *Store) MaxTurns() int {
-	switch s.client.(type) {
-	case *goredis.ClusterClient, *goredis.Ring:
+	if _, cluster := s.client.(*goredis.ClusterClient); cluster {
 		return maxTurnsOfServers
 	}
 	return maxTurnsOfServer

@@ -13,230 +13,263 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How long nothing may arrive on a connection until it is tested with PING, and how long
-// a reply may take until the connection counts as lost.
-const (
-	idleTimeout  = 10 * time.Second
-	replyTimeout = 5 * time.Second
-)
-
-// How long to wait before subscribing again, doubling until it succeeds.
+// How long a channel waits before it is subscribed to again, doubling until that succeeds.
 const (
 	firstResubscribe = 10 * time.Millisecond
 	lastResubscribe  = 2 * time.Second
 )
 
-// Wakeups implements [ports.Notifier], by sharded publish and subscribe. It
-// returns once all channels are subscribed to, or with the error of one. When a
-// connection is lost or a slot has moved, it subscribes again, to servers that may be
-// others by then, and then sends every shard once, since wake-ups may have been missed.
-// So the channel is closed only when the context ends.
+const (
+	// startPatience is how long Wakeups waits for the servers that have not answered once
+	// another has.
+	startPatience = time.Second
+	// silentWait is the longest wait of a channel that is not worth a line of the log.
+	silentWait = 500 * time.Millisecond
+)
+
+// Wakeups implements [ports.Notifier], by sharded publish and subscribe: one subscription
+// for each server. It returns once all channels are subscribed to whose servers can be
+// reached, or with an error if none is. A subscription whose connection is lost comes back
+// by itself after a pause, to a server that may be another by then, as does a channel by
+// itself whose slot has moved; what was interrupted is then sent once, since wake-ups may
+// have been missed. So the channel is closed only when the context ends.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-	w := &wakeups{store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards)}
+	if err := s.checkShards(ctx, shards); err != nil {
+		return nil, err
+	}
+	w := newWakeups(s, shards)
+	listening, cancel := context.WithCancel(ctx)
+	w.running.Go(func() { w.maintain(listening) })
+	if err := w.awaitStart(ctx); err != nil {
+		cancel()
+		return nil, err
+	}
+	return w.reader.Channel(ctx, func() {
+		cancel()
+		w.running.Wait()
+	}), nil
+}
+
+// checkShards returns an error for a shard that does not exist. The zero shard stands for the
+// list of nodes. A record that can't be read now is no error: the other shards can be heard of.
+func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	counts := make(map[string]int, 1) // of the queues' shards
 	for _, shard := range shards {
-		if err := s.checkShard(ctx, shard); err != nil {
-			return nil, err
-		}
-		w.shards[s.channel(shard)] = shard
-	}
-	subs, err := w.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var maintaining sync.WaitGroup
-	maintaining.Go(func() { w.maintain(ctx, subs) })
-	return w.reader.Channel(ctx, maintaining.Wait), nil
-}
-
-// checkShard returns an error for a shard that does not exist. The zero shard stands for the
-// list of nodes.
-func (s *Store) checkShard(ctx context.Context, shard core.Shard) error {
-	if shard == (core.Shard{}) {
-		return s.ready(ctx)
-	}
-	q, err := s.queue(ctx, shard.Queue)
-	if err == nil && shard != ports.PermitsOf(q.Name) && (shard.Index < 0 || shard.Index >= q.Shards) {
-		return storekit.NoSuchShard(shard)
-	}
-	return err
-}
-
-// wakeups is the subscriptions of one reader.
-type wakeups struct {
-	store *Store
-	// shards are those asked for, by channel.
-	shards map[string]core.Shard
-	reader *storekit.Subscriber
-}
-
-// start subscribes for the first time, or returns when the context ends, whatever
-// the servers do.
-func (w *wakeups) start(ctx context.Context) ([]*goredis.PubSub, error) {
-	var subs []*goredis.PubSub
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		subs, err = w.subscribeRetrying(ctx)
-	}()
-	select {
-	case <-done:
-		return subs, err
-	case <-ctx.Done():
-		go func() {
-			<-done
-			closeAll(subs)
-		}()
-		return nil, translate(ctx, ctx.Err())
-	}
-}
-
-// subscribeRetrying subscribes, and tries again while a slot is moving.
-func (w *wakeups) subscribeRetrying(ctx context.Context) ([]*goredis.PubSub, error) {
-	for began, wait := time.Now(), firstBackoff; ; wait = min(2*wait, lastBackoff) {
-		subs, err := w.subscribe(ctx)
-		if err == nil {
-			return subs, nil
-		}
-		if goredis.HasErrorPrefix(err, "NOPERM") { // the store is usable without
-			return nil, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", err, w.store.prefix)
-		}
-		if !retryable(err) || time.Since(began) > retryFor || !sleep(ctx, wait) {
-			return nil, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(ctx, err))
-		}
-		w.reload(ctx)
-	}
-}
-
-// reload has the client ask a Cluster again which server has which slots.
-func (w *wakeups) reload(ctx context.Context) {
-	if cluster, ok := w.store.client.(*goredis.ClusterClient); ok {
-		cluster.ReloadState(ctx)
-	}
-}
-
-// maintain reads subscriptions until one is lost, and subscribes again, until the context
-// ends.
-func (w *wakeups) maintain(ctx context.Context, subs []*goredis.PubSub) {
-	for wait := firstResubscribe; ; {
-		w.readAll(ctx, subs)
-		for subs = nil; subs == nil; wait = min(2*wait, lastResubscribe) {
-			if !sleep(ctx, wait) {
-				return
+		count, known := counts[shard.Queue]
+		if !known && shard != (core.Shard{}) {
+			q, err := s.queue(ctx, shard.Queue)
+			if err != nil && (ctx.Err() != nil || storekit.HasKnownOutcome(err)) {
+				return err
 			}
-			w.reload(ctx)
-			subs, _ = w.subscribe(ctx)
+			count = q.Shards
+			if err != nil {
+				count = core.MaxShards
+			}
+			counts[shard.Queue] = count
 		}
-		wait = firstResubscribe
-		w.reader.WakeAll()
-	}
-}
-
-// subscribe makes the subscriptions, one for each server, and waits until each
-// channel of them is confirmed.
-func (w *wakeups) subscribe(ctx context.Context) ([]*goredis.PubSub, error) {
-	servers := make(map[goredis.UniversalClient]*goredis.PubSub)
-	channels := make(map[*goredis.PubSub]int)
-	var subs []*goredis.PubSub
-	fail := func(err error) ([]*goredis.PubSub, error) {
-		closeAll(subs)
-		return nil, err
-	}
-	for channel := range w.shards {
-		server, err := w.store.master(ctx, channel)
-		if err != nil {
-			return fail(err)
+		listed := shard == core.Shard{} || shard == ports.PermitsOf(shard.Queue)
+		if !listed && (shard.Index < 0 || shard.Index >= count) {
+			return storekit.NoSuchShard(shard)
 		}
-		p := servers[server]
-		if p == nil {
-			p = server.SSubscribe(ctx)
-			servers[server], subs = p, append(subs, p)
-		}
-		// One channel a command: those of a Cluster are of different slots.
-		if err := p.SSubscribe(ctx, channel); err != nil {
-			return fail(err)
-		}
-		channels[p]++
-	}
-	for _, p := range subs {
-		if err := w.awaitConfirmations(ctx, p, channels[p]); err != nil {
-			return fail(err)
-		}
-	}
-	return subs, nil
-}
-
-// awaitConfirmations waits until the server has confirmed so many channels.
-func (w *wakeups) awaitConfirmations(ctx context.Context, p *goredis.PubSub, channels int) error {
-	for channels > 0 {
-		message, err := p.ReceiveTimeout(ctx, replyTimeout)
-		if err != nil {
-			return err
-		}
-		if m, ok := message.(*goredis.Subscription); ok && m.Kind == "ssubscribe" {
-			channels--
-		}
-		w.handle(message)
 	}
 	return nil
 }
 
-func closeAll(subs []*goredis.PubSub) {
-	for _, p := range subs {
-		_ = p.Close()
+// wakeups is the subscriptions of one reader. Each channel has a listener, or waits to be
+// placed with one.
+type wakeups struct {
+	store *Store
+	// shards are those asked for, by channel.
+	shards  map[string]core.Shard
+	reader  *storekit.Subscriber
+	running sync.WaitGroup
+	// unplaced is ready when another channel waits, and tried when the first try of each has
+	// ended.
+	unplaced chan struct{}
+	tried    chan struct{}
+
+	mu        sync.Mutex
+	listeners map[goredis.UniversalClient]*listener // by server
+	waiting   map[string]time.Time                  // channels without a listener, until when
+	waits     map[string]time.Duration              // the last waits of those that are not subscribed to
+	untried   map[string]bool
+	confirmed int  // how often a channel was subscribed to
+	started   bool // Wakeups has returned
+	reported  bool // the log says that some channels are not subscribed to
+	failure   error
+}
+
+func newWakeups(s *Store, shards []core.Shard) *wakeups {
+	w := &wakeups{
+		store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards),
+		unplaced: make(chan struct{}, 1), tried: make(chan struct{}),
+		listeners: make(map[goredis.UniversalClient]*listener), waiting: make(map[string]time.Time),
+		waits: make(map[string]time.Duration), untried: make(map[string]bool),
+	}
+	for _, shard := range shards {
+		channel := s.channel(shard)
+		w.shards[channel], w.waiting[channel], w.untried[channel] = shard, time.Time{}, true
+	}
+	if len(shards) == 0 {
+		close(w.tried)
+	}
+	return w
+}
+
+// awaitStart waits until the channels that can be are subscribed to. It returns an error if
+// there are none.
+func (w *wakeups) awaitStart(ctx context.Context) error {
+	began := time.Now()
+	patience := time.NewTimer(startPatience)
+	defer patience.Stop()
+	for {
+		ended := false
+		select {
+		case <-w.tried:
+			ended = true
+		case <-ctx.Done():
+			return translate(ctx, ctx.Err())
+		case <-patience.C:
+			patience.Reset(startPatience / 10)
+			ended = time.Since(began) >= retryFor
+		}
+		if done, err := w.start(ctx, ended); done {
+			return err
+		}
 	}
 }
 
-// readAll reads the subscriptions until one of them or the context ends, and closes them.
-func (w *wakeups) readAll(ctx context.Context, subs []*goredis.PubSub) {
-	ctx, cancel := context.WithCancel(ctx)
-	var readers sync.WaitGroup
-	for _, p := range subs {
-		readers.Go(func() {
-			defer cancel()
-			w.read(ctx, p)
-		})
+// start reports whether waiting longer is no use, and the error if nothing is subscribed to.
+func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.confirmed > 0 || len(w.shards) == 0:
+		w.started = true
+		return true, nil
+	case !ended:
+		return false, nil
+	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without
+		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", w.failure, w.store.prefix)
+	case w.failure == nil:
+		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", retryFor)
 	}
-	<-ctx.Done()
-	closeAll(subs)
-	cancel()
-	readers.Wait()
+	return true, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(ctx, w.failure))
 }
 
-// read handles messages until the connection or the context ends.
-func (w *wakeups) read(ctx context.Context, p *goredis.PubSub) {
-	wait, tried := idleTimeout, false
-	for ctx.Err() == nil {
-		message, err := p.ReceiveTimeout(ctx, wait)
-		switch {
-		case err == nil:
-			wait, tried = idleTimeout, false
-			if gone := w.handle(message); gone {
-				return
-			}
-		case tried || !timedOut(err) || p.Ping(ctx) != nil:
+// maintain places the channels that wait, each when its time has come, until the context
+// ends.
+func (w *wakeups) maintain(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
 			return
-		default:
-			wait, tried = replyTimeout, true
+		case <-timer.C:
+		case <-w.unplaced:
 		}
+		due, wait := w.due(time.Now())
+		w.place(ctx, due)
+		timer.Reset(wait)
 	}
 }
 
-// handle wakes the shard of a message's channel. gone is true if a channel's slot has moved
-// to another server.
-func (w *wakeups) handle(message any) (gone bool) {
-	switch m := message.(type) {
-	case *goredis.Message:
-		if shard, ok := w.shards[m.Channel]; ok {
-			w.reader.Wake(shard)
+// due takes the channels that have waited long enough, and returns how long no other will
+// have.
+func (w *wakeups) due(now time.Time) (channels []string, wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wait = time.Hour
+	for channel, until := range w.waiting {
+		if left := until.Sub(now); left > 0 {
+			wait = min(wait, left)
+			continue
 		}
-	case *goredis.Subscription:
-		return m.Kind == "sunsubscribe"
+		channels = append(channels, channel)
+		delete(w.waiting, channel)
 	}
-	return false
+	return channels, wait
 }
 
-func timedOut(err error) bool {
-	timeout, ok := err.(interface{ Timeout() bool })
-	return ok && timeout.Timeout()
+// place hands each channel to the listener of the server that has it.
+func (w *wakeups) place(ctx context.Context, channels []string) {
+	groups := make(map[goredis.UniversalClient][]string)
+	for _, channel := range channels {
+		server, err := w.store.master(ctx, channel)
+		if err != nil {
+			w.mu.Lock()
+			w.retry(ctx, channel, err)
+			w.mu.Unlock()
+			continue
+		}
+		groups[server] = append(groups[server], channel)
+	}
+	for server, group := range groups {
+		l := w.listenerOf(ctx, server)
+		w.running.Go(func() { l.subscribe(ctx, group) })
+	}
+}
+
+// listenerOf returns the listener of a server, and starts one if there is none.
+func (w *wakeups) listenerOf(ctx context.Context, server goredis.UniversalClient) *listener {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.listeners[server]
+	if l == nil {
+		l = &listener{wakeups: w, server: server, pubsub: server.SSubscribe(ctx), channels: make(map[string]bool)}
+		w.listeners[server] = l
+		w.running.Go(func() { l.read(ctx) })
+	}
+	return l
+}
+
+// retry has a channel that is not subscribed to, because of err or since its slot has moved,
+// placed again after a pause. The caller holds w.mu.
+func (w *wakeups) retry(ctx context.Context, channel string, err error) {
+	wait := firstResubscribe
+	if last := w.waits[channel]; last > 0 {
+		wait = min(2*last, lastResubscribe)
+	}
+	w.waits[channel], w.waiting[channel] = wait, time.Now().Add(wait)
+	if err != nil {
+		w.failure = err
+		w.endTry(channel, !retryable(err))
+		if wait > silentWait && !w.reported && ctx.Err() == nil {
+			w.reported = true
+			w.store.logger.Warn("redis: wake-ups are interrupted; these shards are polled until they are back",
+				"shards", len(w.waits), "one", w.shards[channel].String(), "error", err.Error())
+		}
+	}
+	w.store.reload(ctx)
+	select {
+	case w.unplaced <- struct{}{}:
+	default:
+	}
+}
+
+// confirm notes that a channel is subscribed to. The caller holds w.mu.
+func (w *wakeups) confirm(channel string) {
+	w.confirmed++
+	delete(w.waits, channel)
+	w.endTry(channel, true)
+	if w.started {
+		w.reader.Wake(w.shards[channel])
+	}
+	if w.reported && len(w.waits) == 0 {
+		w.reported = false
+		w.store.logger.Info("redis: wake-ups are back")
+	}
+}
+
+// endTry notes that the first try of a channel is over. The caller holds w.mu.
+func (w *wakeups) endTry(channel string, over bool) {
+	if over && w.untried[channel] {
+		if delete(w.untried, channel); len(w.untried) == 0 {
+			close(w.tried)
+		}
+	}
 }

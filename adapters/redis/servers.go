@@ -1,0 +1,112 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// checkClient refuses clients that the store can't use as they are.
+func (s *Store) checkClient() error {
+	var timeout time.Duration
+	switch c := s.client.(type) {
+	case *goredis.Client:
+		if c == nil {
+			return errNoClient
+		}
+		timeout = c.Options().ReadTimeout
+	case *goredis.ClusterClient:
+		if c == nil {
+			return errNoClient
+		}
+		timeout = c.Options().ReadTimeout
+	case nil:
+		return errNoClient
+	default:
+		return fmt.Errorf("%w: the client of Redis is a %T, whose servers the store does not know; use a *redis.Client or a *redis.ClusterClient", ports.ErrUnusable, c)
+	}
+	if s.replicas > 0 && timeout > 0 && s.waitTimeout >= timeout {
+		return fmt.Errorf("%w: a WaitTimeout of %v, but the client of Redis has a ReadTimeout of %v and does not wait longer for a reply; make one shorter or the other longer",
+			ports.ErrUnusable, s.waitTimeout, timeout)
+	}
+	return nil
+}
+
+var errNoClient = fmt.Errorf("%w: there is no client of Redis; give New one", ports.ErrUnusable)
+
+// masters returns a client for each server that takes writes.
+func (s *Store) masters(ctx context.Context) ([]goredis.UniversalClient, error) {
+	cluster, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		return []goredis.UniversalClient{s.client}, nil
+	}
+	var mu sync.Mutex
+	var all []goredis.UniversalClient
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, master *goredis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, master)
+		return nil
+	})
+	return all, err
+}
+
+// eachMaster checks every master at once. One that can't be reached fails nothing if another
+// is: servers start beside it.
+func (s *Store) eachMaster(ctx context.Context, check func(context.Context, goredis.UniversalClient) error) error {
+	all, err := s.masters(ctx)
+	if err != nil {
+		return translate(ctx, err)
+	}
+	checked := make(chan error, len(all)) // room for all, so that a late one is dropped
+	for _, master := range all {
+		s.workers.do(func() { checked <- check(ctx, master) })
+	}
+	reached := false
+	var failure error
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
+	for range all {
+		select {
+		case err := <-checked:
+			switch {
+			case errors.Is(err, ports.ErrUnusable):
+				return err
+			case err != nil:
+				failure = err
+			default:
+				reached = true
+				late.Reset(patience(ctx))
+			}
+		case <-late.C:
+			return nil
+		case <-ctx.Done():
+			return translate(ctx, ctx.Err())
+		}
+	}
+	if reached {
+		return nil
+	}
+	return cmp.Or(failure, errNoMaster)
+}
+
+var errNoMaster = errors.New("redis: the Cluster has no master")
+
+// longestPatience is how long a server may take when another has answered the same.
+const longestPatience = 3 * time.Second
+
+// patience returns how long to wait for a server that does not answer though another has: long
+// enough for one that is slow, and not for so long that nothing is left to do the rest.
+func patience(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(0, min(longestPatience, time.Until(deadline)/2))
+	}
+	return longestPatience
+}
