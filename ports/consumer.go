@@ -83,10 +83,11 @@ type Consumer interface {
 	// reported as deferred, changes nothing, and must be sent again with a later
 	// turn. So is one that does not fit the bounds: settlements are applied in order, and
 	// from the first on whose payloads, those that it puts back or buries, do not fit
-	// any more, all are deferred but those that are core.Settlement.Plain, which always
-	// fit. So does the first of the others: each turn gets on, and a deferred one that
-	// leads the next turn's settlements is applied by it. A store may leave out
-	// of the count what it moves without touching each payload, such as a whole job
+	// any more, all are deferred but those that are core.Settlement.Plain, which
+	// fit. (A store that must read a claim to end it may defer Plain ones too, after
+	// core.DefaultTurnBytes of those.) So does the first of the others: each turn gets on,
+	// and a deferred one that leads the next turn's settlements is applied by it. A store
+	// may leave out of the count what it moves without touching each payload, such as a whole job
 	// whose id has nothing queued. A paused shard settles.
 	//
 	// Handing over. A turn, of a paused shard too, returns the next of what earlier

@@ -68,6 +68,19 @@ func parseClaim(id, text string) (ports.ClaimView, error) {
 	return v, nil
 }
 
+// parseClaims reads ids and claims.
+func parseClaims(r *reply) ([]core.Claim, error) {
+	var claims []core.Claim
+	for r.more() {
+		c, err := parseClaim(r.text(), r.text())
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, c.Claim)
+	}
+	return claims, r.err()
+}
+
 // parseCancel reads a cancel as it is stored; see lua/cancel.lua.
 func parseCancel(id, text string) (ports.Cancellation, error) {
 	s := decoder{rest: text}

@@ -61,15 +61,15 @@ func FuzzReply(f *testing.F) {
 		_, _ = turned(&r, &ports.TurnRequest{}, true)
 		r = replyOf(value)
 		_, _ = acquired(&r)
-		_, _ = parseFound(core.Shard{}, "a", value)
+		_, _, _ = parseView("a", value)
 		_, _, _, _ = parseShardStats(core.Shard{}, value)
 		r = replyOf(value)
 		_, _ = parseNodes(&r)
 		r = replyOf(value)
 		_, _ = parseStatuses(&r)
 		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
-		_, _ = parseRows(value, 1)
 		o := outcome{value: value}
+		_, _, _ = o.rows()
 		_, _, _ = o.head()
 	})
 }

@@ -67,6 +67,9 @@ func parseStats(text string) (core.Stats, error) {
 	return s, nil
 }
 
+// historyScripts is the most scripts of one exchange that read histories: one may have 24 hours.
+const historyScripts = 8
+
 // History implements [ports.Inspector].
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	q, err := s.queue(ctx, r.Queue)
@@ -74,7 +77,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 		return nil, err
 	}
 	minutes := make(map[core.Instant]*core.Stats)
-	err = s.eachShard(ctx, q, func(shard core.Shard) call {
+	err = s.eachShardOf(ctx, q, historyScripts, func(shard core.Shard) call {
 		return call{script: historyScript, keys: s.someKeys(shard, keyHistory), args: []any{int64(r.From), int64(r.To)}}
 	}, func(_ core.Shard, value any) error { return addMinutes(minutes, value) })
 	if err != nil {

@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"slices"
+	"strconv"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -66,7 +68,8 @@ func (r *reply) counts() ports.Counts {
 	}
 }
 
-// Find implements [ports.Inspector].
+// Find implements [ports.Inspector]. Of an id with very many payloads it reads some at a time, so
+// that those which move meanwhile may be missing, or be found twice.
 func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) {
 	if err := core.ValidateID(id); err != nil {
 		return ports.Found{}, err
@@ -80,15 +83,25 @@ func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) 
 	if err != nil {
 		return ports.Found{}, err
 	}
-	return parseFound(shard, id, value)
+	f := finder{store: s, shard: shard, id: id}
+	return f.found(ctx, value)
 }
 
-func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
+// finder looks one id up.
+type finder struct {
+	store *Store
+	shard core.Shard
+	id    string
+}
+
+// found reads the reply of the find script, and finds the payloads that it left out.
+func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
+	shard, id := f.shard, f.id
 	r := replyOf(value)
 	_ = r.text()
 	found := ports.Found{Shard: shard}
 	var err error
-	if found.Queued, err = parseView(id, r.next()); err != nil {
+	if found.Queued, err = f.whole(ctx, r.next(), false); err != nil {
 		return ports.Found{}, err
 	}
 	claim, claimed := r.optional()
@@ -101,7 +114,7 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 		view.Shard, view.Cancelled = shard, cancelled
 		found.Claim = &view
 	}
-	dead, err := parseView(id, r.next())
+	dead, err := f.whole(ctx, r.next(), true)
 	if err != nil {
 		return ports.Found{}, err
 	}
@@ -115,22 +128,49 @@ func parseFound(shard core.Shard, id string, value any) (ports.Found, error) {
 	return found, r.err()
 }
 
-// parseView reads {PerformAt, packed job}, or nil.
-func parseView(id string, value any) (*core.Job, error) {
+// whole reads a job or dead letter that the find script found, or nil, and finds the rest of
+// its payloads.
+func (f *finder) whole(ctx context.Context, value any, dead bool) (*core.Job, error) {
+	job, more, err := parseView(f.id, value)
+	for err == nil && more {
+		last := &job.Payloads[len(job.Payloads)-1]
+		args := []any{f.store.now(), f.id, boolArg(dead), strconv.FormatFloat(last.Score, 'g', -1, 64), last.Data}
+		value, err = f.store.run(ctx, call{script: findScript, keys: f.store.firstKeys(f.shard, allKeys), args: args})
+		if err != nil {
+			break
+		}
+		r := replyOf(value)
+		_ = r.text()
+		var part *core.Job
+		if part, more, err = parseView(f.id, r.next()); part == nil {
+			break
+		}
+		next := slices.IndexFunc(part.Payloads, func(p core.Payload) bool { return p.Compare(*last) > 0 })
+		if next < 0 {
+			break
+		}
+		job.Payloads = append(job.Payloads, part.Payloads[next:]...)
+	}
+	return job, err
+}
+
+// parseView reads {PerformAt, packed job, whether it has more payloads}, or nil.
+func parseView(id string, value any) (job *core.Job, more bool, err error) {
 	if value == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	r := replyOf(value)
 	at := core.Instant(r.parsed())
 	s := decoder{rest: r.text()}
+	more = r.int() == 1
 	if err := r.err(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	job, err := s.job(id, at)
+	found, err := s.job(id, at)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return &job, nil
+	return &found, more && len(found.Payloads) > 0, nil
 }
 
 // deadLetterOf returns a dead letter, which is stored as a job whose PerformAt is when it

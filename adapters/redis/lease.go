@@ -3,8 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -15,8 +13,7 @@ import (
 // micros returns a number of microseconds as a duration.
 func micros(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// Acquire implements [ports.Consumer]. It reaches every claimed job, so turns
-// have no Orphans.
+// Acquire implements [ports.Consumer].
 func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
@@ -24,7 +21,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 	value, err := s.run(ctx, call{
 		script:  acquireScript,
-		keys:    s.someKeys(r.Shard, keyLease, keyMeta, keyJobs, keyReady, keyClaims, keyCancels),
+		keys:    s.someKeys(r.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease, keyCancels),
 		args:    []any{s.now(), layoutText(asked), r.Owner, r.Attempt, r.TTL.Microseconds()},
 		durable: true,
 	})
@@ -51,21 +48,13 @@ func acquired(r *reply) (ports.AcquireReply, error) {
 	a := ports.AcquireReply{Token: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int())}
 	a.Paused, a.Head = r.int() == 1, r.head()
 	claims, cancels := r.list(), r.list()
-	for claims.more() {
-		c, err := parseClaim(claims.text(), claims.text())
-		if err != nil {
-			return ports.AcquireReply{}, err
-		}
-		if c.Receipt.Token != a.Token {
-			a.Claims = append(a.Claims, c.Claim)
-		}
-	}
-	slices.SortFunc(a.Claims, func(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) })
 	var err error
+	if a.Claims, err = parseClaims(&claims); err != nil {
+		return ports.AcquireReply{}, err
+	}
 	if a.Cancellations, err = parseCancels(&cancels); err != nil {
 		return ports.AcquireReply{}, err
 	}
-	r.bad = r.bad || claims.bad
 	return a, r.err()
 }
 

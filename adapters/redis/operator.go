@@ -20,6 +20,10 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (
 	switch r.text() {
 	case "ok":
 		reply := ports.StepReply{Now: core.Instant(r.int()), Handled: int(r.int()), More: r.int() == 1, Reached: named}
+		if r.more() && named > 0 {
+			reply.Reached = int(r.int())
+			reply.More = false
+		}
 		return reply, r.err()
 	case "unknown":
 		return ports.StepReply{}, s.absent(ctx, shard)

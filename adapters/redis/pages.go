@@ -1,10 +1,8 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -15,39 +13,48 @@ import (
 // soon.
 const listLimit = 250
 
-// shardCursor is how far a shard has been listed.
+// How much one exchange of a page may ask for, so that the server answers others in
+// between: scripts, and entries with their payloads over all of them.
+const (
+	pageScripts = 16
+	pageEntries = 2 * listLimit
+)
+
+// shardCursor is how far a shard has been listed, and how many entries it is asked for next.
 type shardCursor struct {
 	shard core.Shard
 	after ports.Cursor
+	most  int
 }
 
-// list returns a page of an order that the list script knows: it lists some entries of
-// each shard, and more of those that may have more for this page.
+// list returns a page of an order that the list script knows: it lists a share of the page
+// of each shard, and then more of those that may have more for this page.
 func (s *Store) list(ctx context.Context, q queueRecord, r ports.PageRequest, order string, byID bool) ([]ports.JobView, ports.Cursor, error) {
 	p := storekit.NewPager[ports.JobView](r, byID)
 	var open []shardCursor
+	share := min((p.Need()+q.Shards-1)/q.Shards, listLimit)
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		open = append(open, shardCursor{shard, p.After()})
+		open = append(open, shardCursor{shard, p.After(), share})
 	}
-	most := min(p.Need(), listLimit)
 	for len(open) > 0 {
-		some := open[:min(len(open), shardsPerExchange)]
+		some := open[:scriptsOfExchange(open, r.Payloads)]
 		open = open[len(some):]
 		calls := make([]call, len(some))
 		for i, l := range some {
-			args := []any{order, boolArg(r.Descending), l.after.Key, l.after.ID, most, max(0, r.Payloads)}
+			args := []any{order, boolArg(r.Descending), l.after.Key, l.after.ID, l.most, max(0, r.Payloads)}
 			calls[i] = call{script: listScript, keys: s.firstKeys(l.shard, allKeys), args: args}
 		}
 		for i, o := range s.runAll(ctx, calls) {
-			rows, err := o.rows(r, most)
+			rows, more, err := o.rows()
 			if err != nil {
 				return nil, ports.Cursor{}, err
 			}
 			for _, row := range rows {
 				p.Add(row.at, row.view)
 			}
-			if len(rows) == most {
-				open = append(open, shardCursor{some[i].shard, rows[most-1].at})
+			if more && len(rows) > 0 {
+				next := min(2*some[i].most, p.Need(), listLimit)
+				open = append(open, shardCursor{some[i].shard, rows[len(rows)-1].at, next})
 			}
 		}
 		open = slices.DeleteFunc(open, func(l shardCursor) bool { return l.after != p.After() && !p.Wants(l.after) })
@@ -56,53 +63,47 @@ func (s *Store) list(ctx context.Context, q queueRecord, r ports.PageRequest, or
 	return jobs, next, nil
 }
 
+// scriptsOfExchange returns how many of the next scripts go in one exchange, at least one.
+func scriptsOfExchange(open []shardCursor, payloads int) int {
+	n, entries := 0, 0
+	for n < min(len(open), pageScripts) {
+		entries += open[n].most * (1 + max(0, payloads))
+		if n > 0 && entries > pageEntries {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // row is a listed job, and its place in the list.
 type row struct {
 	at   ports.Cursor
 	view ports.JobView
 }
 
-// rows returns the entries that the list script found, in order, at most as many as it
-// was asked for. Where a list is kept in two parts it may find more, but then not all that
-// belong in between.
-func (o *outcome) rows(r ports.PageRequest, most int) ([]row, error) {
+// rows returns the entries that the list script found, in order, and whether the shard has
+// more.
+func (o *outcome) rows() (rows []row, more bool, err error) {
 	if o.err != nil {
-		return nil, o.err
+		return nil, false, o.err
 	}
-	rows, err := parseRows(o.value, r.Payloads)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(rows, func(a, b row) int {
-		if r.Descending {
-			a, b = b, a
-		}
-		return cmp.Or(cmp.Compare(a.at.Key, b.at.Key), strings.Compare(a.at.ID, b.at.ID))
-	})
-	return rows[:min(len(rows), most)], nil
-}
-
-// parseRows reads the reply of the list script.
-func parseRows(value any, payloads int) ([]row, error) {
-	var rows []row
-	r := replyOf(value)
+	r := replyOf(o.value)
 	_ = r.text()
+	more = r.int() == 1
 	for r.more() {
 		id, key, at, count := r.text(), r.parsed(), r.parsed(), r.int()
 		s := decoder{rest: r.text()}
 		if err := r.err(); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		job, err := s.job(id, core.Instant(at))
 		if err != nil {
-			return nil, err
-		}
-		if payloads <= 0 {
-			job.Payloads = nil
+			return nil, false, err
 		}
 		rows = append(rows, row{ports.Cursor{Key: key, ID: id}, ports.JobView{Job: job, Count: int(count)}})
 	}
-	return rows, r.err()
+	return rows, more, r.err()
 }
 
 // orders are the names of the lists of jobs.
@@ -146,17 +147,34 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	return page, err
 }
 
-// Claimed implements [ports.Inspector]. Little is claimed at once, so Redis
-// keeps it in no order.
+// Claimed implements [ports.Inspector]. Redis keeps what is claimed in no order, so each page
+// reads all of it.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
 	p := storekit.NewPager[ports.ClaimView](r, false)
+	var open []shardCursor
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		if err := s.addClaims(ctx, p, shard, r.Payloads); err != nil {
-			return ports.ClaimedPage{}, err
+		open = append(open, shardCursor{shard: shard})
+	}
+	for len(open) > 0 {
+		some := open[:min(len(open), pageScripts)]
+		open = open[len(some):]
+		calls := make([]call, len(some))
+		for i, l := range some {
+			keys := s.someKeys(l.shard, keyMeta, keyClaims, keyCancels, keyLease)
+			calls[i] = call{script: claimedScript, keys: keys, args: []any{s.now(), l.after.ID, max(0, r.Payloads)}}
+		}
+		for i, o := range s.runAll(ctx, calls) {
+			last, more, err := o.addClaims(p, some[i].shard)
+			if err != nil {
+				return ports.ClaimedPage{}, err
+			}
+			if more {
+				open = append(open, shardCursor{shard: some[i].shard, after: ports.Cursor{ID: last}})
+			}
 		}
 	}
 	var page ports.ClaimedPage
@@ -164,39 +182,32 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	return page, nil
 }
 
-// addClaims adds a shard's claims to a page. HSCAN may return one twice.
-func (s *Store) addClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], shard core.Shard, payloads int) error {
-	seen := make(map[string]bool)
-	for cursor := "0"; ; {
-		value, err := s.run(ctx, call{script: claimedScript, keys: s.someKeys(shard, keyClaims, keyCancels, keyLease), args: []any{s.now(), cursor}})
+// addClaims adds those of a shard's claims to a page that a script has listed. It returns the
+// last id, and whether there are more.
+func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
+	if o.err != nil {
+		return "", false, o.err
+	}
+	r := replyOf(o.value)
+	more = r.int() == 1
+	claims, cancels, token := r.list(), r.list(), r.int()
+	cancelled := make(map[string]bool)
+	for cancels.more() {
+		cancelled[cancels.text()] = true
+		_ = cancels.text()
+	}
+	for claims.more() {
+		id, count := claims.text(), claims.int()
+		v, err := parseClaim(id, claims.text())
 		if err != nil {
-			return err
+			return "", false, err
 		}
-		r := replyOf(value)
-		cursor = r.text()
-		claims, cancels, token := r.list(), r.list(), r.int()
-		cancelled := make(map[string]bool)
-		for cancels.more() {
-			cancelled[cancels.text()] = true
-			_ = cancels.text()
-		}
-		for claims.more() {
-			v, err := parseClaim(claims.text(), claims.text())
-			if err != nil {
-				return err
-			}
-			if at := (ports.Cursor{Key: int64(v.Since), ID: v.ID}); !seen[v.ID] && p.Wants(at) {
-				v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[v.ID], v.Receipt.Token != token
-				v.Payloads = v.Payloads[:max(0, min(payloads, len(v.Payloads)))]
-				p.Add(at, v)
-			}
-			seen[v.ID] = true
-		}
-		if r.bad || claims.bad || cancels.bad {
-			return errReply
-		}
-		if cursor == "0" {
-			return nil
+		last, v.Count = id, int(count)
+		if at := (ports.Cursor{Key: int64(v.Since), ID: id}); p.Wants(at) {
+			v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[id], v.Receipt.Token != token
+			p.Add(at, v)
 		}
 	}
+	r.bad = r.bad || claims.bad || cancels.bad
+	return last, more && last != "", r.err()
 }

@@ -178,13 +178,19 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	return nil
 }
 
-// shardsPerExchange is the most scripts, each of a shard, of one exchange.
-const shardsPerExchange = 512
+// shardsPerExchange is the most scripts, each short and of a shard, of one exchange: a server
+// runs all of them before it answers anybody else.
+const shardsPerExchange = 64
 
-// eachShard runs a script on every shard of a queue and calls use, unless it is nil, with
+// eachShard runs a short script on every shard of a queue and calls use, unless it is nil, with
 // the replies in order. It ends with the first error.
 func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) call, use func(core.Shard, any) error) error {
-	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
+	return s.eachShardOf(ctx, q, shardsPerExchange, on, use)
+}
+
+// eachShardOf is eachShard with so many scripts in an exchange.
+func (s *Store) eachShardOf(ctx context.Context, q queueRecord, most int, on func(core.Shard) call, use func(core.Shard, any) error) error {
+	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), most) {
 		calls := make([]call, len(shards))
 		for i, shard := range shards {
 			calls[i] = on(shard)

@@ -15,14 +15,14 @@ import (
 )
 
 // library is the parts that scripts share which change jobs or list them.
-const library = " lib/clock lib/base lib/shard lib/plan lib/packed lib/items lib/queue lib/morgue "
+const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed lib/items lib/queue lib/morgue "
 
 var (
-	acquireScript      = newScript("lib/clock lib/head acquire")
+	acquireScript      = newScript(library + "lib/claims lib/head acquire")
 	announceScript     = newScript("lib/clock announce")
 	buryScript         = newScript(library + "lib/steps bury")
 	cancelScript       = newScript("lib/clock cancel")
-	claimedScript      = newScript("lib/clock lib/lease claimed")
+	claimedScript      = newScript(library + "lib/claims lib/lease claimed")
 	declareScript      = newScript("declare")
 	declareShardScript = newScript("declare_shard")
 	deleteScript       = newScript(library + "lib/steps delete")
@@ -34,7 +34,7 @@ var (
 	forgetShardScript  = newScript("lib/clock lib/lease forget_shard")
 	headsScript        = newScript("lib/clock lib/head heads")
 	historyScript      = newScript("history")
-	listScript         = newScript(library + "list")
+	listScript         = newScript(library + "lib/steps list")
 	nodesScript        = newScript("lib/clock nodes")
 	pauseScript        = newScript("pause")
 	pauseShardScript   = newScript("pause_shard")
@@ -45,10 +45,10 @@ var (
 	releaseScript      = newScript("release")
 	renewScript        = newScript("lib/clock lib/head renew")
 	retireScript       = newScript("retire")
-	reviveScript       = newScript(library + "revive_purge")
+	reviveScript       = newScript(library + "lib/steps revive_purge")
 	rightsScript       = newScript("rights")
 	statsScript        = newScript("lib/clock lib/counts stats")
-	turnScript         = newScript("turn_plain" + library + "lib/head turn_settle turn_claim turn")
+	turnScript         = newScript("turn_plain" + library + "lib/claims lib/head turn_settle turn_claim turn")
 )
 
 // script is a Lua script as it is sent: a line of flags, and then its parts.

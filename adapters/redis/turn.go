@@ -160,5 +160,16 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 		return ports.TurnReply{}, err
 	}
 	r.bad = r.bad || skipped.bad || claims.bad || notBegun.bad
+	if !r.more() {
+		return t, r.err() // the usual turn has no others
+	}
+	deferred, orphans := r.list(), r.list()
+	for deferred.more() {
+		t.Deferred = append(t.Deferred, int(deferred.int()))
+	}
+	if t.Orphans, err = parseClaims(&orphans); err != nil {
+		return ports.TurnReply{}, err
+	}
+	r.bad = r.bad || deferred.bad
 	return t, r.err()
 }

@@ -1,13 +1,17 @@
 #!lua flags=allow-oom
 -- Leases the shard to an owner and looks when its next job can be claimed, or refuses it.
--- KEYS: lease meta jobs ready claims cancels
+-- KEYS: meta jobs ready claims lease cancels
 -- ARGV: 1 now or '', 2 "shards generation", 3 owner, 4 attempt, 5 ttl in µs
 -- Returns {'ok', token, now, remaining, paused (1 or 0), due or -1, claims,
 --   cancels}, both lists as id, value, ...; or {'unknown'}, {'mismatch',
 --   "shards generation"}, {'stale'}, {'held', owner, remaining}
--- Uses: MAX_INSTANT, clock, first_due.
+-- Uses: META, JOBS, READY, CLAIMS, LEASE, CANCELS, MAX_INSTANT, clock, first_due, bounds,
+--   hand_over.
+--
+-- What earlier leases left is handed over by the acquire and, as orphans, by the turns that
+-- follow. The lease has the id up to which that was done, handed, '' for all, and whether
+-- there is more, orphans. What turned and large are says turn.lua.
 
-local LEASE, META, JOBS, READY, CLAIMS, CANCELS = unpack(KEYS)
 local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
 
@@ -16,7 +20,7 @@ if not record then return {'unknown'} end
 local found = string.match(record, '^%d %d (%d+ %d+)')
 if found ~= layout then return {'mismatch', found} end
 
-local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held', 'alone')
+local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held', 'alone', 'handed', 'orphans')
 local mine, held, last = lease[1] == owner, lease[6] == '1', tonumber(lease[2] or 0)
 local token, remaining = tonumber(lease[3] or 0), 0
 if held then
@@ -28,14 +32,18 @@ if not mine and remaining > 0 then
   return {'held', lease[1], remaining}
 end
 
-local claims, cancels = redis.call('HGETALL', CLAIMS), redis.call('HGETALL', CANCELS)
+local again = mine and attempt == last and remaining > 0
+if not again then token = math.max(token + 1, now) end
+local claims, handed, rest = hand_over(token, '', again and lease[8] or '', bounds.new(), {})
+local cancels = redis.call('HGETALL', CANCELS)
 local paused = string.sub(record, 3, 3) == '1'
 local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)
+if not paused and (rest and not again or again and lease[9] == '1') and (due < 0 or due > now) then due = now end
 local expires = math.min(now + ttl, MAX_INSTANT)
-if not (mine and attempt == last and remaining > 0) then
-  token = math.max(token + 1, now)
+if not again then
   redis.call('HSET', LEASE, 'owner', owner, 'attempt', attempt, 'token', token, 'last', 0,
-    'ttl', ttl, 'expires', expires, 'held', 1)
+    'ttl', ttl, 'expires', expires, 'held', 1, 'handed', rest and handed or '', 'orphans', rest and 1 or 0,
+    'turned', '', 'large', '')
 else
   redis.call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
 end

@@ -1,25 +1,47 @@
 #!lua flags=allow-oom
--- Moves queued jobs whole to the morgue.
+-- Moves queued jobs to the morgue.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
 --   dead, its times, ids and metas
 -- ARGV: 1 now or '', 2 jobs to handle if no ids are given, 3 whether ids are
 --   given (1 or 0), 4 error of those that have none; then the ids
--- Returns {'ok', now, handled, more} or {'unknown'}
--- Uses: JOBS, clock, fetch, read_meta, wake, plan, items, queue, morgue,
---   step_ids, failed_ids.
+-- Returns {'ok', now, handled, more, reached} or {'unknown'}
+-- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, morgue, step_ids,
+--   failed_ids, read_step.
 
 local now, default_error = clock(ARGV[1]), ARGV[4]
 local index = read_meta()
 if index == nil then return {'unknown'} end
 
 local ids, more = step_ids(5, failed_ids)
-local handled, dead = 0, morgue.load(ids)
-for id, item in pairs(queue.load(ids, fetch('HMGET', JOBS, ids))) do
-  local reason = item.job.error ~= '' and item.job.error or default_error
-  morgue.store(morgue.add(dead, id, items.all(item), reason, now))
-  queue.remove(item, index)
-  handled = handled + 1
+local asked = #ids
+local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
+local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
+
+-- bury moves what a bound allows of a job, and reports whether that is all.
+local function bury(item)
+  local id, reason = item.id, item.job.error ~= '' and item.job.error or default_error
+  if not dead[id] and items.goes_whole(item) then
+    local letter = morgue.open(dead, id, reason, now)
+    items.move(item, letter)
+    morgue.store(letter)
+    queue.remove(item, index)
+    return true
+  end
+  local part, whole = items.take(item, bound)
+  if #part > 0 then morgue.store(morgue.add(dead, id, part, reason, now)) end
+  if whole then queue.remove(item, index)
+  elseif #part > 0 then queue.store(item, item.old.place, index) end
+  return whole
 end
+
+local handled, reached = 0, 0
+for i, id in ipairs(ids) do
+  local item = jobs[id]
+  if item and not bury(item) then break end
+  if item then jobs[id], handled = nil, handled + 1 end
+  reached = i
+end
+if reached < asked then more = 1 end
 plan.write()
-if handled > 0 then wake() end
-return {'ok', now, handled, more}
+if handled > 0 or reached < asked then wake() end
+return {'ok', now, handled, more, reached}

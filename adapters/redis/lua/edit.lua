@@ -3,22 +3,18 @@
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
 --   dead, its times, ids and metas
 -- ARGV: 1 now or '', 2 id, 3 old data, 4 new data
--- Returns {'ok', now, handled, 0} or {'unknown'}
--- Uses: clock, read_meta, plan, items, morgue.
+-- Returns {'ok', now, handled, 0, 0} or {'unknown'}
+-- Uses: DEAD, call, clock, read_meta, bounds, plan, items, morgue.
 
 local now, id, old, new = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 if read_meta() == nil then return {'unknown'} end
-local item = morgue.load({id})[id]
-local edited
-for _, p in ipairs(item and items.all(item) or {}) do if p.data == old then edited = p end end
-if not edited then return {'ok', now, 0, 0} end
+local item = morgue.load({id}, {call('HGET', DEAD, id)})[id]
+local edited = item and items.take_named(item, {old}, bounds.new())[1]
+if not edited then return {'ok', now, 0, 0, 0} end
 
 item.job.at, item.job.first = now, now
-if old ~= new then
-  item.taken = {edited}
-  for i, p in ipairs(item.job.list) do if p.data == old then table.remove(item.job.list, i) end end
-  items.unite(item, {{score = edited.score, data = new, meta = edited.meta}})
-end
+if old ~= new then items.unite(item, {{score = edited.score, data = new, meta = edited.meta}})
+else items.unite(item, {edited}); item.taken = nil end
 morgue.store(item)
 plan.write()
-return {'ok', now, 1, 0}
+return {'ok', now, 1, 0, 0}

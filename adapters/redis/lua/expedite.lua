@@ -3,8 +3,9 @@
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
 -- ARGV: 1 now or '', 2 jobs to handle if no ids are given, 3 whether ids are
 --   given (1 or 0); then the ids
--- Returns {'ok', now, handled, more} or {'unknown'}
--- Uses: READY, PARKED, JOBS, call, clock, precedes, fetch, read_meta, wake, plan, queue, step_ids.
+-- Returns {'ok', now, handled, more, reached} or {'unknown'}
+-- Uses: READY, PARKED, JOBS, call, clock, precedes, read_meta, wake, plan, queue, step_ids,
+--   read_step.
 
 local now = clock(ARGV[1])
 local index, paused = read_meta()
@@ -27,14 +28,16 @@ local function latest(n)
 end
 
 local ids, more = step_ids(4, latest)
-local handled, ready = 0, false
-for _, item in pairs(queue.load(ids, fetch('HMGET', JOBS, ids))) do
+local asked, handled, ready = #ids, 0, false
+local packed_jobs = read_step(JOBS, ids)
+for _, item in pairs(queue.load(ids, packed_jobs)) do
   if item.job.at > now then
     item.job.at, handled = now, handled + 1
     queue.store(item, item.old.place, false)
     ready = ready or item.old.place == READY
   end
 end
+if #ids < asked then more = 1 end
 plan.write()
 if ready and not paused then wake() end
-return {'ok', now, handled, more}
+return {'ok', now, handled, more, #ids}

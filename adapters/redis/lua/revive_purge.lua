@@ -6,50 +6,38 @@
 -- ARGV: 1 now or '', 2 revive (1 or 0), 3 dead letters to handle if none are given,
 --   4 only those changed before, 5 whether dead letters are given (1 or 0); then for
 --   each: id, how many payloads or -1 for all, and these
--- Returns {'ok', now, handled, more} or {'unknown'}
--- Uses: JOBS, READY, PARKED, CLAIMS, DTIME, call, clock, fetch, read_meta, wake, plan, items, queue,
---   morgue.
+-- Returns {'ok', now, handled, more, reached} or {'unknown'}
+-- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan, items,
+--   queue, morgue, read_step.
 
 local now, revive, most, before, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
--- Which payloads of which dead letters are taken: names is the payloads, nil for all.
-local refs, ids, seen, more = {}, {}, {}, 0
-local function refer(id, names)
-  refs[#refs + 1] = {id = id, names = names}
-  if not seen[id] then seen[id] = true; ids[#ids + 1] = id end
-end
+-- Which payloads of which dead letters are taken: for each id a list of payloads, false
+-- for all.
+local ids, named, more = {}, {}, 0
 if given then
   local i = 6
   while ARGV[i] do
-    local id, n, names = ARGV[i], tonumber(ARGV[i + 1]), nil
+    local n, names = tonumber(ARGV[i + 1]), false
     if n >= 0 then
       names = {}
-      for k = i + 2, i + 1 + n do names[ARGV[k]] = true end
+      for k = i + 2, i + 1 + n do names[#names + 1] = ARGV[k] end
     end
-    refer(id, names)
+    ids[#ids + 1], named[#named + 1] = ARGV[i], names
     i = i + 2 + math.max(n, 0)
   end
 else
-  local found = call('ZRANGEBYSCORE', DTIME, '-inf', '(' .. before, 'LIMIT', 0, most + 1)
-  if #found > most then more, found[#found] = 1, nil end
-  for _, id in ipairs(found) do refer(id) end
+  ids = call('ZRANGEBYSCORE', DTIME, '-inf', '(' .. before, 'LIMIT', 0, most + 1)
+  if #ids > most then more, ids[#ids] = 1, nil end
 end
+local asked = #ids
+local buried, queued = read_step(DEAD, ids), revive and read_step(JOBS, ids) or {}
+local dead, jobs, bound, ready = morgue.load(ids, buried), queue.load(ids, queued), bounds.new(), false
 
-local dead = morgue.load(ids)
-local jobs = revive and queue.load(ids, fetch('HMGET', JOBS, ids)) or {}
-
--- divide returns the payloads of a dead letter that are named, and those that stay.
-local function divide(item, names)
-  local taken, left = {}, {}
-  for _, p in ipairs(item.left or items.all(item)) do
-    if not names or names[p.data] then taken[#taken + 1] = p else left[#left + 1] = p end
-  end
-  return taken, left
-end
-
-local function requeue(id, payloads)
+-- requeue returns the queued job of an id, as it is when dead payloads come into it.
+local function requeue(id)
   local item = jobs[id]
   if not item then
     item = queue.item(id, {at = now, first = now, retry = -1, recoveries = 0, error = '', list = {}, many = false, tagged = false})
@@ -57,29 +45,41 @@ local function requeue(id, payloads)
   end
   item.job.at, item.job.retry, item.job.error, item.changed = now, -1, '', true
   item.job.first = math.min(item.job.first, now)
-  items.unite(item, payloads)
+  return item
 end
 
-local handled = 0
-for _, ref in ipairs(refs) do
-  local item = dead[ref.id]
-  if item then
-    local taken, left = divide(item, ref.names)
-    if #taken > 0 then
-      handled, item.left, item.taken = handled + 1, left, item.taken or {}
-      for _, p in ipairs(taken) do item.taken[#item.taken + 1] = p end
-      if revive then requeue(ref.id, taken) end
-    end
+-- handle takes payloads of a dead letter, as a bound allows. It returns whether it has
+-- taken some, and whether these were all.
+local function handle(item, names)
+  if not names and not (revive and jobs[item.id]) and items.goes_whole(item) then
+    if revive then items.move(item, requeue(item.id)) end
+    item.changed, item.whole = true, true
+    return true, true
   end
+  local part, whole
+  if names then part, whole = items.take_named(item, names, bound) else part, whole = items.take(item, bound) end
+  if #part == 0 then return false, whole end
+  if revive then items.unite(requeue(item.id), part) end
+  item.changed = true
+  return true, whole
 end
+
+local handled, reached = 0, 0
+for i, id in ipairs(ids) do
+  local item, names = dead[id], named[i]
+  if item and item.changed and not item.whole and not names then break end -- the rest is for another step
+  if item and not item.whole then
+    local some, whole = handle(item, names)
+    if not whole then break end
+    if some then handled = handled + 1 end
+  end
+  reached = i
+end
+if reached < asked then more = 1 end
 for _, item in pairs(dead) do
-  if item.left and #item.left == 0 then morgue.remove(item)
-  elseif item.left then
-    if not item.job.many then item.job.list = item.left end
-    morgue.store(item)
-  end
+  if item.changed and (item.whole or items.count(item) == 0) then morgue.remove(item)
+  elseif item.changed then morgue.store(item) end
 end
-local ready = false
 for id, item in pairs(jobs) do
   if item.changed then
     local place = item.old and item.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
@@ -89,4 +89,4 @@ for id, item in pairs(jobs) do
 end
 plan.write()
 if ready and not paused then wake() end
-return {'ok', now, handled, more}
+return {'ok', now, handled, more, reached}

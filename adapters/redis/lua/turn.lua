@@ -9,12 +9,16 @@
 --   then, unless neither is, whether it is resent (1 or 0), and id and receipt of what
 --   begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
---   cancels, not begun}; claims are id, then PerformAt and packed job; cancels id, value. Or
---   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last},
---   {'ahead', last}
+--   cancels, not begun, deferred, orphans}; claims are id, then PerformAt and packed job;
+--   cancels and orphans id, value. Or {'again', ...} for a repeat, {'unknown'}, {'lost'},
+--   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
---   DMETAS, LEASE, CANCELS, HISTORY, call, sub, clock, instant, read_meta, plan, queue, morgue,
---   first_due, claim_rest, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   DMETAS, LEASE, CANCELS, HISTORY, call, sub, pack, parse, clock, instant, read_meta, bounds,
+--   plan, queue, morgue, first_due, claim_from, claims_after, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--
+-- The lease has beside the last turn's number what a repeat of it returns: turned, the number
+-- of the last turn that handed something over and the id after which it began, and
+-- large, that of the last turn that claimed large jobs, and their ids.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
 -- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have
@@ -28,47 +32,72 @@ local receipt, stats = ARGV[9], ARGV[11]
 
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
-local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed')
+local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed',
+  'handed', 'orphans', 'turned', 'large')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end
 local last, alone, expires = tonumber(lease[4]), tonumber(lease[7] or 0), instant(now + ttl)
 if number < last then return {'stale', last} end
 if number > last + 1 then return {'ahead', last} end
 local cancels = call('HGETALL', CANCELS)
 
--- repeated answers a repeat: the claims of this receipt, and what is so now.
+-- head_of returns the head to reply: no later than now while orphans are left.
+local function head_of(head, rest)
+  if rest and not paused and (head < 0 or head > now) then return now end
+  return head
+end
+
+-- LARGE is how many bytes a packed job has at most that a repeat looks for among all claims.
+local LARGE = 16384
+
+-- repeated answers a repeat: the claims of this receipt, the orphans that the turn handed
+-- over, and what is so now. Only a claim itself has its receipt; so that not all are read,
+-- the lease names the large ones of its last turn that had any.
 local function repeated()
-  local list, all = {}, call('HGETALL', CLAIMS)
-  for i = 1, #all, 2 do
-    if sub(all[i + 1], 1, 16) == receipt then
-      list[#list + 1] = all[i]
-      list[#list + 1] = claim_rest(all[i + 1])
+  local list, orphans, named, pos = {}, {}, {}, 9
+  local large = (lease[13] or '') ~= '' and parse('>I8', lease[13]) == last and lease[13] or ''
+  while pos <= #large do
+    local n = parse('>I2', large, pos)
+    named[sub(large, pos + 2, pos + 1 + n)], pos = true, pos + 2 + n
+  end
+  for _, id in ipairs(claims_after('')) do
+    local value = (named[id] or call('HSTRLEN', CLAIMS, id) <= LARGE + 4200) and call('HGET', CLAIMS, id)
+    if value and sub(value, 1, 16) == receipt then
+      list[#list + 1] = id
+      list[#list + 1] = sub(value, claim_from(value))
     end
   end
-  local head = first_due(paused, alone, JOBS, READY, CLAIMS)
+  if (lease[12] or '') ~= '' and parse('>I8', lease[12]) == last then
+    orphans = hand_over(tonumber(token), sub(lease[12], 9), lease[10], bounds.new(), {})
+  end
+  local head = head_of(first_due(paused, alone, JOBS, READY, CLAIMS), lease[11] == '1')
   call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
-  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}}
+  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}, {}, orphans}
 end
 if number == last then return repeated() end
 
-local settled = settle_claims(alone)
+local settled = settle_claims(alone, now)
 local resent, begins = ARGV[settled.last + 1] == '1', ARGV[settled.last + 2] ~= nil
 local begun, not_begun = begin_claims(settled.last + 2, settled.gone)
 local moved, dead = merge_left(settled.left, now)
 local waiting = free_parked(settled.freed)
+local bound, orphans, handed, rest = bounds.new(), {}, lease[10], false
+if lease[11] == '1' then orphans, handed, rest = hand_over(tonumber(token), handed, '', bound, settled.gone) end
 local claimed = claim_jobs({
   now = now, want = tonumber(ARGV[6]), per_job = tonumber(ARGV[7]), bytes = tonumber(ARGV[8]),
   receipt = receipt, claimer = ARGV[10], index = index, paused = paused, alone = settled.alone,
   freed = settled.freed, moved = moved, waiting = waiting,
+  carried = bound,
 })
+local head = head_of(claimed.head, rest)
 
 local open = {} -- the cancels whose claims stay
 for i = 1, #cancels, 2 do
   if settled.gone[cancels[i]] then plan.hdel(CANCELS, cancels[i])
   else open[#open + 1] = cancels[i]; open[#open + 1] = cancels[i + 1] end
 end
-if ARGV[12] == '0' and stats == '' and claimed.count == 0 and not resent and not begins then
+if ARGV[12] == '0' and stats == '' and claimed.count == 0 and #orphans == 0 and not resent and not begins then
   local remaining = math.max(0, math.min(tonumber(lease[6]), now + tonumber(lease[5])) - now)
-  return {'ok', last, now, remaining, paused and 1 or 0, claimed.head, settled.skipped, claimed.list, open, not_begun}
+  return {'ok', last, now, remaining, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun, {}, {}}
 end
 
 -- count plans to add the statistics, "slot=n slot=n", to the minute.
@@ -95,7 +124,18 @@ for id, at in pairs(waiting) do
 end
 for id, item in pairs(moved) do if not claimed.chosen[id] then queue.store(item, READY, index) end end
 for _, item in ipairs(dead) do morgue.store(item) end
-plan.hset_all(LEASE, {'last', number, 'ttl', ttl, 'expires', expires, 'alone', claimed.alone,
-  'processed', tonumber(lease[8] or 0) + settled.processed, 'failed', tonumber(lease[9] or 0) + settled.failed})
+local fields = {'last', number, 'ttl', ttl, 'expires', expires, 'alone', claimed.alone,
+  'processed', tonumber(lease[8] or 0) + settled.processed, 'failed', tonumber(lease[9] or 0) + settled.failed}
+if lease[11] == '1' then
+  for _, v in ipairs({'handed', handed, 'orphans', rest and 1 or 0, 'turned', pack('>I8', number) .. lease[10]}) do fields[#fields + 1] = v end
+end
+local large = {pack('>I8', number)}
+for i = 1, #claimed.list, 2 do
+  local id = claimed.list[i]
+  if #claimed.list[i + 1] > LARGE then large[#large + 1] = pack('>I2', #id) .. id end
+end
+if #large > 1 then fields[#fields + 1], fields[#fields + 2] = 'large', table.concat(large) end
+plan.hset_all(LEASE, fields)
 plan.write()
-return {'ok', number, now, expires - now, paused and 1 or 0, claimed.head, settled.skipped, claimed.list, open, not_begun}
+return {'ok', number, now, expires - now, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun,
+  settled.deferred, orphans}

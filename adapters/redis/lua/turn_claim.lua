@@ -1,6 +1,6 @@
 -- The second half of a turn: due jobs are claimed.
 -- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, call, byte, pack, precedes,
---   plan, packed, items, queue.
+--   reader, plan, packed, items, queue.
 -- Defines: claim_jobs.
 
 -- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the
@@ -35,7 +35,7 @@ end
 
 -- claim_jobs claims due jobs up to turn.want and the turn's budgets. turn has now, want,
 -- per_job, bytes, receipt, claimer, index, paused, alone (how many claims run alone),
--- and of this turn's settlements freed, moved and waiting. It returns
+-- carried, the bound of what this turn hands over besides, and of this turn's settlements freed, moved and waiting. It returns
 --   list: the claims as id, PerformAt and packed job, for the reply
 --   stored: the same as id, claim as it is stored
 --   chosen: the ids as a set
@@ -49,16 +49,10 @@ local function claim_jobs(turn)
   local now, want, moved, waiting, index = turn.now, turn.want, turn.moved, turn.waiting, turn.index
   local ids, times = candidates(turn)
   local MOST_PAYLOADS = 1000
-  local list, stored, chosen, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, 0, 0, false
+  local list, stored, chosen, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
   local alone = turn.alone
 
-  local packed_jobs = {}
-  local function packed_at(k) -- some at a time, since payloads may be large
-    if not packed_jobs[k] then
-      for i, packed_job in ipairs(call('HMGET', JOBS, unpack(ids, k, math.min(k + 31, #ids)))) do packed_jobs[k + i - 1] = packed_job end
-    end
-    return packed_jobs[k]
-  end
+  local packed_at = reader(JOBS, ids)
 
   -- runs_alone reports whether candidate k was recovered twice.
   local function runs_alone(k)
@@ -70,24 +64,23 @@ local function claim_jobs(turn)
   -- nothing_claimed reports whether no job of the shard is claimed.
   local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
 
-  -- claim_part claims as many payloads of candidate k as fit, and returns the packed job of
-  -- the claim, or nil if none fits. The rest stays, parked.
+  -- claim_part claims as many payloads of candidate k as fit, and returns PerformAt and packed
+  -- job of the claim, or nil if none fits. The rest stays, parked.
   local function claim_part(k, item)
     local id = ids[k]
     item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
-    local all, total = items.first(item, turn.per_job)
-    local got, names, left = {}, {}, {}
+    local all, total = items.first(item, math.max(1, math.min(turn.per_job, MOST_PAYLOADS - payloads)), math.max(0, turn.bytes - size))
+    local got = {}
     for _, p in ipairs(all) do
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + #p.data > turn.bytes) then break end
-      got[#got + 1], names[p.data] = p, true
+      got[#got + 1] = p
       payloads, size = payloads + 1, size + #p.data
     end
     if #got == 0 then return end
-    local packed_job = packed.encode_with(item.job, got)
+    local packed_job = packed.encode_with(item.job, got, pack('>I8', times[k]))
     cut = #got < total
+    items.leave(item, got, true)
     if cut then
-      for _, p in ipairs(item.job.list) do if not names[p.data] then left[#left + 1] = p end end
-      item.job.list, item.taken = left, got
       queue.store(item, PARKED, index)
     elseif item.old then queue.remove(item, index) end
     return packed_job
@@ -103,7 +96,7 @@ local function claim_jobs(turn)
       packed_job = packed_at(k)
       local n = #packed_job - 8 - flags
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + n > turn.bytes) then break end
-      payloads, size = payloads + 1, size + n
+      payloads, size, packed_job = payloads + 1, size + n, pack('>I8', times[k]) .. packed_job
       whole[#whole + 1] = id
       if waiting[id] then plan.zrem(PARKED, id) else plan.zrem(READY, id) end
       if index then plan.zrem(BYID, id) end
@@ -111,7 +104,6 @@ local function claim_jobs(turn)
       packed_job = claim_part(k, item)
       if not packed_job then break end
     end
-    packed_job = pack('>I8', times[k]) .. packed_job
     stored[#stored + 1] = id
     stored[#stored + 1] = prefix .. packed_job
     list[#list + 1] = id

@@ -18,9 +18,9 @@ local function plain_turn()
   if ARGV[11] ~= '' or ARGV[15 + n] then return end
   local record = call('GET', META) -- "index paused ..."
   -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
-  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone')
+  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
-    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' then return end
+    lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or lease[6] == '1' then return end
   if call('EXISTS', CANCELS, PARKED) > 0 then
     if call('HLEN', CANCELS) > 0 then return end
     local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 13, 12 + n)) or {}
@@ -30,10 +30,16 @@ local function plain_turn()
   local index = byte(record) == 49 -- '1'
   local processed, failed, seen = 0, 0, {}
   if n > 0 then
-    local claimed, receipts, codes = call('HMGET', CLAIMS, unpack(ARGV, 13, 12 + n)), ARGV[13 + n], ARGV[14 + n]
+    local receipts, codes, claimed, before, read, size = ARGV[13 + n], ARGV[14 + n], nil, 0, 0, 0
     local receipt = #receipts == 16 and receipts
     for i = 1, n do
-      local id, value, code = ARGV[12 + i], claimed[i], byte(codes, i)
+      if i > read then -- some at first, since they may be large
+        if size > 65536 then return end
+        before, read = read, i > 1 and n or math.min(n, 4)
+        claimed = call('HMGET', CLAIMS, unpack(ARGV, 13 + before, 12 + read))
+      end
+      local id, value, code = ARGV[12 + i], claimed[i - before], byte(codes, i)
+      size = size + (value and #value or 0)
       if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
       if code % 2 > 0 then processed = processed + 1 end
@@ -52,10 +58,10 @@ local function plain_turn()
     ids[count] = ready[i]
   end
   local prefix, head, claims, stored = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}, {}
-  local packed_jobs, before, read, taken, size = nil, 0, 0, 0, 0
+  local packed_jobs, before, read, taken, size, large = nil, 0, 0, 0, 0, nil
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
-      before, read = read, math.min(count, read + (k > 1 and size < 65536 and 256 or 32))
+      before, read = read, math.min(count, read + (k > 1 and math.max(1, math.min(256, math.floor(k * 524288 / (size + 1)))) or 4))
       packed_jobs = call('HMGET', JOBS, unpack(ids, k, read))
     end
     local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])
@@ -71,6 +77,7 @@ local function plain_turn()
     end
     if not simple then return end
     packed_job = pack('>I8', at) .. packed_job
+    if #packed_job > 16384 then large = (large or pack('>I8', number)) .. pack('>I2', #ids[k]) .. ids[k] end -- see turn.lua
     claims[2 * k - 1], claims[2 * k] = ids[k], packed_job
     stored[2 * k - 1], stored[2 * k] = ids[k], prefix .. packed_job
     taken = k
@@ -86,6 +93,7 @@ local function plain_turn()
   if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 13, 12 + n)) end
   if processed > 0 then call('HINCRBY', LEASE, 'processed', processed) end
   if failed > 0 then call('HINCRBY', LEASE, 'failed', failed) end
+  if large then call('HSET', LEASE, 'large', large) end
   local expires = math.min(now + ARGV[5], 9007199254740992)
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))
   return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}}

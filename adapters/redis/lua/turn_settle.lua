@@ -1,68 +1,18 @@
 -- The first half of a turn: claims end or begin, and what ended leaves is merged.
--- Uses: PARKED, JOBS, CLAIMS, ALONE, call, sub, byte, char, parse, instant, fetch, packed,
---   items, queue, morgue.
--- Defines: claim_rest, settle_claims, begin_claims, merge_left, free_parked.
-
--- claim_rest returns PerformAt and packed job of a claim as it is stored.
-local function claim_rest(value) return sub(value, 27 + parse('>I2', value, 25)) end
-
--- settle_claims finds the claims that the settlements of a turn end; ARGV[12] is how many
--- settlements there are, and alone how many claims run alone. It returns
---   freed: the ids of claims that end, in order, and gone: the same as a set
---   skipped: the positions of settlements whose claim is not there
---   left: what becomes of those that leave something, each as id, rest, and what
---   processed and failed: how many count as such
---   alone: how many of the claims that stay run alone
---   last: the index of the last ARGV that is about settlements
-local function settle_claims(alone)
-  local s = {freed = {}, gone = {}, skipped = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
-  local n, ids = tonumber(ARGV[12]), {}
-  for i = 1, n do ids[i] = ARGV[12 + i] end
-  local values, receipts, codes, text = fetch('HMGET', CLAIMS, ids), ARGV[13 + n], ARGV[14 + n], 14 + n
-  local freed, gone = s.freed, s.gone
-  for i, id in ipairs(ids) do
-    local value, code, of = values[i], byte(codes, i), #receipts > 16 and i or 1
-    if code > 3 then text = text + 1 end
-    if not value or gone[id] or sub(value, 1, 16) ~= sub(receipts, 16 * of - 15, 16 * of) then
-      s.skipped[#s.skipped + 1] = i - 1
-    else
-      gone[id] = true
-      freed[#freed + 1] = id
-      if code % 2 > 0 then s.processed = s.processed + 1 end
-      if code % 4 > 1 then s.failed = s.failed + 1 end
-      if s.alone > 0 and byte(claim_rest(value), 9) >= ALONE then s.alone = s.alone - 1 end
-      if code > 3 then s.left[#s.left + 1] = {id = id, rest = claim_rest(value), what = ARGV[text]} end
-    end
-  end
-  s.last = text
-  return s
-end
-
--- begin_claims finds the claims that have begun, from ARGV[from] on; gone are the ids
--- whose claims end. It returns what is to be stored, as id, claim, ..., and the positions
--- of those whose claim is not there.
-local function begin_claims(from, gone)
-  local begun, not_begun = {}, {}
-  for i = from, #ARGV, 2 do
-    local id = ARGV[i]
-    local value = not gone[id] and call('HGET', CLAIMS, id)
-    if value and sub(value, 1, 16) == ARGV[i + 1] then
-      begun[#begun + 1] = id
-      begun[#begun + 1] = sub(value, 1, 16) .. char(1) .. sub(value, 18)
-    else not_begun[#not_begun + 1] = (i - from) / 2 end
-  end
-  return begun, not_begun
-end
+-- Uses: PARKED, JOBS, CLAIMS, DEAD, ALONE, call, sub, byte, char, parse, instant, fetch, reader,
+--   bounds, packed, items, queue, morgue, claim_from.
+-- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
 -- dispose returns what an ended claim leaves: a job, whose list is the payloads that go
--- back into the queue, those that are buried, and the error they are buried with.
--- x.what is the code of the payloads that are not excepted, whether PerformAt stays (1
--- or 0), delay, RetryCount, Recoveries, error, error of the buried, and the exceptions
--- as position and code.
-local function dispose(x, now)
+-- back into the queue, those that are buried, the error they are buried with, and how many
+-- bytes both have. claim_value is the claim as it is stored; what is the code of the
+-- payloads that are not excepted, whether PerformAt stays (1 or 0), delay, RetryCount,
+-- Recoveries, error, error of the buried, and the exceptions as position and code.
+local function dispose(claim_value, what, now)
   local REQUEUE, BURY = 1, 2
-  local claim = packed.decode(sub(x.rest, 9), (parse('>I8', x.rest)))
-  local what, back, dead, except = x.what, {}, {}, {}
+  local from = claim_from(claim_value)
+  local claim = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
+  local back, dead, except, size = {}, {}, {}, 0
   local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   local job = {at = same == 1 and claim.at or instant(now + delay), first = claim.first, retry = retry,
     recoveries = recoveries, error = sub(what, pos, pos + n - 1), many = false, tagged = false, list = back}
@@ -80,8 +30,85 @@ local function dispose(x, now)
       back[#back + 1] = p
       job.tagged = job.tagged or p.meta ~= ''
     elseif code == BURY then dead[#dead + 1] = p end
+    if code == REQUEUE or code == BURY then size = size + #p.data end
   end
-  return job, dead, reason
+  return job, dead, reason, size
+end
+
+-- settle_claims finds the claims that the settlements of a turn end; ARGV[12] is how many
+-- settlements there are, and alone how many claims run alone. It returns
+--   freed: the ids of claims that end, in order, and gone: the same as a set
+--   skipped: the positions of settlements whose claim is not there
+--   deferred: the positions of those that are too much for this turn
+--   left: what becomes of those that leave something: id, job, dead and reason as of dispose
+--   processed and failed: how many count as such
+--   alone: how many of the claims that stay run alone
+--   last: the index of the last ARGV that is about settlements
+--
+-- What is put back and buried is bounded, and so is what is read of claims that leave
+-- nothing: only a claim itself has its receipt.
+local function settle_claims(alone, now)
+  local MOST_REMOVED = 4194304
+  local s = {freed = {}, gone = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
+  local n, ids = tonumber(ARGV[12]), {}
+  for i = 1, n do ids[i] = ARGV[12 + i] end
+  local value_of, receipts, codes, text = reader(CLAIMS, ids), ARGV[13 + n], ARGV[14 + n], 14 + n
+  local freed, gone, bound, removed, full, last = s.freed, s.gone, bounds.new(), 0, false, false
+
+  -- leave reports whether what the i-th settlement puts back and buries fits the bound, and
+  -- keeps it if so.
+  local function leave(id, value)
+    local job, dead, reason, size = dispose(value, ARGV[text], now)
+    local count, met = #job.list + #dead, call('HSTRLEN', JOBS, id)
+    if #dead > 0 then met = met + call('HSTRLEN', DEAD, id) end
+    if met > 65536 then size = size + met end -- it is read and written too
+    if not bounds.fits(bound, count, size) then return false end
+    bounds.count(bound, count, size)
+    s.left[#s.left + 1] = {id = id, job = job, dead = dead, reason = reason}
+    return true
+  end
+
+  for i, id in ipairs(ids) do
+    local code, of, leaves, value = byte(codes, i), #receipts > 16 and i or 1, false, nil
+    leaves = code > 3
+    if leaves then text = text + 1 end
+    local defers = leaves and full or not leaves and last
+    if not defers and (full or last) then value = call('HGET', CLAIMS, id)
+    elseif not defers then value = value_of(i) end
+    if defers then s.deferred[#s.deferred + 1] = i - 1
+    elseif not value or gone[id] or sub(value, 1, 16) ~= sub(receipts, 16 * of - 15, 16 * of) then
+      s.skipped[#s.skipped + 1] = i - 1
+    elseif leaves and not leave(id, value) then
+      full, s.deferred[#s.deferred + 1] = true, i - 1
+    else
+      gone[id] = true
+      freed[#freed + 1] = id
+      if code % 2 > 0 then s.processed = s.processed + 1 end
+      if code % 4 > 1 then s.failed = s.failed + 1 end
+      if s.alone > 0 and byte(value, claim_from(value) + 8) >= ALONE then s.alone = s.alone - 1 end
+      if not leaves then removed = removed + #value end
+      last = removed > MOST_REMOVED
+    end
+  end
+  s.last = text
+  return s
+end
+
+-- begin_claims finds the claims that have begun, from ARGV[from] on; gone are the ids
+-- whose claims end. It returns what is to be stored, as id, claim, ..., and the positions
+-- of those whose claim is not there, or is too much to write in this turn.
+local function begin_claims(from, gone)
+  local begun, not_begun, size = {}, {}, 0
+  for i = from, #ARGV, 2 do
+    local id = ARGV[i]
+    local value = not gone[id] and size < bounds.most_bytes and call('HGET', CLAIMS, id)
+    size = size + (value and #value or 0)
+    if value and sub(value, 1, 16) == ARGV[i + 1] then
+      begun[#begun + 1] = id
+      begun[#begun + 1] = sub(value, 1, 16) .. char(1) .. sub(value, 18)
+    else not_begun[#not_begun + 1] = (i - from) / 2 end
+  end
+  return begun, not_begun
 end
 
 -- merge_left merges what ended claims leave with what is stored of their ids. It returns
@@ -90,11 +117,10 @@ local function merge_left(left, now)
   local moved, changed, ids, dead_ids = {}, {}, {}, {}
   if #left == 0 then return moved, changed end
   for i, x in ipairs(left) do
-    x.job, x.dead, x.reason = dispose(x, now)
     ids[i] = x.id
     if #x.dead > 0 then dead_ids[#dead_ids + 1] = x.id end
   end
-  local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids)
+  local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids, fetch('HMGET', DEAD, dead_ids))
   for _, x in ipairs(left) do
     local id, job, item = x.id, x.job, jobs[x.id]
     if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, now) end

@@ -1,6 +1,6 @@
 -- Short names of what Lua and Redis provide, and functions that any script may need.
 -- Uses: MAX_INSTANT.
--- Defines: call, sub, byte, char, pack, parse, band, floor, instant, precedes, fetch.
+-- Defines: call, sub, byte, char, pack, parse, band, floor, instant, precedes, fetch, reader.
 
 local call, sub, byte, char = redis.call, string.sub, string.byte, string.char
 local pack, parse, band, floor = struct.pack, struct.unpack, bit.band, math.floor
@@ -38,4 +38,20 @@ local function fetch(command, key, members)
     for k = 1, last - i + 1 do all[i + k - 1] = some[k] end
   end
   return all
+end
+
+-- reader returns a function that returns the k-th of the given fields of a hash, for k that
+-- don't fall. It reads some at a time, and about half a MiB at most, since values may be
+-- large.
+local function reader(key, fields)
+  local values, before, last, size = nil, 0, 0, 0
+  return function(k)
+    while k > last do
+      local n = last == 0 and 4 or math.max(1, math.min(256, floor(last * 524288 / (size + 1))))
+      before, last = last, math.min(#fields, last + n)
+      values = call('HMGET', key, unpack(fields, before + 1, last))
+      for i = 1, last - before do size = size + (values[i] and #values[i] or 0) end
+    end
+    return values[k - before]
+  end
 end

@@ -1,17 +1,26 @@
 -- An item is what is stored of an id, in the queue or in the morgue.
--- Uses: META, call, fetch, precedes, plan, packed.
+-- Uses: META, call, floor, fetch, precedes, bounds, plan, packed.
 -- Defines: items.
 --
 -- Its fields are id; area, the keys it is stored in (hash of packed jobs, metas, and sets, what
 -- the keys of payload sets begin with); old, what is stored now, nil if nothing is; and
 -- job, what is to be stored. With job.many, job.list is only what is to be added to the
 -- set, and taken what is to leave it.
+--
+-- A set may hold any number of payloads: no function reads more of it than it is asked for.
 
 local items
 do
   local function lower(p, q)
     if p.score ~= q.score then return p.score < q.score end
     return precedes(p.data, q.data)
+  end
+
+  -- sort sorts payloads, which most often are in order.
+  local function sort(payloads)
+    for i = 2, #payloads do
+      if not lower(payloads[i - 1], payloads[i]) then return table.sort(payloads, lower) end
+    end
   end
 
   -- unite adds payloads to the item's. Of those with equal bytes the smaller score
@@ -35,30 +44,48 @@ do
     end
   end
 
-  -- check_local fails if another server has the key of a payload set.
-  local function check_local(key) call('EXISTS', key, META) end
+  -- set_of returns the key of an item's payload set, and whether the set is there. It fails
+  -- if another server has it.
+  local function set_of(item)
+    local key = item.area.sets .. item.id
+    return key, call('EXISTS', key, META) == 2
+  end
 
-  -- first_of_set returns the n lowest payloads of an item's set, and the same by data.
-  local function first_of_set(item, n)
-    local key, all, by = item.area.sets .. item.id, {}, {}
-    check_local(key)
-    local stored, fields, metas = call('ZRANGE', key, 0, n - 1, 'WITHSCORES'), {}, {}
-    if item.job.tagged then
-      for i = 1, #stored, 2 do fields[#fields + 1] = item.id .. '\0' .. stored[i] end
-      metas = fetch('HMGET', item.area.metas, fields)
-    end
-    for i = 1, #stored, 2 do
-      local p = {score = tonumber(stored[i + 1]), data = stored[i], meta = metas[(i + 1) / 2] or ''}
-      all[#all + 1], by[p.data] = p, p
+  -- metas_of returns the Metas of payloads of a set.
+  local function metas_of(item, datas)
+    if not item.job.tagged then return {} end
+    local fields = {}
+    for i, data in ipairs(datas) do fields[i] = item.id .. '\0' .. data end
+    return fetch('HMGET', item.area.metas, fields)
+  end
+
+  -- some_of_set returns payloads of an item's set, in order, and the same by data: n from a
+  -- rank on, or as many as it takes to exceed size bytes.
+  local function some_of_set(item, key, rank, n, size)
+    local all, by, bytes, piece = {}, {}, 0, 4
+    while #all < n and bytes <= size do
+      local read, datas = #all, {}
+      piece = math.min(piece, n - read)
+      local stored = call('ZRANGE', key, rank + read, rank + read + piece - 1, 'WITHSCORES')
+      for i = 1, #stored, 2 do datas[#datas + 1] = stored[i] end
+      local metas = metas_of(item, datas)
+      for i, data in ipairs(datas) do
+        local p = {score = tonumber(stored[2 * i]), data = data, meta = metas[i] or ''}
+        all[read + i], by[data], bytes = p, p, bytes + #data
+      end
+      if #datas < piece then break end
+      piece = floor((size - bytes) * #all / (bytes + 1)) + 1 -- if they are like those before
     end
     return all, by
   end
 
-  -- first returns the n lowest payloads of an item, in order, and how many it has.
-  local function first(item, n)
-    local job, key, all, by, total = item.job, item.area.sets .. item.id, {}, {}, #item.job.list
+  -- first returns the n lowest payloads of an item, in order, and how many it has. If the
+  -- lowest exceed size bytes it may return fewer, that exceed them too.
+  local function first(item, n, size)
+    local job, all, by, total, key = item.job, {}, {}, #item.job.list, nil
     if job.many then
-      all, by = first_of_set(item, n)
+      key = set_of(item)
+      all, by = some_of_set(item, key, 0, n, size)
       total = call('ZCARD', key)
     end
     local datas = {}
@@ -73,19 +100,84 @@ do
         all[#all + 1] = p
       end
     end
-    if not job.many or #job.list > 0 then table.sort(all, lower) end
+    sort(all)
     for i = #all, n + 1, -1 do all[i] = nil end
     return all, total
   end
 
-  -- all returns all payloads of an item, in order.
-  local function all(item) return (first(item, 2147483648)) end
+  -- after returns those payloads of an item that follow one, or would if it were still there: as
+  -- many as one script may hand over, in order, and whether there are more. If that one is
+  -- gone, they may begin with some that have the same score and precede it.
+  local function after(item, score, data)
+    if not item.job.many then return {}, false end
+    local key = set_of(item)
+    local rank = call('ZRANK', key, data)
+    rank = rank and rank + 1 or call('ZCOUNT', key, '-inf', '(' .. score)
+    local n, size = bounds.left(bounds.new())
+    local some = some_of_set(item, key, rank, n, size)
+    return some, rank + #some < call('ZCARD', key)
+  end
+
+  -- leave has payloads leave an item. lowest says that they are the first of those that
+  -- first has returned.
+  local function leave(item, payloads, lowest)
+    local taken, gone, left = item.taken or {}, item.gone or {}, {}
+    item.cut = lowest and #taken == 0 and #item.job.list == 0 and #payloads > 0 and #payloads or nil
+    for _, p in ipairs(payloads) do taken[#taken + 1], gone[p.data] = p, true end
+    for _, p in ipairs(item.job.list) do if not gone[p.data] then left[#left + 1] = p end end
+    item.job.list, item.taken, item.gone = left, taken, gone
+  end
+
+  -- take has the lowest payloads leave a stored item, as many as a bound allows, and counts
+  -- them. It returns them, in order, and whether they are all.
+  local function take(item, bound)
+    local n, size = bounds.left(bound)
+    if n == 0 then return {}, false end
+    local part, all, total = {}, first(item, n, size)
+    for _, p in ipairs(all) do
+      if not bounds.fits(bound, 1, #p.data) then break end
+      bounds.count(bound, 1, #p.data)
+      part[#part + 1] = p
+    end
+    leave(item, part, true)
+    return part, #part == total
+  end
+
+  -- take_named is take for those payloads of a stored item that are named.
+  local function take_named(item, names, bound)
+    local job, found, part, named, gone = item.job, {}, {}, {}, item.gone or {}
+    if job.many then
+      local key = set_of(item)
+      local scores, metas = fetch('ZMSCORE', key, names), metas_of(item, names)
+      for i, data in ipairs(names) do
+        if scores[i] and not named[data] and not gone[data] then
+          named[data], found[#found + 1] = true, {score = tonumber(scores[i]), data = data, meta = metas[i] or ''}
+        end
+      end
+    else
+      for _, data in ipairs(names) do named[data] = true end
+      for _, p in ipairs(job.list) do if named[p.data] then found[#found + 1] = p end end
+    end
+    sort(found)
+    for _, p in ipairs(found) do
+      if not bounds.fits(bound, 1, #p.data) then break end
+      bounds.count(bound, 1, #p.data)
+      part[#part + 1] = p
+    end
+    leave(item, part, false)
+    return part, #part == #found
+  end
+
+  -- count returns how many payloads a stored item has, also after take and take_named.
+  local function count(item)
+    if not item.job.many then return #item.job.list end
+    return call('ZCARD', (set_of(item))) - #(item.taken or {})
+  end
 
   -- store_set plans to add an item's payloads to its set, and to take those of
   -- item.taken out of it.
   local function store_set(item)
-    local job, key, metas, datas = item.job, item.area.sets .. item.id, item.area.metas, {}
-    check_local(key)
+    local job, metas, datas, key = item.job, item.area.metas, {}, set_of(item)
     for i, p in ipairs(job.list) do datas[i] = p.data end
     local scores = fetch('ZMSCORE', key, datas)
     for i, p in ipairs(job.list) do
@@ -96,8 +188,9 @@ do
         elseif there and job.tagged then plan.hdel(metas, item.id .. '\0' .. p.data) end
       end
     end
-    for _, p in ipairs(item.taken or {}) do
-      plan.zrem(key, p.data)
+    if item.cut then plan.cut(key, item.cut) end
+    for _, p in ipairs(item.old and item.old.many and item.taken or {}) do
+      if not item.cut then plan.zrem(key, p.data) end
       if job.tagged then plan.hdel(metas, item.id .. '\0' .. p.data) end
     end
   end
@@ -106,21 +199,34 @@ do
   local function store(item)
     local job = item.job
     if not job.many and not packed.fits(job.list) and #job.list > 1 then job.many = true end
-    if job.many then store_set(item) end
+    if job.many and not item.moved then store_set(item) end
     plan.hset(item.area.hash, item.id, packed.encode(job))
   end
 
-  -- remove plans to remove an item's packed job and payloads.
-  local function remove(item)
-    plan.hdel(item.area.hash, item.id)
-    if not item.old.many then return end
-    local key = item.area.sets .. item.id
-    check_local(key)
-    if item.job.tagged then
-      for _, data in ipairs(call('ZRANGE', key, 0, -1)) do plan.hdel(item.area.metas, item.id .. '\0' .. data) end
-    end
-    plan.unlink(key)
+  -- goes_whole reports whether an item's payloads can be moved or removed as one: they are
+  -- a set and have no Metas.
+  local function goes_whole(item)
+    if not item.job.many or item.job.tagged then return false end
+    local _, there = set_of(item)
+    return there
   end
 
-  items = {unite = unite, first = first, all = all, store = store, remove = remove}
+  -- move plans to make the set of one item that of another, which is not stored yet.
+  local function move(from, to)
+    local key = set_of(to)
+    plan.rename(set_of(from), key)
+    to.job.many, to.moved, from.moved = true, true, true
+  end
+
+  -- remove plans to remove an item's packed job and payloads. Payloads with Metas
+  -- must have been taken.
+  local function remove(item)
+    plan.hdel(item.area.hash, item.id)
+    if not item.old.many or item.moved then return end
+    for _, p in ipairs(item.job.tagged and item.taken or {}) do plan.hdel(item.area.metas, item.id .. '\0' .. p.data) end
+    plan.unlink((set_of(item)))
+  end
+
+  items = {unite = unite, first = first, after = after, leave = leave, take = take, take_named = take_named, count = count, store = store,
+    goes_whole = goes_whole, move = move, remove = remove}
 end

@@ -6,9 +6,9 @@ local morgue
 do
   local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS}
 
-  -- load returns the items of those ids that have a dead letter, by id.
-  local function load(ids)
-    local dead, packed_jobs, times = {}, fetch('HMGET', DEAD, ids), fetch('ZMSCORE', DTIME, ids)
+  -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id.
+  local function load(ids, packed_jobs)
+    local dead, times = {}, fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
       if packed_jobs[i] then
         local job = packed.decode(packed_jobs[i], tonumber(times[i]))
@@ -18,15 +18,21 @@ do
     return dead
   end
 
-  -- add adds payloads to the dead letter of an id in dead, or makes one there, and
-  -- returns it. It plans nothing.
-  local function add(dead, id, payloads, reason, now)
+  -- open returns the dead letter of an id in dead, or makes one there, which changes now.
+  local function open(dead, id, reason, now)
     local item = dead[id]
     if not item then
       item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, many = false, tagged = false}}
       dead[id] = item
     end
     item.job.at, item.job.first, item.job.error = now, now, reason
+    return item
+  end
+
+  -- add adds payloads to the dead letter of an id in dead, or makes one there, and
+  -- returns it. It plans nothing.
+  local function add(dead, id, payloads, reason, now)
+    local item = open(dead, id, reason, now)
     items.unite(item, payloads)
     return item
   end
@@ -45,5 +51,5 @@ do
     plan.zrem(DID, item.id)
   end
 
-  morgue = {load = load, add = add, store = store, remove = remove}
+  morgue = {load = load, open = open, add = add, store = store, remove = remove}
 end

@@ -28,10 +28,12 @@ do
     return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
   end
 
-  local function decode_list(packed_job, from)
+  -- decode_list returns the payloads of a list, at most so many, and whether one of them
+  -- has a Meta.
+  local function decode_list(packed_job, from, most)
     local all, count, tagged = {}, nil, false
     count, from = parse('>I4', packed_job, from)
-    for i = 1, count do
+    for i = 1, math.min(count, most or count) do
       local score, n, m, at = parse('>dI4I2', packed_job, from)
       from = at + n + m
       all[i] = {score = score, data = sub(packed_job, at, at + n - 1), meta = sub(packed_job, at + n, from - 1)}
@@ -40,11 +42,11 @@ do
     return all, tagged
   end
 
-  -- decode returns the job that was packed, whose PerformAt is at. Its list is the payloads that
-  -- it carries, many whether a set has them instead, and tagged whether one
-  -- may have a Meta.
-  local function decode(packed_job, at)
-    local flags, pos, score, meta, n = byte(packed_job), 2, nil, '', 0
+  -- decode_head returns the job that was packed, without its payloads, whether these are a
+  -- list, the score of the only one, and where its Meta or the list begins. The packed job
+  -- begins at from.
+  local function decode_head(packed_job, at, from)
+    local flags, pos, score, n = byte(packed_job, from), from + 1, nil, 0
     local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
       many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
     local listed = band(flags, LISTED) > 0
@@ -57,7 +59,17 @@ do
       job.retry, job.recoveries, n, pos = parse('>i4I4I4', packed_job, pos)
       job.error, pos = sub(packed_job, pos, pos + n - 1), pos + n
     end
-    if listed then job.list, job.tagged = decode_list(packed_job, pos) end
+    return job, listed, score, pos
+  end
+
+  -- decode returns the job that was packed, whose PerformAt is at. Its list is the payloads that
+  -- it carries, at most so many of a list if that is given, many whether a set has them
+  -- instead, and tagged whether one may have a Meta. If from is given, the packed job
+  -- begins there.
+  local function decode(packed_job, at, most, from)
+    local job, listed, score, pos = decode_head(packed_job, at, from or 1)
+    local meta, n = '', 0
+    if listed then job.list, job.tagged = decode_list(packed_job, pos, most) end
     if job.many or listed then return job end
     if job.tagged then
       n, pos = parse('>I2', packed_job, pos)
@@ -67,18 +79,48 @@ do
     return job
   end
 
+  -- weigh returns how many payloads a packed job that begins at from carries, and of how
+  -- many bytes.
+  local function weigh(packed_job, from)
+    local job, listed, _, pos = decode_head(packed_job, 0, from)
+    local count, size, n, m = 1, 0, 0, 0
+    if not listed then
+      if job.tagged then n, pos = parse('>I2', packed_job, pos); pos = pos + n end
+      return 1, #packed_job - pos + 1
+    end
+    count, pos = parse('>I4', packed_job, pos)
+    for _ = 1, count do
+      n, m, pos = parse('>I4I2', packed_job, pos + 8)
+      pos, size = pos + n + m, size + n
+    end
+    return count, size
+  end
+
+  -- join joins texts of size bytes. table.concat copies long ones several times.
+  local function join(parts, size)
+    if size < 4096 * #parts then return table.concat(parts) end
+    while #parts > 1 do
+      local p, some = parts, {}
+      for i = #p + 1, #p + 7 do p[i] = '' end
+      for i = 1, #p - 7, 8 do some[#some + 1] = p[i] .. p[i + 1] .. p[i + 2] .. p[i + 3] .. p[i + 4] .. p[i + 5] .. p[i + 6] .. p[i + 7] end
+      parts = some
+    end
+    return parts[1]
+  end
+
   local function encode_list(payloads)
-    local parts = {pack('>I4', #payloads)}
+    local parts, size = {pack('>I4', #payloads)}, 0
     for _, p in ipairs(payloads) do
       parts[#parts + 1] = pack('>dI4I2', p.score, #p.data, #p.meta)
       parts[#parts + 1] = p.data
-      parts[#parts + 1] = p.meta
+      if p.meta ~= '' then parts[#parts + 1] = p.meta end
+      size = size + #p.data
     end
-    return table.concat(parts)
+    return join(parts, size)
   end
 
-  -- encode returns a job packed.
-  local function encode(job)
+  -- encode returns a job packed, after a text if one is given.
+  local function encode(job, before)
     local flags, score, first, failure, rest = 0, '', '', '', ''
     if job.many then
       flags = MANY + (job.tagged and TAGGED or 0)
@@ -97,15 +139,15 @@ do
       flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
       failure = pack('>i4I4I4', job.retry, job.recoveries, #job.error) .. job.error
     end
-    return char(flags) .. score .. first .. failure .. rest
+    return (before or '') .. char(flags) .. score .. first .. failure .. rest
   end
 
   -- encode_with returns a job packed that carries the given payloads instead of
-  -- its own, as claims and replies do.
-  local function encode_with(job, payloads)
+  -- its own, as claims and replies do, after a text if one is given.
+  local function encode_with(job, payloads, before)
     return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
-      error = job.error, list = payloads})
+      error = job.error, list = payloads}, before)
   end
 
-  packed = {fits = fits, decode = decode, encode = encode, encode_with = encode_with}
+  packed = {fits = fits, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with}
 end

@@ -4,7 +4,8 @@
 
 local plan
 do
-  local hsets, zadds, hdels, zrems, unlinked = {}, {}, {}, {}, {} -- by key; unlinked is a list of keys
+  local hsets, zadds, hdels, zrems, cuts = {}, {}, {}, {}, {} -- by key
+  local renamed, unlinked = {}, {} -- lists of keys, renamed of the old and the new ones
 
   local function add(lists, key, a, b)
     local l = lists[key]
@@ -17,6 +18,15 @@ do
   local function hdel(key, field) add(hdels, key, field) end
   local function zrem(key, member) add(zrems, key, member) end
   local function unlink(key) unlinked[#unlinked + 1] = key end
+
+  -- rename plans that a key gets the name of another, which is absent.
+  local function rename(key, to)
+    renamed[#renamed + 1] = key
+    renamed[#renamed + 1] = to
+  end
+
+  -- cut plans to remove the n lowest members of a sorted set that nothing is added to.
+  local function cut(key, n) cuts[key] = n end
 
   -- hset_all plans all fields and values of a hash for which nothing is planned yet.
   local function hset_all(key, list) hsets[key] = list end
@@ -32,10 +42,13 @@ do
   local function write()
     run('HSET', hsets)
     run('ZADD', zadds)
+    for i = 1, #renamed, 2 do call('RENAME', renamed[i], renamed[i + 1]) end
     run('HDEL', hdels)
     run('ZREM', zrems)
+    for key, n in pairs(cuts) do call('ZREMRANGEBYRANK', key, 0, n - 1) end
     for _, key in ipairs(unlinked) do call('UNLINK', key) end
   end
 
-  plan = {hset = hset, zadd = zadd, hdel = hdel, zrem = zrem, unlink = unlink, hset_all = hset_all, write = write}
+  plan = {hset = hset, zadd = zadd, hdel = hdel, zrem = zrem, rename = rename, cut = cut, unlink = unlink, hset_all = hset_all,
+    write = write}
 end

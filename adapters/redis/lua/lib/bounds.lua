@@ -1,0 +1,29 @@
+-- What a script may hand over or move, as core.Bound says.
+-- Defines: bounds.
+
+local bounds
+do
+  local MOST_PAYLOADS, MOST_BYTES = 1000, 8388608
+
+  -- new returns the bound of a script that has taken nothing.
+  local function new() return {payloads = 0, bytes = 0} end
+
+  -- fits reports whether n payloads of size bytes together may be taken as well. The
+  -- first always may.
+  local function fits(bound, n, size)
+    return bound.payloads == 0 or bound.payloads + n <= MOST_PAYLOADS and bound.bytes + size <= MOST_BYTES
+  end
+
+  -- count counts payloads that are taken.
+  local function count(bound, n, size)
+    bound.payloads, bound.bytes = bound.payloads + n, bound.bytes + size
+  end
+
+  -- left returns how many payloads may be taken, and of how many bytes.
+  local function left(bound)
+    if bound.payloads == 0 then return MOST_PAYLOADS, MOST_BYTES end
+    return math.max(0, MOST_PAYLOADS - bound.payloads), math.max(0, MOST_BYTES - bound.bytes)
+  end
+
+  bounds = {new = new, fits = fits, count = count, left = left, most_bytes = MOST_BYTES}
+end

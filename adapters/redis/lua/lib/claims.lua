@@ -1,0 +1,41 @@
+-- The claims of a shard, in order of id.
+-- Uses: CLAIMS, call, parse, precedes, bounds, packed.
+-- Defines: claim_from, claims_after, hand_over.
+
+-- claim_from returns where PerformAt, of 8 bytes, and then the packed job begin in a claim as
+-- it is stored.
+local function claim_from(value) return 27 + parse('>I2', value, 25) end
+
+-- claims_after returns the ids of claimed jobs that follow one, in order, or all for ''.
+-- Lua sorts by the server's locale, and quickly; only where that is not the order of
+-- bytes does it sort again.
+local function claims_after(after)
+  local ids = {}
+  for _, id in ipairs(call('HKEYS', CLAIMS)) do
+    if after == '' or precedes(after, id) then ids[#ids + 1] = id end
+  end
+  table.sort(ids)
+  for i = 2, #ids do
+    if not precedes(ids[i - 1], ids[i]) then table.sort(ids, precedes) break end
+  end
+  return ids
+end
+
+-- hand_over returns the claims of other tokens than the given one, as id, value, ...:
+-- those whose ids follow one, or all for '', and don't follow another, '' for none, as far
+-- as a bound allows. It passes over the ids in gone. It returns too the id of the last one,
+-- or after if there is none, and whether there are more.
+local function hand_over(token, after, to, bound, gone)
+  local list, last = {}, after
+  for _, id in ipairs(claims_after(after)) do
+    if to ~= '' and precedes(to, id) then break end
+    local value = not gone[id] and call('HGET', CLAIMS, id)
+    if value and parse('>I8', value) ~= token then
+      local n, size = packed.weigh(value, claim_from(value) + 8)
+      if not bounds.fits(bound, n, size) then return list, last, true end
+      bounds.count(bound, n, size)
+      list[#list + 1], list[#list + 2], last = id, value, id
+    end
+  end
+  return list, last, false
+end
