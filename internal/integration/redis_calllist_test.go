@@ -154,7 +154,7 @@ func stepCalls() []scriptCall {
 	step := func(name, script string, do func(w *worker) (ports.StepReply, error)) scriptCall {
 		return scriptCall{name, script, true, func(w *worker) error { _, err := do(w); return err }}
 	}
-	all := []string{"plain", "failed", "large", "a", "cut"}
+	all := []string{"plain", "failed", "large", "a", "cut", "whole"}
 	return []scriptCall{
 		step("expedite some", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step(all...)) }),
 		step("expedite all", "expedite", func(w *worker) (ports.StepReply, error) { return w.store.Expedite(w.t.Context(), w.step()) }),
@@ -176,11 +176,11 @@ func deadLetterCalls() []scriptCall {
 	part := func(w *worker) ports.DeadLetterStep { return w.some("dead", 3, 7) }
 	return []scriptCall{
 		dead("revive", "revive_purge", func(w *worker) (ports.StepReply, error) {
-			return w.store.Revive(w.t.Context(), w.dead("dead", "buried"))
+			return w.store.Revive(w.t.Context(), w.dead("dead", "buried", "gone"))
 		}),
 		dead("revive a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), part(w)) }),
 		dead("purge", "revive_purge", func(w *worker) (ports.StepReply, error) {
-			return w.store.Purge(w.t.Context(), w.dead("dead", "buried"))
+			return w.store.Purge(w.t.Context(), w.dead("dead", "buried", "gone"))
 		}),
 		dead("purge a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
 		dead("edit", "edit", func(w *worker) (ports.StepReply, error) {
@@ -210,7 +210,7 @@ func readCalls() []scriptCall {
 			return err
 		}),
 	}
-	for _, id := range []string{"large", "dead", "cut", "a", "never"} {
+	for _, id := range []string{"large", "dead", "cut", "a", "whole", "gone", "never"} {
 		all = append(all, read("find "+id, "find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", id); return err }))
 	}
 	for order, name := range map[ports.SortBy]string{ports.ByTime: "time", ports.ByID: "id", ports.RetryingByTime: "failed by time"} {

@@ -63,7 +63,8 @@ func newWorker(t *testing.T, client goredis.UniversalClient, filled bool) *worke
 
 // fill adds a failed job, one that is claimed in part and parked, one of many
 // payloads, dead letters of one payload, of many, and of one that is left of many,
-// a claimed job whose id is dead, a cancel and statistics.
+// a claimed job whose id is dead, a job and a dead letter of many payloads without Metas, a
+// cancel and statistics.
 func (w *worker) fill() {
 	w.t.Helper()
 	w.must(w.push(one("failed", 1), one("buried", 1)))
@@ -82,6 +83,9 @@ func (w *worker) fill() {
 	w.must(w.push(many("large", 20)...))
 	w.must(w.push(one("a", 2)))
 	w.must(w.push(one("plain", 1)))
+	w.must(w.push(untagged("gone", 20)...))
+	w.must(w.bury("gone"))
+	w.must(w.push(untagged("whole", 20)...))
 	w.must(w.cancel("b"))
 }
 
@@ -101,6 +105,15 @@ func many(id string, n int) []core.Entry {
 	for i := range entries {
 		entries[i] = one(id, float64(i))
 		entries[i].Meta = []byte("meta")
+	}
+	return entries
+}
+
+// untagged are as many, without Metas.
+func untagged(id string, n int) []core.Entry {
+	entries := many(id, n)
+	for i := range entries {
+		entries[i].Meta = nil
 	}
 	return entries
 }
