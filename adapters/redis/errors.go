@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -25,6 +26,14 @@ var permanentErrors = []struct{ prefix, advice string }{
 	{"This instance has cluster support disabled", "connect with goredis.NewClient"},
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
+
+// ErrTorn is wrapped by the error, of unknown outcome, of a call that finds keys of a shard which
+// contradict each other: a failover amid the migration of its slot has left some of them on
+// another master. Its other shards work on; docs/redis.md says how to mend it.
+var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
+
+// luaFault is in the error of a script of ours that misses what another key says is there.
+var luaFault = regexp.MustCompile(`attempt to |bad argument #`)
 
 // advice returns what to change after a permanent error, and "" for any other.
 func advice(err error) string {
@@ -50,6 +59,9 @@ func translate(ctx context.Context, err error) error {
 	}
 	if what := advice(err); what != "" {
 		return fmt.Errorf("%w: Redis says %q; %s", ports.ErrUnusable, err.Error(), what)
+	}
+	if !broken(err) && luaFault.MatchString(err.Error()) {
+		return fmt.Errorf("redis: %w: %v", ErrTorn, err)
 	}
 	return fmt.Errorf("redis: %v", err)
 }

@@ -3,6 +3,23 @@
 --   bounds, packed, items, queue, morgue, claim_from.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
+-- kept returns what is kept of the text of an error: all, or its first bytes on a server that
+-- is beyond its maxmemory, where turns run all the same and may add little.
+local full
+local function kept(text)
+  local SHORT = 128
+  if #text <= SHORT then return text end
+  if full == nil then
+    local info = call('INFO', 'memory')
+    local most = tonumber(string.match(info, '[\r\n]maxmemory:(%d+)') or 0)
+    full = most > 0 and tonumber(string.match(info, '[\r\n]used_memory:(%d+)') or 0) > most
+  end
+  if not full then return text end
+  local cut, next = sub(text, 1, SHORT), byte(text, SHORT + 1)
+  if next >= 128 and next < 192 then cut = string.gsub(cut, '[\192-\255][\128-\191]*$', '') end
+  return cut
+end
+
 -- dispose returns what an ended claim leaves: a job, whose list is the payloads that go
 -- back into the queue, those that are buried, the error they are buried with, and how many
 -- bytes both have. claim_value is the claim as it is stored; what is the code of the
@@ -15,9 +32,9 @@ local function dispose(claim_value, what, now)
   local back, dead, except, size = {}, {}, {}, 0
   local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   local job = {at = same == 1 and claim.at or instant(now + delay), first = claim.first, retry = retry,
-    recoveries = recoveries, error = sub(what, pos, pos + n - 1), many = false, tagged = false, list = back}
+    recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), many = false, tagged = false, list = back}
   n, pos = parse('>I4', what, pos + n)
-  local reason, count = sub(what, pos, pos + n - 1), nil
+  local reason, count = kept(sub(what, pos, pos + n - 1)), nil
   count, pos = parse('>I4', what, pos + n)
   for _ = 1, count do
     local position, code

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package testservers
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Freeze skips the test: no process can be made to hang here.
+func Freeze(t testing.TB, _ *redis.Client) (thaw func()) {
+	t.Helper()
+	Missing(t, errors.New("only a server that is a process of a Unix machine can be made to hang"))
+	return func() {}
+}
