@@ -34,12 +34,12 @@ local function plain_turn()
     local receipt = #receipts == 16 and receipts
     for i = 1, n do
       if i > read then -- some at first, since they may be large
-        if size > 65536 then return end
-        before, read = read, i > 1 and n or math.min(n, 4)
+        for k = 1, read do size = size + (claimed[k] and #claimed[k] or 0) end
+        if size > 262144 then return end
+        before, read = read, i > 1 and n or math.min(n, 24)
         claimed = call('HMGET', CLAIMS, unpack(ARGV, 13 + before, 12 + read))
       end
       local id, value, code = ARGV[12 + i], claimed[i - before], byte(codes, i)
-      size = size + (value and #value or 0)
       if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
       if code % 2 > 0 then processed = processed + 1 end
@@ -61,7 +61,7 @@ local function plain_turn()
   local packed_jobs, before, read, taken, size, large = nil, 0, 0, 0, 0, nil
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
-      before, read = read, math.min(count, read + (k > 1 and math.max(1, math.min(256, math.floor(k * 524288 / (size + 1)))) or 4))
+      before, read = read, math.min(count, read + (k > 1 and math.max(1, math.min(256, math.floor(k * 524288 / (size + 1)))) or 24))
       packed_jobs = call('HMGET', JOBS, unpack(ids, k, read))
     end
     local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])
