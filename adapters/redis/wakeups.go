@@ -240,8 +240,8 @@ func (w *wakeups) retry(ctx context.Context, channel string, err error) {
 		w.endTry(channel, !retryable(err))
 		if wait > silentWait && !w.reported && ctx.Err() == nil {
 			w.reported = true
-			w.store.logger.Warn("redis: wake-ups are interrupted; these shards are polled until they are back",
-				"shards", len(w.waits), "one", w.shards[channel].String(), "error", err.Error())
+			w.store.logger.Warn("redis: wake-ups are interrupted; the shards of these channels are polled until they are back",
+				"channels", len(w.waits), "one", channel, "error", err.Error())
 		}
 	}
 	w.store.reload(ctx)
