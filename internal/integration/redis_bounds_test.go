@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	boundsJobs = flag.Int("bounds.jobs", 64, "how many jobs of 1,000 payloads TestRedisCallsAreBounded makes")
+	boundsJobs = flag.Int("bounds.jobs", 64, "how many jobs of 1,000 payloads TestRedisCallsAreBounded makes, at most 250")
 	boundsHot  = flag.Int("bounds.hot", 100_000, "how many payloads of one id TestRedisCallsAreBounded makes")
 )
 
