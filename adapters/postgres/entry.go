@@ -19,7 +19,7 @@ const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
   0::bigint, 0::bigint, 0::bigint, '', '', false, false, false,
-  1 + CASE WHEN e.has_more THEN (
+  CASE WHEN e.data IS NULL THEN 0 ELSE 1 END + CASE WHEN e.has_more THEN (
     SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
   CASE WHEN e.has_more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
   CASE WHEN e.has_more THEN m.data WHEN $1 > 0 THEN ARRAY[e.data] END,
@@ -50,11 +50,7 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 	deadPayloads = `
 LEFT JOIN LATERAL (
   SELECT array_agg(p.score) AS scores, array_agg(p.data) AS data, array_agg(p.meta) AS meta
-  FROM (
-    SELECT score, data, meta FROM {schema}.dead_letter_payloads p
-    WHERE p.shard = e.shard AND p.id = e.id
-    ORDER BY score, data LIMIT $1::int
-  ) p
+  FROM {schema}.dead_payloads_of(e.shard, e.id, $1::int) p
 ) m ON true`
 )
 

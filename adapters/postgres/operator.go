@@ -10,26 +10,30 @@ import (
 )
 
 // step calls one of the step functions, whose first arguments are the shard and the clock,
-// for so many named entries, and sends a wake-up for what it made due. It is not repeated after an unknown outcome:
-// the repeat would not count what the first call has done.
+// for so many named entries, and sends a wake-up for what it made due. It is not repeated
+// after an unknown outcome: the repeat would not count what the first call has done.
 func (s *Store) step(ctx context.Context, shard core.Shard, named int, call string, args ...any) (ports.StepReply, error) {
-	if err := s.mergeInboxes(ctx, shard.Queue); err != nil { // so that the step has little to merge
+	if err := s.mergeInboxes(ctx, shard.Queue); err != nil {
 		return ports.StepReply{}, err
 	}
 	var (
 		st       status
 		reply    = ports.StepReply{Reached: named}
+		reached  *int
 		earliest *core.Instant
 	)
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &reply.Handled, &reply.More, &earliest)
-	}, `SELECT status, coalesce(now, 0), handled, more, earliest FROM {schema}.`+call,
+		return readOne(rows, &st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest)
+	}, `SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
 		append([]any{shard.Queue, shard.Index, s.now()}, args...)...)
 	if err == nil {
 		err = st.err(shard)
 	}
 	if err != nil {
 		return ports.StepReply{}, err
+	}
+	if reached != nil {
+		reply.Reached = *reached
 	}
 	if earliest != nil {
 		s.wake(shard, *earliest)
@@ -90,21 +94,27 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	var whole, ids []string
-	var data [][]byte
+	var (
+		ids    []string
+		counts []int32
+		data   [][]byte
+	)
 	if r.DeadLetters != nil {
-		whole = []string{}
+		ids = []string{}
 	}
 	for _, ref := range r.DeadLetters {
+		ids = append(ids, orNone(ref.ID))
 		if ref.Payloads == nil {
-			whole = append(whole, orNone(ref.ID))
+			counts = append(counts, -1)
+			continue
 		}
+		counts = append(counts, int32(len(ref.Payloads)))
 		for _, d := range ref.Payloads {
-			ids, data = append(ids, orNone(ref.ID)), append(data, notNull(d))
+			data = append(data, notNull(d))
 		}
 	}
 	return s.step(ctx, r.Shard, len(r.DeadLetters), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		whole, ids, data, int64(r.Before), r.Size(), revive)
+		ids, counts, data, int64(r.Before), r.Size(), revive)
 }
 
 // Edit implements [ports.Operator].

@@ -29,8 +29,8 @@ WITH q AS MATERIALIZED (
     WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint OFFSET 0
   ) q
 ), put AS (
-  INSERT INTO {schema}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
-  SELECT q.shard, $6::text, q.due, q.now, -1, 0, false, $9::double precision, $10::bytea, $11::bytea, '' FROM q
+  INSERT INTO {schema}.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
+  SELECT q.shard, $6::text, q.due, q.now, -1, 0, false, $9::double precision, $9, $10::bytea, $11::bytea, '' FROM q
   WHERE q.due >= q.now - 500000 AND q.due >= (SELECT l.floor FROM {schema}.leases l WHERE l.shard = q.shard)
   ON CONFLICT (shard, id) DO NOTHING RETURNING shard, perform_at
 ), counted AS (
@@ -52,20 +52,21 @@ WITH q AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $7::int AS shard, {schema}.clock($4::bigint) AS now FROM ` + patience + `, {schema}.queues q
   WHERE q.name = $1::text AND q.shards = $2::int AND q.generation = $3::bigint
 ), put AS (
-  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
+  INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
   SELECT q.shard, $8::text, CASE WHEN $9::bigint >= 0 THEN $9 ELSE {schema}.later(q.now, $10::bigint) END, q.now, -1, 0,
-    false, $11::double precision, $12::bytea, $13::bytea, ''
+    false, $11::double precision, $11, $12::bytea, $13::bytea, ''
   FROM q
   ON CONFLICT (shard, id) DO UPDATE SET
     prior_retry_count = j.retry_count,
     perform_at = CASE WHEN $5::smallint = 0 OR j.retry_count >= 0 THEN j.perform_at ELSE
       {schema}.apply_push_rule($5, $6::bigint, j.perform_at, excluded.perform_at, least(j.first_push, excluded.first_push)) END,
     first_push = least(j.first_push, excluded.first_push),
+    low = least(j.low, excluded.low),
     has_more = j.has_more OR j.data <> excluded.data,
     score = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.score ELSE j.score END,
     meta = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.meta ELSE j.meta END
   RETURNING shard, CASE WHEN prior_retry_count IS NULL OR $5 <> 0 THEN perform_at END AS due, prior_retry_count,
-    has_more AND data <> $12 AS another
+    has_more AND data IS DISTINCT FROM $12 AS another
 ), counted AS (
   INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed)
   SELECT shard, 1, 0, 0, 0, 0 FROM put WHERE prior_retry_count IS NULL

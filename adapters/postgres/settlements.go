@@ -17,16 +17,13 @@ type settlementColumns struct {
 	// processed and failed are nil if all jobs are processed and none failed.
 	processed, failed []bool
 	// What follows is nil if all jobs are done whole.
-	rest               []int16
-	sameTimes          []bool
-	delays             []int64
-	retryCounts        []int32
-	recoveries         []int32
-	errors             []string
-	buryErrors         []string
-	exceptPlaces       []int32
-	exceptPositions    []int32
-	exceptDispositions []int16
+	dispositions [][]byte
+	sameTimes    []bool
+	delays       []int64
+	retryCounts  []int32
+	recoveries   []int32
+	errors       []string
+	buryErrors   []string
 }
 
 func newSettlementColumns(list []core.Settlement) *settlementColumns {
@@ -66,29 +63,39 @@ func (s *settlementColumns) add(position int, x *core.Settlement) {
 
 // addDispositions adds what becomes of the payloads of the settlement added last.
 func (s *settlementColumns) addDispositions(x *core.Settlement) {
-	s.rest = append(s.rest, int16(x.Rest))
+	s.dispositions = append(s.dispositions, dispositionsOf(x))
 	s.sameTimes = append(s.sameTimes, x.PutBack.SameTime)
 	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
 	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
 	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
 	s.errors = append(s.errors, x.PutBack.Error)
 	s.buryErrors = append(s.buryErrors, x.BuryError)
+}
+
+// dispositionsOf returns a byte for each payload in order up to the last exception, and
+// one for all after it.
+func dispositionsOf(x *core.Settlement) []byte {
+	var list []byte
 	for _, e := range x.Except {
-		s.exceptPlaces = append(s.exceptPlaces, int32(len(s.ids)))
-		s.exceptPositions = append(s.exceptPositions, int32(e.Position))
-		s.exceptDispositions = append(s.exceptDispositions, int16(e.Disposition))
+		if e.Position < 0 || e.Position >= core.MaxTurnPayloads {
+			continue // no claimed job has it
+		}
+		for len(list) < e.Position {
+			list = append(list, byte(x.Rest))
+		}
+		list = append(list, byte(e.Disposition))
 	}
+	return append(list, byte(x.Rest))
 }
 
 // usual reports whether all jobs are done whole and processed, so that receiptArgs say all.
-func (s *settlementColumns) usual() bool { return s.processed == nil && s.rest == nil }
+func (s *settlementColumns) usual() bool { return s.processed == nil && s.dispositions == nil }
 
 func (s *settlementColumns) receiptArgs() []any { return []any{s.ids, s.tokens, s.numbers} }
 
 func (s *settlementColumns) outcomeArgs() []any {
 	return []any{
-		s.processed, s.failed, s.rest, s.sameTimes, s.delays, s.retryCounts, s.recoveries, s.errors, s.buryErrors,
-		s.exceptPlaces, s.exceptPositions, s.exceptDispositions,
+		s.processed, s.failed, s.dispositions, s.sameTimes, s.delays, s.retryCounts, s.recoveries, s.errors, s.buryErrors,
 	}
 }
 

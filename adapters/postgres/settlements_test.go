@@ -26,16 +26,16 @@ func TestSettlementColumnsKnowPositionsOfTheRequest(t *testing.T) {
 func TestSettlementColumnsHaveDispositionsOnlyWhereAJobStays(t *testing.T) {
 	plain := core.Settlement{ID: "a", Processed: true}
 	back := core.Settlement{ID: "b", Rest: core.Requeue, Failed: true, Except: []core.PayloadDisposition{{Position: 2, Disposition: core.Bury}}}
-	if s := newSettlementColumns([]core.Settlement{plain}); s.rest != nil || s.processed != nil || s.failed != nil {
-		t.Errorf("all are done whole and processed, but the dispositions are %v, processed %v, failed %v", s.rest, s.processed, s.failed)
+	if s := newSettlementColumns([]core.Settlement{plain}); s.dispositions != nil || s.processed != nil || s.failed != nil {
+		t.Errorf("all are done whole and processed, but the dispositions are %v, processed %v, failed %v", s.dispositions, s.processed, s.failed)
 	}
-	if s := newSettlementColumns([]core.Settlement{plain, {ID: "c"}}); s.rest != nil || !slices.Equal(s.processed, []bool{true, false}) {
-		t.Errorf("all are done whole, one of them not processed, but the dispositions are %v, processed %v", s.rest, s.processed)
+	if s := newSettlementColumns([]core.Settlement{plain, {ID: "c"}}); s.dispositions != nil || !slices.Equal(s.processed, []bool{true, false}) {
+		t.Errorf("all are done whole, one of them not processed, but the dispositions are %v, processed %v", s.dispositions, s.processed)
 	}
 	s := newSettlementColumns([]core.Settlement{plain, back})
-	want := []any{[]int16{0, 1}, []int32{2}, []int32{2}, []int16{2}, []bool{true, false}, []bool{false, true}}
-	got := []any{s.rest, s.exceptPlaces, s.exceptPositions, s.exceptDispositions, s.processed, s.failed}
+	want := []any{[][]byte{{0}, {1, 1, 2, 1}}, []bool{true, false}, []bool{false, true}}
+	got := []any{s.dispositions, s.processed, s.failed}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rest, the exceptions' places, positions and dispositions, processed, failed (-want +got):\n%s", diff)
+		t.Errorf("dispositions, processed, failed (-want +got):\n%s", diff)
 	}
 }

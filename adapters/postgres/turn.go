@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 34
+const turnArgs = 31
 
 // Most turns are usual, as the function turn_fast has it. Others need twice as many
 // parameters, of which each takes its time.
@@ -22,11 +22,10 @@ const (
 	turnSQL = `SELECT * FROM {schema}.turn(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
   p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,
   p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14, p_settle_processed => $15, p_settle_failed => $16,
-  p_settle_rest => $17, p_settle_same_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
+  p_settle_dispositions => $17, p_settle_same_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
   p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
-  p_except_places => $24, p_except_positions => $25, p_except_dispositions => $26,
-  p_stats_processed => $27, p_stats_failed => $28, p_stats_wait => $29, p_stats_run => $30, p_resent => $31,
-  p_begin_ids => $32, p_begin_tokens => $33, p_begin_numbers => $34)`
+  p_stats_processed => $24, p_stats_failed => $25, p_stats_wait => $26, p_stats_run => $27, p_resent => $28,
+  p_begin_ids => $29, p_begin_tokens => $30, p_begin_numbers => $31)`
 )
 
 // Turn implements [ports.Consumer]. A settlement of a job that a caller's transaction is

@@ -13,7 +13,9 @@ DECLARE
   v_same    boolean;
   v_refused text;
   v_lease   {schema}.leases;
-  v_handed  record;
+  v_repeat  boolean;
+  v_more    boolean;
+  v_ids     text[];
   v_head    bigint;
 BEGIN
   SELECT CASE WHEN q.shards <> p_shards OR q.generation <> p_generation THEN 'layout_mismatch' WHEN v_shard IS NULL THEN 'no_such_shard' END
@@ -26,7 +28,7 @@ BEGIN
     RETURN;
   END IF;
   PERFORM {schema}.limit_lock_waits(p_ttl);
-  SELECT s.paused, s.inbox_from INTO v_row FROM {schema}.shards s WHERE s.id = v_shard FOR UPDATE;
+  SELECT s.paused, s.orphans INTO v_row FROM {schema}.shards s WHERE s.id = v_shard FOR UPDATE;
   v_now := {schema}.clock(p_now);
   SELECT * INTO v_lease FROM {schema}.leases WHERE shard = v_shard;
   v_left := {schema}.remaining(v_lease.expires, v_lease.ttl, v_now);
@@ -44,22 +46,28 @@ BEGIN
       p_lease_token => v_lease.token, p_lease_owner => v_lease.owner);
     RETURN;
   END IF;
-  IF NOT (v_same AND p_attempt = v_lease.attempt AND v_left > 0) THEN
+  v_repeat := v_same AND p_attempt = v_lease.attempt AND v_left > 0;
+  IF NOT v_repeat THEN
     v_lease.token := greatest(v_lease.token + 1, v_now);
     v_lease.last := 0;
   END IF;
   SELECT * INTO v_lease.floor, v_lease.rescan FROM {schema}.rescan_if_due(v_shard, v_lease.floor, v_lease.rescan, v_now);
   PERFORM {schema}.fold(v_shard, v_now, v_lease.last, p_ttl, {schema}.later(v_now, p_ttl), v_lease.floor, v_lease.rescan);
-  SELECT * INTO v_handed FROM {schema}.hand_over(v_shard, v_lease.token, 0, true);
-  UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = v_lease.token, orphans = v_handed.more
+  IF v_repeat THEN
+    v_ids := {schema}.handed_over(v_shard, v_lease.token);
+    v_more := v_row.orphans;
+  ELSE
+    SELECT h.ids, h.more INTO v_ids, v_more FROM {schema}.hand_over(v_shard, v_lease.token, 0) h;
+  END IF;
+  UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = v_lease.token, orphans = v_more
   WHERE id = v_shard;
-  v_head := {schema}.merge_and_look(v_shard, v_row.paused, v_row.inbox_from, {schema}.inbox_limit(p_ttl), v_now);
-  IF v_handed.more AND NOT v_row.paused THEN
+  v_head := {schema}.merge_and_look(v_shard, v_row.paused, v_now);
+  IF v_more AND NOT v_row.paused THEN
     v_head := least(v_head, v_now);
   END IF;
   RETURN NEXT {schema}.reply_header('ok', p_paused => v_row.paused, p_now => v_now, p_last => v_lease.last, p_head => v_head,
     p_remaining => {schema}.remaining({schema}.later(v_now, p_ttl), p_ttl, v_now),
     p_lease_token => v_lease.token, p_lease_owner => p_owner);
-  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r WHERE c.shard = v_shard AND c.id = ANY (v_handed.ids);
+  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r WHERE c.shard = v_shard AND c.id = ANY (v_ids);
   RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard);
 END {$};

@@ -1,5 +1,5 @@
 -- Chooses due jobs to claim together, of those from p_from on: the first p_want, as long as they
--- have one payload, may run beside others and fit into p_bytes. p_inbox says that the inbox may
+-- have one payload, may run beside others and fit into p_bytes, as the first always does if p_first. p_inbox says that the inbox may
 -- hold something for an id: such an id is passed over, as is a claimed one. Returns places, the
 -- ctids of the chosen; bytes, their size; first_due and last_due, their PerformAts; passed, the
 -- earliest that was passed over for the inbox; busy, the ctids of those that were passed over
@@ -11,7 +11,7 @@
 -- pushed or put back would be overtaken by what came after it. So jobs are chosen, then locked, so
 -- that no push adds to them, and what the inbox holds for them by then is seen by the next
 -- statement: what is pushed after a transaction has committed is never claimed before it.
-CREATE FUNCTION {schema}.choose_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean,
+CREATE FUNCTION {schema}.choose_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean, p_first boolean,
   OUT places tid[], OUT bytes bigint, OUT first_due bigint, OUT last_due bigint,
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
 LANGUAGE plpgsql STABLE AS {$}
@@ -34,7 +34,7 @@ BEGIN
   IF bytes > p_bytes OR NOT v_usual THEN
     SELECT c.places, c.bytes, c.first_due, c.last_due, c.passed, c.busy, c.first_busy, c.next_due, c.next_single, c.try_each, c.until
     INTO places, bytes, first_due, last_due, passed, busy, first_busy, next_due, next_single, try_each, until
-    FROM {schema}.choose_some_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox) c;
+    FROM {schema}.choose_some_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox, p_first) c;
     RETURN;
   END IF;
   try_each := false; next_single := false;

@@ -1,6 +1,6 @@
 -- Is choose_due where not all that is due may be claimed together. While the inbox is long, it
 -- looks at some thousands of jobs at most.
-CREATE FUNCTION {schema}.choose_some_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean,
+CREATE FUNCTION {schema}.choose_some_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean, p_first boolean,
   OUT places tid[], OUT bytes bigint, OUT first_due bigint, OUT last_due bigint,
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
 LANGUAGE plpgsql STABLE AS {$}
@@ -21,7 +21,7 @@ BEGIN
     INTO v_seen, passed, busy, first_busy, places, first_due, last_due, bytes, next_due, next_single, try_each, until
     FROM (
       SELECT o.*, o.free AND o.fits AS take, o.free AND NOT o.fits AS left
-      FROM (SELECT w.*, w.nth <= p_want AND (w.nth = 1 OR w.sum <= p_bytes) AND w.singles = 0 AS fits FROM (
+      FROM (SELECT w.*, w.nth <= p_want AND (p_first AND w.nth = 1 OR w.sum <= p_bytes) AND w.singles = 0 AS fits FROM (
         SELECT d.*, sum(CASE WHEN d.free THEN 1 ELSE 0 END) OVER w AS nth, sum(CASE WHEN d.free THEN d.size ELSE 0 END) OVER w AS sum,
           sum(CASE WHEN d.single AND d.free THEN 1 ELSE 0 END) OVER w AS singles
         FROM (SELECT b.*, NOT b.claimed AND NOT b.inbox AS free FROM (

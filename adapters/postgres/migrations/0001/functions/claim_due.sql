@@ -2,18 +2,21 @@
 -- passes over since their ids are claimed. Returns the claimed ids; fresh and retrying, how the
 -- counts of queued jobs change by what was really removed; missed, whether due jobs were left which
 -- a push has locked or which are in the inbox by now; floor, from where the next claim has to look;
--- and next_due, the first job left, if it is known to be claimable by itself.
+-- and next_due, the first job left, if it is known to be claimable by itself. p_carried is how many
+-- payloads the turn hands over: so many less it claims, and the first has to fit as well.
 CREATE FUNCTION {schema}.claim_due(p_shard int, p_from bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
-  p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean,
+  p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_carried int,
   OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT floor bigint, OUT next_due bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
+  c_payloads  CONSTANT int := 1000; -- core.MaxTurnPayloads
   c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
   v_chosen record;
   v_each   record;
 BEGIN
   fresh := 0; retrying := 0; missed := false;
-  v_chosen := {schema}.choose_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox);
+  p_want := least(p_want, c_payloads - p_carried);
+  v_chosen := {schema}.choose_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox, p_carried = 0);
   IF v_chosen.busy IS NOT NULL AND NOT {schema}.park(p_shard, v_chosen.busy) THEN
     v_chosen.passed := least(v_chosen.passed, v_chosen.first_busy);
   END IF;
@@ -24,7 +27,7 @@ BEGIN
   END IF;
   IF v_chosen.try_each AND NOT missed THEN
     v_each := {schema}.claim_each(p_shard, v_chosen.next_due, v_chosen.until, p_now, p_token, p_number, p_owner, p_node,
-      p_want, p_per_job, p_bytes, p_inbox, coalesce(cardinality(ids), 0), coalesce(v_chosen.bytes, 0));
+      p_want, p_per_job, p_bytes, p_inbox, coalesce(cardinality(ids), 0), coalesce(v_chosen.bytes, 0), p_carried);
     ids := ids || v_each.ids; fresh := fresh + v_each.fresh; retrying := retrying + v_each.retrying; missed := v_each.missed;
   END IF;
   IF missed THEN

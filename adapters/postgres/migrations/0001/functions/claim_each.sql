@@ -1,15 +1,15 @@
 -- Claims due jobs one by one, those with several payloads or that must run alone, from p_from until
 -- the PerformAt p_until. p_jobs and p_used are the jobs and bytes that the turn has claimed
--- already. It ends at the budget, in front of a job that must run alone, or at one that a push has
+-- already, and p_carried the payloads that it hands over. It ends at the budget, in front of a job that must run alone, or at one that a push has
 -- locked or that is in the inbox by now: then missed is true.
 CREATE FUNCTION {schema}.claim_each(p_shard int, p_from bigint, p_until bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
-  p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint,
+  p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint, p_carried int,
   OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
   v_jobs     int := p_jobs;
-  v_payloads int := p_jobs;
+  v_payloads int := p_jobs + p_carried;
   v_bytes    bigint := p_used;
   v_at       bigint := p_from;
   v_id       text := '';
@@ -35,23 +35,18 @@ BEGIN
     EXIT WHEN missed;
 
     -- The first payload of the turn always fits; what follows one that does not, never does.
-    SELECT count(*) AS n, sum(f.size) AS size, array_agg(f.score) AS scores, array_agg(f.data) AS data, array_agg(f.meta) AS meta INTO p
-    FROM (
-      SELECT o.*, octet_length(o.data) AS size, sum(octet_length(o.data)) OVER w AS sum, row_number() OVER w AS nth
-      FROM {schema}.payloads_of(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int) o
-      WINDOW w AS (ORDER BY o.score, o.data ROWS UNBOUNDED PRECEDING)
-    ) f WHERE v_payloads = 0 AND f.nth = 1 OR v_bytes + f.sum <= p_bytes;
+    p := {schema}.take_payloads(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int, p_bytes - v_bytes, v_payloads = 0);
     EXIT WHEN p.n = 0;
-    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id, node,
+    INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, size, id, node,
       owner, error, data, meta, more_scores, more_data, more_meta)
-    VALUES (p_token, p_number, j.perform_at, j.first_push, p_now, p.scores[1], p_shard, j.retry_count, j.recoveries, j.id, p_node,
+    VALUES (p_token, p_number, j.perform_at, j.first_push, p_now, p.scores[1], p_shard, j.retry_count, j.recoveries, p.size, j.id, p_node,
       p_owner, j.error, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
     ids := ids || j.id;
     v_jobs := v_jobs + 1; v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
     IF j.recoveries > 1 THEN
       UPDATE {schema}.shards s SET exceptional = true WHERE s.id = p_shard;
     END IF;
-    EXIT WHEN {schema}.remove_payloads(p_shard, j.id, p.data);
+    EXIT WHEN p.stays;
     IF j.retry_count < 0 THEN
       fresh := fresh - 1;
     ELSE

@@ -8,6 +8,7 @@ DECLARE
   v_shard {schema}.shards;
   v_log   record;
   v_other record;
+  v_mark  record;
 BEGIN
   SELECT * INTO v_shard FROM {schema}.shards WHERE id = p_shard;
   WITH gone AS (
@@ -17,7 +18,8 @@ BEGIN
     coalesce(sum(claimed), 0) AS claimed, coalesce(sum(dead), 0) AS dead,
     coalesce(sum(processed), 0) AS processed, coalesce(sum(failed), 0) AS failed
   INTO v_log FROM gone;
-  SELECT * INTO v_other FROM {schema}.take_count_changes(p_shard, v_shard.counts_from);
+  SELECT * INTO v_other FROM {schema}.take_count_changes(p_shard, v_shard.counts_from, v_shard.counts_open);
+  v_mark := {schema}.inbox_mark(p_shard);
   UPDATE {schema}.shards SET
     last = p_last, ttl = p_ttl, expires = p_expires, renewed = p_now, floor = p_floor, rescan = p_rescan,
     fresh = v_shard.fresh + v_log.fresh + v_other.fresh,
@@ -26,11 +28,8 @@ BEGIN
     dead = v_shard.dead + v_log.dead + v_other.dead,
     processed = v_shard.processed + v_log.processed + v_other.processed,
     failed = v_shard.failed + v_log.failed + v_other.failed,
-    counts_from = v_other.counts_from,
-    inbox_from = CASE WHEN EXISTS (
-        SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.scan_from(v_shard.inbox_from)
-      ) THEN v_shard.inbox_from
-      ELSE pg_snapshot_xmin(pg_current_snapshot()) END,
+    counts_from = v_other.counts_from, counts_open = v_other.counts_open,
+    inbox_from = v_mark.since, inbox_seq = v_mark.seq, inbox_open = v_mark.open,
     parked = v_shard.parked AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = p_shard AND j.parked)
   WHERE id = p_shard;
 END {$};

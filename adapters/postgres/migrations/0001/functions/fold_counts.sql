@@ -9,17 +9,17 @@ DECLARE
   v_change record;
 BEGIN
   FOR v_shard IN
-    SELECT s.id FROM {schema}.shards s
+    SELECT s.id, s.counts_from, s.counts_open FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND EXISTS (
       SELECT FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from) OFFSET c_few)
     ORDER BY s.id FOR UPDATE SKIP LOCKED
   LOOP
     SELECT * INTO v_change
-    FROM {schema}.take_count_changes(v_shard.id, (SELECT s.counts_from FROM {schema}.shards s WHERE s.id = v_shard.id));
+    FROM {schema}.take_count_changes(v_shard.id, v_shard.counts_from, v_shard.counts_open);
     UPDATE {schema}.shards s SET
       fresh = s.fresh + v_change.fresh, retrying = s.retrying + v_change.retrying, claimed = s.claimed + v_change.claimed,
       dead = s.dead + v_change.dead, processed = s.processed + v_change.processed, failed = s.failed + v_change.failed,
-      counts_from = v_change.counts_from
+      counts_from = v_change.counts_from, counts_open = v_change.counts_open
     WHERE s.id = v_shard.id;
   END LOOP;
 END {$};

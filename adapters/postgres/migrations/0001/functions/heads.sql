@@ -10,7 +10,9 @@ BEGIN
   RETURN QUERY
   SELECT CASE WHEN l.shard IS NULL THEN {schema}.missing_shard(a.queue) ELSE 'ok' END, {schema}.clock(p_now),
     CASE WHEN s.paused THEN NULL
-      WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.scan_from(s.inbox_from)) THEN {schema}.clock(p_now)
+      WHEN EXISTS (SELECT FROM {schema}.inbox i
+          WHERE i.shard = s.id AND (i.tx, i.seq) >= ({schema}.scan_from(s.inbox_from), s.inbox_seq))
+        OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)) THEN {schema}.clock(p_now)
       ELSE {schema}.head(l.shard, l.floor) END
   FROM unnest(p_queues, p_indexes) WITH ORDINALITY a (queue, index, ordinality)
   LEFT JOIN {schema}.leases l ON l.shard = {schema}.find_shard(a.queue, a.index)

@@ -2,7 +2,7 @@
 -- unknown_queue, no_such_shard or lease_lost. Waits for locks are bounded by p_ttl.
 CREATE FUNCTION {schema}.lock_lease(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint,
   OUT status text, OUT shard int, OUT now bigint, OUT last bigint, OUT ttl bigint, OUT expires bigint, OUT floor bigint, OUT rescan bigint,
-  OUT paused boolean, OUT inbox_from xid8)
+  OUT paused boolean)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off AS {$}
 DECLARE
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
   PERFORM {schema}.limit_lock_waits(p_ttl);
   shard := {schema}.find_shard(p_queue, p_index);
-  SELECT s.paused, s.inbox_from INTO paused, inbox_from FROM {schema}.shards s WHERE s.id = lock_lease.shard FOR UPDATE;
+  SELECT s.paused INTO paused FROM {schema}.shards s WHERE s.id = lock_lease.shard FOR UPDATE;
   IF NOT FOUND THEN
     status := {schema}.missing_shard(p_queue);
     RETURN;

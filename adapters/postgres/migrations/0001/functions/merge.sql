@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.merge(p_shard int, p_arrivals {schema}.arrival[], OUT f
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_ids  int;
-  v_met  text[];
+  v_met  boolean;
   v_more boolean;
   v_rest record;
 BEGIN
@@ -17,13 +17,14 @@ BEGIN
       WINDOW w AS (PARTITION BY id ORDER BY ordinality)
     ) c WHERE nth = 1
   ), put AS (
-    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
-    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, data, meta, error
+    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
+    SELECT p_shard, id, perform_at, first_push, retry_count, recoveries, n > 1, score, score, data, meta, error
     FROM first ORDER BY id
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,
       parked = false, -- it may be free; if not, claims pass over it again
       first_push = least(j.first_push, excluded.first_push),
+      low = least(j.low, excluded.low),
       recoveries = greatest(j.recoveries, excluded.recoveries),
       has_more = j.has_more OR excluded.has_more OR j.data <> excluded.data,
       score = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.score ELSE j.score END,
@@ -31,14 +32,15 @@ BEGIN
     RETURNING id, perform_at, retry_count, prior_retry_count, has_more
   )
   SELECT count(*), count(*) FILTER (WHERE prior_retry_count IS NULL AND retry_count < 0),
-    count(*) FILTER (WHERE prior_retry_count IS NULL AND retry_count >= 0), min(perform_at),
-    array_agg(id) FILTER (WHERE prior_retry_count IS NOT NULL), coalesce(bool_or(has_more), false)
+    count(*) FILTER (WHERE prior_retry_count IS NULL AND retry_count >= 0),
+    min(perform_at) FILTER (WHERE prior_retry_count IS NULL AND NOT has_more),
+    bool_or(prior_retry_count IS NOT NULL), bool_or(has_more)
   INTO v_ids, fresh, retrying, earliest, v_met, v_more FROM put;
 
-  IF v_met IS NOT NULL OR v_more THEN
-    SELECT * INTO v_rest FROM {schema}.merge_rest(p_shard, p_arrivals, coalesce(v_met, '{}'));
+  IF v_met OR v_more THEN
+    SELECT * INTO v_rest FROM {schema}.merge_rest(p_shard, p_arrivals);
     fresh := fresh + v_rest.fresh;
     retrying := retrying - v_rest.fresh;
-    earliest := v_rest.earliest;
+    earliest := least(earliest, v_rest.earliest);
   END IF;
 END {$};

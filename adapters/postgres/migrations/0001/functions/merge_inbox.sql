@@ -1,15 +1,14 @@
--- Merges at most p_limit rows of a shard's inbox. Returns whether there may be more. The caller
--- holds the shard's lock and has read inbox_from of its row.
-CREATE FUNCTION {schema}.merge_inbox(p_shard int, p_inbox_from xid8, p_limit int) RETURNS boolean LANGUAGE plpgsql VOLATILE
+-- Merges the first rows of a shard's inbox, as many as one step may carry. Returns how many, and
+-- whether there may be more. The caller holds the shard's lock.
+CREATE FUNCTION {schema}.merge_inbox(p_shard int, OUT n int, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
   v_in     record;
   v_merged record;
 BEGIN
-  IF NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.scan_from(p_inbox_from)) THEN
-    RETURN false;
-  END IF;
-  SELECT * INTO v_in FROM {schema}.take_inbox(p_shard, p_inbox_from, p_limit);
+  v_in := {schema}.take_inbox(p_shard);
+  n := v_in.n;
+  more := v_in.more;
   IF v_in.early IS NOT NULL THEN
     PERFORM {schema}.lower_floor(p_shard, v_in.early);
   END IF;
@@ -24,5 +23,4 @@ BEGIN
   IF v_in.buried IS NOT NULL THEN
     PERFORM {schema}.change_counts(p_shard, 0, 0, {schema}.bury(p_shard, v_in.buried));
   END IF;
-  RETURN v_in.more;
 END {$};

@@ -5,20 +5,27 @@
 CREATE FUNCTION {schema}.merge_inboxes(p_queue text, p_until xid8, OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE
-  c_rows CONSTANT int := 2000;
-  v_shard record;
+  c_rows CONSTANT int := 1000; -- core.MaxTurnPayloads
+  v_shard  record;
+  v_merged record;
+  v_rows   int := 0;
 BEGIN
   until := coalesce(p_until, pg_snapshot_xmax(pg_current_snapshot()));
   more := false;
   FOR v_shard IN
     SELECT s.id FROM {schema}.shards s
-    WHERE s.queue = p_queue COLLATE "C"
-      AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= {schema}.scan_from(s.inbox_from) AND i.tx < until)
+    WHERE s.queue = p_queue COLLATE "C" AND (
+      EXISTS (SELECT FROM {schema}.inbox i
+        WHERE i.shard = s.id AND (i.tx, i.seq) >= ({schema}.scan_from(s.inbox_from), s.inbox_seq) AND i.tx < until)
+      OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)))
     ORDER BY s.id
   LOOP
-    SELECT {schema}.merge_inbox(s.id, s.inbox_from, c_rows) INTO more FROM (
-      SELECT s.id, s.inbox_from FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE
-    ) s;
+    more := v_rows >= c_rows;
+    EXIT WHEN more;
+    PERFORM FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE;
+    v_merged := {schema}.merge_inbox(v_shard.id);
+    v_rows := v_rows + v_merged.n;
+    more := v_merged.more;
     EXIT WHEN more;
   END LOOP;
 END {$};

@@ -1,58 +1,50 @@
--- Merges what is left after merge has put in the first arrival of each id: what met a queued job,
--- p_met, and later arrivals. Returns by how many more jobs are fresh, and so by how many fewer are
--- retrying, and the earliest PerformAt of the jobs that arrivals touched.
-CREATE FUNCTION {schema}.merge_rest(p_shard int, p_arrivals {schema}.arrival[], p_met text[], OUT fresh int, OUT earliest bigint)
+-- Merges what is left after merge has put in the first arrival of each id: what met a queued job, and
+-- later arrivals. Returns by how many more jobs are fresh, and so by how many fewer are retrying, and
+-- the earliest PerformAt of these jobs. Each arrival is looked at once.
+CREATE FUNCTION {schema}.merge_rest(p_shard int, p_arrivals {schema}.arrival[], OUT fresh int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
   c_keep CONSTANT smallint := 0; -- core.Keep
-  v_round  int := 0;
-  v_found  int;
-  v_change int;
+  a          record;
+  j          record;
+  v_fresh    boolean;
 BEGIN
   fresh := 0;
-  UPDATE {schema}.jobs j SET first_push = least(j.first_push, c.first_push), recoveries = greatest(j.recoveries, c.recoveries)
-  FROM (SELECT id, min(first_push) AS first_push, max(recoveries) AS recoveries FROM unnest(p_arrivals) GROUP BY id) c
-  WHERE j.shard = p_shard AND j.id = c.id AND (c.first_push < j.first_push OR c.recoveries > j.recoveries);
-
-  -- A step is an arrival that may change a state. Payloads that came together are one step;
-  -- pushes that keep the time are no step once something is queued.
+  FOR a IN
+    SELECT u.id, u.kind, u.rule, u.rule_limit, u.perform_at, u.first_push, u.retry_count, u.recoveries, u.error,
+      row_number() OVER w AS nth, count(*) OVER (PARTITION BY u.id) AS n
+    FROM unnest(p_arrivals) WITH ORDINALITY u WINDOW w AS (PARTITION BY u.id ORDER BY u.ordinality)
   LOOP
-    v_round := v_round + 1;
-    WITH arrivals AS (
-      SELECT c.*, lag(ROW(kind, perform_at, retry_count, error)) OVER w AS before, row_number() OVER w AS nth
-      FROM unnest(p_arrivals) WITH ORDINALITY c
-      WINDOW w AS (PARTITION BY id ORDER BY ordinality)
-    ), steps AS (
-      SELECT a.*, row_number() OVER (PARTITION BY id ORDER BY ordinality) AS round FROM arrivals a
-      WHERE nth = 1 OR NOT (kind = 'push' AND rule = c_keep)
-        AND (kind = 'push' OR ROW(kind, perform_at, retry_count, error) IS DISTINCT FROM before)
-    ), step AS MATERIALIZED (
-      SELECT * FROM steps WHERE round = v_round
-    ), done AS (
-      UPDATE {schema}.jobs j SET
-        prior_retry_count = j.retry_count,
-        perform_at = CASE
-          WHEN s.kind <> 'push' THEN s.perform_at
-          WHEN j.retry_count < 0 THEN {schema}.apply_push_rule(s.rule, s.rule_limit, j.perform_at, s.perform_at, j.first_push)
-          ELSE j.perform_at END,
-        retry_count = CASE WHEN s.kind = 'push' THEN j.retry_count ELSE s.retry_count END,
-        error = CASE WHEN s.kind = 'push' THEN j.error ELSE s.error END
-      FROM step s
-      WHERE j.shard = p_shard AND j.id = s.id AND (v_round > 1 OR s.id = ANY (p_met)) AND NOT (s.kind = 'push' AND s.rule = c_keep)
-      RETURNING CASE WHEN j.prior_retry_count < 0 THEN 0 ELSE 1 END - CASE WHEN j.retry_count < 0 THEN 0 ELSE 1 END AS change
-    )
-    SELECT (SELECT count(*) FROM step), (SELECT coalesce(sum(change), 0) FROM done) INTO v_found, v_change;
-    fresh := fresh + v_change;
-    EXIT WHEN v_found = 0;
+    IF a.nth = 1 THEN
+      SELECT q.perform_at, q.first_push, q.retry_count, q.recoveries, q.error, q.prior_retry_count IS NOT NULL AS met, false AS changed INTO j
+      FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = a.id;
+      v_fresh := j.retry_count < 0;
+    END IF;
+    CONTINUE WHEN a.n = 1 AND NOT j.met; -- as merge has put it in
+    IF a.nth > 1 OR j.met THEN
+      j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries;
+      j.first_push := least(j.first_push, a.first_push);
+      j.recoveries := greatest(j.recoveries, a.recoveries);
+      IF a.kind <> 'push' THEN
+        j.perform_at := a.perform_at; j.retry_count := a.retry_count; j.error := a.error;
+      ELSIF j.retry_count < 0 AND a.rule <> c_keep THEN
+        j.perform_at := {schema}.apply_push_rule(a.rule, a.rule_limit, j.perform_at, a.perform_at, j.first_push);
+      END IF;
+    END IF;
+    CONTINUE WHEN a.nth < a.n;
+    IF j.changed THEN
+      UPDATE {schema}.jobs q SET perform_at = j.perform_at, first_push = j.first_push, retry_count = j.retry_count,
+        recoveries = j.recoveries, error = j.error
+      WHERE q.shard = p_shard AND q.id = a.id;
+    END IF;
+    fresh := fresh + (j.retry_count < 0)::int - v_fresh::int;
+    earliest := least(earliest, j.perform_at);
   END LOOP;
-
   PERFORM {schema}.add_payloads(array_agg(p_shard), array_agg(id), array_agg(score), array_agg(data), array_agg(meta))
   FROM (
     SELECT DISTINCT ON (id, data) id, score, data, meta
     FROM unnest(p_arrivals) WITH ORDINALITY c
     ORDER BY id, data, score, ordinality
   ) c;
-  SELECT min(j.perform_at) INTO earliest FROM {schema}.jobs j
-  WHERE j.shard = p_shard AND j.id = ANY (SELECT id FROM unnest(p_arrivals));
 END {$};

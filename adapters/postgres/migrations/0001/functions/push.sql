@@ -27,15 +27,16 @@ BEGIN
     RETURN;
   END IF;
   WITH put AS (
-    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, meta, error)
+    INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
     SELECT v_first + e.index, e.id, CASE WHEN e.at >= 0 THEN e.at ELSE {schema}.later(v_now, coalesce(e.delay, 0)) END, v_now, -1, 0,
-      p_more_ids IS NOT NULL AND e.id = ANY (p_more_ids), e.score, e.data, e.meta, ''
+      p_more_ids IS NOT NULL AND e.id = ANY (p_more_ids), e.score, e.score, e.data, e.meta, ''
     FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta) e (index, id, at, delay, score, data, meta)
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,
       perform_at = CASE WHEN p_rule = c_keep OR j.retry_count >= 0 THEN j.perform_at
         ELSE {schema}.apply_push_rule(p_rule, p_limit, j.perform_at, excluded.perform_at, least(j.first_push, v_now)) END,
       first_push = least(j.first_push, v_now),
+      low = least(j.low, excluded.low),
       has_more = j.has_more OR excluded.has_more OR j.data <> excluded.data,
       score = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.score ELSE j.score END,
       meta = CASE WHEN excluded.score < j.score AND excluded.data = j.data THEN excluded.meta ELSE j.meta END

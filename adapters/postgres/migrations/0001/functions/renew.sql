@@ -18,5 +18,5 @@ BEGIN
   PERFORM {schema}.fold(v_lease.shard, now, v_lease.last, p_ttl, {schema}.later(now, p_ttl), v_lease.floor, v_lease.rescan);
   remaining := {schema}.remaining({schema}.later(now, p_ttl), p_ttl, now);
   paused := v_lease.paused;
-  head := {schema}.merge_and_look(v_lease.shard, v_lease.paused, v_lease.inbox_from, {schema}.inbox_limit(p_ttl), now);
+  head := {schema}.merge_and_look(v_lease.shard, v_lease.paused, now);
 END {$};

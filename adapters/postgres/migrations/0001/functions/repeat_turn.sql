@@ -7,7 +7,10 @@ DECLARE
   v_head    bigint;
 BEGIN
   PERFORM {schema}.fold(p_shard.id, p_now, p_last, p_ttl, v_expires, p_floor, p_rescan);
-  v_head := {schema}.merge_and_look(p_shard.id, p_shard.paused, p_shard.inbox_from, {schema}.inbox_limit(p_ttl), p_now);
+  v_head := {schema}.merge_and_look(p_shard.id, p_shard.paused, p_now);
+  IF p_shard.orphans AND NOT p_shard.paused THEN
+    v_head := least(v_head, p_now);
+  END IF;
   RETURN NEXT {schema}.reply_header('repeated', p_paused => p_shard.paused, p_now => p_now, p_last => p_last,
     p_remaining => {schema}.remaining(v_expires, p_ttl, p_now),
     p_head => v_head, p_lease_token => p_shard.token, p_lease_owner => p_shard.owner);

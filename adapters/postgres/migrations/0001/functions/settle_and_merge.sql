@@ -1,13 +1,12 @@
--- The first half of a turn: takes at most p_inbox_limit rows out of the inbox, unless p_inbox_from
--- is NULL, carries out settlements (as in settle_claimed), merges what arrives by both, and unparks
+-- The first half of a turn: takes some rows out of the inbox, if p_inbox says that there are any,
+-- carries out settlements (as in settle_claimed), merges what arrives by both, and unparks
 -- the jobs of ids whose claims have ended, if p_parked says that there may be some. Returns
 -- the changes of the counts, settled being by how many fewer jobs are claimed; the places of
 -- skipped and deferred settlements, from 1; early, how far claims must go back for all that; and
 -- more, whether the inbox may hold more.
-CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_parked boolean, p_inbox_from xid8, p_inbox_limit int, p_now bigint,
+CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_parked boolean, p_inbox boolean, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
-  p_rest smallint[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
-  p_except_places int[], p_except_positions int[], p_except_dispositions smallint[],
+  p_dispositions bytea[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   OUT fresh int, OUT retrying int, OUT settled int, OUT dead int, OUT processed int, OUT failed int,
   OUT skipped int[], OUT deferred int[], OUT early bigint, OUT more boolean)
 LANGUAGE plpgsql VOLATILE AS {$}
@@ -20,14 +19,13 @@ DECLARE
   v_unparked record;
 BEGIN
   fresh := 0; retrying := 0; settled := 0; dead := 0; processed := 0; failed := 0; more := false;
-  IF p_inbox_from IS NOT NULL THEN
+  IF p_inbox THEN
     SELECT i.queued, i.buried, i.early, i.freed || v_freed, i.more INTO v_queued, v_buried, early, v_freed, more
-    FROM {schema}.take_inbox(p_shard, p_inbox_from, p_inbox_limit) i;
+    FROM {schema}.take_inbox(p_shard) i;
   END IF;
   IF p_ids IS NOT NULL THEN
     v_settled := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_processed, p_failed,
-      p_rest, p_same_times, p_delays, p_retry_counts, p_recoveries, p_errors, p_bury_errors,
-      p_except_places, p_except_positions, p_except_dispositions);
+      p_dispositions, p_same_times, p_delays, p_retry_counts, p_recoveries, p_errors, p_bury_errors);
     settled := coalesce(cardinality(v_settled.done), 0); processed := v_settled.processed; failed := v_settled.failed;
     v_queued := v_queued || v_settled.put_back; v_buried := v_buried || v_settled.buried;
     IF cardinality(p_ids) > settled THEN

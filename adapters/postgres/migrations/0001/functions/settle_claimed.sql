@@ -1,20 +1,23 @@
 -- Settles claimed jobs: deletes their rows and returns what becomes of them. The arrays have one
 -- element per settlement. p_processed and p_failed say what counts; NULL is processed, not failed.
--- The arrays from p_rest on are NULL if all jobs are done whole. Else p_rest is a disposition, with
--- how the job is put back or buried, and p_except lists the payloads with another one: of the
--- settlement at a place from 1 the payload at a position from 0. Returns done, the places that were
--- carried out: those claimed with this receipt by a row that nobody else has locked.
+-- The arrays from p_dispositions on are NULL if all jobs are done whole. Else p_dispositions has a byte
+-- for each payload in order, a core.Disposition, of which the last stands for those after it as well,
+-- and the others say how the job is put back or buried. At most so many payloads and bytes are put
+-- back or buried as one step may move, but the first such settlement is always carried out; those
+-- behind that don't fit are not. Returns done, the places that were carried out: of those claimed
+-- with this receipt by a row that nobody else has locked.
 CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
-  p_rest smallint[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
-  p_except_places int[], p_except_positions int[], p_except_dispositions smallint[],
+  p_dispositions bytea[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
   OUT done int[], OUT processed int, OUT failed int, OUT put_back {schema}.arrival[], OUT buried {schema}.arrival[])
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_requeue CONSTANT smallint := 1; -- core.Requeue
   c_bury    CONSTANT smallint := 2; -- core.Bury
+  c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
+  c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
 BEGIN
-  IF p_rest IS NULL THEN
+  IF p_dispositions IS NULL THEN
     WITH found AS MATERIALIZED (
       SELECT c.at, s.place, coalesce(s.processed, true) AS processed, coalesce(s.failed, false) AS failed
       FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed)
@@ -30,18 +33,31 @@ BEGIN
     RETURN;
   END IF;
   WITH found AS MATERIALIZED (
-    SELECT c.at, s.*
-    FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_rest, p_same_times, p_delays, p_retry_counts, p_recoveries,
+    SELECT c.*, s.*, btrim(s.dispositions, '\x00') <> '' AS moves
+    FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_dispositions, p_same_times, p_delays, p_retry_counts, p_recoveries,
         p_errors, p_bury_errors)
-      WITH ORDINALITY s (id, token, number, processed, failed, rest, same_time, delay, retry_count, recoveries,
+      WITH ORDINALITY s (id, token, number, processed, failed, dispositions, same_time, delay, retry_count, recoveries,
         error, bury_error, place), LATERAL (
-      SELECT c.ctid AS at FROM {schema}.claimed c
-      WHERE c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number FOR UPDATE SKIP LOCKED
+      SELECT c.ctid AS at, m.payloads, m.size
+      FROM {schema}.claimed c, LATERAL (
+        SELECT 1 + coalesce(cardinality(c.more_scores), 0) AS payloads, coalesce(c.size, octet_length(c.data)) AS size
+        WHERE position('\x00' IN s.dispositions) = 0
+        UNION ALL
+        SELECT count(*), coalesce(sum(octet_length(d.data)), 0)
+        FROM unnest(ARRAY[c.data] || c.more_data) WITH ORDINALITY d (data, position)
+        WHERE get_byte(s.dispositions, least(d.position, octet_length(s.dispositions))::int - 1) <> 0
+        HAVING position('\x00' IN s.dispositions) > 0
+      ) m
+      WHERE c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number FOR UPDATE OF c SKIP LOCKED
     ) c
+  ), summed AS (
+    SELECT f.*, sum(f.payloads) FILTER (WHERE f.moves) OVER w AS sum, sum(f.size) FILTER (WHERE f.moves) OVER w AS bytes
+    FROM found f WINDOW w AS (ORDER BY f.place)
   ), gone AS (
-    DELETE FROM {schema}.claimed c USING found f WHERE c.ctid = f.at
+    DELETE FROM {schema}.claimed c USING summed f
+    WHERE c.ctid = f.at AND (NOT f.moves OR f.sum = f.payloads OR f.sum <= c_payloads AND f.bytes <= c_bytes)
     RETURNING f.id, f.place, coalesce(f.processed, true) AS processed, coalesce(f.failed, false) AS failed,
-      f.rest, f.same_time, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error,
+      f.dispositions, f.same_time, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error,
       c.perform_at, c.first_push, c.score, c.data, c.meta, c.more_scores, c.more_data, c.more_meta
   ), payloads AS (
     SELECT g.*, 0 AS position, g.score AS p_score, g.data AS p_data, g.meta AS p_meta FROM gone g
@@ -49,10 +65,7 @@ BEGIN
     SELECT g.*, m.position, m.score, m.data, m.meta
     FROM gone g, unnest(g.more_scores, g.more_data, g.more_meta) WITH ORDINALITY m (score, data, meta, position)
   ), decided AS (
-    SELECT p.*, coalesce(CASE WHEN p_except_places IS NOT NULL THEN (
-      SELECT x.disposition FROM unnest(p_except_places, p_except_positions, p_except_dispositions) x (place, position, disposition)
-      WHERE x.place = p.place AND x.position = p.position
-    ) END, p.rest) AS disposition FROM payloads p
+    SELECT p.*, get_byte(p.dispositions, least(p.position, octet_length(p.dispositions) - 1)::int) AS disposition FROM payloads p
   )
   -- The fields of an arrival, in order: kind, rule, rule_limit, perform_at, first_push, score,
   -- retry_count, recoveries, id, error, data, meta.

@@ -1,34 +1,58 @@
 -- Takes jobs out of the queue (ports.Operator.Bury, Delete): those of p_ids, or for NULL the first
 -- p_limit by time of those that have failed. They are buried, with p_error if they have no error of
--- their own, or deleted if p_error is NULL.
+-- their own, or deleted if p_error is NULL. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_limit int, p_error text)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
-  v_locked record;
-  v_reply  {schema}.step_reply;
-  v_taken  {schema}.arrival[];
-  v_fresh  int;
-  v_dead   int := 0;
+  c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
+  c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
+  v_locked   record;
+  v_reply    {schema}.step_reply;
+  v_ids      text[] := p_ids;
+  v_id       text;
+  j          record;
+  p          record;
+  v_payloads int := 0;
+  v_bytes    bigint := 0;
+  v_taken    {schema}.arrival[];
+  v_fresh    int := 0;
+  v_dead     int := 0;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
-  SELECT count(DISTINCT id), count(DISTINCT id) FILTER (WHERE retry_count < 0),
-    array_agg(ROW(kind, rule, rule_limit, v_locked.now, first_push, score, retry_count, recoveries, id,
-      coalesce(nullif(error, ''), p_error), data, meta)::{schema}.arrival)
-  INTO v_reply.handled, v_fresh, v_taken
-  FROM {schema}.remove_jobs(v_locked.shard, coalesce(p_ids, ARRAY(
-    SELECT j.id FROM {schema}.jobs j
-    WHERE j.shard = v_locked.shard AND j.retry_count >= 0
-    ORDER BY j.perform_at, j.id LIMIT p_limit)));
-  v_reply.more := p_ids IS NULL AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_locked.shard AND j.retry_count >= 0);
-  IF v_reply.handled = 0 THEN
-    RETURN v_reply;
+  IF p_ids IS NULL THEN
+    v_ids := ARRAY(
+      SELECT q.id FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.retry_count >= 0 ORDER BY q.perform_at, q.id LIMIT p_limit);
   END IF;
-  IF p_error IS NOT NULL THEN
+  -- It waits for pushes, in order of id.
+  PERFORM FROM (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = ANY (v_ids) ORDER BY q.id FOR UPDATE) l;
+  v_reply.reached := 0;
+  FOREACH v_id IN ARRAY v_ids LOOP
+    SELECT q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
+    IF FOUND THEN
+      p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
+      v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
+      IF p_error IS NOT NULL THEN
+        v_taken := v_taken || ARRAY(
+          SELECT ROW('buried', 0, 0, v_locked.now, j.first_push, u.score, j.retry_count, j.recoveries, v_id,
+            coalesce(nullif(j.error, ''), p_error), u.data, u.meta)::{schema}.arrival
+          FROM unnest(p.scores, p.data, p.meta) u (score, data, meta));
+      END IF;
+      EXIT WHEN p.stays;
+      v_reply.handled := v_reply.handled + 1;
+      v_fresh := v_fresh + (j.retry_count < 0)::int;
+    END IF;
+    v_reply.reached := v_reply.reached + 1;
+  END LOOP;
+  IF p_ids IS NULL THEN
+    v_reply.reached := NULL;
+    v_reply.more := EXISTS (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.retry_count >= 0);
+  END IF;
+  IF cardinality(v_taken) > 0 THEN
     v_dead := {schema}.bury(v_locked.shard, v_taken);
   END IF;
   PERFORM {schema}.change_counts(v_locked.shard, -v_fresh, v_fresh - v_reply.handled, v_dead);

@@ -1,56 +1,64 @@
--- Takes payloads out of the morgue (ports.Operator.Revive, Purge): all of p_whole_ids, and single
--- payloads given by p_ids and p_data; or, if p_whole_ids is NULL, all of the first p_limit dead
--- letters by time that changed before p_before. They go back to the queue if p_revive, else they
--- are deleted.
-CREATE FUNCTION {schema}.step_revive_or_purge(p_queue text, p_index int, p_now bigint, p_whole_ids text[], p_ids text[], p_data bytea[],
+-- Takes payloads out of the morgue (ports.Operator.Revive, Purge): of the dead letters p_ids, in
+-- order; of the nth of them the next p_counts[n] of p_data, or all for -1. If p_ids is NULL, all of the
+-- first p_limit dead letters by time that changed before p_before. They go back to the queue if
+-- p_revive, else they are deleted. It ends at what one step may move.
+CREATE FUNCTION {schema}.step_revive_or_purge(p_queue text, p_index int, p_now bigint, p_ids text[], p_counts int[], p_data bytea[],
   p_before bigint, p_limit int, p_revive boolean)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
-  v_locked record;
-  v_reply  {schema}.step_reply;
-  v_taken  {schema}.arrival[];
-  v_ids    text[];
-  v_gone   int;
-  v_merged record;
+  c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
+  c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
+  v_locked   record;
+  v_reply    {schema}.step_reply;
+  v_ids      text[] := p_ids;
+  v_named    bytea[];
+  v_place    int := 0;
+  p          record;
+  v_payloads int := 0;
+  v_bytes    bigint := 0;
+  v_taken    {schema}.arrival[];
+  v_gone     int := 0;
+  v_merged   record;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
-  WITH whole AS (
-    DELETE FROM {schema}.dead_letter_payloads p
-    WHERE p.shard = v_locked.shard AND p.id = ANY (coalesce(p_whole_ids, ARRAY(
-      SELECT d.id FROM {schema}.dead_letters d
-      WHERE d.shard = v_locked.shard AND d.changed_at < p_before
-      ORDER BY d.changed_at, d.id LIMIT p_limit)))
-    RETURNING p.*
-  ), parts AS (
-    DELETE FROM {schema}.dead_letter_payloads p USING unnest(p_ids, p_data) m (id, data)
-    WHERE p.shard = v_locked.shard AND p.id = m.id AND p.digest = sha256(m.data)
-    RETURNING p.*
-  )
-  SELECT array_agg(DISTINCT t.id), array_agg(ROW('revived', 0, 0, v_locked.now, v_locked.now, t.score, -1, 0, t.id, '', t.data, t.meta)::{schema}.arrival)
-  INTO v_ids, v_taken
-  FROM (SELECT * FROM whole UNION ALL SELECT * FROM parts) t;
-  v_reply.more := p_whole_ids IS NULL AND EXISTS (
-    SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before AND d.id <> ALL (coalesce(v_ids, '{}')));
-  IF v_ids IS NULL THEN
-    RETURN v_reply;
+  IF p_ids IS NULL THEN
+    v_ids := ARRAY(
+      SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before ORDER BY d.changed_at, d.id LIMIT p_limit);
   END IF;
-  v_reply.handled := cardinality(v_ids);
-  DELETE FROM {schema}.dead_letters d
-  WHERE d.shard = v_locked.shard AND d.id = ANY (v_ids)
-    AND NOT EXISTS (SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = v_locked.shard AND p.id = d.id);
-  GET DIAGNOSTICS v_gone = ROW_COUNT;
-  IF p_revive THEN
+  v_reply.reached := 0;
+  FOR n IN 1..cardinality(v_ids) LOOP
+    v_named := NULL;
+    IF p_counts[n] >= 0 THEN
+      v_named := coalesce(p_data[v_place + 1 : v_place + p_counts[n]], '{}');
+      v_place := v_place + p_counts[n];
+    END IF;
+    p := {schema}.take_dead(v_locked.shard, v_ids[n], v_named, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
+    v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
+    v_gone := v_gone + p.gone::int;
+    IF p_revive AND p.n > 0 THEN
+      v_taken := v_taken || ARRAY(
+        SELECT ROW('revived', 0, 0, v_locked.now, v_locked.now, u.score, -1, 0, v_ids[n], '', u.data, u.meta)::{schema}.arrival
+        FROM unnest(p.scores, p.data, p.meta) u (score, data, meta));
+    END IF;
+    EXIT WHEN NOT p.finished;
+    v_reply.handled := v_reply.handled + (p.n > 0)::int;
+    v_reply.reached := v_reply.reached + 1;
+  END LOOP;
+  IF p_ids IS NULL THEN
+    v_reply.reached := NULL;
+    v_reply.more := EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before);
+  END IF;
+  IF cardinality(v_taken) > 0 THEN
     SELECT * INTO v_merged FROM {schema}.merge(v_locked.shard, v_taken);
     v_reply.earliest := v_merged.earliest;
     PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);
-    PERFORM {schema}.change_counts(v_locked.shard, v_merged.fresh, v_merged.retrying, -v_gone);
-  ELSE
-    PERFORM {schema}.change_counts(v_locked.shard, 0, 0, -v_gone);
+    PERFORM {schema}.change_counts(v_locked.shard, v_merged.fresh, v_merged.retrying, 0);
   END IF;
+  PERFORM {schema}.change_counts(v_locked.shard, 0, 0, -v_gone);
   RETURN v_reply;
 END {$};

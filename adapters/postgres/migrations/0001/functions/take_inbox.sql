@@ -1,18 +1,24 @@
--- Deletes at most p_limit rows of a shard's inbox, in the order of their transactions, and returns
--- what they bring to the queue and to the morgue, the earliest of the notes of early jobs, the ids
--- whose claims have ended, and whether there may be more. The caller holds the shard's lock and has read inbox_from of its row.
-CREATE FUNCTION {schema}.take_inbox(p_shard int, p_inbox_from xid8, p_limit int,
-  OUT queued {schema}.arrival[], OUT buried {schema}.arrival[], OUT early bigint, OUT freed text[], OUT more boolean)
+-- Deletes the first rows of a shard's inbox, as many as one step may carry but at least one, in the
+-- order of their transactions. Returns how many, what they bring to the queue and to the morgue, the
+-- earliest of the notes of early jobs, the ids whose claims have ended, and whether there may be more.
+-- The caller holds the shard's lock.
+CREATE FUNCTION {schema}.take_inbox(p_shard int,
+  OUT n int, OUT queued {schema}.arrival[], OUT buried {schema}.arrival[], OUT early bigint, OUT freed text[], OUT more boolean)
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off AS {$}
 DECLARE
-  v_count int;
+  c_rows  CONSTANT int := 1000; -- core.MaxTurnPayloads
+  c_bytes CONSTANT bigint := 8388608; -- core.MaxStepBytes
+  c_many  CONSTANT int := 100; -- worth a write of where to look from now on
+  v_places tid[];
 BEGIN
-  WITH found AS (
-    SELECT i.ctid AS at FROM {schema}.inbox i WHERE i.shard = p_shard AND i.tx >= {schema}.scan_from(p_inbox_from)
-    ORDER BY i.tx, i.seq LIMIT p_limit FOR UPDATE SKIP LOCKED
-  ), gone AS (
-    DELETE FROM {schema}.inbox i USING found f WHERE i.ctid = f.at RETURNING i.*
+  SELECT array_agg(o.place) FILTER (WHERE o.nth = 1 OR o.nth <= c_rows AND o.sum <= c_bytes), count(*) INTO v_places, n FROM (
+    SELECT r.place, row_number() OVER w AS nth, sum(r.size) OVER w AS sum
+    FROM {schema}.inbox_rows(p_shard, c_rows + 1) r WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
+  ) o;
+  more := n > coalesce(cardinality(v_places), 0);
+  WITH gone AS (
+    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
   ), rows AS (
     SELECT kind, tx, seq, perform_at, id, ROW(kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries,
       id, error, data, meta)::{schema}.arrival AS row FROM gone
@@ -20,6 +26,9 @@ BEGIN
   SELECT count(*), array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')),
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried'), min(perform_at) FILTER (WHERE kind = 'early'),
     array_agg(id) FILTER (WHERE kind = 'freed')
-  INTO v_count, queued, buried, early, freed FROM rows;
-  more := v_count = p_limit;
+  INTO n, queued, buried, early, freed FROM rows;
+  IF more OR n >= c_many THEN
+    UPDATE {schema}.shards s SET inbox_from = m.since, inbox_seq = m.seq, inbox_open = m.open
+    FROM {schema}.inbox_mark(p_shard) m WHERE s.id = p_shard;
+  END IF;
 END {$};

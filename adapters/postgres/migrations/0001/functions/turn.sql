@@ -7,10 +7,9 @@ CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token b
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
   p_settle_processed boolean[] DEFAULT NULL, p_settle_failed boolean[] DEFAULT NULL,
-  p_settle_rest smallint[] DEFAULT NULL, p_settle_same_times boolean[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
+  p_settle_dispositions bytea[] DEFAULT NULL, p_settle_same_times boolean[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
   p_settle_retry_counts int[] DEFAULT NULL, p_settle_recoveries int[] DEFAULT NULL,
   p_settle_errors text[] DEFAULT NULL, p_settle_bury_errors text[] DEFAULT NULL,
-  p_except_places int[] DEFAULT NULL, p_except_positions int[] DEFAULT NULL, p_except_dispositions smallint[] DEFAULT NULL,
   p_stats_processed bigint DEFAULT NULL, p_stats_failed bigint DEFAULT NULL,
   p_stats_wait bigint[] DEFAULT NULL, p_stats_run bigint[] DEFAULT NULL,
   p_resent boolean DEFAULT false,
@@ -46,7 +45,9 @@ BEGIN
   END IF;
   v_now := {schema}.clock(p_now);
   SELECT t.number AS last, t.ttl, t.expires, t.floor, t.rescan,
-    EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard.id AND i.tx >= {schema}.scan_from(v_shard.inbox_from)) AS inbox
+    EXISTS (SELECT FROM {schema}.inbox i
+      WHERE i.shard = v_shard.id AND (i.tx, i.seq) >= ({schema}.scan_from(v_shard.inbox_from), v_shard.inbox_seq))
+    OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard.id AND i.tx = ANY (v_shard.inbox_open)) AS inbox
   INTO v_log FROM (SELECT v_shard.id, v_shard.token, v_shard.last) s LEFT JOIN LATERAL (
     SELECT * FROM {schema}.turn_log t WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last ORDER BY t.number DESC LIMIT 1
   ) t ON true;
@@ -67,10 +68,9 @@ BEGIN
     RETURN;
   END IF;
 
-  v_settled := {schema}.settle_and_merge(v_shard.id, v_shard.parked, CASE WHEN v_log.inbox THEN v_shard.inbox_from END, {schema}.inbox_limit(p_ttl), v_now,
+  v_settled := {schema}.settle_and_merge(v_shard.id, v_shard.parked, v_log.inbox, v_now,
     p_settle_ids, p_settle_tokens, p_settle_numbers, p_settle_processed, p_settle_failed,
-    p_settle_rest, p_settle_same_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors,
-    p_except_places, p_except_positions, p_except_dispositions);
+    p_settle_dispositions, p_settle_same_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
   IF p_begin_ids IS NOT NULL THEN
     v_not_begun := {schema}.begin_claimed(v_shard.id, p_begin_ids, p_begin_tokens, p_begin_numbers);
@@ -80,9 +80,9 @@ BEGIN
     WHERE c.shard = v_shard.id AND (c.recoveries > 1 OR c.cancel_drop IS NOT NULL);
     UPDATE {schema}.shards s SET exceptional = false WHERE s.id = v_shard.id AND NOT v_exceptional;
   END IF;
-  SELECT NULL::text[] AS ids, NULL::boolean AS more INTO v_handed;
+  SELECT NULL::text[] AS ids, 0 AS payloads, 0::bigint AS bytes, false AS more INTO v_handed;
   IF v_shard.orphans THEN
-    v_handed := {schema}.hand_over(v_shard.id, v_shard.token, p_number, false);
+    v_handed := {schema}.hand_over(v_shard.id, v_shard.token, p_number);
   END IF;
 
   -- Slow pushes may have come below the floor.
@@ -94,7 +94,7 @@ BEGIN
   END IF;
   IF NOT v_shard.paused AND NOT v_alone THEN
     v_claimed := {schema}.claim_due(v_shard.id, v_from, v_now, p_token, p_number, p_owner, p_node,
-      p_want, p_per_job, p_bytes, v_settled.more);
+      p_want, p_per_job, p_bytes - v_handed.bytes, v_settled.more, v_handed.payloads);
     v_count := coalesce(cardinality(v_claimed.ids), 0);
     v_floor := CASE WHEN v_claimed.missed THEN least(v_floor, v_claimed.floor) ELSE v_claimed.floor END;
     v_from := v_floor;
@@ -103,9 +103,9 @@ BEGIN
     END IF;
   END IF;
 
-  IF v_shard.paused OR v_alone THEN
+  IF v_shard.paused OR v_alone AND NOT v_handed.more THEN
     v_head := NULL;
-  ELSIF v_claimed.missed OR v_settled.more THEN
+  ELSIF v_claimed.missed OR v_settled.more OR v_handed.more THEN
     v_head := v_now;
   ELSIF v_claimed.next_due IS NOT NULL THEN
     v_head := v_claimed.next_due;
@@ -125,9 +125,6 @@ BEGIN
     IF p_stats_wait IS NOT NULL THEN
       PERFORM {schema}.add_minute_stats(v_shard.id, v_now, p_stats_processed, p_stats_failed, p_stats_wait, p_stats_run);
     END IF;
-    IF NOT v_handed.more THEN
-      UPDATE {schema}.shards SET orphans = false WHERE id = v_shard.id;
-    END IF;
   ELSIF v_log.inbox OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN
     PERFORM {schema}.change_counts(v_shard.id, v_settled.fresh, v_settled.retrying, v_settled.dead);
     PERFORM {schema}.fold(v_shard.id, v_now, v_log.last, v_log.ttl, v_log.expires, v_floor, v_log.rescan);
@@ -135,6 +132,9 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
   END IF;
 
+  IF v_shard.orphans AND NOT v_handed.more THEN
+    UPDATE {schema}.shards SET orphans = false WHERE id = v_shard.id;
+  END IF;
   RETURN NEXT {schema}.reply_header('ok', p_paused => v_shard.paused, p_now => v_now, p_last => v_log.last,
     p_remaining => {schema}.remaining(v_log.expires, v_log.ttl, v_now), p_head => v_head,
     p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);

@@ -15,7 +15,9 @@ DECLARE
   v_settle     int := coalesce(cardinality(p_settle_ids), 0);
   v_shard      int;
   v_renewed    bigint;
-  v_inbox_from xid8;
+  v_from       xid8;
+  v_seq        bigint;
+  v_open       xid8[];
   v_parked     boolean;
   v_now        bigint;
   v_last       bigint;
@@ -32,9 +34,11 @@ DECLARE
 BEGIN
   <<usual>>
   BEGIN
-    SELECT s.id, s.renewed, s.inbox_from, s.parked INTO v_shard, v_renewed, v_inbox_from, v_parked FROM {schema}.shards s
+    SELECT s.id, s.renewed, s.inbox_from, s.inbox_seq, s.inbox_open, s.parked
+    INTO v_shard, v_renewed, v_from, v_seq, v_open, v_parked FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index AND s.token = p_token AND s.owner = p_owner AND s.usual
-      AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx >= s.inbox_from)
+      AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND (i.tx, i.seq) >= (s.inbox_from, s.inbox_seq))
+      AND (s.inbox_open IS NULL OR NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)))
     FOR UPDATE SKIP LOCKED;
     v_now := {schema}.clock(p_now);
     SELECT t.number, t.ttl, t.expires, t.floor, t.rescan INTO v_last, v_ttl, v_expires, v_floor, v_rescan FROM {schema}.turn_log t
@@ -83,7 +87,8 @@ BEGIN
     IF v_count > 0 THEN
       -- What transactions have left for the jobs that are locked now is in the inbox by now.
       v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_due) FOR UPDATE SKIP LOCKED);
-      EXIT usual WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx >= v_inbox_from);
+      EXIT usual WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND (i.tx, i.seq) >= (v_from, v_seq))
+        OR v_open IS NOT NULL AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = ANY (v_open));
     END IF;
     IF v_settle > 0 THEN
       DELETE FROM {schema}.claimed c WHERE c.ctid = ANY (v_settled);

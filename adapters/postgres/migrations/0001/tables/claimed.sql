@@ -10,6 +10,7 @@ CREATE TABLE {schema}.claimed (
   shard         int NOT NULL,
   retry_count   int NOT NULL,
   recoveries    int NOT NULL,
+  size          bigint,
   id            text COLLATE "C" NOT NULL,
   node          text NOT NULL,
   owner         text NOT NULL,
@@ -25,9 +26,12 @@ CREATE TABLE {schema}.claimed (
   handed_number bigint,
   PRIMARY KEY (shard, id)
 ) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
+-- What is there for a short time is not worth compressing.
+ALTER TABLE {schema}.claimed ALTER more_data SET STORAGE EXTERNAL;
 -- What turns must look for, seldom anything: jobs that run alone, and cancelled ones.
 CREATE INDEX claimed_exceptional ON {schema}.claimed (shard, id) WHERE recoveries > 1 OR cancel_drop IS NOT NULL;
 COMMENT ON COLUMN {schema}.claimed.token IS 'With number: the receipt, the lease and turn that claimed the job';
+COMMENT ON COLUMN {schema}.claimed.size IS 'The bytes of all payloads; NULL where data is the only one';
 COMMENT ON COLUMN {schema}.claimed.since IS 'When the job was claimed';
 COMMENT ON COLUMN {schema}.claimed.cancel_drop IS 'NULL if the job is not cancelled, else whether it is dropped when it ends';
 COMMENT ON COLUMN {schema}.claimed.begun IS 'Whether a turn has marked the job as begun; NULL is no, as it is for every job that was never recovered';

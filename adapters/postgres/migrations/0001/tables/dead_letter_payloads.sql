@@ -8,4 +8,6 @@ CREATE TABLE {schema}.dead_letter_payloads (
   meta   bytea,
   PRIMARY KEY (shard, id, digest)
 );
+-- As payloads_order.
+CREATE INDEX dead_letter_payloads_order ON {schema}.dead_letter_payloads (shard, id, score, substr(data, 1, 256));
 COMMENT ON COLUMN {schema}.dead_letter_payloads.digest IS 'sha256(data)';

@@ -1,17 +1,19 @@
--- Queued jobs, each with one of its payloads, whichever came first. Rows come and go with each
+-- Queued jobs, each with one of its payloads, whichever came first, until it is claimed before the
+-- others. Rows come and go with each
 -- job: the table is vacuumed at full speed and not shrunk, since while an autovacuum holds it
 -- for long, what dies in it makes the indexes grow for good.
 CREATE TABLE {schema}.jobs (
   perform_at        bigint NOT NULL,
   first_push        bigint NOT NULL,
   score             double precision NOT NULL,
+  low               double precision NOT NULL DEFAULT '-Infinity',
   shard             int NOT NULL,
   retry_count       int NOT NULL,
   recoveries        int NOT NULL,
   has_more          boolean NOT NULL,
   parked            boolean NOT NULL DEFAULT false,
   id                text COLLATE "C" NOT NULL,
-  data              bytea NOT NULL,
+  data              bytea,
   meta              bytea,
   error             text NOT NULL,
   prior_retry_count int,
@@ -23,6 +25,8 @@ CREATE INDEX retrying_time ON {schema}.jobs (shard, perform_at, id) WHERE retry_
 CREATE INDEX retrying_id ON {schema}.jobs (shard, id) WHERE retry_count >= 0;
 CREATE INDEX retrying_count ON {schema}.jobs (shard, retry_count, id) WHERE retry_count >= 0;
 COMMENT ON COLUMN {schema}.jobs.retry_count IS 'core.Job.RetryCount: -1 before the first failure';
+COMMENT ON COLUMN {schema}.jobs.data IS 'NULL if all payloads of the job are in the table payloads; then score and meta say nothing';
+COMMENT ON COLUMN {schema}.jobs.low IS 'No payload of the job in the table payloads has a smaller score: claims need not pass over those that are gone';
 COMMENT ON COLUMN {schema}.jobs.has_more IS 'Whether the table payloads may hold more of this job';
 COMMENT ON COLUMN {schema}.jobs.parked IS 'Whether a turn has passed over the job since its id is claimed; false for the others of such ids';
 COMMENT ON COLUMN {schema}.jobs.prior_retry_count IS 'retry_count before the last merge, by which an upsert sees what it met; NULL if nothing has merged into the job';

@@ -9,4 +9,7 @@ CREATE TABLE {schema}.payloads (
   meta   bytea,
   PRIMARY KEY (shard, id, digest)
 );
+-- The order in which they are claimed. An entry has no room for more than the beginning of the data:
+-- only payloads that have the same score and begin alike are sorted.
+CREATE INDEX payloads_order ON {schema}.payloads (shard, id, score, substr(data, 1, 256));
 COMMENT ON COLUMN {schema}.payloads.digest IS 'sha256(data)';

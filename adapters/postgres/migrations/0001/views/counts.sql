@@ -17,6 +17,9 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
     sum(processed) AS processed, sum(failed) AS failed
-  FROM {schema}.count_changes a
-  WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
+  FROM (
+    SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
+    UNION ALL
+    SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx = ANY (s.counts_open) AND a.tx < {schema}.scan_from(s.counts_from)
+  ) a
 ) a ON true;

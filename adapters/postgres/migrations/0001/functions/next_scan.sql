@@ -1,0 +1,19 @@
+-- Returns from which transaction on, and of which open ones before it, rows are to be looked for that
+-- are not folded or merged yet: p_from is that until now, p_first the first transaction of which a row
+-- was seen, NULL for none, and p_snapshot not younger than that look. A transaction that is open since
+-- p_from was taken may stay so for long: what came after it is not read again and again.
+CREATE FUNCTION {schema}.next_scan(p_from xid8, p_first xid8, p_snapshot pg_snapshot, OUT since xid8, OUT open xid8[])
+LANGUAGE plpgsql STABLE AS {$}
+DECLARE
+  c_most CONSTANT int := 16;
+  v_end  xid8 := least(p_first, pg_snapshot_xmax(p_snapshot), pg_current_xact_id_if_assigned());
+BEGIN
+  since := least(pg_snapshot_xmin(p_snapshot), v_end);
+  IF since < v_end AND since <= p_from THEN
+    SELECT array_agg(x.tx) FILTER (WHERE x.old), coalesce((array_agg(x.tx ORDER BY x.tx) FILTER (WHERE NOT x.old))[1], v_end) INTO open, since
+    FROM (
+      SELECT o.tx, o.tx <= p_from AND row_number() OVER (ORDER BY o.tx) <= c_most AS old
+      FROM pg_snapshot_xip(p_snapshot) o (tx) WHERE o.tx < v_end
+    ) x;
+  END IF;
+END {$};
