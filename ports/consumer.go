@@ -264,8 +264,8 @@ type TurnReply struct {
 	// Skipped are the positions in Settlements whose jobs were not claimed, ascending.
 	Skipped []int
 	// Deferred are the positions in Settlements that must be sent again, ascending. One
-	// that is not core.Settlement.Plain, after another such that was applied, perhaps only
-	// did not fit, and is sent again at once; for the others something has to end first.
+	// after another that was applied perhaps only did not fit, and is sent again at once;
+	// for the others something has to end first.
 	Deferred []int
 	// NotBegun are the positions in Begin of jobs that were not marked as begun,
 	// ascending. Their handlers must not start.

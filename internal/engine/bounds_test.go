@@ -153,3 +153,25 @@ func TestOrphansOfManyPayloadsOfAQueueThatNobodyServesArePutBackAtOneLook(t *tes
 		}
 	})
 }
+
+// A store may defer jobs that are done, too, if ending them takes it too long.
+func TestADoneJobThatDoesNotFitATurnIsSentAgainAtOnce(t *testing.T) {
+	const way = time.Millisecond
+	inWorld(t, func(w *world) {
+		end := time.Now().Add(2*poll + poll/10)
+		n := w.start(each(func(context.Context, *core.Claim) error {
+			time.Sleep(time.Until(end))
+			return nil
+		}), lanes(3), sharing, func(s *setup) { s.link.delay = way })
+		w.sleep(2 * poll)
+		w.pushEach(3)
+		w.sleep(poll / 20)
+		w.wantCounts(0, 3, 0, 0)
+		settled := 0
+		n.link.change(func() {
+			n.link.deferSettlement = func(string) bool { settled++; return settled == 3 }
+		})
+		w.sleep(time.Until(end) + 10*way)
+		w.wantCounts(0, 0, 3, 0)
+	})
+}

@@ -30,11 +30,11 @@ func splitDeferred(settled []core.Settlement, r *ports.TurnReply) (unfit, waitin
 	}
 	applied := func(i int) bool { return !slices.Contains(r.Deferred, i) && !slices.Contains(r.Skipped, i) }
 	first := 0
-	for first < len(settled) && (settled[first].Plain() || !applied(first)) {
+	for first < len(settled) && !applied(first) {
 		first++
 	}
 	for _, i := range r.Deferred {
-		if i > first && !settled[i].Plain() {
+		if i > first {
 			unfit = append(unfit, i)
 		} else {
 			waiting = append(waiting, i)
