@@ -76,6 +76,7 @@ func groups(store ports.ShardStore) []group {
 		{"usual", usualCases()},
 		{"large", largeCases()},
 		{"mixed", mixedCases()},
+		{"bounds", boundCases()},
 		{"repeat", repeatCases()},
 		{"skip", skipCases()},
 		{"settle", settleCases()},

@@ -64,10 +64,22 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		return ports.PushReply{}, &ports.PushError{Entries: positions(len(r.Entries)), Err: err}
 	}
 	now := m.Now()
-	for _, e := range r.Entries {
-		q.shards[core.ShardOf(e.ID, r.Shards)].push(e, r.Rule, now)
+	for rest := r.Entries; len(rest) > 0; {
+		n := alike(rest)
+		q.shards[core.ShardOf(rest[0].ID, r.Shards)].push(rest[:n], r.Rule, now)
+		rest = rest[n:]
 	}
 	return ports.PushReply{Now: now}, nil
+}
+
+// alike returns how many of the first entries are of one id and time. They merge as one job: one by one
+// each would be merged with all that the job has.
+func alike(entries []core.Entry) int {
+	n := 1
+	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When {
+		n++
+	}
+	return n
 }
 
 func positions(n int) []int {

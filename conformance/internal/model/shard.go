@@ -6,9 +6,14 @@ import (
 
 // How jobs and dead letters enter a shard, by RULES 2, and what may be claimed of it.
 
-func (s *shard) push(e core.Entry, rule core.PushRule, now core.Instant) {
-	e.Payload.Score = core.NormalScore(e.Payload.Score)
-	coming := core.Job{ID: e.ID, Payloads: []core.Payload{e.Payload}, State: core.Pushed(e.When, now)}
+// push queues the payloads of entries of one id and time.
+func (s *shard) push(entries []core.Entry, rule core.PushRule, now core.Instant) {
+	var payloads core.PayloadSet
+	for _, e := range entries {
+		e.Payload.Score = core.NormalScore(e.Payload.Score)
+		payloads.Add(e.Payload)
+	}
+	coming := core.Job{ID: entries[0].ID, Payloads: payloads.List(), State: core.Pushed(entries[0].When, now)}
 	s.enqueue(coming, func(queued core.State) core.State { return core.MergePush(queued, coming.State, rule) })
 }
 

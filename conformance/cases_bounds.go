@@ -1,0 +1,220 @@
+package conformance
+
+import (
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes, of which the first always passes"
+	ruleRest     = "Acquire: the rest are TurnReply.Orphans of later turns; each is handed over once, but for repeats"
+	rulePartwise = "Operator: an entry with more payloads than a step moves goes in parts, lowest first; the step that finishes it counts it"
+	ruleReached  = "StepReply: Reached is how many of the IDs or DeadLetters that the step names it has dealt with, from the first"
+)
+
+// boundCases are about more than one call may carry or move.
+func boundCases() []namedCase {
+	return []namedCase{
+		{"hands over what was left in parts", ruleRest, func(e *env) { eachVolume(e, boundHandsOver) }},
+		{"hands over the same when it is repeated", "Acquire: a repeat hands over nothing new; Turn: a repeat has the same orphans", func(e *env) { eachVolume(e, boundRepeats) }},
+		{"passes over what was settled meanwhile", "Turn: one settled meanwhile is passed over", boundSettledMeanwhile},
+		{"hands over while the queue is paused", "Turn: a turn, of a paused shard too, returns the next of what earlier leases left", boundPaused},
+		{"claims in parts", ruleBounds, func(e *env) { eachVolume(e, boundClaims) }},
+		{"puts back in parts", ruleBounds, func(e *env) { eachVolume(e, boundPutsBack) }},
+		{"buries in parts", ruleBounds, func(e *env) { eachVolume(e, boundBuries) }},
+		{"defers nothing that is done", "Turn: all are deferred but those that are core.Settlement.Plain, which always fit", boundDone},
+		{"passes the first, however large", ruleBounds, boundFirst},
+		{"bury, delete, revive and purge reach ids in order", ruleReached, func(e *env) { eachVolume(e, boundReaches) }},
+		{"bury and delete take a large job in parts", rulePartwise, boundJobParts},
+		{"revive and purge take a large dead letter in parts", rulePartwise, boundDeadParts},
+		{"says that more is left of what goes in parts", "StepReply: More reports that a step without ids left something of its kind, be it a part", boundMore},
+		{"serves a hot id", ruleBounds, boundHot},
+	}
+}
+
+// leaveVolume lets n1 claim a volume and crash.
+func leaveVolume(e *env, v volume) []core.Claim {
+	e.tb.Helper()
+	e.pushVolume(v)
+	h := e.acquire("n1")
+	left := h.claimAll()
+	e.clock.Advance(2 * ttl)
+	return left
+}
+
+// handedOver takes turns until all that was left has been handed over.
+func (h *holder) handedOver(left int) {
+	h.e.tb.Helper()
+	for range left + 1 {
+		if len(h.inherited) >= left {
+			return
+		}
+		reply := h.turn(0)
+		h.e.inBounds("what a turn hands over", payloadsOf(reply.Orphans...)...)
+	}
+}
+
+func boundHandsOver(e *env, v volume) {
+	left := leaveVolume(e, v)
+	h := e.acquire("n2")
+	e.inBounds("what an acquire hands over", payloadsOf(h.reply.Claims...)...)
+	if len(h.reply.Claims) < len(left) && (!h.reply.Head.OK || h.reply.Head.Due > h.reply.Now) {
+		e.errorf("Acquire left jobs to hand over, and its Head is %+v at %d, want now", h.reply.Head, h.reply.Now)
+	}
+	h.handedOver(len(left))
+	e.same("the jobs handed over", briefly(h.inherited), briefly(left))
+	e.same("the orphans after them", h.turn(0).Orphans, nil)
+	h.settleInParts(h.inherited, dropped)
+	e.same("what is claimed", e.counts().Claimed, int64(0))
+	h.release()
+}
+
+func boundRepeats(e *env, v volume) {
+	left := leaveVolume(e, v)
+	h := e.acquire("n2")
+	handed := slices.Clone(h.inherited)
+	again := h.reacquire()
+	e.inBounds("what a repeated acquire hands over", payloadsOf(again.Claims...)...)
+	e.same("the repeated acquire's claims", briefly(again.Claims), briefly(left[:len(again.Claims)]))
+	for range len(left) {
+		r := h.request(0)
+		first := h.send(r)
+		if first.Repeat || first.Last < r.Number {
+			break // its first reply was lost, or nothing is left
+		}
+		second := h.send(r)
+		e.same("the repeated turn's orphans", briefly(second.Orphans), briefly(first.Orphans))
+		handed = append(handed, first.Orphans...)
+		late := h.reacquire()
+		e.inBounds("what a late acquire hands over", payloadsOf(late.Claims...)...)
+		e.same("the late acquire's claims", briefly(late.Claims), briefly(left[:len(late.Claims)]))
+		if len(late.Claims) > len(handed) {
+			e.errorf("a repeated acquire handed over %d jobs, of which %d had been before", len(late.Claims), len(handed))
+		}
+	}
+	h.inherited = nil
+	e.clock.Advance(2 * ttl)
+	h = e.acquire("n3")
+	h.handedOver(len(left))
+	e.same("the jobs handed over to the next", briefly(h.inherited), briefly(left))
+	h.settleInParts(left, dropped)
+	h.release()
+}
+
+func boundSettledMeanwhile(e *env) {
+	left := leaveVolume(e, overBounds()[0])
+	h := e.acquire("n2")
+	last := left[len(left)-1]
+	h.settle(done(last))
+	h.handedOver(len(left) - 1)
+	h.turn(0)
+	e.same("the others", slices.DeleteFunc(ids(h.inherited), func(id string) bool { return id == last.ID }), ids(left[:len(left)-1]))
+}
+
+func boundPaused(e *env) {
+	left := leaveVolume(e, overBounds()[0])
+	e.pause(orders)
+	h := e.acquire("n2")
+	e.same("the head while it is paused", h.reply.Head.OK, false)
+	h.handedOver(len(left))
+	e.same("the jobs handed over", briefly(h.inherited), briefly(left))
+}
+
+func boundClaims(e *env, v volume) {
+	e.pushVolume(v)
+	h := e.acquire("n1")
+	claims := h.claimAll()
+	e.same("the claims", ids(claims), v.ids())
+	for _, c := range claims {
+		e.same("its payloads", brief(c.Payloads), brief(v.list()))
+	}
+	h.settleInParts(claims, done)
+	h.release()
+}
+
+// boundPutsBack puts back jobs that meet a queued payload, so that no store can move them whole.
+func boundPutsBack(e *env, v volume) {
+	e.pushVolume(v)
+	h := e.acquire("n1")
+	claims := h.claimAll()
+	more := pay("pushed meanwhile", -1)
+	for _, id := range v.ids() {
+		e.push(core.Entry{ID: id, Payload: more})
+	}
+	turns := h.settleInParts(claims, func(c core.Claim) core.Settlement { return failed(c, "boom", 0) })
+	if turns < 2 {
+		e.errorf("%v were put back in %d turn", v, turns)
+	}
+	for _, id := range v.ids() {
+		e.same("the job "+id, brief(e.queued(id).Payloads), brief(append([]core.Payload{more}, v.list()...)))
+	}
+	e.reported("failed", e.counts().Failed >= int64(v.jobs), true)
+	h.settleInParts(h.claimAll(), dropped)
+	h.release()
+}
+
+// boundBuries buries jobs that meet a dead payload.
+func boundBuries(e *env, v volume) {
+	before := pay("buried before", -1)
+	for _, id := range v.ids() {
+		e.push(core.Entry{ID: id, Payload: before})
+	}
+	e.byIDs(e.store.Bury, v.ids()...)
+	e.pushVolume(v)
+	h := e.acquire("n1")
+	claims := h.claimAll()
+	e.same("the claims", ids(claims), v.ids())
+	turns := h.settleInParts(claims, func(c core.Claim) core.Settlement { return buried(c, "boom") })
+	if turns < 2 {
+		e.errorf("%v were buried in %d turn", v, turns)
+	}
+	for _, id := range v.ids() {
+		e.same("the dead letter "+id, brief(e.deadLetter(id).Payloads), brief(append([]core.Payload{before}, v.list()...)))
+	}
+	h.release()
+}
+
+func boundDone(e *env) {
+	v := overBounds()[0]
+	e.pushVolume(v)
+	h := e.acquire("n1")
+	claims := h.claimAll()
+	for _, id := range v.ids() {
+		e.push(core.Entry{ID: id, Payload: pay("pushed meanwhile", -1)})
+	}
+	settle := settleAll(claims, untouched)
+	settle[len(settle)-1] = done(claims[len(claims)-1])
+	reply := h.settle(settle...)
+	if !reply.Repeat && (len(reply.Deferred) == 0 || slices.Contains(reply.Deferred, 0) || slices.Contains(reply.Deferred, len(settle)-1)) {
+		e.errorf("the turn deferred %v, want some, but neither the first nor the last of %d", reply.Deferred, len(settle))
+	}
+	e.same("the last job's payloads", e.queued(claims[len(claims)-1].ID).Payloads, []core.Payload{pay("pushed meanwhile", -1)})
+}
+
+func boundFirst(e *env) {
+	large := sized(core.MaxStepBytes+1, 1)
+	e.push(core.Entry{ID: "large", Payload: large})
+	h := e.acquire("n1")
+	c := h.one()
+	e.same("the claim", len(c.Payloads), 1)
+	e.clock.Advance(2 * ttl)
+	h = e.acquire("n2")
+	h.handedOver(1)
+	e.same("the job handed over", ids(h.inherited), []string{"large"})
+	e.push(entry("large", "small", 0))
+	e.same("the deferred", h.settle(untouched(c)).Deferred, nil)
+	all := []core.Payload{pay("small", 0), large}
+	for _, do := range []func(context []string) (ports.StepReply, error){
+		func(ids []string) (ports.StepReply, error) {
+			return e.store.Bury(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids})
+		},
+		func(ids []string) (ports.StepReply, error) {
+			return e.store.Revive(e.ctx, ports.DeadLetterStep{Shard: e.shard, DeadLetters: wholes(ids)})
+		},
+	} {
+		e.stepIDs([]string{"large"}, do, func(int, bool) {})
+	}
+	e.same("the payloads", brief(e.queued("large").Payloads), brief(all))
+}
