@@ -94,6 +94,17 @@ func brokenStores() []brokenStore {
 		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},
 		{"wants fewer turns than none", "limiter/is 0 or more, and stays", wrapped(wantsFewerThanNone)},
 		{"wants more turns each time", "limiter/is 0 or more, and stays", wrapped(wantsMoreEachTime)},
+		{"hands over all that was left at once", "bounds/hands over what was left in parts", wrapped(handsOverAll)},
+		{"loses what an acquire does not hand over", "bounds/hands over what was left in parts", wrapped(losesOrphans)},
+		{"hands over a job twice", "bounds/hands over what was left in parts", wrapped(handsOverTwice)},
+		{"hides what is left to be handed over", "bounds/hands over what was left in parts", wrapped(hidesTheRest)},
+		{"hands over nothing when a turn is repeated", "bounds/hands over the same when it is repeated", wrapped(forgetsOrphansOnRepeat)},
+		{"settles whatever comes in one turn", "bounds/puts back in parts", wrapped(settlesAll)},
+		{"loses what it defers", "bounds/buries in parts", wrapped(losesDeferred)},
+		{"says that it reached what it did not", "bounds/bury, delete, revive and purge reach ids in order", wrapped(reachesTooFar)},
+		{"buries in one step however much it is", "bounds/bury and delete take a large job in parts", wrapped(buriesAll)},
+		{"says that nothing is left of a part", "bounds/says that more is left of what goes in parts", wrapped(hidesParts)},
+		{"counts a dead letter with each of its parts", "bounds/says that more is left of what goes in parts", wrapped(countsParts)},
 		{"miscounts retries beside pushes", "racing/counts are what lists show", wrapped(miscountsBesidePushes)},
 	}
 }

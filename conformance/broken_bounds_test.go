@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// handsOverAll returns all that was left with the acquire.
+func handsOverAll(s full) full {
+	all := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		if err != nil {
+			return reply, err
+		}
+		page, err := s.Claimed(ctx, ports.PageRequest{Queue: r.Shard.Queue, Limit: ports.MaxPage, Payloads: core.MaxTurnPayloads})
+		reply.Claims = nil
+		for i := range page.Claims {
+			if c := page.Claims[i].Claim; c.Receipt.Token != reply.Token {
+				reply.Claims = append(reply.Claims, c)
+			}
+		}
+		slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) })
+		return reply, err
+	})
+	return losesOrphans(all)
+}
+
+// losesOrphans hands over what fits an acquire, and nothing after it.
+func losesOrphans(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		reply.Orphans = nil
+		return reply, err
+	})
+}
+
+// handsOverTwice hands over with each turn what the one before it did.
+func handsOverTwice(s full) full {
+	var before []core.Claim
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		if err == nil && !reply.Repeat {
+			before, reply.Orphans = reply.Orphans, slices.Concat(before, reply.Orphans)
+		}
+		return reply, err
+	})
+}
+
+// forgetsOrphansOnRepeat hands over nothing with a repeated turn.
+func forgetsOrphansOnRepeat(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		if reply.Repeat {
+			reply.Orphans = nil
+		}
+		return reply, err
+	})
+}
+
+// hidesTheRest acquires without a word of what is left to be handed over.
+func hidesTheRest(s full) full {
+	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		reply.Head = core.Head{}
+		return reply, err
+	})
+}
+
+// settlesAll settles in one turn whatever comes.
+func settlesAll(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		var rest []core.Settlement
+		for _, i := range reply.Deferred {
+			rest = append(rest, r.Settlements[i])
+		}
+		if err == nil && len(rest) > 0 {
+			err = s.Settle(ctx, r.Lease.Shard, rest)
+		}
+		reply.Deferred = nil
+		return reply, err
+	})
+}
+
+// losesDeferred says that it has settled what it has deferred.
+func losesDeferred(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		reply.Deferred = nil
+		return reply, err
+	})
+}
+
+// reachesTooFar says that each step has dealt with all it names.
+func reachesTooFar(s full) full {
+	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+		reply, err := s.Revive(ctx, step)
+		reply.Reached = len(step.DeadLetters)
+		return reply, err
+	})
+}
+
+// buriesAll buries what it is told to, however much it is.
+func buriesAll(s full) full {
+	return replace(s, "Bury", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+		reply, err := s.Bury(ctx, step)
+		for err == nil && reply.Reached < len(step.IDs) {
+			var more ports.StepReply
+			more, err = s.Bury(ctx, ports.JobStep{Shard: step.Shard, IDs: step.IDs[reply.Reached:]})
+			reply.Reached, reply.Handled = reply.Reached+more.Reached, reply.Handled+more.Handled
+		}
+		return reply, err
+	})
+}
+
+// hidesParts says that nothing is left once it has begun with the last entry.
+func hidesParts(s full) full {
+	return replace(s, "Delete", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+		reply, err := s.Delete(ctx, step)
+		reply.More = reply.More && reply.Handled > 0
+		return reply, err
+	})
+}
+
+// countsParts counts an entry with each of its parts.
+func countsParts(s full) full {
+	return replace(s, "Purge", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+		reply, err := s.Purge(ctx, step)
+		if step.DeadLetters == nil && reply.More {
+			reply.Handled++
+		}
+		return reply, err
+	})
+}
