@@ -65,7 +65,10 @@ func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 	for i, position := range reply.Skipped {
 		reply.Skipped[i] = sent[position]
 	}
-	reply.Deferred = slices.Clip(deferred)
+	for _, position := range reply.Deferred {
+		deferred = append(deferred, sent[position])
+	}
+	reply.Deferred = slices.Sorted(slices.Values(deferred))
 	return reply, err
 }
 
