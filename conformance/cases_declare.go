@@ -27,7 +27,7 @@ func declareCases() []namedCase {
 			"Declare: core.ErrInvalidQueue for a name or a count that RULES refuse",
 			declareRefusesInvalid},
 		{"takes every name that RULES allow",
-			"core.ValidateQueue: 1 to 128 of ASCII letters, digits and _-.:",
+			"core.ValidateQueue: 1 to 128 of ASCII letters, digits and _-.:, but not . or ..",
 			declareTakesOddNames},
 		{"must come first",
 			"ErrUnknownQueue is a queue that was never declared",
@@ -72,6 +72,8 @@ func declareRefusesInvalid(e *env) {
 		{Queue: "", Shards: 1},
 		{Queue: "a b", Shards: 1},
 		{Queue: "a/b", Shards: 1},
+		{Queue: ".", Shards: 1},
+		{Queue: "..", Shards: 1},
 		{Queue: "é", Shards: 1},
 		{Queue: strings.Repeat("q", core.MaxQueueNameBytes+1), Shards: 1},
 		{Queue: "none", Shards: 0},
@@ -86,7 +88,7 @@ func declareRefusesInvalid(e *env) {
 }
 
 func declareTakesOddNames(e *env) {
-	names := []string{"0", "A", "_", "-", ".", ":", "a:b.c_d-E9", strings.Repeat("q", core.MaxQueueNameBytes)}
+	names := []string{"0", "A", "_", "-", "...", ":", "a:b.c_d-E9", strings.Repeat("q", core.MaxQueueNameBytes)}
 	for _, name := range names {
 		e.declare(name, 1)
 		e.pushTo(name, entry("a", name, 1))
