@@ -134,7 +134,7 @@ func boundReaches(e *env, v volume) {
 			}
 		})
 		e.reported("how many "+s.name+" handled", handled, v.jobs)
-		if s.moves && steps < 2 {
+		if s.moves && steps < 2 && !e.repeatedSince(0) {
 			e.errorf("%s took %v in %d step", s.name, v, steps)
 		}
 		s.clear(e, v.ids())
@@ -180,7 +180,7 @@ func inParts(e *env, s partStep) {
 		}
 	})
 	e.reported("how many "+s.name+" handled", handled, len(ids))
-	if s.moves && steps < 3 {
+	if s.moves && steps < 3 && !e.repeatedSince(0) {
 		e.errorf("%s took %d payloads of one id in %d steps, want 3 or more", s.name, len(all), steps)
 	}
 	if pushed {
@@ -248,12 +248,12 @@ func boundHot(e *env) {
 	all := volume{jobs: 1, payloads: 10_000, size: 8}.list()
 	e.pushList("hot", all)
 	h := e.acquire("n1")
-	c := h.one()
+	c := h.served()
 	e.same("the claimed payloads", brief(c.Payloads), brief(all[:core.MaxTurnPayloads]))
 	e.same("the deferred", h.settle(untouched(c)).Deferred, nil)
 	e.same("the payloads once it is put back", len(e.queued("hot").Payloads), len(all))
 	for i := 0; i < len(all); i += core.MaxTurnPayloads {
-		c = h.one()
+		c = h.served()
 		e.same("the claimed payloads", brief(c.Payloads), brief(all[i:i+core.MaxTurnPayloads]))
 		h.settle(done(c))
 	}

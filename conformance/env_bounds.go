@@ -137,6 +137,18 @@ func (h *holder) claimAll() (all []core.Claim) {
 	}
 }
 
+// served claims a job, with as many turns as the store needs to take in what was pushed.
+func (h *holder) served() core.Claim {
+	h.e.tb.Helper()
+	for range maxSteps {
+		if claims := h.claim(1); len(claims) > 0 {
+			return claims[0]
+		}
+	}
+	h.e.tb.Fatalf("%d turns claimed nothing\nthe rule: %s", maxSteps, h.e.rule)
+	return core.Claim{}
+}
+
 // settleInParts sends settlements, and again those that are deferred, until none is. It returns
 // how many turns that took.
 func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Settlement) (turns int) {
