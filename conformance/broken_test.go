@@ -95,6 +95,8 @@ func brokenStores() []brokenStore {
 		{"wants fewer turns than none", "limiter/is 0 or more, and stays", wrapped(wantsFewerThanNone)},
 		{"wants more turns each time", "limiter/is 0 or more, and stays", wrapped(wantsMoreEachTime)},
 		{"hands over all that was left at once", "bounds/hands over what was left in parts", wrapped(handsOverAll)},
+		{"hands over all that was left at once, in bytes", "bytes/hands over what was left in parts", wrapped(handsOverAll)},
+		{"settles whatever comes in one turn, in bytes", "bytes/puts back in parts", wrapped(settlesAll)},
 		{"loses what an acquire does not hand over", "bounds/hands over what was left in parts", wrapped(losesOrphans)},
 		{"hands over a job twice", "bounds/hands over what was left in parts", wrapped(handsOverTwice)},
 		{"hides what is left to be handed over", "bounds/hands over what was left in parts", wrapped(hidesTheRest)},

@@ -14,23 +14,35 @@ const (
 	ruleReached  = "StepReply: Reached is how many of the IDs or DeadLetters that the step names it has dealt with, from the first"
 )
 
-// boundCases are about more than one call may carry or move.
+// boundCases are about more payloads than one call may carry or move.
 func boundCases() []namedCase {
+	return append(volumeCases(overPayloads()),
+		namedCase{"passes over what was settled meanwhile", "Turn: one settled meanwhile is passed over", boundSettledMeanwhile},
+		namedCase{"hands over while the queue is paused", "Turn: a turn, of a paused shard too, returns the next of what earlier leases left", boundPaused},
+		namedCase{"defers, but never the first", "Turn: the first that is applied always fits", boundFirstSettles},
+		namedCase{"bury and delete take a large job in parts", rulePartwise, boundJobParts},
+		namedCase{"revive and purge take a large dead letter in parts", rulePartwise, boundDeadParts},
+		namedCase{"says that more is left of what goes in parts", "StepReply: More reports that a step without ids left something of its kind, be it a part", boundMore},
+		namedCase{"serves a hot id", ruleBounds, boundHot},
+	)
+}
+
+// byteCases are about more bytes than that.
+func byteCases() []namedCase {
+	return append(volumeCases(overBytes()),
+		namedCase{"passes the first, however large", ruleBounds, boundFirst})
+}
+
+// volumeCases are about a volume that no call may carry or move at once.
+func volumeCases(v volume) []namedCase {
+	with := func(check func(*env, volume)) func(*env) { return func(e *env) { check(e, v) } }
 	return []namedCase{
-		{"hands over what was left in parts", ruleRest, func(e *env) { eachVolume(e, boundHandsOver) }},
-		{"hands over the same when it is repeated", "Acquire: a repeat hands over nothing new; Turn: a repeat has the same orphans", func(e *env) { eachVolume(e, boundRepeats) }},
-		{"passes over what was settled meanwhile", "Turn: one settled meanwhile is passed over", boundSettledMeanwhile},
-		{"hands over while the queue is paused", "Turn: a turn, of a paused shard too, returns the next of what earlier leases left", boundPaused},
-		{"claims in parts", ruleBounds, func(e *env) { eachVolume(e, boundClaims) }},
-		{"puts back in parts", ruleBounds, func(e *env) { eachVolume(e, boundPutsBack) }},
-		{"buries in parts", ruleBounds, func(e *env) { eachVolume(e, boundBuries) }},
-		{"defers, but never the first", "Turn: the first that is applied always fits", boundFirstSettles},
-		{"passes the first, however large", ruleBounds, boundFirst},
-		{"bury, delete, revive and purge reach ids in order", ruleReached, func(e *env) { eachVolume(e, boundReaches) }},
-		{"bury and delete take a large job in parts", rulePartwise, boundJobParts},
-		{"revive and purge take a large dead letter in parts", rulePartwise, boundDeadParts},
-		{"says that more is left of what goes in parts", "StepReply: More reports that a step without ids left something of its kind, be it a part", boundMore},
-		{"serves a hot id", ruleBounds, boundHot},
+		{"hands over what was left in parts", ruleRest, with(boundHandsOver)},
+		{"hands over the same when it is repeated", "Acquire: a repeat hands over nothing new; Turn: a repeat has the same orphans", with(boundRepeats)},
+		{"claims in parts", ruleBounds, with(boundClaims)},
+		{"puts back in parts", ruleBounds, with(boundPutsBack)},
+		{"buries in parts", ruleBounds, with(boundBuries)},
+		{"bury, delete, revive and purge reach ids in order", ruleReached, with(boundReaches)},
 	}
 }
 
@@ -104,7 +116,7 @@ func boundRepeats(e *env, v volume) {
 }
 
 func boundSettledMeanwhile(e *env) {
-	left := leaveVolume(e, overBounds()[0])
+	left := leaveVolume(e, overPayloads())
 	h := e.acquire("n2")
 	last := left[len(left)-1]
 	h.settle(done(last))
@@ -114,7 +126,7 @@ func boundSettledMeanwhile(e *env) {
 }
 
 func boundPaused(e *env) {
-	left := leaveVolume(e, overBounds()[0])
+	left := leaveVolume(e, overPayloads())
 	e.pause(orders)
 	h := e.acquire("n2")
 	e.same("the head while it is paused", h.reply.Head.OK, false)
@@ -177,7 +189,7 @@ func boundBuries(e *env, v volume) {
 }
 
 func boundFirstSettles(e *env) {
-	v := overBounds()[0]
+	v := overPayloads()
 	e.pushVolume(v)
 	h := e.acquire("n1")
 	claims := h.claimAll()

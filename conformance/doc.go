@@ -8,7 +8,7 @@
 //		})
 //	}
 //
-// [RunDisturbed] is for backends that are disturbed meanwhile. No case can be skipped. Each
+// [RunDisturbed] is for backends that are disturbed meanwhile, and leaves out what carries many MiB. No other case can be skipped. Each
 // has a fresh backend, is named by its rule, and reports with a failure the sentence of the
 // contract that the store breaks. docs/stores.md says how to read that, and what the suite
 // can't prove.

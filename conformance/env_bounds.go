@@ -12,20 +12,14 @@ import (
 // volume is jobs, job 0 and on, of payloads of a size. Their ids are in order.
 type volume struct{ jobs, payloads, size int }
 
-// overBounds are volumes that no call may carry or move at once: in payloads, and in bytes.
-func overBounds() []volume {
-	return []volume{{jobs: 8, payloads: 250, size: 4}, {jobs: 5, payloads: 4, size: 512 << 10}}
-}
+// overPayloads is a volume of more payloads than any call may carry or move at once.
+func overPayloads() volume { return volume{jobs: 8, payloads: 250, size: 4} }
+
+// overBytes is one of more bytes.
+func overBytes() volume { return volume{jobs: 5, payloads: 4, size: 512 << 10} }
 
 func (v volume) String() string {
 	return fmt.Sprintf("%d jobs of %d payloads of %d bytes", v.jobs, v.payloads, v.size)
-}
-
-// eachVolume runs a case for each volume over the bounds. Their ids differ.
-func eachVolume(e *env, check func(e *env, v volume)) {
-	for _, v := range overBounds() {
-		check(e, v)
-	}
 }
 
 // ids returns the ids of the volume's jobs.
