@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // DefaultVacuumEvery is how many jobs a store claims between vacuums unless
@@ -41,6 +43,13 @@ func (w *vacuumer) add(claims, every int) (since int) {
 	}
 	since, w.claimed, w.running = w.claimed, 0, true
 	return since
+}
+
+// worthSaying reports whether a vacuum failed by itself: the server refused it, or it took too long.
+// That there is no server, or that the pool is being closed, others say.
+func worthSaying(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // warnEvery is how often a vacuum that fails again and again says so.
@@ -108,7 +117,7 @@ func (s *Store) runVacuum(g tableGroup, d deadRows) {
 	ctx, cancel := context.WithTimeout(context.Background(), vacuumLimit)
 	defer cancel()
 	left, err := s.vacuum(ctx, g, d)
-	if err != nil && s.vacuumers[g].mayWarn(time.Now()) {
+	if worthSaying(err) && s.vacuumers[g].mayWarn(time.Now()) {
 		s.logger().Warn("a vacuum failed; autovacuum does it later, and tables grow meanwhile", "schema", s.schema, "error", err)
 	}
 	s.vacuumers[g].done(left)

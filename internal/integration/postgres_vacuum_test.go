@@ -59,7 +59,7 @@ func (failsVacuums) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 	if !strings.HasPrefix(q.SQL, "VACUUM") {
 		return ctx
 	}
-	ended, cancel := context.WithCancel(ctx)
+	ended, cancel := context.WithDeadline(ctx, time.Now())
 	cancel()
 	return ended
 }

@@ -19,9 +19,9 @@ func TestRedisForgetsAll(t *testing.T) {
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	w := newWorker(t, client, true)
 	must(t, releasing(w))
-	_, err := w.store.Delete(t.Context(), w.step("a", "cut", "failed", "large", "plain"))
+	_, err := w.store.Delete(t.Context(), w.step("a", "cut", "failed", "large", "plain", "whole"))
 	must(t, err)
-	must(t, w.purge(w.dead("dead", "buried", "rest")))
+	must(t, w.purge(w.dead("dead", "buried", "rest", "gone")))
 	must(t, w.acquire("test", 2))
 	r := ports.TurnRequest{}
 	for _, id := range []string{"a", "b", "cut", "dead"} {
