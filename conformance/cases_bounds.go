@@ -93,8 +93,9 @@ func boundRepeats(e *env, v volume) {
 	for range len(left) {
 		r := h.request(0)
 		first := h.send(r)
-		if first.Repeat || first.Last < r.Number {
-			break // its first reply was lost, or nothing is left
+		e.reported("whether a first turn is a repeat", first.Repeat, false)
+		if first.Last < r.Number {
+			break // nothing is left
 		}
 		second := h.send(r)
 		e.same("the repeated turn's orphans", briefly(second.Orphans), briefly(first.Orphans))
@@ -156,9 +157,7 @@ func boundPutsBack(e *env, v volume) {
 		e.push(core.Entry{ID: id, Payload: more})
 	}
 	turns := h.settleInParts(claims, func(c core.Claim) core.Settlement { return failed(c, "boom", 0) })
-	if turns < 2 && !e.repeatedSince(0) {
-		e.errorf("%v were put back in %d turn", v, turns)
-	}
+	e.reported(v.String()+" were put back in several turns", turns > 1, true)
 	for _, id := range v.ids() {
 		e.same("the job "+id, brief(e.queued(id).Payloads), brief(append([]core.Payload{more}, v.list()...)))
 	}
@@ -179,9 +178,7 @@ func boundBuries(e *env, v volume) {
 	claims := h.claimAll()
 	e.same("the claims", ids(claims), v.ids())
 	turns := h.settleInParts(claims, func(c core.Claim) core.Settlement { return buried(c, "boom") })
-	if turns < 2 && !e.repeatedSince(0) {
-		e.errorf("%v were buried in %d turn", v, turns)
-	}
+	e.reported(v.String()+" were buried in several turns", turns > 1, true)
 	for _, id := range v.ids() {
 		e.same("the dead letter "+id, brief(e.deadLetter(id).Payloads), brief(append([]core.Payload{before}, v.list()...)))
 	}
@@ -199,9 +196,7 @@ func boundFirstSettles(e *env) {
 	settle := settleAll(claims, untouched)
 	for sent := len(settle); len(settle) > 0; sent-- {
 		reply := h.settle(settle...)
-		if reply.Repeat {
-			return // it does not say what was deferred
-		}
+		e.reported("whether the turn is a repeat, which does not say what was deferred", reply.Repeat, false)
 		if sent == v.jobs && len(reply.Deferred) == 0 || slices.Contains(reply.Deferred, 0) || sent == 0 {
 			e.errorf("the turn deferred %v of %d, want some at first, and never the first", reply.Deferred, len(settle))
 			return

@@ -134,8 +134,8 @@ func boundReaches(e *env, v volume) {
 			}
 		})
 		e.reported("how many "+s.name+" handled", handled, v.jobs)
-		if s.moves && steps < 2 && !e.repeatedSince(0) {
-			e.errorf("%s took %v in %d step", s.name, v, steps)
+		if s.moves {
+			e.reported(s.name+" took several steps for "+v.String(), steps > 1, true)
 		}
 		s.clear(e, v.ids())
 	}
@@ -180,8 +180,8 @@ func inParts(e *env, s partStep) {
 		}
 	})
 	e.reported("how many "+s.name+" handled", handled, len(ids))
-	if s.moves && steps < 3 && !e.repeatedSince(0) {
-		e.errorf("%s took %d payloads of one id in %d steps, want 3 or more", s.name, len(all), steps)
+	if s.moves {
+		e.reported(fmt.Sprintf("%s took 3 or more steps for %d payloads of one id", s.name, len(all)), steps > 2, true)
 	}
 	if pushed {
 		there, _ := s.there(e, "a")
