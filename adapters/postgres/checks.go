@@ -57,15 +57,17 @@ SELECT format('%s of %s', n, most), CASE WHEN n >= 0.95 * most THEN 3 WHEN n >= 
 FROM p, (SELECT count(*) AS n, current_setting('max_connections')::int AS most FROM pg_stat_activity WHERE backend_type = 'client backend') c`,
 		"make the pools smaller, put PgBouncer before the server, or raise max_connections"},
 	{"oldest_transaction", params + `
-SELECT coalesce(format('pid %s of %s, %s, open for %s', a.pid, coalesce(a.usename, '?'), coalesce(a.state, '?'),
-    date_trunc('second', clock_timestamp() - a.xact_start)), 'none'),
-  CASE WHEN clock_timestamp() - a.xact_start > interval '1 hour' THEN 3 WHEN clock_timestamp() - a.xact_start > interval '10 minutes' THEN 2 ELSE 0 END
+SELECT CASE WHEN a.who IS NULL THEN 'none' ELSE format('%s, open for %s', a.who, date_trunc('second', clock_timestamp() - a.since)) END,
+  CASE WHEN clock_timestamp() - a.since > interval '1 hour' THEN 3 WHEN clock_timestamp() - a.since > interval '10 minutes' THEN 2 ELSE 0 END
 FROM p LEFT JOIN LATERAL (
-  SELECT * FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() ORDER BY xact_start LIMIT 1
+  SELECT format('pid %s of %s, %s', pid, coalesce(usename, '?'), coalesce(state, '?')) AS who, xact_start AS since FROM pg_stat_activity
+  WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND pid <> pg_backend_pid()
+  UNION ALL SELECT format('the prepared transaction %s of %s', gid, owner), prepared FROM pg_prepared_xacts
+  ORDER BY since LIMIT 1
 ) a ON true`,
 		"end it: while it is open no dead row can be removed, and tables and indexes grow"},
 	{"replication_slots", params + `
-SELECT coalesce(format('%s keeps %s of WAL', s.slot_name, pg_size_pretty(s.kept)), 'none'),
+SELECT CASE WHEN s.slot_name IS NULL THEN 'none' ELSE format('%s keeps %s of WAL', s.slot_name, pg_size_pretty(s.kept)) END,
   CASE WHEN s.kept > 10 * 1073741824::bigint THEN 3 WHEN s.kept > 1073741824 THEN 2 ELSE 0 END
 FROM p LEFT JOIN LATERAL (
   SELECT slot_name, pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END, restart_lsn) AS kept
@@ -73,8 +75,8 @@ FROM p LEFT JOIN LATERAL (
 ) s ON true`,
 		"let its reader catch up, or drop the slot: it keeps WAL on the disk, and a logical one dead rows of the catalog"},
 	{"dead_rows", params + `
-SELECT coalesce(format('%s: %s dead, %s live, vacuumed %s', t.relname, t.n_dead_tup, t.n_live_tup,
-    coalesce(to_char(greatest(t.last_vacuum, t.last_autovacuum) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never')), 'none'),
+SELECT format('%s: %s dead, %s live, vacuumed %s', t.relname, t.n_dead_tup, t.n_live_tup,
+    coalesce(to_char(greatest(t.last_vacuum, t.last_autovacuum) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never')),
   CASE WHEN t.n_dead_tup > 1000000 AND t.n_dead_tup > 2 * t.n_live_tup THEN 2 ELSE 0 END
 FROM p LEFT JOIN LATERAL (
   SELECT t.* FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
@@ -82,7 +84,7 @@ FROM p LEFT JOIN LATERAL (
 ) t ON true`,
 		"see oldest_transaction; if there is none, let the role that owns the tables vacuum them (docs/postgres-dba.md)"},
 	{"indexes", params + `
-SELECT coalesce(format('%s: %s of indexes, %s of rows', t.relname, pg_size_pretty(t.indexes), pg_size_pretty(t.rows)), 'none'),
+SELECT format('%s: %s of indexes, %s of rows', t.relname, pg_size_pretty(t.indexes), pg_size_pretty(t.rows)),
   CASE WHEN t.indexes > 268435456 AND t.indexes > 4 * t.rows THEN 2 ELSE 0 END
 FROM p LEFT JOIN LATERAL (
   SELECT c.relname, pg_indexes_size(c.oid) AS indexes, pg_table_size(c.oid) AS rows FROM pg_class c

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
@@ -198,6 +200,47 @@ func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	stats, err := w.store.Stats(t.Context(), []string{"orders"})
 	w.must(err)
 	w.same("fresh", stats[0].Fresh, int64(1))
+}
+
+// So they do until somebody acquires the shard, when they may have come past that number.
+func TestPostgresAnAcquireFindsTheInboxOfARestoredDatabase(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 20)::text::xid8`, w.schema))
+	w.pushInTx("a")
+	for range 40 {
+		execAll(t, w.pool, `SELECT pg_current_xact_id()`)
+	}
+	w.acquire("n1")
+	w.same("claimed", idsOf(w.next(1).Claims), []string{"a"})
+}
+
+// What commits beside a transaction that stays open is not left behind once that one has ended.
+func TestPostgresMergesWhatFollowsATransactionThatWasOpen(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	long, err := w.pool.Begin(t.Context())
+	w.must(err)
+	defer long.Rollback(context.WithoutCancel(t.Context())) // or the pool waits for it
+	w.must(w.push(w.store.Tx(long), "long"))
+	for range 2 { // then the shard knows that it is open
+		_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.turn.Lease, TTL: time.Minute})
+		w.must(err)
+	}
+	w.pushInTx("beside")
+	w.must(long.Commit(t.Context()))
+	found, err := w.store.Find(t.Context(), "orders", "beside")
+	w.must(err)
+	w.same("whether it is found", found.Queued != nil, true)
+	reply, err := w.store.Delete(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"beside"}})
+	w.must(err)
+	w.same("how many are deleted", reply.Handled, 1)
+	w.same("claimed", idsOf(w.next(2).Claims), []string{"long"})
+}
+
+// pushInTx pushes in a transaction of its own.
+func (w *workbench) pushInTx(id string) {
+	w.t.Helper()
+	w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error { return w.push(w.store.Tx(tx), id) }))
 }
 
 // slowPush leaves a job as a push does that took long to commit: below what claims

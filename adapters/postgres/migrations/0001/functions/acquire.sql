@@ -50,6 +50,9 @@ BEGIN
   IF NOT v_repeat THEN
     v_lease.token := greatest(v_lease.token + 1, v_now);
     v_lease.last := 0;
+    -- In a database that was restored elsewhere, what is older than these may have come since.
+    UPDATE {schema}.shards SET inbox_from = '0', inbox_seq = 0, inbox_open = NULL, counts_from = '0', counts_open = NULL
+    WHERE id = v_shard;
   END IF;
   SELECT * INTO v_lease.floor, v_lease.rescan FROM {schema}.rescan_if_due(v_shard, v_lease.floor, v_lease.rescan, v_now);
   PERFORM {schema}.fold(v_shard, v_now, v_lease.last, p_ttl, {schema}.later(v_now, p_ttl), v_lease.floor, v_lease.rescan);

@@ -7,7 +7,7 @@ DECLARE
   v_ids    int;
 BEGIN
   SELECT count(*) INTO v_before FROM {schema}.dead_letters d
-  WHERE d.shard = p_shard AND d.id = ANY (SELECT DISTINCT id FROM unnest(p_arrivals));
+  WHERE d.shard = p_shard AND d.id = ANY (ARRAY(SELECT DISTINCT id FROM unnest(p_arrivals)));
 
   INSERT INTO {schema}.dead_letters (shard, id, changed_at, error)
   SELECT DISTINCT ON (id) p_shard, id, perform_at, error

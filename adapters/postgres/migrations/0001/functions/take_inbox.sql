@@ -11,7 +11,9 @@ DECLARE
   c_bytes CONSTANT bigint := 8388608; -- core.MaxStepBytes
   c_many  CONSTANT int := 100; -- worth a write of where to look from now on
   v_places tid[];
+  v_from   xid8;
 BEGIN
+  SELECT {schema}.scan_from(s.inbox_from) INTO v_from FROM {schema}.shards s WHERE s.id = p_shard;
   SELECT array_agg(o.place) FILTER (WHERE o.nth = 1 OR o.nth <= c_rows AND o.sum <= c_bytes), count(*) INTO v_places, n FROM (
     SELECT r.place, row_number() OVER w AS nth, sum(r.size) OVER w AS sum
     FROM {schema}.inbox_rows(p_shard, c_rows + 1) r WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
@@ -25,8 +27,9 @@ BEGIN
   )
   SELECT count(*), array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')),
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried'), min(perform_at) FILTER (WHERE kind = 'early'),
-    array_agg(id) FILTER (WHERE kind = 'freed')
-  INTO n, queued, buried, early, freed FROM rows;
+    array_agg(id) FILTER (WHERE kind = 'freed'),
+    more OR coalesce(bool_or(tx < v_from), false) -- inbox_rows leaves what is newer to the next call
+  INTO n, queued, buried, early, freed, more FROM rows;
   IF more OR n >= c_many THEN
     UPDATE {schema}.shards s SET inbox_from = m.since, inbox_seq = m.seq, inbox_open = m.open
     FROM {schema}.inbox_mark(p_shard) m WHERE s.id = p_shard;
