@@ -132,11 +132,11 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, new
 // migrateOnce may be repeated: it begins from the version that the schema has.
 func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		var encoding, isolation string
-		if err := tx.QueryRow(ctx, serverSQL).Scan(&encoding, &isolation); err != nil {
+		var encoding string
+		if err := tx.QueryRow(ctx, `SELECT current_setting('server_encoding')`).Scan(&encoding); err != nil {
 			return err
 		}
-		if err := checkServer(encoding, "read committed"); err != nil { // this transaction has its own isolation
+		if err := checkEncoding(encoding); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "skein migrates "+quoted(schema)); err != nil {

@@ -61,12 +61,20 @@ func (v schemaVersion) fits() bool {
 // serverSQL returns the settings of a session that checkServer looks at.
 const serverSQL = `SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')`
 
-// checkServer returns ErrUnusable for a database or a role under whose settings the store
-// would be wrong or slow.
-func checkServer(encoding, isolation string) error {
+// checkEncoding returns ErrUnusable for a database whose texts are not what ids are.
+func checkEncoding(encoding string) error {
 	if encoding != "UTF8" {
 		return fmt.Errorf("postgres: %w: the database's encoding is %s, and ids are UTF-8; make a database with ENCODING 'UTF8'",
 			ports.ErrUnusable, encoding)
+	}
+	return nil
+}
+
+// checkServer returns ErrUnusable for a database or a role under whose settings the store
+// would be wrong or slow.
+func checkServer(encoding, isolation string) error {
+	if err := checkEncoding(encoding); err != nil {
+		return err
 	}
 	if isolation != "read committed" {
 		return fmt.Errorf("postgres: %w: default_transaction_isolation is %q, under which most turns fail to serialize; "+

@@ -83,10 +83,9 @@ func (s *Store) checkVersion(ctx context.Context, master goredis.UniversalClient
 
 // parseVersion reads the reply to INFO and refuses a version that is too old.
 func parseVersion(info string) error {
-	_, version, found := strings.Cut(info, "redis_version:")
-	version, _, _ = strings.Cut(version, "\r\n")
+	version := parseInfo(info)["redis_version"]
 	major, _, _ := strings.Cut(version, ".")
-	if n, err := strconv.Atoi(major); !found || err != nil || n < minMajor {
+	if n, err := strconv.Atoi(major); err != nil || n < minMajor {
 		return fmt.Errorf("%w: Redis has version %q; use %d.0 or later, or Valkey", ports.ErrUnusable, version, minMajor)
 	}
 	return nil

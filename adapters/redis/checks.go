@@ -1,9 +1,9 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,55 +31,39 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	var (
-		mu       sync.Mutex
-		byServer = make(map[string][]ports.Check)
-		failure  error
-	)
-	look := func(ctx context.Context, server *goredis.Client) error {
-		rows, err := lookAt(ctx, server)
-		mu.Lock()
-		defer mu.Unlock()
-		byServer[server.Options().Addr] = rows
+	type looked struct {
+		rows []ports.Check
+		err  error
+	}
+	all, ended := await(ctx, s.workers, func() looked {
+		masters, err := s.masters(ctx)
 		if err != nil {
-			failure = err
+			return looked{err: translate(ctx, err)}
 		}
-		return nil
-	}
-	err, ended := await(ctx, s.workers, func() error {
-		switch client := s.client.(type) {
-		case *goredis.ClusterClient:
-			return client.ForEachMaster(ctx, look)
-		case *goredis.Client:
-			return look(ctx, client)
-		}
-		return fmt.Errorf("%w: %T is no client whose servers can be looked at", ports.ErrUnusable, s.client)
+		return looked{rows: lookAtAll(ctx, masters)}
 	})
-	if ended != nil {
-		return nil, ended
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	var rows []ports.Check
-	for _, addr := range slices.Sorted(maps.Keys(byServer)) {
-		rows = append(rows, byServer[addr]...)
-	}
-	if len(rows) == 0 {
-		if err == nil {
-			err = failure
-		}
-		return nil, translate(ctx, err)
-	}
-	return rows, nil
+	return all.rows, cmp.Or(ended, all.err)
 }
 
-// lookAt looks at one server. It fails, and has a row that says so, if that does not answer.
-func lookAt(ctx context.Context, server *goredis.Client) ([]ports.Check, error) {
-	addr := server.Options().Addr
+// lookAtAll looks at all servers at once, and returns the rows in order of their addresses.
+func lookAtAll(ctx context.Context, servers []goredis.UniversalClient) []ports.Check {
+	slices.SortFunc(servers, func(a, b goredis.UniversalClient) int { return cmp.Compare(addressOf(a), addressOf(b)) })
+	rows := make([][]ports.Check, len(servers))
+	var looking sync.WaitGroup
+	for i, server := range servers {
+		looking.Go(func() { rows[i] = lookAt(ctx, server) })
+	}
+	looking.Wait()
+	return slices.Concat(rows...)
+}
+
+// lookAt looks at one server. It has a row that says so if that does not answer.
+func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
+	addr := addressOf(server)
 	text, err := server.Info(ctx, "everything").Result()
 	if err != nil {
 		return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Value: err.Error(),
-			Advice: "start the server, or let this process reach it and run INFO"}}, err
+			Advice: "start the server, or let this process reach it and run INFO"}}
 	}
 	f := parseInfo(text)
 	rows := []ports.Check{{Name: "answers", Value: "yes"}, f.version(), policyRow(ctx, server), f.memory(), f.appendOnly(), f.snapshots(),
@@ -90,7 +74,7 @@ func lookAt(ctx context.Context, server *goredis.Client) ([]ports.Check, error) 
 	for i := range rows {
 		rows[i].Server = addr
 	}
-	return rows, nil
+	return rows
 }
 
 func (f info) version() ports.Check {
@@ -180,7 +164,7 @@ func unknown(name string, err error) ports.Check {
 	return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "grant the user the command, or look yourself"}
 }
 
-func policyRow(ctx context.Context, server *goredis.Client) ports.Check {
+func policyRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	const name = "maxmemory_policy"
 	config, err := server.ConfigGet(ctx, "maxmemory-policy").Result()
 	if err != nil {
@@ -191,7 +175,7 @@ func policyRow(ctx context.Context, server *goredis.Client) ports.Check {
 		"set it to noeviction: any other may evict what jobs need")
 }
 
-func slowRow(ctx context.Context, server *goredis.Client) ports.Check {
+func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	const name = "slow_commands"
 	log, err := server.SlowLogGet(ctx, slowCommands).Result()
 	if err != nil {
@@ -210,7 +194,7 @@ func slowRow(ctx context.Context, server *goredis.Client) ports.Check {
 	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: everybody waits for a slow command, and leases may run out")
 }
 
-func clusterRow(ctx context.Context, server *goredis.Client) ports.Check {
+func clusterRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	const name = "cluster"
 	text, err := server.ClusterInfo(ctx).Result()
 	if err != nil {

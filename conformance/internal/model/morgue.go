@@ -1,0 +1,108 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Revive implements ports.Operator.
+func (m *Store) Revive(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+	return m.stepDeadLetters(ctx, step, (*shard).revive)
+}
+
+// Purge implements ports.Operator.
+func (m *Store) Purge(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+	return m.stepDeadLetters(ctx, step, func(*shard, string, []core.Payload, core.Instant) {})
+}
+
+// stepDeadLetters takes the payloads that the step names out of the morgue and passes
+// them to do.
+func (m *Store) stepDeadLetters(
+	ctx context.Context, step ports.DeadLetterStep,
+	do func(s *shard, id string, taken []core.Payload, now core.Instant),
+) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := step.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	_, s, err := m.shard(ctx, step.Shard)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	now := m.Now()
+	var bound core.Bound
+	handle := func(ref ports.DeadLetterRef) (changed, finished bool) {
+		taken, finished := s.takeOut(ref, &bound)
+		if len(taken) > 0 {
+			do(s, ref.ID, taken, now)
+		}
+		return len(taken) > 0, finished
+	}
+	if step.DeadLetters != nil {
+		return stepNamed(step.DeadLetters, handle, now), nil
+	}
+	var all []ports.DeadLetterRef
+	for _, dead := range sorted(s.dead, byChange) {
+		if dead.ChangedAt < step.Before {
+			all = append(all, ports.DeadLetterRef{ID: dead.ID})
+		}
+	}
+	return stepAll(all, step.Size(), handle, now), nil
+}
+
+// takeOut removes the payloads that a reference names from the morgue, as far as a bound
+// allows, and reports whether they are all.
+func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []core.Payload, all bool) {
+	dead := s.dead[ref.ID]
+	var named, left []core.Payload
+	for _, p := range dead.Payloads {
+		if ref.Payloads == nil || slices.ContainsFunc(ref.Payloads, func(data []byte) bool { return bytes.Equal(data, p.Data) }) {
+			named = append(named, p)
+		} else {
+			left = append(left, p)
+		}
+	}
+	n := bound.Take(named)
+	left = core.MergePayloads(left, named[n:])
+	delete(s.dead, ref.ID)
+	if len(left) > 0 {
+		dead.Payloads = left
+		s.dead[ref.ID] = dead
+	}
+	return named[:n], n == len(named)
+}
+
+// Edit implements ports.Operator.
+func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Shard)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	reply := ports.StepReply{Now: m.Now()}
+	dead, ok := s.dead[r.ID]
+	if !ok {
+		return reply, nil
+	}
+	at := slices.IndexFunc(dead.Payloads, func(p core.Payload) bool { return bytes.Equal(p.Data, r.Old) })
+	if at < 0 {
+		return reply, nil
+	}
+	edited := dead.Payloads[at]
+	edited.Data = r.New
+	others := slices.Delete(slices.Clone(dead.Payloads), at, at+1)
+	dead.Payloads = core.MergePayloads(others, []core.Payload{edited})
+	dead.ChangedAt = reply.Now
+	s.dead[r.ID] = dead
+	reply.Handled = 1
+	return reply, nil
+}
