@@ -175,3 +175,38 @@ func TestADoneJobThatDoesNotFitATurnIsSentAgainAtOnce(t *testing.T) {
 		w.wantCounts(0, 0, 3, 0)
 	})
 }
+
+// What did not fit leads the next turn: the store applies the first that is deferred, so each turn
+// gets on with it, however much else has ended meanwhile.
+func TestWhatDoesNotFitATurnLeadsTheNext(t *testing.T) {
+	const jobs, payloads, way = 30, 500, 5 * time.Millisecond
+	inWorld(t, func(w *world) {
+		n := w.start(each(func(_ context.Context, c *core.Claim) error {
+			time.Sleep(time.Duration(len(c.ID)+int(c.ID[len(c.ID)-1])) * time.Millisecond)
+			return errors.New("boom")
+		}), lanes(jobs), sharing, func(s *setup) { s.link.delay = way })
+		w.sleep(poll)
+		w.pushLarge(jobs, payloads)
+		w.sleep(poll)
+		led := 0
+		turns := n.link.turnsSent()
+		for i := range turns[:len(turns)-1] {
+			unfit := turns[i].reply.Deferred
+			if len(unfit) == 0 {
+				continue
+			}
+			next := turns[i+1].request.Settlements
+			for k, at := range unfit {
+				if k >= len(next) || next[k].ID != turns[i].request.Settlements[at].ID {
+					w.Fatalf("turn %d deferred %d settlements, and turn %d does not begin with them", i+1, len(unfit), i+2)
+				}
+			}
+			if len(next) > len(unfit) {
+				led++
+			}
+		}
+		if led == 0 {
+			w.Error("no turn had other settlements beside those that had not fitted")
+		}
+	})
+}

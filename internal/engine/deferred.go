@@ -52,16 +52,19 @@ func settlementsAt(settled []core.Settlement, positions []int) []core.Settlement
 	return chosen
 }
 
-// overdueDeferrals notes which settlements of a turn are deferred and have to wait, and returns a
-// log line, once, for each that has for longer than a TTL.
-func (s *shard) overdueDeferrals(settled []core.Settlement, waiting []int, now time.Time) (results []jobResult) {
+// overdueDeferrals notes since when settlements of a turn have had to wait, and returns a log line,
+// once, for each that has for longer than a TTL. One that waits and is deferred behind others that
+// were applied goes on waiting.
+func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []int, now time.Time) (results []jobResult) {
 	if len(waiting) == 0 && len(s.deferrals) == 0 {
 		return nil
 	}
 	for i := range settled {
 		c := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
 		if !slices.Contains(waiting, i) {
-			delete(s.deferrals, c)
+			if !slices.Contains(deferred, i) {
+				delete(s.deferrals, c)
+			}
 			continue
 		}
 		d, known := s.deferrals[c]

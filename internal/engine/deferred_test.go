@@ -131,6 +131,28 @@ func TestASettlementThatIsDeferredForLongIsInTheLog(t *testing.T) {
 	})
 }
 
+// Jobs that end meanwhile lead their turns, so that the deferred one seems not to have fitted.
+func TestASettlementThatIsDeferredForLongIsInTheLogWhileOthersEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(func(context.Context, *core.Claim) error {
+			time.Sleep(poll / 20)
+			return nil
+		}), lanes(10), sharing, func(s *setup) {
+			s.link.delay = poll / 20
+			s.link.deferSettlement = func(id string) bool { return id == "slow" }
+		})
+		w.sleep(poll)
+		w.push("slow", "x")
+		for end := w.elapsed() + 3*ttl; w.elapsed() < end; {
+			w.pushEach(40)
+			w.sleep(poll / 10)
+		}
+		if got := n.log.count("idle_in_transaction_session_timeout"); got != 1 {
+			w.Errorf("the log says %d times what to do, want once:\n%s", got, n.log)
+		}
+	})
+}
+
 func TestASecondSettlementSaysWhatItIs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

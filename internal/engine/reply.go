@@ -55,7 +55,7 @@ func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now t
 		return results
 	}
 	unfit, waiting := splitDeferred(settled, r)
-	results = append(results, s.overdueDeferrals(settled, waiting, now)...)
+	results = append(results, s.overdueDeferrals(settled, r.Deferred, waiting, now)...)
 	s.deferred = append(s.deferred, settlementsAt(settled, waiting)...)
 	if len(unfit) > 0 {
 		s.finished = append(settlementsAt(settled, unfit), s.finished...)
