@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -15,6 +14,7 @@ type full interface {
 	interceptable
 	Transactor
 	Severer
+	Damager
 }
 
 // interceptable is what storekit.Intercept passes on of a full store.
@@ -28,7 +28,7 @@ type interceptable interface {
 // wrapped is the memory store, broken by what is wrapped around its one handle.
 func wrapped(wrap func(full) full) Factory {
 	return func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-		store := wrap(withTransactions(memory.New(memory.Options{Clock: clock})))
+		store := wrap(withTransactions(clock))
 		return func() ports.ShardStore { return store }
 	}
 }
@@ -69,10 +69,11 @@ func intercept(s full, method string, do func(context.Context, storekit.Call) er
 		interceptable
 		Transactor
 		Severer
+		Damager
 	}{storekit.Intercept(s, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if call.Method == method {
 			return do(ctx, call)
 		}
 		return next(ctx)
-	}).(interceptable), s, s}
+	}).(interceptable), s, s, s}
 }

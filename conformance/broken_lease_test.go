@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -36,7 +35,7 @@ func givesAway(s full) full {
 
 // tokensGoBack shows the clock for a token and nothing else.
 func tokensGoBack(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-	s := withTransactions(memory.New(memory.Options{Clock: clock}))
+	s := withTransactions(clock)
 	tokens := map[int64]int64{}
 	store := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)

@@ -33,6 +33,14 @@ type Severer interface {
 	Sever(shard core.Shard) (mend func())
 }
 
+// Damager is a store whose records can be damaged, as by a fault of its server or by another
+// program. It is optional: if the stores of a [Factory] implement it, the suite also checks
+// that a damaged record is set aside.
+type Damager interface {
+	// Damage makes what is stored of an id in a place unreadable. It is there.
+	Damage(ctx context.Context, shard core.Shard, id string, place ports.Place) error
+}
+
 // Transaction is a caller's transaction. It is used by one goroutine.
 type Transaction interface {
 	ports.Producer

@@ -105,6 +105,7 @@ func groups(store ports.ShardStore) []group {
 		{"morgue", morgueCases()},
 		{"forget", forgetCases()},
 		{"recount", recountCases()},
+		{"quarantine", quarantineCases()},
 		{"store", storeCases()},
 		{"vectors", vectorCases()},
 	}
@@ -122,6 +123,9 @@ func groups(store ports.ShardStore) []group {
 	}
 	if _, ok := store.(Severer); ok {
 		all = append(all, group{"unreached", unreachedCases()})
+	}
+	if _, ok := store.(Damager); ok {
+		all = append(all, group{"damaged", damageCases()})
 	}
 	return all
 }

@@ -6,13 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/ports"
 )
 
 func memoryStore(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
-	backend := memory.New(memory.Options{Clock: clock})
-	all := withTransactions(backend)
+	all := withTransactions(clock)
 	return func() ports.ShardStore { return all.open() }
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
@@ -19,10 +20,21 @@ type transacted struct {
 	locked map[core.ClaimRef]bool
 	// severed are the shards that are cut off.
 	severed *severedShards
+	// set is what was set aside, by the clock.
+	set   *quarantine
+	clock func() time.Time
 }
 
-func withTransactions(s *memory.Store) transacted {
-	return transacted{Store: s, mu: &sync.Mutex{}, locked: map[core.ClaimRef]bool{}, severed: &severedShards{}}
+// withTransactions returns a memory store with all that is optional.
+func withTransactions(clock func() time.Time) transacted {
+	return transacted{
+		Store:   memory.New(memory.Options{Clock: clock}),
+		mu:      &sync.Mutex{},
+		locked:  map[core.ClaimRef]bool{},
+		severed: &severedShards{},
+		set:     &quarantine{shards: map[core.Shard][]ports.QuarantinedRecord{}},
+		clock:   clock,
+	}
 }
 
 // open is another handle on the backend.

@@ -12,7 +12,7 @@
 // [Inspector.Claimed] and [Inspector.Morgue].
 //
 // Acting on a queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget],
-// [Inspector.Recount]. On jobs: [Inspector.RunNow], [Inspector.Bury],
+// [Inspector.Recount], [Inspector.Discard] of what [Inspector.Quarantined] lists. On jobs: [Inspector.RunNow], [Inspector.Bury],
 // [Inspector.Delete], [Inspector.Cancel]. On dead letters: [Inspector.Revive],
 // [Inspector.Purge], [Inspector.Edit]. Most of these also come for all jobs or dead
 // letters of a queue, and for single payloads.

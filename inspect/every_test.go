@@ -42,6 +42,12 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
+		"Quarantined": func(ctx context.Context) (last error) {
+			for _, last = range i.Quarantined(ctx, queue) {
+			}
+			return last
+		},
+		"Discard":              func(ctx context.Context) error { _, err := i.Discard(ctx, core.Shard{Queue: queue}, "key"); return err },
 		"Pause":                func(ctx context.Context) error { return i.Pause(ctx, queue) },
 		"Resume":               func(ctx context.Context) error { return i.Resume(ctx, queue) },
 		"Forget":               func(ctx context.Context) error { return i.Forget(ctx, queue) },

@@ -36,6 +36,7 @@ type Store interface {
 	ports.Registry
 	ports.Inspector
 	ports.Operator
+	ports.Quarantine
 }
 
 // Options are the options of an inspector. The zero value is ready.

@@ -100,6 +100,8 @@ type Counts struct {
 	Orphaned int64
 	// Dead is how many ids are in the morgue.
 	Dead int64
+	// Quarantined is how many records were set aside since they can't be read; see [Inspector.Quarantined].
+	Quarantined int64
 	// Processed and Failed are the jobs that were done, and those that failed or
 	// were buried, since the queue began.
 	Processed int64
@@ -239,7 +241,7 @@ func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
 func countsOf(c *ports.Counts, orphaned int64, now core.Instant) Counts {
 	counts := Counts{
 		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
-		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Lag(now),
+		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Lag(now), Quarantined: c.Quarantined,
 	}
 	if c.Oldest.OK {
 		counts.Oldest = c.Oldest.Due.Time()

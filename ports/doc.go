@@ -17,6 +17,7 @@
 //   - An orphan is a job that an earlier lease left claimed.
 //   - A shard's head is when its next job could be claimed.
 //   - A dead letter is what the morgue holds for an id.
+//   - A shard's quarantine has the records that the store can't read.
 //
 // # For all methods
 //

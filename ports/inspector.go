@@ -45,6 +45,8 @@ type Counts struct {
 	Claimed  int64
 	// Dead is how many ids are in the morgue.
 	Dead int64
+	// Quarantined is how many records were set aside since they can't be read ([Quarantine]).
+	Quarantined int64
 	// Processed and Failed count jobs since the queue began.
 	Processed int64
 	Failed    int64
@@ -63,6 +65,8 @@ func SumCounts(a, b Counts) Counts {
 		Processed: a.Processed + b.Processed,
 		Failed:    a.Failed + b.Failed,
 		Oldest:    a.Oldest.Earlier(b.Oldest),
+
+		Quarantined: a.Quarantined + b.Quarantined,
 	}
 }
 

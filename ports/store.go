@@ -10,4 +10,5 @@ type ShardStore interface {
 	Registry
 	Inspector
 	Operator
+	Quarantine
 }

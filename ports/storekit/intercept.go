@@ -259,6 +259,14 @@ func (s *intercepted) Recount(ctx context.Context, shard core.Shard) (ports.Reco
 	return pass(ctx, s, "Recount", shard, ports.ShardStore.Recount)
 }
 
+func (s *intercepted) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
+	return pass(ctx, s, "Quarantined", r, ports.ShardStore.Quarantined)
+}
+
+func (s *intercepted) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
+	return pass(ctx, s, "Discard", r, ports.ShardStore.Discard)
+}
+
 func (s *intercepted) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return pass(ctx, s, "Expedite", r, ports.ShardStore.Expedite)
 }

@@ -79,7 +79,7 @@ func count(ctx context.Context, method string) {
 	for ; r != nil; r = r.parent {
 		r.All.Add(1)
 		switch method {
-		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Forget", "Recount":
+		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Forget", "Recount", "Discard":
 			r.Lossy.Add(1)
 		}
 	}

@@ -1,0 +1,34 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// Quarantined implements [ports.Quarantine].
+func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
+	if err := r.Validate(); err != nil {
+		return ports.QuarantinePage{}, err
+	}
+	return ports.QuarantinePage{}, s.hasShard(ctx, r.Shard)
+}
+
+// Discard implements [ports.Quarantine].
+func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
+	if err := r.Validate(); err != nil {
+		return 0, err
+	}
+	return 0, s.hasShard(ctx, r.Shard)
+}
+
+// hasShard returns an error for a shard that does not exist.
+func (s *Store) hasShard(ctx context.Context, shard core.Shard) error {
+	q, err := s.queue(ctx, shard.Queue)
+	if err == nil && shard.Index >= q.Shards {
+		err = storekit.NoSuchShard(shard)
+	}
+	return err
+}

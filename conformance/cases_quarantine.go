@@ -1,0 +1,258 @@
+package conformance
+
+import (
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleAside   = "Quarantine: a record that can't be read never stops its shard: the first call that would change or take it sets it aside and does the rest of its work as if it were not there"
+	ruleDiscard = "Discard removes records that were set aside; what their ids have besides stays. Keys that are not there are ignored"
+)
+
+// quarantineCases are for all stores, damageCases for those that the suite can damage.
+func quarantineCases() []namedCase {
+	return []namedCase{
+		{"is empty where all can be read", "Quarantined lists what a shard has set aside", quarantineEmpty},
+		{"refuses what is not there", "Quarantine: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys", quarantineRefuses},
+	}
+}
+
+func damageCases() []namedCase {
+	return []namedCase{
+		{"a queued job stops no turn", ruleAside, damagedQueued},
+		{"a queued job makes room for a push", ruleAside, damagedPushed},
+		{"a queued job stops no step", ruleAside, damagedSteps},
+		{"a claimed job stops no settlement", "Quarantine: a settlement of a claim that was set aside is skipped", damagedClaim},
+		{"a claimed job stops no acquire", ruleAside, damagedOrphan},
+		{"a dead letter stops no step", ruleAside, damagedDead},
+		{"is left out by lists and Find", "Quarantine: lists and Find leave out what they can't read, and write nothing", damagedLists},
+		{"is discarded by its key", ruleDiscard, damagedDiscarded},
+		{"is listed page by page", "Quarantined lists what a shard has set aside, in order of key", damagedPages},
+		{"keeps its queue from being forgotten", "Quarantine: a queue that holds some is not empty for Forget", damagedForget},
+	}
+}
+
+func (e *env) quarantined() []ports.QuarantinedRecord {
+	e.tb.Helper()
+	page, err := e.store.Quarantined(e.ctx, ports.QuarantineRequest{Shard: e.shard, Limit: ports.MaxPage})
+	e.must(err, "Quarantined")
+	e.same("the page after it", page.Next, "")
+	return page.Records
+}
+
+// aside checks that these ids, and no others, were set aside from a place.
+func (e *env) aside(place ports.Place, ids ...string) {
+	e.tb.Helper()
+	var got []string
+	for _, r := range e.quarantined() {
+		got = append(got, r.ID)
+		e.same("the place of "+r.ID, r.Place, place)
+		if r.Key == "" || r.Reason == "" || r.Since == 0 || len(r.Stored) > r.Size {
+			e.errorf("%s was set aside as %+v; want a key, a reason, a time, and what is stored", r.ID, r)
+		}
+	}
+	slices.Sort(got)
+	e.same("what was set aside", got, ids)
+	e.same("its count", e.counts().Quarantined, int64(len(ids)))
+}
+
+func (e *env) damage(place ports.Place, ids ...string) {
+	e.tb.Helper()
+	for _, id := range ids {
+		e.must(e.store.(Damager).Damage(e.ctx, e.shard, id, place), "Damage")
+	}
+}
+
+func (e *env) discard(keys ...string) int {
+	e.tb.Helper()
+	n, err := e.store.Discard(e.ctx, ports.DiscardRequest{Shard: e.shard, Keys: keys})
+	e.must(err, "Discard")
+	return n
+}
+
+func quarantineEmpty(e *env) {
+	claimedJob(e)
+	buryAll(e, "x")
+	e.pushIDs("y")
+	e.same("what was set aside", e.quarantined(), []ports.QuarantinedRecord(nil))
+	e.same("its count", e.counts().Quarantined, int64(0))
+	e.unchanged("Discard of what is not there", func() { e.same("what it discarded", e.discard("x", ""), 0) })
+}
+
+func quarantineRefuses(e *env) {
+	for at, sentinel := range map[core.Shard]error{
+		{Queue: orders, Index: 1}:  ports.ErrInvalidRequest,
+		{Queue: orders, Index: -1}: ports.ErrInvalidRequest,
+		{Queue: "never"}:           ports.ErrUnknownQueue,
+	} {
+		_, err := e.store.Quarantined(e.ctx, ports.QuarantineRequest{Shard: at})
+		e.refused("Quarantined of "+at.String(), err, sentinel)
+		_, err = e.store.Discard(e.ctx, ports.DiscardRequest{Shard: at, Keys: []string{"x"}})
+		e.refused("Discard in "+at.String(), err, sentinel)
+	}
+	_, err := e.store.Discard(e.ctx, ports.DiscardRequest{Shard: e.shard, Keys: make([]string, ports.MaxStep+1)})
+	e.refused("Discard of too much", err, ports.ErrInvalidRequest)
+}
+
+func damagedQueued(e *env) {
+	e.pushIDs("a", "b", "c", "d")
+	e.damage(ports.PlaceQueued, "a", "c")
+	h := e.acquire("n1")
+	e.same("the jobs claimed", ids(h.claim(10)), []string{"b", "d"})
+	e.aside(ports.PlaceQueued, "a", "c")
+	c := e.counts()
+	e.same("the jobs that wait", c.Fresh+c.Retrying, int64(0))
+	e.same("the head", e.head(), core.Head{})
+}
+
+func damagedPushed(e *env) {
+	e.push(entry("a", "old", 1))
+	e.damage(ports.PlaceQueued, "a")
+	e.push(entry("a", "new", 2))
+	e.same("the payloads queued", e.queued("a").Payloads, []core.Payload{pay("new", 2)})
+	e.aside(ports.PlaceQueued, "a")
+	e.same("the jobs claimed", ids(e.acquire("n1").claim(10)), []string{"a"})
+}
+
+func damagedSteps(e *env) {
+	for name, do := range e.jobSteps() {
+		failAll(e, name+"-a", name+"-b", name+"-c")
+		e.damage(ports.PlaceQueued, name+"-a", name+"-b")
+		e.byIDs(do, name+"-a")
+		for range 5 {
+			e.byLimit(do, 0)
+		}
+		if name == "Expedite" {
+			e.same("the job that is due", e.head(), due(e.now()))
+			e.byIDs(e.store.Delete, name+"-c")
+		}
+		c := e.counts()
+		e.same("the jobs that wait after "+name, c.Fresh+c.Retrying, int64(0))
+		for _, r := range e.quarantined() {
+			e.discard(r.Key)
+		}
+	}
+	e.same("the dead letters", e.deadIDs(), []string{"Bury-c"})
+}
+
+func damagedClaim(e *env) {
+	e.pushIDs("a", "b", "c")
+	h := e.acquire("n1")
+	claims := h.claim(10)
+	e.damage(ports.PlaceClaimed, "b")
+	e.same("the settlements skipped", h.settle(settleAll(claims, done)...).Skipped, []int{1})
+	e.aside(ports.PlaceClaimed, "b")
+	e.same("the jobs claimed", e.counts().Claimed, int64(0))
+	e.pushIDs("b")
+	e.same("the next job", ids(h.claim(10)), []string{"b"})
+}
+
+func damagedOrphan(e *env) {
+	e.pushIDs("a", "b", "c")
+	claimAndCrash(e, "n1")
+	e.damage(ports.PlaceClaimed, "a", "c")
+	h := e.acquire("n2")
+	e.same("the jobs left", ids(h.orphans()), []string{"b"})
+	e.aside(ports.PlaceClaimed, "a", "c")
+	e.same("the jobs claimed", e.counts().Claimed, int64(1))
+}
+
+func damagedDead(e *env) {
+	for name, do := range e.deadLetterSteps() {
+		buryAll(e, name+"-a", name+"-b", name+"-c")
+		e.damage(ports.PlaceDead, name+"-a", name+"-b")
+		e.byRefs(do, whole(name+"-a"))
+		for range 5 {
+			e.byAge(do, e.now()+1, 0)
+		}
+		e.same("the dead letters after "+name, e.counts().Dead, int64(0))
+		for _, r := range e.quarantined() {
+			e.same("the place of "+r.ID, r.Place, ports.PlaceDead)
+			e.discard(r.Key)
+		}
+	}
+	e.same("the jobs that wait", e.queuedIDs(), []string{"Revive-c"})
+	buryAll(e, "x")
+	e.damage(ports.PlaceDead, "x")
+	buryAll(e, "x")
+	e.same("the dead letters", e.deadIDs(), []string{"x"})
+	e.aside(ports.PlaceDead, "x")
+}
+
+func damagedLists(e *env) {
+	e.pushIDs("c1", "c2")
+	h := e.acquire("n1")
+	h.claim(10)
+	buryAll(e, "d1", "d2")
+	e.pushIDs("q1", "q2")
+	e.damage(ports.PlaceQueued, "q1")
+	e.damage(ports.PlaceClaimed, "c1")
+	e.damage(ports.PlaceDead, "d1")
+	e.same("the queued jobs", e.queuedIDs(), []string{"q2"})
+	e.same("the claimed jobs", e.claimedPages(wholePage(orders)).ids, []string{"c2"})
+	e.same("the dead letters", e.deadIDs(), []string{"d2"})
+	for _, id := range []string{"q1", "c1", "d1"} {
+		f := e.find(id)
+		if f.Queued != nil || f.Claim != nil || f.DeadLetter != nil {
+			e.errorf("Find of %s returned %+v; want nothing", id, f)
+		}
+	}
+}
+
+func damagedDiscarded(e *env) {
+	e.pushIDs("a", "b", "c")
+	e.damage(ports.PlaceQueued, "a", "b")
+	e.same("the jobs claimed", ids(e.acquire("n1").claim(10)), []string{"c"})
+	e.pushIDs("a")
+	all := e.quarantined()
+	if len(all) != 2 {
+		e.errorf("%d were set aside, want 2", len(all))
+		return
+	}
+	first := all[0].Key
+	e.reported("how many were discarded", e.discard(first, "never"), 1)
+	e.reported("how many were discarded again", e.discard(first), 0)
+	e.same("what is left", e.quarantined(), all[1:])
+	e.same("its count", e.counts().Quarantined, int64(1))
+	e.same("what its id has besides", e.queuedIDs(), []string{"a"})
+	e.reported("how many were discarded", e.discard(all[1].Key), 1)
+	e.aside(ports.PlaceQueued)
+}
+
+func damagedPages(e *env) {
+	names := []string{"a", "b", "c", "d", "e"}
+	e.pushIDs(names...)
+	e.damage(ports.PlaceQueued, names...)
+	e.acquire("n1").claim(10)
+	var got, keys []string
+	r := ports.QuarantineRequest{Shard: e.shard, Limit: 2}
+	for range names {
+		page, err := e.store.Quarantined(e.ctx, r)
+		e.must(err, "Quarantined")
+		for _, record := range page.Records {
+			got, keys = append(got, record.ID), append(keys, record.Key)
+		}
+		if r.After = page.Next; r.After == "" {
+			break
+		}
+	}
+	slices.Sort(got)
+	e.same("the ids of all pages", got, names)
+	e.same("whether they are in order of key", slices.IsSorted(keys), true)
+}
+
+func damagedForget(e *env) {
+	e.pushIDs("a")
+	e.damage(ports.PlaceQueued, "a")
+	h := e.acquire("n1")
+	h.claim(10)
+	h.release()
+	e.refused("Forget", e.store.Forget(e.ctx, orders), ports.ErrNotEmpty)
+	for _, r := range e.quarantined() {
+		e.discard(r.Key)
+	}
+	e.must(e.store.Forget(e.ctx, orders), "Forget")
+}

@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// quarantine is what was damaged, and is set aside at once.
+type quarantine struct {
+	mu      sync.Mutex
+	damaged int
+	shards  map[core.Shard][]ports.QuarantinedRecord
+}
+
+func (q *quarantine) add(shard core.Shard, r ports.QuarantinedRecord) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.damaged++
+	r.Key = fmt.Sprintf("%06d", q.damaged)
+	r.Reason, r.Stored, r.Size = "damaged", []byte("?"), 1
+	q.shards[shard] = append(q.shards[shard], r)
+}
+
+// count counts what a queue has, or a shard of it.
+func (q *quarantine) count(of func(core.Shard) bool) (n int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for shard, records := range q.shards {
+		if of(shard) {
+			n += int64(len(records))
+		}
+	}
+	return n
+}
+
+// Damage implements Damager.
+func (s transacted) Damage(ctx context.Context, shard core.Shard, id string, place ports.Place) error {
+	found, err := s.Find(ctx, shard.Queue, id)
+	if err != nil {
+		return err
+	}
+	switch place {
+	case ports.PlaceQueued:
+		_, err = s.Delete(ctx, ports.JobStep{Shard: shard, IDs: []string{id}})
+	case ports.PlaceClaimed:
+		err = s.Store.Settle(ctx, shard, []core.Settlement{dropped(found.Claim.Claim)})
+	case ports.PlaceDead:
+		_, err = s.Purge(ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
+	}
+	s.set.add(shard, ports.QuarantinedRecord{ID: id, Place: place, Since: core.InstantOf(s.clock())})
+	return err
+}
+
+// Quarantined adds what was damaged.
+func (s transacted) Quarantined(ctx context.Context, r ports.QuarantineRequest) (page ports.QuarantinePage, err error) {
+	if page, err = s.Store.Quarantined(ctx, r); err != nil {
+		return page, err
+	}
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	for _, record := range s.set.shards[r.Shard] {
+		if record.Key <= r.After {
+			continue
+		}
+		if len(page.Records) == r.Size() {
+			page.Next = page.Records[len(page.Records)-1].Key
+			break
+		}
+		page.Records = append(page.Records, record)
+	}
+	return page, nil
+}
+
+// Discard removes what was damaged.
+func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
+	if _, err := s.Store.Discard(ctx, r); err != nil {
+		return 0, err
+	}
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	records := s.set.shards[r.Shard]
+	before := len(records)
+	s.set.shards[r.Shard] = slices.DeleteFunc(records, func(q ports.QuarantinedRecord) bool { return slices.Contains(r.Keys, q.Key) })
+	return before - len(s.set.shards[r.Shard]), nil
+}
+
+// Stats counts it.
+func (s transacted) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+	all, err := s.Store.Stats(ctx, queues)
+	for i := range all {
+		for k := range all[i].Shards {
+			shard := &all[i].Shards[k]
+			shard.Quarantined = s.set.count(func(of core.Shard) bool { return of == shard.Shard })
+			all[i].Quarantined += shard.Quarantined
+		}
+	}
+	return all, err
+}
+
+// Forget refuses a queue that has some.
+func (s transacted) Forget(ctx context.Context, queue string) error {
+	if s.set.count(func(of core.Shard) bool { return of.Queue == queue }) > 0 {
+		return fmt.Errorf("%w: %s", ports.ErrNotEmpty, queue)
+	}
+	return s.Store.Forget(ctx, queue)
+}
+
+// stopsForDamage is a store whose turns fail while something is damaged.
+func stopsForDamage(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		if page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: r.Lease.Shard}); err != nil || len(page.Records) > 0 {
+			return ports.TurnReply{}, cmp.Or(err, errNoReply)
+		}
+		return s.Turn(ctx, r)
+	})
+}
+
+// dropsDamage is a store that removes what it can't read.
+func dropsDamage(s full) full {
+	return replace(s, "Quarantined", func(context.Context, ports.QuarantineRequest) (ports.QuarantinePage, error) {
+		return ports.QuarantinePage{}, nil
+	})
+}
+
+// discardsAll is a store that clears a shard's quarantine whole.
+func discardsAll(s full) full {
+	return replace(s, "Discard", func(ctx context.Context, r ports.DiscardRequest) (int, error) {
+		page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: r.Shard})
+		if err != nil {
+			return 0, err
+		}
+		for _, record := range page.Records {
+			r.Keys = append(r.Keys, record.Key)
+		}
+		return s.Discard(ctx, r)
+	})
+}
+
+// hidesDamage is a store whose counts leave out what was set aside.
+func hidesDamage(s full) full {
+	return replace(s, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, queues)
+		for i := range all {
+			all[i].Quarantined = 0
+			for k := range all[i].Shards {
+				all[i].Shards[k].Quarantined = 0
+			}
+		}
+		return all, err
+	})
+}
+
+// forgetsDamage is a store that forgets a queue with what was set aside.
+func forgetsDamage(s full) full {
+	return replaceErr(s, "Forget", func(ctx context.Context, queue string) error {
+		for page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: core.Shard{Queue: queue}}); ; {
+			for _, record := range page.Records {
+				if _, err := s.Discard(ctx, ports.DiscardRequest{Shard: core.Shard{Queue: queue}, Keys: []string{record.Key}}); err != nil {
+					return err
+				}
+			}
+			return cmp.Or(err, s.Forget(ctx, queue))
+		}
+	})
+}
+
+// settlesDamaged is a store that does not report the settlement of a damaged claim as skipped.
+func settlesDamaged(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		reply.Skipped = nil
+		return reply, err
+	})
+}

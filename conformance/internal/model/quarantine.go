@@ -1,0 +1,29 @@
+package model
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// Quarantined implements ports.Quarantine. The model can read all that it has.
+func (m *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
+	if err := r.Validate(); err != nil {
+		return ports.QuarantinePage{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, _, err := m.shard(ctx, r.Shard)
+	return ports.QuarantinePage{}, err
+}
+
+// Discard implements ports.Quarantine.
+func (m *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
+	if err := r.Validate(); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, _, err := m.shard(ctx, r.Shard)
+	return 0, err
+}

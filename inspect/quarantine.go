@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// QuarantinedRecord is what is stored of a job or dead letter that the store can't read. It was set
+// aside, so that its shard goes on.
+type QuarantinedRecord struct {
+	Shard core.Shard
+	// Key names the record in its shard, for [Inspector.Discard].
+	Key string
+	ID  string
+	// Place is where it stood: "queued", "claimed" or "dead".
+	Place string
+	// Since is when it was set aside.
+	Since time.Time
+	// Reason says what can't be read.
+	Reason string
+	// Stored is the record as it is kept, at most [MaxQuarantinedBytes] of its Size bytes.
+	Stored []byte
+	Size   int
+}
+
+// MaxQuarantinedBytes is how much of a record that was set aside is shown.
+const MaxQuarantinedBytes = ports.MaxQuarantinedBytes
+
+// Quarantined lists the records of a queue that were set aside since they can't be read, shard by shard;
+// [Counts] says how many there are. Look at what is stored, push it anew if it matters, then
+// Discard it.
+func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[QuarantinedRecord, error] {
+	return func(yield func(QuarantinedRecord, error) bool) {
+		stats, err := i.queueStats(ctx, queue)
+		if err != nil {
+			yield(QuarantinedRecord{}, err)
+			return
+		}
+		for at := range stats.Shards {
+			if stats.Shards[at].Quarantined > 0 && !i.quarantined(ctx, stats.Shards[at].Shard, yield) {
+				return
+			}
+		}
+	}
+}
+
+// quarantined yields what one shard has set aside, and reports whether to go on.
+func (i *Inspector) quarantined(ctx context.Context, shard core.Shard, yield func(QuarantinedRecord, error) bool) bool {
+	r := ports.QuarantineRequest{Shard: shard}
+	for {
+		page, err := ask(i, func(s Store) (ports.QuarantinePage, error) { return s.Quarantined(ctx, r) })
+		if err != nil {
+			yield(QuarantinedRecord{}, fmt.Errorf("quarantine of %v: %w", shard, err))
+			return false
+		}
+		for _, q := range page.Records {
+			if !yield(QuarantinedRecord{
+				Shard: shard, Key: q.Key, ID: q.ID, Place: q.Place.String(), Since: q.Since.Time(), Reason: q.Reason, Stored: q.Stored, Size: q.Size,
+			}, nil) {
+				return false
+			}
+		}
+		if r.After = page.Next; r.After == "" {
+			return true
+		}
+	}
+}
+
+// Discard removes records that were set aside, by their keys in a shard, at most [ports.MaxStep], and
+// returns how many. What their ids have besides stays. Keys that are not there are ignored.
+// A shard that the queue doesn't have, and too many keys, are [ports.ErrInvalidRequest].
+func (i *Inspector) Discard(ctx context.Context, shard core.Shard, keys ...string) (discarded int, err error) {
+	discarded, err = persist(ctx, i, func(s Store) (int, error) {
+		return s.Discard(ctx, ports.DiscardRequest{Shard: shard, Keys: keys})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("discard: %w", err)
+	}
+	return discarded, nil
+}
