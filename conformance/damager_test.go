@@ -159,14 +159,16 @@ func hidesDamage(s full) full {
 // forgetsDamage is a store that forgets a queue with what was set aside.
 func forgetsDamage(s full) full {
 	return replaceErr(s, "Forget", func(ctx context.Context, queue string) error {
-		for page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: core.Shard{Queue: queue}}); ; {
-			for _, record := range page.Records {
-				if _, err := s.Discard(ctx, ports.DiscardRequest{Shard: core.Shard{Queue: queue}, Keys: []string{record.Key}}); err != nil {
-					return err
-				}
-			}
-			return cmp.Or(err, s.Forget(ctx, queue))
+		shard := core.Shard{Queue: queue}
+		page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: shard})
+		var keys []string
+		for _, record := range page.Records {
+			keys = append(keys, record.Key)
 		}
+		if err == nil {
+			_, err = s.Discard(ctx, ports.DiscardRequest{Shard: shard, Keys: keys})
+		}
+		return cmp.Or(err, s.Forget(ctx, queue))
 	})
 }
 
