@@ -128,7 +128,13 @@ func (f *flow) push() {
 // start starts a node and returns at once.
 func (f *flow) start(worker string) *process {
 	f.t.Helper()
-	return startProcess(f.t, worker, f.url, f.j)
+	return f.startProgram(os.Args[0], worker)
+}
+
+// startProgram starts a node whose program is this one or another version of it.
+func (f *flow) startProgram(program, worker string) *process {
+	f.t.Helper()
+	return startProgram(f.t, program, worker, f.url, f.j)
 }
 
 // startAll starts so many nodes. It returns when each has begun a job, and how long the

@@ -25,7 +25,13 @@ type process struct {
 // startProcess starts a process that does what the name says in workers, on a store.
 func startProcess(t *testing.T, name, url string, j journal) *process {
 	t.Helper()
-	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0]), j: j}
+	return startProgram(t, os.Args[0], name, url, j)
+}
+
+// startProgram starts one whose program is this one or another version of it.
+func startProgram(t *testing.T, program, name, url string, j journal) *process {
+	t.Helper()
+	p := &process{cmd: exec.CommandContext(t.Context(), program), j: j}
 	p.cmd.Env = append(os.Environ(), workerVariable+"="+name, storeVariable+"="+url, journalVariable+"="+j.path)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
