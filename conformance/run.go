@@ -101,6 +101,7 @@ func groups(store ports.ShardStore) []group {
 		{"stats", statsCases()},
 		{"history", historyCases()},
 		{"list", listCases()},
+		{"standing", standingCases()},
 		{"step", stepCases()},
 		{"morgue", morgueCases()},
 		{"forget", forgetCases()},

@@ -67,7 +67,7 @@ type ClaimRef struct {
 	Receipt Receipt
 }
 
-// Dead is a morgue entry (RULES 5).
+// DeadLetter is a morgue entry (RULES 5).
 type DeadLetter struct {
 	// ID is the entity.
 	ID string

@@ -267,4 +267,31 @@ type Found struct {
 	Queued     *core.Job
 	Claim      *ClaimView
 	DeadLetter *core.DeadLetter
+	// Standing is what decides when the queued job runs.
+	Standing Standing
+}
+
+// MaxAhead is how far Standing counts.
+const MaxAhead = 1000
+
+// Standing is what decides when a job of a shard runs, beside the job itself. It holds at Now.
+type Standing struct {
+	// Now is the store's clock.
+	Now core.Instant
+	// Paused reports that the queue is paused.
+	Paused bool
+	// Owner, Token and ExpiresAt are those of the shard's lease, as in ShardStats; all zero if
+	// the lease was released, or none was ever acquired.
+	Owner     string
+	Token     int64
+	ExpiresAt core.Instant
+	// Claimed is how many jobs of the shard are claimed, at most MaxAhead.
+	Claimed int
+	// Ahead is how many due jobs of the shard are claimed before the queued one, by (PerformAt, id), at most
+	// MaxAhead. It is 0 if nothing is queued, if what is queued is not due, or if the id is claimed.
+	Ahead int
+	// Alone is the id of another job that runs alone (core.AloneRecoveries), and before the queued one: the first by
+	// id of those that are claimed, or else the first of those ahead if that is one. Empty if there is none, or where
+	// nothing is ahead by that definition: for what is not queued, not due, or whose id is claimed.
+	Alone string
 }

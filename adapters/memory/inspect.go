@@ -146,7 +146,7 @@ func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) 
 	sh := q.shards[core.ShardOf(id, len(q.shards))]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	found := ports.Found{Shard: sh.id}
+	found := ports.Found{Shard: sh.id, Standing: sh.standing(id, q.view().Paused, s.b.now())}
 	if e := sh.queued(id); e != nil {
 		job := e.view(e.payloads.Len()).Job
 		found.Queued = &job

@@ -51,6 +51,9 @@ func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error)
 			return err
 		})
 	}, findSQL, math.MaxInt32, queue, shard.Index, id, s.now())
+	if err == nil {
+		found.Standing, err = s.standing(ctx, shard, id)
+	}
 	if err != nil {
 		return ports.Found{}, err
 	}

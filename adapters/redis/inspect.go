@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -125,7 +126,17 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 	if found.Claim != nil {
 		found.Claim.LeaseOver = found.Claim.Receipt.Token != token
 	}
-	return found, r.err()
+	s := r.list()
+	found.Standing = s.standing()
+	return found, errors.Join(r.err(), s.err())
+}
+
+// standing reads what decides when a job runs.
+func (r *reply) standing() ports.Standing {
+	return ports.Standing{
+		Now: core.Instant(r.int()), Paused: r.int() == 1, Owner: r.text(), Token: r.int(), ExpiresAt: core.Instant(r.int()),
+		Claimed: int(r.int()), Ahead: int(r.int()), Alone: r.text(),
+	}
 }
 
 // whole reads a job or dead letter that the find script found, or nil, and finds the rest of

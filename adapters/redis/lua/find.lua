@@ -3,12 +3,13 @@
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 id; then, for the next payloads, 3 whether those of the dead letter
 --   or of the queued job (1 or 0), 4 score and 5 data of the last one
--- Returns {'ok', queued, claim, cancel, dead, token}: queued and dead as
+-- Returns {'ok', queued, claim, cancel, dead, token, standing}: queued and dead as
 --   {PerformAt, packed job, whether it has more payloads (1 or 0)} or nil, the claim and its
---   cancel as stored; token is that of the current lease, or 0. For the next payloads
+--   cancel as stored; token is that of the current lease, or 0; standing as {now, paused (1 or 0),
+--   owner, token, expires, claimed, ahead, alone}, as ports.Standing says. For the next payloads
 --   {'ok', queued or dead}
--- Uses: JOBS, CLAIMS, DEAD, LEASE, CANCELS, call, clock, bounds, packed, items, queue,
---   morgue, current_token.
+-- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, parse, band, precedes, clock, read_meta, bounds,
+--   packed, items, queue, morgue, current_token.
 
 local now, id, dead, score, data = clock(ARGV[1]), ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
 local function view(item, payloads, more)
@@ -28,5 +29,44 @@ local function found(item)
   local payloads, total = items.first(item, n, size)
   return view(item, payloads, #payloads < total)
 end
+
+local MAX_AHEAD = 1000
+
+-- alone_claim returns the first id of the claimed jobs that run alone, of some MAX_AHEAD; nil if there is none.
+local function alone_claim()
+  local cursor, seen, first = '0', 0, nil
+  repeat
+    local some = call('HSCAN', CLAIMS, cursor, 'COUNT', 100)
+    cursor, seen = some[1], seen + #some[2] / 2
+    for i = 1, #some[2], 2 do
+      local other, claim = some[2][i], some[2][i + 1]
+      if band(byte(claim, 35 + parse('>I2', claim, 25)), ALONE) > 0 and (not first or precedes(other, first)) then first = other end
+    end
+  until cursor == '0' or seen >= MAX_AHEAD
+  return first
+end
+
+-- ahead returns how many due jobs come before the queued one, and the id of one that runs alone before it.
+local function ahead(alone_claims)
+  local at = call('ZSCORE', READY, id)
+  if not at or tonumber(at) > now then return 0, '' end
+  local rank, alone = call('ZRANK', READY, id), alone_claims > 0 and alone_claim()
+  if not alone and rank > 0 then
+    local first = call('ZRANGE', READY, 0, 0)[1]
+    local job = call('HGET', JOBS, first)
+    alone = job and band(byte(job), ALONE) > 0 and first
+  end
+  return math.min(rank, MAX_AHEAD), alone or ''
+end
+
+local function standing()
+  local _, paused = read_meta()
+  local lease = call('HMGET', LEASE, 'owner', 'token', 'expires', 'held', 'alone')
+  local held = lease[4] == '1'
+  local n, alone = ahead(tonumber(lease[5] or 0))
+  return {now, paused and 1 or 0, held and lease[1] or '', held and tonumber(lease[2]) or 0, held and tonumber(lease[3]) or 0,
+    math.min(call('HLEN', CLAIMS), MAX_AHEAD), n, alone}
+end
+
 return {'ok', found(queued_job()), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), found(dead_letter()),
-  current_token(LEASE, now)}
+  current_token(LEASE, now), standing()}

@@ -190,7 +190,7 @@ func (m *Store) Find(ctx context.Context, queue, id string) (ports.Found, error)
 		return ports.Found{}, err
 	}
 	s := q.shards[core.ShardOf(id, len(q.shards))]
-	found := ports.Found{Shard: s.at}
+	found := ports.Found{Shard: s.at, Standing: s.standing(id, q.record.Paused, m.Now())}
 	if job, ok := s.queued[id]; ok {
 		job.Payloads = slices.Clone(job.Payloads)
 		found.Queued = &job

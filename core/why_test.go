@@ -1,0 +1,71 @@
+package core
+
+import "testing"
+
+func TestWhyAJobDoesNotRun(t *testing.T) {
+	const now = Instant(1000)
+	// due is a job that its shard's owner claims next.
+	due := Facts{Now: now, Queued: true, State: State{PerformAt: now, RetryCount: FreshRetryCount}, Served: 2, Owned: true}
+	with := func(change func(*Facts)) Facts {
+		f := due
+		change(&f)
+		return f
+	}
+	claimed := with(func(f *Facts) { f.Queued, f.Claimed, f.ShardClaims = false, true, 1 })
+	tests := []struct {
+		name  string
+		facts Facts
+		want  Reason
+	}{
+		{"an id that is nowhere", Facts{}, NothingQueued},
+		{"an id that is nowhere, of a paused queue", Facts{Paused: true}, NothingQueued},
+		{"a dead letter", Facts{Dead: true, Paused: true}, OnlyDead},
+		{"a due job", due, IsNext},
+		{"a due job whose id is dead too", with(func(f *Facts) { f.Dead = true }), IsNext},
+		{"a job with others in front", with(func(f *Facts) { f.Ahead = 3 }), BehindOthers},
+		{"a job that runs alone, with others in front", with(func(f *Facts) { f.Ahead, f.ShardClaims, f.State.Recoveries = 3, 1, AloneRecoveries }), BehindOthers},
+		{"a job that runs alone, first, while others run", with(func(f *Facts) { f.ShardClaims, f.State.Recoveries = 1, AloneRecoveries }), RunsAlone},
+		{"a job that runs alone, first", with(func(f *Facts) { f.State.Recoveries = AloneRecoveries }), IsNext},
+		{"a job behind one that runs alone", with(func(f *Facts) { f.Ahead, f.BehindAlone = 3, true }), WaitsForAlone},
+		{"a job at the limit", with(func(f *Facts) { f.Ahead, f.AtLimit = 3, true }), LimitReached},
+		{"a job of a shard that nobody has", with(func(f *Facts) { f.Owned, f.Ahead, f.AtLimit = false, 3, true }), ShardUnowned},
+		{"a job that nobody serves", with(func(f *Facts) { f.Owned, f.Served = false, 0 }), NobodyServes},
+		{"a job that nobody serves, though a lease lasts", with(func(f *Facts) { f.Served = 0 }), NobodyServes},
+		{"a job of the future", with(func(f *Facts) { f.State.PerformAt, f.Served = now+1, 0 }), NotDueYet},
+		{"a job that failed", with(func(f *Facts) { f.State.PerformAt, f.State.RetryCount = now+1, 0 }), BacksOff},
+		{"a job that failed and is due", with(func(f *Facts) { f.State.RetryCount = 0 }), IsNext},
+		{"a job of a paused queue", with(func(f *Facts) { f.State.PerformAt, f.Paused = now+1, true }), QueuePaused},
+		{"a claimed job", claimed, InBuffer},
+		{"a claimed job of a paused queue", func() Facts { f := claimed; f.Paused = true; return f }(), InBuffer},
+		{"a running job", func() Facts { f := claimed; f.Running = true; return f }(), RunsNow},
+		{"a job that a dead node had", func() Facts { f := claimed; f.Running, f.LeaseOver = true, true; return f }(), OwnerGone},
+		{"a push for a running job", func() Facts { f := claimed; f.Queued, f.Running = true, true; return f }(), PredecessorRuns},
+		{"a push for a job that a dead node had", func() Facts { f := claimed; f.Queued, f.LeaseOver = true, true; return f }(), OwnerGone},
+	}
+	seen := map[Reason]bool{}
+	for _, tt := range tests {
+		if got := Why(tt.facts); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+		seen[tt.want] = true
+	}
+	for r := NothingQueued; r <= IsNext; r++ {
+		if !seen[r] {
+			t.Errorf("no test asks for %v", r)
+		}
+	}
+}
+
+func TestReasonsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for r := NothingQueued; r <= IsNext; r++ {
+		if name := r.String(); name == "" || seen[name] {
+			t.Errorf("reason %d is called %q, as another one or not at all", r, name)
+		} else {
+			seen[name] = true
+		}
+	}
+	if got := Reason(99).String(); got != "Reason(99)" {
+		t.Errorf("an unknown reason is called %q", got)
+	}
+}
