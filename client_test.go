@@ -84,7 +84,7 @@ func TestBadInputIsRefusedAndNothingOfItIsStored(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), "push 2 of 2") {
 				t.Errorf("PushMany = %v, want %v that names the entry", err, c.want)
 			}
-			stats, err := store.Stats(t.Context(), []string{"plain"})
+			stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"plain"}})
 			if err != nil || stats[0].Fresh != 1 {
 				t.Errorf("Stats = %+v, %v; want only the job from before", stats, err)
 			}

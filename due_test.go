@@ -59,7 +59,7 @@ func TestRunDueRunsManyJobsAndClaimsFewAhead(t *testing.T) {
 			} else {
 				time.Sleep(100 * time.Millisecond)
 			}
-			stats, err := store.Stats(ctx, []string{"q"})
+			stats, err := store.Stats(ctx, ports.StatsRequest{Queues: []string{"q"}})
 			if err == nil && stats[0].Claimed > most+1 { // the one that ran before may not be settled
 				t.Errorf("%d jobs are claimed, want at most %d", stats[0].Claimed, most+1)
 			}

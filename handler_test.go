@@ -13,6 +13,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 var errBoom = errors.New("boom")
@@ -86,7 +87,7 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 					return c.err
 				}))
 				equal(t, "state", stateOf(t, store, "q", "a"), c.want)
-				stats, err := store.Stats(t.Context(), []string{"q"})
+				stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -335,7 +336,7 @@ func TestFenceIsTheTokenOfTheLease(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, time.Hour)
 		defer cancel()
 		token, ok := skein.Fence(ctx)
-		stats, err := store.Stats(ctx, []string{"q"})
+		stats, err := store.Stats(ctx, ports.StatsRequest{Queues: []string{"q"}})
 		if err != nil || !ok || stats[0].Shards[0].Token != token {
 			t.Errorf("Fence = %d, %t; want the lease's, %+v, %v", token, ok, stats, err)
 		}

@@ -81,7 +81,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 // counts returns those of a queue, but for the time of its oldest job.
 func counts(t *testing.T, store ports.ShardStore, queue string) ports.Counts {
 	t.Helper()
-	stats, err := store.Stats(t.Context(), []string{queue})
+	stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{queue}})
 	if err != nil {
 		t.Fatal(err)
 	}

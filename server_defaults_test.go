@@ -9,6 +9,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // What README and the docs of ServerOptions say in numbers: how long the shards of
@@ -35,7 +36,7 @@ func TestServerDefaultsAreThoseOfTheDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		stats, err := store.Stats(t.Context(), []string{"orders"})
+		stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -150,7 +150,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 		{"TTL", func(t *testing.T, store *memory.Store) {
 			run(t, skein.NewServer(store, skein.ServerOptions{LeaseTTL: 3 * time.Second, Logger: quiet}, nop(queue)), func() {
 				synctest.Wait()
-				stats, err := store.Stats(t.Context(), []string{"q"})
+				stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -179,7 +179,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			for recovers, claimed := range []int64{1, 0} {
 				o := skein.ServerOptions{RecoverOrphans: recovers == 1, Logger: quiet}
 				run(t, skein.NewServer(store, o, nop(queue)), func() { time.Sleep(time.Minute) })
-				stats, err := store.Stats(t.Context(), []string{"dead"})
+				stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"dead"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -219,7 +219,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 				}
 				return nil
 			}))
-			if _, err := store.Stats(t.Context(), []string{"q"}); err != nil {
+			if _, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -407,7 +407,7 @@ func mostClaimed(t *testing.T, store *memory.Store, q *skein.Queue[string], pref
 	}
 	h := q.Handler(func(context.Context, string, []string) error {
 		time.Sleep(time.Millisecond)
-		stats, err := store.Stats(t.Context(), []string{"q"})
+		stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}})
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 // currentLease returns the lease of a shard as the store shows it.
 func currentLease(ctx context.Context, s ports.ShardStore, shard core.Shard) ports.Lease {
-	stats, err := s.Stats(ctx, []string{shard.Queue})
+	stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{shard.Queue}})
 	if err != nil {
 		return ports.Lease{Shard: shard}
 	}
@@ -90,7 +90,7 @@ func forgetsToken(s full) full {
 
 func refusesLate(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-		stats, err := s.Stats(ctx, []string{r.Lease.Shard.Queue})
+		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{r.Lease.Shard.Queue}})
 		if err == nil && stats[0].Shards[r.Lease.Shard.Index].ExpiresAt < stats[0].Now {
 			return ports.TurnReply{}, ports.ErrLeaseLost
 		}
@@ -175,8 +175,8 @@ func keepsReleased(s full) full {
 // keepsOwner shows the owner of a lease that was released, until that would have run out.
 func keepsOwner(s full) full {
 	last := map[core.Shard]ports.ShardStats{}
-	return replace(s, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-		all, err := s.Stats(ctx, queues)
+	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, r)
 		for _, q := range all {
 			for i := range q.Shards {
 				shard := &q.Shards[i]

@@ -45,7 +45,7 @@ func (tx *leaving) Commit(context.Context) error {
 // stopsForALongInbox claims nothing in the turn after a long transaction.
 func stopsForALongInbox(s full) full {
 	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
-		stats, err := s.Stats(ctx, []string{r.Lease.Shard.Queue})
+		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{r.Lease.Shard.Queue}})
 		if err == nil && stats[0].Fresh > longInbox {
 			r.Want = 0
 		}
@@ -72,8 +72,8 @@ func miscountsBesidePushes(s full) full {
 		}
 		return reply, err
 	})
-	h = replace(h, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-		all, err := s.Stats(ctx, queues)
+	h = replace(h, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, r)
 		for i := range all {
 			all[i].Fresh += onTop.Load()
 		}

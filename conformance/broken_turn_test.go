@@ -33,8 +33,8 @@ func beforeTurn(s full, change func(ctx context.Context, r *ports.TurnRequest)) 
 
 // addProcessed adds onTop to what every queue has processed.
 func addProcessed(s full, onTop *int64) full {
-	return replace(s, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-		all, err := s.Stats(ctx, queues)
+	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, r)
 		for i := range all {
 			all[i].Processed += *onTop
 		}

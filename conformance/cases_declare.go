@@ -132,7 +132,7 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 	_, errs["Turn"] = e.store.Turn(ctx, ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1})
 	_, errs["Renew"] = e.store.Renew(ctx, ports.RenewRequest{Lease: lease, TTL: ttl})
 	_, errs["Heads"] = e.store.Heads(ctx, []core.Shard{s})
-	_, errs["Stats"] = e.store.Stats(ctx, []string{queue})
+	_, errs["Stats"] = e.store.Stats(ctx, ports.StatsRequest{Queues: []string{queue}})
 	_, errs["History"] = e.store.History(ctx, ports.HistoryRequest{Queue: queue})
 	_, errs["Jobs"] = e.store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
 	_, errs["Claimed"] = e.store.Claimed(ctx, page)

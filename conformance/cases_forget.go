@@ -39,7 +39,7 @@ func forgetRemoves(e *env) {
 	e.refused("Push", err, ports.ErrUnknownQueue)
 	_, err = e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n1"))
 	e.refused("Acquire", err, ports.ErrUnknownQueue)
-	_, err = e.store.Stats(e.ctx, []string{orders})
+	_, err = e.store.Stats(e.ctx, ports.StatsRequest{Queues: []string{orders}})
 	e.refused("Stats", err, ports.ErrUnknownQueue)
 	_, err = e.store.Turn(e.ctx, r)
 	e.refused("Turn", err, ports.ErrUnknownQueue)

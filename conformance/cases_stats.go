@@ -99,7 +99,7 @@ func statsOrphans(e *env) {
 func statsOrder(e *env) {
 	e.declare("b", 1)
 	e.declare("a", 1)
-	all, err := e.store.Stats(e.ctx, []string{"b", orders, "a"})
+	all, err := e.store.Stats(e.ctx, ports.StatsRequest{Queues: []string{"b", orders, "a"}})
 	e.must(err, "Stats")
 	var names []string
 	for _, q := range all {
@@ -109,7 +109,7 @@ func statsOrder(e *env) {
 }
 
 func statsUnknown(e *env) {
-	_, err := e.store.Stats(e.ctx, []string{orders, "nowhere"})
+	_, err := e.store.Stats(e.ctx, ports.StatsRequest{Queues: []string{orders, "nowhere"}})
 	e.refused("Stats with an unknown queue among them", err, ports.ErrUnknownQueue)
 	_, err = e.store.Heads(e.ctx, []core.Shard{e.shard, {Queue: "nowhere"}})
 	e.refused("Heads with an unknown queue among them", err, ports.ErrUnknownQueue)

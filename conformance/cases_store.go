@@ -187,7 +187,7 @@ func storeContext(e *env) {
 	_, errs["Push"] = e.store.Push(ctx, e.pushRequest(orders, entry("b", "p", 1)))
 	_, errs["Turn"] = e.store.Turn(ctx, h.request(1))
 	_, errs["Heads"] = e.store.Heads(ctx, []core.Shard{e.shard})
-	_, errs["Stats"] = e.store.Stats(ctx, []string{orders})
+	_, errs["Stats"] = e.store.Stats(ctx, ports.StatsRequest{Queues: []string{orders}})
 	_, errs["Find"] = e.store.Find(ctx, orders, "a")
 	errs["DrainNode"] = e.store.DrainNode(ctx, "1", true)
 	_, errs["Nodes"] = e.store.Nodes(ctx)

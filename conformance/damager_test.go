@@ -91,8 +91,8 @@ func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, e
 }
 
 // Stats counts it.
-func (s transacted) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-	all, err := s.Store.Stats(ctx, queues)
+func (s transacted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	all, err := s.reachedStats(ctx, r)
 	for i := range all {
 		for k := range all[i].Shards {
 			shard := &all[i].Shards[k]
@@ -144,8 +144,8 @@ func discardsAll(s full) full {
 
 // hidesDamage is a store whose counts leave out what was set aside.
 func hidesDamage(s full) full {
-	return replace(s, "Stats", func(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-		all, err := s.Stats(ctx, queues)
+	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, r)
 		for i := range all {
 			all[i].Quarantined = 0
 			for k := range all[i].Shards {

@@ -100,7 +100,7 @@ func groups(store ports.ShardStore) []group {
 		{"permits", permitCases()},
 		{"stats", statsCases()},
 		{"history", historyCases()},
-		{"list", listCases()},
+		{"list", slices.Concat(listCases(), pageCases())},
 		{"standing", standingCases()},
 		{"step", stepCases()},
 		{"morgue", morgueCases()},
@@ -123,7 +123,7 @@ func groups(store ports.ShardStore) []group {
 		all = append(all, group{"transaction", transactionCases()})
 	}
 	if _, ok := store.(Severer); ok {
-		all = append(all, group{"unreached", unreachedCases()})
+		all = append(all, group{"unreached", slices.Concat(unreachedCases(), unreachedListCases())})
 	}
 	if _, ok := store.(Damager); ok {
 		all = append(all, group{"damaged", damageCases()})

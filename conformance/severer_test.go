@@ -31,7 +31,8 @@ func (c *severedShards) all() map[core.Shard]bool {
 	return maps.Clone(c.shards)
 }
 
-// Sever implements Severer for Heads, the one call that concerns several shards.
+// Sever implements Severer for the calls that concern several shards: Heads, and in
+// severedlists_test.go lists and Stats.
 func (s transacted) Sever(shard core.Shard) (mend func()) {
 	s.severed.set(shard, true)
 	return func() { s.severed.set(shard, false) }

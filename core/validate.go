@@ -134,12 +134,20 @@ func notInQueueName(r rune) bool {
 // stores refuse, cut to [MaxErrorBytes] between characters.
 func ErrorText(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= MaxErrorBytes {
+	return CutText(text, MaxErrorBytes)
+}
+
+// CutText returns the beginning of a text that has at most so many bytes, cut between
+// characters: 0 is the whole text, below 0 none of it.
+func CutText(text string, most int) string {
+	if most < 0 {
+		return ""
+	}
+	if most == 0 || len(text) <= most {
 		return text
 	}
-	end := MaxErrorBytes
-	for !utf8.RuneStart(text[end]) {
-		end--
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
 	}
-	return text[:end]
+	return text[:most]
 }

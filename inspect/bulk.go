@@ -34,7 +34,7 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 			return d.end(fmt.Errorf("shard %v: %w", s.Shard, err))
 		}
 	}
-	return d.end(nil)
+	return d.end(partial(stats.Unreached))
 }
 
 // partSteps is after how many steps in a row that finished no entry an action gives up: the
@@ -82,36 +82,52 @@ type sweep struct {
 	// before is the end of what the sweep is about: what changed then or later is
 	// left alone.
 	before core.Instant
-	// left is how many dead letters of each shard are still to be looked at.
-	left []int
+	// shards has those of the queue that have dead letters to look at, and left how many of each are
+	// still to be looked at, by index.
+	shards []core.Shard
+	left   []int
+	// unreached are the shards that the sweep could not reach.
+	unreached []core.Shard
 	// edited has the ids that the sweep has changed and may meet again.
 	edited map[string]bool
 }
 
-// run calls act with the dead letters that match, page by page. act passes them.
+// run calls act with the dead letters that match, shard by shard and page by page. act passes them.
 func (s *sweep) run(ctx context.Context, act func([]DeadLetter) error) (Result, error) {
 	if err := s.begin(ctx); err != nil {
 		return s.end(err)
 	}
+	for _, shard := range s.shards {
+		if err := s.shard(ctx, shard, act); err != nil {
+			return s.end(err)
+		}
+	}
+	return s.end(partial(s.unreached))
+}
+
+// shard sweeps one shard. A page may be short: the sweep goes on while there is a next.
+func (s *sweep) shard(ctx context.Context, shard core.Shard, act func([]DeadLetter) error) error {
 	r := ports.MorgueRequest{PageRequest: ports.PageRequest{
-		Queue: s.queue, Limit: sweepPage, Payloads: sweepPayloads,
+		Queue: s.queue, Shards: []int{shard.Index}, Limit: sweepPage, Payloads: sweepPayloads,
 	}}
-	for more := s.progress.Total > 0; more; {
+	for more := true; more; {
 		page, err := persist(ctx, s.inspector, func(store Store) (ports.MorguePage, error) { return store.Morgue(ctx, r) })
 		if err != nil {
-			return s.end(err)
+			return fmt.Errorf("shard %v: %w", shard, err)
 		}
 		chosen, last, err := s.choose(ctx, page.DeadLetters)
 		if err != nil {
-			return s.end(err)
+			return err
 		}
 		if err := act(chosen); err != nil {
-			return s.end(err)
+			return err
 		}
 		r.After = page.Next
-		more = !last && page.Next != ports.Cursor{} && s.progress.Done < s.progress.Total
+		more = !last && page.Next != ports.Cursor{} && s.left[shard.Index] > 0
 	}
-	return s.end(nil)
+	s.pass(s.left[shard.Index], 0) // gone meanwhile
+	s.left[shard.Index] = 0
+	return nil
 }
 
 func (s *sweep) begin(ctx context.Context) error {
@@ -119,11 +135,15 @@ func (s *sweep) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.before = endOf(stats.Now)
-	s.left = make([]int, len(stats.Shards))
+	s.before, s.unreached = endOf(stats.Now), stats.Unreached
+	s.left = make([]int, stats.Queue.Shards)
 	for at := range stats.Shards {
-		s.left[at] = int(stats.Shards[at].Dead)
-		s.progress.Total += s.left[at]
+		sh := &stats.Shards[at]
+		if sh.Dead > 0 {
+			s.shards = append(s.shards, sh.Shard)
+			s.left[sh.Shard.Index] = int(sh.Dead)
+			s.progress.Total += int(sh.Dead)
+		}
 	}
 	return nil
 }
@@ -189,7 +209,7 @@ func (s *sweep) noteEdit(id string, changed core.Instant) {
 // queueStats returns the state of one queue.
 func (i *Inspector) queueStats(ctx context.Context, queue string) (ports.QueueStats, error) {
 	return persist(ctx, i, func(s Store) (none ports.QueueStats, err error) {
-		stats, err := s.Stats(ctx, []string{queue})
+		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{queue}})
 		if err != nil {
 			return none, err
 		}

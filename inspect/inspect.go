@@ -55,7 +55,8 @@ type Options struct {
 // Lists are fetched page by page while they are ranged over, and each range
 // begins anew. They are no snapshot: an element that doesn't change meanwhile
 // comes exactly once, one that moves may come twice or not at all. An error comes
-// as the last pair, with a zero element.
+// as the last pair, with a zero element. Where shards can't be reached, a list has what others
+// have, and then a *[PartialError].
 //
 // Actions on many entries work in bounded steps, each atomic for its shard. Those
 // on named ids or payloads ignore what is not there, and do nothing at all, with
@@ -89,7 +90,8 @@ func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
 }
 
 // Stats returns the sizes of the named queues, in the order given, or of all of
-// them in order of name if none is named.
+// them in order of name if none is named. Where shards can't be reached it returns what others
+// have and a *[PartialError].
 func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, error) {
 	if len(queues) == 0 {
 		all, err := i.Queues(ctx)
@@ -98,8 +100,19 @@ func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, 
 		}
 		queues = convert(all, func(q *Queue) string { return q.Name })
 	}
-	stats, err := ask(i, func(s Store) ([]ports.QueueStats, error) { return s.Stats(ctx, queues) })
-	return convert(stats, queueStatsOf), err
+	stats, err := ask(i, func(s Store) ([]ports.QueueStats, error) { return s.Stats(ctx, ports.StatsRequest{Queues: queues}) })
+	if err != nil {
+		return nil, err
+	}
+	return convert(stats, queueStatsOf), partial(unreachedOf(stats))
+}
+
+// unreachedOf returns the shards that stats lack.
+func unreachedOf(stats []ports.QueueStats) (unreached []core.Shard) {
+	for at := range stats {
+		unreached = append(unreached, stats[at].Unreached...)
+	}
+	return unreached
 }
 
 // History lists the minutes of a queue that begin at from or later and before to,

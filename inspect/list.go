@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -17,26 +19,45 @@ type ListOptions struct {
 	// Descending reverses the list.
 	Descending bool
 	// After starts behind this place, in the list's direction. The zero value is
-	// the start.
+	// the start. It goes before FromTime, FromID and FromRetries.
 	After Cursor
+	// FromTime begins a list by time at this time, inclusive, in the list's direction; FromID one by
+	// id, and FromRetries one [RetryingByCount]. The zero value is the start. Only the one that the
+	// list is sorted by may be set.
+	FromTime    time.Time
+	FromID      string
+	FromRetries int
+	// Prefix limits a list by id to the ids that begin with it; empty is all.
+	Prefix string
+	// Shards are the indexes of the shards to list; nil is all of them, an empty list none.
+	Shards []int
+	// Fresh leaves out jobs with a failure, of [ByTime] and [ByID].
+	Fresh bool
 	// Limit ends the list after so many elements. 0 is no limit.
 	Limit int
 	// Payloads is how many payloads of each element to fetch, lowest score first.
 	// 0 fetches none; [Inspector.Find] returns all.
 	Payloads int
+	// ErrorBytes is how many bytes of each error text to fetch at most, cut between characters, before
+	// Options.DecodeError sees it: 0 is the whole text, below 0 none.
+	ErrorBytes int
 }
+
+// jobOrders are what queued jobs can be sorted by.
+var jobOrders = []SortBy{ByTime, ByID, RetryingByTime, RetryingByID, RetryingByCount}
 
 // Jobs lists the queued jobs of a queue. It can be sorted in every way; [ByID] is
 // [ErrQueueMismatch] for a queue without IndexIDs. Invalid options are
 // [ErrInvalidOptions].
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
-	err := o.check("jobs", ByTime, ByID, RetryingByTime, RetryingByID, RetryingByCount)
-	return pages(o, err, func(r ports.PageRequest) ([]QueuedJob, ports.Cursor, error) {
+	err := o.check("jobs", jobOrders...)
+	return pages(o, err, func(r ports.PageRequest) (listPage[QueuedJob], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.JobsPage, error) {
-			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy)})
+			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy), Fresh: o.Fresh})
 		})
-		return convert(page.Jobs, func(v *ports.JobView) QueuedJob { return i.views.queuedJob(v, o.SortBy) }), page.Next, err
+		view := func(v *ports.JobView) QueuedJob { return i.views.queuedJob(v, o.SortBy) }
+		return listPage[QueuedJob]{convert(page.Jobs, view), page.Next, page.Unreached}, err
 	})
 }
 
@@ -44,11 +65,11 @@ func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.
 // anything else is [ErrInvalidOptions].
 func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
 	err := o.check("claimed jobs", ByTime)
-	return pages(o, err, func(r ports.PageRequest) ([]ClaimedJob, ports.Cursor, error) {
+	return pages(o, err, func(r ports.PageRequest) (listPage[ClaimedJob], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.ClaimedPage, error) { return s.Claimed(ctx, r) })
 		view := func(v *ports.ClaimView) ClaimedJob { return i.views.claimedJob(v) }
-		return convert(page.Claims, view), page.Next, err
+		return listPage[ClaimedJob]{convert(page.Claims, view), page.Next, page.Unreached}, err
 	})
 }
 
@@ -56,18 +77,19 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 // anything else is [ErrInvalidOptions].
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
 	err := o.check("the morgue", ByTime, ByID)
-	return pages(o, err, func(r ports.PageRequest) ([]DeadLetter, ports.Cursor, error) {
+	return pages(o, err, func(r ports.PageRequest) (listPage[DeadLetter], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.MorguePage, error) {
 			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID})
 		})
 		view := func(v *ports.DeadLetterView) DeadLetter { return i.views.deadLetter(v, o.SortBy) }
-		return convert(page.DeadLetters, view), page.Next, err
+		return listPage[DeadLetter]{convert(page.DeadLetters, view), page.Next, page.Unreached}, err
 	})
 }
 
-// check returns ErrInvalidOptions unless the list can be sorted so, and the limits are valid.
+// check returns ErrInvalidOptions unless the list can be sorted so, and the rest is valid for it.
 func (o *ListOptions) check(list string, allowed ...SortBy) error {
+	byID, byCount := o.SortBy == ByID || o.SortBy == RetryingByID, o.SortBy == RetryingByCount
 	switch {
 	case !slices.Contains(allowed, o.SortBy):
 		return fmt.Errorf("%w: %s can't be sorted by %v; possible are %v", ErrInvalidOptions, list, o.SortBy, allowed)
@@ -75,44 +97,75 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 		return fmt.Errorf("%w: Limit %d is negative; 0 is no limit", ErrInvalidOptions, o.Limit)
 	case o.Payloads < 0:
 		return fmt.Errorf("%w: Payloads %d is negative; Find returns all", ErrInvalidOptions, o.Payloads)
+	case o.FromRetries < 0:
+		return fmt.Errorf("%w: FromRetries %d is negative; 0 is the start", ErrInvalidOptions, o.FromRetries)
+	case !o.FromTime.IsZero() && (byID || byCount), o.FromID != "" && !byID, o.FromRetries != 0 && !byCount:
+		return fmt.Errorf("%w: a list by %v can't begin at that value; set FromTime, FromID or FromRetries, as it is sorted", ErrInvalidOptions, o.SortBy)
+	case o.Prefix != "" && !byID:
+		return fmt.Errorf("%w: a list by %v has no Prefix; sort it by id", ErrInvalidOptions, o.SortBy)
+	case o.Fresh && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != ByID):
+		return fmt.Errorf("%w: Fresh is for queued jobs ByTime and ByID", ErrInvalidOptions)
 	}
 	return nil
 }
 
+// request returns the request for the first page.
+func (o *ListOptions) request() ports.PageRequest {
+	r := ports.PageRequest{
+		After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
+		Shards: o.Shards, Prefix: o.Prefix, ErrorBytes: o.ErrorBytes,
+	}
+	switch {
+	case !o.FromTime.IsZero():
+		r.From = &ports.Cursor{Key: int64(core.InstantOf(o.FromTime))}
+	case o.FromID != "":
+		r.From = &ports.Cursor{ID: o.FromID}
+	case o.FromRetries > 0:
+		r.From = &ports.Cursor{Key: int64(o.FromRetries) - 1}
+	}
+	return r
+}
+
+// listPage is a page of a list.
+type listPage[V any] struct {
+	elements  []V
+	next      ports.Cursor
+	unreached []core.Shard
+}
+
 // pages returns a list that fetches its elements page by page, or whose only pair is
-// the error invalid.
-func pages[V any](
-	o ListOptions, invalid error, fetch func(ports.PageRequest) ([]V, ports.Cursor, error),
-) iter.Seq2[V, error] {
+// the error invalid. A page may be short: the list ends where no page follows.
+func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (listPage[V], error)) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		var none V
 		if invalid != nil {
 			yield(none, invalid)
 			return
 		}
-		r := ports.PageRequest{
-			After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
-		}
+		var unreached []core.Shard
+		r := o.request()
 		for {
-			page, next, err := fetch(r)
+			page, err := fetch(r)
 			if err != nil {
 				yield(none, err)
 				return
 			}
-			for _, v := range page {
+			for _, v := range page.elements {
 				if !yield(v, nil) {
 					return
 				}
 			}
-			if r.After = next; next == (ports.Cursor{}) {
-				return
+			unreached = mergeShards(unreached, page.unreached)
+			r.After = page.next
+			if o.Limit > 0 {
+				r.Limit -= len(page.elements)
 			}
-			if o.Limit == 0 {
-				continue
+			if page.next == (ports.Cursor{}) || o.Limit > 0 && r.Limit <= 0 {
+				break
 			}
-			if r.Limit -= len(page); r.Limit <= 0 {
-				return
-			}
+		}
+		if err := partial(unreached); err != nil {
+			yield(none, err)
 		}
 	}
 }

@@ -21,8 +21,8 @@ type damagedStore struct {
 	discarded []string
 }
 
-func (s *damagedStore) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-	all, err := s.Store.Stats(ctx, queues)
+func (s *damagedStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	all, err := s.Store.Stats(ctx, r)
 	for i := range all {
 		all[i].Quarantined += int64(len(s.records))
 		all[i].Shards[s.shard.Index].Quarantined += int64(len(s.records))

@@ -40,19 +40,23 @@ func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounte
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
-	for _, shard := range core.Shards(queue, stats.Queue.Shards) {
+	for at := range stats.Shards {
+		shard := stats.Shards[at].Shard
 		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) { return s.Recount(ctx, shard) })
 		if err != nil {
 			return wrong, fmt.Errorf("recount %v: %w", shard, err)
 		}
 		counts := func(c ports.Counts) Counts {
-			s := stats.Shards[shard.Index]
+			s := stats.Shards[at]
 			s.Counts = c
 			return shardStatsOf(&s, stats.Now).Counts
 		}
 		if before, after := counts(reply.Before), counts(reply.After); before != after {
 			wrong = append(wrong, Recounted{Shard: shard, Before: before, After: after})
 		}
+	}
+	if err := partial(stats.Unreached); err != nil {
+		return wrong, fmt.Errorf("recount: %w", err)
 	}
 	return wrong, nil
 }

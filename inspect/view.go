@@ -123,7 +123,7 @@ type QueueStats struct {
 	Counts
 	// Now is the store's clock when it was asked.
 	Now time.Time
-	// Shards are in order of index.
+	// Shards are those that were reached, in order of index.
 	Shards []ShardStats
 }
 

@@ -11,11 +11,19 @@ import (
 //
 // Lists are merged from the shards. They are not snapshots: an entry that does not
 // change meanwhile appears exactly once, one that moves may appear at both places
-// or at neither. Every method returns [ErrUnknownQueue] for a queue that was
-// not declared.
+// or at neither. A page may be shorter than was asked for, even empty, and still have a Next:
+// that bounds what a filter reads. The caller goes on while Next isn't zero.
+//
+// A store in several parts, such as a Cluster, answers with what it reaches: the shards of a part
+// that it can't reach now are Unreached, and everything else is as if they had not been asked
+// for. It returns an error only if it reached none of the shards.
+//
+// Every method returns [ErrUnknownQueue] for a queue that was not declared, and
+// [ErrInvalidRequest] for a request that its Validate refuses or a shard that the queue does
+// not have.
 type Inspector interface {
 	// Stats sums up queues, in the order of the names given.
-	Stats(ctx context.Context, queues []string) ([]QueueStats, error)
+	Stats(ctx context.Context, r StatsRequest) ([]QueueStats, error)
 
 	// History lists the minutes of a queue in which something was counted, from
 	// inclusive to exclusive, oldest first. A store keeps at least 24 hours.
@@ -34,6 +42,22 @@ type Inspector interface {
 	// Find looks one id up everywhere, exactly, with all its payloads. It
 	// returns core.ErrInvalidID for an invalid id.
 	Find(ctx context.Context, queue, id string) (Found, error)
+}
+
+// StatsRequest asks for the state of queues.
+type StatsRequest struct {
+	Queues []string
+	// Shards are the indexes of the shards to count, in any order, if there is one queue; nil is
+	// all of them, an empty list none.
+	Shards []int
+}
+
+// Validate returns [ErrInvalidRequest] for Shards of other than one queue, or below 0.
+func (r *StatsRequest) Validate() error {
+	if r.Shards != nil && len(r.Queues) != 1 {
+		return fmt.Errorf("%w: shards of %d queues; name one queue", ErrInvalidRequest, len(r.Queues))
+	}
+	return validateShards(r.Shards)
 }
 
 // Counts are the sizes of a queue or of a shard.
@@ -73,11 +97,15 @@ func SumCounts(a, b Counts) Counts {
 // QueueStats is the state of a queue.
 type QueueStats struct {
 	Queue Queue
-	// Now is the store's clock; Oldest.Lag(Now) is the queue's lag.
+	// Now is the store's clock; Oldest.Lag(Now) is the queue's lag. It says nothing if no shard
+	// was asked for or reached.
 	Now core.Instant
+	// Counts are the sums of Shards.
 	Counts
-	// Shards are in order of index.
+	// Shards are those that were asked for and reached, in order of index.
 	Shards []ShardStats
+	// Unreached are the others that were asked for, in order of index.
+	Unreached []core.Shard
 }
 
 // Orphaned returns how many of the claimed jobs are orphans, at Now: the sum over the shards.
@@ -125,82 +153,6 @@ type MinuteStats struct {
 	core.Stats
 }
 
-// SortBy is what a list of queued jobs is sorted by, and which jobs it has.
-type SortBy uint8
-
-const (
-	// ByTime lists all queued jobs by (PerformAt, id).
-	ByTime SortBy = iota
-	// ByID lists all queued jobs by id, where the queue keeps that index.
-	ByID
-	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
-	RetryingByTime
-	// RetryingByID lists the jobs with a failure by id.
-	RetryingByID
-	// RetryingByCount lists the jobs with a failure by (RetryCount, id).
-	RetryingByCount
-)
-
-// String returns the name of the constant.
-func (s SortBy) String() string {
-	switch s {
-	case ByTime:
-		return "ByTime"
-	case ByID:
-		return "ByID"
-	case RetryingByTime:
-		return "RetryingByTime"
-	case RetryingByID:
-		return "RetryingByID"
-	case RetryingByCount:
-		return "RetryingByCount"
-	}
-	return fmt.Sprintf("SortBy(%d)", uint8(s))
-}
-
-// Cursor is a place in a list: the sort key and the id of the last entry seen.
-// The zero value is the start. Lists by id ignore Key.
-type Cursor struct {
-	Key int64
-	ID  string
-}
-
-// Default and largest sizes of a page.
-const (
-	DefaultPage = 100
-	MaxPage     = 1000
-)
-
-// PageRequest asks for a page of a list.
-type PageRequest struct {
-	Queue string
-	// After is the last entry of the page before, in the list's direction.
-	After Cursor
-	// Descending turns the list around.
-	Descending bool
-	// Limit is how many entries to return: 0 is DefaultPage, above MaxPage is
-	// MaxPage.
-	Limit int
-	// Payloads is how many payloads of each entry to return, lowest first. Below 1
-	// none are returned; the view's Count is how many there are.
-	Payloads int
-}
-
-// Size returns Limit with its default and bound applied.
-func (r PageRequest) Size() int {
-	if r.Limit <= 0 {
-		return DefaultPage
-	}
-	return min(r.Limit, MaxPage)
-}
-
-// JobsRequest asks for a page of queued jobs.
-type JobsRequest struct {
-	PageRequest
-	// SortBy is ByTime unless set.
-	SortBy SortBy
-}
-
 // JobView is a queued job with the first of its payloads.
 type JobView struct {
 	core.Job
@@ -213,6 +165,8 @@ type JobsPage struct {
 	Jobs []JobView
 	// Next is the cursor of the page that follows; zero if this is the last.
 	Next Cursor
+	// Unreached are the shards that can't be reached now, in order of index, whose jobs are missing.
+	Unreached []core.Shard
 }
 
 // ClaimView is a claimed job with the first of its payloads.
@@ -238,14 +192,9 @@ type ClaimView struct {
 // ClaimedPage is a page of claimed jobs.
 type ClaimedPage struct {
 	Claims []ClaimView
-	Next   Cursor
-}
-
-// MorgueRequest asks for a page of dead letters.
-type MorgueRequest struct {
-	PageRequest
-	// ByID lists by id instead of by (ChangedAt, id).
-	ByID bool
+	// Next and Unreached are as in [JobsPage].
+	Next      Cursor
+	Unreached []core.Shard
 }
 
 // DeadLetterView is a dead letter with the first of its payloads.
@@ -258,7 +207,9 @@ type DeadLetterView struct {
 // MorguePage is a page of dead letters.
 type MorguePage struct {
 	DeadLetters []DeadLetterView
-	Next        Cursor
+	// Next and Unreached are as in [JobsPage].
+	Next      Cursor
+	Unreached []core.Shard
 }
 
 // Found is all that a queue holds for an id. A nil field means that nothing is there.

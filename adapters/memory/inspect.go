@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -10,23 +11,30 @@ import (
 )
 
 // Stats implements [ports.Inspector].
-func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
-	stats := make([]ports.QueueStats, len(names))
-	for i, name := range names {
+func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	stats := make([]ports.QueueStats, len(r.Queues))
+	for i, name := range r.Queues {
 		q, err := s.b.queue(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		stats[i] = q.stats()
+		shards, err := storekit.ShardsOf(q.record, r.Shards)
+		if err != nil {
+			return nil, err
+		}
+		stats[i] = q.stats(shards)
 		stats[i].Now = s.b.now()
 	}
 	return stats, nil
 }
 
-func (q *queue) stats() ports.QueueStats {
-	stats := ports.QueueStats{Queue: q.view(), Shards: make([]ports.ShardStats, len(q.shards))}
-	for i, sh := range q.shards {
-		stats.Shards[i] = sh.stats()
+func (q *queue) stats(shards []core.Shard) ports.QueueStats {
+	stats := ports.QueueStats{Queue: q.view(), Shards: make([]ports.ShardStats, len(shards))}
+	for i, shard := range shards {
+		stats.Shards[i] = q.shards[shard.Index].stats()
 		stats.Counts = ports.SumCounts(stats.Counts, stats.Shards[i].Counts)
 	}
 	return stats
@@ -42,25 +50,34 @@ func (s *shard) stats() ports.ShardStats {
 	return stats
 }
 
-// Jobs implements [ports.Inspector].
+// Jobs implements [ports.Inspector]. It leaves jobs with a failure out of the page that it has
+// found, if fresh ones alone are asked for.
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if err := storekit.CheckSortBy(r.SortBy, q.record); err != nil {
+	shards, err := storekit.ShardsOfJobs(&r, q.record)
+	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	p := storekit.NewPager[ports.JobView](r.PageRequest, r.SortBy == ports.ByID || r.SortBy == ports.RetryingByID)
-	for _, sh := range q.shards {
+	p := storekit.NewPager[ports.JobView](r.PageRequest, r.ByID())
+	for _, shard := range shards {
+		sh := q.shards[shard.Index]
 		sh.mu.Lock()
 		for _, l := range sh.lists(r.SortBy) {
-			gather(p, l, r.Descending, func(e *entity) ports.JobView { return e.view(r.Payloads) })
+			gather(p, l, func(e *entity) ports.JobView { return e.view(r.Payloads) })
 		}
 		sh.mu.Unlock()
 	}
 	var page ports.JobsPage
 	page.Jobs, page.Next = p.Page()
+	for i := range page.Jobs {
+		page.Jobs[i].Error = core.CutText(page.Jobs[i].Error, r.ErrorBytes)
+	}
+	if r.Fresh {
+		page.Jobs = storekit.FreshOf(page.Jobs)
+	}
 	return page, nil
 }
 
@@ -80,8 +97,8 @@ func (s *shard) lists(by ports.SortBy) []*sorted[*entity] {
 }
 
 // gather adds to a page what it wants of a list.
-func gather[T, V any](p *storekit.Pager[V], l *sorted[T], descending bool, view func(T) V) {
-	for it := range l.Scan(place(p.After()), descending) {
+func gather[T, V any](p *storekit.Pager[V], l *sorted[T], view func(T) V) {
+	for it := range l.Scan(p.Start(), p.Descending()) {
 		at := ports.Cursor(it.place)
 		if !p.Wants(at) {
 			return
@@ -93,12 +110,13 @@ func gather[T, V any](p *storekit.Pager[V], l *sorted[T], descending bool, view 
 // Claimed implements [ports.Inspector]. Few jobs are claimed at once, so they are
 // sorted only here.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
-	q, err := s.b.queue(ctx, r.Queue)
+	q, shards, err := s.b.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
 	p := storekit.NewPager[ports.ClaimView](r, false)
-	for _, sh := range q.shards {
+	for _, shard := range shards {
+		sh := q.shards[shard.Index]
 		sh.mu.Lock()
 		now := s.b.now()
 		for c := sh.claimed.first; c != nil; c = c.next {
@@ -110,27 +128,44 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	}
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
+	for i := range page.Claims {
+		page.Claims[i].Error = core.CutText(page.Claims[i].Error, r.ErrorBytes)
+	}
 	return page, nil
+}
+
+// listed returns a queue and the shards of it that a list is about, unless the request is invalid.
+func (b *backend) listed(ctx context.Context, name string, indexes []int, invalid error) (*queue, []core.Shard, error) {
+	q, err := b.queue(ctx, name)
+	if err = cmp.Or(err, invalid); err != nil {
+		return nil, nil, err
+	}
+	shards, err := storekit.ShardsOf(q.record, indexes)
+	return q, shards, err
 }
 
 // Morgue implements [ports.Inspector].
 func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
-	q, err := s.b.queue(ctx, r.Queue)
+	q, shards, err := s.b.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
 	p := storekit.NewPager[ports.DeadLetterView](r.PageRequest, r.ByID)
-	for _, sh := range q.shards {
+	for _, shard := range shards {
+		sh := q.shards[shard.Index]
 		sh.mu.Lock()
 		l := &sh.morgue.byTime
 		if r.ByID {
 			l = &sh.morgue.byID
 		}
-		gather(p, l, r.Descending, func(d *core.DeadLetter) ports.DeadLetterView { return deadLetterView(d, r.Payloads) })
+		gather(p, l, func(d *core.DeadLetter) ports.DeadLetterView { return deadLetterView(d, r.Payloads) })
 		sh.mu.Unlock()
 	}
 	var page ports.MorguePage
 	page.DeadLetters, page.Next = p.Page()
+	for i := range page.DeadLetters {
+		page.DeadLetters[i].Error = core.CutText(page.DeadLetters[i].Error, r.ErrorBytes)
+	}
 	return page, nil
 }
 

@@ -104,7 +104,7 @@ func TestHandlesShareABackend(t *testing.T) {
 	if diff := cmp.Diff([]string{"order-0000000", "order-0000001"}, ids(h.turn(10).Claims)); diff != "" {
 		t.Errorf("claims of what another handle pushed (-want +got):\n%s", diff)
 	}
-	stats, err := memory.New(memory.Options{}).Stats(t.Context(), []string{"orders"})
+	stats, err := memory.New(memory.Options{}).Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	if err == nil {
 		t.Errorf("another backend knows the queue: %v", stats)
 	}

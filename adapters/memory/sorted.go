@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // place is where a value stands in a list: by key, then by id.
@@ -112,24 +113,27 @@ func (l *sorted[V]) Delete(at place) bool {
 	return true
 }
 
-// Scan yields the items behind a place, in either direction. The zero place is before
-// the first item in both. The list must not change meanwhile.
-func (l *sorted[V]) Scan(after place, descending bool) iter.Seq[item[V]] {
+// Scan yields the items from a start on, in either direction. The list must not change
+// meanwhile.
+func (l *sorted[V]) Scan(start storekit.Start, descending bool) iter.Seq[item[V]] {
 	if descending {
-		return l.descend(after)
+		return l.descend(start)
 	}
-	return l.ascend(after)
+	return l.ascend(start)
 }
 
-func (l *sorted[V]) ascend(after place) iter.Seq[item[V]] {
+func (l *sorted[V]) ascend(start storekit.Start) iter.Seq[item[V]] {
 	return func(yield func(item[V]) bool) {
 		if l.size == 0 {
 			return
 		}
-		i := l.chunkOf(after)
-		n, found := l.chunks[i].find(after)
-		if found {
-			n++
+		i, n := 0, 0
+		if start.Behind {
+			i = l.chunkOf(place(start.At))
+			var found bool
+			if n, found = l.chunks[i].find(place(start.At)); found && !start.Inclusive {
+				n++
+			}
 		}
 		for ; i < len(l.chunks); i, n = i+1, 0 {
 			for _, it := range l.chunks[i].live()[n:] {
@@ -141,16 +145,19 @@ func (l *sorted[V]) ascend(after place) iter.Seq[item[V]] {
 	}
 }
 
-func (l *sorted[V]) descend(before place) iter.Seq[item[V]] {
+func (l *sorted[V]) descend(start storekit.Start) iter.Seq[item[V]] {
 	return func(yield func(item[V]) bool) {
 		if l.size == 0 {
 			return
 		}
 		i := len(l.chunks) - 1
 		n := l.chunks[i].len()
-		if before != (place{}) {
-			i = l.chunkOf(before)
-			n, _ = l.chunks[i].find(before)
+		if start.Behind {
+			i = l.chunkOf(place(start.At))
+			var found bool
+			if n, found = l.chunks[i].find(place(start.At)); found && start.Inclusive {
+				n++
+			}
 		}
 		for {
 			for _, it := range slices.Backward(l.chunks[i].live()[:n]) {

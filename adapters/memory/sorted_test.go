@@ -7,6 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // plain is what sorted must behave like: a slice that is sorted anew each time.
@@ -43,7 +46,7 @@ func (p plain) scan(after place, descending bool) []int {
 
 func scan(l *sorted[int], after place, descending bool) []int {
 	var values []int
-	for it := range l.Scan(after, descending) {
+	for it := range l.Scan(storekit.Start{Behind: after != place{}, At: ports.Cursor(after)}, descending) {
 		values = append(values, it.value)
 	}
 	return values
@@ -167,7 +170,7 @@ func TestSortedStopsScanningWhenTold(t *testing.T) {
 	}
 	for _, descending := range []bool{false, true} {
 		seen := 0
-		for range l.Scan(place{}, descending) {
+		for range l.Scan(storekit.Start{}, descending) {
 			if seen++; seen == chunkLen+1 {
 				break
 			}

@@ -3,6 +3,7 @@ package memory
 import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // standing returns what decides when the queued job of an id runs.
@@ -18,7 +19,7 @@ func (s *shard) standing(id string, paused bool, now core.Instant) ports.Standin
 	if first, _ := s.ready.First(); first.id != id && first.Alone() {
 		st.Alone = first.id
 	}
-	for ahead := range s.ready.Scan(place{}, false) {
+	for ahead := range s.ready.Scan(storekit.Start{}, false) {
 		if ahead.value.id == id || st.Ahead == ports.MaxAhead {
 			break
 		}

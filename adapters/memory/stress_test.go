@@ -65,7 +65,7 @@ func TestManyHandlesLoseNothing(t *testing.T) {
 			}
 		}
 	}
-	stats, err := s.store.Stats(t.Context(), []string{"orders"})
+	stats, err := s.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,10 @@ type list struct {
 	table   string
 	columns string
 	joins   string
-	// key is the column that orders before the id; empty in lists by id.
-	key string
+	// key is the column that orders before the id, and keyOf what it is of an entry; empty in
+	// lists by id.
+	key   string
+	keyOf func(*entry) int64
 	// filter is what the list's partial index holds.
 	filter string
 	// rows replaces shardRows.
@@ -30,85 +32,169 @@ type list struct {
 
 // jobLists are the lists of jobs.
 var jobLists = [...]list{
-	ports.ByTime:          {columns: jobColumns, joins: jobPayloads, key: "perform_at", rows: rowsByTime},
+	ports.ByTime:          {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "perform_at", keyOf: timeOf, rows: rowsByTime},
 	ports.ByID:            {table: "jobs", columns: jobColumns, joins: jobPayloads},
-	ports.RetryingByTime:  {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "perform_at", filter: retrying},
+	ports.RetryingByTime:  {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "perform_at", keyOf: timeOf, filter: retrying},
 	ports.RetryingByID:    {table: "jobs", columns: jobColumns, joins: jobPayloads, filter: retrying},
-	ports.RetryingByCount: {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "retry_count", filter: retrying},
+	ports.RetryingByCount: {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "retry_count", keyOf: countOf, filter: retrying},
 }
 
 const retrying = "AND retry_count >= 0"
 
-// shardRows takes rows of one shard by an index of the list's order.
-const shardRows = `SELECT * FROM {schema}.{table} WHERE shard = s.id {filter} AND {after}
-    ORDER BY {order} LIMIT $3`
+// placesSQL returns the first places of shards in a list, shard by shard.
+//
+//	$1 the queue, $2 the indexes of the shards, $3 the most places of each, $4 the id that they begin
+//	behind, $5 its key, or in lists by id the id that they end before or at
+const placesSQL = `
+SELECT e.index, e.key, e.id
+FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
+CROSS JOIN LATERAL (
+  {rows}
+) e
+ORDER BY e.index, {order}`
+
+// shardRows takes places of each shard by an index of the list's order.
+const shardRows = `SELECT s.index, {key} AS key, e.id
+  FROM unnest($2::int[]) s (index) CROSS JOIN LATERAL (
+    SELECT * FROM {schema}.{table} WHERE shard = q.first + s.index {filter} AND {after} ORDER BY {columnOrder} LIMIT $3
+  ) e`
 
 // rowsByTime is shardRows for queued jobs by time, which are in two parts of their index.
-const rowsByTime = `SELECT * FROM {schema}.jobs_by_time(s.id, $5, $4, $3, {descending})`
+const rowsByTime = `SELECT * FROM {schema}.places_by_time(q.first, $2, $5, $4, $3, {descending})`
 
-// pageSQL takes from each shard of a queue as many rows as a page may need, and merges them.
+// pageSQL returns entries of a page, in the order asked for; those that are gone are missing.
 //
-//	$1 the most payloads, $2 the queue, $3 the most rows, $4 the cursor's id, $5 its key,
-//	$6 now where claims are listed
+//	$1 the most payloads, $2 the queue, $3 the indexes of their shards, $4 their ids, $5 the most characters
+//	of each error, $6 now where claims are listed
 const pageSQL = `
 SELECT {columns}
-FROM (
-  SELECT e.*
-  FROM {schema}.shards s
-  CROSS JOIN LATERAL (
-    {rows}
-  ) e
-  WHERE s.queue = $2
-  ORDER BY {order} LIMIT $3
+FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
+CROSS JOIN unnest($3::int[], $4::text[]) WITH ORDINALITY w (index, id, place)
+CROSS JOIN LATERAL (
+  SELECT * FROM {schema}.{table} WHERE shard = q.first + w.index AND id = w.id COLLATE "C" OFFSET 0
 ) e {joins}
-ORDER BY {order}`
+ORDER BY w.place`
 
-// sql returns the statement for a page of the list.
-func (l list) sql(descending bool) string {
-	sign, direction := ">", ""
+// placesSQL returns the statement for the places of the list that a page begins at.
+func (l list) placesSQL(start storekit.Start, descending bool) string {
+	sign, end, direction := ">", "<", ""
 	if descending {
-		sign, direction = "<", " DESC"
+		sign, end, direction = "<", ">=", " DESC"
 	}
-	after, order := "id "+sign+" $4", "id"+direction
+	if start.Inclusive {
+		sign += "="
+	}
+	key, after, order := "0::bigint", "id "+sign+" $4 AND id "+end+" $5", `e.id COLLATE "C"`+direction
+	columnOrder := "id" + direction
 	if l.key != "" {
+		key = l.key + "::bigint"
 		after = fmt.Sprintf("(%s, id) %s ($5::bigint, $4)", l.key, sign)
-		order = l.key + direction + ", " + order
+		order = "e.key" + direction + ", " + order
+		columnOrder = l.key + direction + ", " + columnOrder
 	}
-	page := strings.ReplaceAll(pageSQL, "{rows}", cmp.Or(l.rows, shardRows))
-	return strings.NewReplacer("{columns}", l.columns, "{joins}", l.joins, "{table}", l.table, "{filter}", l.filter,
-		"{after}", after, "{order}", order, "{descending}", strconv.FormatBool(descending)).Replace(page)
+	text := strings.ReplaceAll(placesSQL, "{rows}", cmp.Or(l.rows, shardRows))
+	return strings.NewReplacer("{key}", key, "{table}", l.table, "{filter}", l.filter, "{after}", after,
+		"{columnOrder}", columnOrder, "{order}", order, "{descending}", strconv.FormatBool(descending)).Replace(text)
+}
+
+// pageSQL returns the statement for entries of the list.
+func (l list) pageSQL() string {
+	columns := strings.Replace(l.columns, "e.error", "left(e.error, $5)", 1)
+	return strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 }
 
 // afterAllIDs sorts behind every id: it is longer than an id can be, of the last character
 // there is.
 var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
-// start returns the place behind which a page begins.
-func (l list) start(r ports.PageRequest) (key int64, id string) {
-	key, id = r.After.Key, r.After.ID
-	if l.key == "" {
-		if id == "" && r.Descending {
+// bounds returns the id that a page begins behind, and its key, or in lists by id the id that it ends
+// before or at.
+func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, other any) {
+	start, descending := p.Start(), p.Descending()
+	id = start.At.ID
+	switch {
+	case l.key == "" && descending:
+		if !start.Behind {
 			id = afterAllIDs
 		}
-		return 0, id
+		return id, p.Prefix()
+	case l.key == "":
+		return id, p.Prefix() + afterAllIDs
+	case !start.Behind && descending:
+		return id, int64(math.MaxInt64)
+	case !start.Behind:
+		return id, int64(math.MinInt64)
 	}
-	if r.After == (ports.Cursor{}) && r.Descending {
-		key = math.MaxInt64
-	}
-	return key, id
+	return id, start.At.Key
 }
 
-// page returns a page of a list, and the cursor of the next. The caller has checked that
-// the queue exists.
-func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, key func(*entry) int64) ([]entry, ports.Cursor, error) {
+// page returns a page of a list, and the cursor of the next: first where its entries are, and then
+// these alone. The caller has checked that the queue exists.
+func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []core.Shard) ([]entry, ports.Cursor, error) {
 	if err := s.mergeInboxes(ctx, r.Queue); err != nil {
 		return nil, ports.Cursor{}, err
 	}
-	after, id := l.start(r)
-	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, r.Size() + 1, id}
-	if l.key != "" {
-		args = append(args, after)
+	p := storekit.NewPager[storekit.Listed](r, l.key == "")
+	var lost storekit.Lost
+	err := storekit.FindPlaces(ctx, p, shards, &lost, func(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
+		return s.places(ctx, l, p, asks)
+	})
+	if err != nil {
+		return nil, ports.Cursor{}, err
 	}
+	if _, err := lost.Shards(1); err != nil { // one server has all
+		return nil, ports.Cursor{}, err
+	}
+	places, next := p.Page()
+	entries, err := s.entries(ctx, l, r, places)
+	return entries, next, err
+}
+
+// places finds the first places of shards, of all of them as many.
+func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.Listed], asks []storekit.Ask) []storekit.Answer {
+	answers := make([]storekit.Answer, len(asks))
+	indexes, at := make([]int32, len(asks)), make(map[int]int, len(asks))
+	for i, ask := range asks {
+		indexes[i], at[ask.Shard.Index] = int32(ask.Shard.Index), i
+	}
+	most := asks[0].Most
+	id, other := l.bounds(p)
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		clear(answers)
+		return eachRow(rows, func() error {
+			var index int
+			var place ports.Cursor
+			err := rows.Scan(&index, &place.Key, &place.ID)
+			answer := &answers[at[index]]
+			answer.Places = append(answer.Places, place)
+			answer.More = len(answer.Places) >= most
+			return err
+		})
+	}, l.placesSQL(p.Start(), p.Descending()), asks[0].Shard.Queue, indexes, most, id, other)
+	if err != nil {
+		for i := range answers {
+			answers[i] = storekit.Answer{Err: err}
+		}
+	}
+	return answers
+}
+
+// entries reads the entries at some places, and returns those that are still there: one that has moved
+// meanwhile is left out, since the page that follows begins behind its old place.
+func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed) ([]entry, error) {
+	if len(places) == 0 {
+		return nil, nil
+	}
+	indexes, ids := make([]int32, len(places)), make([]string, len(places))
+	at := make(map[string]int64, len(places))
+	for i, p := range places {
+		indexes[i], ids[i], at[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
+	}
+	errorChars := math.MaxInt32
+	if r.ErrorBytes != 0 {
+		errorChars = max(0, r.ErrorBytes)
+	}
+	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars}
 	if l.joins == claimLease {
 		args = append(args, s.now())
 	}
@@ -117,55 +203,60 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, key func(
 		entries = nil
 		return eachRow(rows, func() error {
 			e, err := readEntry(rows, r.Queue)
-			entries = append(entries, e)
+			e.Error = core.CutText(e.Error, r.ErrorBytes)
+			if l.keyOf == nil || l.keyOf(&e) == at[e.ID] {
+				entries = append(entries, e)
+			}
 			return err
 		})
-	}, l.sql(r.Descending), args...)
-	if err != nil || len(entries) <= r.Size() {
-		return entries, ports.Cursor{}, err
-	}
-	entries = entries[:r.Size()]
-	end := &entries[len(entries)-1]
-	next := ports.Cursor{ID: end.ID}
-	if l.key != "" {
-		next.Key = key(end)
-	}
-	return entries, next, nil
+	}, l.pageSQL(), args...)
+	return entries, err
 }
 
 func timeOf(e *entry) int64  { return int64(e.PerformAt) }
 func countOf(e *entry) int64 { return int64(e.RetryCount) }
 func sinceOf(e *entry) int64 { return int64(e.Since) }
 
-// Jobs implements [ports.Inspector].
+// Jobs implements [ports.Inspector]. It leaves jobs with a failure out of the page that it has
+// found, if fresh ones alone are asked for.
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	if err := storekit.CheckSortBy(r.SortBy, q); err != nil {
+	shards, err := storekit.ShardsOfJobs(&r, q)
+	if err != nil {
 		return ports.JobsPage{}, err
 	}
-	key := timeOf
-	if r.SortBy == ports.RetryingByCount {
-		key = countOf
-	}
-	entries, next, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, key)
+	entries, next, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
 	page := ports.JobsPage{Next: next}
 	for i := range entries {
 		page.Jobs = append(page.Jobs, ports.JobView{Job: entries[i].Job, Count: entries[i].Count})
 	}
+	if r.Fresh {
+		page.Jobs = storekit.FreshOf(page.Jobs)
+	}
 	return page, err
+}
+
+// listed returns the shards of a queue that a list is about, unless the request is invalid.
+func (s *Store) listed(ctx context.Context, name string, indexes []int, invalid error) ([]core.Shard, error) {
+	q, err := s.queue(ctx, name)
+	if err = cmp.Or(err, invalid); err != nil {
+		return nil, err
+	}
+	return storekit.ShardsOf(q, indexes)
 }
 
 // Claimed implements [ports.Inspector]. There is no index for its order, since a
 // shard has few claimed jobs at once.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
-	if _, err := s.queue(ctx, r.Queue); err != nil {
+	shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
-	claimed := list{table: "claimed", columns: claimColumns + "$6" + claimPayloads, joins: claimLease, key: "since"}
-	entries, next, err := s.page(ctx, claimed, r, sinceOf)
+	claimed := list{table: "claimed", columns: claimColumns + "$6" + claimPayloads, joins: claimLease, key: "since", keyOf: sinceOf}
+	entries, next, err := s.page(ctx, claimed, r, shards)
 	page := ports.ClaimedPage{Next: next}
 	for i := range entries {
 		page.Claims = append(page.Claims, entries[i].ClaimView)
@@ -175,14 +266,15 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 
 // Morgue implements [ports.Inspector].
 func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
-	if _, err := s.queue(ctx, r.Queue); err != nil {
+	shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
 		return ports.MorguePage{}, err
 	}
-	letters := list{table: "dead_letters", columns: deadColumns, joins: deadPayloads, key: "changed_at"}
+	letters := list{table: "dead_letters", columns: deadColumns, joins: deadPayloads, key: "changed_at", keyOf: timeOf}
 	if r.ByID {
-		letters.key = ""
+		letters.key, letters.keyOf = "", nil
 	}
-	entries, next, err := s.page(ctx, letters, r.PageRequest, timeOf)
+	entries, next, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: next}
 	for i := range entries {
 		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: entries[i].deadLetter(), Count: entries[i].Count})

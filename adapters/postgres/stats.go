@@ -12,9 +12,9 @@ import (
 
 // statsSQL returns a row for each shard of a queue in order, all of one instant.
 //
-//	$1 now, $2 the queue
+//	$1 now, $2 the queue, $3 the indexes of the shards, NULL for all
 const statsSQL = `
-SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1),
+SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1), s.index,
   c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed,
   {schema}.oldest(s.id, l.floor),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
@@ -22,14 +22,17 @@ FROM {schema}.queues q
 JOIN {schema}.shards s ON s.queue = q.name
 JOIN {schema}.counts c ON c.shard = s.id
 JOIN {schema}.leases l ON l.shard = s.id
-WHERE q.name = $2
+WHERE q.name = $2 AND ($3::int[] IS NULL OR s.index = ANY ($3))
 ORDER BY s.id`
 
 // Stats implements [ports.Inspector].
-func (s *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-	all := make([]ports.QueueStats, 0, len(queues))
-	for _, name := range queues {
-		one, err := s.queueStats(ctx, name)
+func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	all := make([]ports.QueueStats, 0, len(r.Queues))
+	for _, name := range r.Queues {
+		one, err := s.queueStats(ctx, name, r.Shards)
 		if err != nil {
 			return nil, err
 		}
@@ -38,26 +41,40 @@ func (s *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats,
 	return all, nil
 }
 
-func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, error) {
+func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (ports.QueueStats, error) {
+	q, err := s.queue(ctx, name)
+	if err != nil {
+		return ports.QueueStats{}, err
+	}
+	shards, err := storekit.ShardsOf(q, indexes)
+	if err != nil {
+		return ports.QueueStats{}, err
+	}
 	if err := s.mergeInboxes(ctx, name); err != nil {
 		return ports.QueueStats{}, err
 	}
 	if err := s.query(ctx, idempotent, noRows, `SELECT f FROM {schema}.fold_counts($1) f WHERE `+mayWrite, name, s.inbox()); err != nil {
 		return ports.QueueStats{}, err
 	}
-	var stats ports.QueueStats
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		stats = ports.QueueStats{Queue: ports.Queue{Name: name}}
+	var chosen []int32
+	if indexes != nil {
+		chosen = make([]int32, len(shards))
+		for i, shard := range shards {
+			chosen[i] = int32(shard.Index)
+		}
+	}
+	stats := ports.QueueStats{Queue: q}
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		stats = ports.QueueStats{Queue: q, Shards: make([]ports.ShardStats, 0, len(shards))}
 		return eachRow(rows, func() error {
 			shard, err := readStats(rows, &stats)
-			shard.Shard = core.Shard{Queue: name, Index: len(stats.Shards)}
 			stats.Shards = append(stats.Shards, shard)
 			stats.Counts = ports.SumCounts(stats.Counts, shard.Counts)
 			return err
 		})
-	}, statsSQL, s.now(), name)
-	if err == nil && len(stats.Shards) == 0 {
-		err = storekit.UnknownQueue(name)
+	}, statsSQL, s.now(), name, chosen)
+	if err == nil && len(stats.Shards) != len(shards) {
+		err = storekit.UnknownQueue(name) // forgotten meanwhile
 	}
 	if err != nil {
 		return ports.QueueStats{}, err
@@ -69,7 +86,8 @@ func (s *Store) queueStats(ctx context.Context, name string) (ports.QueueStats, 
 func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err error) {
 	var oldest *int64
 	c := &shard.Counts
-	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now,
+	shard.Shard.Queue = q.Queue.Name
+	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
 		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &oldest,
 		&shard.Owner, &shard.Token, &shard.ExpiresAt)
 	c.Oldest = headOf(oldest)

@@ -62,14 +62,15 @@ func FuzzReply(f *testing.F) {
 		r = replyOf(value)
 		_, _ = acquired(&r)
 		_, _, _ = parseView("a", value)
-		_, _, _, _ = parseShardStats(core.Shard{}, value)
+		_, _, _ = parseShardStats(core.Shard{}, value)
 		r = replyOf(value)
 		_, _ = parseNodes(&r)
 		r = replyOf(value)
 		_, _ = parseStatuses(&r)
 		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
 		o := outcome{value: value}
-		_, _, _ = o.rows()
+		_, _ = o.addRows(map[string]ports.JobView{})
+		_, _ = parsePlaces(value, true)
 		_, _, _ = o.head()
 	})
 }

@@ -1,63 +1,128 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Stats implements [ports.Inspector].
-func (s *Store) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
-	all := make([]ports.QueueStats, len(names))
-	for i, name := range names {
-		q, err := s.queue(ctx, name)
+func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	all := make([]ports.QueueStats, len(r.Queues))
+	var failure error
+	reached := len(r.Queues) == 0
+	for i, name := range r.Queues {
+		q, err := s.knownQueue(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		stats := &all[i]
-		*stats = ports.QueueStats{Queue: q.Queue, Shards: make([]ports.ShardStats, 0, q.Shards)}
-		err = s.eachShard(ctx, q, func(shard core.Shard) call {
-			return s.statsCall(shard)
-		}, func(shard core.Shard, value any) error {
-			now, one, known, err := parseShardStats(shard, value)
-			if err == nil && !known {
-				err = s.absent(ctx, shard)
-			}
-			stats.Now = now
-			stats.Shards = append(stats.Shards, one)
-			stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
-			return err
-		})
+		shards, err := storekit.ShardsOf(q.Queue, r.Shards)
 		if err != nil {
 			return nil, err
 		}
+		all[i].Queue = q.Queue
+		var lost storekit.Lost
+		if err := s.addStats(ctx, &all[i], shards, &lost); err != nil {
+			return nil, err
+		}
+		var none error
+		if all[i].Unreached, none = lost.Shards(len(shards)); none != nil {
+			all[i].Unreached, failure = shards, cmp.Or(failure, none)
+		} else {
+			reached = true
+		}
+	}
+	if !reached {
+		return nil, failure
 	}
 	return all, nil
 }
 
-func (s *Store) statsCall(shard core.Shard) call {
-	return call{
-		script: statsScript,
-		keys:   s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease),
-		args:   []any{s.now()},
+// shardsPerStats is of how many shards one script counts what they hold, where one server has all
+// shards: to start a script takes as long as what it does for one.
+const shardsPerStats = 16
+
+// addStats adds those of the shards that can be reached to a queue's state.
+func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []core.Shard, lost *storekit.Lost) error {
+	each := shardsPerStats
+	if _, cluster := s.client.(*goredis.ClusterClient); cluster {
+		each = 1
 	}
+	stats.Shards = make([]ports.ShardStats, 0, len(shards))
+	failed, err := s.addGroups(ctx, stats, slices.Collect(slices.Chunk(shards, each)), lost)
+	if err != nil || len(failed) == 0 {
+		return err
+	}
+	_, err = s.addGroups(ctx, stats, slices.Collect(slices.Chunk(failed, 1)), lost)
+	slices.SortFunc(stats.Shards, func(a, b ports.ShardStats) int { return cmp.Compare(a.Shard.Index, b.Shard.Index) })
+	return err
 }
 
-func parseShardStats(shard core.Shard, value any) (now core.Instant, stats ports.ShardStats, known bool, err error) {
-	r := replyOf(value)
-	if r.text() != "ok" {
-		return 0, ports.ShardStats{}, false, r.err()
+// addGroups adds groups of shards to the state of their queue. It returns the shards of groups of
+// several that failed: perhaps only one of them did.
+func (s *Store) addGroups(ctx context.Context, stats *ports.QueueStats, groups [][]core.Shard, lost *storekit.Lost) (failed []core.Shard, err error) {
+	calls := make([]call, len(groups))
+	for i, group := range groups {
+		calls[i] = call{script: statsScript, args: []any{s.now()}}
+		for _, shard := range group {
+			calls[i].keys = append(calls[i].keys, s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease)...)
+		}
 	}
-	now = core.Instant(r.int())
+	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
+		switch {
+		case o.err == nil:
+			err = s.addGroup(ctx, stats, groups[i], o.value)
+		case len(groups[i]) > 1 && ctx.Err() == nil && !storekit.HasKnownOutcome(o.err):
+			failed = append(failed, groups[i]...)
+		default:
+			err = lost.Add(ctx, groups[i][0], o.err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return failed, nil
+}
+
+// addGroup adds what the stats script says of some shards to the state of their queue.
+func (s *Store) addGroup(ctx context.Context, stats *ports.QueueStats, group []core.Shard, value any) error {
+	r := replyOf(value)
+	stats.Now = core.Instant(r.int())
+	for _, shard := range group {
+		one, known, err := parseShardStats(shard, r.next())
+		if err == nil && !known {
+			err = s.absent(ctx, shard)
+		}
+		if err != nil {
+			return err
+		}
+		stats.Shards = append(stats.Shards, one)
+		stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
+	}
+	return r.err()
+}
+
+func parseShardStats(shard core.Shard, value any) (stats ports.ShardStats, known bool, err error) {
+	if _, unknown := value.(string); unknown {
+		return ports.ShardStats{}, false, nil
+	}
+	r := replyOf(value)
 	counts := r.list()
 	stats = ports.ShardStats{Shard: shard, Counts: counts.counts()}
 	r.bad = r.bad || counts.bad
 	stats.Owner, stats.Token, stats.ExpiresAt = r.text(), r.int(), core.Instant(r.int())
-	return now, stats, true, r.err()
+	return stats, true, r.err()
 }
 
 // counts reads what lua/lib/counts.lua returns.

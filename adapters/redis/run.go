@@ -8,11 +8,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// call is a script to run.
+// call is a script to run, or a plain command that reads.
 type call struct {
 	script *script
-	keys   []any // texts
-	args   []any
+	// command is the name of the plain command of a call without a script.
+	command string
+	keys    []any // texts
+	args    []any
 	// noRetry forbids the client to repeat it after an error of unknown outcome.
 	noRetry bool
 	// size is how many bytes of entries a push has.
@@ -148,8 +150,13 @@ func (c *call) cmder(cmd *goredis.Cmd) goredis.Cmder {
 	return cmd
 }
 
-// command returns EVALSHA, or EVAL with the full text.
+// command returns EVALSHA, or EVAL with the full text, or the plain command.
 func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
+	if c.script == nil {
+		cmd := goredis.NewCmd(ctx, append(append([]any{c.command}, c.keys...), c.args...)...)
+		cmd.SetFirstKeyPos(1)
+		return cmd
+	}
 	args := make([]any, 3, 3+len(c.keys)+len(c.args))
 	args[0], args[1], args[2] = "evalsha", c.script.sha, len(c.keys)
 	if full {

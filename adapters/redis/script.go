@@ -22,7 +22,7 @@ var (
 	announceScript     = newScript("lib/clock announce")
 	buryScript         = newScript(library + "lib/steps bury")
 	cancelScript       = newScript("lib/clock cancel")
-	claimedScript      = newScript(library + "lib/claims lib/lease claimed")
+	claimedScript      = newScript(library + "lib/claims lib/lease lib/text claimed")
 	declareScript      = newScript("declare")
 	declareShardScript = newScript("declare_shard")
 	deleteScript       = newScript(library + "lib/steps delete")
@@ -34,11 +34,11 @@ var (
 	forgetShardScript  = newScript("lib/clock lib/lease forget_shard")
 	headsScript        = newScript("lib/clock lib/head heads")
 	historyScript      = newScript("history")
-	listScript         = newScript(library + "lib/steps list")
 	nodesScript        = newScript("lib/clock nodes")
 	pauseScript        = newScript("pause")
 	pauseShardScript   = newScript("pause_shard")
 	permitScript       = newScript("lib/clock permit")
+	placesScript       = newScript("lib/clock lib/base places")
 	purgeScript        = allowOOM(reviveScript)
 	pushScript         = newScript("push_plain" + library + "push")
 	recountScript      = newScript(library + "lib/counts recount")
@@ -47,6 +47,7 @@ var (
 	retireScript       = newScript("retire")
 	reviveScript       = newScript(library + "lib/steps revive_purge")
 	rightsScript       = newScript("rights")
+	rowsScript         = newScript(library + "lib/steps lib/text rows")
 	statsScript        = newScript("lib/clock lib/counts stats")
 	turnScript         = newScript("turn_plain" + library + "lib/claims lib/head turn_settle turn_claim turn")
 )
@@ -114,10 +115,11 @@ func allowOOM(s *script) *script {
 var scriptLine = regexp.MustCompile(`user_script:\d+`)
 
 // locate returns an error of the server in which each line of the script is named by
-// its file, as in lua/turn.lua:30. It returns any other error as it is.
+// its file, as in lua/turn.lua:30. It returns any other error as it is, and that of a plain
+// command, which has no script.
 func (s *script) locate(err error) error {
 	var reply goredis.Error
-	if !errors.As(err, &reply) || !scriptLine.MatchString(reply.Error()) {
+	if s == nil || !errors.As(err, &reply) || !scriptLine.MatchString(reply.Error()) {
 		return err
 	}
 	return replyError(scriptLine.ReplaceAllStringFunc(reply.Error(), func(found string) string {

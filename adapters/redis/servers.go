@@ -83,7 +83,7 @@ func (s *Store) eachMaster(ctx context.Context, check func(context.Context, gore
 				failure = err
 			default:
 				reached = true
-				late.Reset(patience(ctx))
+				late.Reset(patience(ctx, longestPatience))
 			}
 		case <-late.C:
 			return nil
@@ -104,9 +104,9 @@ const longestPatience = 3 * time.Second
 
 // patience returns how long to wait for a server that does not answer though another has: long
 // enough for one that is slow, and not for so long that nothing is left to do the rest.
-func patience(ctx context.Context) time.Duration {
+func patience(ctx context.Context, longest time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		return max(0, min(longestPatience, time.Until(deadline)/2))
+		return max(0, min(longest, time.Until(deadline)/2))
 	}
-	return longestPatience
+	return longest
 }

@@ -21,7 +21,7 @@ type Store interface {
 	ports.Permitter
 	ports.Registry
 	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it.
-	Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error)
+	Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error)
 }
 
 // Queue is a queue that the node serves. All fields are set, except those whose comments say what 0

@@ -242,7 +242,7 @@ func (w *world) stats() ports.QueueStats { return w.statsOf(queueName) }
 
 func (w *world) statsOf(queue string) ports.QueueStats {
 	w.Helper()
-	stats, err := w.store.Stats(context.Background(), []string{queue})
+	stats, err := w.store.Stats(context.Background(), ports.StatsRequest{Queues: []string{queue}})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -216,10 +216,10 @@ func (l *link) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return queues, nil
 }
 
-func (l *link) Stats(ctx context.Context, names []string) ([]ports.QueueStats, error) {
+func (l *link) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	var stats []ports.QueueStats // a late packet's are nobody's
 	err := l.call(ctx, "Stats", func(ctx context.Context, s ports.ShardStore) (err error) {
-		stats, err = s.Stats(ctx, names)
+		stats, err = s.Stats(ctx, r)
 		return err
 	})
 	if err != nil {

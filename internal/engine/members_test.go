@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // memberTTL is the TTL of nodes that share a queue, and announceInterval what follows of it.
@@ -236,7 +237,7 @@ func TestQueuesAreSharedAmongTheNodesThatServeThem(t *testing.T) {
 		one := w.start(nil, spread, serving(rec.queue("red", 4, succeed)))
 		w.sleep(3 * memberTTL)
 		got := make(map[string]int)
-		stats, err := w.store.Stats(w.Context(), []string{"red", "blue"})
+		stats, err := w.store.Stats(w.Context(), ports.StatsRequest{Queues: []string{"red", "blue"}})
 		if err != nil {
 			w.Fatal(err)
 		}

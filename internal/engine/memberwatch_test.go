@@ -149,7 +149,7 @@ func (v *memberWatch) look() {
 	defer v.mu.Unlock()
 	for queue := range s.ledger.queues {
 		since := v.servedSince(queue, drains)
-		stats, err := s.store.Stats(s.Context(), []string{queue})
+		stats, err := s.store.Stats(s.Context(), ports.StatsRequest{Queues: []string{queue}})
 		if err != nil {
 			continue // no node has declared it yet
 		}

@@ -82,7 +82,7 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 func (k *orphanKeeper) queue(name string) error {
 	ctx, cancel := k.node.callContext()
 	defer cancel()
-	stats, err := k.node.store.Stats(ctx, []string{name})
+	stats, err := k.node.store.Stats(ctx, ports.StatsRequest{Queues: []string{name}})
 	if errors.Is(err, ports.ErrUnknownQueue) { // forgotten since it was listed
 		return nil
 	}
@@ -103,6 +103,9 @@ func (k *orphanKeeper) queue(name string) error {
 	if recovered > 0 {
 		k.node.log.Warn("skein: put back what dead servers left of a queue that no server serves; its jobs wait for one",
 			keyQueue, name, "jobs", recovered)
+	}
+	if len(q.Unreached) > 0 {
+		errs = append(errs, fmt.Errorf("%d shards of %q can't be reached, the first is %v", len(q.Unreached), name, q.Unreached[0]))
 	}
 	return errors.Join(errs...)
 }

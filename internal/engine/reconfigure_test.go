@@ -12,12 +12,13 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
 )
 
 // counts returns how many jobs of a queue wait, are claimed and are done.
 func (w *world) counts(queue string) (waiting, claimed, done int64) {
 	w.Helper()
-	stats, err := w.store.Stats(w.Context(), []string{queue})
+	stats, err := w.store.Stats(w.Context(), ports.StatsRequest{Queues: []string{queue}})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -237,7 +237,7 @@ func TestPostgresStepsTakeLargeJobsInParts(t *testing.T) {
 	}
 	counted := func(fresh, dead int64) {
 		t.Helper()
-		stats, err := w.store.Stats(t.Context(), []string{"orders"})
+		stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 		w.must(err)
 		w.same("fresh and dead", []int64{stats[0].Fresh, stats[0].Dead}, []int64{fresh, dead})
 	}

@@ -98,7 +98,7 @@ func (g *guarded) lockRows(table string, ids ...string) (unlock func()) {
 // counts compares what is counted with the lists.
 func (g *guarded) counts(want ports.Counts) {
 	g.t.Helper()
-	stats, err := g.store.Stats(g.t.Context(), []string{"orders"})
+	stats, err := g.store.Stats(g.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	g.must(err)
 	got := stats[0].Counts
 	got.Oldest = core.Head{}
@@ -135,7 +135,7 @@ func TestPostgresTurnsPassOverLockedJobs(t *testing.T) {
 			t.Parallel()
 			g := newGuarded(t)
 			prepare(g)
-			stats, err := g.store.Stats(t.Context(), []string{"orders"})
+			stats, err := g.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			g.must(err)
 			before := stats[0].Counts
 			before.Oldest = core.Head{}

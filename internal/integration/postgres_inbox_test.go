@@ -35,7 +35,7 @@ func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 	shard := core.Shard{Queue: "orders"}
 	looks := map[string]func(v *viewed, s *postgres.Store) int{
 		"Stats": func(v *viewed, s *postgres.Store) int {
-			stats, err := s.Stats(v.t.Context(), []string{"orders"})
+			stats, err := s.Stats(v.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			v.must(err)
 			return int(stats[0].Fresh)
 		},
@@ -101,7 +101,7 @@ func TestPostgresLooksAtALargeTransactionBitByBit(t *testing.T) {
 	s := v.openAs("looks", postgres.Options{}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
 	jobs, commit := v.pushLarge(s)
 	commit()
-	stats, err := s.Stats(t.Context(), []string{"orders"})
+	stats, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	v.must(err)
 	if got := stats[0].Fresh; got != jobs {
 		t.Errorf("%d jobs are counted, want %d", got, jobs)
@@ -136,7 +136,7 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 	looked := make(chan struct{})
 	looking.Go(func() error {
 		defer close(looked)
-		stats, err := s.Stats(t.Context(), []string{"orders"})
+		stats, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 		if err == nil && stats[0].Fresh != jobs {
 			err = fmt.Errorf("%d jobs are counted, want %d", stats[0].Fresh, jobs)
 		}

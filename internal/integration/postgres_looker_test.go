@@ -59,7 +59,7 @@ func TestPostgresCanBeLookedAtByThoseWhoOnlyRead(t *testing.T) {
 func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	t.Helper()
 	ctx, page := t.Context(), ports.PageRequest{Queue: "orders", Payloads: 1}
-	stats, err := store.Stats(ctx, []string{"orders"})
+	stats, err := store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestPostgresPageForTheDBA(t *testing.T) {
 		if err := useOnce(t.Context(), as("app"), postgres.DefaultSchema); err != nil {
 			t.Error(err)
 		}
-		if _, err := postgres.New(as("watcher"), postgres.Options{}).Stats(t.Context(), []string{"orders"}); err != nil {
+		if _, err := postgres.New(as("watcher"), postgres.Options{}).Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}}); err != nil {
 			t.Error(err)
 		}
 		execAll(t, pool, queries)

@@ -197,7 +197,7 @@ func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w.must(tx.Commit(t.Context()))
 	w.same("claimed", idsOf(w.next(1).Claims), []string{"a"})
 	w.must(w.push(w.store, "b"))
-	stats, err := w.store.Stats(t.Context(), []string{"orders"})
+	stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	w.must(err)
 	w.same("fresh", stats[0].Fresh, int64(1))
 }

@@ -214,7 +214,7 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 			}
 		}
 	}
-	stats, err := store.Stats(t.Context(), []string{"orders"})
+	stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	if err != nil {
 		t.Fatal(err)
 	}

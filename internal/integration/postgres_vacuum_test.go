@@ -188,7 +188,7 @@ func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
 	v := w.viewed()
 	tracer := &seen{}
 	s := v.openAs("looks", o, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
-	stats, err := s.Stats(t.Context(), []string{"orders"})
+	stats, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	w.must(err)
 	want := ports.Counts{Processed: batches * vacuumBatch}
 	if diff := cmp.Diff(want, stats[0].Counts); diff != "" {

@@ -130,7 +130,7 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 			}
 		}
 	}
-	_, err := s.Stats(t.Context(), []string{"orders"})
+	_, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	v.must(err)
 	_, err = s.Find(t.Context(), "orders", "order-17")
 	v.must(err)
@@ -189,7 +189,7 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 		})
 	}
 	v.must(all.Wait())
-	stats, err := s.Stats(t.Context(), []string{"orders"})
+	stats, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	v.must(err)
 	jobs, err := s.Jobs(t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
 	v.must(err)
@@ -218,7 +218,7 @@ func TestPostgresLooksFoldCounts(t *testing.T) {
 	v.must(err)
 	counts := func(n int64) {
 		t.Helper()
-		stats, err := s.Stats(t.Context(), []string{"orders"})
+		stats, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 		v.must(err)
 		want := ports.Counts{Fresh: n, Retrying: 2 * n, Dead: 3 * n, Processed: 4 * n, Failed: 5 * n}
 		if diff := cmp.Diff(want, stats[0].Counts); diff != "" {

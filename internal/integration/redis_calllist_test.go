@@ -199,7 +199,10 @@ func readCalls() []scriptCall {
 	page := ports.PageRequest{Queue: "orders", Limit: 100, Payloads: 100}
 	all := []scriptCall{
 		read("heads", "heads", func(w *worker) error { _, err := w.store.Heads(w.t.Context(), []core.Shard{w.shard}); return err }),
-		read("stats", "stats", func(w *worker) error { _, err := w.store.Stats(w.t.Context(), []string{"orders"}); return err }),
+		read("stats", "stats", func(w *worker) error {
+			_, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+			return err
+		}),
 		read("history", "history", func(w *worker) error {
 			_, err := w.store.History(w.t.Context(), ports.HistoryRequest{Queue: "orders"})
 			return err
@@ -214,12 +217,17 @@ func readCalls() []scriptCall {
 		all = append(all, read("find "+id, "find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", id); return err }))
 	}
 	for order, name := range map[ports.SortBy]string{ports.ByTime: "time", ports.ByID: "id", ports.RetryingByTime: "failed by time"} {
-		all = append(all, read("jobs by "+name, "list", func(w *worker) error {
+		all = append(all, read("jobs by "+name, "rows", func(w *worker) error {
 			_, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: page, SortBy: order})
 			return err
 		}))
 	}
-	return append(all, read("morgue", "list", func(w *worker) error {
+	all = append(all, read("morgue behind many of one time", "places", func(w *worker) error {
+		behind := ports.PageRequest{Queue: "orders", After: ports.Cursor{Key: frozenNow.UnixMicro(), ID: "zz"}, Limit: 1}
+		_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: behind})
+		return err
+	}))
+	return append(all, read("morgue", "rows", func(w *worker) error {
 		_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: page})
 		return err
 	}))

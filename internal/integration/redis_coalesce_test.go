@@ -47,7 +47,7 @@ func TestRedisCoalescesPushes(t *testing.T) {
 	}
 	pushing.Wait()
 
-	stats, err := store.Stats(t.Context(), []string{"orders"})
+	stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestRedisFullServerIsDrainedByANewOne(t *testing.T) {
 	var stats []ports.QueueStats
 	for began := time.Now(); len(stats) == 0 || stats[0].Processed < jobs; time.Sleep(10 * time.Millisecond) {
 		var err error
-		stats, err = store.Stats(t.Context(), []string{"full"})
+		stats, err = store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"full"}})
 		must(t, err)
 		if time.Since(began) > testservers.Patience {
 			t.Fatalf("not drained: %+v", stats[0])

@@ -7,6 +7,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
 )
 
 // Recount puts the lists of a shard right from its entries, whatever is wrong with
@@ -39,12 +40,12 @@ func TestRedisRecountRepairs(t *testing.T) {
 			must(t, client.FlushAll(t.Context()).Err())
 			w := newWorker(t, client, true)
 			before := allContents(t, client)
-			stats, err := w.store.Stats(t.Context(), []string{"orders"})
+			stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			must(t, err)
 			for _, fault := range faults {
 				must(t, client.Do(t.Context(), fault...).Err())
 			}
-			damaged, err := w.store.Stats(t.Context(), []string{"orders"})
+			damaged, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			must(t, err)
 			for range 2 {
 				reply, err := w.store.Recount(t.Context(), w.shard)

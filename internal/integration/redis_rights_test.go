@@ -113,7 +113,7 @@ func TestRedisFailsOver(t *testing.T) {
 	if err != nil || reply.Token <= before.Token {
 		t.Errorf("Acquire gave token %d after %d: %v", reply.Token, before.Token, err)
 	}
-	stats, err := after.Stats(ctx, []string{"orders"})
+	stats, err := after.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 	if err != nil || stats[0].Fresh != 2 {
 		t.Errorf("%+v: %v; want both jobs", stats, err)
 	}

@@ -168,7 +168,7 @@ func (s *slow) timePages() {
 		s.must(err)
 	})
 	s.time("stats", nothing, func() {
-		_, err := s.store.Stats(ctx, []string{"orders"})
+		_, err := s.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 		s.must(err)
 	})
 }

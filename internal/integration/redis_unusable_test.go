@@ -131,7 +131,7 @@ func callEach(t *testing.T, store *redis.Store) map[string]error {
 	errs["DrainNode"] = store.DrainNode(ctx, "test", true)
 	errs["Retire"] = store.Retire(ctx, "test")
 	errs["Pause"] = store.Pause(ctx, "orders")
-	_, errs["Stats"] = store.Stats(ctx, []string{"orders"})
+	_, errs["Stats"] = store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 	_, errs["Wakeups"] = store.Wakeups(ctx, []core.Shard{shard})
 	return errs
 }

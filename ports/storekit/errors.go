@@ -110,20 +110,6 @@ func Full(words string) error {
 	return fmt.Errorf("%w: %s; let servers drain the queue, or give the store more room", ports.ErrFull, words)
 }
 
-// CheckSortBy returns nil if the jobs of a queue can be listed in an order,
-// [ports.ErrInvalidRequest] if there is no such order, and [ports.ErrQueueMismatch] for
-// [ports.ByID] if the queue was declared without IndexIDs.
-func CheckSortBy(by ports.SortBy, record ports.Queue) error {
-	if by > ports.RetryingByCount {
-		return fmt.Errorf("%w: jobs can't be sorted by %v; use a constant of ports.SortBy", ports.ErrInvalidRequest, by)
-	}
-	if by == ports.ByID && !record.IndexIDs {
-		return fmt.Errorf("%w: %q was declared without IndexIDs, which is permanent, and lists no jobs by id; "+
-			"retrying jobs it lists so, and Find looks one id up", ports.ErrQueueMismatch, record.Name)
-	}
-	return nil
-}
-
 // Interrupted returns nil unless err wraps [context.Canceled] or
 // [context.DeadlineExceeded] and the caller's context has ended: a driver's own timeouts,
 // such as that of a connection, look the same and are not the caller's. It then returns an

@@ -51,10 +51,10 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `1 of 2 jobs of orders/3 are still claimed as the settlements say; roll back: another node has taken them over, or the transaction is not on the store that the jobs came from`},
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers drain the queue, or give the store more room`},
-		{storekit.CheckSortBy(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
-		{storekit.CheckSortBy(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without IndexIDs, which is permanent, and lists no jobs by id; retrying jobs it lists so, and Find looks one id up`},
-		{storekit.CheckSortBy(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
-		{storekit.CheckSortBy(ports.RetryingByID, ports.Queue{}), nil, ""},
+		{jobsOf(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
+		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without IndexIDs, which is permanent, and lists no jobs by id; retrying jobs it lists so, and Find looks one id up`},
+		{jobsOf(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
+		{jobsOf(ports.RetryingByID, ports.Queue{}), nil, ""},
 	}
 	for _, tt := range tests {
 		if tt.is == nil {
@@ -164,4 +164,9 @@ func TestInterruptedMeansTheCallersContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+func jobsOf(by ports.SortBy, q ports.Queue) error {
+	_, err := storekit.ShardsOfJobs(&ports.JobsRequest{SortBy: by}, q)
+	return err
 }

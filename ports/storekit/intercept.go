@@ -217,8 +217,8 @@ func (s *intercepted) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return passBare(ctx, s, "Queues", ports.ShardStore.Queues)
 }
 
-func (s *intercepted) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-	return pass(ctx, s, "Stats", queues, ports.ShardStore.Stats)
+func (s *intercepted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	return pass(ctx, s, "Stats", r, ports.ShardStore.Stats)
 }
 
 func (s *intercepted) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {

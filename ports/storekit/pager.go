@@ -3,17 +3,21 @@ package storekit
 import (
 	"cmp"
 	"slices"
+	"strings"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
 // Pager merges the entries of a queue's shards into one page of a list. Add what each
 // shard holds, in any order; it keeps no more than a page and one entry beyond, which
-// shows that another page follows. V is the view of an entry, such as [ports.JobView].
+// shows that another page follows. V is the view of an entry, such as [ports.JobView], or whatever
+// tells where it is.
 //
 // Make it with [NewPager]. It is for one goroutine.
 type Pager[V any] struct {
-	after      ports.Cursor
+	start      Start
+	prefix     string
 	byID       bool
 	descending bool
 	size       int
@@ -27,31 +31,88 @@ type row[V any] struct {
 	value V
 }
 
+// Start is where a page begins in every shard, in the list's direction. The zero value is the
+// list's own beginning.
+type Start struct {
+	// Behind reports that the page begins behind At, or, with Inclusive, at it. At need not be
+	// the place of an entry; in lists by id its Key is 0.
+	Behind    bool
+	At        ports.Cursor
+	Inclusive bool
+}
+
+// afterAllIDs sorts behind every id, and behind every id that begins with what it follows: it is
+// longer than an id can be, of the last character there is.
+var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
+
+// startOf returns where the page that r asks for begins.
+func startOf(r ports.PageRequest, byID bool) Start {
+	switch {
+	case byID && r.After.ID != "":
+		return Start{Behind: true, At: ports.Cursor{ID: r.After.ID}}
+	case !byID && r.After != ports.Cursor{}:
+		return Start{Behind: true, At: r.After}
+	case r.From != nil && byID:
+		return Start{Behind: true, At: ports.Cursor{ID: r.From.ID}, Inclusive: true}
+	case r.From != nil && r.Descending:
+		return Start{Behind: true, At: ports.Cursor{Key: r.From.Key, ID: afterAllIDs}}
+	case r.From != nil:
+		return Start{Behind: true, At: ports.Cursor{Key: r.From.Key}}
+	}
+	return Start{}
+}
+
 // NewPager returns a [Pager] for the page that r asks for. byID is for lists in order of
-// id alone, which ignore keys.
+// id alone, which ignore keys; others ignore Prefix.
 func NewPager[V any](r ports.PageRequest, byID bool) *Pager[V] {
-	p := &Pager[V]{byID: byID, descending: r.Descending, size: r.Size()}
-	p.after = p.place(r.After)
+	p := &Pager[V]{start: startOf(r, byID), byID: byID, descending: r.Descending, size: r.Size()}
+	if !byID || r.Prefix == "" {
+		return p
+	}
+	p.prefix = r.Prefix
+	first := Start{Behind: true, At: ports.Cursor{ID: r.Prefix}, Inclusive: true}
+	if r.Descending {
+		first = Start{Behind: true, At: ports.Cursor{ID: r.Prefix + afterAllIDs}}
+	}
+	if !p.start.Behind || p.compare(p.start.At, first.At) < 0 {
+		p.start = first
+	}
 	return p
 }
 
-// After returns the cursor behind which the page begins in every shard. The zero cursor
-// is the start of the list, in both directions.
-func (p *Pager[V]) After() ports.Cursor { return p.after }
+// Start returns where the page begins in every shard.
+func (p *Pager[V]) Start() Start { return p.start }
+
+// Prefix returns what the ids of the page begin with; empty is anything.
+func (p *Pager[V]) Prefix() string { return p.prefix }
+
+// Descending reports whether the list is turned around.
+func (p *Pager[V]) Descending() bool { return p.descending }
 
 // Need returns how many entries behind the cursor the page needs of one shard at most.
 func (p *Pager[V]) Need() int { return p.size + 1 }
 
 // Wants reports whether an entry at a place can be part of the page, given what was
-// added so far: it is behind the cursor and, if the page is full, before its end. If a
-// place behind the cursor isn't wanted, those that follow it in the list aren't
-// either.
+// added so far: it is not before the page's start, its id begins with the prefix, and, if the
+// page is full, it is before its end. If a place that isn't before the start isn't wanted, those
+// that follow it in the list aren't either.
 func (p *Pager[V]) Wants(at ports.Cursor) bool {
 	at = p.place(at)
-	if p.after != (ports.Cursor{}) && p.compare(p.after, at) >= 0 {
+	if !p.begins(at) || !strings.HasPrefix(at.ID, p.prefix) {
 		return false
 	}
 	return len(p.rows) <= p.size || p.compare(at, p.rows[0].at) < 0
+}
+
+// Begins reports whether a place is where the page begins, or behind that.
+func (p *Pager[V]) Begins(at ports.Cursor) bool { return p.begins(p.place(at)) }
+
+func (p *Pager[V]) begins(at ports.Cursor) bool {
+	if !p.start.Behind {
+		return true
+	}
+	c := p.compare(p.start.At, at)
+	return c < 0 || c == 0 && p.start.Inclusive
 }
 
 // Add adds an entry at its place, unless the page doesn't want it. Each place is added
@@ -92,6 +153,9 @@ func (p *Pager[V]) place(at ports.Cursor) ports.Cursor {
 	}
 	return at
 }
+
+// Compare compares two places in the list's direction.
+func (p *Pager[V]) Compare(a, b ports.Cursor) int { return p.compare(p.place(a), p.place(b)) }
 
 func (p *Pager[V]) compare(a, b ports.Cursor) int {
 	if p.descending {

@@ -110,6 +110,14 @@ func TestAPageWantsWhatItLacks(t *testing.T) {
 		{"beyond that entry", ports.PageRequest{Limit: 1}, false, []ports.Cursor{at(1, "a"), at(2, "a")}, at(3, "a"), false},
 		{"before that entry", ports.PageRequest{Limit: 1}, false, []ports.Cursor{at(1, "a"), at(2, "b")}, at(2, "a"), true},
 		{"by id behind the cursor, whatever its key", ports.PageRequest{After: at(7, "b")}, true, nil, at(0, "c"), true},
+		{"at a key, whatever the id", ports.PageRequest{From: &ports.Cursor{Key: 7, ID: "z"}}, false, nil, at(7, "a"), true},
+		{"before a key", ports.PageRequest{From: &ports.Cursor{Key: 7}}, false, nil, at(6, "z"), false},
+		{"at a key, turned around", ports.PageRequest{From: &ports.Cursor{Key: 7}, Descending: true}, false, nil, at(7, "z"), true},
+		{"before a key, turned around", ports.PageRequest{From: &ports.Cursor{Key: 7}, Descending: true}, false, nil, at(8, "a"), false},
+		{"at an id", ports.PageRequest{From: &ports.Cursor{Key: 7, ID: "b"}}, true, nil, at(0, "b"), true},
+		{"at an id, but a cursor is further", ports.PageRequest{From: &ports.Cursor{ID: "b"}, After: at(0, "b")}, true, nil, at(0, "b"), false},
+		{"without the prefix", ports.PageRequest{Prefix: "b"}, true, nil, at(0, "c"), false},
+		{"with the prefix, turned around", ports.PageRequest{Prefix: "b", Descending: true}, true, nil, at(0, "bz"), true},
 		{"by id before the cursor, whatever its key", ports.PageRequest{After: at(0, "b")}, true, nil, at(7, "a"), false},
 	}
 	for _, tt := range tests {
@@ -128,8 +136,20 @@ func TestAPageWantsWhatItLacks(t *testing.T) {
 func TestAPagerSaysWhereToBeginAndHowMuchToRead(t *testing.T) {
 	r := ports.PageRequest{After: at(7, "b"), Limit: 20}
 	byTime, byID := storekit.NewPager[int](r, false), storekit.NewPager[int](r, true)
-	if byTime.After() != at(7, "b") || byID.After() != at(0, "b") {
-		t.Errorf("After is %v by time, %v by id", byTime.After(), byID.After())
+	from := func(p ports.Cursor, inclusive bool) storekit.Start {
+		return storekit.Start{Behind: true, At: p, Inclusive: inclusive}
+	}
+	if byTime.Start() != from(at(7, "b"), false) || byID.Start() != from(at(0, "b"), false) {
+		t.Errorf("it starts at %v by time, %v by id", byTime.Start(), byID.Start())
+	}
+	r.After, r.From = ports.Cursor{}, &ports.Cursor{Key: 7, ID: "b"}
+	byTime, byID = storekit.NewPager[int](r, false), storekit.NewPager[int](r, true)
+	if byTime.Start() != from(at(7, ""), false) || byID.Start() != from(at(0, "b"), true) {
+		t.Errorf("from a value it starts at %v by time, %v by id", byTime.Start(), byID.Start())
+	}
+	r.Prefix = "cc"
+	if start := storekit.NewPager[int](r, true).Start(); start != from(at(0, "cc"), true) {
+		t.Errorf("before a prefix it starts at %v", start)
 	}
 	if n := byTime.Need(); n != 21 {
 		t.Errorf("it needs %d entries of a shard, want 21", n)

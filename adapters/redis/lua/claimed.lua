@@ -1,14 +1,15 @@
 #!lua flags=no-writes
 -- Lists some of a shard's claims, in order of id.
 -- KEYS: meta claims cancels lease
--- ARGV: 1 now or '', 2 the id after which they begin, or '', 3 payloads of each
+-- ARGV: 1 now or '', 2 the id after which they begin, or '', 3 payloads of each, 4 bytes of each
+--   error, as lib/text.lua has it
 -- Returns {more (1 or 0), claims, cancels, token}: claims as id, how many payloads it has,
 --   the claim with the first of them; cancels as id, value; token is that of the current
 --   lease, or 0
 -- Uses: CLAIMS, CANCELS, LEASE, call, sub, parse, clock, bounds, packed, claim_from, claims_after,
---   current_token.
+--   current_token, cut_text.
 
-local now, after, most_payloads = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local now, after, most_payloads, most_error = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local MOST_CLAIMS, MOST_READ = 250, 524288
 local list, bound, read, more = {}, bounds.new(), 0, 0
 
@@ -22,6 +23,7 @@ local function shortened(value)
     some[i] = job.list[i]
     size = size + #some[i].data
   end
+  job.error = cut_text(job.error, most_error)
   return packed.encode_with(job, some, sub(value, 1, from - 1)), count, #some, size
 end
 

@@ -1,15 +1,19 @@
 #!lua flags=no-writes
--- Counts what a shard holds.
--- KEYS: meta ready parked claims rid dead lease
+-- Counts what shards hold: several of one server, or one of a Cluster.
+-- KEYS: meta ready parked claims rid dead lease, of each shard
 -- ARGV: 1 now or ''
--- Returns {'ok', now, counts, owner, token, expires}, counts as lib/counts.lua
---   says, or {'unknown'}
+-- Returns now, and for each shard {counts, owner, token, expires}, counts as lib/counts.lua
+--   says, or 'unknown'
 -- Uses: clock, counts.
 
-local META, READY, PARKED, CLAIMS, RID, DEAD, LEASE = unpack(KEYS)
 local now = clock(ARGV[1])
-if redis.call('EXISTS', META) == 0 then return {'unknown'} end
-local lease = redis.call('HMGET', LEASE, 'owner', 'token', 'expires', 'held')
-local held = lease[4] == '1'
-return {'ok', now, counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE),
-  held and lease[1] or '', held and tonumber(lease[2]) or 0, held and tonumber(lease[3]) or 0}
+
+local function stats(meta, ready, parked, claims, rid, dead, lease)
+  if redis.call('EXISTS', meta) == 0 then return 'unknown' end
+  local all, owner, token, expires = counts(ready, parked, claims, rid, dead, lease)
+  return {all, owner, token, expires}
+end
+
+local reply = {now}
+for i = 1, #KEYS, 7 do reply[#reply + 1] = stats(unpack(KEYS, i, i + 6)) end
+return reply

@@ -39,7 +39,22 @@ var errUnreached = errors.New("some shards were not reached")
 // unreached returns an error of unknown outcome for a call that is to be made again because
 // its reply leaves something out.
 func unreached(call storekit.Call) error {
-	if heads, ok := call.Reply.(*ports.HeadsReply); ok && len(heads.Unreached) > 0 {
+	missing := 0
+	switch reply := call.Reply.(type) {
+	case *ports.HeadsReply:
+		missing = len(reply.Unreached)
+	case *[]ports.QueueStats:
+		for i := range *reply {
+			missing += len((*reply)[i].Unreached)
+		}
+	case *ports.JobsPage:
+		missing = len(reply.Unreached)
+	case *ports.ClaimedPage:
+		missing = len(reply.Unreached)
+	case *ports.MorguePage:
+		missing = len(reply.Unreached)
+	}
+	if missing > 0 {
 		return errUnreached
 	}
 	return nil

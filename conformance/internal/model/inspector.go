@@ -5,29 +5,56 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
 // Stats implements ports.Inspector.
-func (m *Store) Stats(ctx context.Context, queues []string) ([]ports.QueueStats, error) {
+func (m *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
 	var all []ports.QueueStats
-	for _, name := range queues {
+	for _, name := range r.Queues {
 		q, err := m.queue(ctx, name)
 		if err != nil {
 			return nil, err
 		}
+		shards, err := q.chosen(r.Shards)
+		if err != nil {
+			return nil, err
+		}
 		stats := ports.QueueStats{Queue: q.record, Now: m.Now()}
-		for _, s := range q.shards {
+		for _, s := range shards {
 			stats.Shards = append(stats.Shards, s.stats())
 			stats.Counts = sum(stats.Counts, s.counts())
 		}
 		all = append(all, stats)
 	}
 	return all, nil
+}
+
+// chosen returns the shards of those indexes, or all of them for nil.
+func (q *queue) chosen(indexes []int) ([]*shard, error) {
+	if indexes == nil {
+		return q.shards, nil
+	}
+	var chosen []*shard
+	for i, s := range q.shards {
+		if slices.Contains(indexes, i) {
+			chosen = append(chosen, s)
+		}
+	}
+	for _, i := range indexes {
+		if i < 0 || i >= len(q.shards) {
+			return nil, fmt.Errorf("%w: shard %d", ports.ErrInvalidRequest, i)
+		}
+	}
+	return chosen, nil
 }
 
 func (s *shard) stats() ports.ShardStats {
@@ -93,11 +120,21 @@ func (m *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 	return minutes, nil
 }
 
+// listed returns the shards that a list is about.
+func (m *Store) listed(ctx context.Context, r *ports.PageRequest, invalid error) (*queue, []*shard, error) {
+	q, err := m.queue(ctx, r.Queue)
+	if err = cmp.Or(err, invalid); err != nil {
+		return nil, nil, err
+	}
+	shards, err := q.chosen(r.Shards)
+	return q, shards, err
+}
+
 // Jobs implements ports.Inspector.
 func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q, err := m.queue(ctx, r.Queue)
+	q, shards, err := m.listed(ctx, &r.PageRequest, r.Validate())
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
@@ -105,15 +142,17 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 		return ports.JobsPage{}, fmt.Errorf("%w: %q keeps no index of ids", ports.ErrQueueMismatch, r.Queue)
 	}
 	var jobs []ports.JobView
-	for _, s := range q.shards {
+	for _, s := range shards {
 		for _, job := range s.queued {
 			if r.SortBy == ports.ByTime || r.SortBy == ports.ByID || !job.Fresh() {
 				jobs = append(jobs, ports.JobView{Job: job, Count: len(job.Payloads)})
 			}
 		}
 	}
-	byID := r.SortBy == ports.ByID || r.SortBy == ports.RetryingByID
-	page, next := pageOf(jobs, r.PageRequest, byID, func(v ports.JobView) ports.Cursor {
+	if r.Fresh {
+		jobs = slices.DeleteFunc(jobs, func(v ports.JobView) bool { return !v.Fresh() })
+	}
+	page, next := pageOf(jobs, r.PageRequest, r.ByID(), func(v ports.JobView) ports.Cursor {
 		if r.SortBy == ports.RetryingByCount {
 			return ports.Cursor{Key: int64(v.RetryCount), ID: v.ID}
 		}
@@ -121,6 +160,7 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	})
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
+		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
 	}
 	return ports.JobsPage{Jobs: page, Next: next}, nil
 }
@@ -129,12 +169,12 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q, err := m.queue(ctx, r.Queue)
+	_, shards, err := m.listed(ctx, &r, r.Validate())
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
 	var claims []ports.ClaimView
-	for _, s := range q.shards {
+	for _, s := range shards {
 		for _, c := range s.claimed {
 			claims = append(claims, s.view(c, m.Now()))
 		}
@@ -144,6 +184,7 @@ func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	})
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
+		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
 	}
 	return ports.ClaimedPage{Claims: page, Next: next}, nil
 }
@@ -159,12 +200,12 @@ func (s *shard) view(c claimedJob, now core.Instant) ports.ClaimView {
 func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q, err := m.queue(ctx, r.Queue)
+	_, shards, err := m.listed(ctx, &r.PageRequest, r.Validate())
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
 	var dead []ports.DeadLetterView
-	for _, s := range q.shards {
+	for _, s := range shards {
 		for _, d := range s.dead {
 			dead = append(dead, ports.DeadLetterView{DeadLetter: d, Count: len(d.Payloads)})
 		}
@@ -174,6 +215,7 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	})
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
+		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
 	}
 	return ports.MorguePage{DeadLetters: page, Next: next}, nil
 }
@@ -221,7 +263,7 @@ func pageOf[V any](all []V, r ports.PageRequest, byID bool, cursor func(V) ports
 	}
 	slices.SortFunc(all, func(a, b V) int { return order(cursor(a), cursor(b)) })
 	for _, v := range all {
-		if r.After != (ports.Cursor{}) && order(cursor(v), r.After) <= 0 {
+		if before(cursor(v), r, byID, order) || !strings.HasPrefix(cursor(v).ID, r.Prefix) {
 			continue
 		}
 		if len(page) == r.Size() {
@@ -230,6 +272,19 @@ func pageOf[V any](all []V, r ports.PageRequest, byID bool, cursor func(V) ports
 		page = append(page, v)
 	}
 	return page, ports.Cursor{}
+}
+
+// before reports whether a place is before the beginning of the page.
+func before(at ports.Cursor, r ports.PageRequest, byID bool, order func(a, b ports.Cursor) int) bool {
+	switch {
+	case r.After != (ports.Cursor{}):
+		return order(at, r.After) <= 0
+	case r.From == nil:
+		return false
+	case byID:
+		return order(at, *r.From) < 0
+	}
+	return at.Key != r.From.Key && (at.Key < r.From.Key) != r.Descending
 }
 
 // first returns a copy of the first n payloads.

@@ -3,6 +3,7 @@ package random
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -26,7 +27,7 @@ func (d *driver) checkAll() {
 // checkCounts compares what nearly every call changes.
 func (d *driver) checkCounts() {
 	for _, q := range d.queues {
-		compare(d, "Stats", []string{q.Name}, stats)
+		compare(d, "Stats", ports.StatsRequest{Queues: []string{q.Name}}, stats)
 		compare(d, "Heads", core.Shards(q.Name, q.Shards), ports.ShardStore.Heads)
 	}
 }
@@ -58,8 +59,9 @@ func (d *driver) checkQueue(q ports.Queue) {
 		Limit:      pick(d, "page", 0, 1, 2, 3),
 		Descending: rapid.Bool().Draw(d.t, "descending"),
 		Payloads:   pick(d, "payloads", 0, 1, 2, 9, 1<<20),
+		ErrorBytes: pick(d, "error bytes", 0, 0, -1, 1, 3),
 	}
-	d.checkLists(r)
+	d.checkLists(r, q.Shards)
 }
 
 // hasNegativeZero reports a score of -0, which Go holds equal to 0 but other
@@ -71,8 +73,8 @@ func hasNegativeZero(found ports.Found) bool {
 }
 
 // stats is Stats without the token and expiry of shards that nobody has leased.
-func stats(s ports.ShardStore, ctx context.Context, queues []string) ([]ports.QueueStats, error) {
-	all, err := s.Stats(ctx, queues)
+func stats(s ports.ShardStore, ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	all, err := s.Stats(ctx, r)
 	for _, q := range all {
 		for i := range q.Shards {
 			if shard := &q.Shards[i]; shard.Owner == "" {
@@ -83,51 +85,64 @@ func stats(s ports.ShardStore, ctx context.Context, queues []string) ([]ports.Qu
 	return all, err
 }
 
-// checkLists reads every list of a queue page by page.
-func (d *driver) checkLists(r ports.PageRequest) {
+// checkLists reads every list of a queue page by page, and compares them whole: pages may be short.
+func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
-		byID := order == ports.ByID || order == ports.RetryingByID
-		eachPage(d, r, func(r ports.PageRequest) ports.Cursor {
-			page, _ := compare(d, "Jobs", ports.JobsRequest{PageRequest: r, SortBy: order},
-				func(s ports.ShardStore, ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
-					page, err := s.Jobs(ctx, r)
-					page.Next = place(page.Next, byID)
-					return page, err
-				})
-			return page.Next
+		jr := ports.JobsRequest{PageRequest: d.from(r, shards, order == ports.ByID || order == ports.RetryingByID), SortBy: order}
+		jr.Fresh = (order == ports.ByTime || order == ports.ByID) && rapid.Bool().Draw(d.t, "fresh")
+		compare(d, "Jobs", jr, func(s ports.ShardStore, ctx context.Context, r ports.JobsRequest) ([]ports.JobView, error) {
+			return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
+				page, err := s.Jobs(ctx, ports.JobsRequest{PageRequest: p, SortBy: r.SortBy, Fresh: r.Fresh})
+				return page.Jobs, page.Next, err
+			})
 		})
 	}
-	eachPage(d, r, func(r ports.PageRequest) ports.Cursor {
-		page, _ := compare(d, "Claimed", r, ports.ShardStore.Claimed)
-		return page.Next
+	compare(d, "Claimed", d.from(r, shards, false), func(s ports.ShardStore, ctx context.Context, r ports.PageRequest) ([]ports.ClaimView, error) {
+		return allPages(r, func(p ports.PageRequest) ([]ports.ClaimView, ports.Cursor, error) {
+			page, err := s.Claimed(ctx, p)
+			return page.Claims, page.Next, err
+		})
 	})
 	for _, byID := range []bool{false, true} {
-		eachPage(d, r, func(r ports.PageRequest) ports.Cursor {
-			page, _ := compare(d, "Morgue", ports.MorgueRequest{PageRequest: r, ByID: byID},
-				func(s ports.ShardStore, ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
-					page, err := s.Morgue(ctx, r)
-					page.Next = place(page.Next, byID)
-					return page, err
-				})
-			return page.Next
+		mr := ports.MorgueRequest{PageRequest: d.from(r, shards, byID), ByID: byID}
+		compare(d, "Morgue", mr, func(s ports.ShardStore, ctx context.Context, r ports.MorgueRequest) ([]ports.DeadLetterView, error) {
+			return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
+				page, err := s.Morgue(ctx, ports.MorgueRequest{PageRequest: p, ByID: r.ByID})
+				return page.DeadLetters, page.Next, err
+			})
 		})
 	}
 }
 
-// place returns a cursor without the key, which lists by id ignore.
-func place(c ports.Cursor, byID bool) ports.Cursor {
-	if byID {
-		c.Key = 0
+// from adds to a request, now and then, where the list begins, which shards it has, and a prefix.
+func (d *driver) from(r ports.PageRequest, shards int, byID bool) ports.PageRequest {
+	switch pick(d, "part", 0, 0, 1, 2, 3) {
+	case 1:
+		key := pick(d, "key", -1, 0, 1, int64(d.model().Now()), int64(d.model().Now())+1)
+		r.From = &ports.Cursor{Key: key, ID: pick(d, "from id", randomIDs()...)}
+	case 2:
+		r.Shards = []int{rapid.IntRange(0, shards-1).Draw(d.t, "shard")}
+	case 3:
+		if id := pick(d, "prefix", randomIDs()...); byID {
+			r.Prefix = string([]rune(id)[:1])
+		}
 	}
-	return c
+	return r
 }
 
-// eachPage reads page after page until there is no next.
-func eachPage(d *driver, r ports.PageRequest, read func(ports.PageRequest) ports.Cursor) {
+// allPages reads page after page until there is no next.
+func allPages[V any](r ports.PageRequest, read func(ports.PageRequest) ([]V, ports.Cursor, error)) (all []V, err error) {
 	for {
-		r.After = read(r)
-		if r.After == (ports.Cursor{}) {
-			return
+		page, next, err := read(r)
+		if err != nil {
+			return nil, err
+		}
+		if len(page) > r.Size() {
+			return nil, fmt.Errorf("%d entries on a page of %d", len(page), r.Size())
+		}
+		all = append(all, page...)
+		if r.After = next; next == (ports.Cursor{}) {
+			return all, nil
 		}
 	}
 }

@@ -1,0 +1,109 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// claimsCursor is how far the claims of a shard have been read, in order of id.
+type claimsCursor struct {
+	shard core.Shard
+	after string
+}
+
+// Claimed implements [ports.Inspector]. Redis keeps what is claimed in no order, so each page
+// reads all of it, of the shards that have some.
+func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	_, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
+		return ports.ClaimedPage{}, err
+	}
+	p := storekit.NewPager[ports.ClaimView](r, false)
+	var lost storekit.Lost
+	open, err := s.withClaims(ctx, shards, &lost)
+	for err == nil && len(open) > 0 {
+		open, err = s.readClaims(ctx, p, &r, open, &lost)
+	}
+	if err != nil {
+		return ports.ClaimedPage{}, err
+	}
+	var page ports.ClaimedPage
+	page.Claims, page.Next = p.Page()
+	page.Unreached, err = lost.Shards(len(shards))
+	return page, err
+}
+
+// withClaims returns which of the shards have claims.
+func (s *Store) withClaims(ctx context.Context, shards []core.Shard, lost *storekit.Lost) ([]claimsCursor, error) {
+	calls := make([]call, len(shards))
+	for i, shard := range shards {
+		calls[i] = call{command: "hlen", keys: s.someKeys(shard, keyClaims)}
+	}
+	var open []claimsCursor
+	for i, o := range s.runApartBy(ctx, plainApart, calls) {
+		if o.err != nil {
+			if err := lost.Add(ctx, shards[i], o.err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if n, _ := o.value.(int64); n > 0 {
+			open = append(open, claimsCursor{shard: shards[i]})
+		}
+	}
+	return open, nil
+}
+
+// readClaims adds claims of the shards to a page, and returns those that have more.
+func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], r *ports.PageRequest, open []claimsCursor, lost *storekit.Lost) (more []claimsCursor, err error) {
+	calls := make([]call, len(open))
+	for i, c := range open {
+		keys := s.someKeys(c.shard, keyMeta, keyClaims, keyCancels, keyLease)
+		calls[i] = call{script: claimedScript, keys: keys, args: []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes}}
+	}
+	for i, o := range s.runApartBy(ctx, apart{most: pageScripts, patience: lookPatience}, calls) {
+		last, others, err := o.addClaims(p, open[i].shard)
+		switch {
+		case err != nil:
+			if err := lost.Add(ctx, open[i].shard, err); err != nil {
+				return nil, err
+			}
+		case others:
+			more = append(more, claimsCursor{open[i].shard, last})
+		}
+	}
+	return more, nil
+}
+
+// addClaims adds those of a shard's claims to a page that a script has listed. It returns the
+// last id, and whether there are more.
+func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
+	if o.err != nil {
+		return "", false, o.err
+	}
+	r := replyOf(o.value)
+	more = r.int() == 1
+	claims, cancels, token := r.list(), r.list(), r.int()
+	cancelled := make(map[string]bool)
+	for cancels.more() {
+		cancelled[cancels.text()] = true
+		_ = cancels.text()
+	}
+	for claims.more() {
+		id, count := claims.text(), claims.int()
+		v, err := parseClaim(id, claims.text())
+		if err != nil {
+			return "", false, err
+		}
+		last, v.Count = id, int(count)
+		if at := (ports.Cursor{Key: int64(v.Since), ID: id}); p.Wants(at) {
+			v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[id], v.Receipt.Token != token
+			p.Add(at, v)
+		}
+	}
+	r.bad = r.bad || claims.bad || cancels.bad
+	return last, more && last != "", r.err()
+}

@@ -1,0 +1,203 @@
+package redis
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// list is an order in which entries of shards are listed.
+type list struct {
+	// sets are the keys of the sorted sets that together have the entries.
+	sets []int
+	byID bool
+	dead bool
+	// key is what the list is sorted by, before the id; nil in lists by id.
+	key func(*core.Job) int64
+}
+
+func timeOf(j *core.Job) int64  { return int64(j.PerformAt) }
+func countOf(j *core.Job) int64 { return int64(j.RetryCount) }
+
+// jobLists are the lists of jobs, deadByTime and deadByID those of dead letters.
+var (
+	jobLists = [...]list{
+		ports.ByTime:          {sets: []int{keyReady, keyParked}, key: timeOf},
+		ports.ByID:            {sets: []int{keyByID}, byID: true},
+		ports.RetryingByTime:  {sets: []int{keyRetriesByTime}, key: timeOf},
+		ports.RetryingByID:    {sets: []int{keyRetriesByID}, byID: true},
+		ports.RetryingByCount: {sets: []int{keyRetriesByCount}, key: countOf},
+	}
+	deadByTime = list{sets: []int{keyDeadByTime}, key: timeOf, dead: true}
+	deadByID   = list{sets: []int{keyDeadByID}, byID: true, dead: true}
+)
+
+// looker finds the places of a page.
+type looker struct {
+	store *Store
+	list  list
+	pager *storekit.Pager[storekit.Listed]
+}
+
+// look finds the first places of shards, by plain commands. Only where more entries than asked for
+// have the very score that the page begins at, and stand before it, a script must search.
+func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
+	calls := make([]call, 0, len(asks)*len(l.list.sets))
+	for _, ask := range asks {
+		for _, set := range l.list.sets {
+			calls = append(calls, l.rangeOf(ask, set))
+		}
+	}
+	parts := make([]storekit.Answer, len(calls))
+	var stuck []int
+	var searches []call
+	for i, o := range l.store.runApartBy(ctx, plainApart, calls) {
+		ask := asks[i/len(l.list.sets)]
+		parts[i] = l.answer(ask, o)
+		if left := len(parts[i].Places); parts[i].More && left < ask.Most && (left == 0 || ask.Most == l.pager.Need()) {
+			stuck = append(stuck, i)
+			searches = append(searches, l.search(ask, l.list.sets[i%len(l.list.sets)]))
+		}
+	}
+	for k, o := range l.store.runApartBy(ctx, scriptApart, searches) {
+		parts[stuck[k]] = l.answer(asks[stuck[k]/len(l.list.sets)], o)
+	}
+	answers := make([]storekit.Answer, len(asks))
+	for i := range answers {
+		answers[i] = l.merged(parts[i*len(l.list.sets):(i+1)*len(l.list.sets)], asks[i].Most)
+	}
+	return answers
+}
+
+// rangeOf returns the command that lists a sorted set from the page's start on.
+func (l *looker) rangeOf(ask storekit.Ask, set int) call {
+	c := call{command: "zrange", keys: l.store.someKeys(ask.Shard, set)}
+	start, descending := l.pager.Start(), l.pager.Descending()
+	switch {
+	case l.list.byID:
+		from, to := l.lexRange()
+		c.args = []any{from, to, "bylex"}
+	case start.Behind && descending:
+		c.args = []any{start.At.Key, "-inf", "byscore"}
+	case start.Behind:
+		c.args = []any{start.At.Key, "+inf", "byscore"}
+	default:
+		c.args = []any{0, ask.Most - 1}
+	}
+	if descending {
+		c.args = append(c.args, "rev")
+	}
+	if l.list.byID || start.Behind {
+		c.args = append(c.args, "limit", 0, ask.Most)
+	}
+	if !l.list.byID {
+		c.args = append(c.args, "withscores")
+	}
+	return c
+}
+
+// lexRange returns where a list by id begins and ends, as a command takes it.
+func (l *looker) lexRange() (from, to string) {
+	start, prefix := l.pager.Start(), l.pager.Prefix()
+	from, to = "-", "+"
+	if l.pager.Descending() {
+		from, to = "+", "-"
+	}
+	switch {
+	case start.Behind && start.Inclusive:
+		from = "[" + start.At.ID
+	case start.Behind:
+		from = "(" + start.At.ID
+	}
+	switch {
+	case prefix == "":
+	case l.pager.Descending():
+		to = "[" + prefix
+	default:
+		to = "(" + prefix + "\xff" // which is in no UTF-8
+	}
+	return from, to
+}
+
+// search returns the script that lists a sorted set behind the page's start.
+func (l *looker) search(ask storekit.Ask, set int) call {
+	at := l.pager.Start().At
+	return call{
+		script: placesScript, keys: l.store.someKeys(ask.Shard, set),
+		args: []any{boolArg(l.pager.Descending()), at.Key, at.ID, ask.Most},
+	}
+}
+
+// answer reads what a shard's sorted set has, without what stands before the page's start.
+func (l *looker) answer(ask storekit.Ask, o outcome) storekit.Answer {
+	if o.err != nil {
+		return storekit.Answer{Err: o.err}
+	}
+	places, err := parsePlaces(o.value, !l.list.byID)
+	more := len(places) >= ask.Most
+	places = slices.DeleteFunc(places, func(at ports.Cursor) bool { return !l.pager.Begins(at) })
+	return storekit.Answer{Places: places, More: more, Err: err}
+}
+
+// merged returns the first places of a shard's sorted sets in one.
+func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	var all storekit.Answer
+	for _, part := range parts {
+		if part.Err != nil {
+			return part
+		}
+		all.Places = append(all.Places, part.Places...)
+		all.More = all.More || part.More
+	}
+	slices.SortFunc(all.Places, l.pager.Compare)
+	if len(all.Places) > most {
+		all.Places, all.More = all.Places[:most], true
+	}
+	return all
+}
+
+// parsePlaces reads members of a sorted set, with their scores if the command asked for these. Where
+// the client speaks RESP3, each is a pair.
+func parsePlaces(value any, scored bool) ([]ports.Cursor, error) {
+	r := replyOf(value)
+	var places []ports.Cursor
+	for r.more() {
+		pair, nested := r.values[0].([]any)
+		if nested {
+			r.values = r.values[1:]
+			one := reply{values: pair}
+			places = append(places, ports.Cursor{ID: one.text(), Key: one.score()})
+			r.bad = r.bad || one.bad
+			continue
+		}
+		at := ports.Cursor{ID: r.text()}
+		if scored {
+			at.Key = r.score()
+		}
+		places = append(places, at)
+	}
+	return places, r.err()
+}
+
+// score reads a whole number that comes as a double, or as its text.
+func (r *reply) score() int64 {
+	switch v := r.next().(type) {
+	case float64:
+		return int64(v)
+	case string:
+		score, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		r.bad = r.bad || err != nil || math.IsNaN(score)
+		return int64(score)
+	}
+	r.bad = true
+	return 0
+}

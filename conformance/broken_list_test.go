@@ -1,0 +1,142 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// changesJobs is a store that lists jobs for another request, and changes the page.
+func changesJobs(s full, before func(*ports.JobsRequest), after func(ports.JobsRequest, *ports.JobsPage)) full {
+	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+		asked := r
+		before(&r)
+		page, err := s.Jobs(ctx, r)
+		after(asked, &page)
+		return page, err
+	})
+}
+
+func noChange(*ports.JobsRequest) {}
+
+// repeatsShardEnds lists the last entry of a page again where the next entry is of another shard.
+func repeatsShardEnds(s full) full {
+	shard := func(v *ports.JobView) int { return core.ShardOf(v.ID, 3) }
+	var last ports.JobView
+	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
+		if len(page.Jobs) == 0 {
+			return
+		}
+		if r.After != (ports.Cursor{}) && shard(&last) != shard(&page.Jobs[0]) {
+			page.Jobs[0] = last
+		}
+		last = page.Jobs[len(page.Jobs)-1]
+	})
+}
+
+// endsAtShortPages says that a page which is not full is the last.
+func endsAtShortPages(s full) full {
+	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
+		if len(page.Jobs) < r.Size() {
+			page.Next = ports.Cursor{}
+		}
+	})
+}
+
+// startsBehind takes the value that a list begins at for the last that was seen.
+func startsBehind(s full) full {
+	return changesJobs(s, func(r *ports.JobsRequest) {
+		if r.From != nil && r.After == (ports.Cursor{}) && r.ByID() {
+			r.After, r.From = *r.From, nil
+		}
+	}, func(ports.JobsRequest, *ports.JobsPage) {})
+}
+
+// listsOtherPrefixes takes a prefix for where to begin.
+func listsOtherPrefixes(s full) full {
+	return changesJobs(s, func(r *ports.JobsRequest) {
+		if r.Prefix != "" && r.From == nil {
+			r.From, r.Prefix = &ports.Cursor{ID: r.Prefix}, ""
+		}
+	}, func(ports.JobsRequest, *ports.JobsPage) {})
+}
+
+// listsAllShards lists the claimed jobs of all shards whichever are asked for.
+func listsAllShards(s full) full {
+	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+		if len(r.Shards) > 0 {
+			r.Shards = nil
+		}
+		return s.Claimed(ctx, r)
+	})
+}
+
+// countsAllShards counts all shards whichever are asked for.
+func countsAllShards(s full) full {
+	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		r.Shards = nil
+		return s.Stats(ctx, r)
+	})
+}
+
+// cutsNoErrors returns error texts whole.
+func cutsNoErrors(s full) full {
+	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+		r.ErrorBytes = 0
+		return s.Morgue(ctx, r)
+	})
+}
+
+// listsFailed lists jobs with a failure among the fresh ones.
+func listsFailed(s full) full {
+	return changesJobs(s, func(r *ports.JobsRequest) { r.Fresh = false }, func(ports.JobsRequest, *ports.JobsPage) {})
+}
+
+// hidesRows leaves out what follows in the list where a shard can't be reached.
+func hidesRows(s full) full {
+	return changesJobs(s, noChange, func(_ ports.JobsRequest, page *ports.JobsPage) {
+		if len(page.Unreached) > 0 && len(page.Jobs) > 0 {
+			page.Jobs, page.Next = page.Jobs[:1], ports.Cursor{}
+		}
+	})
+}
+
+// hidesUnreached says nothing of shards that it can't reach.
+func hidesUnreached(s full) full {
+	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, r)
+		for i := range all {
+			all[i].Unreached = nil
+		}
+		return all, err
+	})
+}
+
+// failsListsForOne fails a list for one shard that it can't reach.
+func failsListsForOne(s full) full {
+	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+		page, err := s.Morgue(ctx, r)
+		if err == nil && slices.ContainsFunc(page.Unreached, func(core.Shard) bool { return true }) {
+			return ports.MorguePage{}, errNoReply
+		}
+		return page, err
+	})
+}
+
+func brokenLists() []brokenStore {
+	return []brokenStore{
+		{"repeats an entry at a shard's end", "list/lists go on behind the end of a shard", wrapped(repeatsShardEnds)},
+		{"ends a list at a short page", "list/fresh jobs come alone", wrapped(endsAtShortPages)},
+		{"begins behind the value asked for", "list/lists begin at a value, both ways", wrapped(startsBehind)},
+		{"lists ids with other prefixes", "list/lists by id have those with a prefix", wrapped(listsOtherPrefixes)},
+		{"lists all shards for some", "list/lists and stats are of the shards asked for", wrapped(listsAllShards)},
+		{"counts all shards for some", "list/lists and stats are of the shards asked for", wrapped(countsAllShards)},
+		{"returns long errors whole", "list/error texts are no longer than asked for", wrapped(cutsNoErrors)},
+		{"lists failed jobs among fresh ones", "list/fresh jobs come alone", wrapped(listsFailed)},
+		{"hides rows beside an unreached shard", "unreached/lists have what other shards have", wrapped(hidesRows)},
+		{"hides which shards are unreached", "unreached/stats count what other shards have", wrapped(hidesUnreached)},
+		{"fails a list for one unreached shard", "unreached/lists have what other shards have", wrapped(failsListsForOne)},
+	}
+}

@@ -1,0 +1,153 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const ruleUnreachedLists = "Inspector: a store in several parts answers with what it reaches: the shards of a part that it can't reach now are Unreached, and everything else is as if they had not been asked for"
+
+func unreachedListCases() []namedCase {
+	return []namedCase{
+		{"lists have what other shards have", ruleUnreachedLists, unreachedLists},
+		{"stats count what other shards have", ruleUnreachedLists, unreachedStats},
+		{"lists and stats fail if no shard can be reached", "Inspector: an error only if it reached none of the shards", unreachedNone},
+	}
+}
+
+// unreachedPager is a list that shows which shards could not be reached.
+type unreachedPager func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error)
+
+// unreachedPagers are all lists of a queue, each with something of every shard.
+func (e *env) unreachedPagers() map[string]unreachedPager {
+	jobs := func(order ports.SortBy) unreachedPager {
+		return func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
+			page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
+			for _, v := range page.Jobs {
+				ids = append(ids, v.ID)
+			}
+			return ids, page.Next, page.Unreached, err
+		}
+	}
+	morgue := func(byID bool) unreachedPager {
+		return func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
+			page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+			for _, v := range page.DeadLetters {
+				ids = append(ids, v.ID)
+			}
+			return ids, page.Next, page.Unreached, err
+		}
+	}
+	return map[string]unreachedPager{
+		"jobs by time": jobs(ports.ByTime), "jobs by id": jobs(ports.ByID), "retries by count": jobs(ports.RetryingByCount),
+		"the morgue by time": morgue(false), "the morgue by id": morgue(true),
+		"claimed jobs": func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
+			page, err := e.store.Claimed(e.ctx, r)
+			for _, v := range page.Claims {
+				ids = append(ids, v.ID)
+			}
+			return ids, page.Next, page.Unreached, err
+		},
+	}
+}
+
+// everywhere makes a queue of three shards, each of which has queued, failed, claimed and dead
+// entries.
+func everywhere(e *env) []core.Shard {
+	e.tb.Helper()
+	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
+	shards := core.Shards("wide", 3)
+	for _, s := range shards {
+		for k, id := range idsOf(s, 3, 8) {
+			e.pushTo("wide", entryAt(id, "p", 1, core.Instant(100+k)))
+		}
+		h := e.acquireBy(e.acquireRequest(s, "n1"))
+		c := h.claim(4)
+		h.settle(failed(c[0], "boom", time.Hour), failed(c[1], "boom", time.Hour), buried(c[2], "no"), buried(c[3], "no"))
+		h.claim(2)
+	}
+	return shards
+}
+
+func unreachedLists(e *env) {
+	shards := everywhere(e)
+	for what, list := range e.unreachedPagers() {
+		for _, without := range shards {
+			of := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == without.Index })
+			whole := ports.PageRequest{Queue: "wide", Shards: of}
+			want, _, _, err := list(whole)
+			e.must(err, what)
+			mend := e.sever(without)
+			for limit := range 4 {
+				var got []string
+				r := ports.PageRequest{Queue: "wide", Limit: limit}
+				for range len(want) + 2 {
+					ids, next, unreached, err := list(r)
+					if !e.check(err, fmt.Sprintf("%s without %v", what, without)) {
+						break
+					}
+					e.same(what+": those unreached", unreached, []core.Shard{without})
+					got = append(got, ids...)
+					if r.After = next; next == (ports.Cursor{}) {
+						break
+					}
+				}
+				e.same(fmt.Sprintf("%s without %v, %d a page", what, without, limit), got, want)
+			}
+			ids, _, unreached, err := list(whole)
+			e.check(err, what+" of the others alone")
+			e.same(what+" of the others alone", ids, want)
+			e.same(what+" of the others alone: those unreached", unreached, []core.Shard(nil))
+			mend()
+		}
+	}
+}
+
+func unreachedStats(e *env) {
+	shards := everywhere(e)
+	whole := e.stats("wide")
+	for _, without := range shards {
+		mend := e.sever(without)
+		got, err := e.store.Stats(e.ctx, ports.StatsRequest{Queues: []string{orders, "wide"}})
+		if e.check(err, "Stats without "+without.String()) && len(got) == 2 {
+			want := slices.DeleteFunc(slices.Clone(whole.Shards), func(s ports.ShardStats) bool { return s.Shard == without })
+			var sum ports.Counts
+			for _, s := range want {
+				sum = ports.SumCounts(sum, s.Counts)
+			}
+			e.same("the shards reached", got[1].Shards, want)
+			e.same("their sums", got[1].Counts, sum)
+			e.same("those unreached", got[1].Unreached, []core.Shard{without})
+			e.same("the queue", got[1].Queue, whole.Queue)
+			e.same("those unreached of another queue", got[0].Unreached, []core.Shard(nil))
+			e.same("how many shards of another queue", len(got[0].Shards), 1)
+		}
+		mend()
+	}
+	defer e.sever(shards...)()
+	got, err := e.store.Stats(e.ctx, ports.StatsRequest{Queues: []string{"wide", orders}})
+	if e.check(err, "Stats without a whole queue") && len(got) == 2 {
+		e.same("the shards of that queue", len(got[0].Shards), 0)
+		e.same("those unreached", got[0].Unreached, shards)
+		e.same("how many shards of the other", len(got[1].Shards), 1)
+	}
+}
+
+func unreachedNone(e *env) {
+	shards := everywhere(e)
+	defer e.sever(shards...)()
+	for what, list := range e.unreachedPagers() {
+		if ids, _, _, err := list(ports.PageRequest{Queue: "wide"}); err == nil {
+			e.errorf("%s of shards that can't be reached: %v and no error", what, ids)
+		}
+	}
+	for _, some := range [][]int{nil, {1}} {
+		if got, err := e.store.Stats(e.ctx, ports.StatsRequest{Queues: []string{"wide"}, Shards: some}); err == nil {
+			e.errorf("Stats of shards %v that can't be reached returned %+v and no error", some, got)
+		}
+	}
+}

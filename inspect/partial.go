@@ -1,0 +1,42 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+)
+
+// PartialError says that a result lacks what some shards have, since the part of the store that
+// has them can't be reached now, such as one master of a Redis Cluster. It comes beside the result of
+// what was reached, which is right for the other shards. Find it with [errors.As].
+type PartialError struct {
+	// Unreached are the shards that the result lacks, in order of queue and index.
+	Unreached []core.Shard
+}
+
+// Error implements error.
+func (e *PartialError) Error() string {
+	if len(e.Unreached) == 1 {
+		return fmt.Sprintf("shard %v can't be reached now; the result is of the others", e.Unreached[0])
+	}
+	return fmt.Sprintf("%d shards can't be reached now, the first is %v; the result is of the others", len(e.Unreached), e.Unreached[0])
+}
+
+// partial returns a *PartialError for shards that are missing, nil if none is.
+func partial(unreached []core.Shard) error {
+	if len(unreached) == 0 {
+		return nil
+	}
+	return &PartialError{Unreached: mergeShards(nil, unreached)}
+}
+
+// mergeShards returns the shards of both lists, each once, in order.
+func mergeShards(a, b []core.Shard) []core.Shard {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(a, b core.Shard) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Index, b.Index))
+	})
+	return slices.Compact(all)
+}

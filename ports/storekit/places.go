@@ -1,0 +1,168 @@
+package storekit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Listed is an entry of a list: where it stands, and in which shard.
+type Listed struct {
+	Shard core.Shard
+	At    ports.Cursor
+}
+
+// Ask is one shard's part of a look for [FindPlaces]: the first Most places of the list there, from
+// the page's [Start] on.
+type Ask struct {
+	Shard core.Shard
+	Most  int
+}
+
+// Answer is what a shard has of an [Ask].
+type Answer struct {
+	// Places are in the list's direction, none before the start.
+	Places []ports.Cursor
+	// More reports that others may follow.
+	More bool
+	// Err is why there is no answer. An error of unknown outcome means that the shard can't be
+	// reached now.
+	Err error
+}
+
+// FindPlaces finds which entries a page has without reading more of each shard than reaches the
+// page, and none of what is stored of them. It calls look with a few places of every shard first, and
+// then with twice as many, from the start again, of those whose last place is still within the
+// page; look returns an answer for each. What it finds it adds to p.
+//
+// Shards that can't be reached it adds to lost. It returns an error if one answers with an error
+// of known outcome, or if ctx has ended.
+func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost *Lost, look func(context.Context, []Ask) []Answer) error {
+	var asks []Ask
+	for _, shard := range shards {
+		asks = append(asks, Ask{Shard: shard, Most: firstMost(p.Need(), len(shards))})
+	}
+	last := make(map[core.Shard]ports.Cursor)
+	for len(asks) > 0 {
+		var next []Ask
+		for i, answer := range look(ctx, asks) {
+			ask := asks[i]
+			if answer.Err != nil {
+				if err := lost.Add(ctx, ask.Shard, answer.Err); err != nil {
+					return err
+				}
+				continue
+			}
+			addPlaces(p, ask.Shard, answer.Places, last)
+			if answer.More && ask.Most < p.Need() {
+				next = append(next, Ask{Shard: ask.Shard, Most: min(2*ask.Most, p.Need())})
+			}
+		}
+		asks = slices.DeleteFunc(next, func(a Ask) bool {
+			end, any := last[a.Shard]
+			return any && !p.Wants(end)
+		})
+	}
+	return nil
+}
+
+// firstMost returns how many places of each of so many shards to look at first, for a page that
+// needs so many in all: somewhat more than its share, so that most shards are asked once.
+func firstMost(need, shards int) int {
+	share := need / shards
+	return min(need, share+share/4+2)
+}
+
+// addPlaces adds to a page what a shard has behind the last place that was added of it.
+func addPlaces(p *Pager[Listed], shard core.Shard, places []ports.Cursor, last map[core.Shard]ports.Cursor) {
+	for _, at := range places {
+		if end, any := last[shard]; any && p.compare(end, p.place(at)) >= 0 {
+			continue
+		}
+		p.Add(at, Listed{Shard: shard, At: at})
+		last[shard] = p.place(at)
+	}
+}
+
+// Lost collects the shards that a call could not reach. The zero value has none. It is for one
+// goroutine.
+type Lost struct {
+	shards map[core.Shard]bool
+	err    error
+}
+
+// Add adds a shard whose part of the call failed, and returns the error if it is the whole call's:
+// one of known outcome, or that ctx has ended.
+func (l *Lost) Add(ctx context.Context, shard core.Shard, err error) error {
+	if HasKnownOutcome(err) || ended(ctx) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if l.shards == nil {
+		l.shards = make(map[core.Shard]bool)
+	}
+	l.shards[shard] = true
+	if l.err == nil {
+		l.err = err
+	}
+	return nil
+}
+
+// Has reports whether a shard was added.
+func (l *Lost) Has(shard core.Shard) bool { return l.shards[shard] }
+
+// Shards returns the shards that were added, in order of queue and index; if these are all of the
+// so many that the call was about, it returns the first error.
+func (l *Lost) Shards(of int) ([]core.Shard, error) {
+	if len(l.shards) == 0 {
+		return nil, nil
+	}
+	if len(l.shards) >= of {
+		return nil, l.err
+	}
+	return slices.SortedFunc(maps.Keys(l.shards), func(a, b core.Shard) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Index, b.Index))
+	}), nil
+}
+
+// ShardsOf returns the shards of a queue that a list or Stats is about, in order of index: all of
+// them if indexes is nil. It returns [ports.ErrInvalidRequest] for one that the queue doesn't have.
+func ShardsOf(q ports.Queue, indexes []int) ([]core.Shard, error) {
+	if indexes == nil {
+		return core.Shards(q.Name, q.Shards), nil
+	}
+	sorted := slices.Compact(slices.Sorted(slices.Values(indexes)))
+	shards := make([]core.Shard, len(sorted))
+	for i, index := range sorted {
+		shards[i] = core.Shard{Queue: q.Name, Index: index}
+		if index < 0 || index >= q.Shards {
+			return nil, NoSuchShard(shards[i])
+		}
+	}
+	return shards, nil
+}
+
+// ShardsOfJobs checks a request for queued jobs and returns the shards of the queue that it is about.
+// The error is what Validate returns, [ports.ErrInvalidRequest] for a shard that the queue doesn't
+// have, or [ports.ErrQueueMismatch] for [ports.ByID] if the queue was declared without IndexIDs.
+func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	if r.SortBy == ports.ByID && !q.IndexIDs {
+		return nil, fmt.Errorf("%w: %q was declared without IndexIDs, which is permanent, and lists no jobs by id; "+
+			"retrying jobs it lists so, and Find looks one id up", ports.ErrQueueMismatch, q.Name)
+	}
+	return ShardsOf(q, r.Shards)
+}
+
+// FreshOf returns those of a page's jobs that have no failure: what is left of a page of
+// [ports.JobsRequest.Fresh]. The page's Next stays.
+func FreshOf(page []ports.JobView) []ports.JobView {
+	return slices.DeleteFunc(page, func(v ports.JobView) bool { return !v.Fresh() })
+}
