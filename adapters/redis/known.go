@@ -35,7 +35,7 @@ func (s *Store) knownQueue(ctx context.Context, name string) (queueRecord, error
 	for _, shard := range core.Shards(name, shardsToAsk) {
 		calls = append(calls, call{command: "get", keys: s.someKeys(shard, keyMeta)})
 	}
-	for _, o := range s.runApartBy(ctx, plainApart, calls) {
+	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2}, calls) {
 		if text, ok := o.value.(string); ok && o.err == nil {
 			return parseQueueRecord(name, text)
 		}
