@@ -1,0 +1,218 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// measured is a queue of many shards, whose lists and statistics are timed.
+type measured struct {
+	t      *testing.T
+	store  ports.ShardStore
+	shards int
+	jobs   int
+	// cpu returns the processor time that the server has used, nil if that isn't known.
+	cpu func() time.Duration
+}
+
+// What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them retries, and a tenth as
+// many dead letters, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
+func TestRedisListsOfManyShards(t *testing.T) {
+	client := testservers.OwnRedis(t)
+	cpu := func() time.Duration { return mainThread(t, client) }
+	m := newMeasured(t, redis.New(client, redis.Options{}), cpu)
+	m.measure()
+}
+
+// As TestRedisListsOfManyShards.
+func TestPostgresListsOfManyShards(t *testing.T) {
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
+	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)
+	execAll(t, pool, `VACUUM ANALYZE`)
+	m.measure()
+}
+
+// mainThread returns the processor time that a server's main thread has taken.
+func mainThread(t *testing.T, client goredis.UniversalClient) time.Duration {
+	t.Helper()
+	text, err := client.Info(t.Context(), "cpu").Result()
+	must(t, err)
+	var sum float64
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user_main_thread" || name == "used_cpu_sys_main_thread" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			must(t, err)
+			sum += seconds
+		}
+	}
+	return time.Duration(sum * float64(time.Second))
+}
+
+// newMeasured fills a queue: a tenth more is pushed than stays, and goes to the morgue.
+func newMeasured(t *testing.T, store ports.ShardStore, cpu func() time.Duration) *measured {
+	t.Helper()
+	m := &measured{t: t, store: store, cpu: cpu,
+		shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50), jobs: fromVariable(t, "SKEIN_TEST_LIST_JOBS", 5000)}
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
+	must(t, err)
+	m.push("dead", m.jobs/10)
+	m.bury()
+	m.push("order", m.jobs)
+	m.fail(m.jobs / 50 / m.shards)
+	return m
+}
+
+func (m *measured) push(name string, n int) {
+	m.t.Helper()
+	entries := make([]core.Entry, 0, 1000)
+	for i := range n {
+		entries = append(entries, core.Entry{ID: fmt.Sprintf("%s-%07d", name, 7919*i%n), Payload: core.Payload{Data: make([]byte, 100)}})
+		if len(entries) == cap(entries) || i == n-1 {
+			_, err := m.store.Push(m.t.Context(), ports.PushRequest{Queue: "orders", Shards: m.shards, Generation: 1, Entries: entries})
+			must(m.t, err)
+			entries = entries[:0]
+		}
+	}
+}
+
+// bury buries what is queued.
+func (m *measured) bury() {
+	m.t.Helper()
+	for _, shard := range core.Shards("orders", m.shards) {
+		for {
+			page, err := m.store.Jobs(m.t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Shards: []int{shard.Index}, Limit: ports.MaxStep}})
+			must(m.t, err)
+			if len(page.Jobs) == 0 {
+				break
+			}
+			var ids []string
+			for _, j := range page.Jobs {
+				ids = append(ids, j.ID)
+			}
+			_, err = m.store.Bury(m.t.Context(), ports.JobStep{Shard: shard, IDs: ids})
+			must(m.t, err)
+		}
+	}
+}
+
+// fail has so many jobs of each shard fail, some more often than others.
+func (m *measured) fail(each int) {
+	m.t.Helper()
+	for _, shard := range core.Shards("orders", m.shards) {
+		acquired, err := m.store.Acquire(m.t.Context(), ports.AcquireRequest{Shard: shard, Shards: m.shards, Generation: 1, Owner: "measures", Attempt: 1, TTL: time.Hour})
+		must(m.t, err)
+		r := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "measures", Token: acquired.Token}, Number: 1, TTL: time.Hour, Want: each}
+		reply, err := m.store.Turn(m.t.Context(), r)
+		must(m.t, err)
+		r.Number, r.Want = 2, 0
+		for i, c := range reply.Claims {
+			back := core.PutBack{Delay: time.Duration(i) * time.Minute, RetryCount: i % 25, Error: "dial tcp 10.0.0.1:443: connection refused"}
+			r.Settlements = append(r.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back, Failed: true})
+		}
+		_, err = m.store.Turn(m.t.Context(), r)
+		must(m.t, err)
+	}
+}
+
+// rounds is how often each call is timed.
+const rounds = 100
+
+func (m *measured) measure() {
+	m.t.Logf("%d jobs, %d retries, %d dead letters, %d shards; %d calls of each", m.jobs, m.jobs/50, m.jobs/10, m.shards, rounds)
+	m.time("Stats", func(ctx context.Context) error {
+		_, err := m.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
+		return err
+	})
+	m.time("Stats of a shard", func(ctx context.Context) error {
+		_, err := m.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}, Shards: []int{m.shards / 2}})
+		return err
+	})
+	m.time("Find", func(ctx context.Context) error { _, err := m.store.Find(ctx, "orders", "order-0000007"); return err })
+	m.time("Claimed", func(ctx context.Context) error {
+		_, err := m.store.Claimed(ctx, ports.PageRequest{Queue: "orders"})
+		return err
+	})
+	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
+		m.list(order.String(), func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
+			page, err := m.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
+			return page.Next, err
+		})
+	}
+	for _, byID := range []bool{false, true} {
+		m.list(fmt.Sprintf("Morgue, by id %t", byID), func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
+			page, err := m.store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+			return page.Next, err
+		})
+	}
+}
+
+// errNoMiddle is for a list of one page.
+var errNoMiddle = errors.New("the list has one page only")
+
+// list times a list's first page, both ways, and pages from the middle of it, which it finds by pages of the
+// largest size.
+func (m *measured) list(name string, page func(context.Context, ports.PageRequest) (ports.Cursor, error)) {
+	m.t.Helper()
+	var middle []ports.Cursor
+	r := ports.PageRequest{Queue: "orders", Limit: ports.MaxPage}
+	for range 30 {
+		next, err := page(m.t.Context(), r)
+		must(m.t, err)
+		if next == (ports.Cursor{}) {
+			break
+		}
+		middle, r.After = append(middle, next), next
+	}
+	for _, descending := range []bool{false, true} {
+		r := ports.PageRequest{Queue: "orders", Descending: descending}
+		m.time(fmt.Sprintf("%s, down %t, first page", name, descending), func(ctx context.Context) error { _, err := page(ctx, r); return err })
+		if len(middle) == 0 {
+			m.t.Logf("%s: %v", name, errNoMiddle)
+			continue
+		}
+		n := 0
+		m.time(fmt.Sprintf("%s, down %t, further in", name, descending), func(ctx context.Context) error {
+			n++
+			r.After = middle[n%len(middle)]
+			_, err := page(ctx, r)
+			return err
+		})
+	}
+}
+
+// time logs what a call takes.
+func (m *measured) time(what string, call func(context.Context) error) {
+	m.t.Helper()
+	must(m.t, call(m.t.Context())) // the server may not know a script or a plan yet
+	var took spread
+	var before time.Duration
+	if m.cpu != nil {
+		before = m.cpu()
+	}
+	for range rounds {
+		began := time.Now()
+		must(m.t, call(m.t.Context()))
+		took = append(took, time.Since(began))
+	}
+	line := fmt.Sprintf("%-40s p50 %8v  p99 %8v  most %8v", what, took.at(50).Round(10*time.Microsecond), took.at(99).Round(10*time.Microsecond), slices.Max(took).Round(10*time.Microsecond))
+	if m.cpu != nil {
+		line += fmt.Sprintf("  server %8v", ((m.cpu() - before) / rounds).Round(10*time.Microsecond))
+	}
+	m.t.Log(line)
+}
