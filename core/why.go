@@ -31,8 +31,6 @@ const (
 	NobodyServes
 	// ShardUnowned is a job of a shard that nobody has leased now, though nodes serve its queue.
 	ShardUnowned
-	// LimitReached is a job of a queue that may not run more batches at once over all nodes.
-	LimitReached
 	// WaitsForAlone is a job behind one that runs alone: see [AloneRecoveries].
 	WaitsForAlone
 	// RunsAlone is a job that must run alone, while others of its shard are claimed.
@@ -46,7 +44,7 @@ const (
 var reasonNames = [...]string{
 	NothingQueued: "nothing queued", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
 	PredecessorRuns: "predecessor runs", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
-	NobodyServes: "nobody serves", ShardUnowned: "no owner", LimitReached: "limit", WaitsForAlone: "behind a job that runs alone",
+	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
 	RunsAlone: "runs alone", BehindOthers: "behind others", IsNext: "next",
 }
 
@@ -77,8 +75,6 @@ type Facts struct {
 	Served int
 	// Owned says that a lease of the shard lasts.
 	Owned bool
-	// AtLimit says that as many batches of the queue run, over all nodes, as may.
-	AtLimit bool
 	// Ahead is how many due jobs of the shard are in front of the queued one.
 	Ahead int
 	// BehindAlone says that another job of the shard, which runs alone, is claimed or first.
@@ -103,7 +99,6 @@ var whyTable = [...]struct {
 	{NotDueYet, func(f *Facts) bool { return f.State.PerformAt > f.Now }},
 	{NobodyServes, func(f *Facts) bool { return f.Served == 0 }},
 	{ShardUnowned, func(f *Facts) bool { return !f.Owned }},
-	{LimitReached, func(f *Facts) bool { return f.AtLimit }},
 	{WaitsForAlone, func(f *Facts) bool { return f.BehindAlone }},
 	{RunsAlone, func(f *Facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
 	{BehindOthers, func(f *Facts) bool { return f.Ahead > 0 }},

@@ -8,7 +8,7 @@
 //	stats, err := inspector.Stats(ctx) // of all queues
 //
 // Looking: [Inspector.Queues], [Inspector.Nodes], [Inspector.Stats],
-// [Inspector.History], [Inspector.Find], and the lists [Inspector.Jobs],
+// [Inspector.History], [Inspector.Find], [Inspector.Why], and the lists [Inspector.Jobs],
 // [Inspector.Claimed] and [Inspector.Morgue].
 //
 // Acting on a queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget],

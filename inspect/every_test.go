@@ -27,6 +27,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			return err
 		},
 		"Find": func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
+		"Why":  func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
 		"Jobs": func(ctx context.Context) (last error) {
 			for _, last = range i.Jobs(ctx, queue, inspect.ListOptions{}) {
 			}

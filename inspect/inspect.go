@@ -135,20 +135,7 @@ func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	found := Found{ID: id, Shard: stored.Shard}
-	if q := stored.Queued; q != nil {
-		job := i.views.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
-		found.Queued = &job
-	}
-	if stored.Claim != nil {
-		job := i.views.claimedJob(stored.Claim)
-		found.Claimed = &job
-	}
-	if d := stored.DeadLetter; d != nil {
-		view := i.views.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
-		found.DeadLetter = &view
-	}
-	return found, nil
+	return i.views.found(id, &stored), nil
 }
 
 // ask makes one call of the store. All calls go through it, so that an inspector

@@ -1,0 +1,21 @@
+package inspect
+
+import "github.com/skeinq/skein/ports"
+
+// found returns what was found of an id.
+func (w viewer) found(id string, stored *ports.Found) Found {
+	found := Found{ID: id, Shard: stored.Shard}
+	if q := stored.Queued; q != nil {
+		job := w.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
+		found.Queued = &job
+	}
+	if stored.Claim != nil {
+		job := w.claimedJob(stored.Claim)
+		found.Claimed = &job
+	}
+	if d := stored.DeadLetter; d != nil {
+		view := w.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
+		found.DeadLetter = &view
+	}
+	return found
+}
