@@ -90,6 +90,8 @@ func brokenStores() []brokenStore {
 		{"settles one by one", "settler/settles all or none", wrapped(settlesOneByOne)},
 		{"claims before it merges what transactions pushed", "transaction/is not overtaken by a later push", wrapped(claimsBeforeItMerges)},
 		{"stops all ids for a long inbox", "transaction/does not stop other ids with a long inbox", wrapped(stopsForALongInbox)},
+		{"passes over what transactions push", "transaction/does not hold up an id by pushing it without end", wrapped(starvesWhatIsPushed)},
+		{"puts back what a push has moved", "transaction/puts a job back once", wrapped(putsBackTwice)},
 		{"fails for one shard that can't be reached", "unreached/one shard can't be reached", wrapped(failsForOne)},
 		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},
 		{"counts what is not due as ahead", "standing/counts nothing for what is not due, claimed or absent", wrapped(countsAllAhead)},

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -49,6 +50,47 @@ func stopsForALongInbox(s full) full {
 		if err == nil && stats[0].Fresh > longInbox {
 			r.Want = 0
 		}
+	})
+}
+
+// passesOverWhatIsPushed claims nothing while transactions push.
+type passesOverWhatIsPushed struct {
+	full
+	committed atomic.Int64
+}
+
+func starvesWhatIsPushed(s full) full { return &passesOverWhatIsPushed{full: s} }
+
+func (s *passesOverWhatIsPushed) Begin(ctx context.Context) (Transaction, error) {
+	tx, err := s.full.Begin(ctx)
+	return &telling{tx, &s.committed}, err
+}
+
+func (s *passesOverWhatIsPushed) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	if s.committed.Swap(0) > 0 {
+		r.Want = 0
+	}
+	return s.full.Turn(ctx, r)
+}
+
+// telling counts its commit.
+type telling struct {
+	Transaction
+	committed *atomic.Int64
+}
+
+func (tx *telling) Commit(ctx context.Context) error {
+	tx.committed.Add(1)
+	return tx.Transaction.Commit(ctx)
+}
+
+// putsBackTwice has what a transaction puts back take its time once more after a push.
+func putsBackTwice(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		if r.Rule.Kind == core.Earliest {
+			r.Rule = core.PushRule{}
+		}
+		return s.Push(ctx, r)
 	})
 }
 

@@ -87,6 +87,8 @@ func transactionCases() []namedCase {
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
 		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
+		{"does not hold up an id by pushing it without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
+		{"puts a job back once", "RULES 2, Earliest: the sooner PerformAt wins", transactionPutBackOnce},
 		{"locks a job that it settles", "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", transactionLocks},
 	}
 }

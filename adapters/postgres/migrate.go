@@ -126,7 +126,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, new
 	if err := checkName(schema); err != nil {
 		return err
 	}
-	return attempt(ctx, pool, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
+	return attempt(ctx, &pooled{pool: pool}, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
 }
 
 // migrateOnce may be repeated: it begins from the version that the schema has.

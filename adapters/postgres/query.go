@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,22 +58,41 @@ func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) e
 	if err := s.ready(ctx); err != nil {
 		return translate(ctx, err)
 	}
-	return attempt(ctx, s.pool, mode, do)
+	return attempt(ctx, &s.pooled, mode, do)
 }
 
 // attempt is call without the check of the schema. After a call that met a server which only
 // reads, as the primary does once it is a standby, the pool makes its connections anew and
 // finds the new primary.
-func attempt(ctx context.Context, pool *pgxpool.Pool, mode retry, do func(context.Context) error) error {
+func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Context) error) error {
 	began := time.Now()
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		err := do(ctx)
 		if onlyReads(err) {
-			pool.Reset()
+			pool.reset()
 		}
 		if err == nil || !repeatable(ctx, err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
 			return translate(ctx, err)
 		}
+	}
+}
+
+// pooled is a pool whose connections are made anew when they are to the wrong server.
+type pooled struct {
+	pool *pgxpool.Pool
+	// last is when they were, in nanoseconds since the epoch.
+	last atomic.Int64
+}
+
+// resetEvery is how often at most. A standby that becomes the primary refuses all calls of a
+// store at once, and each of them again and again: the connections that one call has made are
+// left to the others.
+const resetEvery = time.Second
+
+func (p *pooled) reset() {
+	last, now := p.last.Load(), time.Now().UnixNano()
+	if now-last >= int64(resetEvery) && p.last.CompareAndSwap(last, now) {
+		p.pool.Reset()
 	}
 }
 

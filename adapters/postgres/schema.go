@@ -100,7 +100,7 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.schemaCheck.fits.Load() {
 		return nil
 	}
-	err := attempt(ctx, s.pool, idempotent, s.look)
+	err := attempt(ctx, &s.pooled, idempotent, s.look)
 	s.schemaCheck.fits.Store(err == nil)
 	return err
 }

@@ -60,7 +60,7 @@ type Options struct {
 // mode. The schema must have been made by [Migrate]; otherwise the first call fails with
 // ports.ErrUnusable, and says so.
 type Store struct {
-	pool        *pgxpool.Pool
+	pooled
 	options     Options
 	schema      string // quoted
 	schemaCheck schemaCheck
@@ -81,7 +81,7 @@ type Store struct {
 // New returns a handle. It asks nothing of the server: the first call does, and
 // fails with [ports.ErrUnusable] if the schema is not of this version, saying what to do.
 func New(pool *pgxpool.Pool, o Options) *Store {
-	s := &Store{pool: pool, options: o, schema: quoted(o.Schema), schemaCheck: schemaCheck{checking: make(chan struct{}, 1)}}
+	s := &Store{pooled: pooled{pool: pool}, options: o, schema: quoted(o.Schema), schemaCheck: schemaCheck{checking: make(chan struct{}, 1)}}
 	if pool != nil {
 		s.maxTurns = max(1, int(pool.Config().MaxConns)/2)
 	}

@@ -167,12 +167,22 @@ func TestADoneJobThatDoesNotFitATurnIsSentAgainAtOnce(t *testing.T) {
 		w.pushEach(3)
 		w.sleep(poll / 20)
 		w.wantCounts(0, 3, 0, 0)
-		settled := 0
+		var turn time.Time
+		deferred := false
 		n.link.change(func() {
-			n.link.deferSettlement = func(string) bool { settled++; return settled == 3 }
+			n.link.deferSettlement = func(string) bool { // the second one of a turn, once
+				second := turn.Equal(time.Now())
+				turn = time.Now()
+				now := second && !deferred
+				deferred = deferred || now
+				return now
+			}
 		})
 		w.sleep(time.Until(end) + 10*way)
 		w.wantCounts(0, 0, 3, 0)
+		if !deferred {
+			w.Error("no settlement was deferred")
+		}
 	})
 }
 

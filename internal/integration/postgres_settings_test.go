@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
@@ -61,6 +64,38 @@ func TestPostgresFindsThePrimaryAgain(t *testing.T) {
 	execAll(t, pool, `BEGIN READ WRITE; ALTER ROLE ALL RESET default_transaction_read_only; COMMIT`)
 	if err := useOnce(t.Context(), stale, postgres.DefaultSchema); err != nil {
 		t.Errorf("once there is a server that writes: %v", err)
+	}
+}
+
+// Calls that a server which only reads refuses have connections made anew, but not each of them
+// and each time.
+func TestPostgresLooksForThePrimaryNowAndThen(t *testing.T) {
+	t.Parallel()
+	const callers = 8
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var made atomic.Int64
+	reader := poolLike(t, pool, func(c *pgxpool.Config) {
+		c.MaxConns = callers
+		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { made.Add(1); return nil }
+	})
+	store := postgres.New(reader, postgres.Options{NoWakeups: true})
+	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var calling sync.WaitGroup
+	for range callers {
+		calling.Go(func() {
+			for short.Err() == nil {
+				_, _ = store.Declare(short, ports.DeclareRequest{Queue: "orders", Shards: 1})
+			}
+		})
+	}
+	calling.Wait()
+	if n := made.Load(); n > 4*callers { // at first, and after each of at most three resets
+		t.Errorf("%d callers had %d connections made within 2 s", callers, n)
 	}
 }
 

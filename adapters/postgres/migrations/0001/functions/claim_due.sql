@@ -1,7 +1,7 @@
 -- Claims due jobs of those from p_from on, in order, as far as they fit, and parks those that it
 -- passes over since their ids are claimed. Returns the claimed ids; fresh and retrying, how the
--- counts of queued jobs change by what was really removed; missed, whether due jobs were left which
--- a push has locked or which are in the inbox by now; floor, from where the next claim has to look;
+-- counts of queued jobs change by what was really removed, or merged meanwhile; missed, whether due jobs were
+-- left which a push has locked or for which too much has come into the inbox by now; floor, from where the next claim has to look;
 -- and next_due, the first job left, if it is known to be claimable by itself. p_carried is how many
 -- payloads the turn hands over: so many less it claims, and the first has to fit as well.
 CREATE FUNCTION {schema}.claim_due(p_shard int, p_from bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
@@ -13,6 +13,8 @@ DECLARE
   c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
   v_chosen record;
   v_each   record;
+  v_left   boolean := false;
+  v_bytes  bigint := 0;
 BEGIN
   fresh := 0; retrying := 0; missed := false;
   p_want := least(p_want, c_payloads - p_carried);
@@ -21,19 +23,23 @@ BEGIN
     v_chosen.passed := least(v_chosen.passed, v_chosen.first_busy);
   END IF;
   IF cardinality(v_chosen.places) > 0 THEN
-    SELECT t.ids, t.fresh, t.retrying INTO ids, fresh, retrying
+    SELECT t.ids, coalesce(t.bytes, 0), t.fresh, t.retrying INTO ids, v_bytes, fresh, retrying
     FROM {schema}.claim_together(p_shard, v_chosen.places, p_now, p_token, p_number, p_owner, p_node) t;
-    missed := coalesce(cardinality(ids), 0) < cardinality(v_chosen.places);
+    v_left := coalesce(cardinality(ids), 0) < cardinality(v_chosen.places);
   END IF;
-  IF v_chosen.try_each AND NOT missed THEN
-    v_each := {schema}.claim_each(p_shard, v_chosen.next_due, v_chosen.until, p_now, p_token, p_number, p_owner, p_node,
-      p_want, p_per_job, p_bytes, p_inbox, coalesce(cardinality(ids), 0), coalesce(v_chosen.bytes, 0), p_carried);
+  IF v_chosen.try_each OR v_left THEN
+    v_each := {schema}.claim_each(p_shard, CASE WHEN v_left THEN v_chosen.first_due ELSE v_chosen.next_due END,
+      CASE WHEN v_chosen.try_each THEN v_chosen.until ELSE v_chosen.last_due END, p_now, p_token, p_number, p_owner, p_node,
+      p_want, p_per_job, p_bytes, p_inbox, coalesce(cardinality(ids), 0), v_bytes, p_carried);
     ids := ids || v_each.ids; fresh := fresh + v_each.fresh; retrying := retrying + v_each.retrying; missed := v_each.missed;
+    v_chosen.passed := least(v_chosen.passed, v_each.earliest);
   END IF;
   IF missed THEN
     floor := least(v_chosen.passed, v_chosen.first_due, v_chosen.next_due);
+  ELSIF v_left THEN
+    floor := least(p_now - c_slow_push, v_chosen.passed, v_chosen.first_due);
   ELSE
     floor := least(p_now - c_slow_push, v_chosen.passed, coalesce(v_chosen.last_due, v_chosen.next_due));
   END IF;
-  next_due := CASE WHEN NOT v_chosen.next_single THEN v_chosen.next_due END;
+  next_due := CASE WHEN NOT v_chosen.next_single AND NOT v_left THEN v_chosen.next_due END;
 END {$};

@@ -1,10 +1,14 @@
--- Claims due jobs one by one, those with several payloads or that must run alone, from p_from until
--- the PerformAt p_until. p_jobs and p_used are the jobs and bytes that the turn has claimed
--- already, and p_carried the payloads that it hands over. It ends at the budget, in front of a job that must run alone, or at one that a push has
--- locked or that is in the inbox by now: then missed is true.
+-- Claims due jobs one by one, those with several payloads, that must run alone, or for which something has come
+-- into the inbox since they were chosen, from p_from until the PerformAt p_until. p_jobs and p_used are the jobs and
+-- bytes that the turn has claimed already, and p_carried the payloads that it hands over. What the inbox
+-- holds for a job by now is merged once the job is locked: from then on no push adds to it, so that what transactions push
+-- meanwhile is not overtaken, and does not hold the job up. It ends at the budget or in front of a job that must run alone.
+-- missed says that it has passed over one that a push has locked, or for which the inbox holds more than
+-- one step may merge. fresh and retrying say how the counts change, and earliest is the earliest PerformAt of what was
+-- merged.
 CREATE FUNCTION {schema}.claim_each(p_shard int, p_from bigint, p_until bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
   p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint, p_carried int,
-  OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean)
+  OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
@@ -14,11 +18,17 @@ DECLARE
   v_at       bigint := p_from;
   v_id       text := '';
   v_recoveries int;
+  v_ready    boolean;
+  v_missed   int := 0;
+  v_rows     int;
+  v_size     bigint;
+  w          record;
   j          record;
   p          record;
 BEGIN
-  fresh := 0; retrying := 0; missed := false;
-  WHILE v_jobs < p_want AND v_payloads < c_payloads LOOP
+  fresh := 0; retrying := 0;
+  SELECT b.payloads, b.bytes INTO v_rows, v_size FROM {schema}.shards s, {schema}.merge_bounds(s.ttl) b WHERE s.id = p_shard;
+  WHILE v_jobs < p_want AND v_payloads < c_payloads AND v_missed <= p_want LOOP
     SELECT q.perform_at, q.id, q.recoveries INTO v_at, v_id, v_recoveries FROM {schema}.jobs q
     WHERE q.shard = p_shard AND NOT q.parked AND (q.perform_at, q.id) > (v_at, v_id COLLATE "C") AND q.perform_at <= p_until
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = q.shard AND c.id = q.id) IS NULL
@@ -29,10 +39,23 @@ BEGIN
     EXIT WHEN NOT FOUND OR v_recoveries > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
     SELECT q.* INTO j FROM {schema}.jobs q
     WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now FOR UPDATE SKIP LOCKED;
-    missed := NOT FOUND;
-    EXIT WHEN missed;
-    missed := EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = p_shard AND i.id = v_id COLLATE "C" AND i.kind IN ('push', 'put_back'));
-    EXIT WHEN missed;
+    v_ready := FOUND;
+    IF v_ready THEN
+      w := {schema}.merge_waiting(p_shard, v_id, v_rows, v_size);
+      v_ready := w.finished;
+    END IF;
+    IF NOT v_ready THEN
+      v_missed := v_missed + 1;
+      EXIT WHEN v_recoveries > 1; -- it is never overtaken
+      CONTINUE;
+    END IF;
+    IF w.n > 0 THEN
+      v_rows := v_rows - w.n; v_size := v_size - w.size;
+      fresh := fresh + w.fresh; retrying := retrying + w.retrying; earliest := least(earliest, w.earliest);
+      SELECT q.* INTO j FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now;
+      CONTINUE WHEN NOT FOUND;
+      EXIT WHEN j.recoveries > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
+    END IF;
 
     -- The first payload of the turn always fits; what follows one that does not, never does.
     p := {schema}.take_payloads(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int, p_bytes - v_bytes, v_payloads = 0);
@@ -54,4 +77,5 @@ BEGIN
     END IF;
     EXIT WHEN j.recoveries > 1;
   END LOOP;
+  missed := v_missed > 0;
 END {$};

@@ -1,7 +1,8 @@
 -- Claims the jobs at the places that choose_due has chosen, but for those that a push has locked or
--- for which the inbox holds something by now. Returns the claimed ids, and how the counts change.
+-- for which the inbox holds something by now. Returns the claimed ids, the bytes of their payloads, and
+-- how the counts change.
 CREATE FUNCTION {schema}.claim_together(p_shard int, p_places tid[], p_now bigint, p_token bigint, p_number bigint, p_owner text,
-  p_node text, OUT ids text[], OUT fresh int, OUT retrying int)
+  p_node text, OUT ids text[], OUT bytes bigint, OUT fresh int, OUT retrying int)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_locked tid[] := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) FOR UPDATE SKIP LOCKED);
@@ -18,8 +19,8 @@ BEGIN
       node, owner, error, data, meta)
     SELECT p_token, p_number, j.perform_at, j.first_push, p_now, j.score, j.shard, j.retry_count, j.recoveries, j.id,
       p_node, p_owner, j.error, j.data, j.meta FROM taken j
-    RETURNING id, retry_count
+    RETURNING id, retry_count, octet_length(data) AS size
   )
-  SELECT array_agg(c.id), - count(*) FILTER (WHERE c.retry_count < 0), - count(*) FILTER (WHERE c.retry_count >= 0)
-  INTO ids, fresh, retrying FROM put c;
+  SELECT array_agg(c.id), sum(c.size), - count(*) FILTER (WHERE c.retry_count < 0), - count(*) FILTER (WHERE c.retry_count >= 0)
+  INTO ids, bytes, fresh, retrying FROM put c;
 END {$};

@@ -1,30 +1,30 @@
 -- Merges the inboxes of a queue's shards, so that what is read afterwards is all there is: what
 -- transactions before p_until have left, for NULL any that have ended. So that no turn waits for
--- long it ends after some rows; more then says to call again with p_until as returned. It locks
+-- long it ends after as many rows and bytes as one step may merge; more then says to call again with p_until as returned. It locks
 -- shards in order, only those whose inbox holds something.
 CREATE FUNCTION {schema}.merge_inboxes(p_queue text, p_until xid8, OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE
-  c_rows CONSTANT int := 1000; -- core.MaxTurnPayloads
   v_shard  record;
   v_merged record;
   v_rows   int := 0;
+  v_bytes  bigint := 0;
 BEGIN
   until := coalesce(p_until, pg_snapshot_xmax(pg_current_snapshot()));
   more := false;
   FOR v_shard IN
-    SELECT s.id FROM {schema}.shards s
+    SELECT s.id, b.payloads, b.bytes FROM {schema}.shards s, {schema}.merge_bounds(s.ttl) b
     WHERE s.queue = p_queue COLLATE "C" AND (
       EXISTS (SELECT FROM {schema}.inbox i
         WHERE i.shard = s.id AND (i.tx, i.seq) >= ({schema}.scan_from(s.inbox_from), s.inbox_seq) AND i.tx < until)
       OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)))
     ORDER BY s.id
   LOOP
-    more := v_rows >= c_rows;
+    more := v_rows >= v_shard.payloads OR v_bytes >= v_shard.bytes;
     EXIT WHEN more;
     PERFORM FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE;
     v_merged := {schema}.merge_inbox(v_shard.id);
-    v_rows := v_rows + v_merged.n;
+    v_rows := v_rows + v_merged.n; v_bytes := v_bytes + v_merged.size;
     more := v_merged.more;
     EXIT WHEN more;
   END LOOP;

@@ -3,7 +3,8 @@
 -- the jobs of ids whose claims have ended, if p_parked says that there may be some. Returns
 -- the changes of the counts, settled being by how many fewer jobs are claimed; the places of
 -- skipped and deferred settlements, from 1; early, how far claims must go back for all that; and
--- more, whether the inbox may hold more.
+-- more, whether the inbox may hold more. The caller has locked no job: merge waits for pushes, and only it
+-- locks jobs in their order.
 CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_parked boolean, p_inbox boolean, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
   p_dispositions bytea[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
@@ -38,15 +39,15 @@ BEGIN
       ) o;
     END IF;
   END IF;
-  IF v_freed IS NOT NULL THEN
-    v_unparked := {schema}.unpark(p_shard, v_freed);
-    early := least(early, v_unparked.earliest);
-    more := more OR v_unparked.more;
-  END IF;
   IF v_queued IS NOT NULL THEN
     v_merged := {schema}.merge(p_shard, v_queued);
     fresh := v_merged.fresh; retrying := v_merged.retrying;
     early := least(early, v_merged.earliest);
+  END IF;
+  IF v_freed IS NOT NULL THEN
+    v_unparked := {schema}.unpark(p_shard, v_freed);
+    early := least(early, v_unparked.earliest);
+    more := more OR v_unparked.more;
   END IF;
   IF v_buried IS NOT NULL THEN
     dead := {schema}.bury(p_shard, v_buried);

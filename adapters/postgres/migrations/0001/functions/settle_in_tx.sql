@@ -46,8 +46,11 @@ BEGIN
     WHERE current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
       OR EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_shard AND j.id = g.id COLLATE "C" AND j.parked)
   )
+  -- What follows the first payload of a job put back is merged like a push onto it: the rows may be merged
+  -- in parts, and a push in between may have moved the job.
   INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta)
-  SELECT v_shard, CASE d.disposition WHEN c_requeue THEN 'put_back' ELSE 'buried' END::{schema}.arrival_kind,
+  SELECT v_shard, CASE WHEN d.disposition = c_bury THEN 'buried'
+      WHEN row_number() OVER (PARTITION BY g.place, d.disposition ORDER BY p.position) = 1 THEN 'put_back' ELSE 'push' END::{schema}.arrival_kind,
     CASE WHEN d.disposition = c_bury THEN v_now WHEN g.same_time THEN g.perform_at ELSE {schema}.later(v_now, g.delay) END,
     g.first_push, p.score, g.retry_count, g.recoveries, g.id, CASE d.disposition WHEN c_requeue THEN g.error ELSE g.bury_error END,
     p.data, p.meta

@@ -1,22 +1,25 @@
--- Deletes the first rows of a shard's inbox, as many as one step may carry but at least one, in the
--- order of their transactions. Returns how many, what they bring to the queue and to the morgue, the
--- earliest of the notes of early jobs, the ids whose claims have ended, and whether there may be more.
--- The caller holds the shard's lock.
+-- Deletes the first rows of a shard's inbox, as many as one step may merge (merge_bounds) but at least
+-- one, in the order of their transactions. Returns how many and their size in bytes, what they bring to
+-- the queue and to the morgue, the earliest of the notes of early jobs, the ids whose claims have ended,
+-- and whether there may be more. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.take_inbox(p_shard int,
-  OUT n int, OUT queued {schema}.arrival[], OUT buried {schema}.arrival[], OUT early bigint, OUT freed text[], OUT more boolean)
+  OUT n int, OUT size bigint, OUT queued {schema}.arrival[], OUT buried {schema}.arrival[], OUT early bigint, OUT freed text[], OUT more boolean)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
-  c_rows  CONSTANT int := 1000; -- core.MaxTurnPayloads
-  c_bytes CONSTANT bigint := 8388608; -- core.MaxStepBytes
   c_many  CONSTANT int := 100; -- worth a write of where to look from now on
+  v_rows   int;
+  v_bytes  bigint;
   v_places tid[];
   v_from   xid8;
 BEGIN
-  SELECT {schema}.scan_from(s.inbox_from) INTO v_from FROM {schema}.shards s WHERE s.id = p_shard;
-  SELECT array_agg(o.place) FILTER (WHERE o.nth = 1 OR o.nth <= c_rows AND o.sum <= c_bytes), count(*) INTO v_places, n FROM (
-    SELECT r.place, row_number() OVER w AS nth, sum(r.size) OVER w AS sum
-    FROM {schema}.inbox_rows(p_shard, c_rows + 1) r WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
+  SELECT {schema}.scan_from(s.inbox_from), b.payloads, b.bytes INTO v_from, v_rows, v_bytes
+  FROM {schema}.shards s, {schema}.merge_bounds(s.ttl) b WHERE s.id = p_shard;
+  SELECT array_agg(o.place) FILTER (WHERE o.fits), coalesce(max(o.sum) FILTER (WHERE o.fits), 0), count(*) INTO v_places, size, n FROM (
+    SELECT r.place, r.sum, r.nth = 1 OR r.nth <= v_rows AND r.sum <= v_bytes AS fits FROM (
+      SELECT r.place, row_number() OVER w AS nth, sum(r.size) OVER w AS sum
+      FROM {schema}.inbox_rows(p_shard, v_rows + 1) r WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
+    ) r
   ) o;
   more := n > coalesce(cardinality(v_places), 0);
   WITH gone AS (

@@ -85,10 +85,14 @@ BEGIN
       RETURN;
     END IF;
     IF v_count > 0 THEN
-      -- What transactions have left for the jobs that are locked now is in the inbox by now.
       v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_due) FOR UPDATE SKIP LOCKED);
-      EXIT usual WHEN EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND (i.tx, i.seq) >= (v_from, v_seq))
-        OR v_open IS NOT NULL AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = ANY (v_open));
+      -- What transactions have left for these jobs is in the inbox by now, and merged by the next turn: this one
+      -- has locked jobs, so it may not wait for pushes, as a merge does.
+      IF EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND (i.tx, i.seq) >= (v_from, v_seq))
+        OR v_open IS NOT NULL AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = ANY (v_open)) THEN
+        v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_locked) AND (
+          SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL);
+      END IF;
     END IF;
     IF v_settle > 0 THEN
       DELETE FROM {schema}.claimed c WHERE c.ctid = ANY (v_settled);

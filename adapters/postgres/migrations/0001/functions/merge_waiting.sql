@@ -1,0 +1,29 @@
+-- Merges what a shard's inbox holds for an id whose job the caller has locked, if it is at most p_most
+-- rows and p_bytes, or one row: all of it or nothing. Returns whether nothing is left, how many rows it has
+-- merged and their size; and fresh, retrying and earliest as merge does.
+CREATE FUNCTION {schema}.merge_waiting(p_shard int, p_id text, p_most int, p_bytes bigint,
+  OUT finished boolean, OUT n int, OUT size bigint, OUT fresh int, OUT retrying int, OUT earliest bigint)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_bitmapscan = off AS {$}
+DECLARE
+  v_places tid[];
+  v_queued {schema}.arrival[];
+BEGIN
+  SELECT array_agg(w.place), count(*), coalesce(sum(w.size), 0) INTO v_places, n, size FROM (
+    SELECT i.ctid AS place, octet_length(i.data) AS size FROM {schema}.inbox i
+    WHERE i.shard = p_shard AND i.id = p_id COLLATE "C" AND i.kind IN ('push', 'put_back') LIMIT p_most + 1
+  ) w;
+  finished := n = 0 OR n <= p_most AND (n = 1 OR size <= p_bytes);
+  fresh := 0; retrying := 0;
+  IF n = 0 OR NOT finished THEN
+    n := 0; size := 0;
+    RETURN;
+  END IF;
+  WITH gone AS (
+    DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
+  )
+  SELECT array_agg(ROW(g.kind, g.rule, g.rule_limit, g.perform_at, g.first_push, g.score, g.retry_count, g.recoveries,
+    g.id, g.error, g.data, g.meta)::{schema}.arrival ORDER BY g.tx, g.seq)
+  INTO v_queued FROM gone g;
+  SELECT m.fresh, m.retrying, m.earliest INTO fresh, retrying, earliest FROM {schema}.merge(p_shard, v_queued) m;
+END {$};
