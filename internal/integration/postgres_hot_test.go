@@ -120,7 +120,7 @@ func TestPostgresClaimsAnIDThatTransactionsPushMeanwhile(t *testing.T) {
 					w.same("the payloads", payloadsOf(c), want)
 				}
 			}
-			stats, err := w.store.Stats(t.Context(), []string{"orders"})
+			stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			w.must(err)
 			w.same("fresh and claimed", []int64{stats[0].Fresh, stats[0].Claimed}, []int64{0, int64(len(claims))})
 		})
