@@ -32,8 +32,9 @@ var permanentErrors = []struct{ prefix, advice string }{
 // another master. Its other shards work on; docs/redis.md says how to mend it.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
 
-// luaFault is in the error of a script of ours that misses what another key says is there.
-var luaFault = regexp.MustCompile(`attempt to |bad argument #`)
+// luaFault is in the error of a script of ours that misses what another key says is there: it
+// says so itself, or Lua does.
+var luaFault = regexp.MustCompile(`: torn: |attempt to |bad argument #`)
 
 // advice returns what to change after a permanent error, and "" for any other.
 func advice(err error) string {

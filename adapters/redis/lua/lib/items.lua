@@ -44,11 +44,16 @@ do
     end
   end
 
-  -- set_of returns the key of an item's payload set, and whether the set is there. It fails
-  -- if another server has it.
+  -- set_of returns the key of an item's payload set. It fails if another server has the set,
+  -- and if the set is not there though what is stored says so, or is and it does not: what
+  -- is missing may be on a server that took no part in a failover, so nothing is written.
   local function set_of(item)
-    local key = item.area.sets .. item.id
-    return key, call('EXISTS', key, META) == 2
+    local key, there = item.area.sets .. item.id, false
+    there = call('EXISTS', key, META) == 2
+    if there ~= (item.old and item.old.many or false) then
+      error('torn: ' .. item.id .. (there and ' has payloads that its record does not tell of' or ' lacks the payloads that its record tells of'))
+    end
+    return key
   end
 
   -- metas_of returns the Metas of payloads of a set.
@@ -171,7 +176,7 @@ do
   -- count returns how many payloads a stored item has, also after take and take_named.
   local function count(item)
     if not item.job.many then return #item.job.list end
-    return call('ZCARD', (set_of(item))) - #(item.taken or {})
+    return call('ZCARD', set_of(item)) - #(item.taken or {})
   end
 
   -- store_set plans to add an item's payloads to its set, and to take those of
@@ -207,8 +212,8 @@ do
   -- a set and have no Metas.
   local function goes_whole(item)
     if not item.job.many or item.job.tagged then return false end
-    local _, there = set_of(item)
-    return there
+    set_of(item)
+    return true
   end
 
   -- move plans to make the set of one item that of another, which is not stored yet.
@@ -224,7 +229,7 @@ do
     plan.hdel(item.area.hash, item.id)
     if not item.old.many or item.moved then return end
     for _, p in ipairs(item.job.tagged and item.taken or {}) do plan.hdel(item.area.metas, item.id .. '\0' .. p.data) end
-    plan.unlink((set_of(item)))
+    plan.unlink(set_of(item))
   end
 
   items = {unite = unite, first = first, after = after, leave = leave, take = take, take_named = take_named, count = count, store = store,
