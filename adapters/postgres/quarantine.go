@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Quarantined implements [ports.Quarantine].
+// Quarantined implements [ports.Quarantine]. It is always empty: a record is columns with types, and the server
+// itself refuses pages that it can't read.
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	if err := r.Validate(); err != nil {
 		return ports.QuarantinePage{}, err
@@ -16,7 +17,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	return ports.QuarantinePage{}, s.hasShard(ctx, r.Shard)
 }
 
-// Discard implements [ports.Quarantine].
+// Discard implements [ports.Quarantine]: there is nothing to discard.
 func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
 	if err := r.Validate(); err != nil {
 		return 0, err
