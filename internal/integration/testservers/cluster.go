@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,7 @@ func clusterClient(t testing.TB, url string) redis.UniversalClient {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Addrs = slices.Clip(o.Addrs) // each client that is made of the same options appends to it
 	return closed(t, redis.NewClusterClient(o))
 }
 

@@ -3,12 +3,13 @@
 -- bytes that the turn has claimed already, and p_carried the payloads that it hands over. What the inbox
 -- holds for a job by now is merged once the job is locked: from then on no push adds to it, so that what transactions push
 -- meanwhile is not overtaken, and does not hold the job up. It ends at the budget or in front of a job that must run alone.
+-- A job that the merge has moved to a later time waits for its turn there.
 -- missed says that it has passed over one that a push has locked, or for which the inbox holds more than
--- one step may merge. fresh and retrying say how the counts change, and earliest is the earliest PerformAt of what was
+-- one step may merge. fresh and retrying say how the counts change, merged whether something was, also if nothing is claimed, and earliest is the earliest PerformAt of what was
 -- merged.
 CREATE FUNCTION {schema}.claim_each(p_shard int, p_from bigint, p_until bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
   p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint, p_carried int,
-  OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT earliest bigint)
+  OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT merged boolean, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
@@ -26,7 +27,7 @@ DECLARE
   j          record;
   p          record;
 BEGIN
-  fresh := 0; retrying := 0;
+  fresh := 0; retrying := 0; merged := false;
   SELECT b.payloads, b.bytes INTO v_rows, v_size FROM {schema}.shards s, {schema}.merge_bounds(s.ttl) b WHERE s.id = p_shard;
   WHILE v_jobs < p_want AND v_payloads < c_payloads AND v_missed <= p_want LOOP
     SELECT q.perform_at, q.id, q.recoveries INTO v_at, v_id, v_recoveries FROM {schema}.jobs q
@@ -41,7 +42,7 @@ BEGIN
     WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now FOR UPDATE SKIP LOCKED;
     v_ready := FOUND;
     IF v_ready THEN
-      w := {schema}.merge_waiting(p_shard, v_id, v_rows, v_size);
+      w := {schema}.merge_waiting(p_shard, v_id, v_rows, v_size, NOT merged);
       v_ready := w.finished;
     END IF;
     IF NOT v_ready THEN
@@ -50,10 +51,11 @@ BEGIN
       CONTINUE;
     END IF;
     IF w.n > 0 THEN
+      merged := true;
       v_rows := v_rows - w.n; v_size := v_size - w.size;
       fresh := fresh + w.fresh; retrying := retrying + w.retrying; earliest := least(earliest, w.earliest);
       SELECT q.* INTO j FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now;
-      CONTINUE WHEN NOT FOUND;
+      CONTINUE WHEN NOT FOUND OR j.perform_at > v_at;
       EXIT WHEN j.recoveries > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
     END IF;
 

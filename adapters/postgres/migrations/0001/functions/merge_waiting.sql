@@ -1,7 +1,7 @@
 -- Merges what a shard's inbox holds for an id whose job the caller has locked, if it is at most p_most
--- rows and p_bytes, or one row: all of it or nothing. Returns whether nothing is left, how many rows it has
+-- rows and p_bytes, or, if p_first, one row: all of it or nothing. Returns whether nothing is left, how many rows it has
 -- merged and their size; and fresh, retrying and earliest as merge does.
-CREATE FUNCTION {schema}.merge_waiting(p_shard int, p_id text, p_most int, p_bytes bigint,
+CREATE FUNCTION {schema}.merge_waiting(p_shard int, p_id text, p_most int, p_bytes bigint, p_first boolean,
   OUT finished boolean, OUT n int, OUT size bigint, OUT fresh int, OUT retrying int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off AS {$}
@@ -13,7 +13,7 @@ BEGIN
     SELECT i.ctid AS place, octet_length(i.data) AS size FROM {schema}.inbox i
     WHERE i.shard = p_shard AND i.id = p_id COLLATE "C" AND i.kind IN ('push', 'put_back') LIMIT p_most + 1
   ) w;
-  finished := n = 0 OR n <= p_most AND (n = 1 OR size <= p_bytes);
+  finished := n = 0 OR n <= p_most AND (n = 1 AND p_first OR size <= p_bytes);
   fresh := 0; retrying := 0;
   IF n = 0 OR NOT finished THEN
     n := 0; size := 0;

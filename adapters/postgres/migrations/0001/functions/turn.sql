@@ -87,7 +87,7 @@ BEGIN
 
   -- Slow pushes may have come below the floor.
   v_from := v_floor;
-  SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retrying, false AS missed, NULL::bigint AS next_due INTO v_claimed;
+  SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retrying, false AS missed, false AS merged, NULL::bigint AS next_due INTO v_claimed;
   IF {schema}.rescan_due(v_log.rescan, v_now) THEN
     v_from := least(v_floor, {schema}.rescan_from(v_now));
     v_rescan_at := clock_timestamp();
@@ -125,8 +125,8 @@ BEGIN
     IF p_stats_wait IS NOT NULL THEN
       PERFORM {schema}.add_minute_stats(v_shard.id, v_now, p_stats_processed, p_stats_failed, p_stats_wait, p_stats_run);
     END IF;
-  ELSIF v_log.inbox OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN
-    PERFORM {schema}.change_counts(v_shard.id, v_settled.fresh, v_settled.retrying, v_settled.dead);
+  ELSIF v_log.inbox OR v_claimed.merged OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN
+    PERFORM {schema}.change_counts(v_shard.id, v_settled.fresh + v_claimed.fresh, v_settled.retrying + v_claimed.retrying, v_settled.dead);
     PERFORM {schema}.fold(v_shard.id, v_now, v_log.last, v_log.ttl, v_log.expires, v_floor, v_log.rescan);
   ELSE
     PERFORM set_config('synchronous_commit', 'off', true); -- nothing was written
