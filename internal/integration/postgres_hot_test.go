@@ -246,3 +246,36 @@ func TestPostgresATurnThatWaitsHoldsNoJob(t *testing.T) {
 		w.same("rows left", w.waiting(), 0)
 	})
 }
+
+// A turn that merges what a transaction has put back meanwhile, and then claims nothing, counts it all the same.
+func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	w.must(w.push(w.store, "x"))
+	claims := w.next(1).Claims
+	w.must(w.push(w.store, "x"))
+	w.gate()
+	execAll(t, w.pool, strings.ReplaceAll(`
+		CREATE FUNCTION {schema}.wait_once() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM {schema}.wait_at_gate() WHERE current_query() LIKE '%turn%'; RETURN NULL; END $$;
+		CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`, "{schema}", w.schema))
+	w.must(pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
+		_, err := w.store.Tx(tx).Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{
+			{ID: "later", Payload: core.Payload{Data: []byte("p")}, When: core.In(time.Hour)},
+		}})
+		return err
+	}))
+	replies := w.send(9)
+	w.atGate("turn_fast")
+	policy := core.RetryPolicy{MaxRetries: 9, Backoff: func(int, int) time.Duration { return time.Hour }}
+	failed := policy.Settlement(&claims[0], &core.Outcome{Kind: core.Failed, Error: "boom"}, 0)
+	w.must(pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
+		return w.store.Tx(tx).Settle(t.Context(), core.Shard{Queue: "orders"}, []core.Settlement{failed})
+	}))
+	w.openGate()
+	w.same("claimed", idsOf((<-replies).Claims), []string(nil))
+	counts, err := w.store.Recount(t.Context(), core.Shard{Queue: "orders"})
+	w.must(err)
+	w.same("the counts before and after a recount", counts.Before, counts.After)
+}
