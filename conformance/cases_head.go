@@ -19,6 +19,7 @@ func headCases() []namedCase {
 		{"needs no lease and writes nothing", "Heads: it writes nothing; it needs no lease", headReads},
 		{"comes in the order asked", "Heads: in the order asked", headOrder},
 		{"is shown to a new lease", "AcquireReply: Head and Paused are as in TurnReply", headOfAcquire},
+		{"is shown to the shortest lease", "AcquireReply: Head and Paused are as in TurnReply", headOfShortLease},
 		{"counts the put-backs and claims of its turn", "TurnReply: Head is when the shard's next job could be claimed", headOfTurn},
 	}
 }
@@ -159,6 +160,21 @@ func headOfAcquire(e *env) {
 	h = e.acquire("n1")
 	e.same("while paused: the acquire's Head", plain(h.reply.Head), core.Head{})
 	e.same("while paused: the acquire's Paused", h.reply.Paused, true)
+}
+
+// headOfShortLease holds a shard for the least time, as whoever only looks may, behind a push that
+// brought its job forward again and again.
+func headOfShortLease(e *env) {
+	h := e.acquire("n1")
+	h.release()
+	var entries []core.Entry
+	for i := range 12 {
+		entries = append(entries, entryAt("a", string(rune('a'+i)), 1, core.Instant(5+i)))
+	}
+	e.pushBy(core.PushRule{Kind: core.Earliest}, entries...)
+	r := e.acquireRequest(e.shard, "n1")
+	r.TTL = time.Millisecond
+	e.same("the acquire's Head", plain(e.acquireBy(r).reply.Head), due(5))
 }
 
 // orElseNow returns the head that an acquire should have that left so many jobs to take over: now
