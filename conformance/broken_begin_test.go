@@ -41,6 +41,40 @@ func isolatesAtOnce(s full) full {
 	})
 }
 
+func forgetsWhatCancelsDo(s full) full {
+	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+		page, err := s.Claimed(ctx, r)
+		for i := range page.Claims {
+			page.Claims[i].Drop = false
+		}
+		return page, err
+	})
+}
+
+// keepsLeaseEnds says of a lease that is over when it ended.
+func keepsLeaseEnds(s full) full {
+	ends := make(map[core.Receipt]core.Instant)
+	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+		page, err := s.Claimed(ctx, r)
+		for i := range page.Claims {
+			c := &page.Claims[i]
+			ends[c.Receipt] = max(ends[c.Receipt], c.LeaseUntil)
+			c.LeaseUntil = ends[c.Receipt]
+		}
+		return page, err
+	})
+}
+
+// namesFewJobs keeps the first of the jobs that a node names.
+func namesFewJobs(s full) full {
+	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		if jobs := r.Node.Status.Longest; len(jobs) <= ports.MaxLongest {
+			r.Node.Status.Longest = jobs[:min(len(jobs), 10)]
+		}
+		return s.Announce(ctx, r)
+	})
+}
+
 func hidesLeaseOver(s full) full {
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 		page, err := s.Claimed(ctx, r)

@@ -158,23 +158,26 @@ func beginSeen(e *env) {
 	h := e.acquire("n1")
 	claims := h.claim(2)
 	h.begin(claims[0])
-	want := func(when string, over bool) {
+	want := func(when string, until core.Instant) {
 		e.tb.Helper()
+		over := until == 0
 		for _, c := range e.snapshot(orders).Claims {
 			e.same("whether the lease of "+c.ID+" is over "+when, c.LeaseOver, over)
+			e.same("the end of the lease of "+c.ID+" "+when, c.LeaseUntil, until)
+			e.same("what Find says of that end "+when, e.find(c.ID).Claim.LeaseUntil, until)
 			e.same("whether "+c.ID+" has begun", c.Begun, c.ID == "r")
 			e.same("what Find says of "+c.ID+" "+when, e.find(c.ID).Claim.LeaseOver, over)
 		}
 	}
-	want("while it lasts", false)
+	want("while it lasts", e.now().Add(ttl))
 	e.clock.Advance(ttl)
-	want("when it has run out", true)
+	want("when it has run out", 0)
 	h.renew()
-	want("after a late renewal", false)
+	want("after a late renewal", e.now().Add(ttl))
 	h.release()
-	want("after its release", true)
+	want("after its release", 0)
 	e.acquire("n2")
-	want("when another has the shard", true)
+	want("when another has the shard", 0)
 }
 
 func beginRecovered(e *env) {

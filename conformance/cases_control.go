@@ -207,11 +207,21 @@ func cancelSeen(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
 	c := h.one()
-	e.same("before it", e.find("a").Claim.Cancelled, false)
+	seen := func(when string, cancelled, drop bool) {
+		e.tb.Helper()
+		for from, c := range map[string]ports.ClaimView{"Find": *e.find("a").Claim, "Claimed": e.snapshot(orders).Claims[0]} {
+			e.same(when+": Cancelled of "+from, c.Cancelled, cancelled)
+			e.same(when+": Drop of "+from, c.Drop, drop)
+		}
+	}
+	seen("before it", false, false)
 	e.cancel(true, "a")
-	e.same("after it", e.find("a").Claim.Cancelled, true)
+	seen("after one that drops", true, true)
+	e.cancel(false, "a")
+	seen("after one that doesn't", true, false)
+	e.cancel(true, "a")
 	h.turn(1, failed(c, "boom", -time.Second))
-	e.same("of the next claim", e.find("a").Claim.Cancelled, false)
+	seen("of the next claim", false, false)
 }
 
 func cancelInvalid(e *env) {

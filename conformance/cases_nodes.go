@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -16,7 +18,16 @@ const (
 )
 
 func registryStatus(e *env) {
-	n := ports.Node{Owner: "1", Status: ports.NodeStatus{Shards: 1, Running: 2, Busy: 3, Claimed: 4}}
+	n := ports.Node{Owner: "1", Queues: []string{orders, "mail"}, Status: ports.NodeStatus{
+		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5,
+		Queues: []ports.QueueStatus{
+			{Queue: orders, MaxRetries: 25, MaxRunning: 6, Shards: 1, Running: 2, Busy: 3, Claimed: 4}, {Queue: "mail"},
+		},
+		Longest: []ports.RunningJob{
+			{Shard: e.shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},
+			{Shard: e.shard, ID: "b", Receipt: core.Receipt{Token: 1, Number: 2}, Began: start},
+		},
+	}}
 	for _, reply := range []ports.AnnounceReply{e.announce(n), e.announce(ports.Node{Owner: "2"})} {
 		e.same("the status in a reply", reply.Nodes[0].Status, ports.NodeStatus{})
 	}
@@ -29,6 +40,19 @@ func registryStatus(e *env) {
 	n.Status = ports.NodeStatus{}
 	e.announce(n)
 	e.same("the status of a node that does nothing", e.nodes()[0].Status, n.Status)
+}
+
+func registryStatusBound(e *env) {
+	n := ports.Node{Owner: "1"}
+	for i := range ports.MaxLongest {
+		n.Status.Longest = append(n.Status.Longest, ports.RunningJob{Shard: e.shard, ID: strings.Repeat("i", 512), Began: core.Instant(i)})
+	}
+	e.announce(n)
+	e.same("the jobs of the status", e.nodes()[0].Status.Longest, n.Status.Longest)
+	n.Status.Longest = append(n.Status.Longest, n.Status.Longest[0])
+	_, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
+	e.refused("with a job more", err, ports.ErrInvalidRequest)
+	e.same("the jobs of the status after it", len(e.nodes()[0].Status.Longest), ports.MaxLongest)
 }
 
 func registryCut(e *env) {

@@ -106,7 +106,7 @@ func storeFinds(e *env) {
 		Shard:  e.shard,
 		Queued: &queued,
 		Claim: &ports.ClaimView{
-			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Since: at,
+			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Since: at, LeaseUntil: at.Add(ttl),
 		},
 		DeadLetter: &core.DeadLetter{ID: "a", ChangedAt: start, Error: core.BuriedByHand, Payloads: twoPayloads()},
 	})

@@ -35,6 +35,8 @@ const (
 	WaitsForAlone
 	// RunsAlone is a job that must run alone, while others of its shard are claimed.
 	RunsAlone
+	// AtLimit is a due job of a queue of which as many batches run over all nodes as may.
+	AtLimit
 	// BehindOthers is a job with due jobs of its shard in front.
 	BehindOthers
 	// IsNext is a due job with nothing in front: its shard's owner claims it next.
@@ -45,7 +47,7 @@ var reasonNames = [...]string{
 	NothingQueued: "nothing queued", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
 	PredecessorRuns: "predecessor runs", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
 	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
-	RunsAlone: "runs alone", BehindOthers: "behind others", IsNext: "next",
+	RunsAlone: "runs alone", AtLimit: "limit", BehindOthers: "behind others", IsNext: "next",
 }
 
 // String returns the reason in a few words.
@@ -79,6 +81,8 @@ type Facts struct {
 	Ahead int
 	// BehindAlone says that another job of the shard, which runs alone, is claimed or first.
 	BehindAlone bool
+	// LimitReached says that as many batches of the queue run over all nodes as may.
+	LimitReached bool
 	// ShardClaims is how many jobs of the shard are claimed.
 	ShardClaims int
 }
@@ -101,6 +105,7 @@ var whyTable = [...]struct {
 	{ShardUnowned, func(f *Facts) bool { return !f.Owned }},
 	{WaitsForAlone, func(f *Facts) bool { return f.BehindAlone }},
 	{RunsAlone, func(f *Facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
+	{AtLimit, func(f *Facts) bool { return f.LimitReached }},
 	{BehindOthers, func(f *Facts) bool { return f.Ahead > 0 }},
 	{IsNext, func(*Facts) bool { return true }},
 }

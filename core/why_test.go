@@ -22,6 +22,11 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a dead letter", Facts{Dead: true, Paused: true}, OnlyDead},
 		{"a due job", due, IsNext},
 		{"a due job whose id is dead too", with(func(f *Facts) { f.Dead = true }), IsNext},
+		{"a job of a queue at its limit", with(func(f *Facts) { f.LimitReached, f.Ahead = true, 3 }), AtLimit},
+		{"a job that runs alone, first, while others run at the limit", with(func(f *Facts) {
+			f.LimitReached, f.ShardClaims, f.State.Recoveries = true, 1, AloneRecoveries
+		}), RunsAlone},
+		{"a job of the future of a queue at its limit", with(func(f *Facts) { f.LimitReached, f.State.PerformAt = true, now+1 }), NotDueYet},
 		{"a job with others in front", with(func(f *Facts) { f.Ahead = 3 }), BehindOthers},
 		{"a job that runs alone, with others in front", with(func(f *Facts) { f.Ahead, f.ShardClaims, f.State.Recoveries = 3, 1, AloneRecoveries }), BehindOthers},
 		{"a job that runs alone, first, while others run", with(func(f *Facts) { f.ShardClaims, f.State.Recoveries = 1, AloneRecoveries }), RunsAlone},

@@ -230,7 +230,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 				ID: "order-1", PerformAt: epoch, FirstPush: epoch,
 				Payloads: payloads("claimed"), PayloadCount: 1,
 			},
-			Shard: shard, Owner: "owner", Node: "blue", Since: epoch,
+			Shard: shard, Owner: "owner", Node: "blue", Since: epoch, LeaseUntil: epoch.Add(time.Hour),
 		},
 		DeadLetter: &inspect.DeadLetter{
 			ID: "order-1", ChangedAt: epoch, LastError: "hopeless",

@@ -47,8 +47,13 @@ type ClaimedJob struct {
 	// LeaseOver reports that its node is gone, or has lost the shard: the shard's
 	// next owner puts the job back.
 	LeaseOver bool
-	// Cancelled reports that [Inspector.Cancel] was called for it.
+	// LeaseUntil is when that lease ends unless the node renews it, which it does after a third of it;
+	// zero if it is over.
+	LeaseUntil time.Time
+	// Cancelled reports that [Inspector.Cancel] was called for it, and Drop that it is
+	// dropped when it ends, and not put back.
 	Cancelled bool
+	Drop      bool
 }
 
 // DeadLetter is what the morgue holds for an id. Its payloads are read-only.
@@ -189,6 +194,10 @@ func (w viewer) claimedJob(v *ports.ClaimView) ClaimedJob {
 		Begun:     v.Begun,
 		LeaseOver: v.LeaseOver,
 		Cancelled: v.Cancelled,
+		Drop:      v.Drop,
+	}
+	if !v.LeaseOver {
+		job.LeaseUntil = v.LeaseUntil.Time()
 	}
 	job.Cursor.key = int64(v.Since)
 	return job

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -24,6 +25,14 @@ type Verdict struct {
 	Ahead int
 	// Alone is the id of a job that runs alone and comes first; empty if there is none.
 	Alone string
+	// RunningSince is when the handler of the job that is taken began, as its server last announced; zero if
+	// none runs, or if it has begun since then, or is not among the [ports.MaxLongest] jobs that the server names.
+	RunningSince time.Time
+	// MaxRetries is how often the queue's jobs are retried, and MaxRunning how many of its batches may run over all
+	// servers (0 is no bound), of which Busy run, all as the servers last announced. They are 0 if none serves it.
+	MaxRetries int
+	MaxRunning int
+	Busy       int
 	// Servers are the names of the servers that serve the queue and don't drain.
 	Servers []string
 	// Found is what the queue holds for the id.
@@ -31,7 +40,7 @@ type Verdict struct {
 }
 
 // Why returns why the job of an id does not run, or that it does: one look at its shard and one at the list of
-// servers. The limit of a queue over all servers is not looked at. Errors are those of [Inspector.Find].
+// servers, which say what they run and their limits at each third of their LeaseTTL. Errors are those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
 	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, id) })
 	if err != nil {
@@ -44,14 +53,34 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	st := stored.Standing
 	v := Verdict{Now: st.Now.Time(), Ahead: st.Ahead, Alone: st.Alone, Found: i.views.found(id, &stored)}
 	for _, n := range nodes.Nodes {
-		if n.State(nodes.Now) == NodeAlive && slices.Contains(n.Queues, queue) {
-			v.Servers = append(v.Servers, n.Name)
+		if n.State(nodes.Now) != NodeGone {
+			v.take(&n, queue, stored.Claim)
 		}
 	}
 	f := factsOf(&stored, len(v.Servers))
+	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
+	f.Running = f.Running || !v.RunningSince.IsZero()
 	v.Reason = core.Why(f)
 	v.Text, v.Until = v.say(&stored)
 	return v, nil
+}
+
+// take takes what a server that runs says of the queue, and of a claim if that is not nil. Of servers that were
+// configured differently the bounds of the one that allows most count.
+func (v *Verdict) take(n *ports.Node, queue string, claim *ports.ClaimView) {
+	if !n.Draining && slices.Contains(n.Queues, queue) {
+		v.Servers = append(v.Servers, n.Name)
+	}
+	for _, q := range n.Status.Queues {
+		if q.Queue == queue {
+			v.MaxRetries, v.MaxRunning, v.Busy = max(v.MaxRetries, q.MaxRetries), max(v.MaxRunning, q.MaxRunning), v.Busy+q.Busy
+		}
+	}
+	for _, j := range n.Status.Longest {
+		if claim != nil && n.Owner == claim.Owner && j.Shard == claim.Shard && j.ID == claim.ID && j.Receipt == claim.Receipt {
+			v.RunningSince = j.Began.Time()
+		}
+	}
 }
 
 // factsOf returns what core.Why asks for.
@@ -82,17 +111,20 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case core.OnlyDead:
 		return "it is in the morgue; revive it to run it again", until
 	case core.RunsNow:
-		return "it runs on " + v.taken(), until
+		return "it runs on " + v.running(), until
 	case core.InBuffer:
 		return "it is taken by " + v.taken() + ": it runs, or is about to", until
 	case core.PredecessorRuns:
+		if !v.RunningSince.IsZero() {
+			return "its predecessor runs on " + v.running() + "; what came since runs after it", until
+		}
 		return "its predecessor is taken by " + v.taken() + "; what came since runs after it", until
 	case core.OwnerGone:
 		return "the lease is over of " + v.taken() + ", which had it; " + v.successor(), lease
 	case core.QueuePaused:
 		return "the queue is paused; resume it", until
 	case core.BacksOff:
-		return fmt.Sprintf("backoff after failure %d, runs in %v", v.Found.Queued.Retries, v.due()), v.Found.Queued.PerformAt
+		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
 	case core.NotDueYet:
 		return fmt.Sprintf("it is not due, runs in %v", v.due()), v.Found.Queued.PerformAt
 	case core.NobodyServes:
@@ -103,6 +135,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return fmt.Sprintf("job %q has lost its process so often that it runs alone, and comes first", v.Alone), until
 	case core.RunsAlone:
 		return fmt.Sprintf("it has lost its process so often that it runs alone, and %d jobs of its shard are still taken", st.Claimed), until
+	case core.AtLimit:
+		return fmt.Sprintf("%d batches of the queue run over all servers, and no more than %d may", v.Busy, v.MaxRunning), until
 	case core.BehindOthers:
 		if v.Ahead == ports.MaxAhead {
 			return fmt.Sprintf("%d due jobs of its shard or more are in front", v.Ahead), until
@@ -116,6 +150,22 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 func (v *Verdict) taken() string {
 	c := v.Found.Claimed
 	return fmt.Sprintf("server %s for %v", c.Node, v.Now.Sub(c.Since).Round(time.Millisecond))
+}
+
+// running says where it runs, and since when.
+func (v *Verdict) running() string {
+	if v.RunningSince.IsZero() {
+		return v.taken()
+	}
+	return fmt.Sprintf("server %s for %v", v.Found.Claimed.Node, v.Now.Sub(v.RunningSince).Round(time.Millisecond))
+}
+
+// failures says how often the queued job has failed, and of how many times if that is known.
+func (v *Verdict) failures() string {
+	if v.MaxRetries == 0 {
+		return strconv.Itoa(v.Found.Queued.Retries)
+	}
+	return fmt.Sprintf("%d of %d", v.Found.Queued.Retries, v.MaxRetries)
 }
 
 // successor says who takes the shard.

@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,13 @@ import (
 // serve announces a server of the queue for an hour.
 func (s *fixture) serve(name string, draining bool) {
 	s.t.Helper()
-	n := ports.Node{Owner: "owner of " + name, Name: name, Queues: []string{"orders"}, Lanes: 1, Draining: draining}
+	s.serveAs(ports.Node{Owner: "owner of " + name, Name: name, Draining: draining})
+}
+
+// serveAs announces what a server of the queue says of itself.
+func (s *fixture) serveAs(n ports.Node) {
+	s.t.Helper()
+	n.Lanes, n.Queues = 1, []string{"orders"}
 	if _, err := s.store.Announce(s.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Hour}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -41,6 +48,15 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, core.NobodyServes, "no server serves the queue", 0},
 		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, core.NobodyServes, "no server", 0},
 		{"a shard without an owner", func(s *fixture) { s.pushAll("x"); s.serve("blue", false) }, core.ShardUnowned, "one of 1 servers", 0},
+		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, core.RunsNow, "it runs on server blue for 2s", 0},
+		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, core.PredecessorRuns, "predecessor runs on server blue for 2s", 0},
+		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, core.InBuffer, "taken by server blue", 0},
+		{"a job that has failed, of a queue that says how often it may", func(s *fixture) {
+			s.failed("x")
+			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "mail", MaxRetries: 99}, {Queue: "orders", MaxRetries: 25}}}})
+		}, core.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
+		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "2 batches of the queue run over all servers, and no more than 2 may", 0},
+		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, core.IsNext, "it is next", 0},
 		{"others in front", func(s *fixture) {
 			s.serve("blue", false)
 			s.claim() // takes the leases
@@ -74,6 +90,32 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				t.Errorf("what it found (%v, -Find +Why):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// runs has the owner of the shards announce that the handler of x began now, under a claim of that
+// many turns later, and lets two seconds pass.
+func (s *fixture) runs(later int64) {
+	s.t.Helper()
+	found, err := s.store.Find(s.t.Context(), "orders", "x")
+	if err != nil || found.Claim == nil {
+		s.t.Fatalf("x is not claimed: %v", err)
+	}
+	c := found.Claim
+	c.Receipt.Number += later
+	s.serveAs(ports.Node{Owner: c.Owner, Name: c.Node, Status: ports.NodeStatus{
+		Longest: []ports.RunningJob{{Shard: c.Shard, ID: "y", Receipt: c.Receipt}, {Shard: c.Shard, ID: "x", Receipt: c.Receipt, Began: found.Standing.Now}},
+	}})
+	s.advance(2 * time.Second)
+}
+
+// busy announces two servers that run so many batches each, of a queue with a limit that one of them
+// does not know yet.
+func (s *fixture) busy(limit, each int) {
+	for i, known := range []int{limit, limit - 1} {
+		s.serveAs(ports.Node{Owner: strconv.Itoa(i), Status: ports.NodeStatus{
+			Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: known, Busy: each}, {Queue: "mail", MaxRunning: 9, Busy: 9}},
+		}})
 	}
 }
 

@@ -185,8 +185,13 @@ type ClaimView struct {
 	// released, or passed to another owner: nobody may run the job, and the
 	// shard's next owner recovers it.
 	LeaseOver bool
-	// Cancelled reports that an operator has cancelled it.
+	// LeaseUntil is when that lease ends unless it is renewed, as in ShardStats; 0 if it is
+	// over.
+	LeaseUntil core.Instant
+	// Cancelled reports that an operator has cancelled it, and Drop that it is dropped
+	// when it ends, as the last Cancel of it said; without Drop it goes back.
 	Cancelled bool
+	Drop      bool
 }
 
 // ClaimedPage is a page of claimed jobs.

@@ -25,7 +25,8 @@ type Registry interface {
 	// the clock stepped back, is cut to end that TTL from now: a node that is dead must
 	// not seem to run for as long as the clock stepped.
 	//
-	// Errors: ErrInvalidRequest for an empty owner or a TTL below 1 ms.
+	// Errors: ErrInvalidRequest for an empty owner, a TTL below 1 ms, or more than
+	// [MaxLongest] running jobs in the status.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
 
 	// Retire forgets a node at once. A node that is not known is not an error.
@@ -79,20 +80,6 @@ type Node struct {
 	ExpiresAt core.Instant
 }
 
-// NodeStatus is what a node was doing when it announced itself last, which it does at each third
-// of its lease TTL and when the list of nodes changes; of one that is gone it is what it did last. The zero
-// value is a node that does nothing.
-type NodeStatus struct {
-	// Shards is how many leases it held.
-	Shards int
-	// Running is how many jobs were in handlers.
-	Running int
-	// Busy is how many of its lanes ran a batch.
-	Busy int
-	// Claimed is how many jobs it had claimed that had not started.
-	Claimed int
-}
-
 // NodeState is whether a node runs.
 type NodeState uint8
 
@@ -139,10 +126,14 @@ type AnnounceRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns [ErrInvalidRequest] for an empty owner or a TTL below 1 ms.
+// Validate returns [ErrInvalidRequest] for an empty owner, a TTL below 1 ms, or more than
+// [MaxLongest] running jobs in the status.
 func (r *AnnounceRequest) Validate() error {
 	if r.Node.Owner == "" {
 		return errNoOwner
+	}
+	if n := len(r.Node.Status.Longest); n > MaxLongest {
+		return fmt.Errorf("%w: the status names %d running jobs; %d is the most", ErrInvalidRequest, n, MaxLongest)
 	}
 	return validateTTL(r.TTL)
 }

@@ -217,6 +217,10 @@ func (s *shard) claimView(c *claim, n int, now core.Instant) ports.ClaimView {
 		Since:     c.by.since,
 		LeaseOver: c.Receipt.Token != s.lease.token || !s.lease.excludes(now),
 		Cancelled: c.cancelled,
+		Drop:      c.drop,
+	}
+	if !view.LeaseOver {
+		view.LeaseUntil = s.lease.expires
 	}
 	view.Payloads = firstPayloads(c.Payloads, n)
 	return view

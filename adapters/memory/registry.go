@@ -26,6 +26,7 @@ type node struct {
 func (n node) view() ports.Node {
 	v := n.Node
 	v.Queues = slices.Clone(v.Queues)
+	v.Status.Queues, v.Status.Longest = slices.Clone(v.Status.Queues), slices.Clone(v.Status.Longest)
 	v.Draining = v.Draining || n.asked
 	return v
 }
@@ -52,7 +53,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 		s.b.nodes[owner] = known
 	}
 	next := node{Node: r.Node, ttl: r.TTL}
-	next.Queues = slices.Clone(next.Queues)
+	next.Node = next.view() // a copy; nobody has asked it to drain
 	next.StartedAt, next.ExpiresAt = now, now.Add(r.TTL)
 	known, ok := s.b.nodes[next.Owner]
 	if ok = ok && known.ExpiresAt > now; ok {

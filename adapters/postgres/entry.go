@@ -18,7 +18,7 @@ import (
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
-  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false,
+  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false, 0::bigint,
   CASE WHEN e.data IS NULL THEN 0 ELSE 1 END + CASE WHEN e.has_more THEN (
     SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
   CASE WHEN e.has_more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
@@ -32,9 +32,9 @@ LEFT JOIN LATERAL (
 
 	claimColumns = `
   'c'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
-  e.token, e.number, e.since, e.node, e.owner, e.cancel_drop IS NOT NULL, e.begun IS TRUE,
-  NOT l.held OR l.token <> e.token OR {schema}.remaining(l.expires, l.ttl, {schema}.clock(`
-	claimPayloads = `)) = 0,
+  e.token, e.number, e.since, e.node, e.owner, e.cancel_drop IS NOT NULL, e.cancel_drop IS TRUE, e.begun IS TRUE,
+  CASE WHEN l.held AND l.token = e.token AND {schema}.remaining(l.expires, l.ttl, {schema}.clock(`
+	claimPayloads = `)) > 0 THEN l.expires ELSE 0 END,
   1 + coalesce(cardinality(e.more_data), 0),
   (ARRAY[e.score] || e.more_scores)[1:$1::int],
   (ARRAY[e.data] || e.more_data)[1:$1],
@@ -44,7 +44,7 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
-  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false,
+  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false, 0::bigint,
   (SELECT count(*) FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id),
   m.scores, m.data, m.meta`
 	deadPayloads = `
@@ -73,11 +73,12 @@ func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
 	var scores []float64
 	var data, meta [][]byte
 	err = rows.Scan(&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
-		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Node, &e.Owner, &e.Cancelled, &e.Begun, &e.LeaseOver,
+		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Node, &e.Owner, &e.Cancelled, &e.Drop, &e.Begun, &e.LeaseUntil,
 		&e.Count, &scores, &data, &meta)
 	if err != nil {
 		return entry{}, err
 	}
+	e.LeaseOver = e.kind == claimEntry && e.LeaseUntil == 0
 	e.Shard = core.Shard{Queue: queue, Index: shard % core.MaxShards}
 	e.Payloads, err = payloadsOf(scores, data, meta)
 	return e, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -19,7 +20,7 @@ import (
 // after it has locked its own, so that two of these don't wait for each other.
 //
 //	$1 now, $2 owner, $3 name, $4 host, $5 pid, $6 lanes, $7 queues, $8 version, $9 draining,
-//	$10 shards, $11 running, $12 busy, $13 claimed, $14 TTL, $15 the channel, or NULL for no wake-up
+//	$10 what it is doing, $11 TTL, $12 the channel, or NULL for no wake-up
 const announceSQL = `
 WITH clock AS MATERIALIZED (
   SELECT {schema}.clock($1) AS now
@@ -31,16 +32,14 @@ WITH clock AS MATERIALIZED (
 ), known AS MATERIALIZED (
   SELECT * FROM {schema}.nodes WHERE owner = $2 AND expires > (SELECT now FROM clock)
 ), mine AS (
-  INSERT INTO {schema}.nodes AS n (owner, name, host, pid, lanes, queues, version, draining, asked, started, expires,
-    ttl, shards, running, busy, claimed)
-  SELECT $2, $3, $4, $5, $6, $7, $8, $9, false, now, {schema}.later(now, $14::bigint), $14::bigint, $10, $11, $12, $13 FROM clock
+  INSERT INTO {schema}.nodes AS n (owner, name, host, pid, lanes, queues, version, draining, asked, started, expires, ttl, status)
+  SELECT $2, $3, $4, $5, $6, $7, $8, $9, false, now, {schema}.later(now, $11::bigint), $11::bigint, $10::json FROM clock
   ON CONFLICT (owner) DO UPDATE SET
     name = excluded.name, host = excluded.host, pid = excluded.pid, lanes = excluded.lanes, queues = excluded.queues,
     version = excluded.version, draining = excluded.draining,
     asked = n.asked AND excluded.started < n.expires,
     started = CASE WHEN excluded.started < n.expires THEN n.started ELSE excluded.started END,
-    expires = excluded.expires, ttl = excluded.ttl,
-    shards = excluded.shards, running = excluded.running, busy = excluded.busy, claimed = excluded.claimed
+    expires = excluded.expires, ttl = excluded.ttl, status = excluded.status
   RETURNING *
 ), cut AS (
   UPDATE {schema}.nodes SET expires = {schema}.later((SELECT now FROM clock), ttl) WHERE owner IN (
@@ -48,8 +47,8 @@ WITH clock AS MATERIALIZED (
     WHERE (SELECT count(*) FROM mine) = 1 AND owner <> $2 AND expires > {schema}.later((SELECT now FROM clock), ttl)
     FOR UPDATE SKIP LOCKED)
 ), woken AS MATERIALIZED (
-  SELECT count(pg_notify($15::text, '')) FROM mine m
-  WHERE $15::text IS NOT NULL AND NOT EXISTS (
+  SELECT count(pg_notify($12::text, '')) FROM mine m
+  WHERE $12::text IS NOT NULL AND NOT EXISTS (
     SELECT FROM known k WHERE k.lanes = m.lanes AND k.queues = m.queues AND (k.draining OR k.asked) = (m.draining OR m.asked))
 )
 SELECT clock.now, n.owner, n.name, n.host, n.pid, n.lanes, n.queues, n.version, n.draining OR n.asked, n.started,
@@ -67,8 +66,7 @@ const nodesSQL = `
 WITH clock AS MATERIALIZED (
   SELECT {schema}.clock($1) AS now
 )
-SELECT clock.now, owner, name, host, pid, lanes, queues, version, draining OR asked, started, expires,
-  shards, running, busy, claimed
+SELECT clock.now, owner, name, host, pid, lanes, queues, version, draining OR asked, started, expires, status::text
 FROM clock LEFT JOIN {schema}.nodes ON expires >= clock.now - 3600000000`
 
 // drainSQL notes whether an operator asks a node to drain, wakes nodes by the same commit if
@@ -97,14 +95,18 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	n, doing := &r.Node, &r.Node.Status
+	n := &r.Node
+	status, err := storekit.EncodeNodeStatus(&n.Status)
+	if err != nil {
+		return ports.AnnounceReply{}, err
+	}
 	queues := append([]string{}, n.Queues...) // an array, not NULL
 	var reply ports.AnnounceReply
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) (err error) {
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) (err error) {
 		reply.Now, reply.Nodes, err = readNodes(rows, identity)
 		return err
 	}, announceSQL, s.now(), n.Owner, n.Name, n.Host, n.PID, n.Lanes, queues, n.Version, n.Draining,
-		doing.Shards, doing.Running, doing.Busy, doing.Claimed, r.TTL.Microseconds(), s.channelOrNull())
+		status, r.TTL.Microseconds(), s.channelOrNull())
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
@@ -136,8 +138,7 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	var reply ports.NodesReply
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) (err error) {
 		reply.Now, reply.Nodes, err = readNodes(rows, func(n *ports.Node) []any {
-			st := &n.Status
-			return append(identity(n), &st.Shards, &st.Running, &st.Busy, &st.Claimed)
+			return append(identity(n), (*statusText)(&n.Status))
 		})
 		return err
 	}, nodesSQL, s.now())
@@ -167,4 +168,14 @@ func readNodes(rows pgx.Rows, columns func(*ports.Node) []any) (now core.Instant
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
 	})
 	return now, nodes, err
+}
+
+// statusText scans a node's status.
+type statusText ports.NodeStatus
+
+// ScanText implements [pgtype.TextScanner].
+func (s *statusText) ScanText(v pgtype.Text) error {
+	status, err := storekit.DecodeNodeStatus(v.String)
+	*s = statusText(status)
+	return err
 }

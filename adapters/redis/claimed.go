@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -86,11 +87,12 @@ func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard
 	}
 	r := replyOf(o.value)
 	more = r.int() == 1
-	claims, cancels, token := r.list(), r.list(), r.int()
-	cancelled := make(map[string]bool)
+	claims, cancels := r.list(), r.list()
+	lease := r.currentLease()
+	cancelled := make(map[string]string)
 	for cancels.more() {
-		cancelled[cancels.text()] = true
-		_ = cancels.text()
+		id := cancels.text()
+		cancelled[id] = cancels.text()
 	}
 	for claims.more() {
 		id, count := claims.text(), claims.int()
@@ -100,10 +102,34 @@ func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard
 		}
 		last, v.Count = id, int(count)
 		if at := (ports.Cursor{Key: int64(v.Since), ID: id}); p.Wants(at) {
-			v.Shard, v.Cancelled, v.LeaseOver = shard, cancelled[id], v.Receipt.Token != token
+			v.Shard = shard
+			v.Cancelled, v.Drop = cancelOf(cancelled[id])
+			lease.mark(&v)
 			p.Add(at, v)
 		}
 	}
 	r.bad = r.bad || claims.bad || cancels.bad
 	return last, more && last != "", r.err()
+}
+
+// currentLease is the lease of a shard that keeps others out; zero if there is none.
+type currentLease struct {
+	token int64
+	ends  core.Instant
+}
+
+func (r *reply) currentLease() currentLease {
+	return currentLease{r.int(), core.Instant(r.int())}
+}
+
+// mark says of a claim whether its lease is over, and when it ends if it is not.
+func (l currentLease) mark(v *ports.ClaimView) {
+	if v.LeaseOver = v.Receipt.Token != l.token; !v.LeaseOver {
+		v.LeaseUntil = l.ends
+	}
+}
+
+// cancelOf reads a cancel as it is stored, receipt and drop; "" is none.
+func cancelOf(stored string) (cancelled, drop bool) {
+	return stored != "", strings.HasSuffix(stored, "1")
 }

@@ -171,13 +171,14 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 		return ports.Found{}, err
 	}
 	claim, claimed := r.optional()
-	_, cancelled := r.optional()
+	cancel, _ := r.optional()
 	if claimed {
 		view, err := parseClaim(id, claim)
 		if err != nil {
 			return ports.Found{}, err
 		}
-		view.Shard, view.Cancelled = shard, cancelled
+		view.Shard = shard
+		view.Cancelled, view.Drop = cancelOf(cancel)
 		found.Claim = &view
 	}
 	dead, err := f.whole(ctx, r.next(), true)
@@ -187,12 +188,12 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 	if dead != nil {
 		found.DeadLetter = deadLetterOf(dead)
 	}
-	token := r.int()
-	if found.Claim != nil {
-		found.Claim.LeaseOver = found.Claim.Receipt.Token != token
-	}
 	s := r.list()
 	found.Standing = s.standing()
+	lease := r.currentLease()
+	if found.Claim != nil {
+		lease.mark(found.Claim)
+	}
 	return found, errors.Join(r.err(), s.err())
 }
 

@@ -25,14 +25,6 @@ type nodeRecord struct {
 	Draining bool     `json:"draining"`
 }
 
-// statusRecord is what a node was doing, as it is stored.
-type statusRecord struct {
-	Shards  int `json:"shards"`
-	Running int `json:"running"`
-	Busy    int `json:"busy"`
-	Claimed int `json:"claimed"`
-}
-
 // Announce implements [ports.Registry].
 func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	if err := r.Validate(); err != nil {
@@ -43,7 +35,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	status, err := json.Marshal(statusRecord(n.Status))
+	status, err := storekit.EncodeNodeStatus(&n.Status)
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
@@ -147,11 +139,11 @@ func parseStatuses(list *reply) (map[string]ports.NodeStatus, error) {
 	statuses := make(map[string]ports.NodeStatus)
 	for list.more() {
 		owner := list.text()
-		var status statusRecord
-		if err := json.Unmarshal([]byte(list.text()), &status); err != nil {
+		status, err := storekit.DecodeNodeStatus(list.text())
+		if err != nil {
 			return nil, errStored
 		}
-		statuses[owner] = ports.NodeStatus(status)
+		statuses[owner] = status
 	}
 	return statuses, list.err()
 }

@@ -92,38 +92,6 @@ func (m *membership) announce() (ports.AnnounceReply, error) {
 	return e.store.Announce(ctx, ports.AnnounceRequest{Node: e.self(), TTL: e.cfg.LeaseTTL})
 }
 
-// self is what the node announces of itself.
-func (e *Engine) self() ports.Node {
-	now := e.served.Load()
-	n := ports.Node{
-		Owner: e.cfg.Owner, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
-		Lanes: now.lanes, Draining: e.stopping(),
-	}
-	for _, q := range now.queues {
-		if !q.refused.Load() { // or others would leave shards to this node, which can't have any
-			n.Queues = append(n.Queues, q.Name)
-		}
-	}
-	for _, s := range now.shards {
-		s.addStatus(&n.Status)
-	}
-	return n
-}
-
-// addStatus adds what the shard is doing.
-func (s *shard) addStatus(status *ports.NodeStatus) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lease.held {
-		status.Shards++
-	}
-	status.Busy += len(s.running)
-	for _, b := range s.running {
-		status.Running += len(b.Claims)
-	}
-	status.Claimed += s.unstarted()
-}
-
 // takeList takes the list of nodes.
 func (m *membership) takeList(reply ports.AnnounceReply, now time.Time) {
 	e := m.engine

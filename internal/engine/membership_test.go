@@ -3,14 +3,17 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -48,9 +51,16 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		want := ports.Node{
 			Owner: n.owner, Name: "node-1", Host: "host", PID: 1, Lanes: 2, Queues: []string{queueName}, Version: "v1.2.3",
 			StartedAt: began, ExpiresAt: got.ExpiresAt,
-			Status: ports.NodeStatus{Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6},
+			Status: ports.NodeStatus{
+				Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6,
+				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
+			},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if st := &got.Status; st.Memory < 1<<20 || st.Goroutines < 2 {
+			w.Errorf("%d bytes and %d goroutines are announced", st.Memory, st.Goroutines)
+		}
+		w.checkLongest(got.Status.Longest, 2) // of each batch the one that has begun
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(ports.NodeStatus{}, "Memory", "Goroutines", "Longest")); diff != "" {
 			w.Errorf("what the node announces (-want +got):\n%s", diff)
 		}
 		if claimed <= 6 {
@@ -58,10 +68,61 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		}
 		w.drain(n, true)
 		w.sleep(2 * announceInterval)
-		if got, _ := w.announced(n); got.Status != (ports.NodeStatus{Shards: 1, Running: 6, Busy: 2}) {
+		got, _ = w.announced(n)
+		if got.Status.Shards != 1 || got.Status.Running != 6 || got.Status.Busy != 2 || got.Status.Claimed != 0 {
 			w.Errorf("the status of a node that drains is %+v, want that it holds its shard while 6 jobs run", got.Status)
 		}
 	})
+}
+
+// A node names the jobs that have run longest, not those that began last.
+func TestANodeAnnouncesTheJobsThatRunLongest(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(func(context.Context, *engine.Batch) error {
+			time.Sleep(time.Hour)
+			return nil
+		}, spread, shards(1), lanes(20), batches(2), polling(time.Minute))
+		w.sleep(time.Millisecond)
+		for i := range 20 {
+			w.pushEntries(
+				core.Entry{ID: fmt.Sprintf("%02d a", i), Payload: core.Payload{Data: []byte("x")}},
+				core.Entry{ID: fmt.Sprintf("%02d b", i), Payload: core.Payload{Data: []byte("x")}})
+			w.sleep(time.Second)
+		}
+		w.sleep(2 * announceInterval)
+		got, _ := w.announced(n)
+		w.checkLongest(got.Status.Longest, ports.MaxLongest)
+		if last := got.Status.Longest[ports.MaxLongest-1]; last.ID[:2] != "15" {
+			w.Errorf("the last of the longest is %q, want one of the 16th push", last.ID)
+		}
+	})
+}
+
+// checkLongest checks that the running jobs that a node announces are so many claimed ones, each once, that
+// began at their Began at the latest, the longest first.
+func (w *world) checkLongest(jobs []ports.RunningJob, want int) {
+	w.Helper()
+	page, err := w.store.Claimed(w.Context(), ports.PageRequest{Queue: queueName, Limit: 1000})
+	if err != nil {
+		w.Fatal(err)
+	}
+	claimed := make(map[string]ports.ClaimView)
+	for _, c := range page.Claims {
+		claimed[c.ID] = c
+	}
+	if len(jobs) != want {
+		w.Errorf("%d running jobs are announced, want %d", len(jobs), want)
+	}
+	for i, j := range jobs {
+		c, ok := claimed[j.ID]
+		switch {
+		case !ok || j.Shard != c.Shard || j.Receipt != c.Receipt:
+			w.Errorf("%+v is announced as running, which is not claimed so", j)
+		case j.Began < c.Since || i > 0 && j.Began < jobs[i-1].Began:
+			w.Errorf("job %d of the longest, %q, began at %d; it was claimed at %d", i, j.ID, j.Began, c.Since)
+		}
+		delete(claimed, j.ID)
+	}
 }
 
 // An announcement that gets no answer is repeated soon, however often that happens.

@@ -3,9 +3,9 @@
 -- KEYS: meta claims cancels lease
 -- ARGV: 1 now or '', 2 the id after which they begin, or '', 3 payloads of each, 4 bytes of each
 --   error, as lib/text.lua has it
--- Returns {more (1 or 0), claims, cancels, token}: claims as id, how many payloads it has,
---   the claim with the first of them; cancels as id, value; token is that of the current
---   lease, or 0
+-- Returns {more (1 or 0), claims, cancels, token, expires}: claims as id, how many payloads it has,
+--   the claim with the first of them; cancels as id, value; token and expires are those of
+--   the current lease, or 0
 -- Uses: CLAIMS, CANCELS, LEASE, call, sub, parse, clock, bounds, packed, claim_from, claims_after,
 --   current_token, cut_text.
 

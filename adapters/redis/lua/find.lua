@@ -3,9 +3,9 @@
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 id; then, for the next payloads, 3 whether those of the dead letter
 --   or of the queued job (1 or 0), 4 score and 5 data of the last one
--- Returns {'ok', queued, claim, cancel, dead, token, standing}: queued and dead as
+-- Returns {'ok', queued, claim, cancel, dead, standing, token, expires}: queued and dead as
 --   {PerformAt, packed job, whether it has more payloads (1 or 0)} or nil, the claim and its
---   cancel as stored; token is that of the current lease, or 0; standing as {now, paused (1 or 0),
+--   cancel as stored; token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
 --   owner, token, expires, claimed, ahead, alone}, as ports.Standing says. For the next payloads
 --   {'ok', queued or dead}
 -- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, parse, band, precedes, clock, read_meta, bounds,
@@ -69,4 +69,4 @@ local function standing()
 end
 
 return {'ok', found(queued_job()), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), found(dead_letter()),
-  current_token(LEASE, now), standing()}
+  standing(), current_token(LEASE, now)}

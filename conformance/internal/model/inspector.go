@@ -192,7 +192,10 @@ func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 // view returns a claim as Inspector shows it at an instant.
 func (s *shard) view(c claimedJob, now core.Instant) ports.ClaimView {
 	v := c.ClaimView
-	v.LeaseOver = c.Receipt.Token != s.lease.token || !s.lease.lasts(now)
+	v.Drop = c.drop
+	if v.LeaseOver = c.Receipt.Token != s.lease.token || !s.lease.lasts(now); !v.LeaseOver {
+		v.LeaseUntil = s.lease.expires
+	}
 	return v
 }
 

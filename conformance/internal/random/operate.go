@@ -166,7 +166,10 @@ func (d *driver) announcement() ports.AnnounceRequest {
 			Queues:   pick(d, "serves", nil, []string{"orders"}, []string{"orders", "mail"}),
 			Version:  pick(d, "version", "", "v1"),
 			Draining: rarely(d, "stops"),
-			Status:   ports.NodeStatus{Shards: pick(d, "leases", 0, 1), Running: 2, Busy: 3, Claimed: 4},
+			Status: ports.NodeStatus{
+				Shards: pick(d, "leases", 0, 1), Running: 2, Busy: 3, Claimed: 4,
+				Longest: []ports.RunningJob{{ID: pick(d, "runs", randomIDs()...), Began: d.model().Now()}},
+			},
 		},
 	}
 }

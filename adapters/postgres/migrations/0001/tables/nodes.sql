@@ -1,7 +1,7 @@
 -- Server processes that run or ran, one row each. A row is deleted an hour after it has run out:
 -- until then it is listed as gone, and a clock that steps back may bring it back. draining is what
--- the node says, asked what an operator asks of it until it runs out, ttl how long it counts; what the process was doing
--- stands in the columns after expires.
+-- the node says, asked what an operator asks of it until it runs out, ttl how long it counts; status is what the
+-- process was doing (package storekit).
 CREATE TABLE {schema}.nodes (
   owner    text COLLATE "C" PRIMARY KEY,
   name     text COLLATE "C" NOT NULL,
@@ -15,8 +15,5 @@ CREATE TABLE {schema}.nodes (
   started  bigint NOT NULL,
   expires  bigint NOT NULL,
   ttl      bigint NOT NULL,
-  shards   bigint NOT NULL,
-  running  bigint NOT NULL,
-  busy     bigint NOT NULL,
-  claimed  bigint NOT NULL
+  status   json NOT NULL
 ) WITH (fillfactor = 50);

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"cmp"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// self is what the node announces of itself.
+func (e *Engine) self() ports.Node {
+	now := e.served.Load()
+	n := ports.Node{
+		Owner: e.cfg.Owner, Name: e.cfg.Node, Host: e.cfg.Host, PID: e.cfg.PID, Version: e.cfg.Version,
+		Lanes: now.lanes, Draining: e.stopping(),
+	}
+	for _, q := range now.queues {
+		if !q.refused.Load() { // or others would leave shards to this node, which can't have any
+			n.Queues = append(n.Queues, q.Name)
+		}
+	}
+	n.Status = e.doing(now, n.Queues)
+	return n
+}
+
+// doing returns what the node is doing.
+func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
+	st := ports.NodeStatus{Memory: processMemory(), Goroutines: runtime.NumGoroutine()}
+	for _, q := range now.queues {
+		if slices.Contains(queues, q.Name) {
+			st.Queues = append(st.Queues, ports.QueueStatus{Queue: q.Name, MaxRetries: q.Policy.MaxRetries, MaxRunning: q.MaxRunning})
+		}
+	}
+	for _, s := range now.shards {
+		part, running := s.doing()
+		st.Shards, st.Running, st.Busy, st.Claimed = st.Shards+part.Shards, st.Running+part.Running, st.Busy+part.Busy, st.Claimed+part.Claimed
+		if i := slices.IndexFunc(st.Queues, func(q ports.QueueStatus) bool { return q.Queue == s.id.Queue }); i >= 0 {
+			q := &st.Queues[i]
+			q.Shards, q.Running, q.Busy, q.Claimed = q.Shards+part.Shards, q.Running+part.Running, q.Busy+part.Busy, q.Claimed+part.Claimed
+		}
+		for _, b := range running {
+			st.Longest = b.appendRunning(st.Longest)
+		}
+	}
+	slices.SortStableFunc(st.Longest, func(a, b ports.RunningJob) int { return cmp.Compare(a.Began, b.Began) })
+	st.Longest = st.Longest[:min(len(st.Longest), ports.MaxLongest)]
+	return st
+}
+
+// doing returns what the shard is doing, and the batches that run.
+func (s *shard) doing() (status ports.QueueStatus, running []*Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.held {
+		status.Shards = 1
+	}
+	status.Busy = len(s.running)
+	for _, b := range s.running {
+		status.Running += len(b.Claims)
+	}
+	status.Claimed = s.unstarted()
+	return status, slices.Clone(s.running)
+}
+
+// appendRunning appends the jobs of the batch that are in its handler: all of them, or, where they run one
+// after another, the one that has begun and not ended.
+func (b *Batch) appendRunning(to []ports.RunningJob) []ports.RunningJob {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.Claims {
+		began := b.started
+		if b.runs != nil {
+			r := &b.runs[i]
+			if r.began.IsZero() || r.took != 0 || r.returned {
+				continue
+			}
+			began = r.began
+		}
+		c := &b.Claims[i]
+		to = append(to, ports.RunningJob{Shard: b.shard.id, ID: c.ID, Receipt: c.Receipt, Began: b.shard.node.clock.at(began)})
+	}
+	return to
+}
+
+// processMemory returns how many bytes the process has from the operating system for the Go runtime, without
+// what it has given back.
+func processMemory() int64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		if s.Value.Kind() != metrics.KindUint64 {
+			return 0 // of a Go version that doesn't know it
+		}
+	}
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}

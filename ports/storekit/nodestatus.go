@@ -1,0 +1,80 @@
+package storekit
+
+import (
+	"encoding/json"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// nodeStatus is a node's status as stores keep it: as JSON, which people can read. Fields that are
+// not known are ignored, and those that are missing are zero, so that programs of different
+// versions read each other's.
+type nodeStatus struct {
+	Shards     int           `json:"shards"`
+	Running    int           `json:"running"`
+	Busy       int           `json:"busy"`
+	Claimed    int           `json:"claimed"`
+	Memory     int64         `json:"memory,omitempty"`
+	Goroutines int           `json:"goroutines,omitempty"`
+	Queues     []queueStatus `json:"queues,omitempty"`
+	Longest    []runningJob  `json:"longest,omitempty"`
+}
+
+type queueStatus struct {
+	Queue      string `json:"queue"`
+	MaxRetries int    `json:"max_retries"`
+	MaxRunning int    `json:"max_running,omitempty"`
+	Shards     int    `json:"shards"`
+	Running    int    `json:"running"`
+	Busy       int    `json:"busy"`
+	Claimed    int    `json:"claimed"`
+}
+
+type runningJob struct {
+	Queue  string       `json:"queue"`
+	Shard  int          `json:"shard"`
+	ID     string       `json:"id"`
+	Token  int64        `json:"token"`
+	Number int64        `json:"number"`
+	Began  core.Instant `json:"began"`
+}
+
+// EncodeNodeStatus returns a node's status as a text that DecodeNodeStatus reads.
+func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
+	stored := nodeStatus{
+		Shards: s.Shards, Running: s.Running, Busy: s.Busy, Claimed: s.Claimed, Memory: s.Memory, Goroutines: s.Goroutines,
+	}
+	for _, q := range s.Queues {
+		stored.Queues = append(stored.Queues, queueStatus(q))
+	}
+	for _, j := range s.Longest {
+		stored.Longest = append(stored.Longest, runningJob{
+			Queue: j.Shard.Queue, Shard: j.Shard.Index, ID: j.ID, Token: j.Receipt.Token, Number: j.Receipt.Number, Began: j.Began,
+		})
+	}
+	text, err := json.Marshal(stored)
+	return string(text), err
+}
+
+// DecodeNodeStatus reads what EncodeNodeStatus has returned, of this version or another.
+func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
+	var stored nodeStatus
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
+		return ports.NodeStatus{}, err
+	}
+	s := ports.NodeStatus{
+		Shards: stored.Shards, Running: stored.Running, Busy: stored.Busy, Claimed: stored.Claimed,
+		Memory: stored.Memory, Goroutines: stored.Goroutines,
+	}
+	for _, q := range stored.Queues {
+		s.Queues = append(s.Queues, ports.QueueStatus(q))
+	}
+	for _, j := range stored.Longest {
+		s.Longest = append(s.Longest, ports.RunningJob{
+			Shard: core.Shard{Queue: j.Queue, Index: j.Shard}, ID: j.ID,
+			Receipt: core.Receipt{Token: j.Token, Number: j.Number}, Began: j.Began,
+		})
+	}
+	return s, nil
+}
