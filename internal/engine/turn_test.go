@@ -176,6 +176,7 @@ func TestAClaimShowsItsNodeAndTime(t *testing.T) {
 		got := w.find(id).Claim
 		want := &ports.ClaimView{
 			Shard: shardOfQueue(1), Owner: n.owner, Node: "node-1", Since: core.InstantOf(time.Now()), Count: 1,
+			LeaseUntil: w.stats().Shards[1].ExpiresAt,
 		}
 		if got == nil {
 			w.Fatal("the job is not claimed")
