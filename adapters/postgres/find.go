@@ -38,10 +38,10 @@ func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error)
 	if err != nil {
 		return ports.Found{}, err
 	}
-	if err := s.mergeInboxes(ctx, queue); err != nil {
+	shard := core.Shard{Queue: queue, Index: core.ShardOf(id, q.Shards)}
+	if err := s.mergeInboxes(ctx, queue, []core.Shard{shard}); err != nil {
 		return ports.Found{}, err
 	}
-	shard := core.Shard{Queue: queue, Index: core.ShardOf(id, q.Shards)}
 	var found ports.Found
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		found = ports.Found{Shard: shard}

@@ -13,7 +13,7 @@ import (
 // for so many named entries, and sends a wake-up for what it made due. It is not repeated
 // after an unknown outcome: the repeat would not count what the first call has done.
 func (s *Store) step(ctx context.Context, shard core.Shard, named int, call string, args ...any) (ports.StepReply, error) {
-	if err := s.mergeInboxes(ctx, shard.Queue); err != nil {
+	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {
 		return ports.StepReply{}, err
 	}
 	var (

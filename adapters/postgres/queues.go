@@ -140,7 +140,7 @@ func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shard
 // for those that are under way: while a caller's transaction that has pushed stays open, it
 // fails.
 func (s *Store) Forget(ctx context.Context, queue string) error {
-	if err := s.mergeInboxes(ctx, queue); err != nil {
+	if err := s.mergeInboxes(ctx, queue, nil); err != nil {
 		return err
 	}
 	var (

@@ -50,18 +50,15 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 	if err != nil {
 		return ports.QueueStats{}, err
 	}
-	if err := s.mergeInboxes(ctx, name); err != nil {
+	var chosen []core.Shard
+	if indexes != nil {
+		chosen = shards
+	}
+	if err := s.mergeInboxes(ctx, name, chosen); err != nil {
 		return ports.QueueStats{}, err
 	}
 	if err := s.query(ctx, idempotent, noRows, `SELECT f FROM {schema}.fold_counts($1) f WHERE `+mayWrite, name, s.inbox()); err != nil {
 		return ports.QueueStats{}, err
-	}
-	var chosen []int32
-	if indexes != nil {
-		chosen = make([]int32, len(shards))
-		for i, shard := range shards {
-			chosen[i] = int32(shard.Index)
-		}
 	}
 	stats := ports.QueueStats{Queue: q}
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
@@ -72,7 +69,7 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 			stats.Counts = ports.SumCounts(stats.Counts, shard.Counts)
 			return err
 		})
-	}, statsSQL, s.now(), name, chosen)
+	}, statsSQL, s.now(), name, indexesOf(chosen))
 	if err == nil && len(stats.Shards) != len(shards) {
 		err = storekit.UnknownQueue(name) // forgotten meanwhile
 	}
@@ -96,7 +93,7 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 
 // Recount implements [ports.Operator]. The shard works on meanwhile.
 func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
-	if err := s.mergeInboxes(ctx, shard.Queue); err != nil {
+	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {
 		return ports.RecountReply{}, err
 	}
 	var (

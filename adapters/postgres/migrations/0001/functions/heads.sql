@@ -6,7 +6,9 @@ RETURNS TABLE (status text, now bigint, head bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 #variable_conflict use_column
 BEGIN
-  PERFORM {schema}.merge_inboxes(q.queue, NULL) FROM (SELECT DISTINCT queue FROM unnest(p_queues) u (queue) ORDER BY queue) q;
+  PERFORM {schema}.merge_inboxes(q.queue, NULL, q.indexes) FROM (
+    SELECT u.queue, array_agg(u.index) AS indexes FROM unnest(p_queues, p_indexes) u (queue, index) GROUP BY u.queue ORDER BY u.queue
+  ) q;
   RETURN QUERY
   SELECT CASE WHEN l.shard IS NULL THEN {schema}.missing_shard(a.queue) ELSE 'ok' END, {schema}.clock(p_now),
     CASE WHEN s.paused THEN NULL

@@ -1,8 +1,8 @@
--- Merges the inboxes of a queue's shards, so that what is read afterwards is all there is: what
--- transactions before p_until have left, for NULL any that have ended. So that no turn waits for
+-- Merges the inboxes of a queue's shards, of those of p_indexes or for NULL of all, so that what is
+-- read afterwards is all there is: what transactions before p_until have left, for NULL any that have ended. So that no turn waits for
 -- long it ends after as many rows and bytes as one step may merge; more then says to call again with p_until as returned. It locks
 -- shards in order, only those whose inbox holds something.
-CREATE FUNCTION {schema}.merge_inboxes(p_queue text, p_until xid8, OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
+CREATE FUNCTION {schema}.merge_inboxes(p_queue text, p_until xid8, p_indexes int[], OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   v_shard  record;
@@ -14,7 +14,7 @@ BEGIN
   more := false;
   FOR v_shard IN
     SELECT s.id, b.payloads, b.bytes FROM {schema}.shards s, {schema}.merge_bounds(s.ttl) b
-    WHERE s.queue = p_queue COLLATE "C" AND (
+    WHERE s.queue = p_queue COLLATE "C" AND (p_indexes IS NULL OR s.index = ANY (p_indexes)) AND (
       EXISTS (SELECT FROM {schema}.inbox i
         WHERE i.shard = s.id AND (i.tx, i.seq) >= ({schema}.scan_from(s.inbox_from), s.inbox_seq) AND i.tx < until)
       OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)))

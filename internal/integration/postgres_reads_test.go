@@ -1,0 +1,103 @@
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Who looks at some shards merges what waits in theirs, and leaves the others' to whoever serves them.
+func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
+	t.Parallel()
+	one := []int{1}
+	page := ports.PageRequest{Queue: "orders", Shards: one}
+	id := idInShard(1, 3)
+	looks := map[string]func(*viewed, *postgres.Store) error{
+		"Find": func(v *viewed, s *postgres.Store) error { _, err := s.Find(v.t.Context(), "orders", id); return err },
+		"Jobs": func(v *viewed, s *postgres.Store) error {
+			_, err := s.Jobs(v.t.Context(), ports.JobsRequest{PageRequest: page})
+			return err
+		},
+		"Stats": func(v *viewed, s *postgres.Store) error {
+			_, err := s.Stats(v.t.Context(), ports.StatsRequest{Queues: []string{"orders"}, Shards: one})
+			return err
+		},
+		"Heads": func(v *viewed, s *postgres.Store) error {
+			_, err := s.Heads(v.t.Context(), []core.Shard{{Queue: "orders", Index: 1}})
+			return err
+		},
+		"Delete": func(v *viewed, s *postgres.Store) error {
+			_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders", Index: 1}, IDs: []string{"nobody"}})
+			return err
+		},
+	}
+	for name, look := range looks {
+		t.Run(name, func(t *testing.T) {
+			v := newViewed(t, 3)
+			s := v.open(postgres.Options{NoWakeups: true})
+			v.must(pgx.BeginFunc(t.Context(), v.pool, func(tx pgx.Tx) error {
+				_, err := s.Tx(tx).Push(t.Context(), ports.PushRequest{
+					Queue: "orders", Shards: 3, Generation: 1, Entries: slices.Concat(entriesOf(idInShard(0, 3)), entriesOf(id), entriesOf(idInShard(2, 3))),
+				})
+				return err
+			}))
+			v.must(look(v, s))
+			if got, want := v.column("inbox", "shard"), []int{0, 2}; !slices.Equal(got, want) {
+				t.Errorf("the inboxes of shards %v hold something, want %v", got, want)
+			}
+		})
+	}
+}
+
+// While nobody serves a queue, what pushes change of its counts is summed up by Stats, and only so much of it
+// each time, however many shards it is spread over.
+func TestPostgresStatsFoldTheCountsOfAQueue(t *testing.T) {
+	t.Parallel()
+	const shards, pushes, few = 100, 100, 5000
+	v := newViewed(t, shards)
+	s := v.open(postgres.Options{NoWakeups: true})
+	for i := range pushes {
+		var entries []core.Entry
+		for k := range shards {
+			entries = append(entries, entriesOf(fmt.Sprintf("%d-%d", i, k))...)
+		}
+		_, err := s.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: shards, Generation: 1, Entries: entries})
+		v.must(err)
+	}
+	before := len(v.column("count_changes", "shard"))
+	for range 2 {
+		stats, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+		v.must(err)
+		if stats[0].Fresh != shards*pushes {
+			t.Errorf("%d jobs are counted, want %d", stats[0].Fresh, shards*pushes)
+		}
+	}
+	if after := len(v.column("count_changes", "shard")); before <= few || after > few {
+		t.Errorf("%d changes of counts are left of %d, want at most %d", after, before, few)
+	}
+}
+
+// idInShard returns an id of a shard.
+func idInShard(index, shards int) string {
+	for i := 0; ; i++ {
+		if id := fmt.Sprintf("id-%d", i); core.ShardOf(id, shards) == index {
+			return id
+		}
+	}
+}
+
+// column returns a column of shards of a table, as indexes in order.
+func (v *viewed) column(table, name string) []int {
+	v.t.Helper()
+	rows, err := v.pool.Query(v.t.Context(), fmt.Sprintf(`SELECT i.%s %% %d FROM %s.%s i ORDER BY 1`, name, core.MaxShards, v.schema, table))
+	v.must(err)
+	indexes, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	v.must(err)
+	return indexes
+}
