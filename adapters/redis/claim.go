@@ -58,7 +58,7 @@ func parseClaim(id, text string) (ports.ClaimView, error) {
 	s := decoder{rest: text}
 	v := ports.ClaimView{Claim: core.Claim{Receipt: s.receipt(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
 	if err := readClaimer(s.sized(2), &v); err != nil {
-		return ports.ClaimView{}, err
+		v.Owner, v.Node = "", "" // the job can be read all the same
 	}
 	job, err := s.job(id, s.instant())
 	if err != nil {

@@ -66,7 +66,7 @@ func (s *Store) runCoalesced(ctx context.Context, c call) outcome {
 	}
 	select {
 	case o := <-g.done:
-		if retryable(o.err) || goredis.HasErrorPrefix(o.err, "NOSCRIPT") {
+		if retryable(o.err) || goredis.HasErrorPrefix(o.err, "NOSCRIPT") || isDamage(o.err) {
 			return s.runAll(ctx, []call{c})[0]
 		}
 		o.err = translate(ctx, c.script.locate(o.err))

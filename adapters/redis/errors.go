@@ -61,6 +61,9 @@ func translate(ctx context.Context, err error) error {
 	if what := advice(err); what != "" {
 		return fmt.Errorf("%w: Redis says %q; %s", ports.ErrUnusable, err.Error(), what)
 	}
+	if m := damagedRecord.FindStringSubmatch(err.Error()); m != nil && !broken(err) {
+		return newDamagedError(m, err)
+	}
 	if !broken(err) && luaFault.MatchString(err.Error()) {
 		return fmt.Errorf("redis: %w: %v", ErrTorn, err)
 	}

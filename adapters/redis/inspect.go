@@ -76,7 +76,7 @@ func (s *Store) addGroups(ctx context.Context, stats *ports.QueueStats, groups [
 	for i, group := range groups {
 		calls[i] = call{script: statsScript, args: []any{s.now()}}
 		for _, shard := range group {
-			calls[i].keys = append(calls[i].keys, s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease)...)
+			calls[i].keys = append(calls[i].keys, s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease, keyAside)...)
 		}
 	}
 	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
@@ -130,7 +130,7 @@ func (r *reply) counts() ports.Counts {
 	queued, retries := r.int(), r.int()
 	return ports.Counts{
 		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
-		Processed: r.int(), Failed: r.int(), Oldest: r.head(),
+		Processed: r.int(), Failed: r.int(), Oldest: r.head(), Quarantined: r.int(),
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	keyLease
 	keyCancels
 	keyHistory
+	keyAside
 	allKeys
 )
 
@@ -38,9 +39,9 @@ const (
 
 // keySuffixes are the names of the keys within a shard, as lua/lib/shard.lua has
 // them too. There are also p: and an id, its payloads if they are many, and d: and
-// an id, those of its dead letter.
+// an id, those of its dead letter; and q: and its key, those of what was set aside.
 var keySuffixes = [allKeys]string{
-	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "l", "k", "h",
+	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "l", "k", "h", "q",
 }
 
 // channelSuffix is the name of the shard's channel for wake-ups.

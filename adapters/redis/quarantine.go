@@ -3,33 +3,74 @@ package redis
 import (
 	"context"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Quarantined implements [ports.Quarantine]. It is always empty: this store sets nothing aside, and a record
-// that can't be read is an error of each call that meets it, which names the line of the script.
+// places are how scripts name where a record stood.
+var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "d": ports.PlaceDead}
+
+// Quarantined implements [ports.Quarantine].
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	if err := r.Validate(); err != nil {
 		return ports.QuarantinePage{}, err
 	}
-	return ports.QuarantinePage{}, s.hasShard(ctx, r.Shard)
+	value, err := s.run(ctx, call{
+		script: setAsideListScript,
+		keys:   s.someKeys(r.Shard, keyMeta, keyAside),
+		args:   []any{r.After, r.Size(), ports.MaxQuarantinedBytes},
+	})
+	if err != nil {
+		return ports.QuarantinePage{}, err
+	}
+	reply := replyOf(value)
+	if reply.text() == "unknown" {
+		return ports.QuarantinePage{}, s.absent(ctx, r.Shard)
+	}
+	var page ports.QuarantinePage
+	more := reply.int() == 1
+	for reply.more() {
+		record, err := parseQuarantined(reply.text(), int(reply.int()), reply.text())
+		if err != nil {
+			return ports.QuarantinePage{}, err
+		}
+		page.Records = append(page.Records, record)
+	}
+	if more && len(page.Records) > 0 {
+		page.Next = page.Records[len(page.Records)-1].Key
+	}
+	return page, reply.err()
 }
 
-// Discard implements [ports.Quarantine]: there is nothing to discard.
+// parseQuarantined reads what lua/set_aside.lua has stored, of whose record only the beginning is here.
+func parseQuarantined(key string, size int, text string) (ports.QuarantinedRecord, error) {
+	d := decoder{rest: text}
+	r := ports.QuarantinedRecord{Key: key, Since: d.instant(), Size: size}
+	id, reason := int(d.number(2)), int(d.number(2))
+	place, known := places[d.take(1)]
+	r.Place, r.ID, r.Reason = place, d.take(id), d.take(reason)
+	if r.Stored = []byte(d.rest); d.bad || !known {
+		return ports.QuarantinedRecord{}, errStored
+	}
+	return r, nil
+}
+
+// Discard implements [ports.Quarantine]. The client does not repeat it: the second would not count what
+// the first has discarded.
 func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
 	if err := r.Validate(); err != nil {
 		return 0, err
 	}
-	return 0, s.hasShard(ctx, r.Shard)
-}
-
-// hasShard returns an error for a shard that does not exist.
-func (s *Store) hasShard(ctx context.Context, shard core.Shard) error {
-	q, err := s.queue(ctx, shard.Queue)
-	if err == nil && shard.Index >= q.Shards {
-		err = storekit.NoSuchShard(shard)
+	args := make([]any, len(r.Keys))
+	for i, key := range r.Keys {
+		args[i] = key
 	}
-	return err
+	value, err := s.run(ctx, call{script: discardScript, keys: s.someKeys(r.Shard, keyMeta, keyAside), args: args, noRetry: true})
+	if err != nil {
+		return 0, err
+	}
+	reply := replyOf(value)
+	if reply.text() == "unknown" {
+		return 0, s.absent(ctx, r.Shard)
+	}
+	return int(reply.int()), reply.err()
 }

@@ -58,7 +58,7 @@ func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
 	if len(calls) == 0 {
 		return nil
 	}
-	outcomes, err := await(ctx, s.workers, func() []outcome { return s.exchange(ctx, calls) })
+	outcomes, err := await(ctx, s.workers, func() []outcome { return s.exchangeReadable(ctx, calls) })
 	if err != nil {
 		return failed(len(calls), err)
 	}

@@ -15,7 +15,7 @@ import (
 // jobs.
 func scriptCalls() []scriptCall {
 	var all []scriptCall
-	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), readCalls()} {
+	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), damageCalls(), readCalls()} {
 		all = append(all, some...)
 	}
 	return all
@@ -52,6 +52,24 @@ func queueCalls() []scriptCall {
 		{"resume a shard", "pause_shard", true, func(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }},
 		{"forget", "forget", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
 		{"forget a shard", "forget_shard", false, func(w *worker) error { return w.store.Forget(w.t.Context(), "other") }},
+	}
+}
+
+// damageCalls are calls on a shard with records that can't be read: the queued b, the claimed a, the dead letter
+// dead.
+func damageCalls() []scriptCall {
+	return []scriptCall{
+		{"set aside a job", "set_aside", true, func(w *worker) error { return w.bury("b") }},
+		{"set aside a claim", "set_aside", true, func(w *worker) error { return w.acquire("other", 1) }},
+		{"set aside a dead letter", "set_aside", true, func(w *worker) error { return w.purge(w.dead("dead")) }},
+		{"list what is set aside", "set_aside_list", true, func(w *worker) error {
+			_, err := w.store.Quarantined(w.t.Context(), ports.QuarantineRequest{Shard: w.shard})
+			return err
+		}},
+		{"discard", "discard", true, func(w *worker) error {
+			_, err := w.store.Discard(w.t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{"1700000000000000qb"}})
+			return err
+		}},
 	}
 }
 

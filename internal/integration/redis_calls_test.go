@@ -196,6 +196,12 @@ func (w *worker) prepare(call scriptCall) {
 	case "permit":
 		w.must(w.permit("held", 4))
 		w.must(w.permit("wanting", 2))
+	case "set_aside":
+		base := "skein:{" + w.shard.String() + "}:"
+		for key, id := range map[string]string{"j": "b", "c": "a", "x": "dead"} {
+			w.must(w.client.HSet(w.t.Context(), base+key, id, "?").Err())
+		}
+		w.must(w.store.Release(w.t.Context(), w.lease))
 	case "forget", "forget_shard":
 		w.must(w.declare("other"))
 	}

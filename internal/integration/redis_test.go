@@ -26,7 +26,7 @@ func redisFactory(client goredis.UniversalClient) conformance.Factory {
 		prefix := testservers.Prefix(t, client)
 		return func() ports.ShardStore {
 			store := redis.New(client, redis.Options{Prefix: prefix, Clock: clock})
-			return severable{store, cuts, prefix}
+			return damageable{severable{store, cuts, prefix}, client}
 		}
 	}
 }

@@ -31,9 +31,10 @@ for _, id in ipairs(claims_after(after)) do
   local value = #list < 3 * MOST_CLAIMS and read < MOST_READ and call('HGET', CLAIMS, id)
   if not value then more = 1 break end
   read = read + #value
-  local claim, count, n, size = shortened(value)
+  local ok, claim, count, n, size = pcall(shortened, value)
+  if not ok then n, size = 0, 0 end -- it can't be read
   if not bounds.fits(bound, n, size) then more = 1 break end
   bounds.count(bound, n, size)
-  list[#list + 1], list[#list + 2], list[#list + 3] = id, count, claim
+  if ok then list[#list + 1], list[#list + 2], list[#list + 3] = id, count, claim end
 end
 return {more, list, call('HGETALL', CANCELS), current_token(LEASE, now)}

@@ -8,15 +8,15 @@
 --   cancel as stored; token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
 --   owner, token, expires, claimed, ahead, alone}, as ports.Standing says. For the next payloads
 --   {'ok', queued or dead}
--- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, parse, band, precedes, clock, read_meta, bounds,
---   packed, items, queue, morgue, current_token.
+-- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, band, precedes, clock, read_meta, bounds,
+--   packed, items, queue, morgue, claim_weight, claim_alone, current_token.
 
 local now, id, dead, score, data = clock(ARGV[1]), ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
 local function view(item, payloads, more)
   return {string.format('%.0f', item.job.at), packed.encode_with(item.job, payloads), more and 1 or 0}
 end
-local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)})[id] end
-local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)})[id] end
+local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, true)[id] end
+local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end
 if score then
   local item
   if dead then item = dead_letter() else item = queued_job() end
@@ -40,7 +40,7 @@ local function alone_claim()
     cursor, seen = some[1], seen + #some[2] / 2
     for i = 1, #some[2], 2 do
       local other, claim = some[2][i], some[2][i + 1]
-      if band(byte(claim, 35 + parse('>I2', claim, 25)), ALONE) > 0 and (not first or precedes(other, first)) then first = other end
+      if claim_alone(claim) and (not first or precedes(other, first)) then first = other end
     end
   until cursor == '0' or seen >= MAX_AHEAD
   return first
@@ -54,9 +54,14 @@ local function ahead(alone_claims)
   if not alone and rank > 0 then
     local first = call('ZRANGE', READY, 0, 0)[1]
     local job = call('HGET', JOBS, first)
-    alone = job and band(byte(job), ALONE) > 0 and first
+    alone = job and band(byte(job) or 0, ALONE) > 0 and first
   end
   return math.min(rank, MAX_AHEAD), alone or ''
+end
+
+local function found_claim()
+  local value = call('HGET', CLAIMS, id)
+  return value and pcall(claim_weight, value) and value
 end
 
 local function standing()
@@ -68,5 +73,5 @@ local function standing()
     math.min(call('HLEN', CLAIMS), MAX_AHEAD), n, alone}
 end
 
-return {'ok', found(queued_job()), call('HGET', CLAIMS, id), call('HGET', CANCELS, id), found(dead_letter()),
+return {'ok', found(queued_job()), found_claim(), call('HGET', CANCELS, id), found(dead_letter()),
   standing(), current_token(LEASE, now)}

@@ -3,13 +3,13 @@
 -- KEYS: all of the shard
 -- ARGV: 1 now or ''
 -- Returns {'ok', counts before, counts after}, as lib/counts.lua says, or {'unknown'}
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, LEASE, ALONE, call,
---   byte, parse, band, clock, fetch, read_meta, plan, packed, counts.
+-- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, LEASE, ASIDE, call,
+--   clock, fetch, read_meta, plan, readable, packed, claim_alone, counts.
 
 local now = clock(ARGV[1])
 local index = read_meta()
 if index == nil then return {'unknown'} end
-local function count() return (counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE)) end
+local function count() return (counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, ASIDE)) end
 
 -- each calls visit with the members of a hash or a sorted set and their values or
 -- scores, some at a time.
@@ -52,7 +52,7 @@ each('HSCAN', JOBS, function(ids, packed_jobs)
   local runs, waits, retries, tries, zeros, listed = {}, {}, {}, {}, {}, {}
   for i in ipairs(ids) do
     local at = tonumber(ready[i] or parked[i] or now)
-    local retry = packed.decode(packed_jobs[i], at).retry
+    local retry = readable('q', ids[i], packed.decode, packed_jobs[i], at).retry
     runs[i], waits[i] = not claimed[i] and at, claimed[i] and at
     retries[i], tries[i], zeros[i], listed[i] = retry >= 0 and at, retry >= 0 and retry, retry >= 0 and 0, index and 0
   end
@@ -75,7 +75,7 @@ for _, key in ipairs({DTIME, DID}) do restrict(key, DEAD) end
 local alone = 0
 each('HSCAN', CLAIMS, function(_, values)
   for _, value in ipairs(values) do
-    if band(byte(value, 35 + parse('>I2', value, 25)), ALONE) > 0 then alone = alone + 1 end
+    if claim_alone(value) then alone = alone + 1 end
   end
 end)
 if (tonumber(call('HGET', LEASE, 'alone') or 0)) ~= alone then plan.hset(LEASE, 'alone', alone) end

@@ -4,13 +4,14 @@
 -- ARGV: 1 whether dead letters (1 or 0), 2 payloads of each, 3 bytes of each error, as
 --   lib/text.lua has it, 4... ids
 -- Returns {'ok', how many of the ids it has read, id, PerformAt or ChangedAt, count, packed
---   job, ...}; it reads fewer if they are large, and passes over ids that are not there
+--   job, ...}; it reads fewer if they are large, and passes over ids that are not there, or that
+--   can't be read
 -- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, bounds, packed, items, queue, morgue, read_step, cut_text.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local ids, found = {unpack(ARGV, 4)}, nil
 local packed_jobs = read_step(dead and DEAD or JOBS, ids, most_payloads == 0 and 1048576 or nil)
-if dead then found = morgue.load(ids, packed_jobs) else found = queue.load(ids, packed_jobs) end
+if dead then found = morgue.load(ids, packed_jobs, true) else found = queue.load(ids, packed_jobs, true) end
 
 -- some_of returns the payloads that are listed of an item, and how many it has.
 local bound = bounds.new()
@@ -27,7 +28,7 @@ local reply = {'ok', #ids}
 local lists = dead and {DTIME} or {READY, PARKED}
 for i, id in ipairs(ids) do
   local item = found[id]
-  if not item then -- it has moved since it was listed, or the lists contradict the hash
+  if not item and not packed_jobs[i] then -- it has moved since it was listed, or the lists contradict the hash
     for _, list in ipairs(lists) do assert(not call('ZSCORE', list, id), 'attempt to read what only the lists have') end
   end
   if item then

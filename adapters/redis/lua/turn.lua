@@ -14,7 +14,7 @@
 --   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, LEASE, CANCELS, HISTORY, call, sub, pack, parse, clock, instant, read_meta, bounds,
---   plan, queue, morgue, first_due, claim_from, claims_after, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   plan, queue, morgue, first_due, readable, claim_from, claim_weight, claims_after, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- The lease has beside the last turn's number what a repeat of it returns: turned, the number
 -- of the last turn that handed something over and the id after which it began, and
@@ -62,6 +62,7 @@ local function repeated()
   for _, id in ipairs(claims_after('')) do
     local value = (named[id] or call('HSTRLEN', CLAIMS, id) <= LARGE + 4200) and call('HGET', CLAIMS, id)
     if value and sub(value, 1, 16) == receipt then
+      readable('c', id, claim_weight, value)
       list[#list + 1] = id
       list[#list + 1] = sub(value, claim_from(value))
     end

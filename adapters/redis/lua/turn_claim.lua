@@ -1,5 +1,5 @@
 -- The second half of a turn: due jobs are claimed.
--- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, call, byte, pack, precedes,
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, call, byte, pack, precedes,
 --   reader, plan, packed, items, queue.
 -- Defines: claim_jobs.
 
@@ -54,11 +54,18 @@ local function claim_jobs(turn)
 
   local packed_at = reader(JOBS, ids)
 
+  -- flags_of returns the flags of candidate k as it is stored.
+  local function flags_of(k)
+    local flags = byte(packed_at(k))
+    if not flags or flags >= 2 * ALONE then damaged('q', ids[k], 'its flags are unknown') end
+    return flags
+  end
+
   -- runs_alone reports whether candidate k was recovered twice.
   local function runs_alone(k)
     local item = moved[ids[k]]
     if item then return item.job.recoveries >= 2 end
-    return byte(packed_at(k)) >= ALONE
+    return flags_of(k) >= ALONE
   end
 
   -- nothing_claimed reports whether no job of the shard is claimed.
@@ -91,10 +98,12 @@ local function claim_jobs(turn)
     local id, packed_job = ids[k], nil
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
-    local flags = item and MANY or byte(packed_at(k))
+    local flags = item and MANY or flags_of(k)
     if flags <= WIDE then -- one payload and no more to it: it moves as it is
       packed_job = packed_at(k)
       local n = #packed_job - 8 - flags
+      if n < 0 then damaged('q', id, 'it is cut short') end
+      if flags > 0 and byte(packed_job, 2) % 128 == 127 and byte(packed_job, 3) >= 240 then damaged('q', id, 'a score is no number') end
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + n > turn.bytes) then break end
       payloads, size, packed_job = payloads + 1, size + n, pack('>I8', times[k]) .. packed_job
       whole[#whole + 1] = id

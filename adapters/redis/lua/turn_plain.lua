@@ -12,7 +12,7 @@ local function plain_turn()
   local base = sub(META, 1, -2)
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
   local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a packed job
-  local OTHERS = 2 + 16 + 32 + ALONE -- those of many payloads or a failure
+  local OTHERS = 2 + 16 + 32 + ALONE + 128 -- those of many payloads or a failure, and unknown ones
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
   if ARGV[11] ~= '' or ARGV[15 + n] then return end
@@ -66,9 +66,12 @@ local function plain_turn()
     end
     local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])
     local flags = byte(packed_job)
+    if not flags then return end
     local simple, skip = bit.band(flags, OTHERS) == 0, 8 + flags % 2
     if simple and flags >= FIRST then skip = skip + 8 end
-    if simple and flags % FIRST >= TAGGED then skip = skip + 2 + parse('>I2', packed_job, skip + 1) end
+    if simple and flags % FIRST >= TAGGED then skip = skip + 2 + (#packed_job < skip + 2 and 0 or parse('>I2', packed_job, skip + 1)) end
+    if simple and #packed_job < skip then return end -- it is cut short
+    if simple and flags % 2 > 0 and byte(packed_job, 2) % 128 == 127 and byte(packed_job, 3) >= 240 then return end -- no finite score
     size = size + #packed_job - skip
     if taken == want or at > now or simple and taken > 0 and size > bytes then
       if flags >= ALONE then return end

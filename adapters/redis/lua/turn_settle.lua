@@ -1,6 +1,6 @@
 -- The first half of a turn: claims end or begin, and what ended leaves is merged.
--- Uses: PARKED, JOBS, CLAIMS, DEAD, ALONE, call, sub, byte, char, parse, instant, fetch, reader,
---   bounds, packed, items, queue, morgue, claim_from.
+-- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, reader,
+--   bounds, readable, packed, items, queue, morgue, claim_from, claim_weight, claim_alone.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
 -- kept returns what is kept of the text of an error: all, or its first bytes on a server that
@@ -25,8 +25,9 @@ end
 -- bytes both have. claim_value is the claim as it is stored; what is the code of the
 -- payloads that are not excepted, whether PerformAt stays (1 or 0), delay, RetryCount,
 -- Recoveries, error, error of the buried, and the exceptions as position and code.
-local function dispose(claim_value, what, now)
+local function dispose(id, claim_value, what, now)
   local REQUEUE, BURY = 1, 2
+  readable('c', id, claim_weight, claim_value)
   local from = claim_from(claim_value)
   local claim = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
   local back, dead, except, size = {}, {}, {}, 0
@@ -75,7 +76,7 @@ local function settle_claims(alone, now)
   -- leave reports whether what the i-th settlement puts back and buries fits the bound, and
   -- keeps it if so.
   local function leave(id, value)
-    local job, dead, reason, size = dispose(value, ARGV[text], now)
+    local job, dead, reason, size = dispose(id, value, ARGV[text], now)
     local count, met = #job.list + #dead, call('HSTRLEN', JOBS, id)
     if #dead > 0 then met = met + call('HSTRLEN', DEAD, id) end
     if met > 65536 then size = size + met end -- it is read and written too
@@ -94,6 +95,7 @@ local function settle_claims(alone, now)
     elseif not defers then value = value_of(i) end
     if defers then s.deferred[#s.deferred + 1] = i - 1
     elseif not value or gone[id] or sub(value, 1, 16) ~= sub(receipts, 16 * of - 15, 16 * of) then
+      if value and not gone[id] then readable('c', id, claim_weight, value) end
       s.skipped[#s.skipped + 1] = i - 1
     elseif leaves and not leave(id, value) then
       full, s.deferred[#s.deferred + 1] = true, i - 1
@@ -102,7 +104,7 @@ local function settle_claims(alone, now)
       freed[#freed + 1] = id
       if code % 2 > 0 then s.processed = s.processed + 1 end
       if code % 4 > 1 then s.failed = s.failed + 1 end
-      if s.alone > 0 and byte(value, claim_from(value) + 8) >= ALONE then s.alone = s.alone - 1 end
+      if s.alone > 0 and claim_alone(value) then s.alone = s.alone - 1 end
       if not leaves then removed = removed + #value end
       last = removed > MOST_REMOVED
     end

@@ -1,10 +1,24 @@
 -- The claims of a shard, in order of id.
--- Uses: CLAIMS, call, parse, precedes, bounds, packed.
--- Defines: claim_from, claims_after, hand_over.
+-- Uses: CLAIMS, ALONE, call, byte, parse, precedes, bounds, readable, packed.
+-- Defines: claim_from, claim_weight, claim_alone, claims_after, hand_over.
 
 -- claim_from returns where PerformAt, of 8 bytes, and then the packed job begin in a claim as
 -- it is stored.
 local function claim_from(value) return 27 + parse('>I2', value, 25) end
+
+-- claim_weight returns how many payloads a claim has as it is stored, and of how many bytes. It fails if
+-- the claim can't be read.
+local function claim_weight(value)
+  local from = claim_from(value)
+  if parse('>I8', value, from) > 9007199254740992 then error('its time is no instant', 0) end
+  return packed.weigh(value, from + 8)
+end
+
+-- claim_alone reports whether a claim runs alone, as far as it can be read.
+local function claim_alone(value)
+  local flags = #value > 26 and byte(value, claim_from(value) + 8) or 0
+  return flags >= ALONE and flags < 2 * ALONE
+end
 
 -- claims_after returns the ids of claimed jobs that follow one, in order, or all for ''.
 -- Lua sorts by the server's locale, and quickly; only where that is not the order of
@@ -30,8 +44,8 @@ local function hand_over(token, after, to, bound, gone)
   for _, id in ipairs(claims_after(after)) do
     if to ~= '' and precedes(to, id) then break end
     local value = not gone[id] and call('HGET', CLAIMS, id)
-    if value and parse('>I8', value) ~= token then
-      local n, size = packed.weigh(value, claim_from(value) + 8)
+    if value and (#value < 8 or parse('>I8', value) ~= token) then
+      local n, size = readable('c', id, claim_weight, value)
       if not bounds.fits(bound, n, size) then return list, last, true end
       bounds.count(bound, n, size)
       list[#list + 1], list[#list + 2], last = id, value, id

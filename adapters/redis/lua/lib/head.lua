@@ -6,6 +6,10 @@ local function first_due(paused, alone, JOBS, READY, CLAIMS)
   if paused or alone > 0 then return -1 end
   local ALONE = 64 -- the highest flag of a packed job, see lib/packed.lua
   local first = redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES')
-  if not first[1] or redis.call('HLEN', CLAIMS) > 0 and string.byte(redis.call('HGET', JOBS, first[1])) >= ALONE then return -1 end
+  if not first[1] then return -1 end
+  if redis.call('HLEN', CLAIMS) > 0 then
+    local flags = string.byte(redis.call('HGET', JOBS, first[1])) or 0
+    if flags >= ALONE and flags < 2 * ALONE then return -1 end -- what can't be read is for the next turn to set aside
+  end
   return tonumber(first[2])
 end

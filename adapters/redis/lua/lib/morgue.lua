@@ -1,17 +1,18 @@
 -- The dead letters of a shard, as items: stored like jobs, and at is when they changed.
--- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, packed, items.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, readable, packed, items.
 -- Defines: morgue.
 
 local morgue
 do
   local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS}
 
-  -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id.
-  local function load(ids, packed_jobs)
+  -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id. If one can't
+  -- be read the script fails, or, if lenient, it is left out.
+  local function load(ids, packed_jobs, lenient)
     local dead, times = {}, fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
-      if packed_jobs[i] then
-        local job = packed.decode(packed_jobs[i], tonumber(times[i]))
+      if packed_jobs[i] and not (lenient and not packed.decoded(packed_jobs[i], 0)) then
+        local job = readable('d', id, packed.decode, packed_jobs[i], tonumber(times[i]))
         dead[id] = {id = id, area = area, job = job, old = {at = job.at, many = job.many}}
       end
     end

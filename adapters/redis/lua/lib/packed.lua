@@ -1,6 +1,6 @@
 -- How jobs and dead letters are packed to be stored.
 -- Uses: sub, byte, char, pack, parse, band, floor, MAX_INSTANT.
--- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, packed.
+-- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, readable, packed.
 --
 -- A packed job is one byte of flags, then what they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
@@ -15,8 +15,26 @@
 
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
+-- damaged ends the script, which has not written anything: what is stored of an id in a place, q for
+-- queued, c for claimed, d for dead, can't be read. The caller sets it aside and runs the script again.
+local function damaged(place, id, why)
+  error('damaged: ' .. place .. ' ' .. string.gsub(id, '.', function(c) return string.format('%02x', byte(c)) end) .. ' ' .. tostring(why))
+end
+
+-- readable returns what a function returns that decodes what is stored of an id in a place.
+local function readable(place, id, decoder, ...)
+  local ok, a, b = pcall(decoder, ...)
+  if not ok then damaged(place, id, a) end
+  return a, b
+end
+
 local packed
 do
+  -- check fails if what is decoded is not as encode has written it.
+  local function check(holds, why) if not holds then error(why, 0) end end
+
+  local function check_score(score) check(score == score and score < math.huge and score > -math.huge, 'a score is no number') end
+
   -- How many payloads, of how many bytes, a packed job carries: a sorted set of two
   -- takes over a kilobyte.
   local MOST_PAYLOADS, MOST_BYTES = 8, 2048
@@ -36,9 +54,12 @@ do
     for i = 1, math.min(count, most or count) do
       local score, n, m, at = parse('>dI4I2', packed_job, from)
       from = at + n + m
+      check_score(score)
+      check(from <= #packed_job + 1, 'it is cut short')
       all[i] = {score = score, data = sub(packed_job, at, at + n - 1), meta = sub(packed_job, at + n, from - 1)}
       tagged = tagged or m > 0
     end
+    check(most or from == #packed_job + 1, 'it has more than it says')
     return all, tagged
   end
 
@@ -47,18 +68,25 @@ do
   -- begins at from.
   local function decode_head(packed_job, at, from)
     local flags, pos, score, n = byte(packed_job, from), from + 1, nil, 0
+    check(flags, 'it is empty')
+    check(flags < 2 * ALONE, 'its flags are unknown')
     local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
       many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
     local listed = band(flags, LISTED) > 0
     if not job.many and not listed then
-      if band(flags, WIDE) > 0 then score, pos = parse('>d', packed_job, pos)
+      if band(flags, WIDE) > 0 then score, pos = parse('>d', packed_job, pos); check_score(score)
       else score, pos = parse('>I7', packed_job, pos); score = score / 1e6 end
     end
-    if band(flags, FIRST) > 0 then job.first, pos = parse('>I8', packed_job, pos) end
+    if band(flags, FIRST) > 0 then
+      job.first, pos = parse('>I8', packed_job, pos)
+      check(job.first <= MAX_INSTANT, 'its first push is no instant')
+    end
     if band(flags, FAILED) > 0 then
       job.retry, job.recoveries, n, pos = parse('>i4I4I4', packed_job, pos)
       job.error, pos = sub(packed_job, pos, pos + n - 1), pos + n
     end
+    check(pos <= #packed_job + 1, 'it is cut short')
+    check(not job.many or pos == #packed_job + 1, 'it has more than it says')
     return job, listed, score, pos
   end
 
@@ -74,25 +102,30 @@ do
     if job.tagged then
       n, pos = parse('>I2', packed_job, pos)
       meta, pos = sub(packed_job, pos, pos + n - 1), pos + n
+      check(pos <= #packed_job + 1, 'it is cut short')
     end
     job.list[1] = {score = score, data = sub(packed_job, pos), meta = meta}
     return job
   end
 
   -- weigh returns how many payloads a packed job that begins at from carries, and of how
-  -- many bytes.
+  -- many bytes. It fails where decode would.
   local function weigh(packed_job, from)
     local job, listed, _, pos = decode_head(packed_job, 0, from)
-    local count, size, n, m = 1, 0, 0, 0
+    local count, size, n, m, score = 1, 0, 0, 0, 0
+    check(not job.many, 'a claim carries its payloads')
     if not listed then
       if job.tagged then n, pos = parse('>I2', packed_job, pos); pos = pos + n end
+      check(pos <= #packed_job + 1, 'it is cut short')
       return 1, #packed_job - pos + 1
     end
     count, pos = parse('>I4', packed_job, pos)
     for _ = 1, count do
-      n, m, pos = parse('>I4I2', packed_job, pos + 8)
+      score, n, m, pos = parse('>dI4I2', packed_job, pos)
+      check_score(score)
       pos, size = pos + n + m, size + n
     end
+    check(pos == #packed_job + 1, 'its length is not what it says')
     return count, size
   end
 
@@ -149,5 +182,11 @@ do
       error = job.error, list = payloads}, before)
   end
 
-  packed = {fits = fits, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with}
+  -- decoded returns what decode does, or nil if that fails.
+  local function decoded(...)
+    local ok, job = pcall(decode, ...)
+    return ok and job or nil
+  end
+
+  packed = {fits = fits, decoded = decoded, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with}
 end

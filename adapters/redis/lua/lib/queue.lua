@@ -1,6 +1,6 @@
 -- The queued jobs of a shard, as items: ready, or parked while their id is claimed.
 -- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, fetch, plan,
---   packed, items.
+--   readable, packed, items.
 -- Defines: queue.
 
 local queue
@@ -12,12 +12,13 @@ do
 
   -- stored returns the item of a packed job that is in place, READY or PARKED, since at.
   local function stored(id, packed_job, at, place)
-    local job = packed.decode(packed_job, at)
+    local job = readable('q', id, packed.decode, packed_job, at)
     return {id = id, area = area, job = job, old = {at = at, place = place, retry = job.retry, many = job.many}}
   end
 
-  -- load returns the items of those ids that have a packed job in packed_jobs, by id.
-  local function load(ids, packed_jobs)
+  -- load returns the items of those ids that have a packed job in packed_jobs, by id. If one can't be read
+  -- the script fails, or, if lenient, it is left out.
+  local function load(ids, packed_jobs, lenient)
     local jobs, found = {}, {}
     for i, id in ipairs(ids) do if packed_jobs[i] then found[#found + 1] = id end end
     local ready, parked = fetch('ZMSCORE', READY, found), fetch('ZMSCORE', PARKED, found)
@@ -25,7 +26,8 @@ do
     for i, id in ipairs(ids) do
       if packed_jobs[i] then
         k = k + 1
-        jobs[id] = stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED)
+        local read = not lenient or packed.decoded(packed_jobs[i], 0)
+        jobs[id] = read and stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED) or nil
       end
     end
     return jobs
