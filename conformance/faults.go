@@ -24,12 +24,13 @@ func testFaults(t *testing.T, f Factory) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			for at := 1; at <= none.calls; at++ {
-				disturbed := &fault{kind: kind, at: at}
-				got := runScenario(t, f, disturbed)
-				if diff := harness.Diff(want, got); diff != "" {
-					t.Errorf("call %d, %s, %s: the scenario ends otherwise (-undisturbed +disturbed):\n%s",
-						at, disturbed.method, kind.name, diff)
-				}
+				t.Run(fmt.Sprintf("call %d", at), func(t *testing.T) { // ends the backend with it
+					disturbed := &fault{kind: kind, at: at}
+					got := runScenario(t, f, disturbed)
+					if diff := harness.Diff(want, got); diff != "" {
+						t.Errorf("%s %s: the scenario ends otherwise (-undisturbed +disturbed):\n%s", disturbed.method, kind.name, diff)
+					}
+				})
 			}
 		})
 	}

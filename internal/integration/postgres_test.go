@@ -39,7 +39,7 @@ type schemas struct {
 func newSchemas(t testing.TB, pool *pgxpool.Pool) *schemas {
 	return &schemas{
 		t:     t,
-		pool:  poolLike(t, pool, func(c *pgxpool.Config) { c.MaxConnLifetime = 3 * time.Second }),
+		pool:  poolLike(t, pool, func(c *pgxpool.Config) { c.MaxConnLifetime = 20 * time.Second }),
 		maker: poolLike(t, pool, func(c *pgxpool.Config) { c.AfterRelease = func(*pgx.Conn) bool { return false } }),
 	}
 }
