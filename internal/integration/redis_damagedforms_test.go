@@ -1,0 +1,169 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// record is where a record of the worker's shard lies.
+func (w *worker) record(key, id string, change func(stored string) string) {
+	w.t.Helper()
+	hash := "skein:{orders/0}:" + key
+	stored, err := w.client.HGet(w.t.Context(), hash, id).Result()
+	w.must(err)
+	w.must(w.client.HSet(w.t.Context(), hash, id, change(stored)).Err())
+}
+
+// aside checks that these ids are set aside, each as often as it is named.
+func (w *worker) aside(ids ...string) []ports.QuarantinedRecord {
+	w.t.Helper()
+	page, err := w.store.Quarantined(w.t.Context(), ports.QuarantineRequest{Shard: w.shard})
+	w.must(err)
+	var got []string
+	for _, r := range page.Records {
+		got = append(got, r.ID)
+	}
+	if strings.Join(got, " ") != strings.Join(ids, " ") {
+		w.t.Errorf("set aside are %q, want %q", got, ids)
+	}
+	return page.Records
+}
+
+// Whatever of a record is not as it was written, a step does not move it, nor fails.
+func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	replace := func(text string) func(string) string { return func(string) string { return text } }
+	for name, change := range map[string]func(string) string{
+		"a list that is cut":        func(s string) string { return s[:len(s)-1] },
+		"a list with more behind":   func(s string) string { return s + "x" },
+		"a list with unknown flags": func(s string) string { return string(s[0]|0x80) + s[1:] },
+		"a list of many more":       func(s string) string { return s[:1] + "\xff" + s[2:] },
+		"a first push of no time":   replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xffdata"),
+		"a cut first push":          replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff"),
+		"a cut Meta":                replace("\x04\x00\x00\x00\x00\x00\x00\x01\x00\x09meta"),
+		"a cut error":               replace("\x10\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09boom"),
+		"many and more":             replace("\x02more"),
+		"a score that is infinite":  replace("\x01\xff\xf0\x00\x00\x00\x00\x00\x00data"),
+	} {
+		must(t, client.FlushAll(t.Context()).Err())
+		w := newWorker(t, client, false)
+		must(t, w.push(one("list", 1), one("list", 2), one("list", 3)))
+		w.record("j", "list", change)
+		if err := w.bury("list", "b"); err != nil {
+			t.Errorf("%s: a bury failed: %v", name, err)
+		}
+		w.aside("list")
+		stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+		if must(t, err); stats[0].Dead != 1 || stats[0].Fresh != 0 {
+			t.Errorf("%s: %d dead letters and %d fresh jobs, want the other alone to be dead", name, stats[0].Dead, stats[0].Fresh)
+		}
+	}
+}
+
+// A claim that was set aside frees its id, whatever had been asked of it.
+func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	cut := func(n int) func(string) string { return func(s string) string { return s[:len(s)-n] } }
+	for name, tt := range map[string]struct {
+		change func(string) string
+		meet   func(w *worker) error
+	}{
+		"a retry of one that is cut": {cut(12), func(w *worker) error {
+			return w.turn(ports.TurnRequest{Settlements: w.settle("a", failure())})
+		}},
+		"a retry of one whose time is none": {func(s string) string {
+			from := 26 + int(s[24])<<8 + int(s[25])
+			return s[:from] + "\xff\xff\xff\xff\xff\xff\xff\xff" + s[from+8:]
+		}, func(w *worker) error { return w.turn(ports.TurnRequest{Settlements: w.settle("a", failure())}) }},
+		"a retry of a list with more behind": {func(s string) string {
+			from := 34 + int(s[24])<<8 + int(s[25])
+			return s[:from] + "\x20\x00\x00\x00\x01" + strings.Repeat("\x00", 14) + "more"
+		}, func(w *worker) error { return w.turn(ports.TurnRequest{Settlements: w.settle("a", failure())}) }},
+		"a takeover": {cut(12), func(w *worker) error {
+			must(w.t, w.store.Release(w.t.Context(), w.lease))
+			return w.acquire("other", 1)
+		}},
+	} {
+		must(t, client.FlushAll(t.Context()).Err())
+		w := newWorker(t, client, false)
+		must(t, w.push(one("a", 7)))
+		must(t, w.cancel("a"))
+		w.record("c", "a", tt.change)
+		must(t, client.HSet(t.Context(), "skein:{orders/0}:l", "alone", 1).Err()) // as if it ran alone
+		if err := tt.meet(w); err != nil {
+			t.Errorf("%s failed: %v", name, err)
+		}
+		w.aside("a")
+		if n := client.Exists(t.Context(), "skein:{orders/0}:k").Val(); n != 0 {
+			t.Errorf("%s: its cancel is still there", name)
+		}
+		w.claims = map[string]core.Claim{}
+		must(t, w.turn(ports.TurnRequest{Want: 10}))
+		if len(w.claims) != 2 || len(w.claims["a"].Payloads) != 1 {
+			t.Errorf("%s: the next turn claims %+v, want b and what was pushed for a", name, w.claims)
+		}
+	}
+}
+
+// A turn that is repeated leaves out what was damaged in between.
+func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	must(t, w.push(one("c", 1)))
+	must(t, w.turn(ports.TurnRequest{Want: 10}))
+	w.record("c", "b", func(s string) string { return s[:30] })
+	w.number--
+	w.claims = map[string]core.Claim{}
+	must(t, w.turn(ports.TurnRequest{Want: 10, Resent: true}))
+	if _, ok := w.claims["c"]; !ok || len(w.claims) != 1 {
+		t.Errorf("the repeat has %+v, want c alone", w.claims)
+	}
+	w.aside("b")
+}
+
+// While something is claimed a damaged job seems due, so that a turn comes and sets it aside.
+func TestRedisDamagedHeadIsDue(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	for _, damaged := range []string{"\xff\xff\xff\xff", ""} {
+		w.record("j", "b", func(string) string { return damaged })
+		heads, err := w.store.Heads(t.Context(), []core.Shard{w.shard})
+		if must(t, err); len(heads.Heads) != 1 || !heads.Heads[0].OK {
+			t.Errorf("the head behind %q is %+v, want now", damaged, heads)
+		}
+	}
+}
+
+// What is set aside twice at one instant has two keys, and what was pushed anew in between stays when another
+// call, which has met the damage too, sets it aside late.
+func TestRedisSetsAsideOnce(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	recorder := recordScript(t, "set_aside")
+	w := newWorker(t, client, false)
+	client.AddHook(recorder)
+	for _, score := range []float64{3, 4} {
+		w.record("j", "b", func(string) string { return "?" })
+		must(t, w.push(one("b", score)))
+	}
+	records := w.aside("b", "b")
+	if len(records) == 2 && records[0].Key == records[1].Key {
+		t.Errorf("both have the key %q", records[0].Key)
+	}
+	must(t, client.Do(t.Context(), recorder.args...).Err())
+	w.aside("b", "b")
+	found, err := w.store.Find(t.Context(), "orders", "b")
+	if must(t, err); found.Queued == nil || len(found.Queued.Payloads) != 1 {
+		t.Errorf("the job that was pushed anew is %+v", found.Queued)
+	}
+}
