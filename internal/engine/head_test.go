@@ -115,3 +115,31 @@ func TestAStoreIsBelievedAgainOnceItReturnsAJob(t *testing.T) {
 		w.within("the second job", a.wantRuns("second", 1)[0].at, 41*poll, 41*poll+100*time.Millisecond)
 	})
 }
+
+// noHeads is falselyDue whose heads are none: as of a shard in which only what an earlier lease left is to be
+// had, and can't be handed over yet.
+type noHeads struct{ falselyDue }
+
+func (l noHeads) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	r, err := l.Store.Heads(ctx, shards)
+	clear(r.Heads)
+	return r, err
+}
+
+func TestAPollDoesNotTakeBackWhatATurnSaysIsDue(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.push("job", "x")
+		active := true
+		a := w.audit()
+		n := w.start(a.watch(succeed), func(s *setup) {
+			s.noWakeups, s.PollInterval = true, 100*time.Millisecond
+			s.link.ShardStore = noHeads{falselyDue{s.link.ShardStore.(*memory.Store), func() bool { return active }}}
+		})
+		w.sleep(5 * time.Second)
+		a.wantRuns("job", 0)
+		n.link.change(func() { active = false })
+		w.sleep(2 * time.Second)
+		a.wantRuns("job", 1)
+	})
+}

@@ -114,7 +114,8 @@ func (s *shard) heard(asked, answered time.Time) {
 }
 
 // polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
-// since.
+// since. Where a turn has said that a job is due and brought none, only a turn takes that back: what an
+// earlier lease left, and could not be handed over yet, is in no head.
 func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *shard) polled(h core.Head, asked time.Time) {
 		return
 	}
 	s.heard(asked, time.Now())
-	if h == s.storeHead {
+	if h == s.storeHead || s.headNotBefore > 0 && !h.DueBy(s.headNotBefore) {
 		return
 	}
 	s.storeHead = h

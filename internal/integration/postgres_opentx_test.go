@@ -173,6 +173,7 @@ func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 				}
 				time.Sleep(ttl / 3)
 			}
+			time.Sleep(2 * ttl) // nothing else makes the shard turn by then
 			if committed {
 				err = tx.Commit(t.Context())
 			} else {
