@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,7 @@ type Client struct {
 // and never fails: with a nil store, or nil middleware, every push returns
 // [ErrInvalidOptions].
 func NewClient(store ports.Producer, options ClientOptions) *Client {
+	options.Observer = engine.GuardObserver(options.Observer, slog.Default())
 	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
 	c.pushing, c.invalid = wrapPush(options.Middleware)
 	return c

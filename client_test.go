@@ -269,3 +269,17 @@ func TestAClientNoticesAnotherIndexOfAQueueItKnows(t *testing.T) {
 		t.Errorf("a push with IndexIDs: %v, want ErrQueueMismatch", err)
 	}
 }
+
+// badObserver panics at each push.
+type badObserver struct{ skein.NopObserver }
+
+func (badObserver) Pushed(context.Context, skein.PushEvent) { panic("observed") }
+
+func TestAPanicOfTheObserverHarmsNoPush(t *testing.T) {
+	store := memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{Observer: badObserver{}})
+	if err := plain.Push(t.Context(), client, "a", "x"); err != nil {
+		t.Errorf("the push failed: %v", err)
+	}
+	queued(t, store, "plain", "a")
+}

@@ -10,7 +10,8 @@ import (
 
 // Observer is notified of what clients and servers do, for metrics and traces. Every method is
 // called on the path of the work, from many goroutines at once, and must be
-// quick; it must not panic. Without an observer nothing is measured.
+// quick. A panic harms nothing but what is measured; the first of each method is in the log. Without an
+// observer nothing is measured.
 // Embed [NopObserver] to keep compiling when methods are added.
 type Observer interface {
 	// Pushed is called after each push of a client.

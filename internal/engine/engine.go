@@ -34,7 +34,7 @@ func New(store Store, cfg Config) *Engine {
 			store:    store,
 			cfg:      cfg,
 			log:      cfg.Logger,
-			observer: cfg.Observer,
+			observer: GuardObserver(cfg.Observer, cfg.Logger),
 			clock:    newStoreClock(),
 			outages:  outageLog{log: cfg.Logger, byLoop: make(map[string]*outage)},
 			stop:     make(chan struct{}),

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,49 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 		}
 		if claimed != 1 || settled != 1 {
 			w.Errorf("turns claimed %d and settled %d, want 1 and 1", claimed, settled)
+		}
+	})
+}
+
+// panicky is an observer whose methods all panic.
+type panicky struct{}
+
+func (panicky) Pushed(context.Context, ports.PushEvent) { panic("Pushed") }
+func (panicky) BatchStart(context.Context, ports.BatchEvent) context.Context {
+	panic("BatchStart")
+}
+func (panicky) BatchEnd(context.Context, ports.BatchEvent) { panic("BatchEnd") }
+func (panicky) TurnEnd(ports.TurnEvent)                    { panic("TurnEnd") }
+func (panicky) LeaseChanged(ports.LeaseEvent)              { panic("LeaseChanged") }
+func (panicky) NodeChanged(ports.NodeEvent)                { panic("NodeChanged") }
+func (panicky) ShardsAssigned(ports.AssignEvent)           { panic("ShardsAssigned") }
+
+// A panic of the observer stops no work, and is in the log once for each method.
+func TestAPanicOfTheObserverStopsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var done atomic.Int64
+		n := w.start(each(func(ctx context.Context, _ *core.Claim) error {
+			if ctx == nil {
+				w.Error("the handler has no context")
+			}
+			done.Add(1)
+			return nil
+		}), spread, shards(1), func(s *setup) { s.Observer = panicky{} })
+		other := w.start(each(succeed), spread, shards(1))
+		w.sleep(poll)
+		other.stop()
+		for range 3 {
+			w.push("job", "x")
+			w.sleep(2 * poll)
+		}
+		n.stop()
+		if done.Load() < 3 || w.stats().Claimed != 0 {
+			w.Errorf("%d jobs ran and %d are claimed, want 3 and none", done.Load(), w.stats().Claimed)
+		}
+		for _, method := range []string{"BatchStart", "BatchEnd", "TurnEnd", "LeaseChanged", "NodeChanged", "ShardsAssigned"} {
+			if said := len(n.log.lines("the Observer panicked", "method="+method+" ")); said != 1 {
+				w.Errorf("the log has the panic of %s %d times, want once", method, said)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -43,7 +44,7 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 	for name, change := range map[string]func(string) string{
 		"a list that is cut":        func(s string) string { return s[:len(s)-1] },
 		"a list with more behind":   func(s string) string { return s + "x" },
-		"a list with unknown flags": func(s string) string { return string(s[0]|0x80) + s[1:] },
+		"a list with unknown flags": func(s string) string { return string([]byte{s[0] | 0x80}) + s[1:] },
 		"a list of many more":       func(s string) string { return s[:1] + "\xff" + s[2:] },
 		"a first push of no time":   replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xffdata"),
 		"a cut first push":          replace("\x08\x00\x00\x00\x00\x00\x00\x01\xff\xff"),
@@ -128,6 +129,31 @@ func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
 		t.Errorf("the repeat has %+v, want c alone", w.claims)
 	}
 	w.aside("b")
+}
+
+// A turn takes no job whose flags nobody knows.
+func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t, testservers.OwnRedis(t), false)
+	w.record("j", "b", func(s string) string { return string([]byte{s[0] | 0x80}) + s[1:] })
+	must(t, w.turn(ports.TurnRequest{Want: 10}))
+	if len(w.claims) != 1 {
+		t.Errorf("the turn claims %+v beside a, want nothing", w.claims)
+	}
+	w.aside("b")
+}
+
+// A claim of which only the names can't be read is handed over.
+func TestRedisHandsOverAClaimOfNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t, testservers.OwnRedis(t), false)
+	w.record("c", "a", func(s string) string { return s[:26] + "\xff" + s[27:] })
+	must(t, w.store.Release(t.Context(), w.lease))
+	reply, err := w.store.Acquire(t.Context(), ports.AcquireRequest{Shard: w.shard, Shards: 1, Generation: 1, Owner: "other", Attempt: 1, TTL: time.Minute})
+	if must(t, err); len(reply.Claims) != 1 || len(reply.Claims[0].Payloads) != 1 {
+		t.Errorf("the acquire hands over %+v, want a with its payload", reply.Claims)
+	}
+	w.aside()
 }
 
 // While something is claimed a damaged job seems due, so that a turn comes and sets it aside.

@@ -55,7 +55,6 @@ do
       local score, n, m, at = parse('>dI4I2', packed_job, from)
       from = at + n + m
       check_score(score)
-      check(from <= #packed_job + 1, 'it is cut short')
       all[i] = {score = score, data = sub(packed_job, at, at + n - 1), meta = sub(packed_job, at + n, from - 1)}
       tagged = tagged or m > 0
     end

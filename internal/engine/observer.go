@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// guardedObserver calls the user's observer so that its panic harms nothing but what it measures. It
+// costs a deferred call; a Goexit of the observer ends the goroutine it is called in all the same.
+type guardedObserver struct {
+	observer ports.Observer
+	log      *slog.Logger
+	// said has the methods whose panics are in the log.
+	said *sync.Map
+}
+
+// GuardObserver returns an observer whose methods don't panic: the first panic of each is in the log. It returns nil
+// for nil.
+func GuardObserver(o ports.Observer, log *slog.Logger) ports.Observer {
+	if o == nil {
+		return nil
+	}
+	return guardedObserver{o, log, new(sync.Map)}
+}
+
+func (g guardedObserver) call(method string, f func()) {
+	err := Guard(func() error { f(); return nil })
+	if err == nil {
+		return
+	}
+	if _, known := g.said.LoadOrStore(method, true); !known {
+		g.log.Error("skein: the Observer panicked; what it measures is wrong, and its other panics in this method are not logged",
+			"method", method, "error", err)
+	}
+}
+
+// Pushed implements ports.Observer.
+func (g guardedObserver) Pushed(ctx context.Context, e ports.PushEvent) {
+	g.call("Pushed", func() { g.observer.Pushed(ctx, e) })
+}
+
+// BatchStart implements ports.Observer. After a panic, and for nil, the batch has the context that it had.
+func (g guardedObserver) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
+	own := ctx
+	g.call("BatchStart", func() {
+		if changed := g.observer.BatchStart(ctx, e); changed != nil {
+			own = changed
+		}
+	})
+	return own
+}
+
+// BatchEnd implements ports.Observer.
+func (g guardedObserver) BatchEnd(ctx context.Context, e ports.BatchEvent) {
+	g.call("BatchEnd", func() { g.observer.BatchEnd(ctx, e) })
+}
+
+// TurnEnd implements ports.Observer.
+func (g guardedObserver) TurnEnd(e ports.TurnEvent) {
+	g.call("TurnEnd", func() { g.observer.TurnEnd(e) })
+}
+
+// LeaseChanged implements ports.Observer.
+func (g guardedObserver) LeaseChanged(e ports.LeaseEvent) {
+	g.call("LeaseChanged", func() { g.observer.LeaseChanged(e) })
+}
+
+// NodeChanged implements ports.Observer.
+func (g guardedObserver) NodeChanged(e ports.NodeEvent) {
+	g.call("NodeChanged", func() { g.observer.NodeChanged(e) })
+}
+
+// ShardsAssigned implements ports.Observer.
+func (g guardedObserver) ShardsAssigned(e ports.AssignEvent) {
+	g.call("ShardsAssigned", func() { g.observer.ShardsAssigned(e) })
+}
