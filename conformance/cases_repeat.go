@@ -25,7 +25,6 @@ func repeatCases() []namedCase {
 		{"claims nothing more", ruleAgain, repeatClaimsNothing},
 		{"applies nothing twice", ruleAgain, repeatAppliesNothing},
 		{"counts nothing twice", ruleAgain, repeatCountsNothing},
-		{"adds no statistics twice", ruleAgain, repeatAddsNoStats},
 		{"ignores what it is asked", ruleAgain, repeatIgnores},
 		{"renews for its TTL", ruleAgain, repeatRenews},
 		{"reports nothing skipped", "Turn: a repeat returns no Skipped, Deferred or NotBegun", repeatSkipsNothing},
@@ -78,12 +77,10 @@ func repeatBeforeFirst(e *env) {
 	again.Resent = true
 	h.send(again)
 	e.pushIDs("a")
-	late.Stats = &core.Stats{Processed: 3}
 	reply := h.send(late)
 	e.same("whether the late call is a repeat", reply.Repeat, true)
 	e.same("what the late call claims", reply.Claims, nil)
 	e.same("the claimed job", e.claimed("a"), core.Claim{})
-	e.history(ports.HistoryRequest{Queue: orders})
 	h.settle(done(h.one()))
 	e.same("processed", e.counts().Processed, int64(1))
 }
@@ -169,25 +166,15 @@ func repeatCountsNothing(e *env) {
 	e.same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{1, 1})
 }
 
-func repeatAddsNoStats(e *env) {
-	h := e.acquire("n1")
-	r := h.request(0)
-	r.Stats = &core.Stats{Processed: 3}
-	h.send(r)
-	h.send(r)
-	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: core.Stats{Processed: 3}})
-}
-
 func repeatIgnores(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
 	r := h.request(1)
 	claims := h.send(r).Claims
 	e.unchanged("a repeat with other work", func() {
-		r.Settlements, r.Want, r.Stats = []core.Settlement{done(claims[0])}, 2, &core.Stats{Processed: 9}
+		r.Settlements, r.Want = []core.Settlement{done(claims[0])}, 2
 		e.same("the claims again", h.send(r).Claims, claims)
 	})
-	e.history(ports.HistoryRequest{Queue: orders})
 }
 
 func repeatRenews(e *env) {

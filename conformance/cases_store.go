@@ -65,7 +65,7 @@ func storeQueues(e *env) {
 	h.settle(failed(h.one(), "boom", time.Minute))
 	_, err := e.store.Bury(e.ctx, ports.JobStep{Shard: s})
 	e.must(err, "Bury")
-	h.sendStats(measured(1))
+	e.record("n1", ports.Record{Queue: "q", Minute: start.Minute(), Stats: *measured(1)})
 	e.pause("q")
 	for _, name := range names[1:] {
 		got := e.snapshot(name)
@@ -130,14 +130,15 @@ func storeRequests(e *env) {
 	s := untouched(c)
 	s.Except = []core.PayloadDisposition{{Position: 0}, {Position: 2, Disposition: core.Bury}}
 	turn := h.request(0, s)
-	turn.Stats = measured(1)
 	h.send(turn)
 	clear(s.Except)
 	clear(turn.Settlements)
-	*turn.Stats = core.Stats{}
 	e.same("what was put back", e.queued("a").Payloads, []core.Payload{pay("q", 2)})
 	e.same("what was buried", e.deadLetter("a").Payloads, []core.Payload{pay("r", 3)})
-	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: *measured(1)})
+	records := []ports.Record{e.recorded(measured(1))}
+	e.record("n1", records...)
+	clear(records)
+	e.history(ports.HistoryRequest{Queue: orders}, e.thisMinute(measured(1)))
 	n := ports.Node{Owner: "1", Queues: []string{orders}}
 	e.announce(n)
 	clear(n.Queues)

@@ -16,7 +16,6 @@ func turnCases() []namedCase {
 		{"starts again at 1 with a new lease", "Turn: the last number carried out under this lease, 0 after Acquire", turnNewLease},
 		{"uses no number when there is nothing to do", ruleEmpty, turnEmpty},
 		{"does not renew when there is nothing to do", ruleEmpty, turnEmptyRenewsNot},
-		{"counts when it has statistics only", ruleEmpty, turnStatsOnly},
 		{"counts when all it settles is skipped", ruleEmpty, turnSkippedOnly},
 		{"settles before it claims", "Turn: due jobs in order of (PerformAt, id), put-backs of this turn included", turnSettlesFirst},
 		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", turnLate},
@@ -114,16 +113,6 @@ func turnEmptyRenewsNot(e *env) {
 	})
 	e.clock.Advance(20*time.Second + time.Microsecond)
 	e.acquire("n2")
-}
-
-func turnStatsOnly(e *env) {
-	h := e.acquire("n1")
-	e.clock.Advance(10 * time.Second)
-	r := h.request(0)
-	r.Stats = &core.Stats{Processed: 3}
-	reply := h.send(r)
-	e.same("the number carried out", reply.Last, r.Number)
-	e.same("how long the lease lasts", reply.Remaining, ttl)
 }
 
 func turnSkippedOnly(e *env) {

@@ -26,7 +26,6 @@ func usualCases() []namedCase {
 		{"Meta and times do not count as bytes", ruleBudget, usualBytesOnly},
 		{"the first payload is taken whatever its size", ruleBudget, usualFirst},
 		{"the head is none before a job that runs alone", ruleHead, usualHeadAlone},
-		{"a turn that claims adds its statistics", "TurnRequest: Stats are added to the queue's current minute", usualStats},
 		{"a turn that settles counts what failed", "Settlement: Processed and Failed say whether the queue's counters rise", usualCounts},
 		{"ids are listed while they are queued", "DeclareRequest: IndexIDs keeps every queued job listed by id", usualIndex},
 		{"a claimed retry is no retry", "RULES 7: retries are queued jobs with RetryCount >= 0", usualRetry},
@@ -83,17 +82,15 @@ func pushSized(e *env, meta []byte, when core.Instant, sizes ...int) {
 	}
 }
 
-// besides are what may take a turn off its shorter way, or not.
-func besides() map[string]*core.Stats {
-	return map[string]*core.Stats{"": nil, " beside statistics": {Processed: 1}}
-}
+// besides are what may take a turn off its shorter way, or not: whether it is resent.
+func besides() map[string]bool { return map[string]bool{"": false, " of a turn that is resent": true} }
 
 func usualBytes(e *env) {
 	h := e.acquire("n1")
-	for beside, stats := range besides() {
+	for beside, resent := range besides() {
 		pushSized(e, nil, start, 60, 40, 1)
 		r := h.request(10)
-		r.Bytes, r.Stats = 100, stats
+		r.Bytes, r.Resent = 100, resent
 		reply := h.send(r)
 		e.same("the claims"+beside, ids(reply.Claims), []string{"0", "1"})
 		e.same("the head"+beside, plain(reply.Head), due(start))
@@ -113,10 +110,10 @@ func usualBytesOnly(e *env) {
 
 func usualFirst(e *env) {
 	h := e.acquire("n1")
-	for beside, stats := range besides() {
+	for beside, resent := range besides() {
 		pushSized(e, nil, start, 200, 0)
 		r := h.request(10)
-		r.Bytes, r.Stats = 100, stats
+		r.Bytes, r.Resent = 100, resent
 		claims := h.send(r).Claims
 		e.same("the claims"+beside, ids(claims), []string{"0"})
 		h.settle(settleAll(append(claims, h.one()), done)...)
@@ -127,15 +124,6 @@ func usualHeadAlone(e *env) {
 	e.placeAlone("r", 20)
 	e.push(entryAt("a", "p", 1, 10))
 	e.same("the head beside a claimed job", plain(e.acquire("n1").turn(1).Head), core.Head{})
-}
-
-func usualStats(e *env) {
-	e.pushIDs("a")
-	h := e.acquire("n1")
-	r := h.request(1)
-	r.Stats = &core.Stats{Processed: 3}
-	h.send(r)
-	e.history(ports.HistoryRequest{Queue: orders}, ports.MinuteStats{At: start.Minute(), Stats: core.Stats{Processed: 3}})
 }
 
 func usualCounts(e *env) {

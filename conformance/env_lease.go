@@ -237,22 +237,6 @@ func bytesTurn(h *holder, size int) ports.TurnReply {
 	return h.send(r)
 }
 
-func (h *holder) sendStats(s *core.Stats) {
-	h.e.tb.Helper()
-	r := h.request(0)
-	r.Stats = s
-	h.send(r)
-}
-
-// measured are statistics that fill every kind of field.
-func measured(n uint64) *core.Stats {
-	s := &core.Stats{Processed: n, Failed: n + 1}
-	s.Wait.Observe(time.Duration(n) * time.Millisecond)
-	s.Run.Observe(time.Duration(n) * time.Second)
-	s.Run.Observe(1 << 62)
-	return s
-}
-
 // claimedJob is a claim of one job with payloads p1, p2 and p3, pushed at the
 // suite's start and claimed a second later.
 func claimedJob(e *env) (*holder, core.Claim) {

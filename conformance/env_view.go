@@ -3,10 +3,6 @@ package conformance
 import (
 	"fmt"
 	"slices"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -162,24 +158,12 @@ func idsOf(s core.Shard, shards, n int) []string {
 	return out
 }
 
-// statsLag is how long, in real time, a store may take to show the statistics of a
-// turn: the contract lets them lag.
-const statsLag = 5 * time.Second
-
-// history checks the minutes of a queue's history.
+// history checks what is listed of a queue's history.
 func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
 	e.tb.Helper()
-	for end := time.Now().Add(statsLag); ; time.Sleep(statsLag / 500) {
-		got, err := e.store.History(e.ctx, r)
-		e.must(err, "History")
-		if cmp.Equal(want, got, cmpopts.EquateEmpty()) {
-			return
-		}
-		if time.Now().After(end) {
-			e.same("the minutes", got, want)
-			return
-		}
-	}
+	got, err := e.store.History(e.ctx, r)
+	e.must(err, "History")
+	e.same("the history", got, want)
 }
 
 // listed is a page of any list: the ids, and where the next page begins.

@@ -46,8 +46,11 @@ func (e *env) scenarioWork(s *finalState) {
 	e.push(entry("a", "r", 3))
 	e.clock.Advance(time.Second)
 	r := h.request(2, s.finish(first[0]), failed(first[1], "boom", time.Second), buried(first[2], "bad"))
-	r.Stats = &core.Stats{Processed: 1, Failed: 2}
 	second := h.send(r).Claims
+	for n := range uint64(3) {
+		e.record("n1", e.recorded(measured(n+1)))
+		e.record("n2", e.recorded(measured(2*n+1)))
+	}
 	h.renew()
 	h.settle(snoozed(second[0], time.Minute), untouched(second[1]))
 	h.settle()

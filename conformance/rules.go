@@ -3,7 +3,7 @@ package conformance
 // Rules that the cases of several subjects quote.
 const (
 	rulePayloads  = "RULES 2: payloads are united; for equal bytes the smaller score stays, whichever side it is on"
-	ruleEmpty     = "Turn: one that has nothing to settle or begin, no statistics, finds nothing to claim and hands over no orphan writes nothing, does not renew and does not use up its number"
+	ruleEmpty     = "Turn: one that has nothing to settle or begin, finds nothing to claim and hands over no orphan writes nothing, does not renew and does not use up its number"
 	ruleSkip      = "Turn: a settlement whose (ID, Receipt) is not claimed is skipped, not counted, and reported; so is the second one of an id in a turn"
 	ruleReturn    = "RULES 2: a failed, untouched or recovered job put back: PerformAt, RetryCount and error are the returning job's; Recoveries: the larger; FirstPush: the smaller"
 	ruleMorgue    = "RULES 2: a payload that enters the morgue where its id is already: united the same way, newest error and time"

@@ -12,7 +12,7 @@ const HistogramBuckets = 64
 // Histogram counts durations in logarithmic buckets, two an octave, from under
 // 16 µs to over 9 hours. A quantile read from it is never too small within that
 // range, and too large by half at most above 16 µs. The zero value is empty.
-type Histogram [HistogramBuckets]uint32
+type Histogram [HistogramBuckets]uint64
 
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
 const smallest = 4
@@ -59,7 +59,7 @@ func (h *Histogram) Add(other *Histogram) {
 func (h *Histogram) Count() uint64 {
 	var n uint64
 	for _, c := range h {
-		n += uint64(c)
+		n += c
 	}
 	return n
 }
@@ -77,7 +77,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	want := max(1, uint64(math.Ceil(q*float64(total))))
 	var seen uint64
 	for i, c := range h {
-		seen += uint64(c)
+		seen += c
 		if seen >= want {
 			from, to := BucketBounds(i)
 			if i == HistogramBuckets-1 {
@@ -87,23 +87,4 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 		}
 	}
 	return bucketStart(HistogramBuckets - 1)
-}
-
-// Stats is what a shard's owner has measured since it last sent its statistics (RULES
-// 7).
-type Stats struct {
-	// Processed and Failed count jobs, as settlements do.
-	Processed uint64
-	Failed    uint64
-	// Wait is from PerformAt to start, Run from start to end.
-	Wait Histogram
-	Run  Histogram
-}
-
-// Add counts what another counted.
-func (s *Stats) Add(other *Stats) {
-	s.Processed += other.Processed
-	s.Failed += other.Failed
-	s.Wait.Add(&other.Wait)
-	s.Run.Add(&other.Run)
 }

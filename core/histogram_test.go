@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/skeinq/skein/core"
@@ -125,28 +124,5 @@ func TestQuantileEdges(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestStatsAddUp(t *testing.T) {
-	stats := func(processed, failed uint64, wait, run time.Duration) *core.Stats {
-		s := &core.Stats{Processed: processed, Failed: failed}
-		s.Wait.Observe(wait)
-		s.Run.Observe(run)
-		return s
-	}
-	sum := core.Stats{}
-	sum.Add(stats(3, 1, time.Second, time.Minute))
-	sum.Add(stats(2, 4, time.Second, time.Hour))
-
-	want := core.Stats{Processed: 5, Failed: 5}
-	want.Wait[bucketOf(time.Second)] = 2
-	want.Run[bucketOf(time.Minute)] = 1
-	want.Run[bucketOf(time.Hour)] = 1
-	if diff := cmp.Diff(want, sum); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if sum.Wait.Count() != 2 || sum.Run.Count() != 2 {
-		t.Errorf("counted %d and %d, want 2 each", sum.Wait.Count(), sum.Run.Count())
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
@@ -23,7 +22,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 	return map[string]func(context.Context) error{
 		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
 		"History": func(ctx context.Context) error {
-			_, err := i.History(ctx, queue, time.Time{}, time.Time{})
+			_, err := i.History(ctx, queue, inspect.HistoryOptions{})
 			return err
 		},
 		"Find": func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },

@@ -115,13 +115,28 @@ func unreachedOf(stats []ports.QueueStats) (unreached []core.Shard) {
 	return unreached
 }
 
-// History lists the minutes of a queue that begin at from or later and before to,
-// and in which something was counted, oldest first. The zero from is the oldest
-// there is, the zero to means no end. At least 24 hours are kept.
-func (i *Inspector) History(ctx context.Context, queue string, from, to time.Time) ([]MinuteStats, error) {
-	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(from)}
-	if !to.IsZero() {
-		r.To = max(1, core.InstantOf(to)) // 0 means no end
+// HistoryOptions choose a part of a queue's history. The zero value is all of it, by minute.
+type HistoryOptions struct {
+	// From and To bound the starts of the minutes: From inclusive, To exclusive. The zero From is the
+	// oldest there is, the zero To means no end.
+	From, To time.Time
+	// Step is how much time one element sums up: whole minutes, at most 24 hours. 0 is one minute. Elements
+	// begin at multiples of Step since 1970 UTC; the minutes that From and To leave out are missing in
+	// the first and last.
+	Step time.Duration
+}
+
+// History lists the minutes of a queue, or steps of several minutes, in which something was counted, oldest
+// first: how jobs ended, by all servers. The last 24 hours are kept. Servers report every few seconds, a third
+// of ServerOptions.LeaseTTL, so the present minute lacks what they have not reported. It returns
+// [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than 24 hours.
+func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions) ([]MinuteStats, error) {
+	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(o.From), Step: o.Step}
+	if !o.To.IsZero() {
+		r.To = max(1, core.InstantOf(o.To)) // 0 means no end
+	}
+	if err := r.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 	}
 	minutes, err := ask(i, func(s Store) ([]ports.MinuteStats, error) { return s.History(ctx, r) })
 	return convert(minutes, minuteStatsOf), err

@@ -149,22 +149,15 @@ func TestStatsAreForTheQueuesNamedOrAll(t *testing.T) {
 func TestHistoryIsByMinute(t *testing.T) {
 	s := newFixture(t)
 	for range 3 {
-		var counted core.Stats
-		counted.Processed, counted.Failed = 4, 1
-		counted.Wait.Observe(time.Second)
-		counted.Run.Observe(time.Minute)
-		lease := s.leases[0]
-		if lease == nil {
-			s.turn(core.Shard{Queue: "orders"}, 0)
-			lease = s.leases[0]
-		}
-		r := *lease
-		r.Number, r.Stats = r.Number+1, &counted
-		reply, err := s.store.Turn(t.Context(), r)
+		counted := core.Stats{Processed: 4, Failed: 1}
+		counted.ObserveWait(time.Second)
+		counted.ObserveRun(time.Minute)
+		counted.ObserveRun(3 * time.Minute)
+		at := core.InstantOf(s.now).Minute()
+		err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Minute: at, Stats: counted}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lease.Number = reply.Last
 		s.advance(time.Minute)
 	}
 	minute := func(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
@@ -177,7 +170,7 @@ func TestHistoryIsByMinute(t *testing.T) {
 		"to exclusive":    {time.Time{}, minute(2), []time.Time{minute(0), minute(1)}},
 		"before the Unix": {time.Time{}, time.Unix(-1, 0), nil},
 	} {
-		minutes, err := s.History(t.Context(), "orders", c.from, c.to)
+		minutes, err := s.History(t.Context(), "orders", inspect.HistoryOptions{From: c.from, To: c.to})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,11 +182,45 @@ func TestHistoryIsByMinute(t *testing.T) {
 			}
 			wait, run := m.Wait.Quantile(0.99), m.Run.Quantile(0.99)
 			if wait < time.Second || wait > 2*time.Second || run < time.Minute {
-				t.Errorf("%s: %v has quantiles %v and %v; want about 1s and 1m", name, m.At, wait, run)
+				t.Errorf("%s: %v has quantiles %v and %v; want about 1s and 3m", name, m.At, wait, run)
+			}
+			if m.WaitMean != time.Second || m.WaitDeviation != 0 || m.RunMean != 2*time.Minute || m.RunDeviation != time.Minute {
+				t.Errorf("%s: %v has means %v and %v and deviations %v and %v; want 1s, 2m, 0 and 1m", name, m.At, m.WaitMean, m.RunMean, m.WaitDeviation, m.RunDeviation)
 			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestHistorySumsUpSteps(t *testing.T) {
+	s := newFixture(t)
+	var records []ports.Record
+	start := core.InstantOf(s.now).Minute()
+	for n := range 10 {
+		records = append(records, ports.Record{Queue: "orders", Minute: start.Add(-time.Duration(n) * time.Minute), Stats: core.Stats{Processed: 1}})
+	}
+	if err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: records}); err != nil {
+		t.Fatal(err)
+	}
+	steps, err := s.History(t.Context(), "orders", inspect.HistoryOptions{Step: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum uint64
+	for _, m := range steps {
+		sum += m.Processed
+		if !m.At.Equal(m.At.Truncate(5 * time.Minute)) {
+			t.Errorf("a step begins at %v", m.At)
+		}
+	}
+	if sum != 10 || len(steps) < 2 || len(steps) > 3 {
+		t.Errorf("%d jobs in %d steps, want 10 in 2 or 3", sum, len(steps))
+	}
+	for _, step := range []time.Duration{-time.Minute, time.Second, 25 * time.Hour} {
+		if _, err := s.History(t.Context(), "orders", inspect.HistoryOptions{Step: step}); !errors.Is(err, inspect.ErrInvalidOptions) {
+			t.Errorf("a step of %v gives %v, want ErrInvalidOptions", step, err)
 		}
 	}
 }

@@ -143,17 +143,22 @@ type ShardStats struct {
 	ExpiresAt time.Time
 }
 
-// MinuteStats is what was counted in one minute.
+// MinuteStats is what was counted in one minute, or in one HistoryOptions.Step.
 type MinuteStats struct {
 	// At is its start.
 	At time.Time
 	// Processed and Failed are jobs, as in [Counts].
 	Processed uint64
 	Failed    uint64
-	// Wait is from PerformAt to the start of a job, Run from start to end.
-	// Quantile reads them, Add sums several minutes up.
+	// Wait is from PerformAt to the start of a job, Run from start to end. Quantile reads them.
 	Wait core.Histogram
 	Run  core.Histogram
+	// WaitMean and RunMean are their means, and WaitDeviation and RunDeviation their standard
+	// deviations: exact, where quantiles are by buckets. 0 if no job has run.
+	WaitMean      time.Duration
+	WaitDeviation time.Duration
+	RunMean       time.Duration
+	RunDeviation  time.Duration
 }
 
 // viewer makes views of what a store returns.
@@ -259,7 +264,10 @@ func countsOf(c *ports.Counts, orphaned int64, now core.Instant) Counts {
 }
 
 func minuteStatsOf(m *ports.MinuteStats) MinuteStats {
-	return MinuteStats{At: m.At.Time(), Processed: m.Processed, Failed: m.Failed, Wait: m.Wait, Run: m.Run}
+	return MinuteStats{
+		At: m.At.Time(), Processed: m.Processed, Failed: m.Failed, Wait: m.Wait, Run: m.Run,
+		WaitMean: m.MeanWait(), WaitDeviation: m.WaitDeviation(), RunMean: m.MeanRun(), RunDeviation: m.RunDeviation(),
+	}
 }
 
 // convert returns f of each element; nil for nil.

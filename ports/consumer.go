@@ -66,8 +66,8 @@ type Consumer interface {
 	//   less    ErrStaleTurn, nothing is written
 	//   more    ErrLeaseLost, nothing is written: the store has lost turns
 	//
-	// A turn with number last+1 that has nothing to settle or begin, no
-	// statistics, finds nothing to claim and hands over no orphan writes nothing,
+	// A turn with number last+1 that has nothing to settle or begin,
+	// finds nothing to claim and hands over no orphan writes nothing,
 	// does not renew and does not use up its number, as TurnReply.Last shows. But
 	// one that is Resent always uses up its number, so that its first call, should
 	// it arrive late, is a repeat or stale, and a number never has two contents.
@@ -219,10 +219,6 @@ type TurnRequest struct {
 	Bytes int
 	// Node is the node's name, which is shown with the claims.
 	Node string
-	// Stats are added to the queue's current minute; nil adds nothing. They may be
-	// added late and need not be atomic with the rest. If all are zero, no minute needs
-	// to be stored.
-	Stats *core.Stats
 }
 
 // Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, or

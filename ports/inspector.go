@@ -25,8 +25,12 @@ type Inspector interface {
 	// Stats sums up queues, in the order of the names given.
 	Stats(ctx context.Context, r StatsRequest) ([]QueueStats, error)
 
-	// History lists the minutes of a queue in which something was counted, from
-	// inclusive to exclusive, oldest first. A store keeps at least 24 hours.
+	// History sums up what [Registry.Record] has stored of a queue, over all owners, by minute or
+	// by Step: from inclusive to exclusive, oldest first, without those in which nothing
+	// was counted. Minutes that began more than [HistoryKept] before the present one are not
+	// listed, and their records are gone some hours later.
+	//
+	// Errors: ErrInvalidRequest, as HistoryRequest.Validate has it.
 	History(ctx context.Context, r HistoryRequest) ([]MinuteStats, error)
 
 	// Jobs pages through queued jobs. It returns ErrQueueMismatch for ByID if
@@ -137,20 +141,6 @@ func (s *ShardStats) Orphaned(now core.Instant) int64 {
 		return 0
 	}
 	return s.Claimed
-}
-
-// HistoryRequest asks for the minutes of a queue.
-type HistoryRequest struct {
-	Queue string
-	// From and To bound the starts of the minutes. A To of 0 means no end.
-	From, To core.Instant
-}
-
-// MinuteStats is what was counted in one minute.
-type MinuteStats struct {
-	// At is its start.
-	At core.Instant
-	core.Stats
 }
 
 // JobView is a queued job with the first of its payloads.

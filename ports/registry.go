@@ -43,6 +43,20 @@ type Registry interface {
 	// Errors: ErrUnknownNode if no announcement of that owner lasts.
 	DrainNode(ctx context.Context, owner string, drain bool) error
 
+	// Record stores what an owner has counted of queues, by minute, for [Inspector.History]. A record
+	// has all that its owner has counted so far of its queue in its minute: records of
+	// one owner, queue and minute replace one another, and the one that has counted
+	// more (core.Stats.Counted) stays. So a call may be repeated and may arrive late, and
+	// counts nothing twice. The owner needs no announcement and no lease.
+	//
+	// Ignored are records of queues that were not declared, of minutes that began more than
+	// [HistoryKept] before the present one, and of minutes that begin more than an hour
+	// from now, as a clock that stepped back leaves them. A record that counted nothing may be.
+	//
+	// Errors: ErrInvalidRequest, as RecordRequest.Validate has it. After another error some of the
+	// records may be stored.
+	Record(ctx context.Context, r RecordRequest) error
+
 	// Queues lists the declared queues in order of name.
 	Queues(ctx context.Context) ([]Queue, error)
 }

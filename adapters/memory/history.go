@@ -1,69 +1,83 @@
 package memory
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"maps"
 	"sync"
-	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// historyKept is how long minutes are kept.
-const historyKept = 24 * time.Hour
-
-// history is what was counted for a queue, by minute.
+// history is what owners have counted of a queue, by minute.
 type history struct {
 	mu      sync.Mutex
-	minutes []ports.MinuteStats // oldest first
+	records map[recordKey]core.Stats
+	// pruned is the first minute that was kept when records were last removed.
+	pruned core.Instant
 }
 
-// History implements [ports.Inspector].
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-	q, err := s.b.queue(ctx, r.Queue)
-	if err != nil {
-		return nil, err
+// recordKey is what a queue has one record of.
+type recordKey struct {
+	minute core.Instant
+	owner  string
+}
+
+// Record implements [ports.Registry].
+func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
 	}
-	return q.history.between(r.From, r.To), nil
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	s.b.mu.RLock()
+	defer s.b.mu.RUnlock()
+	now := s.b.now()
+	for i := range r.Records {
+		if q := s.b.queues[r.Records[i].Queue]; q != nil {
+			q.history.record(r.Owner, &r.Records[i], now)
+		}
+	}
+	return nil
 }
 
-// add adds to the minute of now and drops those that are too old.
-func (h *history) add(now core.Instant, s *core.Stats) {
-	if *s == (core.Stats{}) {
+// record stores a record, and removes those that are too old.
+func (h *history) record(owner string, r *ports.Record, now core.Instant) {
+	if !storekit.TakesRecord(r.Minute, now) {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at, found := h.find(now.Minute())
-	if !found {
-		h.minutes = slices.Insert(h.minutes, at, ports.MinuteStats{At: now.Minute()})
+	if kept := storekit.KeptFrom(now); kept > h.pruned {
+		maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool { return k.minute < kept })
+		h.pruned = kept
 	}
-	h.minutes[at].Add(s)
-	old, _ := h.find(now.Add(-historyKept).Minute())
-	h.minutes = h.minutes[old:]
+	key := recordKey{r.Minute, owner}
+	if known := h.records[key]; r.Stats.Counted() <= known.Counted() {
+		return
+	}
+	if h.records == nil {
+		h.records = make(map[recordKey]core.Stats)
+	}
+	h.records[key] = r.Stats
 }
 
-// find returns the position of the first minute that is not before at, and whether it
-// starts then.
-func (h *history) find(at core.Instant) (int, bool) {
-	return slices.BinarySearchFunc(h.minutes, at, func(m ports.MinuteStats, at core.Instant) int {
-		return cmp.Compare(m.At, at)
-	})
-}
-
-// between copies the minutes from inclusive to exclusive; a to of 0 has no end.
-func (h *history) between(from, to core.Instant) []ports.MinuteStats {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	start, _ := h.find(from)
-	end := len(h.minutes)
-	if to != 0 {
-		end, _ = h.find(to)
+// History implements [ports.Inspector].
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
 	}
-	if start >= end {
-		return nil
+	q, err := s.b.queue(ctx, r.Queue)
+	if err != nil {
+		return nil, err
 	}
-	return slices.Clone(h.minutes[start:end])
+	sums := storekit.NewHistory(r, s.b.now())
+	q.history.mu.Lock()
+	defer q.history.mu.Unlock()
+	for key, stats := range q.history.records {
+		sums.Add(key.minute, &stats)
+	}
+	return sums.List(), nil
 }

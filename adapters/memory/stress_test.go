@@ -131,7 +131,7 @@ func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 	number := int64(0)
 	for range 1 + rand.IntN(5) {
 		reply, err := store.Turn(s.t.Context(), ports.TurnRequest{
-			Lease: lease, Number: number + 1, TTL: time.Minute, Settlements: settle, Want: 8, PerJob: 3, Stats: &core.Stats{Processed: 1},
+			Lease: lease, Number: number + 1, TTL: time.Minute, Settlements: settle, Want: 8, PerJob: 3,
 		})
 		s.check("turn", err)
 		number, settle = reply.Last, nil

@@ -56,12 +56,9 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	if !reply.Paused {
 		reply.Claims = s.claimDue(r, reply)
 	}
-	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(reply.Orphans) == 0
+	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return
-	}
-	if r.Stats != nil {
-		s.queue.history.add(reply.Now, r.Stats)
 	}
 	s.lease.last, s.lease.orphans.turned = r.Number, before
 	s.lease.renew(r.TTL, reply.Now)

@@ -2,78 +2,86 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// historySQL lists what each shard of a queue counted in a minute, and at least
-// one row if the queue is known.
+// Record implements [ports.Registry].
+func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	var queues []string
+	var minutes, counted []int64
+	var stats [][]byte
+	for _, one := range storekit.NewestRecords(r.Records) {
+		if core.ValidateQueue(one.Queue, 1) != nil {
+			continue // nobody can have declared it
+		}
+		queues, minutes = append(queues, one.Queue), append(minutes, int64(one.Minute))
+		counted = append(counted, int64(min(one.Stats.Counted(), math.MaxInt64)))
+		stats = append(stats, storekit.AppendStats(nil, &one.Stats))
+	}
+	if len(queues) == 0 {
+		return translate(ctx, ctx.Err())
+	}
+	return s.query(ctx, idempotent, noRows,
+		`SELECT {schema}.record(p_owner => $1, p_now => $2, p_queues => $3, p_minutes => $4, p_counted => $5, p_stats => $6)`,
+		r.Owner, s.now(), queues, minutes, counted, stats)
+}
+
+// historySQL lists what was counted of a queue, and at least one row if it is known, all beside the
+// clock.
 //
-//	$1 the queue, $2 from, $3 to
+//	$1 now, $2 the queue, $3 from, $4 to
 const historySQL = `
-SELECT m.at, m.processed, m.failed, m.wait, m.run
-FROM {schema}.shards s
-LEFT JOIN {schema}.minute_stats m ON m.shard = s.id AND m.at >= $2 AND m.at < $3
-WHERE s.queue = $1
-ORDER BY m.at`
+WITH clock AS MATERIALIZED (
+  SELECT {schema}.clock($1) AS now
+)
+SELECT clock.now, h.minute, h.stats
+FROM clock CROSS JOIN {schema}.queues q
+LEFT JOIN {schema}.minute_records h ON h.queue = q.id AND h.minute >= $3 AND h.minute < $4
+WHERE q.name = $2`
 
 // History implements [ports.Inspector].
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
 	to := int64(r.To)
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	var minutes []ports.MinuteStats
-	var known bool
+	var sums *storekit.History
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		minutes, known = nil, false
-		return eachRow(rows, func() (err error) {
-			known = true
-			minutes, err = addMinute(minutes, rows)
-			return err
+		sums = nil
+		var now core.Instant
+		var minute *core.Instant
+		var stats []byte
+		return eachRow(rows, func() error {
+			if err := rows.Scan(&now, &minute, (*pgtype.DriverBytes)(&stats)); err != nil {
+				return err
+			}
+			if sums == nil {
+				sums = storekit.NewHistory(r, now)
+			}
+			if minute == nil {
+				return nil
+			}
+			return sums.AddEncoded(*minute, stats)
 		})
-	}, historySQL, r.Queue, int64(r.From), to)
-	if err == nil && !known {
+	}, historySQL, s.now(), r.Queue, int64(r.From), to)
+	if err == nil && sums == nil {
 		err = storekit.UnknownQueue(r.Queue)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return minutes, nil
-}
-
-// addMinute adds a row to the list, or to the minute that the list ends with.
-func addMinute(minutes []ports.MinuteStats, rows pgx.Rows) ([]ports.MinuteStats, error) {
-	var at *core.Instant
-	var processed, failed *int64
-	var wait, run []int64
-	if err := rows.Scan(&at, &processed, &failed, &wait, &run); err != nil || at == nil {
-		return minutes, err
-	}
-	if len(minutes) == 0 || minutes[len(minutes)-1].At != *at {
-		minutes = append(minutes, ports.MinuteStats{At: *at})
-	}
-	stats := &minutes[len(minutes)-1].Stats
-	stats.Processed += uint64(*processed)
-	stats.Failed += uint64(*failed)
-	if err := addBuckets(&stats.Wait, wait); err != nil {
-		return nil, err
-	}
-	return minutes, addBuckets(&stats.Run, run)
-}
-
-func addBuckets(h *core.Histogram, counts []int64) error {
-	if len(counts) > len(h) {
-		return fmt.Errorf("a histogram of %d buckets, at most %d", len(counts), len(h))
-	}
-	for i, n := range counts {
-		h[i] += uint32(n)
-	}
-	return nil
+	return sums.List(), nil
 }

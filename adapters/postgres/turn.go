@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 31
+const turnArgs = 27
 
 // Most turns are usual, as the function turn_fast has it. Others need twice as many
 // parameters, of which each takes its time.
@@ -24,8 +24,7 @@ const (
   p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14, p_settle_processed => $15, p_settle_failed => $16,
   p_settle_dispositions => $17, p_settle_same_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
   p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
-  p_stats_processed => $24, p_stats_failed => $25, p_stats_wait => $26, p_stats_run => $27, p_resent => $28,
-  p_begin_ids => $29, p_begin_tokens => $30, p_begin_numbers => $31)`
+  p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27)`
 )
 
 // Turn implements [ports.Consumer]. A settlement of a job that a caller's transaction is
@@ -73,11 +72,10 @@ func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (
 		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
-	if settlements.usual() && r.Stats == nil && !r.Resent && len(r.Begin) == 0 {
+	if settlements.usual() && !r.Resent && len(r.Begin) == 0 {
 		return turnFastSQL, args
 	}
 	args = append(args, settlements.outcomeArgs()...)
-	args = append(args, statsArgs(r.Stats)...)
 	args = append(args, r.Resent)
 	return turnSQL, append(args, beginArgs(r.Begin)...)
 }
@@ -99,14 +97,6 @@ func turnError(h *header, r *ports.TurnRequest) error {
 	return h.status.leaseErr(r.Lease)
 }
 
-// statsArgs returns statistics as parameters, NULL for none.
-func statsArgs(st *core.Stats) []any {
-	if st == nil {
-		return []any{nil, nil, nil, nil}
-	}
-	return []any{int64(st.Processed), int64(st.Failed), buckets(&st.Wait), buckets(&st.Run)}
-}
-
 // beginArgs returns claims as parameters, NULL for none.
 func beginArgs(refs []core.ClaimRef) []any {
 	if len(refs) == 0 {
@@ -117,17 +107,4 @@ func beginArgs(refs []core.ClaimRef) []any {
 		ids[i], tokens[i], numbers[i] = ref.ID, ref.Receipt.Token, ref.Receipt.Number
 	}
 	return []any{ids, tokens, numbers}
-}
-
-// buckets returns a histogram's counts without the zeros at its end, which are most.
-func buckets(h *core.Histogram) []int64 {
-	n := len(h)
-	for n > 0 && h[n-1] == 0 {
-		n--
-	}
-	counts := make([]int64, n)
-	for i := range counts {
-		counts[i] = int64(h[i])
-	}
-	return counts
 }

@@ -53,7 +53,11 @@ func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (de
 func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) error {
 	var held error
 	err := s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), boolArg(remove)}}
+		keys := s.firstKeys(shard, allKeys)
+		if shard.Index == 0 {
+			keys = append(keys, s.historyKeys(shard.Queue)...)
+		}
+		return call{script: forgetShardScript, keys: keys, args: []any{s.now(), boolArg(remove)}}
 	}, func(shard core.Shard, value any) error {
 		r := replyOf(value)
 		switch r.text() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // FuzzStored checks that what reads stored values does not panic, and returns a job or an
@@ -29,18 +30,13 @@ func FuzzStored(f *testing.F) {
 
 func FuzzText(f *testing.F) {
 	f.Add("5 1 0 1 3")
-	f.Add("0=1 129=2")
 	f.Add(`5 6 {"name":"web"}`)
 	f.Add("redis_version:7.0.15\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if r, err := parseQueueRecord("q", text); err == nil && core.ValidateQueue("q", r.Shards) != nil {
 			t.Errorf("a queue of %d shards", r.Shards)
 		}
-		if s, err := parseStats(text); err == nil {
-			if again, err := parseStats(encodeStats(&s)); err != nil || again != s {
-				t.Errorf("statistics change: %v", err)
-			}
-		}
+		_ = addBlock(storekit.NewHistory(ports.HistoryRequest{}, 0), 0, []byte(text))
 		if n, err := parseNode("o", text); err == nil && n.Owner != "o" {
 			t.Errorf("got the node %q", n.Owner)
 		}
@@ -67,7 +63,8 @@ func FuzzReply(f *testing.F) {
 		_, _ = parseNodes(&r)
 		r = replyOf(value)
 		_, _ = parseStatuses(&r)
-		_ = addMinutes(map[core.Instant]*core.Stats{}, value)
+		var sums *storekit.History
+		_ = addHour(&sums, &ports.HistoryRequest{}, value)
 		o := outcome{value: value}
 		_, _ = o.addRows(map[string]ports.JobView{})
 		_, _ = parsePlaces(value, true)

@@ -1,108 +1,154 @@
 package redis
 
 import (
-	"cmp"
 	"context"
-	"maps"
+	"encoding/binary"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Statistics are sent and stored as "slot=count" in any order, for the counts
-// that are not 0: processed, failed, and the buckets of Wait and Run.
-const (
-	slotProcessed = iota
-	slotFailed
-	slotWait
-	slotRun = slotWait + core.HistogramBuckets
-	slots   = slotRun + core.HistogramBuckets
-)
+// historyHours is how many hashes of an hour take turns: those whose minutes are kept, the one in which a
+// record may be ahead, and one that is over.
+const historyHours = 27
 
-// encodeStats returns "" for nil, and only then.
-func encodeStats(s *core.Stats) string {
-	if s == nil {
-		return ""
-	}
-	b := []byte{' '}
-	add := func(slot int, n uint64) {
-		if n > 0 {
-			b = strconv.AppendInt(b, int64(slot), 10)
-			b = append(b, '=')
-			b = strconv.AppendUint(b, n, 10)
-			b = append(b, ' ')
-		}
-	}
-	add(slotProcessed, s.Processed)
-	add(slotFailed, s.Failed)
-	for i := range core.HistogramBuckets {
-		add(slotWait+i, uint64(s.Wait[i]))
-		add(slotRun+i, uint64(s.Run[i]))
-	}
-	return string(b)
-}
-
-func parseStats(text string) (core.Stats, error) {
-	var s core.Stats
-	for part := range strings.FieldsSeq(text) {
-		key, value, _ := strings.Cut(part, "=")
-		slot, err := strconv.Atoi(key)
-		n, err2 := strconv.ParseUint(value, 10, 64)
-		switch {
-		case err != nil || err2 != nil || slot < 0 || slot >= slots:
-			return core.Stats{}, errStored
-		case slot == slotProcessed:
-			s.Processed += n
-		case slot == slotFailed:
-			s.Failed += n
-		case slot < slotRun:
-			s.Wait[slot-slotWait] += uint32(n)
-		default:
-			s.Run[slot-slotRun] += uint32(n)
-		}
-	}
-	return s, nil
-}
-
-// historyScripts is the most scripts of one exchange that read histories: one may have 24 hours.
+// historyScripts is the most scripts of one exchange that read an hour each.
 const historyScripts = 8
+
+// An hour and a minute, in microseconds.
+const (
+	hourMicros   = int64(time.Hour / time.Microsecond)
+	minuteMicros = int64(time.Minute / time.Microsecond)
+)
+
+// historyKey names what was counted of a queue in an hour since the Unix epoch, and in those that are
+// a multiple of historyHours away. It is in the slot of the queue's first shard.
+func (s *Store) historyKey(queue string, hour int64) string {
+	return s.base(core.Shard{Queue: queue}) + "h" + strconv.FormatInt(hour%historyHours, 10)
+}
+
+// historyKeys returns the keys of all hours.
+func (s *Store) historyKeys(queue string) []any {
+	keys := make([]any, historyHours)
+	for i := range keys {
+		keys[i] = s.historyKey(queue, int64(i))
+	}
+	return keys
+}
+
+// Record implements [ports.Registry]. A record's queue is known by its first shard.
+func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	for _, o := range s.runApart(ctx, s.recordCalls(&r)) {
+		if o.err != nil {
+			return o.err
+		}
+	}
+	return ctx.Err()
+}
+
+// recordCalls returns a call for each queue and hour that records are of.
+func (s *Store) recordCalls(r *ports.RecordRequest) []call {
+	records := storekit.NewestRecords(r.Records)
+	var calls []call
+	var last *ports.Record
+	for i := range records {
+		one := &records[i]
+		if core.ValidateQueue(one.Queue, 1) != nil {
+			continue // nobody can have declared it
+		}
+		hour := int64(one.Minute) / hourMicros
+		if last == nil || last.Queue != one.Queue || int64(last.Minute)/hourMicros != hour {
+			keys := append(s.someKeys(core.Shard{Queue: one.Queue}, keyMeta), s.historyKey(one.Queue, hour))
+			calls = append(calls, call{script: recordScript, keys: keys, args: []any{s.now(), r.Owner, hour}})
+		}
+		last = one
+		args := &calls[len(calls)-1].args
+		*args = append(*args, int64(one.Minute)%hourMicros/minuteMicros,
+			binary.BigEndian.AppendUint64(nil, one.Stats.Counted()), storekit.AppendStats(nil, &one.Stats))
+	}
+	return calls
+}
 
 // History implements [ports.Inspector].
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-	q, err := s.queue(ctx, r.Queue)
-	if err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	minutes := make(map[core.Instant]*core.Stats)
-	err = s.eachShardOf(ctx, q, historyScripts, func(shard core.Shard) call {
-		return call{script: historyScript, keys: s.someKeys(shard, keyHistory), args: []any{int64(r.From), int64(r.To)}}
-	}, func(_ core.Shard, value any) error { return addMinutes(minutes, value) })
-	if err != nil {
+	if _, err := s.knownQueue(ctx, r.Queue); err != nil {
 		return nil, err
 	}
-	var list []ports.MinuteStats
-	for _, at := range slices.SortedFunc(maps.Keys(minutes), cmp.Compare[core.Instant]) {
-		list = append(list, ports.MinuteStats{At: at, Stats: *minutes[at]})
+	var calls []call
+	for _, key := range s.askedHours(&r) {
+		calls = append(calls, call{script: historyScript, keys: []any{key}, args: []any{s.now(), int64(r.From), int64(r.To)}})
 	}
-	return list, nil
+	var sums *storekit.History
+	for some := range slices.Chunk(calls, historyScripts) {
+		for _, o := range s.runAll(ctx, some) {
+			if o.err != nil {
+				return nil, o.err
+			}
+			if err := addHour(&sums, &r, o.value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return sums.List(), nil
 }
 
-// addMinutes adds the statistics of one shard.
-func addMinutes(minutes map[core.Instant]*core.Stats, value any) error {
+// askedHours returns the keys of the hours that a request is about: all of them unless it is known to be
+// about less, and at least one.
+func (s *Store) askedHours(r *ports.HistoryRequest) []any {
+	first, last := max(0, int64(r.From))/hourMicros, (int64(r.To)-1)/hourMicros
+	if r.From < 0 || r.To <= 0 || last-first >= historyHours-1 {
+		return s.historyKeys(r.Queue)
+	}
+	keys := []any{s.historyKey(r.Queue, first)}
+	for hour := first + 1; hour <= last; hour++ {
+		keys = append(keys, s.historyKey(r.Queue, hour))
+	}
+	return keys
+}
+
+// addHour adds what the history script has found of an hour. The first reply says what the present
+// minute is.
+func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) error {
 	r := replyOf(value)
+	now := core.Instant(r.int())
+	if *sums == nil {
+		*sums = storekit.NewHistory(*request, now)
+	}
+	if !r.more() {
+		return r.err()
+	}
+	start := core.Instant(r.int() * hourMicros)
 	for r.more() {
-		at := core.Instant(r.parsed())
-		counted, err := parseStats(r.text())
-		if err != nil {
+		_ = r.text()
+		if err := addBlock(*sums, start, []byte(r.text())); err != nil {
 			return err
 		}
-		if minutes[at] == nil {
-			minutes[at] = &core.Stats{}
-		}
-		minutes[at].Add(&counted)
 	}
 	return r.err()
+}
+
+// addBlock adds the records of a field: see lua/record.lua.
+func addBlock(sums *storekit.History, start core.Instant, block []byte) error {
+	const head = 11
+	for len(block) > 0 {
+		if len(block) < head || len(block) < head+int(block[1])<<8+int(block[2]) {
+			return errStored
+		}
+		minute, size := start+core.Instant(int64(block[0])*minuteMicros), int(block[1])<<8+int(block[2])
+		if err := sums.AddEncoded(minute, block[head:head+size]); err != nil {
+			return err
+		}
+		block = block[head+size:]
+	}
+	return nil
 }

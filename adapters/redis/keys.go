@@ -26,7 +26,6 @@ const (
 	keyDeadMetas
 	keyLease
 	keyCancels
-	keyHistory
 	keyAside
 	allKeys
 )
@@ -41,7 +40,7 @@ const (
 // them too. There are also p: and an id, its payloads if they are many, and d: and
 // an id, those of its dead letter; and q: and its key, those of what was set aside.
 var keySuffixes = [allKeys]string{
-	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "l", "k", "h", "q",
+	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "l", "k", "q",
 }
 
 // channelSuffix is the name of the shard's channel for wake-ups.

@@ -123,20 +123,3 @@ func TestClaimerOfLongNamesIsRefused(t *testing.T) {
 		t.Errorf("got %v, want %v", err, ports.ErrInvalidRequest)
 	}
 }
-
-func TestStatsAreRead(t *testing.T) {
-	s := core.Stats{Processed: 1 << 40, Failed: 2}
-	s.Wait[0], s.Wait[core.HistogramBuckets-1], s.Run[0], s.Run[core.HistogramBuckets-1] = 3, 4, 5, math.MaxUint32
-	got, err := parseStats(encodeStats(&s))
-	if diff := cmp.Diff(s, got); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
-	if encodeStats(nil) != "" || encodeStats(&core.Stats{}) == "" {
-		t.Error("only no statistics may be empty")
-	}
-	for _, bad := range []string{"x", "1", "=1", "130=1", "-1=1", "1=-1", "1=x"} {
-		if _, err := parseStats(bad); !errors.Is(err, errStored) {
-			t.Errorf("%q: error %v, want %v", bad, err, errStored)
-		}
-	}
-}

@@ -185,12 +185,7 @@ const shardsPerExchange = 64
 // eachShard runs a short script on every shard of a queue and calls use, unless it is nil, with
 // the replies in order. It ends with the first error.
 func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) call, use func(core.Shard, any) error) error {
-	return s.eachShardOf(ctx, q, shardsPerExchange, on, use)
-}
-
-// eachShardOf is eachShard with so many scripts in an exchange.
-func (s *Store) eachShardOf(ctx context.Context, q queueRecord, most int, on func(core.Shard) call, use func(core.Shard, any) error) error {
-	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), most) {
+	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
 		calls := make([]call, len(shards))
 		for i, shard := range shards {
 			calls[i] = on(shard)

@@ -50,6 +50,7 @@ var scriptFlags = map[string]struct {
 	"permit":         {permitScript, passesWhenFull},
 	"purge":          {purgeScript, passesWhenFull},
 	"push":           {pushScript, refusedWhenFull},
+	"record":         {recordScript, passesWhenFull},
 	"recount":        {recountScript, refusedWhenFull},
 	"release":        {releaseScript, passesWhenFull},
 	"renew":          {renewScript, passesWhenFull},

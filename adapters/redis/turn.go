@@ -54,10 +54,10 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 		return nil, err
 	}
 	b := storekit.BudgetOf(r)
-	args := make([]any, 0, 14+len(r.Settlements))
+	args := make([]any, 0, 13+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
-		receiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by, encodeStats(r.Stats))
+		receiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
 	args = appendSettlements(args, r.Settlements)
 	if r.Resent || len(r.Begin) > 0 {
 		args = append(args, boolArg(r.Resent))

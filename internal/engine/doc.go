@@ -59,13 +59,13 @@
 // When Run's context ends, node.stop is closed. Lanes start nothing more and end with their
 // handlers; after the shutdown timeout the contexts of handlers are cancelled. Then each shard
 // settles what has finished, puts back what never started, and releases its lease. Last, the loops of
-// the node end, waiting hooks are called, and the node's announcement is withdrawn.
+// the node end, waiting hooks are called, what was counted last is sent, and the node's announcement is withdrawn.
 //
 // # Locks
 //
 // shard.mu guards a shard's state. The Batch has a lock of its own, taken inside it, and so have
 // its contexts, taken inside that. lastChance.mu is taken inside shard.mu, and node.pooling, which
-// guards all pools, inside both. The goroutine of a lane owns the lane, that of a shard its attempts.
+// guards all pools, and tallies.mu inside both. The goroutine of a lane owns the lane, that of a shard its attempts.
 // Nothing calls a store, a handler, a logger, an observer or a user's scheduler with a lock held.
 //
 // # Files
@@ -93,7 +93,7 @@
 //	orphans.go                what dead nodes left in queues that nobody serves
 //	deferred.go               settlements that the store carries out later
 //	head.go                   when a shard's next job is due
-//	results.go, stats.go      how jobs ended, once the store confirms it; the statistics
+//	results.go, stats.go      how jobs ended, once the store confirms it; what is counted of that
 //	joblog.go                 what the log says of jobs
 //	buried.go, hooks.go       what went to the morgue; the calls of Config.Buried
 //	transaction.go            settling in the handler's transaction

@@ -76,7 +76,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.serve(ctx)
 	e.hooks.wait()
-	e.retire()
+	e.leave()
 	return nil
 }
 
@@ -145,6 +145,7 @@ func (e *Engine) serve(ctx context.Context) {
 		e.maintainLeases,
 		e.maintainPermits,
 		newMembership(e).run,
+		e.recordAll,
 		e.tickAll,
 		e.watch,
 		func(<-chan struct{}) { e.recoverOrphans() },

@@ -202,11 +202,14 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 			return nil
 		}), roundTrip(100*time.Millisecond), shards(2), lanes(1), func(s *setup) {
 			s.Scheduler = func(c core.SchedulerConfig) core.Scheduler { return misses{core.Lag(c), &missed} }
+			s.link.deferSettlement = func(string) bool {
+				return w.elapsed() > at+400*time.Millisecond && w.elapsed() < at+time.Second
+			}
 		})
 		w.sleepUntil(at)
-		w.push(here, "1") // its settlement takes the statistics along
+		w.push(here, "1")
 		w.sleepUntil(at + 300*time.Millisecond)
-		w.push(here, "2") // and its statistics wait for a turn of their own, at 11.1 s
+		w.push(here, "2") // its settlement is deferred, at last until a turn of its own, at 11.1 s
 		w.sleepUntil(at + 500*time.Millisecond)
 		w.push(elsewhere, "x")
 		w.sleepUntil(at + 800*time.Millisecond)

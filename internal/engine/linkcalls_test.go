@@ -186,6 +186,12 @@ func (l *link) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.Ann
 	return reply, nil
 }
 
+func (l *link) Record(ctx context.Context, r ports.RecordRequest) error {
+	return l.call(ctx, "Record", func(ctx context.Context, s ports.ShardStore) error {
+		return s.Record(ctx, r)
+	})
+}
+
 func (l *link) Retire(ctx context.Context, owner string) error {
 	return l.call(ctx, "Retire", func(ctx context.Context, s ports.ShardStore) error {
 		return s.Retire(ctx, owner)

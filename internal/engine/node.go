@@ -21,6 +21,7 @@ type node struct {
 	clock      *storeClock
 	roundTrips roundTrips
 	outages    outageLog
+	tallies    tallies
 
 	// nodes are those that the last announcement returned, and nodesChanged asks for the next one.
 	nodes        atomic.Pointer[[]ports.Node]

@@ -60,7 +60,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedAfter30s(t *testing.T) {
 		n.link.set(down)
 		w.sleep(100 * time.Second)
 		fails := n.log.countByLoop("the store fails")
-		for doing, atMost := range map[string]int{"poll": 4, "announce": 4, "acquire": 3, "renew": 1, "turn": 1} {
+		for doing, atMost := range map[string]int{"poll": 4, "announce": 4, "record": 4, "acquire": 3, "renew": 1, "turn": 1} {
 			if fails[doing] < 1 || fails[doing] > atMost {
 				w.Errorf("%q: %d lines in 100 s, want 1 to %d", doing, fails[doing], atMost)
 			}
@@ -74,7 +74,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedAfter30s(t *testing.T) {
 		w.sleep(10 * time.Millisecond)
 		n.link.set(up)
 		w.sleep(20 * time.Second)
-		if diff := cmp.Diff(map[string]int{"poll": 1, "announce": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.countByLoop("answers again")); diff != "" {
+		if diff := cmp.Diff(map[string]int{"poll": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.countByLoop("answers again")); diff != "" {
 			w.Errorf("lines that say that the store is back (-want +got):\n%s\n%v", diff, n.log)
 		}
 	})

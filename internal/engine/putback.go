@@ -9,8 +9,8 @@ import (
 )
 
 // tickAll looks twice each poll interval at shards that wait for time to pass, while there are
-// any, until stop is closed. Such a shard turns if jobs are to go back, if statistics or deferred
-// settlements are to be sent, or if a running batch may have been cancelled.
+// any, until stop is closed. Such a shard turns if jobs are to go back, if deferred settlements are to be
+// sent, or if a running batch may have been cancelled.
 func (e *Engine) tickAll(stop <-chan struct{}) {
 	for await(nil, e.tickNow, stop) && pause(e.cfg.PollInterval/2, stop) {
 		now := time.Now()
@@ -35,10 +35,10 @@ func (s *shard) tick(now time.Time) (again bool) {
 	}
 	s.finished, s.deferred = append(s.finished, s.deferred...), nil
 	since, waiting := s.oldestUnstarted()
-	if s.turns.due || len(s.finished) > 0 || s.stats.due(now) || waiting && now.Sub(since) >= poll {
+	if s.turns.due || len(s.finished) > 0 || waiting && now.Sub(since) >= poll {
 		signal(s.wake)
 	}
-	return len(s.running) > 0 || waiting || s.stats.any
+	return len(s.running) > 0 || waiting
 }
 
 // putBack puts back the jobs that wait to start: all of them if the shard is paused or given

@@ -54,10 +54,12 @@ func (n *node) declare(q *Queue) error {
 	return nil
 }
 
-// retire withdraws the announcement. If that fails, the announcement expires by itself.
-func (n *node) retire() {
+// leave sends what was counted last and withdraws the announcement. If that fails, the announcement
+// expires by itself.
+func (n *node) leave() {
 	ctx, cancel := n.lastContext()
 	defer cancel()
+	n.sendLastTallies(ctx)
 	if err := n.store.Retire(ctx, n.cfg.Owner); err != nil {
 		n.log.Debug("skein: retire failed", "error", err)
 	}

@@ -83,7 +83,7 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (r
 		}
 		end := q.result(slices.Contains(r.Skipped, i))
 		if q.uncounted {
-			s.stats.count(end.processed, end.failed)
+			s.node.tallies.count(s.id.Queue, s.node.clock, end.processed, end.failed)
 		}
 		results = append(results, end)
 		s.pendingResults = slices.Delete(s.pendingResults, at, at+1)

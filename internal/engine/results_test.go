@@ -93,6 +93,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 				}
 				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				w.sleep(5 * poll)
+				n.stop()
 				w.wantHistory(c.processed, c.failed)
 				if buried != c.buried {
 					w.Errorf("%d burials were reported, want %d", buried, c.buried)

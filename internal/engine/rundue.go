@@ -41,6 +41,9 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	for _, s := range e.shards() {
 		s.settleUp()
 	}
+	last, cancel := e.lastContext()
+	defer cancel()
+	e.sendLastTallies(last)
 	return jobs, err
 }
 

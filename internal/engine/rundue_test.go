@@ -37,3 +37,26 @@ func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 		}
 	})
 }
+
+// What RunDue has counted is sent when it is done, and a second run adds to it.
+func TestRunDueSendsWhatItHasCounted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		for _, owner := range []string{"first", "second"} {
+			w.push(owner, "x")
+			l := newLink(w.store.Open())
+			l.spin.t = w.T
+			_, err := engine.New(l, engine.Config{
+				Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: owner, Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+				ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
+				Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
+			}).RunDue(w.Context())
+			if err != nil {
+				w.Fatal(err)
+			}
+		}
+		if got := w.minute(0); got.Processed != 2 || got.Run.Count() != 2 {
+			w.Errorf("%d jobs are counted, %d times; want 2 and 2", got.Processed, got.Run.Count())
+		}
+	})
+}

@@ -70,7 +70,6 @@ type shard struct {
 	emptyClaims   backoff
 	paused        bool
 	pace          pace
-	stats         statsBuffer
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
@@ -225,7 +224,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 		s.finished = append(s.finished, settled...)
 		s.pendingResults = append(s.pendingResults, results...)
 		s.pace.observe(took, len(b.Claims))
-		s.stats.observe(b, took, settled)
+		s.node.tallies.observe(b, took, settled)
 	}
 	if s.queue.Parallel > 0 || last == 0 && s.unstarted() == 0 {
 		s.publish()

@@ -1,56 +1,152 @@
 package engine
 
 import (
+	"context"
+	"sync"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
-// statsEvery is how often a shard sends its statistics.
-const statsEvery = time.Second
+const (
+	// tallyKept is how long a node goes on counting in a minute that it has sent: a store's clock may step
+	// back, and a record that has counted less than an earlier one is ignored.
+	tallyKept = 10 * time.Minute
+	// tallyUnsent is how long it tries to send a minute.
+	tallyUnsent = time.Hour
+)
 
-// statsBuffer collects a shard's statistics until a turn takes them along.
-type statsBuffer struct {
-	pending core.Stats
-	any     bool
-	sent    time.Time
+// tallies are what a node has counted of its queues, by minute of the store's clock. The zero value has
+// counted nothing. It is safe for concurrent use.
+type tallies struct {
+	mu      sync.Mutex
+	minutes map[tallyKey]*tally
 }
 
-// observe takes a closed batch that took so long: of each job how long it waited and how long it
-// ran by itself.
-func (b *statsBuffer) observe(batch *Batch, took time.Duration, settled []core.Settlement) {
-	b.any = true
+type tallyKey struct {
+	queue  string
+	minute core.Instant
+}
+
+// tally is what was counted of a queue in a minute.
+type tally struct {
+	stats core.Stats
+	// sent is how much of it the store has.
+	sent uint64
+	// last is when something was last counted.
+	last time.Time
+}
+
+// at returns the tally of a queue in the minute of now. The caller holds the lock.
+func (t *tallies) at(queue string, clock *storeClock) *tally {
+	local := clock.local()
+	key := tallyKey{queue, clock.at(local).Minute()}
+	one := t.minutes[key]
+	if one == nil {
+		if t.minutes == nil {
+			t.minutes = make(map[tallyKey]*tally)
+		}
+		one = &tally{}
+		t.minutes[key] = one
+	}
+	one.last = local
+	return one
+}
+
+// observe counts a batch that took so long: of each job how long it waited and how long it ran by
+// itself, and how it ended unless its own transaction says that.
+func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settlement) {
 	clock := batch.shard.node.clock
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stats := &t.at(batch.shard.id.Queue, clock).stats
 	for i := range batch.Claims {
 		if run, began := batch.jobRun(i, took); began {
-			b.pending.Wait.Observe(max(0, clock.at(run.began).Sub(batch.Claims[i].PerformAt)))
-			b.pending.Run.Observe(run.took)
+			stats.ObserveWait(clock.at(run.began).Sub(batch.Claims[i].PerformAt))
+			stats.ObserveRun(run.took)
 		}
 		if _, later := batch.transacted[i]; !later {
-			b.count(settled[i].Processed, settled[i].Failed)
+			countEnd(stats, settled[i].Processed, settled[i].Failed)
 		}
 	}
 }
 
-// count adds the end of a job.
-func (b *statsBuffer) count(processed, failed bool) {
-	b.any = true
+// count counts the end of a job.
+func (t *tallies) count(queue string, clock *storeClock, processed, failed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	countEnd(&t.at(queue, clock).stats, processed, failed)
+}
+
+func countEnd(stats *core.Stats, processed, failed bool) {
 	if processed {
-		b.pending.Processed++
+		stats.Processed++
 	}
 	if failed {
-		b.pending.Failed++
+		stats.Failed++
 	}
 }
 
-// due reports whether statistics may go with a turn now.
-func (b *statsBuffer) due(now time.Time) bool {
-	return b.any && now.Sub(b.sent) >= statsEvery
+// unsent returns what the store doesn't have, and forgets what is over.
+func (t *tallies) unsent(now time.Time) (records []ports.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, one := range t.minutes {
+		all, idle := one.stats.Counted() <= one.sent, now.Sub(one.last)
+		switch {
+		case all && idle > tallyKept, idle > tallyUnsent:
+			delete(t.minutes, key)
+		case !all:
+			records = append(records, ports.Record{Queue: key.queue, Minute: key.minute, Stats: one.stats})
+		}
+	}
+	return records
 }
 
-// take returns the statistics and starts anew.
-func (b *statsBuffer) take(now time.Time) *core.Stats {
-	stats := b.pending
-	*b = statsBuffer{sent: now}
-	return &stats
+// sent notes that the store has records.
+func (t *tallies) sent(records []ports.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range records {
+		r := &records[i]
+		if one := t.minutes[tallyKey{r.Queue, r.Minute}]; one != nil {
+			one.sent = max(one.sent, r.Stats.Counted())
+		}
+	}
+}
+
+// recordAll sends what was counted, as often as the node announces itself, until stop is closed.
+func (n *node) recordAll(stop <-chan struct{}) {
+	status := n.newLoopStatus("record")
+	for pause(n.announceInterval(), stop) {
+		ctx, cancel := n.callContext()
+		if err := n.sendTallies(ctx); err != nil {
+			status.failed(err)
+		} else {
+			status.ok()
+		}
+		cancel()
+	}
+}
+
+// sendTallies sends what the store doesn't have.
+func (n *node) sendTallies(ctx context.Context) error {
+	records := n.tallies.unsent(n.clock.local())
+	for len(records) > 0 {
+		some := records[:min(len(records), ports.MaxRecords)]
+		if err := n.store.Record(ctx, ports.RecordRequest{Owner: n.cfg.Owner, Records: some}); err != nil {
+			return err
+		}
+		n.tallies.sent(some)
+		records = records[len(some):]
+	}
+	return nil
+}
+
+// sendLastTallies sends what was counted since the last time, when nothing is counted any more.
+func (n *node) sendLastTallies(ctx context.Context) {
+	if err := n.sendTallies(ctx); err != nil {
+		n.log.Warn("skein: the store did not take what was counted last; the history of this minute lacks it", "error", err)
+	}
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// history is the sum of the queue's minutes.
+// history is the sum of the queue's minutes, once the nodes have sent what they have counted.
 func (w *world) history() (sum core.Stats) {
 	w.Helper()
+	w.sleep(ttl/3 + time.Second)
 	minutes, err := w.store.History(w.Context(), ports.HistoryRequest{Queue: queueName})
 	if err != nil {
 		w.Fatal(err)
@@ -35,7 +36,7 @@ func observed(durations ...time.Duration) (h core.Histogram) {
 
 func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.start(each(func(_ context.Context, c *core.Claim) error {
+		n := w.start(each(func(_ context.Context, c *core.Claim) error {
 			time.Sleep(100 * time.Millisecond)
 			if c.ID == "job-3" && c.Fresh() {
 				return errors.New("no")
@@ -45,6 +46,7 @@ func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 		w.sleep(poll)
 		w.pushEach(10) // the last of them waits for 900 ms
 		w.sleep(3 * poll)
+		n.stop()
 		got := w.minute(0)
 		if got.Processed != 9 || got.Failed != 1 {
 			w.Errorf("processed %d, failed %d; want 9 and 1", got.Processed, got.Failed)
@@ -63,7 +65,7 @@ func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 	})
 }
 
-func TestStatisticsGoAlongAtMostOnceASecond(t *testing.T) {
+func TestStatisticsAreSentAsOftenAsTheNodeAnnouncesItself(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		n := w.start(each(succeed))
@@ -71,18 +73,17 @@ func TestStatisticsGoAlongAtMostOnceASecond(t *testing.T) {
 			w.push("job", "x")
 			w.sleep(100 * time.Millisecond)
 		}
-		sent := 0
-		for _, turn := range n.link.turnsSent() {
-			if turn.request.Stats != nil {
-				sent++
-			}
+		if sent, most := n.link.count("Record"), int(10*time.Second/(ttl/3)); sent < 1 || sent > most {
+			w.Errorf("statistics were sent %d times in 10 s, want 1 to %d", sent, most)
 		}
-		if sent < 9 || sent > 11 {
-			w.Errorf("statistics were sent %d times in 10 s", sent)
-		}
-		w.sleep(2 * poll)
+		w.sleep(ttl)
 		if got := w.minute(0); got.Processed != 100 {
 			w.Errorf("processed %d, want 100", got.Processed)
+		}
+		before := n.link.count("Record")
+		w.sleep(10 * ttl)
+		if n.link.count("Record") != before {
+			w.Errorf("an idle node has sent statistics")
 		}
 	})
 }
@@ -96,6 +97,32 @@ func TestStatisticsAreSentBeforeTheNodeEnds(t *testing.T) {
 		n.stop()
 		if got := w.minute(0); got.Processed != 2 {
 			w.Errorf("processed %d, want 2", got.Processed)
+		}
+	})
+}
+
+// What was counted while the store could not be reached, or when the reply was lost, is sent again and
+// counted once, each in its minute.
+func TestStatisticsOutliveAnOutageAndCountOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		n := w.start(each(succeed), func(s *setup) {
+			s.link.lose = func(call string) bool { return call == "Record" }
+		})
+		for range 3 {
+			w.sleep(poll)
+			w.push("job", "x")
+			w.sleep(time.Minute - poll)
+		}
+		n.link.change(func() { n.link.lose = func(string) bool { return false } })
+		w.sleep(2 * ttl)
+		for number := range 3 {
+			if got := w.minute(number); got.Processed != 1 {
+				w.Errorf("minute %d has %d jobs, want 1", number, got.Processed)
+			}
+		}
+		if got := w.history().Processed; got != 3 {
+			w.Errorf("%d jobs are counted, want 3; the log:\n%v", got, n.log)
 		}
 	})
 }

@@ -117,8 +117,9 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.push("job", "a", "b", "c")
-				w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) })
+				n := w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) })
 				w.sleep(5 * poll)
+				n.stop()
 				w.wantCounts(int64(min(tt.back, 1)), 0, tt.processed, tt.failed)
 				w.wantHistory(uint64(tt.processed), uint64(tt.failed))
 				found := w.find("job")

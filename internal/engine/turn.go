@@ -103,13 +103,8 @@ func (s *shard) nextStep(now time.Time) step {
 
 // needsTurn reports whether there is something to send or to claim.
 func (s *shard) needsTurn(now time.Time, leaving bool) bool {
-	return len(s.finished) > 0 || s.turns.due || s.sendsStats(now, leaving) || s.needsBegin() ||
+	return len(s.finished) > 0 || s.turns.due || s.needsBegin() ||
 		!leaving && s.member.pool.hasGrant(s.member)
-}
-
-// sendsStats reports whether the next turn takes the statistics along.
-func (s *shard) sendsStats(now time.Time, leaving bool) bool {
-	return s.stats.due(now) || leaving && s.stats.any
 }
 
 // exchange makes the next turn, if the lease still lasts. An error means that it is unknown whether
@@ -146,9 +141,6 @@ func (s *shard) request(now time.Time, leaving bool) {
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.queue.Bytes,
 		Node:        cfg.Node,
-	}
-	if s.sendsStats(now, leaving) {
-		t.request.Stats = s.stats.take(now)
 	}
 }
 

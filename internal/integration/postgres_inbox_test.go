@@ -145,7 +145,7 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 	for number, more := int64(1), true; more; number++ {
 		began := time.Now()
 		_, err := s.Turn(t.Context(), ports.TurnRequest{
-			Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: number, TTL: ttl, Stats: &core.Stats{Processed: 1},
+			Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: number, TTL: ttl, Resent: true,
 		})
 		v.must(err)
 		if took := time.Since(began); took > ttl {

@@ -167,12 +167,14 @@ func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 func TestPostgresForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
-	g.turn.Stats = &core.Stats{Processed: 1}
+	g.must(g.store.Record(t.Context(), ports.RecordRequest{Owner: "me", Records: []ports.Record{
+		{Queue: "orders", Minute: core.InstantOf(time.Now()).Minute(), Stats: core.Stats{Processed: 1}},
+	}}))
 	g.push(g.store, core.When{}, "a")
 	g.settle(g.claim(1)...)
 	g.must(g.store.Release(t.Context(), g.turn.Lease))
 	g.must(g.store.Forget(t.Context(), "orders"))
-	for _, table := range []string{"queues", "shards", "turn_log", "count_changes", "jobs", "payloads", "dead_letters", "dead_letter_payloads", "claimed", "inbox", "minute_stats"} {
+	for _, table := range []string{"queues", "shards", "turn_log", "count_changes", "jobs", "payloads", "dead_letters", "dead_letter_payloads", "claimed", "inbox", "minute_records"} {
 		var n int
 		g.must(g.pool.QueryRow(t.Context(), `SELECT count(*) FROM `+g.schema+`.`+table).Scan(&n))
 		if n > 0 {

@@ -75,6 +75,9 @@ func damageCalls() []scriptCall {
 
 func nodeCalls() []scriptCall {
 	return []scriptCall{
+		{"record", "record", false, func(w *worker) error { return w.recorded(1, 0, 9, 20) }},
+		{"record more", "record", true, func(w *worker) error { return w.recorded(2, 0, 1, 2, 20) }},
+		{"record what is known", "record", true, func(w *worker) error { return w.recorded(1, 1, 2) }},
 		{"announce", "announce", true, func(w *worker) error { return w.announce(1) }},
 		{"announce a known node", "announce", true, func(w *worker) error { return w.announce(1) }},
 		{"drain a known node", "drain", true, func(w *worker) error { return w.store.DrainNode(w.t.Context(), "n", true) }},
@@ -137,7 +140,6 @@ func turnCalls() []scriptCall {
 	var all []scriptCall
 	all = append(all, both("claims", func(*worker) ports.TurnRequest { return ports.TurnRequest{Want: 10} })...)
 	all = append(all, both("looks", func(*worker) ports.TurnRequest { return ports.TurnRequest{} })...)
-	all = append(all, both("counts", func(*worker) ports.TurnRequest { return ports.TurnRequest{Stats: &core.Stats{Processed: 1}} })...)
 	for _, o := range []core.Outcome{
 		{Kind: core.Done}, {Kind: core.Untouched}, failure(), {Kind: core.Buried, Error: "bad"}, {Kind: core.Snoozed, Delay: time.Hour},
 	} {

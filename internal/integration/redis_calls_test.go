@@ -64,11 +64,12 @@ func newWorker(t *testing.T, client goredis.UniversalClient, filled bool) *worke
 // fill adds a failed job, one that is claimed in part and parked, one of many
 // payloads, dead letters of one payload, of many, and of one that is left of many,
 // a claimed job whose id is dead, a job and a dead letter of many payloads without Metas, a
-// cancel and statistics.
+// cancel and a history.
 func (w *worker) fill() {
 	w.t.Helper()
 	w.must(w.push(one("failed", 1), one("buried", 1)))
-	w.must(w.turn(ports.TurnRequest{Want: 3, Stats: &core.Stats{Processed: 1}}))
+	w.must(w.turn(ports.TurnRequest{Want: 3}))
+	w.must(w.recorded(1, 1, 2))
 	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("failed", failure())}))
 	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad"})}))
 	w.must(w.push(many("dead", 20)...))
@@ -208,6 +209,16 @@ func (w *worker) prepare(call scriptCall) {
 }
 
 // announce announces a node with so many lanes.
+// recorded records so many jobs for minutes of the present hour and of that before.
+func (w *worker) recorded(jobs uint64, minutes ...int) error {
+	r := ports.RecordRequest{Owner: "n"}
+	for _, minute := range minutes {
+		at := core.InstantOf(frozenNow).Minute().Add(-time.Duration(minute) * time.Minute)
+		r.Records = append(r.Records, ports.Record{Queue: "orders", Minute: at, Stats: core.Stats{Processed: jobs}})
+	}
+	return w.store.Record(w.t.Context(), r)
+}
+
 func (w *worker) announce(lanes int) error {
 	n := ports.Node{Owner: "n", Name: "n", Lanes: lanes}
 	_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute})

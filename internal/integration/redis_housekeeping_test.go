@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Nothing has a TTL, so what is over is removed by those who come later: nodes an
-// hour after they ran out, in case the clock steps back, and minutes after a day.
+// Only an hour of a history has a TTL. What else is over is removed by those who come later: nodes
+// an hour after they ran out, in case the clock steps back.
 func TestRedisRemovesWhatIsOver(t *testing.T) {
 	t.Parallel()
 	client, now := testservers.OwnRedis(t), frozenNow
@@ -37,15 +38,16 @@ func TestRedisRemovesWhatIsOver(t *testing.T) {
 	announce("n2")
 	known("61 minutes after it ran out", 1)
 
-	w := &worker{t: t, client: client, store: store, shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
-	must(t, w.declare("orders"))
-	must(t, w.acquire("test", 1))
-	for range 3 {
-		must(t, w.turn(ports.TurnRequest{Stats: &core.Stats{Processed: 1}}))
-		now = now.Add(13 * time.Hour)
-	}
-	if n, err := client.HLen(t.Context(), "skein:{orders/0}:h").Result(); n != 2 || err != nil {
-		t.Errorf("%d minutes are kept, want those of 24 hours, which are 2: %v", n, err)
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	minute := core.InstantOf(now).Minute()
+	must(t, store.Record(t.Context(), ports.RecordRequest{Owner: "n1", Records: []ports.Record{
+		{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 1}},
+	}}))
+	key := fmt.Sprintf("skein:{orders/0}:h%d", now.Unix()/3600%27)
+	over := time.Unix(now.Unix()/3600*3600, 0).Add(26 * time.Hour)
+	if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil || ttl > over.Sub(now) || ttl < over.Sub(now)-time.Minute {
+		t.Errorf("an hour of a history lasts for %v, want %v: %v", ttl, over.Sub(now), err)
 	}
 }
 

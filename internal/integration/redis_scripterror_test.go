@@ -30,11 +30,11 @@ func TestRedisErrorsNameTheLineOfAScript(t *testing.T) {
 				Shard: shard, Shards: 1, Generation: 1, Owner: "test", Attempt: 1, TTL: time.Minute})
 			must(t, err)
 
-			must(t, client.Set(t.Context(), prefix+"{orders/0}:h", "no hash", 0).Err())
+			must(t, client.Set(t.Context(), prefix+"{orders/0}:k", "no hash", 0).Err())
 			_, err = store.Turn(t.Context(), ports.TurnRequest{
 				Lease:  ports.Lease{Shard: shard, Owner: "test", Token: a.Token},
-				Number: 1, TTL: time.Minute, Stats: &core.Stats{Processed: 1}})
-			namesLine(t, err, "turn.lua", "call('HGET', HISTORY, minute)")
+				Number: 1, TTL: time.Minute, Resent: true})
+			namesLine(t, err, "turn.lua", "call('HGETALL', CANCELS)")
 
 			must(t, client.Del(t.Context(), prefix+"{orders/0}:m").Err())
 			must(t, client.HSet(t.Context(), prefix+"{orders/0}:m", "no", "string").Err())

@@ -213,6 +213,10 @@ func (s *intercepted) DrainNode(ctx context.Context, owner string, drain bool) e
 	})
 }
 
+func (s *intercepted) Record(ctx context.Context, r ports.RecordRequest) error {
+	return passOnly(ctx, s, "Record", r, ports.ShardStore.Record)
+}
+
 func (s *intercepted) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return passBare(ctx, s, "Queues", ports.ShardStore.Queues)
 }

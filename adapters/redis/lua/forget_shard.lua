@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- Reports whether a shard is empty and free, and removes it if it is and if told to.
--- KEYS: all of the shard
+-- KEYS: all of the shard, and of the first one those of the history too
 -- ARGV: 1 now or '', 2 remove (1 or 0)
 -- Returns {'ok'}, {'unknown'}, {'jobs'}, or {'held', owner, remaining}
 -- Uses: clock, current_token.
 
-local META, JOBS, CLAIMS, DEAD, LEASE, ASIDE = KEYS[1], KEYS[2], KEYS[5], KEYS[11], KEYS[15], KEYS[18]
+local META, JOBS, CLAIMS, DEAD, LEASE, ASIDE = KEYS[1], KEYS[2], KEYS[5], KEYS[11], KEYS[15], KEYS[17]
 local now, remove = clock(ARGV[1]), ARGV[2] == '1'
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end
 if redis.call('EXISTS', JOBS, CLAIMS, DEAD, ASIDE) > 0 then return {'jobs'} end

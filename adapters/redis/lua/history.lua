@@ -1,17 +1,24 @@
 #!lua flags=no-writes
--- Lists the minutes of a shard, of which there are 24 hours at the most.
--- KEYS: history
--- ARGV: 1 from, 2 to or 0
--- Returns {minute, statistics, ...}
+-- Lists what was counted of a queue in one hour: see record.lua.
+-- KEYS: history of the hour
+-- ARGV: 1 now or '', 2 from, 3 to or 0
+-- Returns {now, hour, field, value, ...}; {now} if nothing of the hour is asked for
+-- Uses: clock.
 
 local HISTORY = KEYS[1]
-local from, to = tonumber(ARGV[1]), tonumber(ARGV[2])
-local minutes, all = {}, redis.call('HGETALL', HISTORY)
+local HOUR, MINUTE, BLOCK = 3600000000, 60000000, 600000000
+local now, from, to = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+from = math.max(from, now - now % MINUTE - 24 * HOUR) -- storekit.KeptFrom
+if to == 0 then to = math.huge end
+local hour = tonumber(redis.call('HGET', HISTORY, 'hour') or '')
+if not hour or (hour + 1) * HOUR <= from or hour * HOUR >= to then return {now} end
+local reply, all = {now, hour}, redis.call('HGETALL', HISTORY)
 for i = 1, #all, 2 do
-  local at = tonumber(all[i])
-  if at >= from and (to == 0 or at < to) then
-    minutes[#minutes + 1] = all[i]
-    minutes[#minutes + 1] = all[i + 1]
+  local block = tonumber(string.sub(all[i], 1, 1)) -- none of the field hour
+  local start = block and hour * HOUR + block * BLOCK
+  if block and start + BLOCK > from and start < to then
+    reply[#reply + 1] = all[i]
+    reply[#reply + 1] = all[i + 1]
   end
 end
-return minutes
+return reply

@@ -6,7 +6,7 @@
 
 local QUEUES = KEYS[1]
 local commands = {'EXISTS', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'HSET',
-  'HSETNX', 'HSTRLEN', 'INFO', 'RENAME', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE',
+  'HSETNX', 'HSTRLEN', 'INFO', 'PEXPIRE', 'RENAME', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE',
   'ZRANK', 'ZREM', 'ZREMRANGEBYRANK', 'ZREVRANGEBYSCORE', 'ZSCAN', 'ZSCORE'}
 local missing = {}
 for _, command in ipairs(commands) do

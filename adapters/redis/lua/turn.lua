@@ -3,17 +3,16 @@
 -- here.
 -- KEYS: meta jobs ready claims lease
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted,
---   7 payloads per job, 8 bytes, 9 receipt of the claims, 10 claimer, 11 statistics
---   or '', 12 how many settlements; then their ids, their receipts in one text, or one
---   that all have, a byte of code each, and what becomes of those whose code says so;
---   then, unless neither is, whether it is resent (1 or 0), and id and receipt of what
---   begins
+--   7 payloads per job, 8 bytes, 9 receipt of the claims, 10 claimer, 11 how many
+--   settlements; then their ids, their receipts in one text, or one that all have, a byte
+--   of code each, and what becomes of those whose code says so; then, unless neither is,
+--   whether it is resent (1 or 0), and id and receipt of what begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
 --   cancels, not begun, deferred, orphans}; claims are id, then PerformAt and packed job;
 --   cancels and orphans id, value. Or {'again', ...} for a repeat, {'unknown'}, {'lost'},
 --   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
---   DMETAS, LEASE, CANCELS, HISTORY, call, sub, pack, parse, clock, instant, read_meta, bounds,
+--   DMETAS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
 --   plan, queue, morgue, first_due, readable, claim_from, claim_weight, claims_after, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- The lease has beside the last turn's number what a repeat of it returns: turned, the number
@@ -26,9 +25,9 @@
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.
-call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, CANCELS, HISTORY)
+call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, CANCELS)
 local now, owner, token, number, ttl = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local receipt, stats = ARGV[9], ARGV[11]
+local receipt = ARGV[9]
 
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
@@ -96,24 +95,10 @@ for i = 1, #cancels, 2 do
   if settled.gone[cancels[i]] then plan.hdel(CANCELS, cancels[i])
   else open[#open + 1] = cancels[i]; open[#open + 1] = cancels[i + 1] end
 end
-if ARGV[12] == '0' and stats == '' and claimed.count == 0 and #orphans == 0 and not resent and not begins then
+if ARGV[11] == '0' and claimed.count == 0 and #orphans == 0 and not resent and not begins then
   local remaining = math.max(0, math.min(tonumber(lease[6]), now + tonumber(lease[5])) - now)
   return {'ok', last, now, remaining, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun, {}, {}}
 end
-
--- count plans to add the statistics, "slot=n slot=n", to the minute.
-local function count()
-  local DAY, MINUTE, sums, texts = 86400000000, 60000000, {}, {}
-  local minute = string.format('%.0f', now - now % MINUTE)
-  local there = call('HGET', HISTORY, minute)
-  for slot, n in string.gmatch((there or '') .. ' ' .. stats, '(%d+)=(%d+)') do sums[slot] = (sums[slot] or 0) + n end
-  for slot, n in pairs(sums) do texts[#texts + 1] = slot .. '=' .. string.format('%.0f', n) end
-  if #texts > 0 then plan.hset(HISTORY, minute, table.concat(texts, ' ')) end
-  for _, old in ipairs(there and {} or call('HKEYS', HISTORY)) do
-    if tonumber(old) < minute - DAY then plan.hdel(HISTORY, old) end
-  end
-end
-if stats ~= '' then count() end
 
 local claims = claimed.stored -- that come or change
 for _, value in ipairs(begun) do claims[#claims + 1] = value end

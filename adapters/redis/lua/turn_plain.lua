@@ -14,8 +14,8 @@ local function plain_turn()
   local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a packed job
   local OTHERS = 2 + 16 + 32 + ALONE + 128 -- those of many payloads or a failure, and unknown ones
 
-  local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[12])
-  if ARGV[11] ~= '' or ARGV[15 + n] then return end
+  local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
+  if ARGV[14 + n] then return end
   local record = call('GET', META) -- "index paused ..."
   -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
   local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans')
@@ -23,23 +23,23 @@ local function plain_turn()
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or lease[6] == '1' then return end
   if call('EXISTS', CANCELS, PARKED) > 0 then
     if call('HLEN', CANCELS) > 0 then return end
-    local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 13, 12 + n)) or {}
+    local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 12, 11 + n)) or {}
     for i = 1, #parked do if parked[i] then return end end
   end
 
   local index = byte(record) == 49 -- '1'
   local processed, failed, seen = 0, 0, {}
   if n > 0 then
-    local receipts, codes, claimed, before, read, size = ARGV[13 + n], ARGV[14 + n], nil, 0, 0, 0
+    local receipts, codes, claimed, before, read, size = ARGV[12 + n], ARGV[13 + n], nil, 0, 0, 0
     local receipt = #receipts == 16 and receipts
     for i = 1, n do
       if i > read then -- some at first, since they may be large
         for k = 1, read do size = size + (claimed[k] and #claimed[k] or 0) end
         if size > 262144 then return end
         before, read = read, i > 1 and n or math.min(n, 24)
-        claimed = call('HMGET', CLAIMS, unpack(ARGV, 13 + before, 12 + read))
+        claimed = call('HMGET', CLAIMS, unpack(ARGV, 12 + before, 11 + read))
       end
-      local id, value, code = ARGV[12 + i], claimed[i - before], byte(codes, i)
+      local id, value, code = ARGV[11 + i], claimed[i - before], byte(codes, i)
       if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
       if code % 2 > 0 then processed = processed + 1 end
@@ -93,7 +93,7 @@ local function plain_turn()
     call('ZREMRANGEBYRANK', READY, 0, taken - 1)
     if index then call('ZREM', BYID, unpack(ids, 1, taken)) end
   end
-  if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 13, 12 + n)) end
+  if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 12, 11 + n)) end
   if processed > 0 then call('HINCRBY', LEASE, 'processed', processed) end
   if failed > 0 then call('HINCRBY', LEASE, 'failed', failed) end
   if large then call('HSET', LEASE, 'large', large) end

@@ -53,7 +53,7 @@ local function dispose(id, claim_value, what, now)
   return job, dead, reason, size
 end
 
--- settle_claims finds the claims that the settlements of a turn end; ARGV[12] is how many
+-- settle_claims finds the claims that the settlements of a turn end; ARGV[11] is how many
 -- settlements there are, and alone how many claims run alone. It returns
 --   freed: the ids of claims that end, in order, and gone: the same as a set
 --   skipped: the positions of settlements whose claim is not there
@@ -68,9 +68,9 @@ end
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
   local s = {freed = {}, gone = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
-  local n, ids = tonumber(ARGV[12]), {}
-  for i = 1, n do ids[i] = ARGV[12 + i] end
-  local value_of, receipts, codes, text = reader(CLAIMS, ids), ARGV[13 + n], ARGV[14 + n], 14 + n
+  local n, ids = tonumber(ARGV[11]), {}
+  for i = 1, n do ids[i] = ARGV[11 + i] end
+  local value_of, receipts, codes, text = reader(CLAIMS, ids), ARGV[12 + n], ARGV[13 + n], 13 + n
   local freed, gone, bound, removed, full, last = s.freed, s.gone, bounds.new(), 0, false, false
 
   -- leave reports whether what the i-th settlement puts back and buries fits the bound, and

@@ -19,11 +19,7 @@ func (m *Store) Clone() *Store {
 }
 
 func (q *queue) clone() *queue {
-	c := &queue{record: q.record, minutes: maps.Clone(q.minutes), permits: maps.Clone(q.permits)}
-	for at, stats := range q.minutes {
-		copied := *stats
-		c.minutes[at] = &copied
-	}
+	c := &queue{record: q.record, records: maps.Clone(q.records), permits: maps.Clone(q.permits)}
 	for _, s := range q.shards {
 		c.shards = append(c.shards, s.clone())
 	}

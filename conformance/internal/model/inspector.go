@@ -102,24 +102,6 @@ func earlier(a, b core.Head) core.Head {
 	return a
 }
 
-// History implements ports.Inspector.
-func (m *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	q, err := m.queue(ctx, r.Queue)
-	if err != nil {
-		return nil, err
-	}
-	var minutes []ports.MinuteStats
-	for at, stats := range q.minutes {
-		if at >= r.From && (r.To == 0 || at < r.To) {
-			minutes = append(minutes, ports.MinuteStats{At: at, Stats: *stats})
-		}
-	}
-	slices.SortFunc(minutes, func(a, b ports.MinuteStats) int { return cmp.Compare(a.At, b.At) })
-	return minutes, nil
-}
-
 // listed returns the shards that a list is about.
 func (m *Store) listed(ctx context.Context, r *ports.PageRequest, invalid error) (*queue, []*shard, error) {
 	q, err := m.queue(ctx, r.Queue)

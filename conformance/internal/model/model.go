@@ -32,7 +32,7 @@ type Store struct {
 type queue struct {
 	record  ports.Queue
 	shards  []*shard
-	minutes map[core.Instant]*core.Stats
+	records map[recordKey]core.Stats
 	permits map[string]permit
 }
 

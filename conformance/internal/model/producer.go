@@ -35,7 +35,7 @@ func (m *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 func newQueue(r ports.DeclareRequest) *queue {
 	q := &queue{
 		record:  ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: 1, IndexIDs: r.IndexIDs},
-		minutes: map[core.Instant]*core.Stats{},
+		records: map[recordKey]core.Stats{},
 		permits: map[string]permit{},
 	}
 	for _, at := range core.Shards(r.Queue, r.Shards) {

@@ -70,7 +70,7 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, reply.Orphans, now)
 	}
-	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && r.Stats == nil && len(reply.Claims) == 0 && len(reply.Orphans) == 0
+	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return reply
 	}
@@ -80,9 +80,6 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 		s.lease.orphans = append(s.lease.orphans, c.ID)
 	}
 	s.lease.renew(now, r.TTL)
-	if r.Stats != nil {
-		q.count(r.Stats, now)
-	}
 	return reply
 }
 
@@ -183,15 +180,6 @@ func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant)
 		Since: now,
 	}}
 	return copyClaim(claim)
-}
-
-func (q *queue) count(stats *core.Stats, now core.Instant) {
-	minute, ok := q.minutes[now.Minute()]
-	if !ok {
-		minute = &core.Stats{}
-		q.minutes[now.Minute()] = minute
-	}
-	minute.Add(stats)
 }
 
 // copyClaim returns the claim with a list of payloads that the caller may keep.

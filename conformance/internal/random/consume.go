@@ -143,11 +143,6 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 		}
 	}
 	r.Resent = rarely(d, "resent")
-	if rarely(d, "Stats") {
-		r.Stats = &core.Stats{Processed: 2, Failed: 1}
-		r.Stats.Wait.Observe(pick(d, "wait", time.Millisecond, time.Second))
-		r.Stats.Run.Observe(time.Minute)
-	}
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -44,6 +45,7 @@ func (d *driver) checkQueue(q ports.Queue) {
 		Queue: q.Name,
 		From:  pick(d, "from", 0, 0, minute, minute+1),
 		To:    pick(d, "to", 0, 0, minute, minute+1),
+		Step:  pick(d, "step", 0, time.Minute, 7*time.Minute, ports.HistoryKept),
 	}, ports.ShardStore.History)
 	for _, id := range randomIDs() {
 		compare(d, "Find", id, func(s ports.ShardStore, ctx context.Context, id string) (ports.Found, error) {

@@ -2,6 +2,7 @@ package random
 
 import (
 	"context"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -132,7 +133,7 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 // registry declares a queue again, perhaps otherwise, or announces, drains or retires a
 // node.
 func (d *driver) registry() {
-	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire") {
+	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record") {
 	case "declare":
 		r := declaration(d.queue())
 		switch pick(d, "otherwise", "no", "shards", "index") {
@@ -151,6 +152,8 @@ func (d *driver) registry() {
 		})
 	case "retire":
 		compareErr(d, "Retire", d.owner(), ports.ShardStore.Retire)
+	case "record":
+		compareErr(d, "Record", d.records(), ports.ShardStore.Record)
 	}
 }
 
@@ -172,6 +175,26 @@ func (d *driver) announcement() ports.AnnounceRequest {
 			},
 		},
 	}
+}
+
+// records draws what a node has counted, in the present minute or another. Of two records in which
+// as much is counted, only one may be drawn, or it would matter which comes first.
+func (d *driver) records() ports.RecordRequest {
+	r := ports.RecordRequest{Owner: d.owner()}
+	for range pick(d, "records", 1, 1, 2, 3) {
+		n := pick(d, "counted", 0, 1, 2, 3)
+		record := ports.Record{
+			Queue:  pick(d, "of", "orders", "orders", "mail"),
+			Minute: d.model().Now().Minute().Add(pick(d, "minute", 0, 0, -time.Minute, time.Hour, 2*time.Hour, -ports.HistoryKept)),
+			Stats:  core.Stats{Processed: uint64(n)},
+		}
+		for range n {
+			record.Stats.ObserveWait(500 * time.Millisecond)
+			record.Stats.ObserveRun(time.Minute)
+		}
+		r.Records = append(r.Records, record)
+	}
+	return r
 }
 
 // owner draws a node.

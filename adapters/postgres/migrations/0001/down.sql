@@ -1,13 +1,13 @@
 -- Removes what the files of version 1 make.
 DROP VIEW {schema}.counts, {schema}.leases;
-DROP FUNCTION {schema}.acquire, {schema}.add_histograms, {schema}.add_minute_stats, {schema}.add_payloads,
+DROP FUNCTION {schema}.acquire, {schema}.add_payloads,
   {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.choose_due,
   {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.places_by_time, {schema}.later, {schema}.limit_lock_waits,
   {schema}.lock_lease, {schema}.lock_shard, {schema}.lower_floor, {schema}.merge, {schema}.merge_and_look, {schema}.merge_bounds, {schema}.merge_inbox,
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.merge_waiting, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan, {schema}.next_scan, {schema}.oldest, {schema}.park,
-  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.recount, {schema}.release,
+  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.record, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.renew, {schema}.repeat_turn,
   {schema}.reply_cancellations, {schema}.reply_claim, {schema}.reply_header, {schema}.reply_places, {schema}.rescan_due, {schema}.rescan_from,
   {schema}.rescan_if_due, {schema}.scan_from, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx,
@@ -16,6 +16,6 @@ DROP FUNCTION {schema}.acquire, {schema}.add_histograms, {schema}.add_minute_sta
   {schema}.unpark;
 DROP TYPE {schema}.reply, {schema}.step_reply, {schema}.arrival;
 DROP TABLE {schema}.claimed, {schema}.count_changes, {schema}.dead_letter_payloads, {schema}.dead_letters,
-  {schema}.inbox, {schema}.jobs, {schema}.minute_stats, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
+  {schema}.minute_records, {schema}.inbox, {schema}.jobs, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
   {schema}.shards, {schema}.queues;
 DROP TYPE {schema}.arrival_kind;

@@ -39,7 +39,7 @@ BEGIN
   DELETE FROM {schema}.turn_log t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.count_changes t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.inbox i WHERE i.shard BETWEEN v_from AND v_to;
-  DELETE FROM {schema}.minute_stats m WHERE m.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.minute_records h WHERE h.queue = v_queue;
   DELETE FROM {schema}.permits p WHERE p.queue = v_queue;
   DELETE FROM {schema}.shards s WHERE s.id BETWEEN v_from AND v_to;
   DELETE FROM {schema}.queues q WHERE q.id = v_queue;

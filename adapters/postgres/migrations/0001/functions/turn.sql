@@ -1,8 +1,7 @@
 -- Carries out a turn that may hold and find anything (ports.Consumer.Turn). p_settle arguments are
 -- settlements, as in settle_claimed, NULL for none; p_begin arguments are claims to mark as begun,
--- NULL for none; p_stats arguments are statistics, NULL for none. p_want is within 0 and
--- core.MaxTurnJobs. Returns the header and, if its status is ok or repeated, the
--- rest of the reply.
+-- NULL for none. p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok
+-- or repeated, the rest of the reply.
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
@@ -10,8 +9,6 @@ CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token b
   p_settle_dispositions bytea[] DEFAULT NULL, p_settle_same_times boolean[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
   p_settle_retry_counts int[] DEFAULT NULL, p_settle_recoveries int[] DEFAULT NULL,
   p_settle_errors text[] DEFAULT NULL, p_settle_bury_errors text[] DEFAULT NULL,
-  p_stats_processed bigint DEFAULT NULL, p_stats_failed bigint DEFAULT NULL,
-  p_stats_wait bigint[] DEFAULT NULL, p_stats_run bigint[] DEFAULT NULL,
   p_resent boolean DEFAULT false,
   p_begin_ids text[] DEFAULT NULL, p_begin_tokens bigint[] DEFAULT NULL, p_begin_numbers bigint[] DEFAULT NULL)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
@@ -113,7 +110,7 @@ BEGIN
     v_head := {schema}.head(v_shard.id, v_from);
   END IF;
 
-  IF p_settle_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR p_stats_wait IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
+  IF p_settle_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
     v_log.last := p_number; v_log.ttl := p_ttl; v_log.expires := {schema}.later(v_now, p_ttl);
     INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed)
     VALUES (v_shard.id, v_shard.token, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan,
@@ -121,9 +118,6 @@ BEGIN
       v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed);
     IF NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3 THEN
       PERFORM {schema}.fold(v_shard.id, v_now, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan);
-    END IF;
-    IF p_stats_wait IS NOT NULL THEN
-      PERFORM {schema}.add_minute_stats(v_shard.id, v_now, p_stats_processed, p_stats_failed, p_stats_wait, p_stats_run);
     END IF;
   ELSIF v_log.inbox OR v_claimed.merged OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN
     PERFORM {schema}.change_counts(v_shard.id, v_settled.fresh + v_claimed.fresh, v_settled.retrying + v_claimed.retrying, v_settled.dead);

@@ -1,8 +1,7 @@
 -- Carries out a usual turn by few and small statements, since what a statement and each of its
 -- columns cost is most of a small turn; any other turn it leaves to turn. In a usual turn all jobs
--- to settle are claimed, done whole and processed, and their ids have no parked jobs, there are no
--- statistics and nothing to begin, and what is due are first tries of ids that are free, with one
--- payload each. Its arguments are
+-- to settle are claimed, done whole and processed, and their ids have no parked jobs, nothing is to
+-- begin, and what is due are first tries of ids that are free, with one payload each. Its arguments are
 -- those of turn. The statements wait for nobody.
 CREATE FUNCTION {schema}.turn_fast(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,

@@ -1,0 +1,90 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// historyOf is a store whose history is kept apart from it: keep returns what becomes of a record
+// that is known when the next one comes.
+func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
+	type key struct {
+		owner, queue string
+		minute       core.Instant
+	}
+	records := map[key]core.Stats{}
+	h := replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
+		for _, one := range r.Records {
+			k := key{r.Owner, one.Queue, one.Minute}
+			records[k] = keep(records[k], one.Stats)
+		}
+		return s.Record(ctx, r)
+	})
+	return replace(h, "History", func(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+		if _, err := s.History(ctx, r); err != nil {
+			return nil, err
+		}
+		sums := storekit.NewHistory(r, 0)
+		for k, stats := range records {
+			if k.queue == r.Queue {
+				sums.Add(k.minute, &stats)
+			}
+		}
+		return sums.List(), nil
+	})
+}
+
+func newer(known, next core.Stats) core.Stats {
+	if next.Counted() > known.Counted() {
+		return next
+	}
+	return known
+}
+
+// addsRecords adds up what should replace one another.
+func addsRecords(s full) full {
+	return historyOf(s, func(known, next core.Stats) core.Stats { known.Add(&next); return known })
+}
+
+func takesLateRecords(s full) full {
+	return historyOf(s, func(_, next core.Stats) core.Stats { return next })
+}
+
+// keepsHistory lists whatever was ever recorded.
+func keepsHistory(s full) full { return historyOf(s, newer) }
+
+// mixesOwners has one record of each minute.
+func mixesOwners(s full) full {
+	return replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
+		if r.Owner != "" {
+			r.Owner = "all"
+		}
+		return s.Record(ctx, r)
+	})
+}
+
+// startsStepsAtFrom begins steps where the list begins.
+func startsStepsAtFrom(s full) full {
+	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+		list, err := s.History(ctx, r)
+		if r.Step > 0 && len(list) > 0 {
+			list[0].At = max(list[0].At, r.From.Minute())
+		}
+		return list, err
+	})
+}
+
+// refusesUndeclared fails for a record of a queue that is not there.
+func refusesUndeclared(s full) full {
+	return replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
+		for _, one := range r.Records {
+			if _, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{one.Queue}}); err != nil {
+				return err
+			}
+		}
+		return s.Record(ctx, r)
+	})
+}

@@ -1,0 +1,71 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// recordKey is what a queue has one record of.
+type recordKey struct {
+	minute core.Instant
+	owner  string
+}
+
+// Record implements ports.Registry.
+func (m *Store) Record(ctx context.Context, r ports.RecordRequest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, one := range r.Records {
+		q, ok := m.queues[one.Queue]
+		if !ok || one.Minute < m.keptFrom() || one.Minute > m.Now().Add(time.Hour) {
+			continue
+		}
+		key := recordKey{one.Minute, r.Owner}
+		if known := q.records[key]; one.Stats.Counted() > known.Counted() {
+			q.records[key] = one.Stats
+		}
+	}
+	return nil
+}
+
+// keptFrom is the first minute that is kept.
+func (m *Store) keptFrom() core.Instant { return m.Now().Minute().Add(-ports.HistoryKept) }
+
+// History implements ports.Inspector.
+func (m *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	q, err := m.queue(ctx, r.Queue)
+	if err != nil {
+		return nil, err
+	}
+	var list []ports.MinuteStats
+	for key, stats := range q.records {
+		if key.minute < max(r.From, m.keptFrom()) || r.To != 0 && key.minute >= r.To {
+			continue
+		}
+		at := r.StepOf(key.minute)
+		i := slices.IndexFunc(list, func(s ports.MinuteStats) bool { return s.At == at })
+		if i < 0 {
+			i = len(list)
+			list = append(list, ports.MinuteStats{At: at})
+		}
+		list[i].Add(&stats)
+	}
+	slices.SortFunc(list, func(a, b ports.MinuteStats) int { return cmp.Compare(a.At, b.At) })
+	return list, nil
+}

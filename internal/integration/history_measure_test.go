@@ -1,0 +1,130 @@
+package integration_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// Nodes and minutes of the history that is measured.
+const (
+	recordingNodes = 16
+	recordedTime   = 24 * time.Hour
+)
+
+// What a history of 24 hours, which 16 nodes have recorded of a queue of SKEIN_TEST_LIST_SHARDS shards, takes to
+// read, and how much Redis keeps of it, which is at most 8 MiB.
+func TestRedisHistoryOfADay(t *testing.T) {
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	declareRecorded(t, store)
+	used := func() int64 {
+		text, err := client.Info(t.Context(), "memory").Result()
+		must(t, err)
+		_, text, _ = strings.Cut(text, "\nused_memory:")
+		text, _, _ = strings.Cut(text, "\r")
+		n, err := strconv.ParseInt(text, 10, 64)
+		must(t, err)
+		return n
+	}
+	before, busy := used(), mainThread(t, client)
+	recordADay(t, store)
+	kept, wrote := used()-before, mainThread(t, client)-busy
+	t.Logf("kept: %.2f MiB; %v of processor time to record it", float64(kept)/(1<<20), wrote)
+	if kept > 8<<20 {
+		t.Errorf("%d bytes are kept, want at most 8 MiB", kept)
+	}
+	busy = mainThread(t, client)
+	reads := measureHistory(t, store)
+	t.Logf("%v of processor time for each", (mainThread(t, client)-busy)/time.Duration(reads))
+}
+
+// As TestRedisHistoryOfADay.
+func TestPostgresHistoryOfADay(t *testing.T) {
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
+	store := postgres.New(pool, postgres.Options{NoWakeups: true})
+	declareRecorded(t, store)
+	recordADay(t, store)
+	var kept int64
+	must(t, pool.QueryRow(t.Context(), `SELECT pg_total_relation_size('skein.minute_records')`).Scan(&kept))
+	t.Logf("kept: %.2f MiB, with indexes", float64(kept)/(1<<20))
+	execAll(t, pool, `VACUUM ANALYZE skein.minute_records`)
+	measureHistory(t, store)
+}
+
+func declareRecorded(t *testing.T, store ports.ShardStore) {
+	t.Helper()
+	shards := fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50)
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: shards})
+	must(t, err)
+	t.Logf("%d nodes, %d shards, %v", recordingNodes, shards, recordedTime)
+}
+
+// recordADay records minutes in which each node has run 600 jobs whose times are in ten buckets or so.
+func recordADay(t *testing.T, store ports.ShardStore) {
+	t.Helper()
+	reply, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	must(t, err)
+	now, took := reply[0].Now.Minute(), time.Duration(0)
+	calls := 0
+	for node := range recordingNodes {
+		var records []ports.Record
+		for n := range int(recordedTime / time.Minute) {
+			s := core.Stats{Processed: 595, Failed: 5}
+			for job := range 600 {
+				s.ObserveWait(time.Duration(job*job*(n%7+1)) * time.Microsecond)
+				s.ObserveRun(time.Duration(200+job*(node+3)) * 20 * time.Microsecond)
+			}
+			records = append(records, ports.Record{Queue: "orders", Minute: now.Add(-time.Duration(n) * time.Minute), Stats: s})
+		}
+		for some := range slices.Chunk(records, ports.MaxRecords) {
+			began := time.Now()
+			must(t, store.Record(t.Context(), ports.RecordRequest{Owner: fmt.Sprintf("node-%04d-%s", node, strings.Repeat("x", 26)), Records: some}))
+			took += time.Since(began)
+			calls++
+		}
+	}
+	t.Logf("recorded %d minutes in %d calls, %v", recordingNodes*int(recordedTime/time.Minute), calls, took)
+}
+
+// measureHistory times reads of all and of a part, and returns how many of them there were.
+func measureHistory(t *testing.T, store ports.ShardStore) (reads int) {
+	t.Helper()
+	present := core.InstantOf(time.Now())
+	for _, read := range []struct {
+		name    string
+		request ports.HistoryRequest
+		least   int
+	}{
+		{"24 h by minute", ports.HistoryRequest{Queue: "orders"}, 1430},
+		{"24 h by 15 minutes", ports.HistoryRequest{Queue: "orders", Step: 15 * time.Minute}, 96},
+		{"the last 10 minutes", ports.HistoryRequest{Queue: "orders", From: present.Add(-10 * time.Minute)}, 8},
+		{"one hour of yesterday", ports.HistoryRequest{Queue: "orders", From: present.Add(-20 * time.Hour), To: present.Add(-19 * time.Hour)}, 59},
+	} {
+		const rounds = 30
+		var times []time.Duration
+		for range rounds {
+			began := time.Now()
+			list, err := store.History(t.Context(), read.request)
+			times = append(times, time.Since(began))
+			must(t, err)
+			if len(list) < read.least {
+				t.Fatalf("%s has %d entries", read.name, len(list))
+			}
+		}
+		slices.Sort(times)
+		t.Logf("%-22s p50 %6.2f ms, max %6.2f ms", read.name, times[rounds/2].Seconds()*1000, times[rounds-1].Seconds()*1000)
+		reads += rounds
+	}
+	return reads
+}

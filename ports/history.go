@@ -1,0 +1,81 @@
+package ports
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// HistoryKept is how long a store keeps what was counted in a minute: it lists the present
+// minute and those that began at most this long before it.
+const HistoryKept = 24 * time.Hour
+
+// MaxRecords is the most records of one [Registry.Record].
+const MaxRecords = 1000
+
+// RecordRequest is what an owner has counted.
+type RecordRequest struct {
+	// Owner is who counted, usually a node's: see [Node].
+	Owner string
+	// Records are at most [MaxRecords], in any order. None is nothing to do.
+	Records []Record
+}
+
+// Record is what an owner has counted of a queue in a minute, in all so far.
+type Record struct {
+	Queue string
+	// Minute is the start of the minute, by the store's clock.
+	Minute core.Instant
+	Stats  core.Stats
+}
+
+// Validate returns [ErrInvalidRequest] for an empty owner, for more than [MaxRecords] records, and
+// for a Minute that is not the start of one.
+func (r *RecordRequest) Validate() error {
+	if r.Owner == "" {
+		return errNoOwner
+	}
+	if len(r.Records) > MaxRecords {
+		return fmt.Errorf("%w: %d records in a call, at most %d", ErrInvalidRequest, len(r.Records), MaxRecords)
+	}
+	for i := range r.Records {
+		if at := r.Records[i].Minute; at < 0 || at > core.MaxInstant || at != at.Minute() {
+			return fmt.Errorf("%w: no minute begins at %d µs; use Instant.Minute", ErrInvalidRequest, at)
+		}
+	}
+	return nil
+}
+
+// HistoryRequest asks for what was counted of a queue.
+type HistoryRequest struct {
+	Queue string
+	// From and To bound the starts of the minutes. A To of 0 means no end.
+	From, To core.Instant
+	// Step is how much time one entry of the reply sums up: whole minutes, at most [HistoryKept]. 0
+	// is one minute. Entries begin at multiples of Step since the Unix epoch; the minutes
+	// that From and To leave out are missing in the first and last.
+	Step time.Duration
+}
+
+// Validate returns [ErrInvalidRequest] for a Step below 0, above [HistoryKept], or not of whole
+// minutes.
+func (r *HistoryRequest) Validate() error {
+	if r.Step < 0 || r.Step > HistoryKept || r.Step%time.Minute != 0 {
+		return fmt.Errorf("%w: a step of %v; a step is 1 minute to %v, in whole minutes", ErrInvalidRequest, r.Step, HistoryKept)
+	}
+	return nil
+}
+
+// StepOf returns the start of the entry that a minute is summed up in.
+func (r *HistoryRequest) StepOf(minute core.Instant) core.Instant {
+	step := core.Instant(max(r.Step, time.Minute).Microseconds())
+	return minute - minute%step
+}
+
+// MinuteStats is what was counted in one minute, or in one Step of several.
+type MinuteStats struct {
+	// At is its start.
+	At core.Instant
+	core.Stats
+}

@@ -1,0 +1,179 @@
+package storekit
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// FutureRecords is how far ahead of the store's clock a minute may begin whose record is taken.
+const FutureRecords = time.Hour
+
+// KeptFrom returns the first minute that a store keeps at now.
+func KeptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
+
+// TakesRecord reports whether a store takes a record of a minute at now.
+func TakesRecord(minute, now core.Instant) bool {
+	return minute >= KeptFrom(now) && minute <= now.Add(FutureRecords)
+}
+
+// History sums up records for a reply of [ports.Inspector]. Make it with [NewHistory]. It is not
+// safe for concurrent use.
+type History struct {
+	request  ports.HistoryRequest
+	from, to core.Instant
+	steps    map[core.Instant]*core.Stats
+}
+
+// NewHistory returns the sums of no record for a request that is valid, at now.
+func NewHistory(r ports.HistoryRequest, now core.Instant) *History {
+	to := r.To
+	if to == 0 {
+		to = core.MaxInstant + 1
+	}
+	return &History{request: r, from: max(r.From, KeptFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
+}
+
+// step returns the sum that a minute belongs to, or nil if it is not asked for.
+func (h *History) step(minute core.Instant) *core.Stats {
+	if minute < h.from || minute >= h.to {
+		return nil
+	}
+	at := h.request.StepOf(minute)
+	sum := h.steps[at]
+	if sum == nil {
+		sum = &core.Stats{}
+		h.steps[at] = sum
+	}
+	return sum
+}
+
+// Add adds a record, if its minute is asked for.
+func (h *History) Add(minute core.Instant, s *core.Stats) {
+	if sum := h.step(minute); sum != nil {
+		sum.Add(s)
+	}
+}
+
+// AddEncoded is Add for what [AppendStats] returned. It returns an error for anything else; the
+// History is of no use then.
+func (h *History) AddEncoded(minute core.Instant, encoded []byte) error {
+	if sum := h.step(minute); sum != nil {
+		return addEncoded(sum, encoded)
+	}
+	return nil
+}
+
+// List returns the sums in order, without those that counted nothing.
+func (h *History) List() []ports.MinuteStats {
+	var list []ports.MinuteStats
+	for _, at := range slices.SortedFunc(maps.Keys(h.steps), cmp.Compare[core.Instant]) {
+		if s := h.steps[at]; s.Counted() > 0 {
+			list = append(list, ports.MinuteStats{At: at, Stats: *s})
+		}
+	}
+	return list
+}
+
+// AppendStats appends statistics in the few bytes in which stores keep them: unsigned varints of Processed,
+// Failed, WaitSum and RunSum, WaitSquares and RunSquares as big-endian float64, and then
+// of Wait and of Run the counts that are not 0, each behind how many buckets it is after the last
+// one, and a 0.
+func AppendStats(b []byte, s *core.Stats) []byte {
+	for _, n := range []uint64{s.Processed, s.Failed, s.WaitSum, s.RunSum} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, x := range []float64{s.WaitSquares, s.RunSquares} {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	for _, h := range []*core.Histogram{&s.Wait, &s.Run} {
+		last := -1
+		for i, n := range h {
+			if n > 0 {
+				b = binary.AppendUvarint(b, uint64(i-last))
+				b = binary.AppendUvarint(b, n)
+				last = i
+			}
+		}
+		b = append(b, 0)
+	}
+	return b
+}
+
+var errStats = errors.New("what is stored as statistics is damaged")
+
+// addEncoded adds what AppendStats returned to s.
+func addEncoded(s *core.Stats, b []byte) error {
+	d := statsDecoder{encoded: b}
+	s.Processed += d.uint()
+	s.Failed += d.uint()
+	s.WaitSum += d.uint()
+	s.RunSum += d.uint()
+	s.WaitSquares += d.float()
+	s.RunSquares += d.float()
+	d.addHistogram(&s.Wait)
+	d.addHistogram(&s.Run)
+	if d.bad || d.at < len(b) {
+		return errStats
+	}
+	return nil
+}
+
+// statsDecoder reads from its place in encoded on, until that is bad.
+type statsDecoder struct {
+	encoded []byte
+	at      int
+	bad     bool
+}
+
+func (d *statsDecoder) uint() uint64 {
+	if d.at < len(d.encoded) && d.encoded[d.at] < 0x80 { // as most are
+		d.at++
+		return uint64(d.encoded[d.at-1])
+	}
+	n, size := binary.Uvarint(d.encoded[d.at:])
+	if size <= 0 {
+		d.bad, d.at = true, len(d.encoded)
+		return 0
+	}
+	d.at += size
+	return n
+}
+
+func (d *statsDecoder) float() float64 {
+	if len(d.encoded)-d.at < 8 {
+		d.bad, d.at = true, len(d.encoded)
+		return 0
+	}
+	d.at += 8
+	return math.Float64frombits(binary.BigEndian.Uint64(d.encoded[d.at-8:]))
+}
+
+func (d *statsDecoder) addHistogram(h *core.Histogram) {
+	bucket := -1
+	for step := d.uint(); step > 0; step = d.uint() {
+		if step > uint64(len(h)-1-bucket) {
+			d.bad = true
+			return
+		}
+		bucket += int(step)
+		h[bucket] += d.uint()
+	}
+}
+
+// NewestRecords returns the records that are to be stored, in order of queue and minute: one of each
+// queue and minute, the one that has counted most, and none that has counted nothing.
+func NewestRecords(records []ports.Record) []ports.Record {
+	newest := slices.DeleteFunc(slices.Clone(records), func(r ports.Record) bool { return r.Stats.Counted() == 0 })
+	slices.SortFunc(newest, func(a, b ports.Record) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Minute, b.Minute), cmp.Compare(b.Stats.Counted(), a.Stats.Counted()))
+	})
+	return slices.CompactFunc(newest, func(a, b ports.Record) bool { return a.Queue == b.Queue && a.Minute == b.Minute })
+}
