@@ -279,3 +279,64 @@ func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
 	w.must(err)
 	w.same("the counts before and after a recount", counts.Before, counts.After)
 }
+
+// gateAtMerges has merges of turns wait at the gate once they have taken what is in the inbox.
+func (w *workbench) gateAtMerges() {
+	w.t.Helper()
+	w.gate()
+	execAll(w.t, w.pool, strings.ReplaceAll(`
+		CREATE FUNCTION {schema}.wait_once() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM {schema}.wait_at_gate() WHERE current_query() LIKE '%turn%'; RETURN NULL; END $$;
+		CREATE TRIGGER wait BEFORE INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.wait_once()`, "{schema}", w.schema))
+}
+
+// pushAt pushes a payload of an id that is due at a time, in a transaction of its own.
+func (w *workbench) pushAt(id string, data []byte, at core.Instant, rule core.PushRule) {
+	w.t.Helper()
+	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Rule: rule,
+		Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: data}, When: core.At(at)}}}
+	w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error {
+		_, err := w.store.Tx(tx).Push(w.t.Context(), r)
+		return err
+	}))
+}
+
+// A job that what comes meanwhile puts off overtakes nothing, and is overtaken by what is due before it.
+func TestPostgresAJobThatIsPutOffMeanwhileKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	w.gateAtMerges()
+	now := core.InstantOf(time.Now())
+	for i, id := range []string{"a", "b", "c"} {
+		w.pushAt(id, []byte("first"), now.Add(time.Duration(i-60)*time.Second), core.PushRule{})
+	}
+	replies := w.send(2)
+	w.atGate("turn_fast")
+	w.pushAt("a", []byte("second"), now.Add(-59*time.Second+time.Millisecond), core.PushRule{Kind: core.Debounce})
+	w.openGate()
+	w.same("claimed", idsOf((<-replies).Claims), []string{"b"})
+	w.same("claimed then", idsOf(w.next(9).Claims), []string{"a", "c"})
+}
+
+// What a claim merges for its job is bounded in bytes, but for the first.
+func TestPostgresAClaimMergesSoManyBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	w.turn.Bytes = 64 << 20
+	w.acquire("n1")
+	w.gateAtMerges()
+	for _, id := range []string{"a", "b"} {
+		w.pushOf(id, "first", true, core.PushRule{})
+	}
+	replies := w.send(9)
+	w.atGate("turn_fast")
+	for i := range 5 {
+		for _, id := range []string{"a", "b"} {
+			w.pushOf(id, strings.Repeat(fmt.Sprint(i), 1<<20), true, core.PushRule{})
+		}
+	}
+	w.openGate()
+	w.same("claimed", idsOf((<-replies).Claims), []string{"a"})
+	w.same("rows left", w.waiting(), 5)
+}
