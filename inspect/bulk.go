@@ -15,23 +15,46 @@ type drain struct {
 	*action
 	// count returns how many entries of a shard the action is about.
 	count func(*ports.Counts) int64
-	// step handles up to limit entries of a shard. began is the store's time when
-	// the drain began.
-	step func(s Store, ctx context.Context, shard core.Shard, limit int, began core.Instant) (ports.StepReply, error)
+	// step handles up to limit entries of a shard, of dead letters those that last changed before before.
+	step func(s Store, ctx context.Context, shard core.Shard, limit int, before core.Instant) (ports.StepReply, error)
 }
 
 func (d *drain) run(ctx context.Context, queue string) (Result, error) {
+	if d.invalid != nil {
+		return d.end(d.invalid)
+	}
 	stats, err := d.inspector.queueStats(ctx, queue)
 	if err != nil {
 		return d.end(err)
 	}
-	for at := range stats.Shards {
-		d.progress.Total += int(d.count(&stats.Shards[at].Counts))
+	before, next := endOf(stats.Now), 0
+	if g := d.going; g != nil {
+		if err := g.begin(&stats); err != nil {
+			return d.end(err)
+		}
+		before, next = g.at.Before, g.next
+	}
+	if d.going == nil || !d.going.continued() {
+		for at := range stats.Shards {
+			d.progress.Total += int(d.count(&stats.Shards[at].Counts))
+		}
+	}
+	if g := d.going; g != nil {
+		if err := g.note(d.action, g.next, g.from); err != nil {
+			return d.end(err)
+		}
 	}
 	for at := range stats.Shards {
 		s := &stats.Shards[at]
-		if err := d.shard(ctx, s.Shard, int(d.count(&s.Counts)), stats.Now); err != nil {
+		if s.Shard.Index < next {
+			continue
+		}
+		limited, err := d.shard(ctx, s.Shard, int(d.count(&s.Counts)), before)
+		if err != nil {
 			return d.end(fmt.Errorf("shard %v: %w", s.Shard, err))
+		}
+		if limited {
+			return d.limited()
 		}
 	}
 	return d.end(partial(stats.Unreached))
@@ -42,25 +65,36 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 const partSteps = 10_000
 
 // shard repeats the step until it leaves nothing, or has handled as many entries
-// as the shard held.
-func (d *drain) shard(ctx context.Context, shard core.Shard, left int, began core.Instant) error {
+// as the shard held. It reports whether Limit has ended the action.
+func (d *drain) shard(ctx context.Context, shard core.Shard, left int, before core.Instant) (limited bool, err error) {
 	unfinished := 0
 	for more := true; more && left > 0 && unfinished < partSteps; unfinished++ {
+		limit := min(left, ports.MaxStep)
+		if d.going != nil {
+			if limit = d.going.room(limit); limit == 0 {
+				return true, nil
+			}
+		}
 		reply, err := persist(ctx, d.inspector, func(s Store) (ports.StepReply, error) {
-			return d.step(s, ctx, shard, min(left, ports.MaxStep), began)
+			return d.step(s, ctx, shard, limit, before)
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 		d.pass(reply.Handled, reply.Handled)
 		left -= reply.Handled
+		if d.going != nil {
+			if err := d.going.step(ctx, d.action, reply.Handled, shard.Index, ports.Cursor{}); err != nil {
+				return false, err
+			}
+		}
 		more = reply.More
 		if reply.Handled > 0 {
 			unfinished = -1
 		}
 	}
 	d.pass(left, 0)
-	return nil
+	return false, nil
 }
 
 // What a sweep fetches at a time. Dead letters with more payloads are looked up
@@ -94,40 +128,72 @@ type sweep struct {
 
 // run calls act with the dead letters that match, shard by shard and page by page. act passes them.
 func (s *sweep) run(ctx context.Context, act func([]DeadLetter) error) (Result, error) {
+	if s.invalid != nil {
+		return s.end(s.invalid)
+	}
 	if err := s.begin(ctx); err != nil {
 		return s.end(err)
 	}
+	if g := s.going; g.o.DryRun {
+		act = func(page []DeadLetter) error {
+			g.sample(page)
+			s.pass(len(page), len(page))
+			return nil
+		}
+	}
 	for _, shard := range s.shards {
-		if err := s.shard(ctx, shard, act); err != nil {
+		limited, err := s.shard(ctx, shard, act)
+		if err != nil {
 			return s.end(err)
+		}
+		if limited {
+			return s.limited()
 		}
 	}
 	return s.end(partial(s.unreached))
 }
 
-// shard sweeps one shard. A page may be short: the sweep goes on while there is a next.
-func (s *sweep) shard(ctx context.Context, shard core.Shard, act func([]DeadLetter) error) error {
+// shard sweeps one shard. A page may be short: the sweep goes on while there is a next. It reports
+// whether Limit has ended the action.
+func (s *sweep) shard(ctx context.Context, shard core.Shard, act func([]DeadLetter) error) (limited bool, err error) {
 	r := ports.MorgueRequest{PageRequest: ports.PageRequest{
 		Queue: s.queue, Shards: []int{shard.Index}, Limit: sweepPage, Payloads: sweepPayloads,
 	}}
+	if s.going.continued() && shard.Index == s.going.next {
+		r.After = s.going.from
+	}
 	for more := true; more; {
+		room := s.going.room(sweepPage)
+		if room == 0 {
+			return true, nil
+		}
 		page, err := persist(ctx, s.inspector, func(store Store) (ports.MorguePage, error) { return store.Morgue(ctx, r) })
 		if err != nil {
-			return fmt.Errorf("shard %v: %w", shard, err)
+			return false, fmt.Errorf("shard %v: %w", shard, err)
 		}
-		chosen, last, err := s.choose(ctx, page.DeadLetters)
+		chosen, seen, last, err := s.choose(ctx, page.DeadLetters, room)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if err := act(chosen); err != nil {
-			return err
+			return false, err
 		}
-		r.After = page.Next
-		more = !last && page.Next != ports.Cursor{} && s.left[shard.Index] > 0
+		if r.After = page.Next; seen < len(page.DeadLetters) && !last {
+			v := &page.DeadLetters[seen-1] // room is above 0
+			r.After = ports.Cursor{Key: int64(v.ChangedAt), ID: v.ID}
+		}
+		more = !last && r.After != ports.Cursor{} && s.left[shard.Index] > 0
+		place, from := shard.Index, r.After
+		if !more {
+			place, from = shard.Index+1, ports.Cursor{}
+		}
+		if err := s.going.step(ctx, s.action, len(chosen), place, from); err != nil {
+			return false, err
+		}
 	}
 	s.pass(s.left[shard.Index], 0) // gone meanwhile
 	s.left[shard.Index] = 0
-	return nil
+	return false, nil
 }
 
 func (s *sweep) begin(ctx context.Context) error {
@@ -135,25 +201,33 @@ func (s *sweep) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.before, s.unreached = endOf(stats.Now), stats.Unreached
+	if err := s.going.begin(&stats); err != nil {
+		return err
+	}
+	s.before, s.unreached = s.going.at.Before, stats.Unreached
 	s.left = make([]int, stats.Queue.Shards)
 	for at := range stats.Shards {
 		sh := &stats.Shards[at]
-		if sh.Dead > 0 {
-			s.shards = append(s.shards, sh.Shard)
-			s.left[sh.Shard.Index] = int(sh.Dead)
+		if sh.Dead == 0 || sh.Shard.Index < s.going.next {
+			continue
+		}
+		s.shards = append(s.shards, sh.Shard)
+		s.left[sh.Shard.Index] = int(sh.Dead)
+		if !s.going.continued() {
 			s.progress.Total += int(sh.Dead)
 		}
 	}
-	return nil
+	return s.going.note(s.action, s.going.next, s.going.from)
 }
 
-// choose returns which of a page match, and whether the page is the last. It passes
-// what doesn't match.
-func (s *sweep) choose(ctx context.Context, page []ports.DeadLetterView) (chosen []DeadLetter, last bool, err error) {
+// choose returns which of a page match, at most room of them, how many of the page it has looked at,
+// and whether the page is the last. It passes what doesn't match.
+func (s *sweep) choose(
+	ctx context.Context, page []ports.DeadLetterView, room int,
+) (chosen []DeadLetter, seen int, last bool, err error) {
 	passed := 0
-	for at := range page {
-		v := &page[at]
+	for ; seen < len(page) && len(chosen) < room; seen++ {
+		v := &page[seen]
 		if last = v.ChangedAt >= s.before; last {
 			break
 		}
@@ -164,7 +238,7 @@ func (s *sweep) choose(ctx context.Context, page []ports.DeadLetterView) (chosen
 		s.left[shard]--
 		there, err := s.complete(ctx, v)
 		if err != nil {
-			return nil, false, err
+			return nil, seen, false, err
 		}
 		if there {
 			if d := s.inspector.views.deadLetter(v, ByTime); s.match == nil || s.match(d) {
@@ -175,7 +249,7 @@ func (s *sweep) choose(ctx context.Context, page []ports.DeadLetterView) (chosen
 		passed++
 	}
 	s.pass(passed, 0)
-	return chosen, last, nil
+	return chosen, seen, last, nil
 }
 
 // complete fetches the payloads that a page has left out. It reports whether the

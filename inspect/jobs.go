@@ -103,6 +103,9 @@ type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error
 func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, count func(*ports.Counts) int64, step jobStep,
 ) (Result, error) {
+	if a.invalid != nil {
+		return a.end(a.invalid)
+	}
 	d := &drain{inspector: i, action: a, count: count}
 	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, _ core.Instant) (ports.StepReply, error) {
 		return step(s, ctx, ports.JobStep{Shard: shard, Limit: limit})
@@ -122,6 +125,9 @@ func (i *Inspector) onIDs(
 	ctx context.Context, a *action, queue string, ids []string,
 	step func(Store, core.Shard, []string) (ports.StepReply, error),
 ) (Result, error) {
+	if a.invalid != nil {
+		return a.end(a.invalid)
+	}
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}

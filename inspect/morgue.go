@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -44,7 +45,7 @@ func (i *Inspector) RevivePayloads(
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllDeadLetters(ctx, o.action("revive all"), queue, match, Store.Revive)
+	return i.onAllDeadLetters(ctx, o.onAll("revive all", queue, match != nil, true), queue, match, Store.Revive)
 }
 
 // Purge removes the dead letters of these ids for good.
@@ -67,7 +68,7 @@ func (i *Inspector) PurgePayloads(
 func (i *Inspector) PurgeAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllDeadLetters(ctx, o.action("purge all"), queue, match, Store.Purge)
+	return i.onAllDeadLetters(ctx, o.onAll("purge all", queue, match != nil, true), queue, match, Store.Purge)
 }
 
 // EditFunc decides about one payload of a dead letter: it returns the bytes to
@@ -103,7 +104,7 @@ func (i *Inspector) EditPayloads(
 func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
 ) (Result, error) {
-	a := o.action("edit all")
+	a := o.onAll("edit all", queue, match != nil, false)
 	if edit == nil {
 		return a.end(errNoEdit)
 	}
@@ -153,8 +154,8 @@ type deadLetterStep func(Store, context.Context, ports.DeadLetterStep) (ports.St
 func (i *Inspector) onRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
 ) (Result, error) {
-	if invalid != nil {
-		return a.end(invalid)
+	if err := cmp.Or(a.invalid, invalid); err != nil {
+		return a.end(err)
 	}
 	a.progress.Total = len(refs)
 	return a.end(i.stepRefs(ctx, a, queue, refs, step))
@@ -163,15 +164,15 @@ func (i *Inspector) onRefs(
 func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
 ) (Result, error) {
-	if match != nil {
+	if match != nil || a.going.o.DryRun {
 		s := &sweep{inspector: i, action: a, queue: queue, match: match}
 		return s.run(ctx, func(page []DeadLetter) error {
 			return i.stepRefs(ctx, a, queue, convert(page, refOf), step)
 		})
 	}
 	d := &drain{inspector: i, action: a, count: func(c *ports.Counts) int64 { return c.Dead }}
-	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, began core.Instant) (ports.StepReply, error) {
-		return step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: endOf(began), Limit: limit})
+	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, before core.Instant) (ports.StepReply, error) {
+		return step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: before, Limit: limit})
 	}
 	return d.run(ctx, queue)
 }
@@ -229,8 +230,8 @@ func (i *Inspector) editRefs(
 	if invalid == nil && edit == nil {
 		invalid = errNoEdit
 	}
-	if invalid != nil {
-		return a.end(invalid)
+	if err := cmp.Or(a.invalid, invalid); err != nil {
+		return a.end(err)
 	}
 	if len(refs) == 0 {
 		return a.end(i.doNothing(ctx))

@@ -108,8 +108,8 @@ func TestActionsOnTheMorgue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withDeadLetters(t)
 			result, err := c.act(t.Context(), s.Inspector)
-			if want := (inspect.Result{Handled: c.handled}); result != want || err != nil {
-				t.Errorf("%+v, %v; want %+v", result, err, want)
+			if result.Handled != c.handled || result.Checkpoint != "" || err != nil {
+				t.Errorf("%+v, %v; want %d handled", result, err, c.handled)
 			}
 			s.holds(c.want...)
 		})

@@ -78,7 +78,7 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 						hooked.before, hooked.after = nil, lose
 					}
 					got, err := c.act(t.Context(), s)
-					if err != nil || got.Handled > want.Handled || !after && got != want {
+					if err != nil || got.Handled > want.Handled || !after && got.Handled != want.Handled {
 						t.Errorf("%+v, %v; undisturbed %+v", got, err, want)
 					}
 					if losses != 3 {

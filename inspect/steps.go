@@ -17,6 +17,39 @@ type BulkOptions struct {
 	// Progress is called after each step that got on, with how far the action is,
 	// from the caller's goroutine. nil is never called.
 	Progress func(Progress)
+
+	// What follows is for ReviveAll, PurgeAll and EditAll; other actions return [ErrInvalidOptions] if it is set.
+
+	// Before bounds the action to dead letters that last changed before it; the zero value, or a time to
+	// come, is when the action begins, by the store's clock.
+	Before time.Time
+	// Limit ends the action after so many dead letters, without an error and with Result.Checkpoint.
+	// 0 is no limit.
+	Limit int
+	// Rate is how many dead letters a second to take at most, in steps of a second's worth. 0 is no bound.
+	Rate int
+	// DryRun writes nothing: the Result counts what the action would take and has samples. An EditFunc is
+	// not called.
+	DryRun bool
+	// Filter stands for match in checkpoints, such as the text that match was made of: going on with
+	// another is refused. An action with a match and without Filter has no checkpoints. It is ignored
+	// without a match.
+	Filter string
+	// Checkpoint is called at the start and after each step of ReviveAll and PurgeAll with the place to go on from, from the
+	// caller's goroutine, before a wait for Rate. nil is never called.
+	Checkpoint func(Checkpoint)
+	// Continue goes on from there, with the same action, queue, match and Filter; Before is the first
+	// call's. Progress and Result count from the first call on. EditAll can't: a letter of which only some
+	// payloads were edited has changed, and would be left so. [ErrInvalidCheckpoint] is another's.
+	Continue Checkpoint
+}
+
+// named returns [ErrInvalidOptions] for options that only actions on all dead letters have.
+func (o *BulkOptions) named(verb string) error {
+	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Filter != "" || o.Checkpoint != nil || o.Continue != "" {
+		return fmt.Errorf("%w: %s takes no option but Progress", ErrInvalidOptions, verb)
+	}
+	return nil
 }
 
 // Progress is how far an action is.
@@ -33,8 +66,14 @@ type Progress struct {
 // Result is what an action has done, also where it returned an error.
 type Result struct {
 	// Handled is how many jobs, dead letters or, by an edit, payloads were
-	// changed. What was changed by a step whose reply was lost is not counted.
+	// changed. What was changed by a step whose reply was lost is not counted. After a DryRun it is how many
+	// dead letters the action would take.
 	Handled int
+	// Checkpoint is where to go on after Limit or an error, of ReviveAll and PurgeAll; empty if the
+	// action is done or has not begun.
+	Checkpoint Checkpoint
+	// Samples are the first dead letters that a DryRun would take, ten at most.
+	Samples []DeadLetter
 }
 
 // action is a bulk action under way.
@@ -43,10 +82,14 @@ type action struct {
 	verb     string
 	report   func(Progress)
 	progress Progress
+	// invalid is why the action can't begin.
+	invalid error
+	// going is set for actions on all dead letters.
+	going *going
 }
 
 func (o *BulkOptions) action(verb string) *action {
-	return &action{verb: verb, report: o.Progress}
+	return &action{verb: verb, report: o.Progress, invalid: o.named(verb)}
 }
 
 // pass counts entries that are dealt with, of which some were handled.
@@ -55,7 +98,7 @@ func (a *action) pass(done, handled int) {
 	if done <= 0 {
 		return
 	}
-	a.progress.Done += done
+	a.progress.Done = min(a.progress.Done+done, a.progress.Total) // a continued action may meet more
 	if a.report != nil {
 		a.report(a.progress)
 	}
@@ -66,9 +109,24 @@ func (a *action) pass(done, handled int) {
 func (a *action) end(err error) (Result, error) {
 	if err == nil {
 		a.pass(a.progress.Total-a.progress.Done, 0)
-		return Result{Handled: a.progress.Handled}, nil
+		return a.result(""), nil
 	}
-	return Result{Handled: a.progress.Handled}, fmt.Errorf("%s: %w", a.verb, err)
+	var last Checkpoint
+	if a.going != nil {
+		last = a.going.last
+	}
+	return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
+}
+
+// limited is the end by Limit.
+func (a *action) limited() (Result, error) { return a.result(a.going.last), nil }
+
+func (a *action) result(c Checkpoint) Result {
+	r := Result{Handled: a.progress.Handled, Checkpoint: c}
+	if a.going != nil {
+		r.Samples = a.going.samples
+	}
+	return r
 }
 
 // onEntries acts on named entries, in the steps that chunks makes of those of a
@@ -196,7 +254,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // nothing if it were asked again.
 func refused(err error) bool {
 	for _, refusal := range []error{
-		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
+		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
 		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
 	} {
 		if errors.Is(err, refusal) {

@@ -1,0 +1,112 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ErrInvalidCheckpoint is a text that is not a [Checkpoint], or the Checkpoint of another action, queue
+// or filter than the one that is to go on from it.
+var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
+
+// Checkpoint is how far an action on all dead letters has come, as a text of letters, digits, - and _.
+// Given as BulkOptions.Continue, the action goes on from there, in any process; the store keeps nothing
+// for it. An older one is as good as the newest: what was done since is met again, and is gone. Empty is
+// none: an action that is done has none. The content may change between versions of this package; a text
+// of another version is refused with [ErrInvalidCheckpoint].
+type Checkpoint string
+
+// checkpointVersion is the version of the text.
+const checkpointVersion = 1
+
+// maxCheckpoint bounds the text: an id and the name of a queue, escaped, and some numbers.
+const maxCheckpoint = 16 << 10
+
+// standing is what a Checkpoint says.
+type standing struct {
+	Version int    `json:"v"`
+	Action  string `json:"a"`
+	Queue   string `json:"q"`
+	// Filter is the digest of BulkOptions.Filter, empty for an action without a match.
+	Filter string `json:"f,omitempty"`
+	// Shards is the shard count: with another, ids lie in other shards.
+	Shards int          `json:"n"`
+	Before core.Instant `json:"b"`
+	// Shard is the first shard that is not finished, and (Key, ID) the place in it.
+	Shard   int    `json:"s"`
+	Key     int64  `json:"k,omitempty"`
+	ID      string `json:"i,omitempty"`
+	Done    int    `json:"d"`
+	Total   int    `json:"t"`
+	Handled int    `json:"h"`
+}
+
+// text returns the Checkpoint.
+func (s standing) text() (Checkpoint, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("checkpoint: %w", err)
+	}
+	data = binary.BigEndian.AppendUint32(data, crc32.ChecksumIEEE(data))
+	return Checkpoint(base64.RawURLEncoding.EncodeToString(data)), nil
+}
+
+// parseCheckpoint reads a Checkpoint that is not empty.
+func parseCheckpoint(c Checkpoint) (s standing, err error) {
+	invalid := func(why string) (standing, error) {
+		return standing{}, fmt.Errorf("%w: %s; give it as it was returned", ErrInvalidCheckpoint, why)
+	}
+	if len(c) > maxCheckpoint {
+		return invalid("it is too long")
+	}
+	data, err := base64.RawURLEncoding.DecodeString(string(c))
+	if err != nil || len(data) < crc32.Size {
+		return invalid("it is damaged")
+	}
+	body := data[:len(data)-crc32.Size]
+	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(data[len(body):]) || json.Unmarshal(body, &s) != nil {
+		return invalid("it is damaged")
+	}
+	if s.Version != checkpointVersion {
+		return standing{}, fmt.Errorf("%w: it has version %d, this package reads %d; begin the action anew with its Before",
+			ErrInvalidCheckpoint, s.Version, checkpointVersion)
+	}
+	if s.Shard < 0 || s.Shard >= s.Shards || s.Before < 0 || s.Before > core.MaxInstant ||
+		s.Key < 0 || s.Done < 0 || s.Done > s.Total || s.Handled < 0 || s.ID != "" && core.ValidateID(s.ID) != nil {
+		return invalid("its content is out of range")
+	}
+	return s, nil
+}
+
+// sameAction returns [ErrInvalidCheckpoint] if another action than this wrote s.
+func (s *standing) sameAction(now *standing) error {
+	for _, c := range []struct {
+		what     string
+		was, now any
+	}{
+		{"action", s.Action, now.Action},
+		{"queue", s.Queue, now.Queue},
+		{"filter", s.Filter, now.Filter},
+	} {
+		if c.was != c.now {
+			return fmt.Errorf("%w: its %s is %q, and that of this call %q; go on with the same", ErrInvalidCheckpoint, c.what, c.was, c.now)
+		}
+	}
+	return nil
+}
+
+func (s *standing) cursor() ports.Cursor { return ports.Cursor{Key: s.Key, ID: s.ID} }
+
+// filterDigest is what a checkpoint keeps of a filter's name.
+func filterDigest(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}

@@ -1,0 +1,201 @@
+package inspect_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+func anyLetter(inspect.DeadLetter) bool { return true }
+
+// reviving returns ReviveAll by filter and of all.
+func reviving(i *inspect.Inspector) map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error) {
+	return map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error){
+		"filter": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			o.Filter = "any"
+			return i.ReviveAll(ctx, "orders", anyLetter, o)
+		},
+		"all": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			return i.ReviveAll(ctx, "orders", nil, o)
+		},
+	}
+}
+
+func TestAnyCheckpointOfAnInterruptedActionLeadsToItsEnd(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		for at := range 3 { // the checkpoint that outlived the process: from the first to the newest
+			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
+				s := newFixture(t)
+				const letters = 500
+				s.dead(numbered("d", letters)...)
+				s.advance(time.Second)
+				ctx, kill := context.WithCancel(t.Context())
+				var kept []inspect.Checkpoint
+				result, err := reviving(s.Inspector)[name](ctx, inspect.BulkOptions{Checkpoint: func(c inspect.Checkpoint) {
+					if kept = append(kept, c); len(kept) == 3 {
+						kill()
+					}
+				}})
+				if !errors.Is(err, context.Canceled) || result.Checkpoint != kept[2] {
+					t.Fatalf("%+v, %v; want the last checkpoint", result, err)
+				}
+				// What was revived dies again, and more dies: neither is revived.
+				s.advance(time.Second)
+				again := s.claim()
+				s.settle(again, core.Outcome{Kind: core.Buried, Error: "again"})
+				s.dead("new")
+				// An action on what was there has nothing to do with them.
+				elsewhere := inspect.New(s.store, inspect.Options{})
+				if _, err := reviving(elsewhere)[name](t.Context(), inspect.BulkOptions{Continue: kept[at]}); err != nil {
+					t.Fatal(err)
+				}
+				counts := s.counts()
+				if counts.Dead != int64(len(again))+1 || counts.Fresh != int64(letters-len(again)) {
+					t.Errorf("%+v after %d died again; want each revived once", counts, len(again))
+				}
+			})
+		}
+	}
+}
+
+func TestLimitAndContinueTakeEachOnce(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.dead(numbered("d", 250)...)
+			var at inspect.Checkpoint
+			for call := 1; ; call++ {
+				result, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Limit: 7, Continue: at})
+				want := min(7*call, 250)
+				if err != nil || result.Handled != want || s.counts().Fresh != int64(want) {
+					t.Fatalf("call %d: %+v, %v; want %d", call, result, err, want)
+				}
+				if at = result.Checkpoint; at == "" {
+					break
+				}
+			}
+			if dead := s.counts().Dead; dead != 0 {
+				t.Errorf("%d left", dead)
+			}
+		})
+	}
+}
+
+func TestBeforeLeavesAloneWhatCameAtThatTimeOrAfter(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.dead("a")
+			s.advance(time.Second)
+			s.dead("b")
+			result, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Before: epoch.Add(time.Second)})
+			if err != nil || result.Handled != 1 || s.counts().Dead != 1 {
+				t.Errorf("%+v, %v; want a alone", result, err)
+			}
+		})
+	}
+}
+
+func TestADryRunCountsAndWritesNothing(t *testing.T) {
+	s := newFixture(t)
+	s.dead(numbered("d", 120)...)
+	hooked := s.intercept()
+	hooked.before = func(call string) error {
+		if call == "Revive" || call == "Purge" || call == "Edit" {
+			return fmt.Errorf("%w: %s in a dry run", ports.ErrInvalidRequest, call)
+		}
+		return nil
+	}
+	o := inspect.BulkOptions{DryRun: true}
+	for name, act := range bulk(s.Inspector, o) {
+		result, err := act(t.Context())
+		if name == "RunAllNow" || strings.HasSuffix(name, "Failed") {
+			if !errors.Is(err, inspect.ErrInvalidOptions) {
+				t.Errorf("%s: %v; want ErrInvalidOptions", name, err)
+			}
+		} else if err != nil || result.Handled != 120 || len(result.Samples) != 10 || result.Checkpoint != "" {
+			t.Errorf("%s: %d handled, %d samples, %v", name, result.Handled, len(result.Samples), err)
+		}
+	}
+}
+
+func TestRateIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t)
+		s.dead(numbered("d", 100)...)
+		for _, dry := range []bool{true, false} { // the dry run leaves all to the other
+			start := time.Now()
+			result, err := s.ReviveAll(t.Context(), "orders", nil, inspect.BulkOptions{Rate: 10, DryRun: dry})
+			if took := time.Since(start); err != nil || result.Handled != 100 || took != 10*time.Second {
+				t.Errorf("dry %t: %d in %v, %v; want 100 in 10 s", dry, result.Handled, took, err)
+			}
+		}
+	})
+}
+
+func TestAWrongContinuationIsRefused(t *testing.T) {
+	s := newFixture(t)
+	s.dead(numbered("d", 50)...)
+	first, err := s.ReviveAll(t.Context(), "orders", anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"})
+	if err != nil || first.Checkpoint == "" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	at, o := first.Checkpoint, inspect.BulkOptions{Continue: first.Checkpoint, Filter: "any"}
+	with := func(change func(*inspect.BulkOptions)) inspect.BulkOptions { c := o; change(&c); return c }
+	flipped := []byte(at)
+	flipped[len(flipped)/2] ^= 3
+	revive := func(queue string, match func(inspect.DeadLetter) bool, o inspect.BulkOptions) error {
+		_, err := s.ReviveAll(t.Context(), queue, match, o)
+		return err
+	}
+	_, purge := s.PurgeAll(t.Context(), "orders", anyLetter, o)
+	_, edit := s.EditAll(t.Context(), "orders", anyLetter, upper, o)
+	_, named := s.Revive(t.Context(), "orders", []string{"d-00001"}, o)
+	for name, c := range map[string]struct{ err, want error }{
+		"action":        {purge, inspect.ErrInvalidCheckpoint},
+		"edit":          {edit, inspect.ErrInvalidOptions},
+		"named":         {named, inspect.ErrInvalidOptions},
+		"queue":         {revive("others", anyLetter, o), inspect.ErrInvalidCheckpoint},
+		"filter":        {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Filter = "x" })), inspect.ErrInvalidCheckpoint},
+		"no filter":     {revive("orders", nil, o), inspect.ErrInvalidCheckpoint},
+		"before":        {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Before = epoch.Add(-1) })), inspect.ErrInvalidCheckpoint},
+		"damaged":       {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Continue = inspect.Checkpoint(flipped) })), inspect.ErrInvalidCheckpoint},
+		"cut":           {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Continue = at[:len(at)-2] })), inspect.ErrInvalidCheckpoint},
+		"long":          {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Continue = inspect.Checkpoint(strings.Repeat("A", 1<<20)) })), inspect.ErrInvalidCheckpoint},
+		"negative":      {revive("orders", nil, inspect.BulkOptions{Limit: -1}), inspect.ErrInvalidOptions},
+		"unnamed match": {revive("orders", anyLetter, inspect.BulkOptions{Continue: at}), inspect.ErrInvalidOptions},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: %v; want %v", name, c.err, c.want)
+		}
+	}
+	if dead := s.counts().Dead; dead != 49 {
+		t.Errorf("%d dead; a refused call did something", dead)
+	}
+}
+
+func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.dead(numbered("d", 30)...)
+			away := inspect.New(&partialStore{Store: s.store}, inspect.Options{})
+			result, err := reviving(away)[name](t.Context(), inspect.BulkOptions{})
+			isPartial(t, err)
+			if _, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: result.Checkpoint}); err != nil || result.Checkpoint == "" {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			if c := s.counts(); c.Dead != 0 || c.Fresh != 30 {
+				t.Errorf("%+v; want all revived when the shard is back", c)
+			}
+		})
+	}
+}

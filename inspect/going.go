@@ -1,0 +1,148 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// maxSamples is how many dead letters a DryRun returns.
+const maxSamples = 10
+
+// going is how an action on all dead letters goes on: from where, how far, how fast.
+type going struct {
+	o BulkOptions
+	// at is the place that a Checkpoint is made of; keeps is whether there are any.
+	at    standing
+	keeps bool
+	// next is the first shard to look at, and from the place in it.
+	next int
+	from ports.Cursor
+	// hole is the first shard that could not be reached, below 0 for none: no Checkpoint goes beyond it.
+	hole int
+	// taken counts against Limit and Rate, since start.
+	taken int
+	start time.Time
+	// last is the Checkpoint after the last step, and samples what a DryRun met.
+	last    Checkpoint
+	samples []DeadLetter
+}
+
+// onAll makes an action on all dead letters. keeps is whether it can be continued.
+func (o *BulkOptions) onAll(verb, queue string, filtered, keeps bool) *action {
+	a := &action{verb: verb, report: o.Progress, going: &going{o: *o, hole: -1, start: time.Now()}}
+	a.invalid = a.going.open(a, queue, filtered, keeps)
+	return a
+}
+
+func (g *going) open(a *action, queue string, filtered, keeps bool) error {
+	o := &g.o
+	if o.Limit < 0 || o.Rate < 0 {
+		return fmt.Errorf("%w: Limit %d, Rate %d; neither is negative, 0 is no bound", ErrInvalidOptions, o.Limit, o.Rate)
+	}
+	g.keeps = keeps && !o.DryRun && (!filtered || o.Filter != "")
+	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue}
+	if filtered {
+		g.at.Filter = filterDigest(o.Filter)
+	}
+	if o.Continue == "" {
+		return nil
+	}
+	if !g.keeps {
+		return fmt.Errorf("%w: %s can't Continue: an edit or a DryRun never, an action with a match only with Filter", ErrInvalidOptions, a.verb)
+	}
+	was, err := parseCheckpoint(o.Continue)
+	if err != nil {
+		return err
+	}
+	if err := was.sameAction(&g.at); err != nil {
+		return err
+	}
+	if !o.Before.IsZero() && core.InstantOf(o.Before) != was.Before {
+		return fmt.Errorf("%w: Before differs from that of the action; leave it out to go on", ErrInvalidCheckpoint)
+	}
+	g.at, g.next, g.from, g.last = was, was.Shard, was.cursor(), o.Continue
+	a.progress = Progress{Done: was.Done, Total: was.Total, Handled: was.Handled}
+	return nil
+}
+
+// begin binds the action to what the queue is now, or refuses a queue that has been resharded.
+func (g *going) begin(stats *ports.QueueStats) error {
+	shards := stats.Queue.Shards
+	if g.at.Shards != 0 { // continued
+		if g.at.Shards != shards {
+			return fmt.Errorf("%w: the queue had %d shards, and has %d; begin the action anew with Before",
+				ErrInvalidCheckpoint, g.at.Shards, shards)
+		}
+	} else {
+		g.at.Shards, g.at.Before = shards, endOf(stats.Now)
+		if !g.o.Before.IsZero() {
+			g.at.Before = min(g.at.Before, core.InstantOf(g.o.Before))
+		}
+	}
+	for _, shard := range stats.Unreached {
+		if shard.Index >= g.next && (g.hole < 0 || shard.Index < g.hole) {
+			g.hole = shard.Index
+		}
+	}
+	return nil
+}
+
+func (g *going) continued() bool { return g.o.Continue != "" }
+
+// room is how many entries the next step may take, at most n; 0 is the end by Limit.
+func (g *going) room(n int) int {
+	if g.o.Rate > 0 {
+		n = min(n, g.o.Rate)
+	}
+	if g.o.Limit > 0 {
+		n = min(n, g.o.Limit-g.taken)
+	}
+	return n
+}
+
+// step notes that a step has taken n entries and that all before a place are dealt with, and waits as
+// Rate says.
+func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cursor) error {
+	g.taken += n
+	if err := g.note(a, shard, from); err != nil {
+		return err
+	}
+	if g.o.Rate == 0 || n == 0 {
+		return nil
+	}
+	due := g.start.Add(time.Duration(float64(g.taken) / float64(g.o.Rate) * float64(time.Second)))
+	if wait := time.Until(due); wait > 0 {
+		return pause(ctx, wait)
+	}
+	return nil
+}
+
+// note makes the Checkpoint of a place. Behind the last shard there is none to make: the action is done.
+func (g *going) note(a *action, shard int, from ports.Cursor) error {
+	if g.hole >= 0 && shard >= g.hole {
+		shard, from = g.hole, ports.Cursor{}
+	}
+	if !g.keeps || shard >= g.at.Shards {
+		return nil
+	}
+	g.at.Shard, g.at.Key, g.at.ID = shard, from.Key, from.ID
+	g.at.Done, g.at.Total, g.at.Handled = a.progress.Done, a.progress.Total, a.progress.Handled
+	text, err := g.at.text()
+	if err != nil {
+		return err
+	}
+	g.last = text
+	if g.o.Checkpoint != nil {
+		g.o.Checkpoint(text)
+	}
+	return nil
+}
+
+// sample keeps the first of what a DryRun meets.
+func (g *going) sample(page []DeadLetter) {
+	g.samples = append(g.samples, page[:min(len(page), maxSamples-len(g.samples))]...)
+}
