@@ -36,6 +36,7 @@ func TestRedisListsOfManyShards(t *testing.T) {
 	cpu := func() time.Duration { return mainThread(t, client) }
 	m := newMeasured(t, redis.New(client, redis.Options{}), cpu)
 	m.measure()
+	m.revive()
 }
 
 // As TestRedisListsOfManyShards.
@@ -45,6 +46,7 @@ func TestPostgresListsOfManyShards(t *testing.T) {
 	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)
 	execAll(t, pool, `VACUUM ANALYZE`)
 	m.measure()
+	m.revive()
 }
 
 // mainThread returns the processor time that a server's main thread has taken.

@@ -1,0 +1,48 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// revive revives all dead letters by a filter, is stopped in the middle, and is continued by another from the
+// checkpoint: each is revived once.
+func (m *measured) revive() {
+	m.t.Helper()
+	m.t.Run("revive", func(t *testing.T) {
+		before := m.counts(t)
+		began := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		var text inspect.Checkpoint
+		o := inspect.BulkOptions{Filter: "all", Checkpoint: func(c inspect.Checkpoint) { text = c }}
+		o.Progress = func(p inspect.Progress) {
+			if p.Done > p.Total/2 {
+				stop()
+			}
+		}
+		all := func(d inspect.DeadLetter) bool { return d.PayloadCount > 0 }
+		first, err := inspect.New(m.store, inspect.Options{}).ReviveAll(ctx, "orders", all, o)
+		if !errors.Is(err, context.Canceled) || first.Handled == 0 || first.Checkpoint != text {
+			t.Fatalf("the first returned %+v, %v; want that it was stopped", first, err)
+		}
+		second, err := inspect.New(m.store, inspect.Options{}).ReviveAll(t.Context(), "orders", all, inspect.BulkOptions{Filter: "all", Continue: text})
+		must(t, err)
+		t.Logf("%d of %d dead letters over %d shards revived in %v, %d by the first", second.Handled, before.Dead, m.shards, time.Since(began), first.Handled)
+		after := m.counts(t)
+		if after.Dead != 0 || after.Fresh != before.Fresh+before.Dead {
+			t.Errorf("%d letters are dead and %d jobs fresh, of %d and %d before", after.Dead, after.Fresh, before.Dead, before.Fresh)
+		}
+	})
+}
+
+func (m *measured) counts(t *testing.T) ports.Counts {
+	t.Helper()
+	stats, err := m.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	must(t, err)
+	return stats[0].Counts
+}
