@@ -135,7 +135,7 @@ func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
 func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
-	w.record("j", "b", func(s string) string { return string([]byte{s[0] | 0x80}) + s[1:] })
+	w.record("j", "b", func(s string) string { return string([]byte{s[0] | 0x80}) + s[1:] + " and enough to seem whole" })
 	must(t, w.turn(ports.TurnRequest{Want: 10}))
 	if len(w.claims) != 1 {
 		t.Errorf("the turn claims %+v beside a, want nothing", w.claims)
