@@ -95,6 +95,21 @@ func losesDeferred(s full) full {
 	})
 }
 
+// defersSkipped looks at no claim any more once it has deferred one.
+func defersSkipped(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		reply.Skipped = slices.DeleteFunc(reply.Skipped, func(i int) bool {
+			late := len(reply.Deferred) > 0 && i > reply.Deferred[0]
+			if late {
+				reply.Deferred = append(reply.Deferred, i)
+			}
+			return late
+		})
+		return reply, err
+	})
+}
+
 // reachesTooFar says that each step has dealt with all it names.
 func reachesTooFar(s full) full {
 	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {

@@ -125,6 +125,7 @@ func brokenStores() []brokenStore {
 		{"hands over nothing when a turn is repeated", "bounds/hands over the same when it is repeated", wrapped(forgetsOrphansOnRepeat)},
 		{"settles whatever comes in one turn", "bounds/puts back in parts", wrapped(settlesAll)},
 		{"loses what it defers", "bounds/buries in parts", wrapped(losesDeferred)},
+		{"defers all that follows what it defers", "bounds/skips what was settled, and does not defer it", wrapped(defersSkipped)},
 		{"says that it reached what it did not", "bounds/bury, delete, revive and purge reach ids in order", wrapped(reachesTooFar)},
 		{"buries in one step however much it is", "bounds/bury and delete take a large job in parts", wrapped(buriesAll)},
 		{"says that nothing is left of a part", "bounds/says that more is left of what goes in parts", wrapped(hidesParts)},

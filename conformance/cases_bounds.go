@@ -20,6 +20,7 @@ func boundCases() []namedCase {
 		namedCase{"passes over what was settled meanwhile", "Turn: one settled meanwhile is passed over", boundSettledMeanwhile},
 		namedCase{"hands over while the queue is paused", "Turn: a turn, of a paused shard too, returns the next of what earlier leases left", boundPaused},
 		namedCase{"defers, but never the first", "Turn: the first that is applied always fits", boundFirstSettles},
+		namedCase{"skips what was settled, and does not defer it", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed", boundSkipsSettled},
 		namedCase{"bury and delete take a large job in parts", rulePartwise, boundJobParts},
 		namedCase{"revive and purge take a large dead letter in parts", rulePartwise, boundDeadParts},
 		namedCase{"says that more is left of what goes in parts", "StepReply: More reports that a step without ids left something of its kind, be it a part", boundMore},
@@ -207,6 +208,20 @@ func boundFirstSettles(e *env) {
 		settle = settle[reply.Deferred[0]:]
 	}
 	e.same("what is claimed", e.counts().Claimed, int64(0))
+}
+
+func boundSkipsSettled(e *env) {
+	v := overPayloads()
+	e.pushVolume(v)
+	h := e.acquire("n1")
+	claims := h.claimAll()
+	for _, id := range v.ids() {
+		e.push(core.Entry{ID: id, Payload: pay("pushed meanwhile", -1)})
+	}
+	reply := h.settle(append(settleAll(claims, untouched), buried(claims[0], "second"), done(claims[0]))...)
+	e.reported("the skipped", reply.Skipped, []int{v.jobs, v.jobs + 1})
+	e.reported("whether some were deferred", len(reply.Deferred) > 0, true)
+	e.same("the dead letter", e.deadLetter(claims[0].ID), core.DeadLetter{})
 }
 
 func boundFirst(e *env) {

@@ -6,8 +6,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// places are how scripts name where a record stood.
-var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "d": ports.PlaceDead}
+// places are how scripts name where a record stood. k is the cancel of a claimed job.
+var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "k": ports.PlaceClaimed, "d": ports.PlaceDead}
 
 // Quarantined implements [ports.Quarantine].
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {

@@ -61,6 +61,7 @@ func damageCalls() []scriptCall {
 	return []scriptCall{
 		{"set aside a job", "set_aside", true, func(w *worker) error { return w.bury("b") }},
 		{"set aside a claim", "set_aside", true, func(w *worker) error { return w.acquire("other", 1) }},
+		{"set aside a cancel", "set_aside", true, func(w *worker) error { return w.acquire("other", 1) }},
 		{"set aside a dead letter", "set_aside", true, func(w *worker) error { return w.purge(w.dead("dead")) }},
 		{"list what is set aside", "set_aside_list", true, func(w *worker) error {
 			_, err := w.store.Quarantined(w.t.Context(), ports.QuarantineRequest{Shard: w.shard})

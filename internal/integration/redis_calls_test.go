@@ -198,8 +198,11 @@ func (w *worker) prepare(call scriptCall) {
 		w.must(w.permit("held", 4))
 		w.must(w.permit("wanting", 2))
 	case "set_aside":
-		base := "skein:{" + w.shard.String() + "}:"
-		for key, id := range map[string]string{"j": "b", "c": "a", "x": "dead"} {
+		base, damaged := "skein:{"+w.shard.String()+"}:", map[string]string{"j": "b", "c": "a", "x": "dead"}
+		if strings.HasSuffix(call.name, "a cancel") {
+			damaged = map[string]string{"k": "b"}
+		}
+		for key, id := range damaged {
 			w.must(w.client.HSet(w.t.Context(), base+key, id, "?").Err())
 		}
 		w.must(w.store.Release(w.t.Context(), w.lease))

@@ -112,3 +112,33 @@ func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 		t.Errorf("Discard returned %d, %v, and %d keys are left", n, err, left)
 	}
 }
+
+// A cancel that can't be read is set aside, and stops neither a turn nor an acquire. The claim is as if it had
+// not been cancelled, and can be cancelled again.
+func TestRedisADamagedCancelStopsNoTurn(t *testing.T) {
+	t.Parallel()
+	for name, damaged := range map[string]string{"cut": "x", "another": strings.Repeat("x", 17), "longer": strings.Repeat("\x00", 17) + "1", "empty": ""} {
+		client := testservers.OwnRedis(t)
+		w := newWorker(t, client, false)
+		for _, meet := range []func() error{
+			func() error { return w.turn(ports.TurnRequest{Want: 1}) },
+			func() error { return w.acquire("other", 1) },
+		} {
+			must(t, w.cancel("a"))
+			w.record("k", "a", func(string) string { return damaged })
+			if err := meet(); err != nil {
+				t.Errorf("beside a cancel that is %s: %v", name, err)
+			}
+			for _, r := range w.aside("a") {
+				if r.Place != ports.PlaceClaimed || string(r.Stored) != damaged || !strings.Contains(r.Reason, "cancel") {
+					t.Errorf("a cancel that is %s is set aside as %+v", name, r)
+				}
+				_, err := w.store.Discard(t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{r.Key}})
+				must(t, err)
+			}
+			if w.lease.Owner == "test" {
+				must(t, w.store.Release(t.Context(), w.lease))
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ func TestRedisErrorsNameTheLineOfAScript(t *testing.T) {
 			_, err = store.Turn(t.Context(), ports.TurnRequest{
 				Lease:  ports.Lease{Shard: shard, Owner: "test", Token: a.Token},
 				Number: 1, TTL: time.Minute, Resent: true})
-			namesLine(t, err, "turn.lua", "call('HGETALL', CANCELS)")
+			namesLine(t, err, "lib/claims.lua", "call('HGETALL', CANCELS)")
 
 			must(t, client.Del(t.Context(), prefix+"{orders/0}:m").Err())
 			must(t, client.HSet(t.Context(), prefix+"{orders/0}:m", "no", "string").Err())
@@ -50,7 +50,7 @@ func namesLine(t *testing.T, err error, file, text string) {
 	if err == nil {
 		t.Fatal("the call succeeded")
 	}
-	found := regexp.MustCompile(`lua/(\w+\.lua):(\d+)`).FindStringSubmatch(err.Error())
+	found := regexp.MustCompile(`lua/((?:lib/)?\w+\.lua):(\d+)`).FindStringSubmatch(err.Error())
 	if found == nil || found[1] != file {
 		t.Fatalf("got %v, want a line of lua/%s", err, file)
 	}

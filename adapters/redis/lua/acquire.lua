@@ -5,8 +5,8 @@
 -- Returns {'ok', token, now, remaining, paused (1 or 0), due or -1, claims,
 --   cancels}, both lists as id, value, ...; or {'unknown'}, {'mismatch',
 --   "shards generation"}, {'stale'}, {'held', owner, remaining}
--- Uses: META, JOBS, READY, CLAIMS, LEASE, CANCELS, MAX_INSTANT, clock, first_due, bounds,
---   hand_over.
+-- Uses: META, JOBS, READY, CLAIMS, LEASE, MAX_INSTANT, clock, first_due, bounds,
+--   read_cancels, hand_over.
 --
 -- What earlier leases left is handed over by the acquire and, as orphans, by the turns that
 -- follow. The lease has the id up to which that was done, handed, '' for all, and whether
@@ -35,7 +35,7 @@ end
 local again = mine and attempt == last and remaining > 0
 if not again then token = math.max(token + 1, now) end
 local claims, handed, rest = hand_over(token, '', again and lease[8] or '', bounds.new(), {})
-local cancels = redis.call('HGETALL', CANCELS)
+local cancels = read_cancels()
 local paused = string.sub(record, 3, 3) == '1'
 local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)
 if not paused and (rest and not again or again and lease[9] == '1') and (due < 0 or due > now) then due = now end

@@ -1,21 +1,25 @@
 #!lua flags=allow-oom
 -- Sets aside what is stored of an id in a place, if it can't be read.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 place: q for queued, c for claimed, d for dead, 3 id
+-- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of
+--   a claimed one, d for dead; 3 id
 -- Returns 1, or 0 if it can be read or is not there
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, LEASE, CANCELS,
---   ASIDE, PAYLOADS, DPAYLOADS, call, pack, clock, wake, packed, claim_weight, claim_alone.
+--   ASIDE, PAYLOADS, DPAYLOADS, call, pack, clock, wake, packed, claim_weight, claim_alone,
+--   check_cancel.
 --
 -- What is set aside is a field of ASIDE: its key is the time in 16 digits, the place and the id, and its value when it
 -- was, the lengths of id and reason, place, id, reason, and the record as it is. Payloads in a set of their own
 -- keep it, under the name of ASIDE, a colon and the key.
 
 local now, place, id = clock(ARGV[1]), ARGV[2], ARGV[3]
-local hash = ({q = JOBS, c = CLAIMS, d = DEAD})[place]
+local hash = ({q = JOBS, c = CLAIMS, k = CANCELS, d = DEAD})[place]
 local stored = call('HGET', hash, id)
 if not stored then return 0 end
 local ok, why
-if place == 'c' then ok, why = pcall(claim_weight, stored) else ok, why = pcall(packed.decode, stored, 0) end
+if place == 'c' then ok, why = pcall(claim_weight, stored)
+elseif place == 'k' then ok, why = pcall(check_cancel, stored)
+else ok, why = pcall(packed.decode, stored, 0) end
 if ok then return 0 end
 why = string.gsub(tostring(why), '^user_script:%d+: ', '')
 
@@ -28,7 +32,8 @@ local set = ({q = PAYLOADS, d = DPAYLOADS})[place]
 if set and call('EXISTS', set .. id, hash) == 2 then call('RENAME', set .. id, ASIDE .. ':' .. key) end
 call('HSET', ASIDE, key, pack('>I8I2I2', now, #id, #why) .. place .. id .. why .. stored)
 call('HDEL', hash, id)
-if place == 'd' then
+if place == 'k' then return 1
+elseif place == 'd' then
   call('ZREM', DTIME, id)
   call('ZREM', DID, id)
   return 1

@@ -13,7 +13,7 @@
 --   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
---   plan, queue, morgue, first_due, readable, claim_from, claim_weight, claims_after, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   plan, queue, morgue, first_due, readable, claim_from, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- The lease has beside the last turn's number what a repeat of it returns: turned, the number
 -- of the last turn that handed something over and the id after which it began, and
@@ -37,7 +37,7 @@ if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'
 local last, alone, expires = tonumber(lease[4]), tonumber(lease[7] or 0), instant(now + ttl)
 if number < last then return {'stale', last} end
 if number > last + 1 then return {'ahead', last} end
-local cancels = call('HGETALL', CANCELS)
+local cancels = read_cancels()
 
 -- head_of returns the head to reply: no later than now while orphans are left.
 local function head_of(head, rest)

@@ -18,7 +18,7 @@ local function plain_turn()
   if ARGV[14 + n] then return end
   local record = call('GET', META) -- "index paused ..."
   -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
-  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans')
+  local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans', 'large')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or lease[6] == '1' then return end
   if call('EXISTS', CANCELS, PARKED) > 0 then
@@ -30,16 +30,17 @@ local function plain_turn()
   local index = byte(record) == 49 -- '1'
   local processed, failed, seen = 0, 0, {}
   if n > 0 then
-    local receipts, codes, claimed, before, read, size = ARGV[12 + n], ARGV[13 + n], nil, 0, 0, 0
+    local receipts, codes = ARGV[12 + n], ARGV[13 + n]
     local receipt = #receipts == 16 and receipts
+    local own, large, size = pack('>I8', lease[2]), (lease[7] or '') ~= '', 0
+    for i = 1, #receipts, 16 do large = large or sub(receipts, i, i + 7) ~= own end
+    if large then -- no claim of another lease, and none if the lease tells of some, is known to be small: see turn.lua
+      for i = 1, n do size = size + call('HSTRLEN', CLAIMS, ARGV[11 + i]) end
+      if size > 262144 then return end
+    end
+    local claimed = call('HMGET', CLAIMS, unpack(ARGV, 12, 11 + n))
     for i = 1, n do
-      if i > read then -- some at first, since they may be large
-        for k = 1, read do size = size + (claimed[k] and #claimed[k] or 0) end
-        if size > 262144 then return end
-        before, read = read, i > 1 and n or math.min(n, 24)
-        claimed = call('HMGET', CLAIMS, unpack(ARGV, 12 + before, 11 + read))
-      end
-      local id, value, code = ARGV[11 + i], claimed[i - before], byte(codes, i)
+      local id, value, code = ARGV[11 + i], claimed[i], byte(codes, i)
       if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
       if code % 2 > 0 then processed = processed + 1 end
@@ -61,7 +62,7 @@ local function plain_turn()
   local packed_jobs, before, read, taken, size, large = nil, 0, 0, 0, 0, nil
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
-      before, read = read, math.min(count, read + (k > 1 and math.max(1, math.min(256, math.floor(k * 524288 / (size + 1)))) or 24))
+      before, read = read, math.min(count, read + math.max(1, math.min(16, math.floor(k * 524288 / (size + 1)))))
       packed_jobs = call('HMGET', JOBS, unpack(ids, k, read))
     end
     local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])

@@ -1,5 +1,5 @@
 -- The first half of a turn: claims end or begin, and what ended leaves is merged.
--- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, reader,
+-- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch,
 --   bounds, readable, packed, items, queue, morgue, claim_from, claim_weight, claim_alone.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
@@ -21,16 +21,15 @@ local function kept(text)
 end
 
 -- dispose returns what an ended claim leaves: a job, whose list is the payloads that go
--- back into the queue, those that are buried, the error they are buried with, and how many
--- bytes both have. claim_value is the claim as it is stored; what is the code of the
+-- back into the queue, those that are buried, and the error they are buried with.
+-- claim_value is the claim as it is stored, which can be read; what is the code of the
 -- payloads that are not excepted, whether PerformAt stays (1 or 0), delay, RetryCount,
 -- Recoveries, error, error of the buried, and the exceptions as position and code.
-local function dispose(id, claim_value, what, now)
+local function dispose(claim_value, what, now)
   local REQUEUE, BURY = 1, 2
-  readable('c', id, claim_weight, claim_value)
   local from = claim_from(claim_value)
   local claim = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
-  local back, dead, except, size = {}, {}, {}, 0
+  local back, dead, except = {}, {}, {}
   local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   local job = {at = same == 1 and claim.at or instant(now + delay), first = claim.first, retry = retry,
     recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), many = false, tagged = false, list = back}
@@ -48,9 +47,8 @@ local function dispose(id, claim_value, what, now)
       back[#back + 1] = p
       job.tagged = job.tagged or p.meta ~= ''
     elseif code == BURY then dead[#dead + 1] = p end
-    if code == REQUEUE or code == BURY then size = size + #p.data end
   end
-  return job, dead, reason, size
+  return job, dead, reason
 end
 
 -- settle_claims finds the claims that the settlements of a turn end; ARGV[11] is how many
@@ -63,25 +61,24 @@ end
 --   alone: how many of the claims that stay run alone
 --   last: the index of the last ARGV that is about settlements
 --
--- What is put back and buried is bounded, and so is what is read of claims that leave
--- nothing: only a claim itself has its receipt.
+-- What is read of claims is bounded, also of those that leave little or nothing: only a
+-- claim itself has its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
   local s = {freed = {}, gone = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
   local n, ids = tonumber(ARGV[11]), {}
   for i = 1, n do ids[i] = ARGV[11 + i] end
-  local value_of, receipts, codes, text = reader(CLAIMS, ids), ARGV[12 + n], ARGV[13 + n], 13 + n
+  local receipts, codes, text = ARGV[12 + n], ARGV[13 + n], 13 + n
   local freed, gone, bound, removed, full, last = s.freed, s.gone, bounds.new(), 0, false, false
 
-  -- leave reports whether what the i-th settlement puts back and buries fits the bound, and
-  -- keeps it if so.
+  -- leave reports whether the claim that the i-th settlement ends fits the bound, with what it
+  -- may meet in queue and morgue, and keeps what it leaves if so.
   local function leave(id, value)
-    local job, dead, reason, size = dispose(id, value, ARGV[text], now)
-    local count, met = #job.list + #dead, call('HSTRLEN', JOBS, id)
-    if #dead > 0 then met = met + call('HSTRLEN', DEAD, id) end
-    if met > 65536 then size = size + met end -- it is read and written too
+    local count, size = readable('c', id, claim_weight, value)
+    size = size + call('HSTRLEN', JOBS, id) + call('HSTRLEN', DEAD, id)
     if not bounds.fits(bound, count, size) then return false end
     bounds.count(bound, count, size)
+    local job, dead, reason = dispose(value, ARGV[text], now)
     s.left[#s.left + 1] = {id = id, job = job, dead = dead, reason = reason}
     return true
   end
@@ -90,12 +87,11 @@ local function settle_claims(alone, now)
     local code, of, leaves, value = byte(codes, i), #receipts > 16 and i or 1, false, nil
     leaves = code > 3
     if leaves then text = text + 1 end
-    local defers = leaves and full or not leaves and last
-    if not defers and (full or last) then value = call('HGET', CLAIMS, id)
-    elseif not defers then value = value_of(i) end
+    local defers = not gone[id] and (leaves and full or not leaves and last)
+    if not gone[id] and not defers then value = call('HGET', CLAIMS, id) end
     if defers then s.deferred[#s.deferred + 1] = i - 1
-    elseif not value or gone[id] or sub(value, 1, 16) ~= sub(receipts, 16 * of - 15, 16 * of) then
-      if value and not gone[id] then readable('c', id, claim_weight, value) end
+    elseif not value or sub(value, 1, 16) ~= sub(receipts, 16 * of - 15, 16 * of) then
+      if value then readable('c', id, claim_weight, value) end
       s.skipped[#s.skipped + 1] = i - 1
     elseif leaves and not leave(id, value) then
       full, s.deferred[#s.deferred + 1] = true, i - 1

@@ -41,17 +41,11 @@ local function fetch(command, key, members)
 end
 
 -- reader returns a function that returns the k-th of the given fields of a hash, for k that
--- don't fall. It reads some at a time, and about half a MiB at most, since values may be
--- large.
+-- don't fall. It reads them one by one, since any may be large.
 local function reader(key, fields)
-  local values, before, last, size = nil, 0, 0, 0
+  local value, at = nil, 0
   return function(k)
-    while k > last do
-      local n = last == 0 and 4 or math.max(1, math.min(256, floor(last * 524288 / (size + 1))))
-      before, last = last, math.min(#fields, last + n)
-      values = call('HMGET', key, unpack(fields, before + 1, last))
-      for i = 1, last - before do size = size + (values[i] and #values[i] or 0) end
-    end
-    return values[k - before]
+    if k ~= at then value, at = call('HGET', key, fields[k]), k end
+    return value
   end
 end

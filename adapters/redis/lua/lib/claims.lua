@@ -1,6 +1,6 @@
 -- The claims of a shard, in order of id.
--- Uses: CLAIMS, ALONE, call, byte, parse, precedes, bounds, readable, packed.
--- Defines: claim_from, claim_weight, claim_alone, claims_after, hand_over.
+-- Uses: CLAIMS, CANCELS, ALONE, call, sub, byte, parse, precedes, bounds, readable, packed.
+-- Defines: claim_from, claim_weight, claim_alone, check_cancel, read_cancels, claims_after, hand_over.
 
 -- claim_from returns where PerformAt, of 8 bytes, and then the packed job begin in a claim as
 -- it is stored.
@@ -18,6 +18,19 @@ end
 local function claim_alone(value)
   local flags = #value > 26 and byte(value, claim_from(value) + 8) or 0
   return flags >= ALONE and flags < 2 * ALONE
+end
+
+-- check_cancel fails if a cancel, as it is stored, can't be read.
+local function check_cancel(value)
+  local drop = sub(value, 17)
+  if drop ~= '0' and drop ~= '1' then error('its cancel is no receipt and a digit', 0) end
+end
+
+-- read_cancels returns the cancels of the shard as id, value, ...
+local function read_cancels()
+  local cancels = call('HGETALL', CANCELS)
+  for i = 2, #cancels, 2 do readable('k', cancels[i - 1], check_cancel, cancels[i]) end
+  return cancels
 end
 
 -- claims_after returns the ids of claimed jobs that follow one, in order, or all for ''.

@@ -65,9 +65,10 @@ do
   end
 
   -- some_of_set returns payloads of an item's set, in order, and the same by data: n from a
-  -- rank on, or as many as it takes to exceed size bytes.
+  -- rank on, or as many as it takes to exceed size bytes. Nothing tells how large the next ones
+  -- are, so it reads few at a time.
   local function some_of_set(item, key, rank, n, size)
-    local all, by, bytes, piece = {}, {}, 0, 4
+    local all, by, bytes, piece, MOST = {}, {}, 0, 4, 16
     while #all < n and bytes <= size do
       local read, datas = #all, {}
       piece = math.min(piece, n - read)
@@ -79,7 +80,7 @@ do
         all[read + i], by[data], bytes = p, p, bytes + #data
       end
       if #datas < piece then break end
-      piece = floor((size - bytes) * #all / (bytes + 1)) + 1 -- if they are like those before
+      piece = math.min(MOST, floor((size - bytes) * #all / (bytes + 1)) + 1) -- if they are like those before
     end
     return all, by
   end

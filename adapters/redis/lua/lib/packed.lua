@@ -16,7 +16,7 @@
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
 -- damaged ends the script, which has not written anything: what is stored of an id in a place, q for
--- queued, c for claimed, d for dead, can't be read. The caller sets it aside and runs the script again.
+-- queued, c for claimed, k for the cancel of a claimed one, d for dead, can't be read. The caller sets it aside and runs the script again.
 local function damaged(place, id, why)
   error('damaged: ' .. place .. ' ' .. string.gsub(id, '.', function(c) return string.format('%02x', byte(c)) end) .. ' ' .. tostring(why))
 end
