@@ -3,19 +3,19 @@ package redis
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
 
-var errStraggler = errors.New("redis: no answer long after another server's")
+var errStraggler = errors.New("redis: no answer long after another server's, or another call's")
 
 // How calls for each server by themselves are sent, and how long they wait.
 type apart struct {
 	// most is the most calls of one exchange.
 	most int
-	// patience is how long a server may take when another has answered.
+	// patience is how long a server may take when another has answered, and how long calls are
+	// repeated that a server refuses, as for a slot that moves, when it has answered the others.
 	patience time.Duration
 }
 
@@ -29,7 +29,8 @@ var (
 const lookPatience = 400 * time.Millisecond
 
 // runApart runs scripts, those for each server by themselves, in any order. A server that
-// does not answer in time, though another does, holds up nothing: its calls alone fail.
+// does not answer in time, though another does, holds up nothing: its calls alone fail. Nor does a
+// call that its server refuses for longer.
 func (s *Store) runApart(ctx context.Context, calls []call) []outcome {
 	return s.runApartBy(ctx, apart{most: shardsPerExchange, patience: longestPatience}, calls)
 }
@@ -45,66 +46,97 @@ func (s *Store) runApartBy(ctx context.Context, by apart, calls []call) []outcom
 	if ctx.Err() != nil {
 		return failed(len(calls), translate(ctx, ctx.Err()))
 	}
-	groups := s.byServer(ctx, calls)
-	type part struct {
-		group    []int
-		outcomes []outcome
-	}
-	parts := make(chan part, len(groups)) // room for all, so that a late one is dropped
-	for _, group := range groups {
-		s.workers.do(func() { parts <- part{group, s.exchangeSome(ctx, by.most, calls, group)} })
-	}
 	outcomes := failed(len(calls), errStraggler)
+	var all []func(report func([]answer))
+	for _, group := range s.byServer(ctx, calls) {
+		all = append(all, func(report func([]answer)) { s.exchangeBy(ctx, by.most, group, report) })
+	}
+	err := together(ctx, s.workers, by.patience, all, func(answers []answer) (bool, error) {
+		for _, a := range answers {
+			outcomes[a.at] = a.outcome
+		}
+		return len(answers) > 0, nil
+	})
+	for i := range outcomes {
+		if outcomes[i].err == errStraggler {
+			outcomes[i].err = err
+		}
+	}
+	return outcomes
+}
+
+// exchanging is calls that are sent together, for one server of a Cluster if it is known.
+type exchanging struct {
+	calls []call
+	// at are the positions of the calls among those of their caller.
+	at []int
+	// servers are where the calls go; nil without a Cluster, and nil for one whose server is not known.
+	servers []goredis.UniversalClient
+}
+
+// answer is the outcome of a call, and its position.
+type answer struct {
+	at int
+	outcome
+}
+
+// byServer returns the calls that go to each server of a Cluster. Those whose server is not known
+// are together.
+func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
+	servers := s.serversOf(ctx, calls)
+	if servers == nil {
+		return []*exchanging{newExchanging(calls, nil)}
+	}
+	groups := make(map[goredis.UniversalClient]*exchanging)
+	var all []*exchanging
+	for i, server := range servers {
+		x := groups[server]
+		if x == nil {
+			x = new(exchanging)
+			groups[server], all = x, append(all, x)
+		}
+		x.calls, x.at, x.servers = append(x.calls, calls[i]), append(x.at, i), append(x.servers, server)
+	}
+	return all
+}
+
+// together runs functions at once, and gives take what they report, one report at a time. Once take has
+// said that a report is an answer, none may be longer in coming than some patience: then together
+// returns errStraggler. It returns nil once all functions have ended, and the error of take or
+// the context if that comes first. Functions that go on then report to nobody.
+func together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
+	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
+	defer close(gone)
+	for _, run := range all {
+		pool.do(func() {
+			run(func(report T) {
+				select {
+				case reports <- report:
+				case <-gone:
+				}
+			})
+			ended <- struct{}{}
+		})
+	}
 	late := time.NewTimer(time.Hour)
 	defer late.Stop()
-	for range groups {
+	for open := len(all); open > 0; {
 		select {
-		case p := <-parts:
-			for k, i := range p.group {
-				outcomes[i] = p.outcomes[k]
+		case report := <-reports:
+			answered, err := take(report)
+			if err != nil {
+				return err
 			}
-			late.Reset(patience(ctx, by.patience))
+			if answered {
+				late.Reset(patience(ctx, longest))
+			}
+		case <-ended:
+			open--
 		case <-late.C:
-			return outcomes
+			return errStraggler
 		case <-ctx.Done():
-			for i := range outcomes {
-				if outcomes[i].err == errStraggler {
-					outcomes[i].err = translate(ctx, ctx.Err())
-				}
-			}
-			return outcomes
+			return translate(ctx, ctx.Err())
 		}
 	}
-	return outcomes
-}
-
-// byServer returns the positions of the calls that go to each server of a Cluster. Those whose
-// server is not known are a group of their own.
-func (s *Store) byServer(ctx context.Context, calls []call) [][]int {
-	byServer := make(map[goredis.UniversalClient][]int)
-	for i := range calls {
-		server, err := s.master(ctx, calls[i].keys[0].(string))
-		if err != nil {
-			server = nil
-		}
-		byServer[server] = append(byServer[server], i)
-	}
-	groups := make([][]int, 0, len(byServer))
-	for _, group := range byServer {
-		groups = append(groups, group)
-	}
-	return groups
-}
-
-// exchangeSome runs some of the calls, so many at once, and returns their outcomes in the group's order.
-func (s *Store) exchangeSome(ctx context.Context, most int, calls []call, group []int) []outcome {
-	outcomes := make([]outcome, 0, len(group))
-	for some := range slices.Chunk(group, most) {
-		sent := make([]call, len(some))
-		for k, i := range some {
-			sent[k] = calls[i]
-		}
-		outcomes = append(outcomes, s.exchange(ctx, sent)...)
-	}
-	return outcomes
+	return nil
 }

@@ -51,38 +51,44 @@ func (e replyError) Error() string { return string(e) }
 // RedisError implements goredis.Error.
 func (replyError) RedisError() {}
 
-// serversOf returns which server of a Cluster each open call goes to; nil where that is not
-// known, or without a Cluster.
-func (s *Store) serversOf(ctx context.Context, calls []call, open []int) []goredis.UniversalClient {
+// serversOf returns which server of a Cluster each call goes to; nil where that is not known, or
+// without a Cluster.
+func (s *Store) serversOf(ctx context.Context, calls []call) []goredis.UniversalClient {
 	if _, cluster := s.client.(*goredis.ClusterClient); !cluster {
 		return nil
 	}
-	servers := make([]goredis.UniversalClient, len(open))
-	for k, i := range open {
-		if server, err := s.master(ctx, calls[i].keys[0].(string)); err == nil {
-			servers[k] = server
-		}
+	servers := make([]goredis.UniversalClient, len(calls))
+	for i := range calls {
+		servers[i] = s.serverOf(ctx, &calls[i])
 	}
 	return servers
+}
+
+// serverOf returns which server of a Cluster a call goes to; nil if that is not known.
+func (s *Store) serverOf(ctx context.Context, c *call) goredis.UniversalClient {
+	server, err := s.master(ctx, c.keys[0].(string))
+	if err != nil {
+		return nil
+	}
+	return server
 }
 
 // followMoves has the client look where slots are if a call did not reach its server. A call
 // that was not sent, and whose slot another server has by then, gets errMoved, which is
 // repeated.
-func (s *Store) followMoves(ctx context.Context, calls []call, open []int, outcomes []outcome, servers []goredis.UniversalClient) {
-	var unsent []int // positions in open
-	for k, i := range open {
+func (s *Store) followMoves(ctx context.Context, x *exchanging, open []int, outcomes []outcome) {
+	var unsent []int
+	for _, i := range open {
 		s.noteMoves(ctx, outcomes[i].err)
-		if servers != nil && notDialled(outcomes[i].err) {
-			unsent = append(unsent, k)
+		if x.servers != nil && notDialled(outcomes[i].err) {
+			unsent = append(unsent, i)
 		}
 	}
 	for began := time.Now(); len(unsent) > 0 && time.Since(began) < mapPatience && sleep(ctx, mapLook); {
 		moved := false
-		for _, k := range unsent {
-			server, err := s.master(ctx, calls[open[k]].keys[0].(string))
-			if err == nil && server != servers[k] {
-				outcomes[open[k]].err, moved = errMoved, true
+		for _, i := range unsent {
+			if server := s.serverOf(ctx, &x.calls[i]); server != nil && server != x.servers[i] {
+				outcomes[i].err, x.servers[i], moved = errMoved, server, true
 			}
 		}
 		if moved {

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,46 +74,73 @@ func failed(n int, err error) []outcome {
 	return outcomes
 }
 
-// exchange sends calls until each has run or failed. A script that the server does not
-// know is sent in full, and one that it refused without running it, again after a while.
+// exchange sends calls until each has run or failed.
 func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
 	outcomes := make([]outcome, len(calls))
-	open := make([]int, len(calls))
+	s.exchangeBy(ctx, len(calls), newExchanging(calls, s.serversOf(ctx, calls)), func(answers []answer) {
+		for _, a := range answers {
+			outcomes[a.at] = a.outcome
+		}
+	})
+	return outcomes
+}
+
+// newExchanging returns calls that are sent together, in their order.
+func newExchanging(calls []call, servers []goredis.UniversalClient) *exchanging {
+	x := &exchanging{calls: calls, at: make([]int, len(calls)), servers: servers}
+	for i := range x.at {
+		x.at[i] = i
+	}
+	return x
+}
+
+// exchangeBy sends calls, at most so many at once, until each has run or failed. A script that the
+// server does not know is sent in full, and one that it refused without running it, again after a
+// while. What has run or failed is reported each time that all have been sent.
+func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report func([]answer)) {
+	outcomes, open := make([]outcome, len(x.calls)), make([]int, len(x.calls))
 	for i := range open {
 		open[i] = i
 	}
-	full := false
+	unknown := false
 	var until time.Time // refused calls are repeated
-	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
-		servers := s.serversOf(ctx, calls, open)
-		s.send(ctx, calls, open, outcomes, full)
-		s.followMoves(ctx, calls, open, outcomes, servers)
-		full = false
-		refusals := 0
-		var left []int
+	for wait := firstBackoff; len(open) > 0; wait = min(2*wait, lastBackoff) {
+		for some := range slices.Chunk(open, most) {
+			s.send(ctx, x.calls, some, outcomes, unknown)
+			s.followMoves(ctx, x, some, outcomes)
+		}
+		var ended, left []int
+		refused := false
+		unknown = false
 		for _, i := range open {
 			switch err := outcomes[i].err; {
 			case goredis.HasErrorPrefix(err, "NOSCRIPT"):
-				full = true
-				left = append(left, i)
-			case retryable(err):
+				unknown, left = true, append(left, i)
+			case retryable(err) && (until.IsZero() || time.Now().Before(until)) && ctx.Err() == nil:
 				if until.IsZero() {
 					until = time.Now().Add(retryFor)
 				}
-				if time.Now().Before(until) {
-					refusals++
-					left = append(left, i)
-				}
+				refused, left = true, append(left, i)
+			default:
+				ended = append(ended, i)
 			}
 		}
-		if open = left; len(open) == 0 || refusals > 0 && !sleep(ctx, wait) {
-			break
+		report(x.given(ctx, ended, outcomes))
+		if open = left; refused && !sleep(ctx, wait) {
+			report(x.given(ctx, open, outcomes))
+			return
 		}
 	}
-	for i := range outcomes {
-		outcomes[i].err = translate(ctx, calls[i].script.locate(outcomes[i].err))
+}
+
+// given returns the outcomes of some of the calls as their caller is to have them.
+func (x *exchanging) given(ctx context.Context, some []int, outcomes []outcome) []answer {
+	answers := make([]answer, len(some))
+	for k, i := range some {
+		err := translate(ctx, x.calls[i].script.locate(outcomes[i].err))
+		answers[k] = answer{x.at[i], outcome{value: outcomes[i].value, err: err}}
 	}
-	return outcomes
+	return answers
 }
 
 // send sends the calls that are open, by themselves or as a pipeline.

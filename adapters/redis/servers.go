@@ -65,31 +65,22 @@ func (s *Store) eachMaster(ctx context.Context, check func(context.Context, gore
 	if err != nil {
 		return translate(ctx, err)
 	}
-	checked := make(chan error, len(all)) // room for all, so that a late one is dropped
-	for _, master := range all {
-		s.workers.do(func() { checked <- check(ctx, master) })
+	checks := make([]func(func(error)), len(all))
+	for i, master := range all {
+		checks[i] = func(report func(error)) { report(check(ctx, master)) }
 	}
 	reached := false
 	var failure error
-	late := time.NewTimer(time.Hour)
-	defer late.Stop()
-	for range all {
-		select {
-		case err := <-checked:
-			switch {
-			case errors.Is(err, ports.ErrUnusable):
-				return err
-			case err != nil:
-				failure = err
-			default:
-				reached = true
-				late.Reset(patience(ctx, longestPatience))
-			}
-		case <-late.C:
-			return nil
-		case <-ctx.Done():
-			return translate(ctx, ctx.Err())
+	err = together(ctx, s.workers, longestPatience, checks, func(err error) (bool, error) {
+		if errors.Is(err, ports.ErrUnusable) {
+			return false, err
 		}
+		failure = cmp.Or(err, failure)
+		reached = reached || err == nil
+		return err == nil, nil
+	})
+	if err != nil && err != errStraggler {
+		return err
 	}
 	if reached {
 		return nil
