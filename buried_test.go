@@ -59,7 +59,7 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 				return errBoom
 			}
 			return nil
-		}, []string{"q a exhausted [<1>]: boom"}},
+		}, []string{"q a retries [<1>]: boom"}},
 		{"a job is buried", options{}, []string{"1", "2"}, func(*skein.Job[string]) error { return skein.Bury(errBoom) },
 			[]string{"q a handler [<1> <2>]: boom"}},
 		{"payloads are buried", options{}, []string{"1", "2", "3"}, func(j *skein.Job[string]) error {
@@ -72,13 +72,13 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			return skein.Bury(errBoom)
 		}, []string{"q a handler [<2>]: other", "q a handler [<1> <3>]: boom"}},
 		{"the codec refuses one", options{}, []string{"1", "bad", "3"}, func(*skein.Job[string]) error { return nil },
-			[]string{"q a decode [<bad>]: decode payload: it is bad"}},
+			[]string{"q a codec [<bad>]: decode payload: it is bad"}},
 		{"the codec refuses one, and the handler fails", options{MaxRetries: skein.NoRetries}, []string{"bad", "2"},
 			func(*skein.Job[string]) error { return errBoom },
-			[]string{"q a decode [<bad>]: decode payload: it is bad", "q a exhausted [<2>]: boom"}},
+			[]string{"q a codec [<bad>]: decode payload: it is bad", "q a retries [<2>]: boom"}},
 		{"the codec refuses one for all retries", options{MaxRetries: 1, Backoff: now, Undecodable: skein.RetryUndecodable},
 			[]string{"1", "bad", "3"}, func(*skein.Job[string]) error { return nil },
-			[]string{"q a decode [<bad>]: decode payload: it is bad"}},
+			[]string{"q a codec [<bad>]: decode payload: it is bad"}},
 		{"nothing", options{}, []string{"1"}, func(*skein.Job[string]) error { return errBoom }, nil},
 	}
 	for _, c := range cases {
@@ -100,7 +100,7 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			push(t, store, q, "a", "x")
 			abandon(t, store, "q")
 			got := reportedBurials(t, store, nop(q))
-			if len(got) != 1 || !strings.HasPrefix(got[0], `q a recoveries ["x"]: `) {
+			if len(got) != 1 || !strings.HasPrefix(got[0], `q a recovery ["x"]: `) {
 				t.Errorf("reported %q, want the recovered payload", got)
 			}
 		})
@@ -185,8 +185,13 @@ func lines(t *testing.T, log []byte) (all []string) {
 		}
 		slices.Sort(keys)
 		for _, key := range keys {
-			if value, ok := attrs[key].(string); ok && key == "stack" {
+			switch value, _ := attrs[key].(string); {
+			case key == "stack":
 				attrs[key] = strings.Contains(value, "buried_test.go")
+			case key == "place" && strings.Contains(value, "/buried_test.go:"):
+				attrs[key] = "buried_test.go"
+			case key == "error" && strings.HasPrefix(value, "panic: ouch\n"):
+				attrs[key] = "panic: ouch, with its stack"
 			}
 			text += fmt.Sprintf(" %s=%v", key, attrs[key])
 		}
@@ -209,23 +214,23 @@ func TestFailuresAreHeardOf(t *testing.T) {
 		{"done", options{}, "x", func() error { return nil }, nil},
 		{"snoozed", options{}, "x", func() error { return skein.Snooze(time.Hour) }, nil},
 		{"failed", options{}, "x", func() error { return errBoom },
-			[]string{"WARN skein: a job failed; the job is retried error=boom id=a next=2000-01-01T01:00:00Z queue=q retry=0 shard=q/0"}},
+			[]string{"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=26 queue=q retry_in=3.6e+12 shard=q/0"}},
 		{"with a delay of its own", options{}, "x", func() error { return skein.RetryIn(time.Minute, errBoom) },
-			[]string{"WARN skein: a job failed; the job is retried error=boom id=a next=2000-01-01T00:01:00Z queue=q retry=0 shard=q/0"}},
+			[]string{"WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=26 queue=q retry_in=6e+10 shard=q/0"}},
 		{"panicked", options{}, "x", func() error { panic("ouch") },
-			[]string{"ERROR skein: a handler panicked; the job is retried error=panic: ouch id=a next=2000-01-01T01:00:00Z queue=q retry=0 shard=q/0 stack=true"}},
+			[]string{"ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=26 place=buried_test.go queue=q retry_in=3.6e+12 shard=q/0 stack=true"}},
 		{"exhausted", options{MaxRetries: skein.NoRetries}, "x", func() error { return errBoom },
-			[]string{"WARN skein: a job failed; the retries are used up, and one payload goes to the morgue error=boom id=a payloads=1 queue=q reason=exhausted retry=0 shard=q/0"}},
+			[]string{"WARN job buried attempts=1 by=retries error=boom id=a lib=skein payloads=1 queue=q shard=q/0", "WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0"}},
 		{"panicked for the last time", options{MaxRetries: skein.NoRetries}, "x", func() error { panic("ouch") },
-			[]string{"ERROR skein: a handler panicked; the retries are used up, and one payload goes to the morgue error=panic: ouch id=a payloads=1 queue=q reason=exhausted retry=0 shard=q/0 stack=true"}},
+			[]string{"WARN job buried attempts=1 by=retries error=panic: ouch, with its stack id=a lib=skein payloads=1 queue=q shard=q/0", "ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=1 place=buried_test.go queue=q shard=q/0 stack=true"}},
 		{"buried", options{}, "x", func() error { return skein.Bury(errBoom) },
-			[]string{"WARN skein: a handler buried payloads error=boom id=a payloads=1 queue=q reason=handler shard=q/0"}},
+			[]string{"WARN job buried attempts=1 by=handler error=boom id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"undecodable", options{}, "bad", func() error { return nil },
-			[]string{"WARN skein: a payload can't be decoded and goes to the morgue error=decode payload: it is bad id=a payloads=1 queue=q reason=decode shard=q/0"}},
+			[]string{"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0", "WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"undecodable, to be retried", options{Undecodable: skein.RetryUndecodable}, "bad", func() error { return nil },
-			[]string{"WARN skein: a payload can't be decoded; the job is retried error=decode payload: it is bad id=a next=2000-01-01T01:00:00Z queue=q retry=0 shard=q/0"}},
+			[]string{"WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
 		{"undecodable after the retries", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries}, "bad", func() error { return nil },
-			[]string{"WARN skein: a payload can't be decoded; the retries are used up, and one payload goes to the morgue error=decode payload: it is bad id=a payloads=1 queue=q reason=decode retry=0 shard=q/0"}},
+			[]string{"WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0", "WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,7 +259,7 @@ func TestABurialByRecoveryIsHeardOf(t *testing.T) {
 		push(t, store, q, "a", "x")
 		abandon(t, store, "q")
 		log := logged(t, store, skein.ServerOptions{}, nop(q))
-		for _, want := range []string{"level=WARN", "a job has lost its process too often", "id=a", "reason=recoveries"} {
+		for _, want := range []string{"level=WARN", "job buried", "id=a", "by=recovery"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("log has no %q:\n%s", want, log)
 			}
@@ -288,7 +293,7 @@ func TestAFailureInATransactionIsHeardOfOnce(t *testing.T) {
 			log := logged(t, store, skein.ServerOptions{}, q.JobHandler(func(ctx context.Context, j *skein.Job[string]) error {
 				return c.handle(ctx, store, j)
 			}))
-			equal(t, "failures in the log", strings.Count(log, "a job failed"), c.want)
+			equal(t, "failures in the log", strings.Count(log, "job failed"), c.want)
 		})
 	}
 }

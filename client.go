@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/logs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -41,7 +41,7 @@ type Client struct {
 // and never fails: with a nil store, or nil middleware, every push returns
 // [ErrInvalidOptions].
 func NewClient(store ports.Producer, options ClientOptions) *Client {
-	options.Observer = engine.GuardObserver(options.Observer, slog.Default())
+	options.Observer = engine.GuardObserver(options.Observer, logs.New(nil))
 	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
 	c.pushing, c.invalid = wrapPush(options.Middleware)
 	return c

@@ -126,7 +126,7 @@ func ExampleServerOptions_onBuried() {
 	// execution 1
 	// execution 2
 	// execution 3
-	// exhausted: gave up on "paid" of order-42: the bank is closed
+	// retries: gave up on "paid" of order-42: the bank is closed
 }
 
 // OnFatal is called with the error that a server ends with, such as all that is wrong

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,111 +22,184 @@ var logMethods = map[string]int{
 	"Log": 2, "LogAttrs": 2,
 }
 
-var formatVerb = regexp.MustCompile(`%[-+#0-9.]*[a-zA-Z]`)
+// record is what is known of a message: its levels and keys, each in order, and where it is logged.
+type record struct {
+	levels, keys map[string]bool
+	where        string
+}
 
-// TestEveryLogMessageIsInTheTable holds that docs/log.md has each message that the code logs, and no other.
-func TestEveryLogMessageIsInTheTable(t *testing.T) {
-	code := make(map[string]string)
-	for _, dir := range []string{".", "core", "inspect", "ports", "internal/engine", "adapters"} {
-		scanLogged(t, dir, code)
+func sorted(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), " ") }
+
+// TestEveryLogRecordIsInTheTable holds that docs/log.md has each message that the code logs, with its levels and its
+// keys, and no other.
+func TestEveryLogRecordIsInTheTable(t *testing.T) {
+	code := make(map[string]*record)
+	for _, dir := range []string{".", "core", "inspect", "ports", "ports/storekit", "internal/engine", "adapters/memory", "adapters/redis", "adapters/postgres"} {
+		newLogSource(t, dir).scan(code)
 	}
 	table := loggedInTable(t)
 	for _, m := range slices.Sorted(maps.Keys(code)) {
-		if !table[m] {
-			t.Errorf("%s logs %q, which docs/log.md does not have", code[m], m)
+		is, said := code[m], table[m]
+		if said == nil {
+			t.Errorf("%s logs %q, which docs/log.md does not have", is.where, m)
+			continue
+		}
+		if sorted(is.levels) != sorted(said.levels) {
+			t.Errorf("%s logs %q with levels %s, docs/log.md says %s", is.where, m, sorted(is.levels), sorted(said.levels))
+		}
+		if sorted(is.keys) != sorted(said.keys) {
+			t.Errorf("%s logs %q with keys %s, docs/log.md says %s", is.where, m, sorted(is.keys), sorted(said.keys))
+		}
+		for key := range is.keys {
+			if !snakeCase.MatchString(key) {
+				t.Errorf("%s logs %q with the key %q, which is not snake_case", is.where, m, key)
+			}
+		}
+		if strings.Contains(m, "…") {
+			t.Errorf("%s: the message %q is not constant", is.where, m)
 		}
 	}
 	for _, m := range slices.Sorted(maps.Keys(table)) {
-		if code[m] == "" {
+		if code[m] == nil {
 			t.Errorf("docs/log.md has %q, which nothing logs", m)
 		}
 	}
 }
 
-// loggedInTable returns the messages of docs/log.md: the first cell of each row, in backticks.
-func loggedInTable(t *testing.T) map[string]bool {
+var (
+	snakeCase = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	quoted    = regexp.MustCompile("`([^`]*)`")
+	level     = regexp.MustCompile(`Debug|Info|Warn|Error`)
+)
+
+// loggedInTable returns the rows of docs/log.md: a message, its levels, its keys.
+func loggedInTable(t *testing.T) map[string]*record {
 	text, err := os.ReadFile(filepath.Join("docs", "log.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := make(map[string]bool)
+	table := make(map[string]*record)
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "| `"); ok {
-			message, _, _ := strings.Cut(rest, "`")
-			if table[message] {
-				t.Errorf("docs/log.md has %q twice", message)
-			}
-			table[message] = true
+		cells := strings.Split(line, "|")
+		if !strings.HasPrefix(line, "| `") || len(cells) < 5 {
+			continue
 		}
+		message := strings.Trim(cells[1], " `")
+		if table[message] != nil {
+			t.Errorf("docs/log.md has %q twice", message)
+		}
+		r := &record{levels: make(map[string]bool), keys: make(map[string]bool)}
+		for _, l := range level.FindAllString(cells[2], -1) {
+			r.levels[l] = true
+		}
+		for _, k := range quoted.FindAllStringSubmatch(cells[3], -1) {
+			r.keys[k[1]] = true
+		}
+		table[message] = r
 	}
 	return table
 }
 
-// scanLogged adds the messages of the packages below dir to found, each with where it stands. Of the root only
-// the package itself is scanned.
-func scanLogged(t *testing.T, dir string, found map[string]string) {
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// logSource is the source of a package.
+type logSource struct {
+	set    *token.FileSet
+	files  []*ast.File
+	consts map[string]string
+	funcs  map[string][]*ast.FuncDecl
+}
+
+func newLogSource(t *testing.T, dir string) *logSource {
+	s := &logSource{set: token.NewFileSet(), consts: make(map[string]string), funcs: make(map[string][]*ast.FuncDecl)}
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no source in %s: %v", dir, err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(s.set, path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
-		if d.IsDir() && dir == "." && path != "." {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			for _, e := range messageExprs(n) {
-				for _, m := range messagesOf(file, e) {
-					found[m] = set.Position(e.Pos()).String()
+		s.files = append(s.files, file)
+		ast.Inspect(file, s.declared)
+	}
+	return s
+}
+
+func (s *logSource) declared(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		s.funcs[n.Name.Name] = append(s.funcs[n.Name.Name], n)
+	case *ast.ValueSpec:
+		for i, name := range n.Names {
+			if i < len(n.Values) {
+				if text, ok := literal(n.Values[i]); ok {
+					s.consts[name.Name] = text
 				}
 			}
-			return true
-		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		}
+	}
+	return true
+}
+
+// scan adds what the package logs to found: calls of a logger's methods, and lines that are collected under a lock.
+func (s *logSource) scan(found map[string]*record) {
+	for _, list := range s.funcs {
+		for _, f := range list {
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					s.call(f, n, found)
+				case *ast.CompositeLit:
+					s.line(f, n, found)
+				}
+				return true
+			})
+		}
 	}
 }
 
-// messageExprs returns the messages that a node logs: an argument of a logger's method, or what is given to
-// the field message of a line that is logged after a lock is released.
-func messageExprs(n ast.Node) []ast.Expr {
-	switch n := n.(type) {
-	case *ast.CallExpr:
-		if f, ok := n.Fun.(*ast.SelectorExpr); ok {
-			if at, logs := logMethods[f.Sel.Name]; logs && len(n.Args) > at && isLogger(f.X) {
-				return n.Args[at : at+1]
-			}
-		}
-	case *ast.KeyValueExpr:
-		if key, ok := n.Key.(*ast.Ident); ok && key.Name == "message" {
-			return []ast.Expr{n.Value}
-		}
-	case *ast.AssignStmt:
-		var list []ast.Expr
-		for i, left := range n.Lhs {
-			if f, ok := left.(*ast.SelectorExpr); !ok || f.Sel.Name != "message" {
-				continue
-			}
-			if i >= len(n.Rhs) {
-				continue
-			}
-			value := n.Rhs[i]
-			if n.Tok == token.ADD_ASSIGN {
-				value = &ast.BinaryExpr{X: left, OpPos: value.Pos(), Op: token.ADD, Y: value}
-			}
-			list = append(list, value)
-		}
-		return list
+func (s *logSource) call(f *ast.FuncDecl, c *ast.CallExpr, found map[string]*record) {
+	method, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || !isLogger(method.X) {
+		return
 	}
-	return nil
+	at, logs := logMethods[method.Sel.Name]
+	if !logs || len(c.Args) <= at {
+		return
+	}
+	levels := map[string]bool{strings.TrimSuffix(method.Sel.Name, "Context"): true}
+	if at == 2 {
+		levels = s.levels(f, c.Args[1])
+	}
+	s.add(found, c.Pos(), s.messages(c.Args[at]), levels, s.keys(f, c.Args[at+1:]))
+}
+
+// line is a composite literal with the fields level, message and attrs.
+func (s *logSource) line(f *ast.FuncDecl, c *ast.CompositeLit, found map[string]*record) {
+	fields := make(map[string]ast.Expr)
+	for _, e := range c.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if name, ok := kv.Key.(*ast.Ident); ok {
+				fields[name.Name] = kv.Value
+			}
+		}
+	}
+	if message := fields["message"]; message != nil {
+		s.add(found, c.Pos(), s.messages(message), s.levels(f, fields["level"]), s.keys(f, []ast.Expr{fields["attrs"]}))
+	}
+}
+
+func (s *logSource) add(found map[string]*record, at token.Pos, messages []string, levels, keys map[string]bool) {
+	for _, m := range messages {
+		if found[m] == nil {
+			found[m] = &record{levels: make(map[string]bool), keys: make(map[string]bool), where: s.set.Position(at).String()}
+		}
+		maps.Copy(found[m].levels, levels)
+		maps.Copy(found[m].keys, keys)
+	}
 }
 
 // isLogger reports whether an expression names a logger: log, logger or Logger, or a call of logger.
@@ -135,39 +207,51 @@ func isLogger(e ast.Expr) bool {
 	if c, ok := e.(*ast.CallExpr); ok {
 		e = c.Fun
 	}
-	name := ""
-	switch e := e.(type) {
-	case *ast.Ident:
-		name = e.Name
-	case *ast.SelectorExpr:
-		name = e.Sel.Name
-	}
+	name := nameOf(e)
 	return name == "log" || strings.EqualFold(name, "logger")
 }
 
-// messagesOf returns what an expression may be: a text with … for each part that varies, or each text that
-// a function of the file returns. A field, as of a line that was collected elsewhere, is none.
-func messagesOf(file *ast.File, e ast.Expr) []string {
-	if c, ok := e.(*ast.CallExpr); ok {
-		if f, ok := c.Fun.(*ast.Ident); ok {
-			return returned(file, f.Name)
-		}
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// literal returns the text of a string literal, or of several that are added up.
+func literal(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		x, okX := literal(e.X)
+		y, okY := literal(e.Y)
+		return x + y, okX && okY
+	}
+	return "", false
+}
+
+// messages returns what an expression may be: a text, or each text that a function of the package returns. A text that
+// varies is "…". A field, as of a line that was collected elsewhere, is none.
+func (s *logSource) messages(e ast.Expr) (list []string) {
+	if text, ok := literal(e); ok {
+		return []string{text}
 	}
 	if f, ok := e.(*ast.SelectorExpr); ok && f.Sel.Name == "message" {
 		return nil
 	}
-	return []string{textOf(e)}
-}
-
-func returned(file *ast.File, name string) (list []string) {
-	for _, d := range file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Name.Name != name {
-			continue
-		}
+	c, ok := e.(*ast.CallExpr)
+	if !ok || len(s.funcs[nameOf(c.Fun)]) == 0 {
+		return []string{"…"}
+	}
+	for _, f := range s.funcs[nameOf(c.Fun)] {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if r, ok := n.(*ast.ReturnStmt); ok {
-				list = append(list, textOf(r.Results[0]))
+				list = append(list, s.messages(r.Results[0])...)
 			}
 			return true
 		})
@@ -175,18 +259,98 @@ func returned(file *ast.File, name string) (list []string) {
 	return list
 }
 
-func textOf(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		if text, err := strconv.Unquote(e.Value); err == nil {
-			return text
+// levels returns the level that an expression names, or all that a variable is set to in the function.
+func (s *logSource) levels(f *ast.FuncDecl, e ast.Expr) map[string]bool {
+	found := make(map[string]bool)
+	if name, ok := strings.CutPrefix(nameOf(e), "Level"); ok {
+		found[name] = true
+		return found
+	}
+	for _, value := range assigned(f, nameOf(e)) {
+		maps.Copy(found, s.levels(f, value))
+	}
+	return found
+}
+
+// assigned returns what a variable is set to in a function.
+func assigned(f *ast.FuncDecl, name string) (values []ast.Expr) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == len(a.Rhs) {
+			for i, left := range a.Lhs {
+				if left, ok := left.(*ast.Ident); ok && left.Name == name {
+					values = append(values, a.Rhs[i])
+				}
+			}
 		}
-	case *ast.BinaryExpr:
-		return textOf(e.X) + textOf(e.Y)
-	case *ast.CallExpr:
-		if f, ok := e.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Sprintf" {
-			return formatVerb.ReplaceAllString(textOf(e.Args[0]), "…")
+		return true
+	})
+	return values
+}
+
+// keys returns the keys of what is logged: keys and values in turn, attributes, and slices of these that the function
+// has put together or that a function of the package returns.
+func (s *logSource) keys(f *ast.FuncDecl, args []ast.Expr) map[string]bool {
+	found := make(map[string]bool)
+	for i := 0; i < len(args); i++ {
+		if key, ok := s.key(args[i]); ok {
+			found[key] = true
+			i++ // its value
+			continue
+		}
+		maps.Copy(found, s.attrKeys(f, args[i]))
+	}
+	return found
+}
+
+// attrKeys returns the keys of an expression that is an attribute or a slice of attributes.
+func (s *logSource) attrKeys(f *ast.FuncDecl, e ast.Expr) map[string]bool {
+	found := make(map[string]bool)
+	add := func(f *ast.FuncDecl, list ...ast.Expr) {
+		for _, e := range list {
+			maps.Copy(found, s.attrKeys(f, e))
 		}
 	}
-	return "…"
+	switch e := e.(type) {
+	case *ast.CompositeLit:
+		add(f, e.Elts...)
+	case *ast.Ident:
+		for _, value := range assigned(f, e.Name) {
+			if c, ok := value.(*ast.CallExpr); ok && nameOf(c.Fun) == "append" && nameOf(c.Args[0]) == e.Name {
+				add(f, c.Args[1:]...)
+				continue
+			}
+			add(f, value)
+		}
+	case *ast.CallExpr:
+		if of, ok := e.Fun.(*ast.SelectorExpr); ok && nameOf(of.X) == "slog" {
+			if key, ok := s.key(e.Args[0]); ok {
+				found[key] = true
+			}
+			return found
+		}
+		if nameOf(e.Fun) == "append" {
+			add(f, e.Args...)
+		}
+		for _, callee := range s.funcs[nameOf(e.Fun)] {
+			ast.Inspect(callee, func(n ast.Node) bool {
+				if r, ok := n.(*ast.ReturnStmt); ok {
+					add(callee, r.Results...)
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
+
+// key returns the text of a key: a literal, or a constant of the package.
+func (s *logSource) key(e ast.Expr) (string, bool) {
+	if text, ok := literal(e); ok {
+		return text, true
+	}
+	if name, ok := e.(*ast.Ident); ok {
+		text, ok := s.consts[name.Name]
+		return text, ok
+	}
+	return "", false
 }

@@ -36,7 +36,7 @@ func TestWhatTheCodecRefusesBehindADonePayloadIsBuriedAsSuch(t *testing.T) {
 	push(t, store, q, "a", "1", skein.Score(1))
 	push(t, store, q, "a", "bad", skein.Score(2))
 	got := reportedBurials(t, store, nop(q))
-	if want := "q a decode [<bad>]: decode payload: it is bad"; len(got) != 1 || got[0] != want {
+	if want := "q a codec [<bad>]: decode payload: it is bad"; len(got) != 1 || got[0] != want {
 		t.Errorf("reported %q, want %q", got, want)
 	}
 }

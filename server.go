@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/logs"
 )
 
 // Defaults of a server (docs/rules.md 3).
@@ -96,11 +97,11 @@ type ServerOptions struct {
 	// ErrorCodec changes how error texts are stored. The zero value stores them
 	// as they are.
 	ErrorCodec ErrorCodec
-	// Logger receives what an operator should know: a job's failure and a burial as a
-	// warning, a handler's panic as an error. Records about jobs have the keys
-	// queue, shard (such as orders/3), id, retry (how often the job had failed
-	// before), next (when it is retried), reason and payloads (why and how many went
-	// to the morgue), error, and stack (of a panic). Default [slog.Default].
+	// Logger receives what an operator should know, few records however much goes wrong: the first failure of a
+	// kind at once and then a count each minute, a handler's panic as an error with its stack. docs/log.md has every
+	// message, its level, keys and bound. Each record has lib=skein; none has a payload. A panic of its handler loses
+	// the record; a handler that blocks stops the work, so hand over to a goroutine what may take long. Default
+	// [slog.Default].
 	Logger *slog.Logger
 	// Observer is notified of what the server does. nil measures nothing.
 	Observer Observer
@@ -146,9 +147,7 @@ func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server 
 	if o.FormatError == nil {
 		o.FormatError = error.Error
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = logs.New(o.Logger)
 	s := &Server{store: store, options: o, handlers: handlers}
 	s.bind()
 	return s
@@ -176,7 +175,7 @@ func (s *Server) bind() {
 // permanent options, and [ErrUnusable] where waiting cures nothing, such as a wrong
 // password, if the store says so when the server starts. A store that can't be
 // reached, or that becomes unusable later, does not end it: it waits, logs that,
-// again each 30 s and when it is over, and goes on. The first record comes when the
+// again each minute and when it is over, and goes on. The first record comes when the
 // store has given up repeating the call, which takes Redis and Postgres some seconds.
 // After a drain it returns nil. A server runs once.
 //

@@ -65,7 +65,7 @@ func TestAHandlerThatIgnoresItsTimeoutIsLoggedEachMinute(t *testing.T) {
 				if got := log.count("goes on long after its context has ended"); got != 2 {
 					t.Errorf("%d lines, want 2", got)
 				}
-				if log.count(`ids=[order-1] cause="`+skein.ErrTimeout.Error()+`"`) != 2 {
+				if log.count(`id=order-1 jobs=1 cause="`+skein.ErrTimeout.Error()+`"`) != 2 {
 					t.Errorf("the log has not the id and the cause:\n%s", log.text.String())
 				}
 				stop()

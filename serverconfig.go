@@ -58,7 +58,7 @@ func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 func (s *Server) errorText(err error) string {
 	stored, failed := s.options.ErrorCodec.encode(errorText(err, s.options.FormatError))
 	if failed != nil {
-		s.options.Logger.Error("skein: ErrorCodec.Encode panicked; the error's text is stored as it is", "error", failed)
+		s.options.Logger.Error("ErrorCodec.Encode panicked; the error's text is stored as it is", "error", failed)
 	}
 	return stored
 }

@@ -3,10 +3,12 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/logs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -45,6 +47,9 @@ type Options struct {
 	// the servers encode errors. It must be safe for concurrent use. nil shows
 	// texts as they are stored.
 	DecodeError func(stored string) string
+	// Logger gets a record of each action that changes something, also of one that failed: who acted
+	// ([WithActor]), what, on how many, and how many were changed. nil is [slog.Default].
+	Logger *slog.Logger
 }
 
 // Inspector shows what is in a store and lets an operator act on it. Make it with
@@ -72,6 +77,7 @@ type Options struct {
 type Inspector struct {
 	store Store
 	views viewer
+	log   *slog.Logger
 }
 
 // New returns an inspector of a store. It doesn't contact the store, and never
@@ -80,7 +86,7 @@ func New(store Store, options Options) *Inspector {
 	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
 		store = nil
 	}
-	return &Inspector{store: store, views: viewer{options.DecodeError}}
+	return &Inspector{store: store, views: viewer{options.DecodeError}, log: logs.New(options.Logger)}
 }
 
 // Queues lists the queues of the store in order of name.

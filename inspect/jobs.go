@@ -24,7 +24,9 @@ func (i *Inspector) Resume(ctx context.Context, queue string) error {
 func (i *Inspector) control(
 	ctx context.Context, queue, verb string, call func(Store, context.Context, string) error,
 ) error {
+	d := i.begin(verb, queue, 0)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) { return struct{}{}, call(s, ctx, queue) })
+	d.end(ctx, 0, err)
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
@@ -102,7 +104,8 @@ type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error
 
 func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, count func(*ports.Counts) int64, step jobStep,
-) (Result, error) {
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, 0)(&r, &err)
 	if a.invalid != nil {
 		return a.end(a.invalid)
 	}
@@ -124,7 +127,8 @@ func (i *Inspector) onJobs(
 func (i *Inspector) onIDs(
 	ctx context.Context, a *action, queue string, ids []string,
 	step func(Store, core.Shard, []string) (ports.StepReply, error),
-) (Result, error) {
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, len(ids))(&r, &err)
 	if a.invalid != nil {
 		return a.end(a.invalid)
 	}

@@ -103,8 +103,9 @@ func (i *Inspector) EditPayloads(
 // nil; see [Inspector.ReviveAll].
 func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
-) (Result, error) {
+) (r Result, err error) {
 	a := o.onAll("edit all", queue, match != nil, false)
+	defer a.log(ctx, i, queue, 0)(&r, &err)
 	if edit == nil {
 		return a.end(errNoEdit)
 	}
@@ -153,7 +154,8 @@ type deadLetterStep func(Store, context.Context, ports.DeadLetterStep) (ports.St
 
 func (i *Inspector) onRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
-) (Result, error) {
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, len(refs))(&r, &err)
 	if err := cmp.Or(a.invalid, invalid); err != nil {
 		return a.end(err)
 	}
@@ -163,7 +165,8 @@ func (i *Inspector) onRefs(
 
 func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
-) (Result, error) {
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, 0)(&r, &err)
 	if match != nil || a.going.o.DryRun {
 		s := &sweep{inspector: i, action: a, queue: queue, match: match}
 		return s.run(ctx, func(page []DeadLetter) error {
@@ -226,7 +229,8 @@ var errNoEdit = fmt.Errorf("%w: no EditFunc; give one that returns the new bytes
 
 func (i *Inspector) editRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,
-) (Result, error) {
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, len(refs))(&r, &err)
 	if invalid == nil && edit == nil {
 		invalid = errNoEdit
 	}

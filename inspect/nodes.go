@@ -74,6 +74,7 @@ func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 // Errors: [ErrUnknownNode] if no such server runs; [ErrInvalidOptions], which lists their owners, for a
 // name that several have; the context's; the store's own.
 func (i *Inspector) Drain(ctx context.Context, node string, drain bool) error {
+	d := i.begin(drainVerb(drain), "", 1)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) {
 		owner, err := ownerOf(ctx, s, node)
 		if err == nil {
@@ -81,10 +82,19 @@ func (i *Inspector) Drain(ctx context.Context, node string, drain bool) error {
 		}
 		return struct{}{}, err
 	})
+	d.filter = node
+	d.end(ctx, 0, err)
 	if err != nil {
 		return fmt.Errorf("drain %q: %w", node, err)
 	}
 	return nil
+}
+
+func drainVerb(drain bool) string {
+	if drain {
+		return "drain"
+	}
+	return "end drain"
 }
 
 // ownerOf returns the owner of the node that runs under an owner id or a name.

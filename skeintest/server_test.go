@@ -115,7 +115,7 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 	if len(events) != 2 || events[1].Outcome != skeintest.Exhausted {
 		t.Errorf("events:\n%v", events)
 	}
-	want := []string{"start", "start of id", "run id", "end of id", "start of id", "run id", "end of id", "exhausted id"}
+	want := []string{"start", "start of id", "run id", "end of id", "start of id", "run id", "end of id", "retries id"}
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/logs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -92,7 +92,7 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 // pushes, renewals and handlers find connections while all turns are in flight.
 func (s *Store) MaxTurns() int { return s.maxTurns }
 
-func (s *Store) logger() *slog.Logger { return cmp.Or(s.options.Logger, slog.Default()) }
+func (s *Store) logger() *slog.Logger { return logs.New(s.options.Logger) }
 
 // quoted returns a schema's name, or the default, as SQL reads it.
 func quoted(schema string) string {

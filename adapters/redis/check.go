@@ -105,7 +105,8 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 		return nil
 	case strings.HasPrefix(policy, "volatile-"):
 		if !s.server.done.Load() {
-			s.logger.Warn("redis: the "+setting+" of a server is "+policy+"; no key of ours has a TTL, so none is evicted, but set it to "+fit+" if the server has no other use", "server", addressOf(master))
+			s.logger.Warn("needs attention", "check", "maxmemory_policy", "server", addressOf(master), "value", policy,
+				"advice", "no key of ours has a TTL, so none is evicted, but set it to "+fit+" if the server has no other use")
 		}
 		return nil
 	default:
@@ -149,6 +150,6 @@ func (s *Store) cannotCheck(ctx context.Context, what string, err error) error {
 	if s.server.done.Load() {
 		return nil // it was said at the first use
 	}
-	s.logger.Warn("redis: the server does not let us check "+what+"; make sure of it", "error", err.Error())
+	s.logger.Warn("the server does not let us check a setting; make sure of it", "setting", what, "error", err)
 	return nil
 }

@@ -65,7 +65,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	}
 	o := s.exchange(ctx, []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}})[0]
 	if o.err == nil && o.value == int64(1) {
-		s.logger.Error("skein: a record that can't be read was set aside; Inspector.Quarantined shows it, and Discard removes it",
+		s.logger.Error("a record that can't be read was set aside; Inspector.Quarantined shows it, and Discard removes it",
 			"shard", base, "place", places[damaged.place].String(), "id", damaged.id, "error", damaged.text)
 	}
 	return o.err

@@ -14,6 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/logs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -76,7 +77,7 @@ const defaultWaitTimeout = time.Second
 // that it can reach.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
-		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: o.Logger,
+		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
 		replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
 	}
 	if s.waitTimeout <= 0 {
@@ -84,9 +85,6 @@ func New(client goredis.UniversalClient, o Options) *Store {
 	}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
-	}
-	if s.logger == nil {
-		s.logger = slog.Default()
 	}
 	return s
 }

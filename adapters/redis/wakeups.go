@@ -240,7 +240,7 @@ func (w *wakeups) retry(ctx context.Context, channel string, err error) {
 		w.endTry(channel, !retryable(err))
 		if wait > silentWait && !w.reported && ctx.Err() == nil {
 			w.reported = true
-			w.store.logger.Warn("redis: wake-ups are interrupted; the shards of these channels are polled until they are back",
+			w.store.logger.Warn("wake-ups are interrupted; the shards of these channels are polled until they are back",
 				"channels", len(w.waits), "one", channel, "error", err.Error())
 		}
 	}
@@ -261,7 +261,7 @@ func (w *wakeups) confirm(channel string) {
 	}
 	if w.reported && len(w.waits) == 0 {
 		w.reported = false
-		w.store.logger.Info("redis: wake-ups are back")
+		w.store.logger.Info("wake-ups are back")
 	}
 }
 

@@ -85,6 +85,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
 	s.node.roundTrips.observe(time.Since(sent))
 	s.mu.Lock()
+	from := s.owner.holder
 	s.owner = ownerInfo{}
 	s.lease = lease{held: true, token: r.Token}
 	s.lease.resetContext(s.node.storeCtx)
@@ -99,7 +100,12 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 		s.assumeDue(r.Now)
 	}
 	s.mu.Unlock()
-	s.node.log.Debug("skein: lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
+	s.node.log.Debug("lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
+	if len(r.Claims) > 0 {
+		from = s.node.nameOf(from)
+		s.node.jobLog.tookOver(&s.shardInfo, from, r.Token, len(r.Claims))
+		s.node.jobLog.recovers(&s.shardInfo, from, r.Claims)
+	}
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 }
 

@@ -167,8 +167,8 @@ func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
 		return nil
 	})
 	if failed != nil {
-		s.node.log.Error("skein: the queue's Backoff panicked; the default backoff is used",
-			"queue", s.id.Queue, "shard", s.id.Index, "id", c.ID, "retry", retry, "error", failed)
+		s.node.log.Error("the queue's Backoff panicked; the default backoff is used",
+			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, c.ID, "retry", retry, "error", failed)
 		return core.DefaultBackoff(retry, jitter)
 	}
 	return d
@@ -182,7 +182,7 @@ func (n *node) jitter() (draw int) {
 		return nil
 	})
 	if failed != nil {
-		n.log.Error("skein: Jitter panicked; a random one is used", "error", failed)
+		n.log.Error("Jitter panicked; a random one is used", "error", failed)
 		return rand.IntN(core.BackoffJitter)
 	}
 	return max(0, min(draw, core.BackoffJitter-1))
@@ -193,4 +193,5 @@ func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 	for i := range claims {
 		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
 	}
+	s.node.countEnding(s.finished[len(s.finished)-len(claims):])
 }

@@ -24,13 +24,13 @@ const (
 func (r BuryReason) String() string {
 	switch r {
 	case Exhausted:
-		return "exhausted"
+		return "retries"
 	case ByHandler:
 		return "handler"
 	case Undecodable:
-		return "decode"
+		return "codec"
 	case Recovered:
-		return "recoveries"
+		return "recovery"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }

@@ -94,7 +94,8 @@
 //	deferred.go               settlements that the store carries out later
 //	head.go                   when a shard's next job is due
 //	results.go, stats.go      how jobs ended, once the store confirms it; what is counted of that
-//	joblog.go                 what the log says of jobs
+//	joblog.go, joblines.go    what the log says of jobs, and how often; its lines
+//	serverlog.go              what the log says of the server's start and stop
 //	buried.go, hooks.go       what went to the morgue; the calls of Config.Buried
 //	transaction.go            settling in the handler's transaction
 //	batch.go, outcome.go      a batch and its outcomes

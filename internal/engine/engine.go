@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/logs"
 )
 
 // Engine is one node. Make it with New, and call Run or RunDue once.
@@ -29,14 +30,16 @@ type Engine struct {
 
 // New returns an engine for a checked Config.
 func New(store Store, cfg Config) *Engine {
+	log := logs.New(cfg.Logger)
 	return &Engine{
 		node: node{
 			store:    store,
 			cfg:      cfg,
-			log:      cfg.Logger,
-			observer: GuardObserver(cfg.Observer, cfg.Logger),
+			log:      log,
+			jobLog:   newJobLog(log),
+			observer: GuardObserver(cfg.Observer, log),
 			clock:    newStoreClock(),
-			outages:  outageLog{log: cfg.Logger, byLoop: make(map[string]*outage)},
+			outages:  outageLog{log: log, byLoop: make(map[string]*outage)},
 			stop:     make(chan struct{}),
 			tickNow:  make(chan struct{}, 1),
 			pollNow:  make(chan struct{}, 1),
@@ -66,7 +69,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	if len(e.shards()) == 0 {
-		e.log.Warn("skein: the splitter assigns no shard to this node; it works nothing", "queues", len(e.cfg.Queues))
+		e.log.Warn("the splitter assigns no shard to this node; it works nothing", "queues", len(e.cfg.Queues))
 	}
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -74,9 +77,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.callStarted(ctx); err != nil {
 		return err
 	}
+	e.logStarted()
 	e.serve(ctx)
 	e.hooks.wait()
 	e.leave()
+	e.jobLog.flushAll()
+	e.logStopped()
 	return nil
 }
 
@@ -146,6 +152,7 @@ func (e *Engine) serve(ctx context.Context) {
 		e.maintainPermits,
 		newMembership(e).run,
 		e.recordAll,
+		func(<-chan struct{}) { e.checkSettings() },
 		e.tickAll,
 		e.watch,
 		func(<-chan struct{}) { e.recoverOrphans() },
@@ -181,6 +188,7 @@ func (e *Engine) drain() {
 	e.serving, e.stoppedAt = false, time.Now()
 	close(e.stop)
 	e.reconfiguring.Unlock()
+	e.logDraining()
 	e.wakeAll()
 	signal(e.nodesChanged) // that it drains
 	timeout := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })
@@ -205,7 +213,8 @@ func (e *Engine) wakeAll() {
 func (e *Engine) interruptAll() {
 	for _, s := range e.shards() {
 		if n := s.interrupt(ErrShutdown); n > 0 {
-			e.log.Warn("skein: cancelling batches that outlast the shutdown timeout", "shard", s.id.String(), "batches", n)
+			e.ending.overdue.Add(int64(n))
+			e.log.Warn("cancelling batches that outlast the shutdown timeout", "shard", s.id.String(), "batches", n)
 		}
 	}
 }

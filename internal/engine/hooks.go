@@ -89,8 +89,8 @@ func (h *hooks) call(b *Buried) {
 		return
 	}
 	if err := GuardGoroutine(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
-		h.node.log.Error("skein: OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
-			keyReason, b.Reason.String(), keyError, err)
+		h.node.log.Error("OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
+			"by", b.Reason.String(), keyError, err)
 	}
 }
 
@@ -100,8 +100,8 @@ func (h *hooks) logMissed(b *Buried, why string) {
 	h.missed++
 	missed := h.missed
 	h.mu.Unlock()
-	h.node.log.Error("skein: OnBuried was not called for a burial: "+why, keyQueue, b.Shard.Queue, keyShard, b.Shard.String(),
-		keyID, b.ID, keyReason, b.Reason.String(), keyPayloads, len(b.Payloads), "missed", missed)
+	h.node.log.Error("OnBuried was not called for a burial", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(),
+		keyID, b.ID, "by", b.Reason.String(), keyPayloads, len(b.Payloads), "why", why, "missed", missed)
 }
 
 // wait returns once no call runs or waits.

@@ -96,7 +96,7 @@ func TestBurialsWithoutRoomAreLoggedAndCounted(t *testing.T) {
 		w.pushEach(jobs)
 		w.sleep(10 * poll)
 		w.wantCounts(0, 0, 0, jobs)
-		missed := n.log.count("OnBuried was not called for a burial: too many wait for it")
+		missed := len(n.log.lines("OnBuried was not called for a burial", "too many wait for it"))
 		if want := jobs - 1000 - 4; missed != want {
 			w.Errorf("%d burials are logged as missed, want %d", missed, want)
 		}
@@ -124,7 +124,7 @@ func TestHooksEndWithTheShutdownTimeout(t *testing.T) {
 				w.Errorf("a hook's context ended for %v, want %v", cause, engine.ErrShutdown)
 			}
 		}
-		if got := n.log.count("OnBuried was not called for a burial: the server's shutdown timeout is over"); got != 6 {
+		if got := len(n.log.lines("OnBuried was not called for a burial", "the server's shutdown timeout is over")); got != 6 {
 			w.Errorf("%d are logged as missed, want the 6 that waited", got)
 		}
 	})

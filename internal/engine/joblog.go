@@ -2,87 +2,117 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/logs"
 )
 
-// Keys of what is logged of jobs. They are stable: ServerOptions.Logger lists them for users.
+// Keys of what is logged of jobs. They are stable: docs/log.md lists them for users.
 const (
 	keyQueue    = "queue"
 	keyShard    = "shard"
 	keyID       = "id"
-	keyRetry    = "retry"
-	keyNext     = "next"
-	keyReason   = "reason"
 	keyPayloads = "payloads"
 	keyError    = "error"
-	keyStack    = "stack"
+	keyCount    = "count"
 )
 
-// logLine is a line for the log, collected while a lock is held and written after it is released.
-type logLine struct {
-	level   slog.Level
-	message string
-	attrs   []slog.Attr
+// How much the log has of what comes often.
+const (
+	sumWindow  = time.Minute // of failures that are like one that is in the log
+	sumKeys    = 16          // groups of a queue's failures, and places of its panics
+	rateWindow = time.Second
+	ratePassed = 10 // burials, recoveries and leases taken over of a queue in a rateWindow
+
+	manyPayloads = 100 // a smaller MaxPayloads is there to be reached
+	fullWindow   = time.Hour
+	fullIDs      = 10
+)
+
+// jobLog is what the log says of jobs. It is safe for concurrent use.
+type jobLog struct {
+	log *slog.Logger
+	// failures and refusals are summed up by group of their errors, panics by place, each for a queue.
+	failures, panics, refusals *logs.Sums[jobEvent]
+	// burials, recovered and takeovers are rates of a queue.
+	burials, recovered, takeovers *logs.Rate
+	// full has the entities whose payloads fill a claim.
+	full *logs.Once
 }
 
-// logLines writes lines to the log.
-func (n *node) logLines(lines []logLine) {
-	for i := range lines {
-		n.log.LogAttrs(context.Background(), lines[i].level, lines[i].message, lines[i].attrs...)
+func newJobLog(log *slog.Logger) jobLog {
+	sums := func() *logs.Sums[jobEvent] { return logs.NewSums[jobEvent](sumWindow, sumKeys) }
+	return jobLog{
+		log: log, failures: sums(), panics: sums(), refusals: sums(),
+		burials: logs.NewRate(rateWindow, ratePassed), recovered: logs.NewRate(rateWindow, ratePassed),
+		takeovers: logs.NewRate(rateWindow, ratePassed), full: logs.NewOnce(fullWindow, fullIDs),
 	}
 }
 
-// jobAttrs returns the attributes that name a job.
-func (s *shardInfo) jobAttrs(id string) []slog.Attr {
-	return []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.String(keyID, id)}
+// jobEventKind is what happened to a job.
+type jobEventKind uint8
+
+const (
+	jobFailed jobEventKind = iota
+	jobPanicked
+	payloadRefused
+	jobBuried
+)
+
+// jobEvent is what the log may have to say of a job. It holds no payloads.
+type jobEvent struct {
+	kind  jobEventKind
+	shard *shardInfo
+	id    string
+	// attempt is the number of the execution, and retryIn when the next one is; it is below 0 if there is none.
+	attempt int
+	retryIn time.Duration
+	// text is the error as it is stored; panicked is the panic, or nil.
+	text     string
+	panicked *PanicError
+	// bytes is the size of a refused payload, payloads how many were buried, and reason why.
+	bytes, payloads int
+	reason          BuryReason
 }
 
-// resultLines returns the log lines for how job i ended: one if it failed, and one for each
-// burial that its failure's line does not name.
-func (b *Batch) resultLines(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []logLine {
+// events returns the events of how job i ended.
+func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []jobEvent {
 	c := &b.Claims[i]
-	var list []logLine
+	event := jobEvent{shard: b.shard, id: c.ID, attempt: c.RetryCount + 2, retryIn: -1}
+	var list []jobEvent
 	exhausted := false
 	for k := range buried {
-		if o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o) {
-			exhausted = true
-			continue
+		exhausted = o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o)
+		if buried[k].Reason == Undecodable && !exhausted {
+			refused := event
+			refused.kind, refused.text, refused.bytes = payloadRefused, buried[k].Error, len(buried[k].Payloads[0].Data)
+			list = append(list, refused)
 		}
-		list = append(list, b.shard.burialLine(&buried[k]))
+		list = append(list, buried[k].event(b.shard, event.attempt))
 	}
 	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
 		return list
 	}
-	return append(list, b.failureLine(i, o, settled, exhausted))
+	event.text, event.panicked = o.Error, b.panics[i]
+	switch refused := b.decodeFailures[i]; {
+	case refused.failed:
+		event.kind, event.bytes = payloadRefused, len(c.Payloads[refused.position].Data)
+	case event.panicked != nil:
+		event.kind = jobPanicked
+	}
+	if !exhausted {
+		event.retryIn = settled.PutBack.Delay
+	}
+	return append(list, event)
 }
 
-// failureLine is the line for a job that failed and is retried, or whose retries are used up.
-func (b *Batch) failureLine(i int, o *core.Outcome, settled *core.Settlement, exhausted bool) logLine {
-	c, panicked, refused := &b.Claims[i], b.panics[i], b.decodeFailures[i].failed
-	n := logLine{level: slog.LevelWarn, message: "skein: a job failed"}
-	if panicked != nil {
-		n.level, n.message = slog.LevelError, "skein: a handler panicked"
+// event returns the event of payloads that went to the morgue.
+func (b *Buried) event(s *shardInfo, attempts int) jobEvent {
+	return jobEvent{
+		kind: jobBuried, shard: s, id: b.ID, attempt: attempts, text: b.Error, payloads: len(b.Payloads), reason: b.Reason,
 	}
-	if refused {
-		n.message = "skein: a payload can't be decoded"
-	}
-	n.attrs = append(b.shard.jobAttrs(c.ID), slog.Int(keyRetry, c.RetryCount+1))
-	if exhausted {
-		reason := Exhausted
-		if refused {
-			reason = Undecodable
-		}
-		n.message += "; the retries are used up, and one payload goes to the morgue"
-		n.attrs = append(n.attrs, slog.String(keyReason, reason.String()), slog.Int(keyPayloads, 1))
-	} else {
-		n.message += "; the job is retried"
-		n.attrs = append(n.attrs, slog.Time(keyNext, b.shard.node.clock.now().Add(settled.PutBack.Delay).Time()))
-	}
-	n.attrs = append(n.attrs, b.errorAttrs(panicked, o.Error)...)
-	return n
 }
 
 // exhausts reports whether a failure uses up the job's retries.
@@ -91,29 +121,70 @@ func exhausts(p core.RetryPolicy, c *core.Claim, o *core.Outcome) bool {
 	return ok
 }
 
-// errorAttrs returns the attributes of an error: the message that its stored text stands for or,
-// of a panic, its value and its stack.
-func (b *Batch) errorAttrs(panicked *PanicError, text string) []slog.Attr {
-	if panicked == nil {
-		return []slog.Attr{slog.String(keyError, b.shard.queue.Stored(text))}
+// take logs events, or counts them.
+func (l *jobLog) take(events []jobEvent) {
+	if len(events) == 0 {
+		return
 	}
-	return []slog.Attr{
-		slog.String(keyError, fmt.Sprintf("panic: %v", panicked.Value)), slog.String(keyStack, string(panicked.Stack)),
+	now := time.Now()
+	for i := range events {
+		e := &events[i]
+		if e.kind != jobBuried && l.log.Enabled(context.Background(), slog.LevelDebug) {
+			l.each(e)
+		}
+		switch queue := e.shard.id.Queue; e.kind {
+		case jobFailed:
+			if group, first := l.failures.Add(now, queue, errorGroup(e.error()), *e); first {
+				l.failed(e, group, 1)
+			}
+		case jobPanicked:
+			if place, first := l.panics.Add(now, queue, panicPlace(e.panicked.Stack), *e); first {
+				l.panickedAt(e, place, 1)
+			}
+		case payloadRefused:
+			if group, first := l.refusals.Add(now, queue, errorGroup(e.error()), *e); first {
+				l.refused(e, group, 1)
+			}
+		case jobBuried:
+			if l.burials.Pass(now, queue) {
+				l.buried(e)
+			}
+		}
 	}
 }
 
-// burialLine is the line for payloads that went to the morgue other than by a failure.
-func (s *shardInfo) burialLine(b *Buried) logLine {
-	n := logLine{level: slog.LevelWarn, attrs: s.jobAttrs(b.ID)}
-	switch b.Reason {
-	case Undecodable:
-		n.message = "skein: a payload can't be decoded and goes to the morgue"
-	case Recovered:
-		n.message = "skein: a job has lost its process too often, and one payload goes to the morgue"
-	default:
-		n.message = "skein: a handler buried payloads"
+// flush logs what was counted and is due.
+func (l *jobLog) flush(now time.Time) {
+	l.summed(l.failures.Due(now), l.panics.Due(now), l.refusals.Due(now))
+	l.held(l.burials.Due(now), l.recovered.Due(now), l.takeovers.Due(now))
+}
+
+// flushAll logs all that was counted.
+func (l *jobLog) flushAll() {
+	l.summed(l.failures.Rest(), l.panics.Rest(), l.refusals.Rest())
+	l.held(l.burials.Rest(), l.recovered.Rest(), l.takeovers.Rest())
+}
+
+func (l *jobLog) summed(failures, panics, refusals []logs.Sum[jobEvent]) {
+	for i := range failures {
+		l.failed(&failures[i].Last, failures[i].Key, failures[i].Count)
 	}
-	n.attrs = append(n.attrs, slog.String(keyReason, b.Reason.String()), slog.Int(keyPayloads, len(b.Payloads)),
-		slog.String(keyError, s.queue.Stored(b.Error)))
-	return n
+	for i := range panics {
+		l.panickedAt(&panics[i].Last, panics[i].Key, panics[i].Count)
+	}
+	for i := range refusals {
+		l.refused(&refusals[i].Last, refusals[i].Key, refusals[i].Count)
+	}
+}
+
+func (l *jobLog) held(burials, recovered, takeovers []logs.Held) {
+	for _, h := range burials {
+		l.log.Warn("more jobs buried", keyQueue, h.Key, keyCount, h.Count)
+	}
+	for _, h := range recovered {
+		l.log.Warn("more jobs recovered", keyQueue, h.Key, keyCount, h.Count)
+	}
+	for _, h := range takeovers {
+		l.log.Info("more leases taken over", keyQueue, h.Key, keyCount, h.Count)
+	}
 }

@@ -167,6 +167,7 @@ func (s *shard) release() {
 	}
 	s.mu.Unlock()
 	if held {
+		s.node.log.Debug("lease released", keyShard, s.id.String(), "token", l.Token)
 		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
 	}
 }
@@ -223,7 +224,7 @@ func (s *shard) dropLease(token int64, cause error) {
 		b.interrupt(ports.ErrLeaseLost)
 	}
 	signal(s.wake)
-	s.node.log.Log(context.Background(), level, "skein: lease lost", "shard", s.id.String(), "token", token, "cancelled", len(running), "error", cause)
+	s.node.log.Log(context.Background(), level, "lease lost", "shard", s.id.String(), "token", token, "cancelled", len(running), "error", cause)
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 

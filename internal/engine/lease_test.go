@@ -122,7 +122,7 @@ func TestALeaseThatAnotherHasTakenIsDroppedAtTheNextTurn(t *testing.T) {
 		}
 		w.acquire("ghost", 5*time.Second)
 		w.push("job", "x")
-		if n.log.count(`msg="skein: lease lost"`) != 1 {
+		if n.log.count(`msg="lease lost"`) != 1 {
 			w.Errorf("the node did not notice that its lease is lost; its log:\n%v", n.log)
 		}
 		w.sleep(5*time.Second + poll)

@@ -17,6 +17,8 @@ type node struct {
 	store      Store
 	cfg        Config
 	log        *slog.Logger
+	jobLog     jobLog
+	ending     ending
 	observer   ports.Observer // nil if there is none
 	clock      *storeClock
 	roundTrips roundTrips

@@ -42,7 +42,7 @@ func (m *membership) nodeChanged(n ports.Node, change ports.NodeChange) {
 	if n.Owner == e.cfg.Owner || m.known == nil {
 		level = slog.LevelDebug
 	}
-	e.log.Log(context.Background(), level, "skein: server "+nodeName(&n)+" "+change.String(), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
+	e.log.Log(context.Background(), level, "servers changed", "change", change.String(), "server", nodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
 	if e.observer != nil {
 		e.observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
 	}
@@ -64,7 +64,7 @@ func (m *membership) reportAssigned(event ports.AssignEvent) {
 	}
 	for _, queue := range slices.Sorted(maps.Keys(changed)) {
 		mine, all := m.shardsOf(queue)
-		e.log.Log(context.Background(), level, "skein: this server's share of a queue has changed",
+		e.log.Log(context.Background(), level, "this server's share of a queue has changed",
 			keyQueue, queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
 	}
 	if e.observer != nil {
@@ -103,13 +103,13 @@ func (m *membership) reportShare() {
 	if m.draining != m.saidDraining && !e.stopping() {
 		m.saidDraining = m.draining
 		if m.draining {
-			e.log.Info("skein: this server drains, as an operator has asked: it gives its shards up")
+			e.log.Info("this server drains, as an operator has asked: it gives its shards up")
 		} else {
-			e.log.Info("skein: this server works again, as an operator has asked")
+			e.log.Info("this server works again, as an operator has asked")
 		}
 	}
 	if !m.draining && len(m.mine) == 0 && len(e.shards()) > 0 {
-		e.log.Info("skein: none of the shards is this server's, since there are more servers than shards; it stands by",
+		e.log.Info("none of the shards is this server's, since there are more servers than shards; it stands by",
 			"servers", len(m.sharing), "shards", len(e.shards()))
 	}
 }

@@ -31,7 +31,7 @@ type outage struct {
 
 const (
 	// reminder is how often the log repeats what lasts.
-	reminder = 30 * time.Second
+	reminder = time.Minute
 	// maxCauses bounds the lines of an outage whose error texts never repeat.
 	maxCauses = 8
 )
@@ -43,6 +43,9 @@ type loopStatus struct {
 	shard   string // "" for a loop that is for all
 	down    atomic.Bool
 }
+
+// listening is what the loop does whose failures leave all the work to polls.
+const listening = "listen for wake-ups"
 
 // digits are cut out of errors to compare their causes: they are ports, shards, durations.
 var digits = regexp.MustCompile(`[0-9]+`)
@@ -62,21 +65,24 @@ func (s *loopStatus) failed(err error) {
 	if s.down.CompareAndSwap(false, true) {
 		o.failing++
 	}
-	cause, failing, lasted := digits.ReplaceAllString(err.Error(), "#"), o.failing, o.lasted()
-	due := o.due(cause)
+	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
 	if due {
-		outages.log.Warn(outageMessage(err), s.about("error", err, "loops", failing, "for", lasted)...)
+		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
+			slog.Any(keyError, err), slog.Int("loops", failing), slog.Time("since", began))...)
 	}
 }
 
-// outageMessage says what an error means for the node. One that declares a queue anew, with another shard count than
+// failing says what an error means for the node. One that declares a queue anew, with another shard count than
 // it has by now, needs an operator: the store does not fail.
-func outageMessage(err error) string {
+func (s *loopStatus) failing(err error) string {
 	if mismatch := (*mismatchError)(nil); errors.As(err, &mismatch) {
-		return "skein: a queue was declared anew with another shard count, and this server works nothing of it; restart this server with that count"
+		return "a queue was declared anew with another shard count, and this server works nothing of it; restart this server with that count"
 	}
-	return "skein: the store fails; retrying until it answers"
+	if s.doing == listening {
+		return "wake-ups don't work; the store is polled"
+	}
+	return "the store fails; retrying until it answers"
 }
 
 func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.Millisecond) }
@@ -113,15 +119,23 @@ func (s *loopStatus) ok() {
 	}
 	outages.mu.Unlock()
 	if over {
-		outages.log.Info("skein: the store answers again", s.about("for", o.lasted())...)
+		outages.log.LogAttrs(context.Background(), slog.LevelInfo, s.answering(), append(s.about(), slog.Duration("for", o.lasted()))...)
 	}
 }
 
-// about returns log attributes that name the loop, followed by more.
-func (s *loopStatus) about(more ...any) []any {
-	about := []any{"doing", s.doing}
-	if s.shard != "" {
-		about = append(about, "shard", s.shard)
+// answering says what the end of an outage means.
+func (s *loopStatus) answering() string {
+	if s.doing == listening {
+		return "wake-ups work again"
 	}
-	return append(about, more...)
+	return "the store answers again"
+}
+
+// about returns log attributes that name the loop.
+func (s *loopStatus) about() []slog.Attr {
+	about := []slog.Attr{slog.String("doing", s.doing)}
+	if s.shard != "" {
+		about = append(about, slog.String(keyShard, s.shard))
+	}
+	return about
 }

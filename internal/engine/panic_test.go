@@ -177,7 +177,7 @@ func TestAnErrorThatPanicsIsLoggedWithItsStack(t *testing.T) {
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleep(poll)
-		if lines := n.log.lines("level=ERROR", "a handler panicked", "stack="); len(lines) != 1 {
+		if lines := n.log.lines("level=ERROR", "handler panicked", "stack="); len(lines) != 1 {
 			w.Errorf("%d lines of a panic with its stack, want 1; the log:\n%s", len(lines), n.log.tail(5))
 		}
 	})

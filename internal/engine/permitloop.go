@@ -134,7 +134,7 @@ func (p *permits) drop(cause error) {
 	if cancelled == 0 {
 		level = slog.LevelDebug
 	}
-	p.node.log.Log(context.Background(), level, "skein: permits lost", "queue", p.queue, "cancelled", cancelled, "error", cause)
+	p.node.log.Log(context.Background(), level, "permits lost", "queue", p.queue, "cancelled", cancelled, "error", cause)
 }
 
 // onWakeup takes a wake-up: others have given permits back.
@@ -161,7 +161,7 @@ func (p *permits) giveBack() {
 	ctx, cancel := p.node.lastContext()
 	defer cancel()
 	if _, err := p.node.store.Permit(ctx, r); err != nil {
-		p.node.log.Debug("skein: permits are not given back", "queue", p.queue, "error", err)
+		p.node.log.Debug("permits are not given back", "queue", p.queue, "error", err)
 	}
 }
 

@@ -102,7 +102,7 @@ func (e *Engine) endRemoval(q *Queue) {
 	next := now.change(now.queues, now.lanes)
 	next.shards = slices.DeleteFunc(next.shards, func(s *shard) bool { return s.queue == q })
 	if err := e.adopt(p, next, nil); err != nil {
-		e.log.Error("skein: a queue was removed, and the scheduler keeps its shards", "queue", q.Name, "error", err)
+		e.log.Error("a queue was removed, and the scheduler keeps its shards", "queue", q.Name, "error", err)
 	}
 }
 

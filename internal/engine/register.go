@@ -61,6 +61,6 @@ func (n *node) leave() {
 	defer cancel()
 	n.sendLastTallies(ctx)
 	if err := n.store.Retire(ctx, n.cfg.Owner); err != nil {
-		n.log.Debug("skein: retire failed", "error", err)
+		n.log.Debug("retire failed", "error", err)
 	}
 }

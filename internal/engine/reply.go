@@ -27,6 +27,8 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 	s.node.report(results)
+	s.node.jobLog.recovers(&s.shardInfo, "", r.Orphans)
+	s.node.jobLog.claimed(&s.shardInfo, r.Claims)
 	if waits {
 		signal(s.node.tickNow)
 	}

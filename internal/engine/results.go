@@ -9,8 +9,9 @@ import (
 // jobResult is how a job ended.
 type jobResult struct {
 	processed, failed bool
-	// buried is for the hook, and lines for the log.
+	// buried is for the hook, events and lines are for the log.
 	buried []Buried
+	events []jobEvent
 	lines  []logLine
 }
 
@@ -42,9 +43,9 @@ func (q *pendingResult) result(skipped bool) jobResult {
 }
 
 // pendingResults lists the results of a closed batch that wait for the store's confirmation. It
-// returns the log lines of failures apart, to be written at once, except those of jobs whose end
+// returns the events of failures apart, for the log at once, except those of jobs whose end
 // only the store knows.
-func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []logLine) {
+func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []jobEvent) {
 	for i := range b.Claims {
 		t, transacted := b.transacted[i]
 		if !transacted && !settled[i].Failed {
@@ -56,8 +57,8 @@ func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult,
 			q.transacted, q.uncounted, q.byTransaction = true, true, b.result(i, &t.outcome, &t.settlement)
 			q.byTransaction.lines = append(q.byTransaction.lines, b.ignoredOutcome(i, &t.outcome)...)
 		} else {
-			now = append(now, q.bySettlement.lines...)
-			q.bySettlement.lines = nil
+			now = append(now, q.bySettlement.events...)
+			q.bySettlement.events = nil
 		}
 		if transacted || len(q.bySettlement.buried) > 0 {
 			list = append(list, q)
@@ -71,7 +72,7 @@ func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResu
 	r := jobResult{processed: settled.Processed, failed: settled.Failed}
 	if settled.Failed {
 		r.buried = b.burials(i, o)
-		r.lines = b.resultLines(i, o, settled, r.buried)
+		r.events = b.events(i, o, settled, r.buried)
 	}
 	return r
 }
@@ -95,7 +96,7 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	}
 	return []logLine{{
 		level: slog.LevelWarn,
-		message: "skein: a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
+		message: "a handler settled a job in a transaction, which has committed, and then gave it another outcome, " +
 			"which does not count; give the outcome by job.Settle before skein.SettleIn",
 		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
 	}}
@@ -106,14 +107,15 @@ func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobR
 	r := jobResult{failed: true}
 	if len(c.Payloads) > 0 {
 		r.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
-		r.lines = []logLine{s.burialLine(&r.buried[0])}
+		r.events = []jobEvent{r.buried[0].event(s, c.RetryCount+1)}
 	}
 	return r
 }
 
-// report writes the log lines of results, and notifies the hook of what was buried.
+// report logs results, and notifies the hook of what was buried.
 func (n *node) report(results []jobResult) {
 	for i := range results {
+		n.jobLog.take(results[i].events)
 		n.logLines(results[i].lines)
 		n.hooks.add(results[i].buried)
 	}

@@ -35,6 +35,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	defer func() {
 		endLoops()
 		e.hooks.wait()
+		e.jobLog.flushAll()
 	}()
 	jobs, err = e.rounds(ctx)
 	close(e.stop)

@@ -211,7 +211,7 @@ func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *Batch {
 // finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent:
 // the next owner recovers the jobs.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
-	results, lines := b.pendingResults(settled)
+	results, events := b.pendingResults(settled)
 	s.mu.Lock()
 	last := len(s.running) - 1
 	s.running[b.position] = s.running[last]
@@ -222,6 +222,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
+		s.node.countEnding(settled)
 		s.pendingResults = append(s.pendingResults, results...)
 		s.pace.observe(took, len(b.Claims))
 		s.node.tallies.observe(b, took, settled)
@@ -231,9 +232,9 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	}
 	s.mu.Unlock()
 	signal(s.wake)
-	s.node.logLines(lines)
+	s.node.jobLog.take(events)
 	if !current {
-		s.node.log.Debug("skein: the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
+		s.node.log.Debug("the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			keyQueue, s.id.Queue, "shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
 	}
 }

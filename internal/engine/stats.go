@@ -147,6 +147,6 @@ func (n *node) sendTallies(ctx context.Context) error {
 // sendLastTallies sends what was counted since the last time, when nothing is counted any more.
 func (n *node) sendLastTallies(ctx context.Context) {
 	if err := n.sendTallies(ctx); err != nil {
-		n.log.Warn("skein: the store did not take what was counted last; the history of this minute lacks it", "error", err)
+		n.log.Warn("the store did not take what was counted last; the history of this minute lacks it", "error", err)
 	}
 }

@@ -57,7 +57,7 @@ func (s *story) startOne(number int) {
 type notOfJobs struct{ slog.Handler }
 
 func (h notOfJobs) Handle(ctx context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "skein: a job") {
+	if strings.HasPrefix(r.Message, "job ") || strings.HasPrefix(r.Message, "more jobs ") {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)

@@ -14,7 +14,7 @@ func (e *Engine) listen(ctx context.Context) {
 	if !ok {
 		return
 	}
-	status := e.newLoopStatus("listen for wake-ups")
+	status := e.newLoopStatus(listening)
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/skeinq/skein/ports"
@@ -18,7 +16,12 @@ type watcher struct {
 	// since when others have held all.
 	holders    []string
 	standingBy time.Time
+	// saidWaiting is when the log last said that a stop waits for handlers.
+	saidWaiting time.Time
 }
+
+// waitingEach is how often the log says that a stop waits for handlers.
+const waitingEach = 10 * time.Second
 
 // unownedLimit is how long a shard may be without an owner before the log says so.
 const unownedLimit = 30 * time.Second
@@ -28,9 +31,11 @@ func (e *Engine) watch(stop <-chan struct{}) {
 	w := watcher{node: &e.node, shards: e.shards}
 	every(time.Second, stop, func() {
 		now := time.Now()
+		e.jobLog.flush(now)
 		w.handlers(now)
 		w.unowned(now)
 		w.standby(now)
+		w.draining(now)
 	})
 }
 
@@ -42,8 +47,8 @@ func (w *watcher) handlers(now time.Time) {
 		s.mu.Unlock()
 		for _, b := range running {
 			if o := b.overdue(now); o != nil {
-				w.node.log.Warn("skein: a handler goes on long after its context has ended; until it returns, it keeps its lane, and its shard can't change hands",
-					"queue", s.id.Queue, "shard", s.id.String(), "ids", o.ids, "cause", o.cause,
+				w.node.log.Warn("a handler goes on long after its context has ended; until it returns, it keeps its lane, and its shard can't change hands",
+					keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, o.ids[0], "jobs", len(o.ids), "cause", o.cause,
 					"since", o.at, "for", now.Sub(o.at).Round(time.Second))
 			}
 		}
@@ -64,8 +69,7 @@ func (w *watcher) unowned(now time.Time) {
 		s.mu.Unlock()
 	}
 	if len(shards) > 0 {
-		w.node.log.Warn(fmt.Sprintf("skein: shards have had no owner for %v; their jobs wait", unownedLimit),
-			"shards", shards, "error", cause)
+		w.node.log.Warn("shards have no owner, and their jobs wait", "shards", shards, "for", unownedLimit, keyError, cause)
 	}
 }
 
@@ -102,24 +106,35 @@ func (w *watcher) standby(now time.Time) {
 		return
 	}
 	w.holders = holders
-	w.node.log.Info("skein: this server waits for its shards, which are held by " + strings.Join(names, ", "))
+	w.node.log.Info("this server waits for its shards, which others hold", "holders", names)
 }
 
 // names returns the names of owners, or their ids. known is false if a name is missing.
 func (w *watcher) names(owners []string) (names []string, known bool) {
 	known = true
-	nodes := w.node.nodes.Load()
 	for _, owner := range owners {
-		name := owner
-		at := -1
-		if nodes != nil {
-			at = slices.IndexFunc(*nodes, func(n ports.Node) bool { return n.Owner == owner })
-		}
-		if at >= 0 {
-			name = nodeName(&(*nodes)[at])
-		}
-		known = known && at >= 0
+		name, found := w.node.findName(owner)
+		known = known && found
 		names = append(names, name)
 	}
 	return names, known
+}
+
+// nameOf returns the name of an owner, or its id.
+func (n *node) nameOf(owner string) string {
+	name, _ := n.findName(owner)
+	return name
+}
+
+// findName returns the name of an owner. Of one that has not announced itself, which found says, that is its id.
+func (n *node) findName(owner string) (name string, found bool) {
+	nodes := n.nodes.Load()
+	if nodes == nil {
+		return owner, false
+	}
+	at := slices.IndexFunc(*nodes, func(n ports.Node) bool { return n.Owner == owner })
+	if at < 0 {
+		return owner, false
+	}
+	return nodeName(&(*nodes)[at]), true
 }

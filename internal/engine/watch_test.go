@@ -42,13 +42,13 @@ func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 		w.sleep(5 * time.Minute)
 		w.wantCounts(0, 0, 3, 0)
 		lines := n.log.lines("goes on long after")
-		if len(lines) != 1 || len(n.log.lines("goes on long after", "ids=[job-2]")) != 1 {
+		if len(lines) != 1 || len(n.log.lines("goes on long after", "id=job-2")) != 1 {
 			w.Errorf("the log says %q, want one line, of job-2", lines)
 		}
 	})
 }
 
-const heldBy = "waits for its shards, which are held by "
+const heldBy = "waits for its shards, which others hold"
 
 func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -57,7 +57,7 @@ func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 		standby := w.start(each(succeed), shards(5))
 		w.sleep(10 * ttl)
 		standby.wantLines(1, heldBy)
-		standby.wantLines(1, heldBy+"node-1 (host host, pid 1)", "level=INFO")
+		standby.wantLines(1, heldBy, "node-1 (host host, pid 1)", "level=INFO")
 		first.wantLines(0, heldBy)
 
 		third := w.start(each(succeed), shards(5))
@@ -67,7 +67,7 @@ func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 		w.sleep(ttl)
 		fourth := w.start(each(succeed), shards(5))
 		w.sleep(ttl)
-		fourth.wantLines(1, heldBy+"node-3 (host host, pid 1)")
+		fourth.wantLines(1, heldBy, "node-3 (host host, pid 1)")
 		third.stop()
 		w.sleep(ttl)
 		fourth.wantLines(1, heldBy)
@@ -121,7 +121,7 @@ func TestAShardWithoutAnOwnerFor30sIsAWarning(t *testing.T) {
 		w.sleep(29 * time.Second)
 		n.wantLines(0, "no owner")
 		w.sleep(3 * time.Second)
-		n.wantLines(1, "no owner for 30s", "level=WARN", "orders/0 orders/1 orders/2", errDown.Error())
+		n.wantLines(1, "no owner", "for=30s", "level=WARN", "orders/0 orders/1 orders/2", errDown.Error())
 		w.sleep(5 * time.Minute)
 		n.wantLines(1, "no owner")
 		n.link.change(func() { refused = false })
@@ -169,7 +169,7 @@ func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
 				w.sleepUntil(10*time.Second + 55*time.Second)
 				n.wantLines(0, "goes on")
 				w.sleepUntil(10*time.Second + 65*time.Second)
-				n.wantLines(1, "goes on", "level=WARN", "queue=orders", "shard=orders/0", "ids=[stuck]", c.cause, "for=1m")
+				n.wantLines(1, "goes on", "level=WARN", "queue=orders", "shard=orders/0", "id=stuck", c.cause, "for=1m")
 				w.sleepUntil(10*time.Second + 190*time.Second)
 				n.wantLines(3, "goes on")
 				w.sleepUntil(10*time.Second + 10*time.Minute)

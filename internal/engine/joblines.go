@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// logLine is a line for the log, collected while a lock is held and written after it is released.
+type logLine struct {
+	level   slog.Level
+	message string
+	attrs   []slog.Attr
+}
+
+// logLines writes lines to the log.
+func (n *node) logLines(lines []logLine) {
+	for i := range lines {
+		n.log.LogAttrs(context.Background(), lines[i].level, lines[i].message, lines[i].attrs...)
+	}
+}
+
+// jobAttrs returns the attributes that name a job.
+func (s *shardInfo) jobAttrs(id string) []slog.Attr {
+	return []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.String(keyID, id)}
+}
+
+// error returns the message of the event's error: that which its stored text stands for or, of a panic, its value.
+func (e *jobEvent) error() string {
+	if e.panicked != nil {
+		return fmt.Sprintf("panic: %v", e.panicked.Value)
+	}
+	return e.shard.queue.Stored(e.text)
+}
+
+// attemptAttrs returns the attributes of an execution that failed.
+func (e *jobEvent) attemptAttrs() []slog.Attr {
+	attrs := append(e.shard.jobAttrs(e.id), slog.Int("attempt", e.attempt), slog.Int("of", e.shard.queue.Policy.MaxRetries+1))
+	if e.retryIn >= 0 {
+		attrs = append(attrs, slog.Duration("retry_in", e.retryIn))
+	}
+	return append(attrs, slog.String(keyError, e.error()))
+}
+
+// each writes the line of one failure.
+func (l *jobLog) each(e *jobEvent) {
+	l.log.LogAttrs(context.Background(), slog.LevelDebug, "job failed", e.attemptAttrs()...)
+}
+
+// failed writes the line of one or several failures of a group.
+func (l *jobLog) failed(e *jobEvent, group string, count int) {
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, "job failed",
+		append(e.attemptAttrs(), slog.String("group", group), slog.Int(keyCount, count))...)
+}
+
+// panickedAt writes the line of one or several panics at a place.
+func (l *jobLog) panickedAt(e *jobEvent, place string, count int) {
+	l.log.LogAttrs(context.Background(), slog.LevelError, "handler panicked",
+		append(e.attemptAttrs(), slog.String("place", place), slog.Int(keyCount, count), slog.String("stack", string(e.panicked.Stack)))...)
+}
+
+// refused writes the line of one or several payloads that the codec refuses.
+func (l *jobLog) refused(e *jobEvent, group string, count int) {
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, "payload refused by the codec",
+		append(e.shard.jobAttrs(e.id), slog.Int("bytes", e.bytes), slog.String(keyError, e.error()), slog.String("group", group), slog.Int(keyCount, count))...)
+}
+
+// buried writes the line of a burial.
+func (l *jobLog) buried(e *jobEvent) {
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, "job buried",
+		append(e.shard.jobAttrs(e.id), slog.Int("attempts", e.attempt), slog.Int(keyPayloads, e.payloads),
+			slog.String("by", e.reason.String()), slog.String(keyError, e.error()))...)
+}
+
+// tookOver writes the line of a lease under which jobs of an earlier one are recovered, as far as the rate allows.
+func (l *jobLog) tookOver(s *shardInfo, from string, token int64, jobs int) {
+	if l.takeovers.Pass(time.Now(), s.id.Queue) {
+		l.log.Info("lease taken over", keyQueue, s.id.Queue, keyShard, s.id.String(), "token", token, "from_node", from, "jobs", jobs)
+	}
+}
+
+// recovers writes a line for each of the jobs that a shard's new owner recovers, as far as the rate allows.
+func (l *jobLog) recovers(s *shardInfo, from string, claims []core.Claim) {
+	now := time.Now()
+	for i := range claims {
+		if !l.recovered.Pass(now, s.id.Queue) {
+			continue
+		}
+		l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered",
+			append(s.jobAttrs(claims[i].ID), slog.Int("recoveries", claims[i].Recoveries+1), slog.Int("of", s.queue.Policy.MaxRecoveries),
+				slog.String("from_node", from))...)
+	}
+}
+
+// claimed writes a line for each entity that fills a claim, as often as full allows.
+func (l *jobLog) claimed(s *shardInfo, claims []core.Claim) {
+	if s.queue.PerJob < manyPayloads {
+		return
+	}
+	for i := range claims {
+		if c := &claims[i]; len(c.Payloads) >= s.queue.PerJob && l.full.Pass(time.Now(), s.id.String()+" "+c.ID) {
+			l.log.LogAttrs(context.Background(), slog.LevelWarn, "entity has more payloads than a claim takes",
+				append(s.jobAttrs(c.ID), slog.Int(keyPayloads, len(c.Payloads)))...)
+		}
+	}
+}
+
+// panicPlace returns where a handler panicked, as file:line, by the trace of its goroutine; "" if that does not say.
+func panicPlace(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	at := -1
+	for i, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			at = i
+		}
+	}
+	for i := at + 2; at >= 0 && i+1 < len(lines); i += 2 {
+		if strings.HasPrefix(lines[i], "runtime.") {
+			continue
+		}
+		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
+		return place
+	}
+	return ""
+}
+
+// groupBytes bounds the name of a group.
+const groupBytes = 120
+
+// errorGroup returns what errors that differ in numbers alone have in common: the first line of the text, with # for
+// each number.
+func errorGroup(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	group := make([]byte, 0, min(len(text), groupBytes))
+	for i := 0; i < len(text) && len(group) < groupBytes; i++ {
+		c := text[i]
+		if c >= '0' && c <= '9' {
+			if n := len(group); n > 0 && group[n-1] == '#' {
+				continue
+			}
+			c = '#'
+		}
+		group = append(group, c)
+	}
+	return strings.ToValidUTF8(string(group), "")
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ending counts what a node does with its jobs while it stops.
+type ending struct {
+	settled, putBack, overdue atomic.Int64
+}
+
+// count counts settlements that the node makes while it stops.
+func (n *node) countEnding(settled []core.Settlement) {
+	if !n.stopping() {
+		return
+	}
+	back := int64(0)
+	for i := range settled {
+		if !settled[i].Processed && !settled[i].Failed {
+			back++
+		}
+	}
+	n.ending.putBack.Add(back)
+	n.ending.settled.Add(int64(len(settled)) - back)
+}
+
+// logStarted says that the server works, and as what.
+func (e *Engine) logStarted() {
+	cfg := &e.cfg
+	names := make([]string, len(cfg.Queues))
+	for i, q := range cfg.Queues {
+		names[i] = q.Name
+	}
+	e.log.Info("server started", "node", cfg.Node, "owner", cfg.Owner, "version", cfg.Version, "store", storeName(e.store),
+		"lanes", cfg.Lanes, "queues", names, "ttl", cfg.LeaseTTL)
+}
+
+// logStopped says how the stop went.
+func (e *Engine) logStopped() {
+	e.log.Info("server stopped", "node", e.cfg.Node, "owner", e.cfg.Owner, "took", time.Since(e.stoppedAt).Round(time.Millisecond),
+		"settled", e.ending.settled.Load(), "put_back", e.ending.putBack.Load(), "still_running", e.ending.overdue.Load())
+}
+
+// storeName returns what a store says of itself, or the name of its package.
+func storeName(store Store) string {
+	if s, ok := store.(fmt.Stringer); ok {
+		return s.String()
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(fmt.Sprintf("%T", store), "*"), ".")
+	return name
+}
+
+// kubernetesGrace is how long Kubernetes waits before it kills, unless a pod says otherwise.
+const kubernetesGrace = 30 * time.Second
+
+// checkSettings logs, once, what will hurt: of the server's own settings, and of the store if it can tell.
+func (e *Engine) checkSettings() {
+	if e.cfg.ShutdownTimeout >= kubernetesGrace && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+		e.log.Warn("needs attention", "check", "shutdown_timeout", "server", "", "value", e.cfg.ShutdownTimeout.String(),
+			"advice", "make sure that terminationGracePeriodSeconds, 30 by default, is longer, or jobs are killed before they are put back")
+	}
+	checker, ok := e.store.(ports.Checker)
+	if !ok {
+		return
+	}
+	ctx, cancel := e.callContext()
+	defer cancel()
+	rows, err := checker.Check(ctx)
+	if err != nil {
+		e.log.Debug("the store can't be checked", keyError, err)
+		return
+	}
+	for _, r := range rows {
+		if r.Status >= ports.CheckWarn {
+			e.log.Warn("needs attention", "check", r.Name, "server", r.Server, "value", r.Value, "advice", r.Advice)
+		}
+	}
+}
+
+// logDraining says that the server stops, and how many batches it waits for.
+func (e *Engine) logDraining() {
+	running, _ := runningBatches(e.shards(), time.Now())
+	e.log.Info("draining", "running", running)
+}
+
+// draining logs, each waitingEach, that a stop waits for handlers.
+func (w *watcher) draining(now time.Time) {
+	if !w.node.stopping() {
+		return
+	}
+	if w.saidWaiting.IsZero() {
+		w.saidWaiting = now
+	}
+	running, longest := runningBatches(w.shards(), now)
+	if longest == nil || now.Sub(w.saidWaiting) < waitingEach {
+		return
+	}
+	w.saidWaiting = now
+	w.node.log.Warn("still waiting for handlers", "running", running, "longest", slog.GroupValue(longest...))
+}
+
+// runningBatches returns how many batches run, and the attributes of the one that runs longest, or nil.
+func runningBatches(shards []*shard, now time.Time) (running int, longest []slog.Attr) {
+	var oldest *Batch
+	for _, s := range shards {
+		s.mu.Lock()
+		running += len(s.running)
+		for _, b := range s.running {
+			if oldest == nil || b.started.Before(oldest.started) {
+				oldest = b
+			}
+		}
+		s.mu.Unlock()
+	}
+	if oldest == nil {
+		return 0, nil
+	}
+	return running, append(oldest.shard.jobAttrs(oldest.Claims[0].ID), slog.Duration("took", now.Sub(oldest.started)))
+}

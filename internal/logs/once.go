@@ -1,0 +1,41 @@
+package logs
+
+import (
+	"sync"
+	"time"
+)
+
+// Once lets one event of a key pass in a window, and events of so many keys at most. It is safe for concurrent use.
+type Once struct {
+	window time.Duration
+	most   int
+
+	mu   sync.Mutex
+	keys map[string]time.Time
+}
+
+// NewOnce returns a Once of a window for at most so many keys.
+func NewOnce(window time.Duration, most int) *Once {
+	return &Once{window: window, most: most, keys: make(map[string]time.Time)}
+}
+
+// Pass reports whether to write an event of a key now.
+func (o *Once) Pass(now time.Time, key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last, known := o.keys[key]; known && now.Sub(last) < o.window {
+		return false
+	}
+	if len(o.keys) >= o.most {
+		for k, last := range o.keys {
+			if now.Sub(last) >= o.window {
+				delete(o.keys, k)
+			}
+		}
+	}
+	if len(o.keys) >= o.most {
+		return false
+	}
+	o.keys[key] = now
+	return true
+}

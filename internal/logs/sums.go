@@ -1,0 +1,101 @@
+package logs
+
+import (
+	"sync"
+	"time"
+)
+
+// Sums says which of many like events to write: the first of each key at once, and after that, once a window,
+// how many came and the last of them. A key whose window passes without an event begins anew. It keeps at most
+// so many keys of each space; what comes beyond them is summed up under the key "". It is safe for concurrent use.
+type Sums[E any] struct {
+	window time.Duration
+	most   int
+
+	mu   sync.Mutex
+	sums map[sumKey]*sum[E]
+	keys map[string]int // by space
+}
+
+type sumKey struct{ space, key string }
+
+type sum[E any] struct {
+	since time.Time // when the window began
+	count int       // what came since, and was not written
+	last  E
+}
+
+// Sum is what came of a key and was not written yet.
+type Sum[E any] struct {
+	Space, Key string
+	Count      int
+	Last       E
+}
+
+// NewSums returns sums of a window, at most so many keys of a space beside "". The number of spaces is the
+// caller's to bound.
+func NewSums[E any](window time.Duration, most int) *Sums[E] {
+	return &Sums[E]{window: window, most: most, sums: make(map[sumKey]*sum[E]), keys: make(map[string]int)}
+}
+
+// Add takes an event. It returns the key that it counts for, and whether to write it now.
+func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.sums[sumKey{space, key}]
+	if one == nil && key != "" && s.keys[space] >= s.most {
+		key = ""
+		one = s.sums[sumKey{space, key}]
+	}
+	if one != nil {
+		one.count++
+		one.last = event
+		return key, false
+	}
+	s.sums[sumKey{space, key}] = &sum[E]{since: now}
+	if key != "" {
+		s.keys[space]++
+	}
+	return key, true
+}
+
+// Due returns what to write now: the keys with events whose window is over. It forgets those without.
+func (s *Sums[E]) Due(now time.Time) []Sum[E] {
+	return s.take(func(one *sum[E]) bool { return now.Sub(one.since) >= s.window }, now)
+}
+
+// Rest returns all that was not written, and forgets everything.
+func (s *Sums[E]) Rest() []Sum[E] {
+	list := s.take(func(*sum[E]) bool { return true }, time.Time{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.sums)
+	clear(s.keys)
+	return list
+}
+
+func (s *Sums[E]) take(over func(*sum[E]) bool, now time.Time) (list []Sum[E]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, one := range s.sums {
+		switch {
+		case !over(one):
+		case one.count > 0:
+			list = append(list, Sum[E]{Space: key.space, Key: key.key, Count: one.count, Last: one.last})
+			*one = sum[E]{since: now}
+		default:
+			s.forget(key)
+		}
+	}
+	return list
+}
+
+func (s *Sums[E]) forget(key sumKey) {
+	delete(s.sums, key)
+	if key.key == "" {
+		return
+	}
+	if s.keys[key.space]--; s.keys[key.space] == 0 {
+		delete(s.keys, key.space)
+	}
+}
