@@ -28,8 +28,9 @@ var permanentErrors = []struct{ prefix, advice string }{
 }
 
 // ErrTorn is wrapped by the error, of unknown outcome, of a call that finds keys of a shard which
-// contradict each other: a failover amid the migration of its slot has left some of them on
-// another master. Its other shards work on; docs/redis.md says how to mend it.
+// contradict each other, or whose record is gone though it was declared: a failover amid the migration
+// of its slot has left some of them on another master, or they are lost. Its queue's other shards work on;
+// docs/redis.md says how to mend it.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
 
 // luaFault is in the error of a script of ours that misses what another key says is there: it

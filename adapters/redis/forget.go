@@ -37,6 +37,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	if q, err = parseQueueRecord(name, declared); err != nil {
 		return err
 	}
+	q.whole = false // those that were removed are declared anew
 	return s.declareShards(ctx, q)
 }
 

@@ -20,12 +20,20 @@ import (
 // its last pause.
 type queueRecord struct {
 	ports.Queue
+	// text is the record as a shard has it.
 	text    string
 	version int64
+	// whole says that all shards were declared, so that one without a record has lost it. Only
+	// the queue's own record has it, where the nonce of a Forget stands else.
+	whole bool
 }
 
 func parseQueueRecord(name, text string) (queueRecord, error) {
 	r := queueRecord{Queue: ports.Queue{Name: name}, text: text}
+	if parts := strings.SplitAfterN(text, " ", 6); len(parts) == 6 {
+		r.whole = parts[5] == "+"
+		r.text = strings.TrimSuffix(text, " "+parts[5])
+	}
 	var index, paused int
 	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &index, &paused, &r.Shards, &r.Generation, &r.version)
 	if n != 5 || err != nil || r.Shards < 1 || r.Shards > core.MaxShards {
@@ -107,7 +115,7 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 }
 
 // absent returns why a shard has no record: its queue has none, or not that shard,
-// or a Declare broke off.
+// or a Declare broke off, or it was lost.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queue(ctx, shard.Queue)
 	if err != nil {
@@ -116,66 +124,85 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	if shard.Index < 0 || shard.Index >= q.Shards {
 		return storekit.NoSuchShard(shard)
 	}
+	if q.whole {
+		return tornShard(shard)
+	}
 	return fmt.Errorf("%w: %v has no record; declare the queue again", ports.ErrUnknownQueue, shard)
+}
+
+func tornShard(shard core.Shard) error {
+	return fmt.Errorf("redis: %w: %v has lost its record", ErrTorn, shard)
 }
 
 // Declare implements [ports.Producer]. It writes the record of the queue, which
 // decides, and then that of each shard, so that the next Declare completes one that
-// broke off. A Forget in between leaves shards without a queue, so it checks that the
-// record is still there, and begins again if it is not.
+// broke off. A Forget in between leaves shards without a queue, and a Pause passes over those that
+// have no record yet, so it looks at the record again, and begins anew if it is gone or another.
 func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
 	for {
-		reply, err := s.declare(ctx, r)
+		declared, err := s.declare(ctx, r)
 		if err != nil {
 			return ports.DeclareReply{}, err
 		}
 		q, err := s.queue(ctx, r.Queue)
 		if err == nil {
-			err = q.check(storekit.Layout{Shards: r.Shards, Generation: reply.Generation})
+			err = q.check(declared.layout())
 		}
-		if !errors.Is(err, ports.ErrUnknownQueue) {
-			return reply, err
+		if err == nil && q.version != declared.version || errors.Is(err, ports.ErrUnknownQueue) {
+			continue
 		}
+		return ports.DeclareReply{Generation: declared.Generation}, err
 	}
 }
 
-func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+// declare stores the queue's record and those of its shards, and returns the first as it is then.
+func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecord, error) {
 	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader}})
 	if err != nil {
-		return ports.DeclareReply{}, err
+		return queueRecord{}, err
 	}
 	text, _ := value.(string)
 	if strings.Count(text, " ") == 1 {
-		return ports.DeclareReply{}, fitsFormat(s.prefix, text)
+		return queueRecord{}, fitsFormat(s.prefix, text)
 	}
 	q, err := parseQueueRecord(r.Queue, text)
 	if err != nil {
-		return ports.DeclareReply{}, err
+		return queueRecord{}, err
 	}
 	if err := storekit.CheckDeclared(r, q.Queue); err != nil {
-		return ports.DeclareReply{}, err
+		return queueRecord{}, err
 	}
-	return ports.DeclareReply{Generation: q.Generation}, s.declareShards(ctx, q)
+	return q, s.declareShards(ctx, q)
 }
 
-// declareShards stores the record of each shard that has none. Shards of a Cluster's master that
-// can't be reached now are left: who meets one without a record declares the queue again.
+// declareShards stores the record of each shard that has none, or an older one. Shards of a Cluster's
+// master that can't be reached now are left: who meets one without a record declares the queue again.
+// One that has lost its record is left too, and is no error of the others: the log has it.
 func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	shards := core.Shards(q.Name, q.Shards)
 	calls := make([]call, len(shards))
 	for i, shard := range shards {
-		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text}}
+		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text, boolArg(q.whole)}}
 	}
 	_, cluster := s.client.(*goredis.ClusterClient)
-	for _, o := range s.runApart(ctx, calls) {
+	all := true
+	for i, o := range s.runApart(ctx, calls) {
 		if o.err != nil && (!cluster || storekit.HasKnownOutcome(o.err)) {
 			return o.err
 		}
+		all = all && o.err == nil
+		if r := replyOf(o.value); o.err == nil && r.text() == "torn" {
+			s.logger.Error("a shard has lost its record; docs/redis.md says how to mend it", "shard", shards[i].String(), "error", tornShard(shards[i]))
+		}
 	}
-	return nil
+	if q.whole || !all {
+		return nil
+	}
+	_, err := s.run(ctx, call{script: declaredScript, keys: []any{s.queuesKey()}, args: []any{q.Name, q.text}})
+	return err
 }
 
 // shardsPerExchange is the most scripts, each short and of a shard, of one exchange: a server

@@ -25,6 +25,7 @@ var (
 	claimedScript      = newScript(library + "lib/claims lib/lease lib/text claimed")
 	declareScript      = newScript("declare")
 	declareShardScript = newScript("declare_shard")
+	declaredScript     = newScript("declared")
 	deleteScript       = newScript(library + "lib/steps delete")
 	discardScript      = newScript("discard")
 	drainScript        = newScript("lib/clock drain")

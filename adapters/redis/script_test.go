@@ -60,6 +60,7 @@ var scriptFlags = map[string]struct {
 	"set_aside_list": {setAsideListScript, onlyReads},
 	"stats":          {statsScript, onlyReads},
 	"turn":           {turnScript, passesWhenFull},
+	"declared":       {declaredScript, passesWhenFull},
 	"forget_shard":   {forgetShardScript, passesWhenFull},
 }
 

@@ -46,6 +46,7 @@ func TestRedisCallsReachEveryScript(t *testing.T) {
 func queueCalls() []scriptCall {
 	return []scriptCall{
 		{"declare", "declare", false, func(w *worker) error { return w.declare("other") }},
+		{"declare all shards", "declared", false, func(w *worker) error { return w.declare("other") }},
 		{"declare again", "declare_shard", true, func(w *worker) error { return w.declare("orders") }},
 		{"pause", "pause", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},
 		{"pause a shard", "pause_shard", true, func(w *worker) error { return w.store.Pause(w.t.Context(), "orders") }},

@@ -58,6 +58,7 @@ func TestRedisPausesWithoutAShard(t *testing.T) {
 	client := testservers.OwnRedis(t)
 	w := newWorker(t, client, false)
 	must(t, client.Del(t.Context(), "skein:{orders/0}:m").Err())
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", "1 0 1 1 0").Err())
 	must(t, pausing(w))
 	must(t, w.declare("orders"))
 	must(t, w.turn(ports.TurnRequest{Want: 1}))

@@ -61,7 +61,7 @@ func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 // migrate has the server of a shard say that its slot migrates, of which the other server knows nothing yet.
 func (o *outage) migrate(shard int) {
 	o.Helper()
-	from := o.master(shard)
+	var from goredis.UniversalClient = o.master(shard)
 	key := fmt.Sprintf("skein:{outages/%d}:m", shard)
 	slot, err := from.ClusterKeySlot(o.Context(), key).Result()
 	must(o, err)

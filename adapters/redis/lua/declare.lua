@@ -4,8 +4,8 @@
 -- which this program may use: see format.go.
 -- KEYS: queues
 -- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest that may use it
--- Returns the record "index paused shards generation version", or "format oldest" of a
--- format that only newer programs may use
+-- Returns the record "index paused shards generation version", with " +" if all shards of the
+--   queue were declared; or "format oldest" of a format that only newer programs may use
 
 local QUEUES = KEYS[1]
 local name, shards, index, format, oldest = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -14,6 +14,9 @@ local known, reader = string.match(stored or '0 0', '^(%d+) (%d+)$')
 if tonumber(reader) > tonumber(format) then return stored end
 if tonumber(known) < tonumber(format) then redis.call('HSET', QUEUES, '/format', format .. ' ' .. oldest) end
 local there = redis.call('HGET', QUEUES, name)
-local record = there and string.match(there, '^%d %d %d+ %d+ %d+') or index .. ' 0 ' .. shards .. ' 1 0'
+local record, rest
+if there then record, rest = string.match(there, '^(%d %d %d+ %d+ %d+)(.*)$')
+else record = index .. ' 0 ' .. shards .. ' 1 0' end
+if rest == ' +' then return there end
 if record ~= there then redis.call('HSET', QUEUES, name, record) end
 return record

@@ -1,9 +1,16 @@
 #!lua flags=allow-oom
--- Stores the record of a shard unless there is one: the second half of Declare.
+-- Stores the record of a shard unless it has one that is as new: the second half of Declare.
 -- KEYS: meta
--- ARGV: 1 the queue's record
--- Returns {'ok'}
+-- ARGV: 1 the queue's record, 2 whether all its shards were declared before (1 or 0)
+-- Returns {'ok'}, or {'torn'} if the shard has lost its record
 
-local META, record = KEYS[1], ARGV[1]
-redis.call('SET', META, record, 'NX')
+local META = KEYS[1]
+local record, whole = ARGV[1], ARGV[2] == '1'
+local function parts(text) return string.match(text, '^%d %d (%d+ %d+) (%d+)') end
+local old = redis.call('GET', META)
+if not old and whole then return {'torn'} end
+local layout, version = parts(record)
+local there, before
+if old then there, before = parts(old) end
+if not old or there == layout and tonumber(before) < tonumber(version) then redis.call('SET', META, record) end
 return {'ok'}

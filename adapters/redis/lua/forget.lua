@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Begins a Forget by adding its nonce to the queue's record, or ends it by removing the
--- record if that still has the nonce: whoever declares the queue in between takes it
--- away. The format goes with the last queue.
+-- Begins a Forget by adding its nonce to the queue's record, in place of what says that all shards
+-- were declared, or ends it by removing the record if that still has the nonce: whoever declares the
+-- queue in between takes it away. The format goes with the last queue.
 -- KEYS: queues
 -- ARGV: 1 name, 2 nonce, 3 remove (1 or 0)
 -- Returns the record if the queue was declared in between, or nil
@@ -16,7 +16,7 @@ if not remove then
 elseif stored == nonce then
   redis.call('HDEL', QUEUES, name)
   if redis.call('HLEN', QUEUES) == 1 then redis.call('HDEL', QUEUES, '/format') end
-elseif stored == '' then
+elseif stored == '' or stored == '+' then
   return record
 end
 return false

@@ -1,0 +1,166 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// lostShards is a queue of four shards, of which shard 1 loses all its keys.
+const lostShards = 4
+
+type lostShard struct {
+	*testing.T
+	client *goredis.Client
+	store  *redis.Store
+	log    strings.Builder
+}
+
+func newLostShard(t *testing.T) *lostShard {
+	t.Helper()
+	l := &lostShard{T: t, client: testservers.OwnRedis(t).(*goredis.Client)}
+	l.store = redis.New(l.client, redis.Options{Logger: slog.New(slog.NewTextHandler(&l.log, nil))})
+	must(t, l.declare())
+	return l
+}
+
+func (l *lostShard) declare() error {
+	_, err := l.store.Declare(l.Context(), ports.DeclareRequest{Queue: "orders", Shards: lostShards})
+	return err
+}
+
+func (l *lostShard) push(shard int) error {
+	id := ""
+	for n := 0; id == "" || core.ShardOf(id, lostShards) != shard; n++ {
+		id = strings.Repeat("x", n+1)
+	}
+	_, err := l.store.Push(l.Context(), ports.PushRequest{Queue: "orders", Shards: lostShards, Generation: 1, Entries: []core.Entry{{ID: id}}})
+	return err
+}
+
+const lostMeta = "skein:{orders/1}:m"
+
+// missing reports whether shard 1 has no record.
+func (l *lostShard) missing() bool {
+	l.Helper()
+	n, err := l.client.Exists(l.Context(), lostMeta).Result()
+	must(l.T, err)
+	return n == 0
+}
+
+// A shard that was declared and has lost its record is not made anew by a declaration, which would hide that what
+// it held is lost: each call on it says so. The others work on.
+func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	record, err := l.client.Get(t.Context(), lostMeta).Result()
+	must(t, err)
+	must(t, l.client.Del(t.Context(), lostMeta).Err())
+	must(t, l.declare())
+	must(t, l.store.Pause(t.Context(), "orders"))
+	must(t, l.store.Resume(t.Context(), "orders"))
+	must(t, l.declare())
+	if !l.missing() {
+		t.Error("a declaration has made a shard anew that had lost its record")
+	}
+	if n := strings.Count(l.log.String(), "has lost its record; docs/redis.md"); n != 2 {
+		t.Errorf("the log has it %d times, want it with each of 2 declarations", n)
+	}
+	shard := core.Shard{Queue: "orders", Index: 1}
+	for name, call := range map[string]func(context.Context) error{
+		"a push": func(context.Context) error { return l.push(1) },
+		"an acquire": func(ctx context.Context) error {
+			_, err := l.store.Acquire(ctx, ports.AcquireRequest{Shard: shard, Shards: lostShards, Generation: 1, Owner: "n", Attempt: 1, TTL: time.Minute})
+			return err
+		},
+		"a step": func(ctx context.Context) error {
+			_, err := l.store.Bury(ctx, ports.JobStep{Shard: shard})
+			return err
+		},
+	} {
+		if err := call(t.Context()); !errors.Is(err, redis.ErrTorn) || errors.Is(err, ports.ErrUnknownQueue) {
+			t.Errorf("%s gave %v, want %v", name, err, redis.ErrTorn)
+		}
+	}
+	heads, err := l.store.Heads(t.Context(), core.Shards("orders", lostShards))
+	if err != nil || len(heads.Unreached) != 1 || heads.Unreached[0] != shard {
+		t.Errorf("heads are without %v (%v), want without %v", heads.Unreached, err, shard)
+	}
+	for _, other := range []int{0, 2, 3} {
+		must(t, l.push(other))
+	}
+	must(t, l.client.Set(t.Context(), lostMeta, record, 0).Err())
+	must(t, l.push(1))
+}
+
+// What an operator can do where the record is lost for good: say that shards are to be declared anew, or
+// forget the queue. Where all is gone, with the queue's record, it is declared as at first.
+func TestRedisALostShardIsMended(t *testing.T) {
+	t.Parallel()
+	for name, mend := range map[string]func(*lostShard) error{
+		"by its record": func(l *lostShard) error {
+			return l.client.HSet(l.Context(), "skein:queues", "orders", "0 0 4 1 0").Err()
+		},
+		"by a Forget":     func(l *lostShard) error { return l.store.Forget(l.Context(), "orders") },
+		"after a FLUSHDB": func(l *lostShard) error { return l.client.FlushDB(l.Context()).Err() },
+	} {
+		l := newLostShard(t)
+		must(t, l.client.Del(t.Context(), lostMeta).Err())
+		must(t, mend(l))
+		must(t, l.declare())
+		must(t, l.push(1))
+		must(t, l.client.Del(t.Context(), lostMeta).Err())
+		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
+			t.Errorf("lost again after it was mended %s, a push gave %v", name, err)
+		}
+	}
+}
+
+// A declaration that broke off is completed by the next.
+func TestRedisADeclarationIsCompleted(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	cuts := &cutShards{}
+	cut := goredis.NewClient(client.Options())
+	defer cut.Close()
+	cut.AddHook(cuts)
+	cuts.tags.Store("skein:{orders/1}", true)
+	l := &lostShard{T: t, client: client, store: redis.New(cut, redis.Options{})}
+	if err := l.declare(); err == nil {
+		t.Fatal("a declaration succeeded that could not reach a shard")
+	}
+	must(t, redis.New(client, redis.Options{}).Pause(t.Context(), "orders"))
+	cuts.tags.Clear()
+	must(t, l.declare())
+	if record, err := client.Get(t.Context(), lostMeta).Result(); err != nil || record != "0 1 4 1 1" {
+		t.Errorf("the shard's record is %q (%v), want that of the paused queue", record, err)
+	}
+}
+
+// A pause between the halves of the first declaration finds no shards. All the same they are paused.
+func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	late := goredis.NewClient(client.Options())
+	defer late.Close()
+	store := openFrozen(client)
+	late.AddHook(&beforeShards{do: func() { must(t, store.Pause(t.Context(), "orders")) }})
+	w := &worker{t: t, client: client, store: openFrozen(late), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
+	must(t, w.declare("orders"))
+	must(t, w.push(one("a", 1)))
+	must(t, w.acquire("n", 1))
+	must(t, w.turn(ports.TurnRequest{Want: 1}))
+	if len(w.claims) > 0 {
+		t.Error("a shard of a paused queue gave a job")
+	}
+}
