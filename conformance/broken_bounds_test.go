@@ -110,6 +110,25 @@ func defersSkipped(s full) full {
 	})
 }
 
+// pushesAPart stores no more of a push than fits a step.
+func pushesAPart(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		met := 0
+		for i := range r.Entries {
+			found, err := s.Find(ctx, r.Queue, r.Entries[i].ID)
+			if err == nil && found.Queued != nil {
+				_, size := sizeOf(found.Queued.Payloads)
+				met += size
+			}
+			if met > core.MaxStepBytes {
+				r.Entries = r.Entries[:i]
+				break
+			}
+		}
+		return s.Push(ctx, r)
+	})
+}
+
 // reachesTooFar says that each step has dealt with all it names.
 func reachesTooFar(s full) full {
 	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {

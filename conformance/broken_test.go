@@ -126,6 +126,7 @@ func brokenStores() []brokenStore {
 		{"settles whatever comes in one turn", "bounds/puts back in parts", wrapped(settlesAll)},
 		{"loses what it defers", "bounds/buries in parts", wrapped(losesDeferred)},
 		{"defers all that follows what it defers", "bounds/skips what was settled, and does not defer it", wrapped(defersSkipped)},
+		{"stores no more of a push than a step moves", "bytes/pushes onto more than a step moves", wrapped(pushesAPart)},
 		{"says that it reached what it did not", "bounds/bury, delete, revive and purge reach ids in order", wrapped(reachesTooFar)},
 		{"buries in one step however much it is", "bounds/bury and delete take a large job in parts", wrapped(buriesAll)},
 		{"says that nothing is left of a part", "bounds/says that more is left of what goes in parts", wrapped(hidesParts)},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -31,7 +32,8 @@ func boundCases() []namedCase {
 // byteCases are about more bytes than that.
 func byteCases() []namedCase {
 	return append(volumeCases(overBytes()),
-		namedCase{"passes the first, however large", ruleBounds, boundFirst})
+		namedCase{"passes the first, however large", ruleBounds, boundFirst},
+		namedCase{"pushes onto more than a step moves", "Push stores entries: each makes a new job for its id or merges into the queued one", boundPushed})
 }
 
 // volumeCases are about a volume that no call may carry or move at once.
@@ -222,6 +224,23 @@ func boundSkipsSettled(e *env) {
 	e.reported("the skipped", reply.Skipped, []int{v.jobs, v.jobs + 1})
 	e.reported("whether some were deferred", len(reply.Deferred) > 0, true)
 	e.same("the dead letter", e.deadLetter(claims[0].ID), core.DeadLetter{})
+}
+
+// boundPushed pushes entries onto more queued bytes than one call may move.
+func boundPushed(e *env) {
+	var large, small []core.Entry
+	for i := range 20 {
+		id := fmt.Sprintf("%02d", i)
+		large = append(large, core.Entry{ID: id, Payload: sized(core.MaxStepBytes/16, 1)})
+		small = append(small, entry(id, "small", 2), entry(id, "smaller", 3))
+	}
+	e.push(large...)
+	e.push(small...)
+	for i := range large {
+		id := large[i].ID
+		want := []core.Payload{large[i].Payload, small[2*i].Payload, small[2*i+1].Payload}
+		e.same("the payloads of "+id, brief(e.queued(id).Payloads), brief(want))
+	}
 }
 
 func boundFirst(e *env) {

@@ -29,7 +29,8 @@ type Producer interface {
 	// FirstPush is the store's now.
 	//
 	// It is atomic for each shard, or, of more than MaxPush entries of one shard, for
-	// each MaxPush of them, in order. A push without entries does nothing. Repeating a
+	// each MaxPush of them, in order; a store may take fewer at once where these, or what is
+	// queued of their ids, have more than core.MaxStepBytes. A push without entries does nothing. Repeating a
 	// push is safe: what is still queued merges, and what was handled in between runs
 	// again.
 	//

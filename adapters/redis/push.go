@@ -10,12 +10,13 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// pushEntries is the most entries that one script stores, so that it ends soon.
+// pushEntries is the most entries that one script stores, so that it ends soon. Of entries beyond
+// core.MaxStepBytes it stores the first.
 const pushEntries = 500
 
-// Push implements [ports.Producer]. It is atomic for up to 500 entries of a shard:
-// more are sent as several scripts, one after another, and if one fails the rest of its
-// shard is not sent.
+// Push implements [ports.Producer]. It is atomic for up to 500 entries of a shard that have 8 MiB,
+// and join jobs whose records have 8 MiB: more are stored by several scripts, one after another, and
+// if one fails the rest of its shard is not sent.
 func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err
@@ -36,9 +37,9 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 			calls[i] = p.call(p.left[i])
 		}
 		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && calls[0].size <= coalesceCallBytes && s.coalesces() {
-			p.settle(ctx, []outcome{s.runCoalesced(ctx, calls[0])}, &reply)
+			p.settle(ctx, calls, []outcome{s.runCoalesced(ctx, calls[0])}, &reply)
 		} else {
-			p.settle(ctx, s.runAll(ctx, calls), &reply)
+			p.settle(ctx, calls, s.runAll(ctx, calls), &reply)
 		}
 	}
 	if p.err != nil {
@@ -80,22 +81,26 @@ func (p *pushing) shard(list []storekit.Routed) core.Shard {
 
 // call stores the first entries of a shard's list.
 func (p *pushing) call(list []storekit.Routed) call {
-	list = list[:min(len(list), pushEntries)]
-	args := make([]any, 3, 3+2*len(list))
-	args[0], args[1], args[2] = p.now, layoutText(p.asked), terms(p.r, list)
 	size, ids := 0, 0
-	for _, at := range list {
+	for k, at := range list {
 		e := &p.r.Entries[at.Position]
-		size += len(e.Data) + len(e.Meta) + 11
+		more := len(e.Data) + len(e.Meta) + 11
+		if k == pushEntries || k > 0 && size+more > core.MaxStepBytes {
+			list = list[:k]
+			break
+		}
+		size += more
 		ids += len(e.ID)
 	}
+	args := make([]any, 3, 3+2*len(list))
+	args[0], args[1], args[2] = p.now, layoutText(p.asked), terms(p.r, list)
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
 		e, from := &p.r.Entries[at.Position], len(buffer)
 		buffer = appendPacked(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, size: size + ids, noRetry: true, durable: true}
+	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, size: size + ids, entries: len(list), noRetry: true, durable: true}
 }
 
 // terms returns how the entries of a list meet queued jobs and when they are due, for the
@@ -120,18 +125,18 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	return b
 }
 
-// settle takes what was stored, and what failed, out of p.left.
-func (p *pushing) settle(ctx context.Context, outcomes []outcome, reply *ports.PushReply) {
+// settle takes what calls have stored, and what failed, out of p.left.
+func (p *pushing) settle(ctx context.Context, calls []call, outcomes []outcome, reply *ports.PushReply) {
 	var left [][]storekit.Routed
 	for i, o := range outcomes {
 		list := p.left[i]
-		now, err := p.pushed(ctx, &o, p.shard(list))
+		now, stored, err := p.pushed(ctx, &o, p.shard(list), calls[i].entries)
 		if err != nil {
 			p.fail(list, err)
 			continue
 		}
 		reply.Now = now
-		if list = list[min(len(list), pushEntries):]; len(list) > 0 {
+		if list = list[stored:]; len(list) > 0 {
 			left = append(left, list)
 		}
 	}
@@ -147,20 +152,27 @@ func (p *pushing) fail(list []storekit.Routed, err error) {
 	}
 }
 
-// pushed reads the reply of the push script.
-func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard) (core.Instant, error) {
+// pushed reads the reply of the push script, which was given so many entries: how many of the first it
+// has stored.
+func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, given int) (now core.Instant, stored int, err error) {
 	if o.err != nil {
-		return 0, o.err
+		return 0, 0, o.err
 	}
 	if now, ok := o.value.(int64); ok {
-		return core.Instant(now), nil
+		return core.Instant(now), given, nil
 	}
 	reply := replyOf(o.value)
 	switch reply.text() {
+	case "some":
+		now, stored = core.Instant(reply.int()), int(reply.int())
+		if stored < 1 || stored >= given {
+			return 0, 0, errReply
+		}
+		return now, stored, reply.err()
 	case "unknown":
-		return 0, p.store.noShard(ctx, shard, p.asked)
+		return 0, 0, p.store.noShard(ctx, shard, p.asked)
 	case "mismatch":
-		return 0, reply.mismatched(shard.Queue, p.asked)
+		return 0, 0, reply.mismatched(shard.Queue, p.asked)
 	}
-	return 0, errReply
+	return 0, 0, errReply
 }

@@ -18,8 +18,8 @@ type call struct {
 	args    []any
 	// noRetry forbids the client to repeat it after an error of unknown outcome.
 	noRetry bool
-	// size is how many bytes of entries a push has.
-	size int
+	// size is how many bytes of entries a push has, and entries how many.
+	size, entries int
 	// durable calls wait for replicas, if the store has WaitReplicas.
 	durable bool
 }

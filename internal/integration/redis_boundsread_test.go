@@ -47,6 +47,28 @@ func TestRedisReadsAreBoundedWhateverTheSizes(t *testing.T) {
 	})
 }
 
+// A push onto large jobs takes several scripts.
+func TestRedisPushesAreBoundedByWhatTheyMeet(t *testing.T) {
+	b := newBounds(t)
+	var entries []core.Entry
+	for _, id := range b.fill("large", 240, 1, largeData) {
+		entries = append(entries, one(id, 1))
+	}
+	must(t, b.client.ConfigSet(t.Context(), "slowlog-log-slower-than", "1000").Err())
+	b.leaves("push onto large jobs", func() {
+		_, err := b.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+		must(t, err)
+	})
+	b.leaves("push of large entries", func() { b.fill("more", 30, 1, 2<<20) })
+	logged, err := b.client.SlowLogGet(t.Context(), 1000).Result()
+	must(t, err)
+	for _, l := range logged {
+		if l.Duration > 200*time.Millisecond {
+			t.Errorf("a script took %v: %.40q", l.Duration, l.Args)
+		}
+	}
+}
+
 // What settlements read is bounded, also of claims that leave nothing, or little of what they have.
 func TestRedisSettlementsAreBoundedByWhatTheyRead(t *testing.T) {
 	b := newBounds(t)

@@ -6,9 +6,10 @@
 --   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
 --   limit in µs, and, unless all is due now, @instant or +delay of each entry;
 --   then for each: id, packed job that is due now
--- Returns now, {'unknown'}, {'mismatch', "shards generation"}
+-- Returns now, {'some', now, how many of the first entries it has stored}, {'unknown'},
+--   {'mismatch', "shards generation"}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band, clock,
---   instant, fetch, read_meta, wake, plan, packed, items, queue.
+--   instant, read_meta, wake, bounds, plan, packed, items, queue.
 
 local ARGV = ARGV
 call('EXISTS', PARKED, BYID, METAS) -- fails here, not in plan.write(), if another server has one of them
@@ -32,7 +33,19 @@ end
 
 local ids, new = {}, {}
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
-local packed_jobs = fetch('HMGET', JOBS, ids)
+
+-- What is queued may be large: it is read as far as a script may, and the rest of the entries
+-- is for another.
+local asked, packed_jobs, size = #ids, {}, 0
+for i = 1, asked, 16 do
+  if size > bounds.most_bytes then
+    for k = asked, i, -1 do ids[k] = nil end
+    break
+  end
+  for k, job in ipairs(call('HMGET', JOBS, unpack(ids, i, math.min(i + 15, asked)))) do
+    packed_jobs[i + k - 1], size = job, size + (job and #job or 0)
+  end
+end
 local position, merged = {}, {} -- of new jobs, and of all other entries
 for n, id in ipairs(ids) do
   if packed_jobs[n] or position[id] then merged[#merged + 1] = n
@@ -45,10 +58,7 @@ end
 -- A job whose id is claimed is parked.
 local claimed = {}
 if #new > 0 and call('HLEN', CLAIMS) > 0 then
-  local found = #new > 4 and fetch('HMGET', CLAIMS, new)
-  for i, id in ipairs(new) do
-    claimed[id] = found and found[i] or not found and call('HEXISTS', CLAIMS, id) == 1
-  end
+  for _, id in ipairs(new) do claimed[id] = call('HEXISTS', CLAIMS, id) == 1 end
 end
 
 local there = #merged > 0 and queue.load(ids, packed_jobs) or {}
@@ -94,4 +104,5 @@ end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}
 plan.write()
 if not paused and soonest < tonumber(head[2] or math.huge) then wake() end
+if #ids < asked then return {'some', now, #ids} end
 return now

@@ -33,10 +33,12 @@ local function plain_push()
       new[id], n = true, n + 1
       ids[n], timed[2 * n - 1], timed[2 * n], listed[2 * n - 1], listed[2 * n] = id, now, id, '0', id
     end
-    local some = call('HLEN', CLAIMS) > 0 and call('HMGET', CLAIMS, unpack(ids)) or {}
-    for i = 1, #some do if some[i] then return end end
-    some = call('HMGET', JOBS, unpack(ids))
-    for i = 1, n do if some[i] then return end end
+    local claims = call('HLEN', CLAIMS) > 0
+    for i = 1, claims and n or 0 do if call('HEXISTS', CLAIMS, ids[i]) == 1 then return end end
+    for i = 1, n, 16 do -- values may be large, and the first that is there is enough
+      local some = call('HMGET', JOBS, unpack(ids, i, math.min(i + 15, n)))
+      for k = 1, #some do if some[k] then return end end
+    end
     call('HSET', JOBS, unpack(ARGV, 4))
     call('ZADD', READY, unpack(timed))
     if index then call('ZADD', BYID, unpack(listed)) end
