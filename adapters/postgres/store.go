@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,6 +94,15 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 // MaxTurns implements [ports.TurnLimiter]. It is half of the pool's MaxConns, at least 1:
 // pushes, renewals and handlers find connections while all turns are in flight.
 func (s *Store) MaxTurns() int { return s.maxTurns }
+
+// String says where the store is, for the log: host, port, database and schema of the pool; no user and no password.
+func (s *Store) String() string {
+	if s.pool == nil {
+		return "postgres without a pool"
+	}
+	c := s.pool.Config().ConnConfig
+	return fmt.Sprintf("postgres %s/%s schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
+}
 
 func (s *Store) logger() *slog.Logger { return logs.New(s.options.Logger) }
 

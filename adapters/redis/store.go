@@ -9,6 +9,8 @@ package redis
 
 import (
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -87,6 +89,22 @@ func New(client goredis.UniversalClient, o Options) *Store {
 		s.prefix = DefaultPrefix
 	}
 	return s
+}
+
+// String says where the store is, for the log: the addresses that the client begins with, and the prefix; no
+// user and no password.
+func (s *Store) String() string {
+	addresses := "another client"
+	switch c := s.client.(type) {
+	case *goredis.Client:
+		addresses = c.Options().Addr
+		if db := c.Options().DB; db != 0 {
+			addresses += "/" + strconv.Itoa(db)
+		}
+	case *goredis.ClusterClient:
+		addresses = "cluster " + strings.Join(c.Options().Addrs, " ")
+	}
+	return "redis " + addresses + " prefix " + s.prefix
 }
 
 // How many turns of a node are best in flight at once. A server runs one script at a

@@ -99,6 +99,8 @@ type setup struct {
 	// flight at once, or 0.
 	noWakeups bool
 	maxTurns  int
+	// wrap, if set, makes the node's store.
+	wrap func(notifyingLink) engine.Store
 }
 
 func newQueue(name string, run handler) *engine.Queue {
@@ -155,6 +157,8 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 		store = n.link
 	case s.maxTurns > 0:
 		store = limitedLink{notifyingLink{n.link}, s.maxTurns}
+	case s.wrap != nil:
+		store = s.wrap(notifyingLink{n.link})
 	}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())

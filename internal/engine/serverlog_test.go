@@ -1,0 +1,80 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// checkedStore is a store whose server has something to mend.
+type checkedStore struct {
+	notifyingLink
+	err error
+}
+
+func (c checkedStore) Check(context.Context) ([]ports.Check, error) {
+	return []ports.Check{
+		{Name: "answers", Value: "yes"},
+		{Name: "version", Status: ports.CheckUnknown, Value: "no right", Advice: "look yourself"},
+		{Name: "policy", Server: "h:1", Status: ports.CheckWarn, Value: "volatile-lru", Advice: "set it to noeviction"},
+		{Name: "aof", Server: "h:1", Status: ports.CheckFail, Value: "no", Advice: "switch it on"},
+	}, c.err
+}
+
+func (checkedStore) String() string { return "store h:1" }
+
+func TestWhatIsWrongWithTheServerIsSaidOnceAtTheStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed), func(s *setup) { s.wrap = func(l notifyingLink) engine.Store { return checkedStore{notifyingLink: l} } })
+		w.sleep(10 * time.Minute)
+		n.wantLines(2, "needs attention")
+		n.wantLines(1, "level=WARN", "check=policy server=h:1 value=volatile-lru advice=\"set it to noeviction\"")
+		n.wantLines(1, "level=WARN", "check=aof")
+		n.wantLines(1, "server started", "store=\"store h:1\"")
+	})
+}
+
+func TestAServerThatCannotBeCheckedIsNoWarning(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed), func(s *setup) {
+			s.wrap = func(l notifyingLink) engine.Store { return checkedStore{l, errors.New("no answer")} }
+		})
+		w.sleep(time.Minute)
+		n.wantLines(0, "level=WARN")
+		n.wantLines(1, "level=DEBUG", "the store can't be checked", "no answer")
+	})
+}
+
+// Whoever takes a dead server's shard over says from whom, if the shard was refused to him before.
+func TestWhatIsTakenOverNamesTheServer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.acquireFor(ttl, "ghost")
+		n := w.start(each(succeed))
+		w.sleep(3 * ttl)
+		n.wantLines(1, "lease taken over", "level=INFO", "jobs=1", "from_node=ghost")
+		n.wantLines(1, "job recovered", "level=WARN", "id=job", "recoveries=1", "from_node=ghost")
+	})
+}
+
+// acquireFor lets an owner that is no node of the test claim a job, and die.
+func (w *world) acquireFor(ttl time.Duration, owner string) {
+	w.Helper()
+	w.push("job", "x")
+	lease, err := w.store.Acquire(context.Background(), ports.AcquireRequest{
+		Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: ttl,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	reply, err := w.store.Turn(context.Background(), ports.TurnRequest{
+		Lease: ports.Lease{Shard: shardOfQueue(0), Owner: owner, Token: lease.Token}, Number: 1, TTL: ttl, Want: 1,
+	})
+	if err != nil || len(reply.Claims) != 1 {
+		w.Fatalf("%d claims, %v", len(reply.Claims), err)
+	}
+}
