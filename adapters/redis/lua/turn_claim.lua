@@ -1,5 +1,5 @@
 -- The second half of a turn: due jobs are claimed.
--- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, call, byte, pack, precedes,
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, call, sub, byte, pack, precedes,
 --   reader, plan, packed, items, queue.
 -- Defines: claim_jobs.
 
@@ -50,7 +50,7 @@ local function claim_jobs(turn)
   local ids, times = candidates(turn)
   local MOST_PAYLOADS = 1000
   local list, stored, chosen, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
-  local alone = turn.alone
+  local alone, prefix = turn.alone, turn.receipt .. pack('>I8', turn.now) .. turn.claimer
 
   local packed_at = reader(JOBS, ids)
 
@@ -71,8 +71,8 @@ local function claim_jobs(turn)
   -- nothing_claimed reports whether no job of the shard is claimed.
   local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
 
-  -- claim_part claims as many payloads of candidate k as fit, and returns PerformAt and packed
-  -- job of the claim, or nil if none fits. The rest stays, parked.
+  -- claim_part claims as many payloads of candidate k as fit, and returns the claim as it is
+  -- stored, or nil if none fits. The rest stays, parked.
   local function claim_part(k, item)
     local id = ids[k]
     item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
@@ -84,18 +84,18 @@ local function claim_jobs(turn)
       payloads, size = payloads + 1, size + #p.data
     end
     if #got == 0 then return end
-    local packed_job = packed.encode_with(item.job, got, pack('>I8', times[k]))
+    local claim = packed.encode_with(item.job, got, prefix .. pack('>I8', times[k]))
     cut = #got < total
     items.leave(item, got, true)
     if cut then
       queue.store(item, PARKED, index)
     elseif item.old then queue.remove(item, index) end
-    return packed_job
+    return claim
   end
 
-  local prefix, k = turn.receipt .. pack('>I8', now) .. turn.claimer, 1
+  local k = 1
   while not turn.paused and not cut and taken < want and ids[k] and times[k] <= now do
-    local id, packed_job = ids[k], nil
+    local id, packed_job, claim = ids[k], nil, nil
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
     local flags = item and MANY or flags_of(k)
@@ -106,15 +106,17 @@ local function claim_jobs(turn)
       if flags > 0 and byte(packed_job, 2) % 128 == 127 and byte(packed_job, 3) >= 240 then damaged('q', id, 'a score is no number') end
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + n > turn.bytes) then break end
       payloads, size, packed_job = payloads + 1, size + n, pack('>I8', times[k]) .. packed_job
+      claim = prefix .. packed_job
       whole[#whole + 1] = id
       if waiting[id] then plan.zrem(PARKED, id) else plan.zrem(READY, id) end
       if index then plan.zrem(BYID, id) end
     else
-      packed_job = claim_part(k, item)
-      if not packed_job then break end
+      claim = claim_part(k, item)
+      if not claim then break end
+      packed_job = sub(claim, #prefix + 1)
     end
     stored[#stored + 1] = id
-    stored[#stored + 1] = prefix .. packed_job
+    stored[#stored + 1] = claim
     list[#list + 1] = id
     list[#list + 1] = packed_job
     chosen[id], waiting[id] = true, nil

@@ -128,20 +128,28 @@ do
     return count, size
   end
 
-  -- join joins texts of size bytes. table.concat copies long ones several times.
+  -- join joins texts of size bytes. table.concat copies long ones several times, and each
+  -- concatenation once more; so it takes 40 at a time.
   local function join(parts, size)
     if size < 4096 * #parts then return table.concat(parts) end
     while #parts > 1 do
       local p, some = parts, {}
-      for i = #p + 1, #p + 7 do p[i] = '' end
-      for i = 1, #p - 7, 8 do some[#some + 1] = p[i] .. p[i + 1] .. p[i + 2] .. p[i + 3] .. p[i + 4] .. p[i + 5] .. p[i + 6] .. p[i + 7] end
+      for i = #p + 1, #p + 39 do p[i] = '' end
+      for i = 1, #p - 39, 40 do
+        some[#some + 1] = p[i] .. p[i + 1] .. p[i + 2] .. p[i + 3] .. p[i + 4] .. p[i + 5] .. p[i + 6] .. p[i + 7] ..
+          p[i + 8] .. p[i + 9] .. p[i + 10] .. p[i + 11] .. p[i + 12] .. p[i + 13] .. p[i + 14] .. p[i + 15] ..
+          p[i + 16] .. p[i + 17] .. p[i + 18] .. p[i + 19] .. p[i + 20] .. p[i + 21] .. p[i + 22] .. p[i + 23] ..
+          p[i + 24] .. p[i + 25] .. p[i + 26] .. p[i + 27] .. p[i + 28] .. p[i + 29] .. p[i + 30] .. p[i + 31] ..
+          p[i + 32] .. p[i + 33] .. p[i + 34] .. p[i + 35] .. p[i + 36] .. p[i + 37] .. p[i + 38] .. p[i + 39]
+      end
       parts = some
     end
     return parts[1]
   end
 
-  local function encode_list(payloads)
-    local parts, size = {pack('>I4', #payloads)}, 0
+  -- encode_list returns payloads as a list, after a text.
+  local function encode_list(payloads, before)
+    local parts, size = {before .. pack('>I4', #payloads)}, 0
     for _, p in ipairs(payloads) do
       parts[#parts + 1] = pack('>dI4I2', p.score, #p.data, #p.meta)
       parts[#parts + 1] = p.data
@@ -153,11 +161,11 @@ do
 
   -- encode returns a job packed, after a text if one is given.
   local function encode(job, before)
-    local flags, score, first, failure, rest = 0, '', '', '', ''
+    local flags, score, first, failure, rest, listed = 0, '', '', '', '', false
     if job.many then
       flags = MANY + (job.tagged and TAGGED or 0)
     elseif #job.list ~= 1 then
-      flags, rest = LISTED, encode_list(job.list)
+      flags, listed = LISTED, true
     else
       local p = job.list[1]
       local micros = floor(p.score * 1e6 + 0.5)
@@ -171,6 +179,7 @@ do
       flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
       failure = pack('>i4I4I4', job.retry, job.recoveries, #job.error) .. job.error
     end
+    if listed then return encode_list(job.list, (before or '') .. char(flags) .. first .. failure) end
     return (before or '') .. char(flags) .. score .. first .. failure .. rest
   end
 
