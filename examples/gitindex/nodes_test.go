@@ -49,3 +49,14 @@ func TestNodeThatEndsByItselfEndsAll(t *testing.T) {
 		})
 	}
 }
+
+func TestANodeThatIsAskedToEndBeforeItHasBegunEndsWell(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, store := range []string{"memory://", "postgres://127.0.0.1:1/nothing"} {
+		s := settings{Store: store, Queue: "idle", Lanes: 1}
+		if err := s.serve(ctx, func(context.Context, string, []Event) error { return nil }); err != nil {
+			t.Errorf("%s: %v", store, err)
+		}
+	}
+}
