@@ -153,8 +153,8 @@ func buriesAll(s full) full {
 
 // hidesParts says that nothing is left once it has begun with the last entry.
 func hidesParts(s full) full {
-	return replace(s, "Delete", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-		reply, err := s.Delete(ctx, step)
+	return replace(s, "Purge", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+		reply, err := s.Purge(ctx, step)
 		reply.More = reply.More && reply.Handled > 0
 		return reply, err
 	})

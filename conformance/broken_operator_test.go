@@ -123,24 +123,43 @@ func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
 	})
 }
 
-// firstFirst is a store that expedites in another order than told.
-type firstFirst struct{ full }
+// changesSteps is a store in which the steps on jobs are about other jobs than told.
+func changesSteps(change func(*ports.JobStep)) func(full) full {
+	return func(s full) full {
+		for name, do := range map[string]jobStep{"Expedite": s.Expedite, "Bury": s.Bury, "Delete": s.Delete} {
+			s = replace(s, name, func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+				change(&step)
+				return do(ctx, step)
+			})
+		}
+		return s
+	}
+}
 
-func expeditesFirst(s full) full { return firstFirst{s} }
+// ignoresBefore doesn't heed Before, and takesBefore takes what was first pushed at that instant too.
+var (
+	ignoresBefore = changesSteps(func(s *ports.JobStep) { s.Before = 0 })
+	takesBefore   = changesSteps(func(s *ports.JobStep) {
+		if s.Before > 0 {
+			s.Before++
+		}
+	})
+	takesFresh = changesSteps(func(s *ports.JobStep) { s.Failed = false })
+)
 
-func (f firstFirst) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	if step.IDs != nil {
-		return f.full.Expedite(ctx, step)
-	}
-	page, err := f.Jobs(ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: step.Shard.Queue, Limit: step.Size()}})
-	if err != nil {
-		return ports.StepReply{}, err
-	}
-	var ids []string
-	for _, j := range page.Jobs {
-		ids = append(ids, j.ID)
-	}
-	reply, err := f.full.Expedite(ctx, ports.JobStep{Shard: step.Shard, IDs: ids})
-	reply.More = true
-	return reply, err
+// countsLastPush is a store in which Before bounds the last push of a job, not its first.
+func countsLastPush(s full) full {
+	last := map[string]core.Instant{}
+	noting := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		reply, err := s.Push(ctx, r)
+		for _, en := range r.Entries {
+			last[en.ID] = reply.Now
+		}
+		return reply, err
+	})
+	return changesSteps(func(step *ports.JobStep) {
+		if step.Before > 0 {
+			step.IDs = slices.DeleteFunc(slices.Clone(step.IDs), func(id string) bool { return last[id] >= step.Before })
+		}
+	})(noting)
 }

@@ -24,7 +24,7 @@ func boundCases() []namedCase {
 		namedCase{"skips what was settled, and does not defer it", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed", boundSkipsSettled},
 		namedCase{"bury and delete take a large job in parts", rulePartwise, boundJobParts},
 		namedCase{"revive and purge take a large dead letter in parts", rulePartwise, boundDeadParts},
-		namedCase{"says that more is left of what goes in parts", "StepReply: More reports that a step without ids left something of its kind, be it a part", boundMore},
+		namedCase{"says that more is left of what goes in parts", "StepReply: More reports that a step over all dead letters left some, be it a part of one", boundMore},
 		namedCase{"serves a hot id", ruleBounds, boundHot},
 	)
 }

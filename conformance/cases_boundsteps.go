@@ -14,15 +14,14 @@ type partStep struct {
 	// dead says that it takes dead payloads, and moves that it keeps them, on the other side.
 	dead, moves bool
 	do          func(ids []string) (ports.StepReply, error)
-	// all is the step without ids.
+	// all is the step over all dead letters; nil for jobs.
 	all func() (ports.StepReply, error)
 }
 
 func (e *env) partSteps() []partStep {
 	jobs := func(name string, moves bool, do jobStep) partStep {
 		return partStep{name: name, moves: moves,
-			do:  func(ids []string) (ports.StepReply, error) { return do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids}) },
-			all: func() (ports.StepReply, error) { return do(e.ctx, ports.JobStep{Shard: e.shard}) },
+			do: func(ids []string) (ports.StepReply, error) { return do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids}) },
 		}
 	}
 	dead := func(name string, moves bool, do deadLetterStep) partStep {
@@ -193,9 +192,11 @@ func inParts(e *env, s partStep) {
 func boundMore(e *env) {
 	all := partVolume().list()
 	for _, s := range e.partSteps() {
+		if s.all == nil {
+			continue
+		}
 		ids := []string{"x", "y"}
-		failAll(e, ids...)
-		s.prepareFailed(e, ids, all)
+		s.prepare(e, ids, all)
 		handled, more := 0, true
 		for steps := 0; more; steps++ {
 			if steps > maxSteps {
@@ -216,20 +217,6 @@ func boundMore(e *env) {
 		}
 		e.reported("how many "+s.name+" handled", handled, len(ids))
 		s.clear(e, ids)
-	}
-}
-
-// prepareFailed is prepare for jobs that have failed before.
-func (s partStep) prepareFailed(e *env, ids []string, payloads []core.Payload) {
-	e.tb.Helper()
-	if s.dead || !s.moves {
-		s.prepare(e, ids, payloads)
-		return
-	}
-	e.stepIDs(ids, e.partSteps()[0].do, func(int, bool) {}) // a dead letter each
-	failAll(e, ids...)
-	for _, id := range ids {
-		e.pushList(id, payloads)
 	}
 }
 

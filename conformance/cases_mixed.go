@@ -22,7 +22,6 @@ func mixedCases() []namedCase {
 		{"a job that begins twice has begun", ruleBegin, mixedBegins},
 		{"forget looks at all shards before it removes the first", "Forget: it looks at all shards before it removes the first", mixedForget},
 		{"forget tells what a clock that steps back leaves of a lease", ruleStepBack, mixedForgetStepBack},
-		{"expedite takes the last id of one time first", "Expedite: the last by (PerformAt, id) first", mixedExpedite},
 		{"an id cancelled twice in a call is cancelled once", "Cancel requests that claimed jobs end", mixedCancel},
 	}
 }
@@ -72,14 +71,6 @@ func mixedFirst(e *env) {
 	e.push(entry("a", "r", 3))
 	h.settle(untouched(c))
 	e.same("the returning job's was smaller", e.queued("a").FirstPush, start.Add(-time.Minute))
-}
-
-func mixedExpedite(e *env) {
-	later := start.Add(time.Hour)
-	e.push(entryAt("b", "p", 1, later), entryAt("a", "p", 1, later), entryAt("c", "p", 1, later))
-	e.reported("the step", e.byLimit(e.store.Expedite, 1), ports.StepReply{Handled: 1, More: true, Now: start})
-	e.same("the times", []core.Instant{e.queued("a").PerformAt, e.queued("b").PerformAt, e.queued("c").PerformAt},
-		[]core.Instant{later, later, start})
 }
 
 func mixedCancel(e *env) {

@@ -123,7 +123,7 @@ func damagedSteps(e *env) {
 		e.damage(ports.PlaceQueued, name+"-a", name+"-b")
 		e.byIDs(do, name+"-a")
 		for range 5 {
-			e.byLimit(do, 0)
+			e.byIDs(do, name+"-a", name+"-b", name+"-c")
 		}
 		if name == "Expedite" {
 			e.same("the job that is due", e.head(), due(e.now()))

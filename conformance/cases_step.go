@@ -10,25 +10,26 @@ import (
 )
 
 const (
-	ruleAll     = "JobStep: IDs nil means all jobs that the method's comment names; Limit is how many jobs to handle if no ids are given"
+	ruleBefore  = "JobStep: Before limits the step to jobs whose FirstPush is before it"
 	ruleClaimed = "Operator: only Cancel touches claimed jobs"
 )
 
 func stepCases() []namedCase {
 	return []namedCase{
 		{"expedite makes later jobs due", "Expedite: PerformAt = min(PerformAt, now)", expediteMakesDue},
-		{"expedite takes all, the latest first", "Expedite: all of the shard, the last by (PerformAt, id) first, unless ids are given", expediteAll},
 		{"bury moves jobs whole and keeps their error", "Bury moves queued jobs with all their payloads to the morgue; they keep their error, or get core.BuriedByHand if it is empty", buryMoves},
 		{"bury merges into the morgue", ruleMorgue, buryMerges},
-		{"bury takes failed jobs, the earliest first", "Bury: those with a failure, the first by (PerformAt, id) first, unless ids are given", buryAllFailed},
 		{"delete removes jobs", "Delete removes queued jobs", deleteRemoves},
-		{"delete takes failed jobs, the earliest first", "Delete: those with a failure, in the same order as Bury, unless ids are given", deleteAllFailed},
 		{"leaves claimed jobs alone", ruleClaimed, stepLeavesClaimed},
 		{"handles the queued job of a claimed id", ruleClaimed, stepQueuedOfClaimed},
 		{"ignores ids of other shards", "JobStep: ids of other shards are ignored", stepOtherShards},
 		{"ignores ids that no job can have", "JobStep: ids that no job can have are ignored", stepImpossibleIDs},
-		{"handles nothing for no ids", "JobStep: nil means all jobs that the method's comment names, and an empty list means no job", stepNoIDs},
-		{"handles 250 at most", "JobStep: 0 is MaxStep, which is also the most", stepLimit},
+		{"handles nothing for no ids", "JobStep: no IDs mean no job", stepNoIDs},
+		{"handles 250 ids", "JobStep: IDs are at most MaxStep", stepMost},
+		{"leaves alone what was pushed at its Before or later", ruleBefore, stepBefore},
+		{"leaves alone what was done and pushed anew", ruleBefore, stepPushedAnew},
+		{"takes what was merged into a job from before", "JobStep: Before limits the step by FirstPush, which is that of the oldest push", stepMergedLater},
+		{"takes jobs with a failure alone", "JobStep: Failed limits the step to jobs with a failure", stepFailed},
 		{"counts nothing again", "Operator: what a call has done already is not done twice, and not counted again", stepRepeats},
 		{"refuses a bad step", "JobStep.Validate, DeadLetterStep.Validate, EditRequest.Validate: ErrInvalidRequest", stepInvalid},
 	}
@@ -46,19 +47,6 @@ func expediteMakesDue(e *env) {
 	e.same("a due job", e.queued("old").State, fresh(12345))
 	e.same("another job", e.queued("other").State, fresh(start.Add(time.Hour)))
 	e.same("the oldest", e.head(), due(12345))
-}
-
-func expediteAll(e *env) {
-	failAll(e, "r")
-	for i := range 4 {
-		e.push(entryAt(fmt.Sprint(i), "p", 1, start.Add(time.Duration(i)*time.Hour)))
-	}
-	e.reported("the first step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, More: true, Now: start})
-	e.same("the latest", []core.Instant{e.queued("3").PerformAt, e.queued("2").PerformAt}, []core.Instant{start, start})
-	e.same("the others", []core.Instant{e.queued("1").PerformAt, e.queued("r").PerformAt},
-		[]core.Instant{start.Add(time.Hour), start.Add(time.Second)})
-	e.reported("the second step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Handled: 2, Now: start})
-	e.reported("the third step", e.byLimit(e.store.Expedite, 2), ports.StepReply{Now: start})
 }
 
 func buryMoves(e *env) {
@@ -87,15 +75,6 @@ func buryMerges(e *env) {
 	})
 }
 
-func buryAllFailed(e *env) {
-	failAll(e, "z", "y", "x")
-	e.pushIDs("fresh")
-	e.reported("the first step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 2, More: true, Now: start})
-	e.same("the queued jobs", e.queuedIDs(), []string{"fresh", "x"})
-	e.reported("the second step", e.byLimit(e.store.Bury, 2), ports.StepReply{Handled: 1, Now: start})
-	e.same("the dead", e.deadIDs(), []string{"x", "y", "z"})
-}
-
 func deleteRemoves(e *env) {
 	failAll(e, "failed")
 	e.pushIDs("a", "b")
@@ -106,22 +85,12 @@ func deleteRemoves(e *env) {
 	e.same("fresh and retries", [2]int64{counts.Fresh, counts.Retrying}, [2]int64{1, 0})
 }
 
-func deleteAllFailed(e *env) {
-	failAll(e, "z", "y", "x")
-	e.pushIDs("fresh")
-	e.reported("the first step", e.byLimit(e.store.Delete, 2), ports.StepReply{Handled: 2, More: true, Now: start})
-	e.same("the queued jobs", e.queuedIDs(), []string{"fresh", "x"})
-	e.reported("the second step", e.byLimit(e.store.Delete, 1), ports.StepReply{Handled: 1, Now: start})
-	e.same("the queued jobs after it", e.queuedIDs(), []string{"fresh"})
-}
-
 func stepLeavesClaimed(e *env) {
 	e.pushIDs("a")
 	e.acquire("n1").one()
 	for name, do := range e.jobSteps() {
 		e.unchanged(name, func() {
 			e.reported("how many "+name+" handled", e.byIDs(do, "a").Handled, 0)
-			e.reported("how many "+name+" handled of all", e.byLimit(do, 0).Handled, 0)
 		})
 	}
 }
@@ -135,8 +104,6 @@ func stepQueuedOfClaimed(e *env) {
 		e.same("the claimed job after "+name, e.claimed("a"), c)
 		e.byIDs(e.store.Delete, "a")
 	}
-	e.push(entryAt("a", "q", 2, start.Add(time.Hour)))
-	e.reported("how many Expedite handled of all", e.byLimit(e.store.Expedite, 0).Handled, 1)
 }
 
 func stepOtherShards(e *env) {
@@ -191,24 +158,92 @@ func stepNoIDs(e *env) {
 	e.push(entryAt("b", "p", 1, start.Add(time.Hour)))
 	for name, do := range e.jobSteps() {
 		e.unchanged(name, func() {
-			reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{}})
-			e.must(err, name)
-			e.reported("how many "+name+" handled", reply.Handled, 0)
+			for _, ids := range [][]string{nil, {}} {
+				reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids})
+				e.must(err, name)
+				e.reported("what "+name+" did", reply, ports.StepReply{Now: start})
+			}
 		})
 	}
 }
 
-func stepLimit(e *env) {
-	entries := make([]core.Entry, ports.MaxStep+2)
+func stepMost(e *env) {
+	entries, ids := make([]core.Entry, ports.MaxStep+2), make([]string, ports.MaxStep+2)
 	for i := range entries {
-		entries[i] = entryAt(fmt.Sprint(i), "p", 1, start.Add(time.Hour))
+		ids[i] = fmt.Sprint(i)
+		entries[i] = entryAt(ids[i], "p", 1, start.Add(time.Hour))
 	}
-	e.push(entries...)
-	e.reported("the step without a limit", e.byLimit(e.store.Expedite, 0), ports.StepReply{Handled: ports.MaxStep, More: true, Now: start})
-	e.push(entries...)
-	e.reported("the rest", e.byLimit(e.store.Expedite, 0).Handled, 2)
-	e.clock.Advance(-time.Hour)
-	e.reported("a step beyond the limit", e.byLimit(e.store.Expedite, 10*ports.MaxStep).Handled, ports.MaxStep)
+	for name, do := range e.jobSteps() {
+		e.push(entries...)
+		most := ports.StepReply{Handled: ports.MaxStep, Reached: ports.MaxStep, Now: start}
+		e.reported("a step of "+name, e.byIDs(do, ids[:ports.MaxStep]...), most)
+		e.byIDs(e.store.Delete, ids[ports.MaxStep:]...)
+	}
+}
+
+// before handles the jobs named that were first pushed before an instant.
+func (e *env) before(do jobStep, before core.Instant, ids ...string) ports.StepReply {
+	e.tb.Helper()
+	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids, Before: before})
+	e.must(err, "a step by ids and Before")
+	return reply
+}
+
+// stepBefore pushes two jobs, a second apart: a step from before handles neither, or only the first.
+func stepBefore(e *env) {
+	for name, do := range e.jobSteps() {
+		later, pushed := e.now().Add(time.Hour), e.now()
+		e.push(entryAt("a", "p", 1, later))
+		e.clock.Advance(time.Second)
+		e.push(entryAt("b", "p", 1, later))
+		e.unchanged(name, func() {
+			e.reported("the step", e.before(do, pushed, "b", "a"), ports.StepReply{Reached: 2, Now: e.now()})
+		})
+		b := e.queued("b")
+		e.reported("the step after a", e.before(do, pushed+1, "b", "a"), ports.StepReply{Handled: 1, Reached: 2, Now: e.now()})
+		e.same("b after "+name, e.queued("b"), b)
+		e.reported("the step after b", e.before(do, e.now()+1, "b").Handled, 1)
+		e.byIDs(e.store.Delete, "a", "b")
+	}
+}
+
+// stepPushedAnew chooses a failed job, which is done and pushed anew before the step.
+func stepPushedAnew(e *env) {
+	for name, do := range e.jobSteps() {
+		failAll(e, "a")
+		chosen := e.now() + 1
+		e.clock.Advance(time.Minute)
+		h := e.acquire("n1")
+		h.settle(done(h.one()))
+		h.release()
+		e.push(entryAt("a", "q", 2, e.now().Add(time.Hour)))
+		e.unchanged(name, func() { e.reported("how many "+name+" handled", e.before(do, chosen, "a").Handled, 0) })
+		e.byIDs(e.store.Delete, "a")
+	}
+}
+
+func stepMergedLater(e *env) {
+	for name, do := range e.jobSteps() {
+		later := e.now().Add(time.Hour)
+		e.push(entryAt("a", "p", 1, later))
+		e.clock.Advance(time.Second)
+		e.push(entryAt("a", "q", 2, later))
+		e.reported("how many "+name+" handled", e.before(do, e.now(), "a").Handled, 1)
+		e.byIDs(e.store.Delete, "a")
+	}
+}
+
+func stepFailed(e *env) {
+	for name, do := range e.jobSteps() {
+		failAll(e, "failed")
+		e.push(entryAt("fresh", "p", 1, e.now().Add(time.Hour)))
+		want := e.queued("fresh")
+		reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{"fresh", "failed", "none"}, Failed: true})
+		e.must(err, name)
+		e.reported("the reply of "+name, reply, ports.StepReply{Handled: 1, Reached: 3, Now: e.now()})
+		e.same("the fresh job after "+name, e.queued("fresh"), want)
+		e.byIDs(e.store.Delete, "fresh", "failed")
+	}
 }
 
 func stepRepeats(e *env) {

@@ -63,7 +63,7 @@ func storeQueues(e *env) {
 	s := core.Shard{Queue: "q", Index: core.ShardOf("a", 2)}
 	h := e.acquireBy(e.acquireRequest(s, "n1"))
 	h.settle(failed(h.one(), "boom", time.Minute))
-	_, err := e.store.Bury(e.ctx, ports.JobStep{Shard: s})
+	_, err := e.store.Bury(e.ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
 	e.must(err, "Bury")
 	e.record("n1", ports.Record{Queue: "q", Minute: start.Minute(), Stats: *measured(1)})
 	e.pause("q")

@@ -22,16 +22,6 @@ func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
 	return reply
 }
 
-// byLimit handles at most limit of all jobs that the method acts on.
-func (e *env) byLimit(do jobStep, limit int) ports.StepReply {
-	e.tb.Helper()
-	since := e.repeats.Lossy.Load()
-	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, Limit: limit})
-	e.must(err, "a step over all")
-	e.giveUpIfRepeated(since)
-	return reply
-}
-
 // byRefs handles the named dead letters, or payloads of them.
 func (e *env) byRefs(do deadLetterStep, refs ...ports.DeadLetterRef) ports.StepReply {
 	e.tb.Helper()

@@ -105,7 +105,7 @@ func (e *env) scenarioOperate(*finalState) {
 	e.tb.Helper()
 	begun := e.now()
 	failAll(e, "j", "k", "l")
-	e.byLimit(e.store.Expedite, 0)
+	e.byIDs(e.store.Expedite, "j", "k", "l")
 	e.byIDs(e.store.Bury, "j", "k")
 	e.byIDs(e.store.Delete, "l")
 	buryAll(e, "m", "n", "o")

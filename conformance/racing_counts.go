@@ -91,10 +91,18 @@ func count(yes bool) int64 {
 
 // stepOver makes the operator's steps that move jobs between the queue and the morgue.
 func (e *env) stepOver(store ports.ShardStore) {
-	_, err := store.Bury(e.ctx, ports.JobStep{Shard: e.shard, Limit: 2})
+	first := func(by ports.SortBy, limit int) (ids []string) {
+		page, err := store.Jobs(e.ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: orders, Limit: limit}, SortBy: by})
+		e.check(err, "racing Jobs")
+		for i := range page.Jobs {
+			ids = append(ids, page.Jobs[i].ID)
+		}
+		return ids
+	}
+	_, err := store.Bury(e.ctx, ports.JobStep{Shard: e.shard, IDs: first(ports.RetryingByTime, 2), Failed: true})
 	e.check(err, "a racing Bury")
 	_, err = store.Revive(e.ctx, ports.DeadLetterStep{Shard: e.shard, Before: core.MaxInstant, Limit: 3})
 	e.check(err, "a racing Revive")
-	_, err = store.Expedite(e.ctx, ports.JobStep{Shard: e.shard, Limit: 3})
+	_, err = store.Expedite(e.ctx, ports.JobStep{Shard: e.shard, IDs: first(ports.ByTime, 3)})
 	e.check(err, "a racing Expedite")
 }

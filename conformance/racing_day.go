@@ -82,7 +82,7 @@ func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 	case 0:
 		err = store.Pause(ctx, dayQueue)
 	case 1:
-		_, err = store.Expedite(ctx, ports.JobStep{Shard: at})
+		_, err = store.Expedite(ctx, ports.JobStep{Shard: at, IDs: append(idsOfKind(plainID), canBury...)})
 	case 2:
 		_, err = store.Bury(ctx, ports.JobStep{Shard: at, IDs: canBury})
 	case 3:

@@ -22,9 +22,9 @@ import (
 func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.Context) (inspect.Result, error) {
 	all := func(inspect.DeadLetter) bool { return true }
 	return map[string]func(context.Context) (inspect.Result, error){
-		"RunAllNow":            func(ctx context.Context) (inspect.Result, error) { return i.RunAllNow(ctx, "orders", o) },
-		"BuryFailed":           func(ctx context.Context) (inspect.Result, error) { return i.BuryFailed(ctx, "orders", o) },
-		"DeleteFailed":         func(ctx context.Context) (inspect.Result, error) { return i.DeleteFailed(ctx, "orders", o) },
+		"RunAllNow":            func(ctx context.Context) (inspect.Result, error) { return i.RunAllNow(ctx, "orders", nil, o) },
+		"BuryFailed":           func(ctx context.Context) (inspect.Result, error) { return i.BuryFailed(ctx, "orders", nil, o) },
+		"DeleteFailed":         func(ctx context.Context) (inspect.Result, error) { return i.DeleteFailed(ctx, "orders", nil, o) },
 		"ReviveAll":            func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", nil, o) },
 		"ReviveAll that match": func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", all, o) },
 		"PurgeAll":             func(ctx context.Context) (inspect.Result, error) { return i.PurgeAll(ctx, "orders", nil, o) },
@@ -222,7 +222,7 @@ func TestProgressCountsWhatIsPassedOverAndWhatIsGone(t *testing.T) {
 			}, o)
 		}, inspect.Progress{Done: 4, Total: 4}},
 		"nothing later than now": {func(o inspect.BulkOptions) (inspect.Result, error) {
-			return s.RunAllNow(t.Context(), "orders", o)
+			return s.RunAllNow(t.Context(), "orders", nil, o)
 		}, inspect.Progress{}},
 	} {
 		var last inspect.Progress
@@ -241,7 +241,7 @@ func TestProgressGoesOnWhereNothingIsToDo(t *testing.T) {
 	s.pushAll(numbered("due", 100)...)
 	var reports int
 	o := inspect.BulkOptions{Progress: func(inspect.Progress) { reports++ }}
-	if _, err := s.RunAllNow(t.Context(), "orders", o); err != nil || reports != fixtureShards {
+	if _, err := s.RunAllNow(t.Context(), "orders", nil, o); err != nil || reports != fixtureShards {
 		t.Errorf("%d reports, %v; want one for each shard", reports, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // or filter than the one that is to go on from it.
 var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 
-// Checkpoint is how far an action on all dead letters has come, as a text of letters, digits, - and _.
+// Checkpoint is how far an action on all of a kind has come, as a text of letters, digits, - and _.
 // Given as BulkOptions.Continue, the action goes on from there, in any process; the store keeps nothing
 // for it. An older one is as good as the newest: what was done since is met again, and is gone. Empty is
 // none: an action that is done has none. The content may change between versions of this package; a text
@@ -27,7 +27,7 @@ type Checkpoint string
 // checkpointVersion is the version of the text.
 const checkpointVersion = 1
 
-// maxCheckpoint bounds the text: an id and the name of a queue, escaped, and some numbers.
+// maxCheckpoint bounds the text: an id, a prefix and the name of a queue, escaped, and some numbers.
 const maxCheckpoint = 16 << 10
 
 // standing is what a Checkpoint says.
@@ -35,6 +35,8 @@ type standing struct {
 	Version int    `json:"v"`
 	Action  string `json:"a"`
 	Queue   string `json:"q"`
+	// Prefix is BulkOptions.Prefix.
+	Prefix string `json:"p,omitempty"`
 	// Filter is the digest of BulkOptions.Filter, empty for an action without a match.
 	Filter string `json:"f,omitempty"`
 	// Shards is the shard count: with another, ids lie in other shards.
@@ -94,6 +96,7 @@ func (s *standing) sameAction(now *standing) error {
 	}{
 		{"action", s.Action, now.Action},
 		{"queue", s.Queue, now.Queue},
+		{"prefix", s.Prefix, now.Prefix},
 		{"filter", s.Filter, now.Filter},
 	} {
 		if c.was != c.now {

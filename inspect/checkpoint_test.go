@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,9 +108,11 @@ func TestBeforeLeavesAloneWhatCameAtThatTimeOrAfter(t *testing.T) {
 func TestADryRunCountsAndWritesNothing(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 120)...)
+	s.failed(numbered("f", 120)...)
+	s.advance(time.Second)
 	hooked := s.intercept()
 	hooked.before = func(call string) error {
-		if call == "Revive" || call == "Purge" || call == "Edit" {
+		if slices.Contains([]string{"Revive", "Purge", "Edit", "Expedite", "Bury", "Delete"}, call) {
 			return fmt.Errorf("%w: %s in a dry run", ports.ErrInvalidRequest, call)
 		}
 		return nil
@@ -117,12 +120,13 @@ func TestADryRunCountsAndWritesNothing(t *testing.T) {
 	o := inspect.BulkOptions{DryRun: true}
 	for name, act := range bulk(s.Inspector, o) {
 		result, err := act(t.Context())
-		if name == "RunAllNow" || strings.HasSuffix(name, "Failed") {
-			if !errors.Is(err, inspect.ErrInvalidOptions) {
-				t.Errorf("%s: %v; want ErrInvalidOptions", name, err)
+		if samples := len(result.Samples) + len(result.Jobs); err != nil || result.Handled != 120 || samples != 10 || result.Checkpoint != "" {
+			t.Errorf("%s: %d handled, %d samples, %v", name, result.Handled, samples, err)
+		}
+		for _, j := range result.Jobs {
+			if len(j.Payloads) != 1 || j.LastError != "boom" {
+				t.Errorf("%s: a sample is %+v", name, j)
 			}
-		} else if err != nil || result.Handled != 120 || len(result.Samples) != 10 || result.Checkpoint != "" {
-			t.Errorf("%s: %d handled, %d samples, %v", name, result.Handled, len(result.Samples), err)
 		}
 	}
 }

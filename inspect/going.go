@@ -9,10 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// maxSamples is how many dead letters a DryRun returns.
+// maxSamples is how many jobs or dead letters a DryRun returns.
 const maxSamples = 10
 
-// going is how an action on all dead letters goes on: from where, how far, how fast.
+// going is how an action on all of a kind goes on: from where, how far, how fast.
 type going struct {
 	o BulkOptions
 	// at is the place that a Checkpoint is made of; keeps is whether there are any.
@@ -26,12 +26,13 @@ type going struct {
 	// taken counts against Limit and Rate, since start.
 	taken int
 	start time.Time
-	// last is the Checkpoint after the last step, and samples what a DryRun met.
+	// last is the Checkpoint after the last step, and samples or jobs what a DryRun met.
 	last    Checkpoint
 	samples []DeadLetter
+	jobs    []QueuedJob
 }
 
-// onAll makes an action on all dead letters. keeps is whether it can be continued.
+// onAll makes an action on all of a kind. keeps is whether it can be continued.
 func (o *BulkOptions) onAll(verb, queue string, filtered, keeps bool) *action {
 	a := &action{verb: verb, report: o.Progress, going: &going{o: *o, hole: -1, start: time.Now()}}
 	a.invalid = a.going.open(a, queue, filtered, keeps)
@@ -44,7 +45,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return fmt.Errorf("%w: Limit %d, Rate %d; neither is negative, 0 is no bound", ErrInvalidOptions, o.Limit, o.Rate)
 	}
 	g.keeps = keeps && !o.DryRun && (!filtered || o.Filter != "")
-	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue}
+	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue, Prefix: o.Prefix}
 	if filtered {
 		g.at.Filter = filterDigest(o.Filter)
 	}
@@ -140,9 +141,4 @@ func (g *going) note(a *action, shard int, from ports.Cursor) error {
 		g.o.Checkpoint(text)
 	}
 	return nil
-}
-
-// sample keeps the first of what a DryRun meets.
-func (g *going) sample(page []DeadLetter) {
-	g.samples = append(g.samples, page[:min(len(page), maxSamples-len(g.samples))]...)
 }

@@ -39,10 +39,16 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o Bu
 	return i.onJobs(ctx, o.action("run now"), queue, ids, Store.Expedite)
 }
 
-// RunAllNow makes all queued jobs of a queue due, the latest first.
-func (i *Inspector) RunAllNow(ctx context.Context, queue string, o BulkOptions) (Result, error) {
-	queued := func(c *ports.Counts) int64 { return c.Fresh + c.Retrying }
-	return i.onAllJobs(ctx, o.action("run all now"), queue, queued, Store.Expedite)
+// RunAllNow makes the queued jobs due that match, or all of them if match is nil, the latest first; by
+// Prefix, in order of id, for a queue with IndexIDs alone ([ErrQueueMismatch]). It handles
+// those that were first pushed before it began, as they are when it comes to them: what moves meanwhile
+// may be missed.
+//
+// match is called once with each of them and all its payloads, from the caller's goroutine.
+func (i *Inspector) RunAllNow(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, false, match, Store.Expedite)
 }
 
 // Bury moves the queued jobs of these ids whole to the morgue. They keep their
@@ -51,10 +57,13 @@ func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o Bulk
 	return i.onJobs(ctx, o.action("bury"), queue, ids, Store.Bury)
 }
 
-// BuryFailed moves all queued jobs with a failure whole to the morgue, the
-// earliest first.
-func (i *Inspector) BuryFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
-	return i.onAllJobs(ctx, o.action("bury failed"), queue, retrying, Store.Bury)
+// BuryFailed moves the queued jobs with a failure that match, or all of them if match is nil, whole to the
+// morgue, the earliest first, or by Prefix in order of id. It handles those that were first pushed before it
+// began; see [Inspector.RunAllNow].
+func (i *Inspector) BuryFailed(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllJobs(ctx, o.onAll("bury failed", queue, match != nil, true), queue, true, match, Store.Bury)
 }
 
 // Delete removes the queued jobs of these ids. A claimed job is not touched and
@@ -63,9 +72,12 @@ func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o Bu
 	return i.onJobs(ctx, o.action("delete"), queue, ids, Store.Delete)
 }
 
-// DeleteFailed removes all queued jobs with a failure, the earliest first.
-func (i *Inspector) DeleteFailed(ctx context.Context, queue string, o BulkOptions) (Result, error) {
-	return i.onAllJobs(ctx, o.action("delete failed"), queue, retrying, Store.Delete)
+// DeleteFailed removes the queued jobs with a failure that match, or all of them if match is nil; see
+// [Inspector.BuryFailed].
+func (i *Inspector) DeleteFailed(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllJobs(ctx, o.onAll("delete failed", queue, match != nil, true), queue, true, match, Store.Delete)
 }
 
 // CancelMode is what becomes of a cancelled job when its handler has returned,
@@ -94,26 +106,6 @@ func (i *Inspector) Cancel(
 	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {
 		return s.Cancel(ctx, ports.CancelRequest{Shard: shard, IDs: ids, Drop: mode == CancelModeDrop})
 	})
-}
-
-// retrying counts the queued jobs with a failure.
-func retrying(c *ports.Counts) int64 { return c.Retrying }
-
-// jobStep is a method of a store.
-type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error)
-
-func (i *Inspector) onAllJobs(
-	ctx context.Context, a *action, queue string, count func(*ports.Counts) int64, step jobStep,
-) (r Result, err error) {
-	defer a.log(ctx, i, queue, 0)(&r, &err)
-	if a.invalid != nil {
-		return a.end(a.invalid)
-	}
-	d := &drain{inspector: i, action: a, count: count}
-	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, _ core.Instant) (ports.StepReply, error) {
-		return step(s, ctx, ports.JobStep{Shard: shard, Limit: limit})
-	}
-	return d.run(ctx, queue)
 }
 
 func (i *Inspector) onJobs(

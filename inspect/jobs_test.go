@@ -72,7 +72,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"run all now": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.RunAllNow(ctx, "orders", o)
+				return i.RunAllNow(ctx, "orders", nil, o)
 			}, 3,
 			[]string{
 				"queued both at 0s retries 0 [q]", due, "queued failed at 0s retries 1 [p] boom",
@@ -90,7 +90,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"bury failed": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.BuryFailed(ctx, "orders", o)
+				return i.BuryFailed(ctx, "orders", nil, o)
 			}, 1,
 			[]string{due, both, later, bothClaimed, claimed, "dead failed at 0s [p] boom"},
 		},
@@ -102,7 +102,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"delete failed": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.DeleteFailed(ctx, "orders", o)
+				return i.DeleteFailed(ctx, "orders", nil, o)
 			}, 1,
 			[]string{due, both, later, bothClaimed, claimed},
 		},

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -109,44 +108,20 @@ func (i *Inspector) EditAll(
 	if edit == nil {
 		return a.end(errNoEdit)
 	}
-	s := &sweep{inspector: i, action: a, queue: queue, match: match}
-	return s.run(ctx, func(page []DeadLetter) error {
-		for at := range page {
-			d := &page[at]
-			shard := core.Shard{Queue: queue, Index: core.ShardOf(d.ID, len(s.left))}
+	k := &deadKind{action: a}
+	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
+		for at := range chosen {
+			d := &chosen[at]
 			changed, err := i.editDeadLetter(ctx, a, shard, d.ID, d.Payloads, edit)
 			if err != nil {
 				return err
 			}
-			s.noteEdit(d.ID, changed)
+			k.noteEdit(d.ID, changed)
 			a.pass(1, 0)
 		}
 		return nil
-	})
-}
-
-// wholeRefs refers to the dead letters of ids with all their payloads. The error is
-// that of the first invalid id.
-func wholeRefs(ids []string) ([]ports.DeadLetterRef, error) {
-	refs := make([]ports.DeadLetterRef, len(ids))
-	for at, id := range ids {
-		refs[at].ID = id
 	}
-	return refs, validateIDs(ids)
-}
-
-// payloadRefs refers to payloads. An element that names no payload is left out,
-// since to a store that means all.
-func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
-	var refs []ports.DeadLetterRef
-	ids := make([]string, len(payloads))
-	for at, p := range payloads {
-		ids[at] = p.ID
-		if len(p.Payloads) > 0 {
-			refs = append(refs, ports.DeadLetterRef(p))
-		}
-	}
-	return refs, validateIDs(ids)
+	return i.sweepDeadLetters(ctx, k, queue, match)
 }
 
 // deadLetterStep is a method of a store.
@@ -167,62 +142,20 @@ func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, 0)(&r, &err)
-	if match != nil || a.going.o.DryRun {
-		s := &sweep{inspector: i, action: a, queue: queue, match: match}
-		return s.run(ctx, func(page []DeadLetter) error {
-			return i.stepRefs(ctx, a, queue, convert(page, refOf), step)
-		})
+	if o := &a.going.o; match == nil && !o.DryRun && o.Prefix == "" {
+		d := &drain{inspector: i, action: a, step: step}
+		return d.run(ctx, queue)
 	}
-	d := &drain{inspector: i, action: a, count: func(c *ports.Counts) int64 { return c.Dead }}
-	d.step = func(s Store, ctx context.Context, shard core.Shard, limit int, before core.Instant) (ports.StepReply, error) {
-		return step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: before, Limit: limit})
-	}
-	return d.run(ctx, queue)
-}
-
-// refOf refers to the payloads that a dead letter was shown with, so that those that
-// came since are left alone.
-func refOf(d *DeadLetter) ports.DeadLetterRef {
-	return ports.DeadLetterRef{
-		ID:       d.ID,
-		Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data }),
-	}
-}
-
-func (i *Inspector) stepRefs(
-	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, step deadLetterStep,
-) error {
-	id := func(r ports.DeadLetterRef) string { return r.ID }
-	onShard := func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
-		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs})
-	}
-	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
-}
-
-// maxStepBytes is about how many bytes of payload a step names.
-const maxStepBytes = 1 << 20
-
-// refChunks splits references into steps by number and by size.
-func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
-	return func(yield func([]ports.DeadLetterRef) bool) {
-		start, size := 0, 0
-		for at, r := range refs {
-			named := 0
-			for _, data := range r.Payloads {
-				named += len(data)
+	k := &deadKind{action: a}
+	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
+		for chunk := range refChunks(convert(chosen, refOf)) {
+			if err := onChunk(ctx, i, a, chunk, stepOn(ctx, shard, step)); err != nil {
+				return err
 			}
-			if at > start && (at-start == ports.MaxStep || size+named > maxStepBytes) {
-				if !yield(refs[start:at]) {
-					return
-				}
-				start, size = at, 0
-			}
-			size += named
 		}
-		if start < len(refs) {
-			yield(refs[start:])
-		}
+		return nil
 	}
+	return i.sweepDeadLetters(ctx, k, queue, match)
 }
 
 var errNoEdit = fmt.Errorf("%w: no EditFunc; give one that returns the new bytes", ErrInvalidOptions)

@@ -30,10 +30,10 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 			return s.Bury(ctx, "orders", ids, o)
 		}},
 		{"all failed", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.BuryFailed(ctx, "orders", o)
+			return s.BuryFailed(ctx, "orders", nil, o)
 		}},
 		{"counts", "Stats", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.BuryFailed(ctx, "orders", o)
+			return s.BuryFailed(ctx, "orders", nil, o)
 		}},
 		{"all dead", "Revive", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.ReviveAll(ctx, "orders", nil, o)
@@ -167,12 +167,19 @@ func TestACallThatEndsWithItsContextIsNotRepeated(t *testing.T) {
 
 func TestStepsThatGetNowhereEndTheirShard(t *testing.T) {
 	s := newFixture(t)
+	s.dead("order-0")
 	s.failed("order-1")
 	stuck := &stuck{Store: s.store}
-	result, err := inspect.New(stuck, inspect.Options{}).
-		BuryFailed(t.Context(), "orders", inspect.BulkOptions{})
-	if err != nil || result.Handled != 0 || stuck.steps != 10_000 {
-		t.Errorf("%+v, %v after %d steps; want 10,000", result, err, stuck.steps)
+	i, o := inspect.New(stuck, inspect.Options{}), inspect.BulkOptions{}
+	for name, act := range map[string]func() (inspect.Result, error){
+		"jobs":         func() (inspect.Result, error) { return i.BuryFailed(t.Context(), "orders", nil, o) },
+		"dead letters": func() (inspect.Result, error) { return i.PurgeAll(t.Context(), "orders", nil, o) },
+	} {
+		stuck.steps = 0
+		result, err := act()
+		if err == nil || !strings.Contains(err.Error(), "call it again") || result.Handled != 0 || stuck.steps != 10_000 {
+			t.Errorf("%s: %+v, %v after %d steps; want 10,000 and an error", name, result, err, stuck.steps)
+		}
 	}
 }
 
@@ -183,6 +190,11 @@ type stuck struct {
 }
 
 func (s *stuck) Bury(context.Context, ports.JobStep) (ports.StepReply, error) {
+	s.steps++
+	return ports.StepReply{More: true}, nil
+}
+
+func (s *stuck) Purge(context.Context, ports.DeadLetterStep) (ports.StepReply, error) {
 	s.steps++
 	return ports.StepReply{More: true}, nil
 }

@@ -18,15 +18,19 @@ type BulkOptions struct {
 	// from the caller's goroutine. nil is never called.
 	Progress func(Progress)
 
-	// What follows is for ReviveAll, PurgeAll and EditAll; other actions return [ErrInvalidOptions] if it is set.
+	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, DeleteFailed, ReviveAll,
+	// PurgeAll and EditAll. Others return [ErrInvalidOptions] if it is set.
 
-	// Before bounds the action to dead letters that last changed before it; the zero value, or a time to
-	// come, is when the action begins, by the store's clock.
+	// Before bounds the action to jobs that were first pushed, or dead letters that last changed, before
+	// it; the zero value, or a time to come, is when the action begins, by the store's clock.
 	Before time.Time
-	// Limit ends the action after so many dead letters, without an error and with Result.Checkpoint.
-	// 0 is no limit.
+	// Prefix limits the action to the ids that begin with it; empty is all.
+	Prefix string
+	// Limit ends the action after so many jobs or dead letters, without an error and with
+	// Result.Checkpoint. 0 is no limit.
 	Limit int
-	// Rate is how many dead letters a second to take at most, in steps of a second's worth. 0 is no bound.
+	// Rate is how many jobs or dead letters a second to take at most, in steps of a second's worth. 0 is
+	// no bound.
 	Rate int
 	// DryRun writes nothing: the Result counts what the action would take and has samples. An EditFunc is
 	// not called.
@@ -35,18 +39,18 @@ type BulkOptions struct {
 	// another is refused. An action with a match and without Filter has no checkpoints. It is ignored
 	// without a match.
 	Filter string
-	// Checkpoint is called at the start and after each step of ReviveAll and PurgeAll with the place to go on from, from the
-	// caller's goroutine, before a wait for Rate. nil is never called.
+	// Checkpoint is called at the start and after each step, of EditAll never, with the place to go on from,
+	// from the caller's goroutine, before a wait for Rate. nil is never called.
 	Checkpoint func(Checkpoint)
-	// Continue goes on from there, with the same action, queue, match and Filter; Before is the first
+	// Continue goes on from there, with the same action, queue, Prefix, match and Filter; Before is the first
 	// call's. Progress and Result count from the first call on. EditAll can't: a letter of which only some
 	// payloads were edited has changed, and would be left so. [ErrInvalidCheckpoint] is another's.
 	Continue Checkpoint
 }
 
-// named returns [ErrInvalidOptions] for options that only actions on all dead letters have.
+// named returns [ErrInvalidOptions] for options that only actions on all of a kind have.
 func (o *BulkOptions) named(verb string) error {
-	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Filter != "" || o.Checkpoint != nil || o.Continue != "" {
+	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Filter != "" || o.Checkpoint != nil || o.Continue != "" {
 		return fmt.Errorf("%w: %s takes no option but Progress", ErrInvalidOptions, verb)
 	}
 	return nil
@@ -67,13 +71,14 @@ type Progress struct {
 type Result struct {
 	// Handled is how many jobs, dead letters or, by an edit, payloads were
 	// changed. What was changed by a step whose reply was lost is not counted. After a DryRun it is how many
-	// dead letters the action would take.
+	// jobs or dead letters the action would take.
 	Handled int
-	// Checkpoint is where to go on after Limit or an error, of ReviveAll and PurgeAll; empty if the
-	// action is done or has not begun.
+	// Checkpoint is where to go on after Limit or an error of an action on all of a kind, but for
+	// EditAll; empty if the action is done or has not begun.
 	Checkpoint Checkpoint
-	// Samples are the first dead letters that a DryRun would take, ten at most.
+	// Samples are the first dead letters that a DryRun would take, and Jobs the first jobs, ten at most.
 	Samples []DeadLetter
+	Jobs    []QueuedJob
 }
 
 // action is a bulk action under way.
@@ -84,7 +89,7 @@ type action struct {
 	progress Progress
 	// invalid is why the action can't begin.
 	invalid error
-	// going is set for actions on all dead letters.
+	// going is set for actions on all of a kind.
 	going *going
 }
 
@@ -124,7 +129,7 @@ func (a *action) limited() (Result, error) { return a.result(a.going.last), nil 
 func (a *action) result(c Checkpoint) Result {
 	r := Result{Handled: a.progress.Handled, Checkpoint: c}
 	if a.going != nil {
-		r.Samples = a.going.samples
+		r.Samples, r.Jobs = a.going.samples, a.going.jobs
 	}
 	return r
 }

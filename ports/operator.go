@@ -14,9 +14,10 @@ const MaxStep = 250
 // Operator is what can be done by hand (RULES 7). Only Cancel touches claimed jobs.
 //
 // A call is one bounded step on one shard, atomic, so that bulk actions can be
-// cancelled and report progress: the caller repeats the step until its reply
-// says that nothing is left, or until it has handled as many entries as the
-// shard held when it began.
+// cancelled and report progress: the caller repeats the step with what it has not reached, or a
+// step over all dead letters until its reply says that nothing is left. All jobs of a kind are
+// found by [Inspector.Jobs] and handled by their ids, with what they were chosen for as
+// conditions (JobStep).
 //
 // A step handles at most MaxStep entries, and moves or removes at most
 // core.MaxTurnPayloads payloads and core.MaxStepBytes of their Data (core.Bound), of
@@ -56,17 +57,15 @@ type Operator interface {
 	// entries. Repeating it changes nothing more.
 	Recount(ctx context.Context, shard core.Shard) (RecountReply, error)
 
-	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). All of the
-	// shard, the last by (PerformAt, id) first, unless ids are given.
+	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). Those that are due are not
+	// counted.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Bury moves queued jobs with all their payloads to the morgue. They keep their
-	// error, or get core.BuriedByHand if it is empty. Those with a failure, the first by
-	// (PerformAt, id) first, unless ids are given.
+	// error, or get core.BuriedByHand if it is empty.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Delete removes queued jobs. Those with a failure, in the same order, unless
-	// ids are given.
+	// Delete removes queued jobs.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Cancel requests that claimed jobs end: their owner learns of it with its next turn,
@@ -93,12 +92,13 @@ type JobStep struct {
 	Shard core.Shard
 	// IDs are the ids to handle, in order, at most MaxStep; ids of other shards are
 	// ignored, as everywhere in steps, and so are ids that no job can have.
-	// StepReply.Reached says how far the step came. nil means all jobs that the
-	// method's comment names, and an empty list means no job.
+	// StepReply.Reached says how far the step came. None means no job.
 	IDs []string
-	// Limit is how many jobs to handle if no ids are given: 0 is MaxStep, which
-	// is also the most.
-	Limit int
+	// Before limits the step to jobs whose FirstPush is before it: so a job that was chosen from a
+	// list, has ended and was pushed anew is left alone. 0 is no bound.
+	Before core.Instant
+	// Failed limits the step to jobs with a failure.
+	Failed bool
 }
 
 // Validate returns [ErrInvalidRequest] for too many ids or a shard below 0.
@@ -106,8 +106,10 @@ func (s *JobStep) Validate() error {
 	return validateStep(s.Shard, len(s.IDs))
 }
 
-// Size is Limit with its default and bound.
-func (s *JobStep) Size() int { return stepSize(s.Limit) }
+// About reports whether the step is about a queued job of one of its IDs.
+func (s *JobStep) About(j *core.State) bool {
+	return (s.Before == 0 || j.FirstPush < s.Before) && (!s.Failed || j.RetryCount >= 0)
+}
 
 // DeadLetterStep chooses dead payloads of one shard.
 type DeadLetterStep struct {
@@ -173,11 +175,11 @@ type StepReply struct {
 	// that goes in parts is counted by the step that finishes it.
 	Handled int
 	// Reached is how many of the IDs or DeadLetters that the step names it has dealt
-	// with, from the first; all of them for Cancel; 0 for a step that names none, and
+	// with, from the first, those that it passed over included; all of them for Cancel; 0 for a step that names none, and
 	// for Edit. The caller goes on with those from Reached on. To repeat all could change
 	// what was pushed or buried meanwhile.
 	Reached int
-	// More reports that a step without ids left something of its kind, be it a part.
+	// More reports that a step over all dead letters left some, be it a part of one.
 	More bool
 	// Now is the store's clock.
 	Now core.Instant

@@ -14,8 +14,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
-		next := func() *entity { return sh.latestAfter(now) }
-		return sh.jobStep(&r, next, func(e *entity) (changed, finished bool) {
+		return sh.jobStep(&r, func(e *entity) (changed, finished bool) {
 			if e.PerformAt <= now {
 				return false, true
 			}
@@ -27,25 +26,13 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	})
 }
 
-// latestAfter returns the last queued job by time, or nil if it is due by now.
-func (s *shard) latestAfter(now core.Instant) *entity {
-	latest, ok := s.ready.Last()
-	if parked, also := s.parked.Last(); also && (!ok || parked.byTime().compare(latest.byTime()) > 0) {
-		latest = parked
-	}
-	if latest == nil || latest.PerformAt <= now {
-		return nil
-	}
-	return latest
-}
-
 // Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
-		return sh.jobStep(&r, sh.firstRetrying, sh.taking(func(e *entity, taken []core.Payload) {
+		return sh.jobStep(&r, sh.taking(func(e *entity, taken []core.Payload) {
 			sh.morgue.bury(core.DeadLetter{
 				ID:        e.id,
 				Payloads:  taken,
@@ -62,7 +49,7 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
-		return sh.jobStep(&r, sh.firstRetrying, sh.taking(func(*entity, []core.Payload) {}))
+		return sh.jobStep(&r, sh.taking(func(*entity, []core.Payload) {}))
 	})
 }
 
@@ -82,12 +69,6 @@ func (s *shard) taking(use func(e *entity, taken []core.Payload)) handleJob {
 		s.drop(e)
 		return true, true
 	}
-}
-
-// firstRetrying returns the first queued job by time that has failed, or nil.
-func (s *shard) firstRetrying() *entity {
-	e, _ := s.retrying.byTime.First()
-	return e
 }
 
 // Cancel implements [ports.Operator].
@@ -142,36 +123,19 @@ func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.
 // and whether it is finished with it: if not, the step has reached its bounds.
 type handleJob func(*entity) (changed, finished bool)
 
-// jobStep runs a step on queued jobs: those that the request names, or else what next
-// returns until that is nil. handle must change those from next in such a way that next
-// does not return them again once it is finished with them.
-func (s *shard) jobStep(r *ports.JobStep, next func() *entity, handle handleJob) ports.StepReply {
-	var reply ports.StepReply
-	if r.IDs != nil {
-		for _, id := range r.IDs {
-			if e := s.queued(id); e != nil {
-				changed, finished := handle(e)
-				if !finished {
-					return reply
-				}
-				if changed {
-					reply.Handled++
-				}
+// jobStep runs a step on the queued jobs that it is about.
+func (s *shard) jobStep(r *ports.JobStep, handle handleJob) (reply ports.StepReply) {
+	for _, id := range r.IDs {
+		if e := s.queued(id); e != nil && r.About(&e.State) {
+			changed, finished := handle(e)
+			if !finished {
+				return reply
 			}
-			reply.Reached++
+			if changed {
+				reply.Handled++
+			}
 		}
-		return reply
-	}
-	for e := next(); e != nil; e = next() {
-		reply.More = reply.Handled == r.Size()
-		if !reply.More {
-			_, finished := handle(e)
-			reply.More = !finished
-		}
-		if reply.More {
-			break
-		}
-		reply.Handled++
+		reply.Reached++
 	}
 	return reply
 }

@@ -61,12 +61,21 @@ func (h *holder) ok(err error) {
 	}
 }
 
+// pushed are the ids that push pushes.
+func pushed() []string {
+	ids := make([]string, ports.MaxStep)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("order-%d", i)
+	}
+	return ids
+}
+
 func (h *holder) push(payloads ...string) {
 	h.t.Helper()
 	var entries []core.Entry
-	for i := range ports.MaxStep {
+	for _, id := range pushed() {
 		for _, data := range payloads {
-			entries = append(entries, core.Entry{ID: fmt.Sprintf("order-%d", i), Payload: core.Payload{Data: []byte(data)}})
+			entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data)}})
 		}
 	}
 	_, err := h.store.Push(h.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
@@ -110,7 +119,7 @@ func TestASettledJobLeavesNothing(t *testing.T) {
 		{"deleted after a failure", func(h *holder) {
 			h.push("a")
 			h.work(later)
-			_, err := h.store.Delete(h.t.Context(), ports.JobStep{Shard: all.Shard})
+			_, err := h.store.Delete(h.t.Context(), ports.JobStep{Shard: all.Shard, IDs: pushed()})
 			h.ok(err)
 		}},
 		{"buried and purged", func(h *holder) {
@@ -129,7 +138,7 @@ func TestASettledJobLeavesNothing(t *testing.T) {
 		{"failed, expedited, claimed alone and done", func(h *holder) {
 			h.push("a")
 			h.work(later)
-			_, err := h.store.Expedite(h.t.Context(), ports.JobStep{Shard: all.Shard})
+			_, err := h.store.Expedite(h.t.Context(), ports.JobStep{Shard: all.Shard, IDs: pushed()})
 			h.ok(err)
 			h.work(core.Settlement{})
 		}},

@@ -193,14 +193,15 @@ func (s *stress) operate(ctx context.Context, store *memory.Store) {
 	for ctx.Err() == nil {
 		shard := core.Shard{Queue: "orders", Index: rand.IntN(stressShards)}
 		s.check("pause", store.Pause(background, "orders"))
-		_, err := store.Bury(background, ports.JobStep{Shard: shard, Limit: 3})
+		ids := []string{stressID(rand.IntN(stressIDs)), stressID(rand.IntN(stressIDs))}
+		_, err := store.Bury(background, ports.JobStep{Shard: shard, IDs: ids, Failed: true})
 		s.check("bury", err)
 		_, err = store.Cancel(background, ports.CancelRequest{Shard: shard, IDs: []string{stressID(rand.IntN(stressIDs))}})
 		s.check("cancel", err)
 		s.check("resume", store.Resume(background, "orders"))
 		_, err = store.Revive(background, ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant})
 		s.check("revive", err)
-		_, err = store.Expedite(background, ports.JobStep{Shard: shard})
+		_, err = store.Expedite(background, ports.JobStep{Shard: shard, IDs: ids})
 		s.check("expedite", err)
 	}
 	for _, shard := range core.Shards("orders", stressShards) {

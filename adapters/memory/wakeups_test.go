@@ -55,7 +55,7 @@ func pause(h *holder) { h.ok(h.store.Pause(h.t.Context(), "orders")) }
 func resume(h *holder) { h.ok(h.store.Resume(h.t.Context(), "orders")) }
 
 func expedite(h *holder) {
-	_, err := h.store.Expedite(h.t.Context(), ports.JobStep{Shard: h.shard})
+	_, err := h.store.Expedite(h.t.Context(), ports.JobStep{Shard: h.shard, IDs: []string{"a"}})
 	h.ok(err)
 }
 

@@ -46,7 +46,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), `step_expedite($1, $2, $3, $4, $5)`, possible(r.IDs), r.Size())
+	return s.step(ctx, r.Shard, len(r.IDs), `step_expedite($1, $2, $3, $4, $5, $6)`, possible(r.IDs), int64(r.Before), r.Failed)
 }
 
 // Bury implements [ports.Operator].
@@ -65,7 +65,8 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, bury *string
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), `step_bury_or_delete($1, $2, $3, $4, $5, $6)`, possible(r.IDs), r.Size(), bury)
+	return s.step(ctx, r.Shard, len(r.IDs), `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7)`,
+		possible(r.IDs), int64(r.Before), r.Failed, bury)
 }
 
 // Cancel implements [ports.Operator].
@@ -134,10 +135,8 @@ func notNull(data []byte) []byte {
 }
 
 // possible returns ids, in the same places, with those that Postgres can't read as ones that no job has.
+// It is never nil, which SQL would see as NULL.
 func possible(ids []string) []string {
-	if ids == nil {
-		return nil
-	}
 	list := make([]string, len(ids))
 	for i, id := range ids {
 		list[i] = orNone(id)

@@ -36,7 +36,7 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, c *script, keys i
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := append([]any{s.now(), r.Size(), boolArg(r.IDs != nil)}, more...)
+	args := append([]any{s.now(), int64(r.Before), boolArg(r.Failed)}, more...)
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}

@@ -28,6 +28,7 @@ const (
 
 // workers are what such processes do; each returns the exit code.
 var workers = map[string]func() int{
+	"bulk":         bulkWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
 	"victim":       victimWorker,

@@ -176,7 +176,7 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 	for range 2 {
 		all.Go(func() error {
 			for range 40 {
-				_, err1 := s.Expedite(t.Context(), ports.JobStep{Shard: shard, Limit: 5})
+				_, err1 := s.Expedite(t.Context(), ports.JobStep{Shard: shard, IDs: some()})
 				_, err2 := s.Bury(t.Context(), ports.JobStep{Shard: shard, IDs: some()})
 				_, err3 := s.Revive(t.Context(), ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant, Limit: 10})
 				_, err4 := s.Delete(t.Context(), ports.JobStep{Shard: shard, IDs: some()[:1]})

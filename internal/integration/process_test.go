@@ -28,11 +28,11 @@ func startProcess(t *testing.T, name, url string, j journal) *process {
 	return startProgram(t, os.Args[0], name, url, j)
 }
 
-// startProgram starts one whose program is this one or another version of it.
-func startProgram(t *testing.T, program, name, url string, j journal) *process {
+// startProgram starts one whose program is this one or another version of it, with more of an environment.
+func startProgram(t *testing.T, program, name, url string, j journal, env ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.CommandContext(t.Context(), program), j: j}
-	p.cmd.Env = append(os.Environ(), workerVariable+"="+name, storeVariable+"="+url, journalVariable+"="+j.path)
+	p.cmd.Env = append(append(os.Environ(), env...), workerVariable+"="+name, storeVariable+"="+url, journalVariable+"="+j.path)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

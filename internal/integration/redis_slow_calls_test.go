@@ -72,8 +72,8 @@ func (s *slow) timeSteps() {
 		s.time(fmt.Sprintf("%s of %d ids", name, ports.MaxStep), s.queueStep, func() {
 			s.step(step(ctx, ports.JobStep{Shard: shard, IDs: s.ids}))
 		})
-		s.time(fmt.Sprintf("%s of %d of all", name, ports.MaxStep), s.failStep, func() {
-			s.step(step(ctx, ports.JobStep{Shard: shard}))
+		s.time(fmt.Sprintf("%s of %d failed ids", name, ports.MaxStep), s.failStep, func() {
+			s.step(step(ctx, ports.JobStep{Shard: shard, IDs: s.ids, Failed: true}))
 		})
 	}
 	type deadStep = func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
@@ -112,7 +112,11 @@ func (s *slow) buryStep() {
 
 // failStep fails as many.
 func (s *slow) failStep() {
+	s.ids = nil
 	for range 2 {
+		for _, c := range s.claims[:min(len(s.claims), ports.MaxStep-len(s.ids))] {
+			s.ids = append(s.ids, c.ID)
+		}
 		s.turn(&core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour}, core.MaxTurnJobs)
 	}
 }

@@ -2,17 +2,17 @@
 -- Moves queued jobs to the morgue.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
 --   dead, its times, ids and metas
--- ARGV: 1 now or '', 2 jobs to handle if no ids are given, 3 whether ids are
---   given (1 or 0), 4 error of those that have none; then the ids
--- Returns {'ok', now, handled, more, reached} or {'unknown'}
--- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, morgue, step_ids,
---   failed_ids, read_step.
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0), 4 error
+--   of those that have none; then the ids
+-- Returns {'ok', now, handled, 0, reached} or {'unknown'}
+-- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, morgue,
+--   condition, read_step.
 
-local now, default_error = clock(ARGV[1]), ARGV[4]
+local now, is_about, default_error = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4]
 local index = read_meta()
 if index == nil then return {'unknown'} end
 
-local ids, more = step_ids(5, failed_ids)
+local ids = {unpack(ARGV, 5)}
 local asked = #ids
 local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
 local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
@@ -37,11 +37,12 @@ end
 local handled, reached = 0, 0
 for i, id in ipairs(ids) do
   local item = jobs[id]
-  if item and not bury(item) then break end
-  if item then jobs[id], handled = nil, handled + 1 end
+  if item and is_about(item.job) then
+    if not bury(item) then break end
+    jobs[id], handled = nil, handled + 1
+  end
   reached = i
 end
-if reached < asked then more = 1 end
 plan.write()
 if handled > 0 or reached < asked then wake() end
-return {'ok', now, handled, more, reached}
+return {'ok', now, handled, 0, reached}

@@ -7,7 +7,7 @@
 local QUEUES = KEYS[1]
 local commands = {'EXISTS', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'HSET',
   'HSETNX', 'HSTRLEN', 'INFO', 'PEXPIRE', 'RENAME', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE',
-  'ZRANK', 'ZREM', 'ZREMRANGEBYRANK', 'ZREVRANGEBYSCORE', 'ZSCAN', 'ZSCORE'}
+  'ZRANK', 'ZREM', 'ZREMRANGEBYRANK', 'ZSCAN', 'ZSCORE'}
 local missing = {}
 for _, command in ipairs(commands) do
   if not redis.acl_check_cmd(command, QUEUES) then missing[#missing + 1] = command end

@@ -30,56 +30,37 @@ func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error 
 	return nil
 }
 
-// jobAction is what Expedite, Bury or Delete does to queued jobs.
-type jobAction struct {
-	// kind and order choose the jobs where no ids are given.
-	kind  func(job core.Job, now core.Instant) bool
-	order func(a, b core.Job) int
-	// do acts on a job, as far as the bounds of the step allow. It reports whether it
-	// changed the job and whether it is finished with it.
-	do func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool)
-}
+// jobAction is what Expedite, Bury or Delete does to a queued job, as far as the bounds of the
+// step allow. It reports whether it changed the job and whether it is finished with it.
+type jobAction func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool)
 
 // Expedite implements ports.Operator.
 func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	later := func(job core.Job, now core.Instant) bool { return job.PerformAt > now }
-	return m.stepJobs(ctx, step, jobAction{
-		kind:  later,
-		order: func(a, b core.Job) int { return byTime(b, a) },
-		do: func(s *shard, job core.Job, _ *core.Bound, now core.Instant) (changed, finished bool) {
-			if !later(job, now) {
-				return false, true
-			}
-			job.PerformAt = now
-			s.queued[job.ID] = job
-			return true, true
-		},
+	return m.stepJobs(ctx, step, func(s *shard, job core.Job, _ *core.Bound, now core.Instant) (changed, finished bool) {
+		if job.PerformAt <= now {
+			return false, true
+		}
+		job.PerformAt = now
+		s.queued[job.ID] = job
+		return true, true
 	})
 }
 
 // Bury implements ports.Operator.
 func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, jobAction{
-		kind:  hasFailed,
-		order: byTime,
-		do: func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
-			taken, finished := s.takeQueued(job, bound)
-			reason := cmp.Or(job.Error, core.BuriedByHand)
-			s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason})
-			return true, finished
-		},
+	return m.stepJobs(ctx, step, func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
+		taken, finished := s.takeQueued(job, bound)
+		reason := cmp.Or(job.Error, core.BuriedByHand)
+		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason})
+		return true, finished
 	})
 }
 
 // Delete implements ports.Operator.
 func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, jobAction{
-		kind:  hasFailed,
-		order: byTime,
-		do: func(s *shard, job core.Job, bound *core.Bound, _ core.Instant) (changed, finished bool) {
-			_, finished = s.takeQueued(job, bound)
-			return true, finished
-		},
+	return m.stepJobs(ctx, step, func(s *shard, job core.Job, bound *core.Bound, _ core.Instant) (changed, finished bool) {
+		_, finished = s.takeQueued(job, bound)
+		return true, finished
 	})
 }
 
@@ -95,9 +76,7 @@ func (s *shard) takeQueued(job core.Job, bound *core.Bound) (taken []core.Payloa
 	return taken, len(job.Payloads) == 0
 }
 
-func hasFailed(job core.Job, _ core.Instant) bool { return !job.Fresh() }
-
-func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, action jobAction) (ports.StepReply, error) {
+func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, act jobAction) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := step.Validate(); err != nil {
@@ -109,22 +88,14 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, action jobActi
 	}
 	now := m.Now()
 	var bound core.Bound
-	handle := func(id string) (changed, finished bool) {
-		if job, ok := s.queued[id]; ok {
-			return action.do(s, job, &bound, now)
+	return stepNamed(step.IDs, func(id string) (changed, finished bool) {
+		job, ok := s.queued[id]
+		switch {
+		case !ok, step.Before > 0 && job.FirstPush >= step.Before, step.Failed && job.Fresh():
+			return false, true
 		}
-		return false, true
-	}
-	if step.IDs != nil {
-		return stepNamed(step.IDs, handle, now), nil
-	}
-	var all []string
-	for _, job := range sorted(s.queued, action.order) {
-		if action.kind(job, now) {
-			all = append(all, job.ID)
-		}
-	}
-	return stepAll(all, step.Size(), handle, now), nil
+		return act(s, job, &bound, now)
+	}, now), nil
 }
 
 // stepNamed handles the entries that a step names until its bounds stop it.

@@ -74,11 +74,13 @@ func (d *driver) cancel() {
 }
 
 func (d *driver) jobStep() ports.JobStep {
-	s := ports.JobStep{Shard: d.shard(), Limit: pick(d, "limit", 0, 1, 2)}
-	if rapid.Bool().Draw(d.t, "by id") {
-		s.IDs = d.someIDs()
+	now := d.model().Now()
+	return ports.JobStep{
+		Shard:  d.shard(),
+		IDs:    d.someIDs(),
+		Before: pick(d, "before", 0, 0, now+1, now, now.Add(-time.Second)),
+		Failed: rapid.Bool().Draw(d.t, "failed"),
 	}
-	return s
 }
 
 // someIDs returns a list that may be empty or name an id twice, and is never nil.

@@ -1,19 +1,13 @@
--- Which jobs or dead letters a step of an operator handles.
--- Uses: RTIME, call, reader, bounds.
--- Defines: step_ids, failed_ids, read_step.
+-- What a step of an operator reads, and which jobs it is about.
+-- Uses: reader, bounds.
+-- Defines: condition, read_step.
 
--- step_ids returns the ids that a step is given, from ARGV[at] on, or else those that
--- find(n) returns, at most ARGV[2], and whether there are more of them (1 or 0).
-local function step_ids(at, find)
-  if ARGV[3] == '1' then return {unpack(ARGV, at)}, 0 end
-  local most = tonumber(ARGV[2])
-  local ids, more = find(most + 1), 0
-  if #ids > most then ids[#ids], more = nil, 1 end
-  return ids, more
+-- condition returns what tells whether a step is about a job: whose first push was before an instant,
+-- '0' for any, and if failed is '1', that has failed.
+local function condition(before, failed)
+  before = tonumber(before)
+  return function(job) return (before == 0 or job.first < before) and (failed == '0' or job.retry >= 0) end
 end
-
--- failed_ids returns the first n ids with a failure, by (PerformAt, id).
-local function failed_ids(n) return call('ZRANGE', RTIME, 0, n - 1) end
 
 -- read_step returns what a hash has for the first of some ids, up to so many bytes or as
 -- many as a step may read, and the rest of the ids it drops.

@@ -1,7 +1,8 @@
--- Takes jobs out of the queue (ports.Operator.Bury, Delete): those of p_ids, or for NULL the first
--- p_limit by time of those that have failed. They are buried, with p_error if they have no error of
+-- Takes jobs out of the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed before
+-- p_before, 0 for any, and if p_failed have failed. They are buried, with p_error if they have no error of
 -- their own, or deleted if p_error is NULL. It ends at what one step may move.
-CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_limit int, p_error text)
+CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint,
+  p_failed boolean, p_error text)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
@@ -9,7 +10,6 @@ DECLARE
   c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
   v_locked   record;
   v_reply    {schema}.step_reply;
-  v_ids      text[] := p_ids;
   v_id       text;
   j          record;
   p          record;
@@ -24,16 +24,12 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
-  IF p_ids IS NULL THEN
-    v_ids := ARRAY(
-      SELECT q.id FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.retry_count >= 0 ORDER BY q.perform_at, q.id LIMIT p_limit);
-  END IF;
   -- It waits for pushes, in order of id.
-  PERFORM FROM (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = ANY (v_ids) ORDER BY q.id FOR UPDATE) l;
+  PERFORM FROM (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = ANY (p_ids) ORDER BY q.id FOR UPDATE) l;
   v_reply.reached := 0;
-  FOREACH v_id IN ARRAY v_ids LOOP
+  FOREACH v_id IN ARRAY p_ids LOOP
     SELECT q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
-    IF FOUND THEN
+    IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed) THEN
       p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
       IF p_error IS NOT NULL THEN
@@ -48,10 +44,6 @@ BEGIN
     END IF;
     v_reply.reached := v_reply.reached + 1;
   END LOOP;
-  IF p_ids IS NULL THEN
-    v_reply.reached := NULL;
-    v_reply.more := EXISTS (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.retry_count >= 0);
-  END IF;
   IF cardinality(v_taken) > 0 THEN
     v_dead := {schema}.bury(v_locked.shard, v_taken);
   END IF;

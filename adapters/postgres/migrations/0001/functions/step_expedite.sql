@@ -1,6 +1,6 @@
--- Makes queued jobs due (ports.Operator.Expedite): those of p_ids, or for NULL the last p_limit by
--- time.
-CREATE FUNCTION {schema}.step_expedite(p_queue text, p_index int, p_now bigint, p_ids text[], p_limit int)
+-- Makes queued jobs due (ports.Operator.Expedite): those of p_ids that were first pushed before p_before,
+-- 0 for any, and if p_failed have failed.
+CREATE FUNCTION {schema}.step_expedite(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
@@ -14,20 +14,15 @@ BEGIN
   END IF;
   -- The ids alone choose the rows, or the planner may walk through all that are not due.
   WITH locked AS MATERIALIZED (
-    SELECT j.id, j.perform_at FROM {schema}.jobs j
-    WHERE j.shard = v_locked.shard AND j.id = ANY (coalesce(p_ids, ARRAY(
-      SELECT j.id FROM (VALUES (false), (true)) p (parked), LATERAL (
-        SELECT j.id, j.perform_at FROM {schema}.jobs j
-        WHERE j.shard = v_locked.shard AND j.parked = p.parked AND j.perform_at > v_locked.now
-        ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit
-      ) j ORDER BY j.perform_at DESC, j.id DESC LIMIT p_limit)))
+    SELECT j.id, j.perform_at, j.first_push, j.retry_count FROM {schema}.jobs j
+    WHERE j.shard = v_locked.shard AND j.id = ANY (p_ids)
     ORDER BY j.id FOR UPDATE
   )
   UPDATE {schema}.jobs j SET perform_at = v_locked.now
-  WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(SELECT id FROM locked WHERE perform_at > v_locked.now));
+  WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(
+    SELECT id FROM locked
+    WHERE perform_at > v_locked.now AND (p_before = 0 OR first_push < p_before) AND (retry_count >= 0 OR NOT p_failed)));
   GET DIAGNOSTICS v_reply.handled = ROW_COUNT;
-  v_reply.more := p_ids IS NULL AND EXISTS (
-    SELECT FROM {schema}.jobs j WHERE j.shard = v_locked.shard AND j.parked IN (false, true) AND j.perform_at > v_locked.now);
   IF v_reply.handled > 0 THEN
     v_reply.earliest := v_locked.now;
     PERFORM {schema}.lower_floor(v_locked.shard, v_locked.now);

@@ -1,0 +1,105 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// drain is an action on all dead letters, which the store picks by itself. It ends:
+// what comes in meanwhile does not count.
+type drain struct {
+	inspector *Inspector
+	*action
+	step deadLetterStep
+}
+
+func (d *drain) run(ctx context.Context, queue string) (Result, error) {
+	if d.invalid != nil {
+		return d.end(d.invalid)
+	}
+	stats, err := d.inspector.queueStats(ctx, queue)
+	if err != nil {
+		return d.end(err)
+	}
+	g := d.going
+	if err := g.begin(&stats); err != nil {
+		return d.end(err)
+	}
+	if !g.continued() {
+		d.progress.Total = int(stats.Dead)
+	}
+	if err := g.note(d.action, g.next, g.from); err != nil {
+		return d.end(err)
+	}
+	for at := range stats.Shards {
+		s := &stats.Shards[at]
+		if s.Shard.Index < g.next {
+			continue
+		}
+		limited, err := d.shard(ctx, s.Shard, int(s.Dead))
+		if err != nil {
+			return d.end(fmt.Errorf("shard %v: %w", s.Shard, err))
+		}
+		if limited {
+			return d.limited()
+		}
+	}
+	return d.end(partial(stats.Unreached))
+}
+
+// partSteps is after how many steps in a row that finished no entry an action gives up: the
+// store does not get on, or an entry has ten million payloads.
+const partSteps = 10_000
+
+// shard repeats the step until it leaves nothing, or has handled as many entries
+// as the shard held. It reports whether Limit has ended the action.
+func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
+	unfinished := 0
+	for more := true; more && left > 0; unfinished++ {
+		if unfinished == partSteps {
+			return false, fmt.Errorf("%d steps have not finished what is left of %d entries; call it again", unfinished, left)
+		}
+		limit := d.going.room(min(left, ports.MaxStep))
+		if limit == 0 {
+			return true, nil
+		}
+		reply, err := persist(ctx, d.inspector, func(s Store) (ports.StepReply, error) {
+			return d.step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: d.going.at.Before, Limit: limit})
+		})
+		if err != nil {
+			return false, err
+		}
+		d.pass(reply.Handled, reply.Handled)
+		left -= reply.Handled
+		if err := d.going.step(ctx, d.action, reply.Handled, shard.Index, ports.Cursor{}); err != nil {
+			return false, err
+		}
+		more = reply.More
+		if reply.Handled > 0 {
+			unfinished = -1
+		}
+	}
+	d.pass(left, 0)
+	return false, nil
+}
+
+// queueStats returns the state of one queue.
+func (i *Inspector) queueStats(ctx context.Context, queue string) (ports.QueueStats, error) {
+	return persist(ctx, i, func(s Store) (none ports.QueueStats, err error) {
+		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{queue}})
+		if err != nil {
+			return none, err
+		}
+		if len(stats) != 1 {
+			return none, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+		}
+		return stats[0], nil
+	})
+}
+
+// endOf returns the end of the microsecond in which an action began: what was
+// buried within it, before the action, belongs to it.
+func endOf(began core.Instant) core.Instant { return began + 1 }

@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"context"
+	"iter"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// wholeRefs refers to the dead letters of ids with all their payloads. The error is
+// that of the first invalid id.
+func wholeRefs(ids []string) ([]ports.DeadLetterRef, error) {
+	refs := make([]ports.DeadLetterRef, len(ids))
+	for at, id := range ids {
+		refs[at].ID = id
+	}
+	return refs, validateIDs(ids)
+}
+
+// payloadRefs refers to payloads. An element that names no payload is left out,
+// since to a store that means all.
+func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
+	var refs []ports.DeadLetterRef
+	ids := make([]string, len(payloads))
+	for at, p := range payloads {
+		ids[at] = p.ID
+		if len(p.Payloads) > 0 {
+			refs = append(refs, ports.DeadLetterRef(p))
+		}
+	}
+	return refs, validateIDs(ids)
+}
+
+// refOf refers to the payloads that a dead letter was shown with, so that those that
+// came since are left alone.
+func refOf(d *DeadLetter) ports.DeadLetterRef {
+	return ports.DeadLetterRef{
+		ID:       d.ID,
+		Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data }),
+	}
+}
+
+func (i *Inspector) stepRefs(
+	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, step deadLetterStep,
+) error {
+	id := func(r ports.DeadLetterRef) string { return r.ID }
+	onShard := func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
+		return stepOn(ctx, shard, step)(s, refs)
+	}
+	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
+}
+
+// stepOn returns a step on named dead letters of a shard.
+func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
+	return func(s Store, refs []ports.DeadLetterRef) (ports.StepReply, error) {
+		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs})
+	}
+}
+
+// maxStepBytes is about how many bytes of payload a step names.
+const maxStepBytes = 1 << 20
+
+// refChunks splits references into steps by number and by size.
+func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
+	return func(yield func([]ports.DeadLetterRef) bool) {
+		start, size := 0, 0
+		for at, r := range refs {
+			named := 0
+			for _, data := range r.Payloads {
+				named += len(data)
+			}
+			if at > start && (at-start == ports.MaxStep || size+named > maxStepBytes) {
+				if !yield(refs[start:at]) {
+					return
+				}
+				start, size = at, 0
+			}
+			size += named
+		}
+		if start < len(refs) {
+			yield(refs[start:])
+		}
+	}
+}

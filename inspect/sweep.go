@@ -1,0 +1,186 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// What a sweep fetches at a time. Entries with more payloads are looked up one by one: most have few.
+const (
+	sweepPage     = ports.DefaultPage
+	sweepPayloads = 16
+)
+
+// fate is what a sweep does with an entry that it meets.
+type fate uint8
+
+const (
+	// looked is an entry that the action is about, unless the match refuses it.
+	looked fate = iota
+	// passed is one that the action is not about, since it came or changed after the action began.
+	passed
+	// beyond is one behind which there are only such.
+	beyond
+)
+
+// kind is what a sweep needs to know of its entries: V is how the store shows one, E how a match sees it.
+type kind[V, E any] interface {
+	// count returns how many entries of a shard the action is about at most.
+	count(*ports.Counts) int64
+	// list returns a page.
+	list(context.Context, ports.PageRequest) ([]V, ports.Cursor, error)
+	place(*V) ports.Cursor
+	fate(v *V, before, now core.Instant) fate
+	// complete fetches the payloads that a page has left out. It reports whether the entry is still
+	// one that the action is about.
+	complete(ctx context.Context, v *V, before core.Instant) (bool, error)
+	show(*V) E
+	// sample keeps the first of what a DryRun meets, and act acts on what was chosen in a shard.
+	sample([]E)
+	act(ctx context.Context, shard core.Shard, chosen []E) error
+}
+
+// sweep is an action on the entries of a kind that match: it looks at those that were there when it began,
+// shard by shard and page by page, in the order of a list.
+type sweep[V, E any] struct {
+	*action
+	kind  kind[V, E]
+	queue string
+	// page is the request for the first page of a shard.
+	page ports.PageRequest
+	// match chooses entries; nil takes all.
+	match func(E) bool
+	stats ports.QueueStats
+}
+
+func (s *sweep[V, E]) run(ctx context.Context, i *Inspector) (Result, error) {
+	if s.invalid != nil {
+		return s.end(s.invalid)
+	}
+	if err := s.begin(ctx, i); err != nil {
+		return s.end(err)
+	}
+	for at := range s.stats.Shards {
+		sh := &s.stats.Shards[at]
+		left := int(s.kind.count(&sh.Counts))
+		if left == 0 || sh.Shard.Index < s.going.next {
+			continue
+		}
+		limited, err := s.shard(ctx, sh.Shard, left)
+		if err != nil {
+			return s.end(err)
+		}
+		if limited {
+			return s.limited()
+		}
+	}
+	return s.end(partial(s.stats.Unreached))
+}
+
+func (s *sweep[V, E]) begin(ctx context.Context, i *Inspector) (err error) {
+	if s.stats, err = i.queueStats(ctx, s.queue); err != nil {
+		return err
+	}
+	if err := s.going.begin(&s.stats); err != nil {
+		return err
+	}
+	for at := range s.stats.Shards {
+		if !s.going.continued() {
+			s.progress.Total += int(s.kind.count(&s.stats.Shards[at].Counts))
+		}
+	}
+	return s.going.note(s.action, s.going.next, s.going.from)
+}
+
+// shard sweeps one shard, of which left entries are to be looked at. A page may be short: the sweep goes on
+// while there is a next. It reports whether Limit has ended the action.
+func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
+	r := s.page
+	r.Queue, r.Shards = s.queue, []int{shard.Index}
+	if s.going.continued() && shard.Index == s.going.next {
+		r.After = s.going.from
+	}
+	for more := true; more; {
+		room := s.going.room(sweepPage)
+		if room == 0 {
+			return true, nil
+		}
+		page, next, err := s.kind.list(ctx, r)
+		if err != nil {
+			return false, fmt.Errorf("shard %v: %w", shard, err)
+		}
+		c, err := s.choose(ctx, page, room, left)
+		if err != nil {
+			return false, err
+		}
+		if err := s.act(ctx, shard, c.entries); err != nil {
+			return false, err
+		}
+		left -= c.looked
+		if r.After = next; c.seen < len(page) && !c.last {
+			r.After = s.kind.place(&page[c.seen-1]) // room is above 0
+		}
+		more = !c.last && r.After != ports.Cursor{} && left > 0
+		place, from := shard.Index, r.After
+		if !more {
+			place, from = shard.Index+1, ports.Cursor{}
+		}
+		if err := s.going.step(ctx, s.action, len(c.entries), place, from); err != nil {
+			return false, err
+		}
+	}
+	s.pass(left, 0) // gone meanwhile
+	return false, nil
+}
+
+func (s *sweep[V, E]) act(ctx context.Context, shard core.Shard, chosen []E) error {
+	if s.going.o.DryRun {
+		s.kind.sample(chosen)
+		s.pass(len(chosen), len(chosen))
+		return nil
+	}
+	if err := s.kind.act(ctx, shard, chosen); err != nil {
+		return fmt.Errorf("shard %v: %w", shard, err)
+	}
+	return nil
+}
+
+// choice is what a sweep has chosen of a page.
+type choice[E any] struct {
+	entries []E
+	// seen is how many of the page it has come to, and looked how many of them the action is about.
+	seen, looked int
+	// last is whether nothing follows that the action is about.
+	last bool
+}
+
+// choose chooses those of a page that match, at most room of them of at most left looked at. It passes what
+// doesn't match.
+func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c choice[E], err error) {
+	before, now := s.going.at.Before, s.stats.Now
+	for ; c.seen < len(page) && len(c.entries) < room && c.looked < left; c.seen++ {
+		v := &page[c.seen]
+		f := s.kind.fate(v, before, now)
+		if c.last = f == beyond; c.last {
+			break
+		}
+		if f == passed {
+			continue
+		}
+		c.looked++
+		there, err := s.kind.complete(ctx, v, before)
+		if err != nil {
+			return c, err
+		}
+		if there {
+			if e := s.kind.show(v); s.match == nil || s.match(e) {
+				c.entries = append(c.entries, e)
+			}
+		}
+	}
+	s.pass(c.looked-len(c.entries), 0)
+	return c, nil
+}

@@ -1,0 +1,89 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// deadKind is the dead letters of a sweep.
+type deadKind struct {
+	inspector *Inspector
+	*action
+	sortBy SortBy
+	// do acts on those chosen of a shard.
+	do func(context.Context, core.Shard, []DeadLetter) error
+	// edited has the ids that the sweep has changed and may meet again.
+	edited map[string]bool
+}
+
+// sweepDeadLetters acts on the dead letters that match, the longest unchanged first, or by id where
+// there is a Prefix.
+func (i *Inspector) sweepDeadLetters(ctx context.Context, k *deadKind, queue string, match func(DeadLetter) bool) (Result, error) {
+	k.inspector, k.sortBy = i, ByTime
+	prefix := k.going.o.Prefix
+	if prefix != "" {
+		k.sortBy = ByID
+	}
+	r := ports.PageRequest{Limit: sweepPage, Payloads: sweepPayloads, Prefix: prefix}
+	s := &sweep[ports.DeadLetterView, DeadLetter]{action: k.action, kind: k, queue: queue, page: r, match: match}
+	return s.run(ctx, i)
+}
+
+func (k *deadKind) count(c *ports.Counts) int64 { return c.Dead }
+
+func (k *deadKind) list(ctx context.Context, r ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
+	page, err := persist(ctx, k.inspector, func(s Store) (ports.MorguePage, error) {
+		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: k.sortBy == ByID})
+	})
+	return page.DeadLetters, page.Next, err
+}
+
+func (k *deadKind) place(v *ports.DeadLetterView) ports.Cursor { return k.show(v).Cursor.port() }
+
+func (k *deadKind) fate(v *ports.DeadLetterView, before, _ core.Instant) fate {
+	switch {
+	case v.ChangedAt >= before && k.sortBy == ByTime:
+		return beyond
+	case v.ChangedAt >= before, k.edited[v.ID]:
+		return passed
+	}
+	return looked
+}
+
+func (k *deadKind) complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
+	if len(v.Payloads) == v.Count {
+		return true, nil
+	}
+	found, err := persist(ctx, k.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, k.going.at.Queue, v.ID) })
+	if err != nil || found.DeadLetter == nil || found.DeadLetter.ChangedAt >= before {
+		return false, err
+	}
+	v.DeadLetter, v.Count = *found.DeadLetter, len(found.DeadLetter.Payloads)
+	return true, nil
+}
+
+func (k *deadKind) show(v *ports.DeadLetterView) DeadLetter {
+	return k.inspector.views.deadLetter(v, k.sortBy)
+}
+
+func (k *deadKind) sample(chosen []DeadLetter) {
+	k.going.samples = append(k.going.samples, chosen[:min(len(chosen), maxSamples-len(k.going.samples))]...)
+}
+
+func (k *deadKind) act(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
+	return k.do(ctx, shard, chosen)
+}
+
+// noteEdit remembers that an edit has changed a dead letter: by a clock that stands
+// or steps back it may be among those still to come.
+func (k *deadKind) noteEdit(id string, changed core.Instant) {
+	if changed == 0 || changed >= k.going.at.Before && k.sortBy == ByTime {
+		return
+	}
+	if k.edited == nil {
+		k.edited = make(map[string]bool)
+	}
+	k.edited[id] = true
+}

@@ -1,0 +1,108 @@
+package inspect
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// jobStep is a method of a store.
+type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error)
+
+// jobKind is the queued jobs of a sweep.
+type jobKind struct {
+	inspector *Inspector
+	*action
+	sortBy SortBy
+	// failed and later limit it to jobs with a failure, and to jobs that are not due.
+	failed, later bool
+	// whole is whether match or samples need payloads.
+	whole bool
+	step  jobStep
+}
+
+// onAllJobs acts on the queued jobs that match, in the order of the list that has the fewest others: by
+// time, those to run now from the last on, or by id where there is a Prefix.
+func (i *Inspector) onAllJobs(
+	ctx context.Context, a *action, queue string, failed bool, match func(QueuedJob) bool, step jobStep,
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, 0)(&r, &err)
+	k := &jobKind{inspector: i, action: a, failed: failed, later: !failed, step: step, sortBy: ByTime}
+	k.whole = match != nil || a.going.o.DryRun
+	prefix := a.going.o.Prefix
+	switch {
+	case failed && prefix != "":
+		k.sortBy = RetryingByID
+	case failed:
+		k.sortBy = RetryingByTime
+	case prefix != "":
+		k.sortBy = ByID
+	}
+	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, Prefix: prefix, Descending: k.sortBy == ByTime}
+	if k.whole {
+		page.Limit, page.ErrorBytes, page.Payloads = sweepPage, 0, sweepPayloads
+	}
+	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
+	return s.run(ctx, i)
+}
+
+func (k *jobKind) count(c *ports.Counts) int64 {
+	if k.failed {
+		return c.Retrying
+	}
+	return c.Fresh + c.Retrying
+}
+
+func (k *jobKind) list(ctx context.Context, r ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
+	page, err := persist(ctx, k.inspector, func(s Store) (ports.JobsPage, error) {
+		return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(k.sortBy)})
+	})
+	return page.Jobs, page.Next, err
+}
+
+func (k *jobKind) place(v *ports.JobView) ports.Cursor {
+	return k.inspector.views.queuedJob(v, k.sortBy).Cursor.port()
+}
+
+func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
+	switch {
+	case k.later && v.PerformAt <= now && k.sortBy == ByTime:
+		return beyond
+	case k.later && v.PerformAt <= now, v.FirstPush >= before:
+		return passed
+	}
+	return looked
+}
+
+func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
+	if !k.whole || len(v.Payloads) == v.Count {
+		return true, nil
+	}
+	found, err := persist(ctx, k.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, k.going.at.Queue, v.ID) })
+	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before || k.failed && found.Queued.Fresh() {
+		return false, err
+	}
+	v.Job, v.Count = *found.Queued, len(found.Queued.Payloads)
+	return true, nil
+}
+
+func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.inspector.views.queuedJob(v, k.sortBy) }
+
+func (k *jobKind) sample(chosen []QueuedJob) {
+	k.going.jobs = append(k.going.jobs, chosen[:min(len(chosen), maxSamples-len(k.going.jobs))]...)
+}
+
+func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob) error {
+	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
+	for chunk := range slices.Chunk(ids, ports.MaxStep) {
+		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
+			return k.step(s, ctx, ports.JobStep{Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.failed})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports"
+)
+
+// bulkVariable names what a bulk worker does, and continueVariable where it goes on from.
+const (
+	bulkVariable     = "SKEIN_TEST_WORKER_BULK"
+	continueVariable = "SKEIN_TEST_WORKER_CONTINUE"
+)
+
+// bulkActs are what bulk workers do: on the half that match, and on all.
+var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.BulkOptions) (inspect.Result, error){
+	"revive": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
+		o.Filter = "even"
+		return i.ReviveAll(ctx, "orders", func(d inspect.DeadLetter) bool { return strings.ContainsRune("02468", rune(d.ID[len(d.ID)-1])) }, o)
+	},
+	"delete": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
+		return i.DeleteFailed(ctx, "orders", nil, o)
+	},
+}
+
+// bulkWorker acts on all of a kind, and writes its checkpoints to the journal.
+func bulkWorker() int {
+	ctx := context.Background()
+	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer func() { _ = closeStore() }()
+	j := journal{os.Getenv(journalVariable)}
+	o := inspect.BulkOptions{
+		Rate: 2000, Continue: inspect.Checkpoint(os.Getenv(continueVariable)),
+		Checkpoint: func(c inspect.Checkpoint) { j.write(journalLine{what: lineReady, pid: os.Getpid(), id: string(c)}) },
+	}
+	if _, err := bulkActs[os.Getenv(bulkVariable)](ctx, inspect.New(store, inspect.Options{}), o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
+}
+
+// TestABulkActionGoesOnAfterKills kills the processes of an action at any moment; the next goes on from the last
+// checkpoint. What comes meanwhile is left alone.
+func TestABulkActionGoesOnAfterKills(t *testing.T) {
+	for name, newURL := range storeURLs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := newURL(t)
+			store, closeStore, err := backends.Open(t.Context(), url)
+			must(t, err)
+			t.Cleanup(func() { must(t, closeStore()) })
+			m := &measured{t: t, store: store, shards: 20}
+			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
+			must(t, err)
+			m.push("dead", 2000)
+			m.bury()
+			m.push("order", 3000)
+			m.fail(50)
+			before := m.counts(t)
+			comes := func(act string) func(int) { return func(kill int) { m.push(fmt.Sprint(act, kill), 10) } }
+			revived := killActing(t, url, "revive", comes("revive"))
+			deleted := killActing(t, url, "delete", comes("delete"))
+			after, half := m.counts(t), before.Dead/2
+			if late := int64(10 * (revived + deleted)); after.Dead != half || after.Retrying != 0 || after.Fresh != before.Fresh+half+late {
+				t.Errorf("from %+v to %+v beside %d pushes; want half of the letters revived and the failed deleted", before, after, late)
+			}
+			t.Logf("%d letters revived after %d kills, %d jobs deleted after %d", half, revived, before.Retrying, deleted)
+		})
+	}
+}
+
+// killActing starts one process after another, and kills each soon after it has begun, until one ends by
+// itself. It returns how many it has killed.
+func killActing(t *testing.T, url, act string, meanwhile func(kill int)) (kills int) {
+	t.Helper()
+	var at string
+	for ; ; kills++ {
+		j := newJournal(t)
+		p := startProgram(t, os.Args[0], "bulk", url, j, bulkVariable+"="+act, continueVariable+"="+at)
+		j.await(t, lineReady, p.pid(), 1)
+		meanwhile(kills)
+		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+		_ = p.cmd.Process.Kill() // it may have ended by itself
+		if !p.wasKilled(t) {
+			return kills + 1
+		}
+		lines, _ := j.readFrom(t, 0)
+		for _, line := range lines {
+			if line.what == lineReady {
+				at = line.id
+			}
+		}
+	}
+}
