@@ -53,26 +53,43 @@ func readClaimer(text string, v *ports.ClaimView) error {
 	return nil
 }
 
-// parseClaim reads a claim as it is stored; see lua/turn.lua.
-func parseClaim(id, text string) (ports.ClaimView, error) {
+// storedClaim is a claim as it is stored; see lua/turn.lua.
+type storedClaim struct {
+	core.Claim
+	since core.Instant
+	// by is who claimed it, as readClaimer takes it.
+	by string
+}
+
+func readClaim(id, text string) (storedClaim, error) {
 	s := decoder{rest: text}
-	v := ports.ClaimView{Claim: core.Claim{Receipt: s.receipt(), Begun: s.number(1) == 1}, Since: core.Instant(s.number(7))}
-	if err := readClaimer(s.sized(2), &v); err != nil {
-		v.Owner, v.Node = "", "" // the job can be read all the same
-	}
-	job, err := s.job(id, s.instant())
+	c := storedClaim{Claim: core.Claim{Receipt: s.receipt(), Begun: s.number(1) == 1}, since: core.Instant(s.number(7)), by: s.sized(2)}
+	var err error
+	c.Job, err = s.job(id, s.instant())
+	return c, err
+}
+
+// parseClaim reads a claim as it is stored, for who looks.
+func parseClaim(id, text string) (ports.ClaimView, error) {
+	c, err := readClaim(id, text)
 	if err != nil {
 		return ports.ClaimView{}, err
 	}
-	v.Job, v.Count = job, len(job.Payloads)
+	v := ports.ClaimView{Claim: c.Claim, Since: c.since, Count: len(c.Payloads)}
+	if err := readClaimer(c.by, &v); err != nil {
+		v.Owner, v.Node = "", "" // the job can be read all the same
+	}
 	return v, nil
 }
 
 // parseClaims reads ids and claims.
 func parseClaims(r *reply) ([]core.Claim, error) {
-	var claims []core.Claim
+	if len(r.values) == 0 {
+		return nil, r.err()
+	}
+	claims := make([]core.Claim, 0, len(r.values)/2)
 	for r.more() {
-		c, err := parseClaim(r.text(), r.text())
+		c, err := readClaim(r.text(), r.text())
 		if err != nil {
 			return nil, err
 		}

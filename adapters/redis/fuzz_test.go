@@ -54,7 +54,7 @@ func FuzzReply(f *testing.F) {
 			value = valuesOf(&data, int(data[0]), 3)
 		}
 		r := replyOf(value)
-		_, _ = turned(&r, &ports.TurnRequest{}, true)
+		_, _ = turned(&r, true)
 		r = replyOf(value)
 		_, _ = acquired(&r)
 		_, _, _ = parseView("a", value)

@@ -34,7 +34,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	reply := replyOf(value)
 	switch status := reply.text(); status {
 	case "ok", "again":
-		return turned(&reply, &r, status == "again")
+		return turned(&reply, status == "again")
 	case "unknown":
 		return ports.TurnReply{}, s.absent(ctx, r.Lease.Shard)
 	case "lost":
@@ -128,7 +128,7 @@ func settlementText(x *core.Settlement) []byte {
 }
 
 // turned reads the reply of a turn that was carried out, or of its repeat.
-func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, error) {
+func turned(r *reply, again bool) (ports.TurnReply, error) {
 	t := ports.TurnReply{Repeat: again, Last: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int()), Paused: r.int() == 1, Head: r.head()}
 	skipped, claims, cancels, notBegun := r.list(), r.list(), r.list(), r.list()
 	for skipped.more() {
@@ -137,25 +137,15 @@ func turned(r *reply, request *ports.TurnRequest, again bool) (ports.TurnReply, 
 	for notBegun.more() {
 		t.NotBegun = append(t.NotBegun, int(notBegun.int()))
 	}
-	if n := len(claims.values); n > 0 {
-		t.Claims = make([]core.Claim, 0, n/2)
-	}
-	receipt := core.Receipt{Token: request.Lease.Token, Number: request.Number}
-	for claims.more() {
-		id := claims.text()
-		s := decoder{rest: claims.text()}
-		job, err := s.job(id, s.instant())
-		if err != nil {
-			return ports.TurnReply{}, err
-		}
-		t.Claims = append(t.Claims, core.Claim{Job: job, Receipt: receipt})
+	var err error
+	if t.Claims, err = parseClaims(&claims); err != nil {
+		return ports.TurnReply{}, err
 	}
 	if again { // they come in no order
 		slices.SortFunc(t.Claims, func(a, b core.Claim) int {
 			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
 		})
 	}
-	var err error
 	if t.Cancellations, err = parseCancels(&cancels); err != nil {
 		return ports.TurnReply{}, err
 	}

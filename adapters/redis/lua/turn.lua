@@ -8,12 +8,12 @@
 --   of code each, and what becomes of those whose code says so; then, unless neither is,
 --   whether it is resent (1 or 0), and id and receipt of what begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
---   cancels, not begun, deferred, orphans}; claims are id, then PerformAt and packed job;
---   cancels and orphans id, value. Or {'again', ...} for a repeat, {'unknown'}, {'lost'},
+--   cancels, not begun, deferred, orphans}; claims, cancels and orphans are id and value as
+--   they are stored. Or {'again', ...} for a repeat, {'unknown'}, {'lost'},
 --   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
---   plan, queue, morgue, first_due, readable, claim_from, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   plan, queue, morgue, first_due, readable, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- The lease has beside the last turn's number what a repeat of it returns: turned, the number
 -- of the last turn that handed something over and the id after which it began, and
@@ -45,8 +45,8 @@ local function head_of(head, rest)
   return head
 end
 
--- LARGE is how many bytes a packed job has at most that a repeat looks for among all claims.
-local LARGE = 16384
+-- LARGE is how many bytes a claim has at most that a repeat looks for among all claims.
+local LARGE = 20480
 
 -- repeated answers a repeat: the claims of this receipt, the orphans that the turn handed
 -- over, and what is so now. Only a claim itself has its receipt; so that not all are read,
@@ -59,11 +59,11 @@ local function repeated()
     named[sub(large, pos + 2, pos + 1 + n)], pos = true, pos + 2 + n
   end
   for _, id in ipairs(claims_after('')) do
-    local value = (named[id] or call('HSTRLEN', CLAIMS, id) <= LARGE + 4200) and call('HGET', CLAIMS, id)
+    local value = (named[id] or call('HSTRLEN', CLAIMS, id) <= LARGE) and call('HGET', CLAIMS, id)
     if value and sub(value, 1, 16) == receipt then
       readable('c', id, claim_weight, value)
       list[#list + 1] = id
-      list[#list + 1] = sub(value, claim_from(value))
+      list[#list + 1] = value
     end
   end
   if (lease[12] or '') ~= '' and parse('>I8', lease[12]) == last then
@@ -100,8 +100,8 @@ if ARGV[11] == '0' and claimed.count == 0 and #orphans == 0 and not resent and n
   return {'ok', last, now, remaining, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun, {}, {}}
 end
 
-local claims = claimed.stored -- that come or change
-for _, value in ipairs(begun) do claims[#claims + 1] = value end
+local claims = begun -- that change or come
+for _, value in ipairs(claimed.list) do claims[#claims + 1] = value end
 if #claims > 0 then plan.hset_all(CLAIMS, claims) end
 for _, id in ipairs(settled.freed) do if not claimed.chosen[id] then plan.hdel(CLAIMS, id) end end
 for _, id in ipairs(claimed.whole) do plan.hdel(JOBS, id) end

@@ -1,5 +1,5 @@
 -- The second half of a turn: due jobs are claimed.
--- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, call, sub, byte, pack, precedes,
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, call, byte, pack, precedes,
 --   reader, plan, packed, items, queue.
 -- Defines: claim_jobs.
 
@@ -36,8 +36,8 @@ end
 -- claim_jobs claims due jobs up to turn.want and the turn's budgets. turn has now, want,
 -- per_job, bytes, receipt, claimer, index, paused, alone (how many claims run alone),
 -- carried, the bound of what this turn hands over besides, and of this turn's settlements freed, moved and waiting. It returns
---   list: the claims as id, PerformAt and packed job, for the reply
---   stored: the same as id, claim as it is stored
+--   list: the claims as id and claim as it is stored, and replied: Lua hashes each byte of
+--     each text that it makes, so a claim is made once
 --   chosen: the ids as a set
 --   count: how many there are
 --   whole: the ids of jobs that are claimed as they are packed
@@ -49,7 +49,7 @@ local function claim_jobs(turn)
   local now, want, moved, waiting, index = turn.now, turn.want, turn.moved, turn.waiting, turn.index
   local ids, times = candidates(turn)
   local MOST_PAYLOADS = 1000
-  local list, stored, chosen, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
+  local list, chosen, whole, taken, payloads, size, cut = {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
   local alone, prefix = turn.alone, turn.receipt .. pack('>I8', turn.now) .. turn.claimer
 
   local packed_at = reader(JOBS, ids)
@@ -95,35 +95,31 @@ local function claim_jobs(turn)
 
   local k = 1
   while not turn.paused and not cut and taken < want and ids[k] and times[k] <= now do
-    local id, packed_job, claim = ids[k], nil, nil
+    local id, claim = ids[k], nil
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
     local flags = item and MANY or flags_of(k)
     if flags <= WIDE then -- one payload and no more to it: it moves as it is
-      packed_job = packed_at(k)
+      local packed_job = packed_at(k)
       local n = #packed_job - 8 - flags
       if n < 0 then damaged('q', id, 'it is cut short') end
       if flags > 0 and byte(packed_job, 2) % 128 == 127 and byte(packed_job, 3) >= 240 then damaged('q', id, 'a score is no number') end
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + n > turn.bytes) then break end
-      payloads, size, packed_job = payloads + 1, size + n, pack('>I8', times[k]) .. packed_job
-      claim = prefix .. packed_job
+      payloads, size, claim = payloads + 1, size + n, prefix .. pack('>I8', times[k]) .. packed_job
       whole[#whole + 1] = id
       if waiting[id] then plan.zrem(PARKED, id) else plan.zrem(READY, id) end
       if index then plan.zrem(BYID, id) end
     else
       claim = claim_part(k, item)
       if not claim then break end
-      packed_job = sub(claim, #prefix + 1)
     end
-    stored[#stored + 1] = id
-    stored[#stored + 1] = claim
     list[#list + 1] = id
-    list[#list + 1] = packed_job
+    list[#list + 1] = claim
     chosen[id], waiting[id] = true, nil
     taken, k = taken + 1, k + 1
     if single then alone = alone + 1 end
   end
   local head = -1
   if ids[k] and not turn.paused and alone == 0 and not (runs_alone(k) and not nothing_claimed()) then head = times[k] end
-  return {list = list, stored = stored, chosen = chosen, count = taken, whole = whole, alone = alone, head = head}
+  return {list = list, chosen = chosen, count = taken, whole = whole, alone = alone, head = head}
 end

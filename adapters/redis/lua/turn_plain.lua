@@ -58,7 +58,7 @@ local function plain_turn()
     count = count + 1
     ids[count] = ready[i]
   end
-  local prefix, head, claims, stored = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}, {}
+  local prefix, head, claims = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}
   local packed_jobs, before, read, taken, size, large = nil, 0, 0, 0, 0, nil
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
@@ -80,16 +80,15 @@ local function plain_turn()
       break
     end
     if not simple then return end
-    packed_job = pack('>I8', at) .. packed_job
-    if #packed_job > 16384 then large = (large or pack('>I8', number)) .. pack('>I2', #ids[k]) .. ids[k] end -- see turn.lua
-    claims[2 * k - 1], claims[2 * k] = ids[k], packed_job
-    stored[2 * k - 1], stored[2 * k] = ids[k], prefix .. packed_job
+    local claim = prefix .. pack('>I8', at) .. packed_job
+    if #claim > 20480 then large = (large or pack('>I8', number)) .. pack('>I2', #ids[k]) .. ids[k] end -- see turn.lua
+    claims[2 * k - 1], claims[2 * k] = ids[k], claim
     taken = k
   end
   if n + taken == 0 then return end
 
   if taken > 0 then
-    call('HSET', CLAIMS, unpack(stored))
+    call('HSET', CLAIMS, unpack(claims))
     call('HDEL', JOBS, unpack(ids, 1, taken))
     call('ZREMRANGEBYRANK', READY, 0, taken - 1)
     if index then call('ZREM', BYID, unpack(ids, 1, taken)) end
