@@ -7,7 +7,7 @@
 //	inspector := inspect.New(store, inspect.Options{})
 //	stats, err := inspector.Stats(ctx) // of all queues
 //
-// Looking: [Inspector.Queues], [Inspector.Nodes], [Inspector.Stats],
+// Looking: [Inspector.Ping], [Inspector.Queues], [Inspector.Nodes], [Inspector.Stats],
 // [Inspector.History], [Inspector.Find], [Inspector.Why], and the lists [Inspector.Jobs],
 // [Inspector.Claimed] and [Inspector.Morgue].
 //

@@ -55,7 +55,7 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 const partSteps = 10_000
 
 // shard repeats the step until it leaves nothing, or has handled as many entries
-// as the shard held. It reports whether Limit has ended the action.
+// as the shard held. It reports whether Limit or Stop has ended the action.
 func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
 	unfinished := 0
 	for more := true; more && left > 0; unfinished++ {

@@ -90,6 +90,7 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		"nil":         nil,
 	} {
 		calls := everyCall(inspector, "orders")
+		calls["Ping"] = func(ctx context.Context) error { return inspector.Ping(ctx) }
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
 		calls["Checks"] = func(ctx context.Context) error { _, err := inspector.Checks(ctx); return err }
@@ -143,6 +144,7 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 		}
 	}
 	for name, call := range map[string]func() error{
+		"Ping":   func() error { return s.Ping(ended) },
 		"Queues": func() error { _, err := s.Queues(ended); return err },
 		"Nodes":  func() error { _, err := s.Nodes(ended); return err },
 		"Drain":  func() error { return s.Drain(ended, "blue", true) },

@@ -26,6 +26,9 @@ type going struct {
 	// taken counts against Limit and Rate, since start.
 	taken int
 	start time.Time
+	// before is what was done before this call, and stopped that Stop has ended it.
+	before  int
+	stopped bool
 	// last is the Checkpoint after the last step, and samples or jobs what a DryRun met.
 	last    Checkpoint
 	samples []DeadLetter
@@ -66,6 +69,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return fmt.Errorf("%w: Before differs from that of the action; leave it out to go on", ErrInvalidCheckpoint)
 	}
 	g.at, g.next, g.from, g.last = was, was.Shard, was.cursor(), o.Continue
+	g.before = was.Done
 	a.progress = Progress{Done: was.Done, Total: was.Total, Handled: was.Handled}
 	return nil
 }
@@ -94,8 +98,11 @@ func (g *going) begin(stats *ports.QueueStats) error {
 
 func (g *going) continued() bool { return g.o.Continue != "" }
 
-// room is how many entries the next step may take, at most n; 0 is the end by Limit.
+// room is how many entries the next step may take, at most n; 0 is the end by Limit or Stop.
 func (g *going) room(n int) int {
+	if g.stopped {
+		return 0
+	}
 	if g.o.Rate > 0 {
 		n = min(n, g.o.Rate)
 	}
@@ -112,7 +119,8 @@ func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cu
 	if err := g.note(a, shard, from); err != nil {
 		return err
 	}
-	if g.o.Rate == 0 || n == 0 {
+	g.stopped = g.o.Stop != nil && g.o.Stop(a.progress.Done-g.before)
+	if g.o.Rate == 0 || n == 0 || g.stopped {
 		return nil
 	}
 	due := g.start.Add(time.Duration(float64(g.taken) / float64(g.o.Rate) * float64(time.Second)))

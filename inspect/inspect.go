@@ -25,6 +25,10 @@ var (
 	// ErrInvalidOptions is an inspector without a store, or options of a list or an
 	// action that are out of range.
 	ErrInvalidOptions = core.ErrInvalidOptions
+	// ErrInvalidRequest is a shard that a queue doesn't have, or too much at once.
+	ErrInvalidRequest = ports.ErrInvalidRequest
+	// ErrUnusable is a store that answers and can't be used as it is set up, which waiting does not cure.
+	ErrUnusable = ports.ErrUnusable
 	// ErrQueueMismatch is a list [ByID] of a queue that was declared without IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch
 	// ErrNotEmpty is a queue that can't be forgotten: it holds jobs or dead letters.
@@ -87,6 +91,13 @@ func New(store Store, options Options) *Inspector {
 		store = nil
 	}
 	return &Inspector{store: store, views: viewer{options.DecodeError}, log: logs.New(options.Logger)}
+}
+
+// Ping asks whether the store answers and can be used: its version, the format of what it holds, settings and rights. It
+// writes nothing. It returns [ErrUnusable] for what no waiting cures.
+func (i *Inspector) Ping(ctx context.Context) error {
+	_, err := ask(i, func(s Store) (struct{}, error) { return struct{}{}, s.Ping(ctx) })
+	return err
 }
 
 // Queues lists the queues of the store in order of name.

@@ -29,6 +29,11 @@ type BulkOptions struct {
 	// Limit ends the action after so many jobs or dead letters, without an error and with
 	// Result.Checkpoint. 0 is no limit.
 	Limit int
+	// Stop is asked after each step whether to end there, as by Limit, with how many entries this call has dealt
+	// with, from the caller's goroutine: an action within a time stops so, and its counts are exact, where
+	// the end of ctx may hide what the last step did. A step takes at most some hundred entries. nil
+	// never ends.
+	Stop func(done int) bool
 	// Rate is how many jobs or dead letters a second to take at most, in steps of a second's worth. 0 is
 	// no bound.
 	Rate int
@@ -50,7 +55,8 @@ type BulkOptions struct {
 
 // named returns [ErrInvalidOptions] for options that only actions on all of a kind have.
 func (o *BulkOptions) named(verb string) error {
-	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Filter != "" || o.Checkpoint != nil || o.Continue != "" {
+	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Filter != "" ||
+		o.Stop != nil || o.Checkpoint != nil || o.Continue != "" {
 		return fmt.Errorf("%w: %s takes no option but Progress", ErrInvalidOptions, verb)
 	}
 	return nil
@@ -73,7 +79,10 @@ type Result struct {
 	// changed. What was changed by a step whose reply was lost is not counted. After a DryRun it is how many
 	// jobs or dead letters the action would take.
 	Handled int
-	// Checkpoint is where to go on after Limit or an error of an action on all of a kind, but for
+	// Done and Total are as in [Progress].
+	Done  int
+	Total int
+	// Checkpoint is where to go on after Limit, Stop or an error of an action on all of a kind, but for
 	// EditAll; empty if the action is done or has not begun.
 	Checkpoint Checkpoint
 	// Samples are the first dead letters that a DryRun would take, and Jobs the first jobs, ten at most.
@@ -123,11 +132,11 @@ func (a *action) end(err error) (Result, error) {
 	return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
 }
 
-// limited is the end by Limit.
+// limited is the end by Limit or Stop.
 func (a *action) limited() (Result, error) { return a.result(a.going.last), nil }
 
 func (a *action) result(c Checkpoint) Result {
-	r := Result{Handled: a.progress.Handled, Checkpoint: c}
+	r := Result{Handled: a.progress.Handled, Done: a.progress.Done, Total: a.progress.Total, Checkpoint: c}
 	if a.going != nil {
 		r.Samples, r.Jobs = a.going.samples, a.going.jobs
 	}
@@ -260,6 +269,7 @@ func pause(ctx context.Context, d time.Duration) error {
 func refused(err error) bool {
 	for _, refusal := range []error{
 		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
+		ErrQueueMismatch,
 		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
 	} {
 		if errors.Is(err, refusal) {

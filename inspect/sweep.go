@@ -96,7 +96,7 @@ func (s *sweep[V, E]) begin(ctx context.Context, i *Inspector) (err error) {
 }
 
 // shard sweeps one shard, of which left entries are to be looked at. A page may be short: the sweep goes on
-// while there is a next. It reports whether Limit has ended the action.
+// while there is a next. It reports whether Limit or Stop has ended the action.
 func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
 	r := s.page
 	r.Queue, r.Shards = s.queue, []int{shard.Index}

@@ -1,0 +1,75 @@
+package inspect_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// Whoever repeats an action that Stop ends after each step has done it all once, and has counted it exactly.
+func TestStopEndsAnActionBetweenItsStepsAndItGoesOn(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			const letters = 1000
+			s.dead(numbered("d", letters)...)
+			s.advance(time.Second)
+			var o inspect.BulkOptions
+			var asked []int
+			o.Stop = func(done int) bool { asked = append(asked, done); return true }
+			calls := 0
+			for more := true; more; calls++ {
+				asked = nil
+				before := o.Continue
+				result, err := reviving(s.Inspector)[name](t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(asked) > 1 || len(asked) == 1 && (asked[0] <= 0 || asked[0] > 250) {
+					t.Errorf("call %d asked Stop of %v", calls, asked)
+				}
+				if result.Handled != result.Done || result.Total != letters {
+					t.Errorf("call %d: %+v", calls, result)
+				}
+				o.Continue = result.Checkpoint
+				more = o.Continue != ""
+				if more && o.Continue == before {
+					t.Fatal("it does not get on")
+				}
+				if !more && result.Handled != letters {
+					t.Errorf("handled %d of %d", result.Handled, letters)
+				}
+			}
+			if calls < 4 {
+				t.Errorf("done in %d calls", calls)
+			}
+			if c := s.counts(); c.Dead != 0 || c.Fresh != letters {
+				t.Errorf("counts %+v", c)
+			}
+		})
+	}
+}
+
+func TestStopEndsADryRun(t *testing.T) {
+	s := newFixture(t)
+	s.failed(numbered("f", 600)...)
+	s.advance(time.Second)
+	match := func(inspect.QueuedJob) bool { return true }
+	stop := func(done int) bool { return done >= 200 }
+	result, err := s.BuryFailed(t.Context(), "orders", match, inspect.BulkOptions{DryRun: true, Stop: stop})
+	if err != nil || result.Done < 200 || result.Done >= 600 || result.Total != 600 || result.Checkpoint != "" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestNamedEntriesTakeNoStop(t *testing.T) {
+	s := newFixture(t)
+	_, err := s.Revive(t.Context(), "orders", []string{"a"}, inspect.BulkOptions{Stop: func(int) bool { return true }})
+	if diff := cmp.Diff("revive: invalid options: revive takes no option but Progress", fmt.Sprint(err)); diff != "" {
+		t.Error(diff)
+	}
+}
