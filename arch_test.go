@@ -35,6 +35,7 @@ var house = []room{
 	{"ports/storekit", []string{"core", "ports"}},
 	{"internal/logs", nil},
 	{"inspect", []string{"core", "ports", "internal/logs"}},
+	{"adapters/httpapi", []string{"inspect", "core"}},
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/redis", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/redis/go-redis/v9/..."}},
 	{"adapters/postgres", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/jackc/pgx/v5/..."}},

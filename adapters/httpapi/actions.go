@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+// actions returns the routes that change something.
+func actions() []route {
+	return []route{
+		act("/queues/{queue}/pause", VerbPause, "Let nothing of a queue be claimed", (*call).pause),
+		act("/queues/{queue}/resume", VerbResume, "End a pause", (*call).resume),
+		act("/queues/{queue}/forget", VerbForget, "Remove a queue that is empty and that no server works", (*call).forget),
+		slow(act("/queues/{queue}/recount", VerbRecount, "Count a queue's jobs one by one, and correct its figures", (*call).recount)),
+		act("/queues/{queue}/jobs/run-now", VerbRunNow, "Make queued jobs due: those named, or those that match", (*call).runNow),
+		act("/queues/{queue}/jobs/bury", VerbBury, "Move queued jobs to the morgue: those named, or those with a failure that match", (*call).bury),
+		act("/queues/{queue}/jobs/delete", VerbDelete, "Remove queued jobs: those named, or those with a failure that match", (*call).remove),
+		act("/queues/{queue}/claimed/cancel", VerbCancel, "End jobs that servers have claimed", (*call).cancel),
+		act("/queues/{queue}/morgue/revive", VerbRevive, "Queue dead letters again: those named, or those that match", (*call).revive),
+		act("/queues/{queue}/morgue/purge", VerbPurge, "Remove dead letters for good: those named, or those that match", (*call).purge),
+		act("/queues/{queue}/morgue/edit", VerbEdit, "Replace payloads of a dead letter", (*call).edit),
+		act("/queues/{queue}/quarantine/discard", VerbDiscard, "Remove records that can't be read", (*call).discard),
+		act("/nodes/drain", VerbDrain, "Ask a server to give its shards up", (*call).drain),
+		act("/nodes/resume", VerbDrain, "Ask a drained server to work again", (*call).resumeNode),
+	}
+}
+
+// done is the answer of an action that either does what it says or fails.
+type done struct {
+	Done bool `json:"done" doc:"true"`
+}
+
+type noBody struct{}
+
+func answered(err error) (*done, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &done{true}, nil
+}
+
+func (c *call) pause(*noBody) (*done, error)  { return answered(c.inspector.Pause(c.ctx, c.queue)) }
+func (c *call) resume(*noBody) (*done, error) { return answered(c.inspector.Resume(c.ctx, c.queue)) }
+func (c *call) forget(*noBody) (*done, error) { return answered(c.inspector.Forget(c.ctx, c.queue)) }
+
+type recountReply struct {
+	Corrected []recounted `json:"corrected" doc:"the shards whose figures were wrong"`
+}
+
+type recounted struct {
+	Shard  string `json:"shard" doc:"the shard, as orders/3"`
+	Before counts `json:"before" doc:"the figures until now"`
+	After  counts `json:"after" doc:"what is there"`
+}
+
+func (c *call) recount(*noBody) (*recountReply, error) {
+	wrong, err := c.inspector.Recount(c.ctx, c.queue)
+	if err != nil {
+		return nil, err
+	}
+	reply := &recountReply{Corrected: []recounted{}}
+	for _, w := range wrong {
+		reply.Corrected = append(reply.Corrected, recounted{w.Shard.String(), countsOf(&w.Before), countsOf(&w.After)})
+	}
+	return reply, nil
+}
+
+type nodeBody struct {
+	Node string `json:"node" doc:"the server: its owner id, or its name if only one has that"`
+}
+
+func (b *nodeBody) about(a *Action) { a.Node = b.Node }
+
+func (c *call) drain(b *nodeBody) (*done, error) {
+	return answered(c.inspector.Drain(c.ctx, b.Node, true))
+}
+
+func (c *call) resumeNode(b *nodeBody) (*done, error) {
+	return answered(c.inspector.Drain(c.ctx, b.Node, false))
+}
+
+type discardBody struct {
+	Shard int      `json:"shard" doc:"the number of the shard"`
+	Keys  []string `json:"keys" doc:"the keys of the records, at most 250"`
+}
+
+type discardReply struct {
+	Discarded int `json:"discarded" doc:"how many were there"`
+}
+
+func (c *call) discard(b *discardBody) (*discardReply, error) {
+	keys := make([]string, len(b.Keys))
+	for at, key := range b.Keys {
+		var err error
+		if keys[at], err = c.opened(key, inspect.ErrInvalidRequest); err != nil {
+			return nil, err
+		}
+	}
+	discarded, err := c.inspector.Discard(c.ctx, core.Shard{Queue: c.queue, Index: b.Shard}, keys...)
+	if err != nil {
+		return nil, err
+	}
+	return &discardReply{discarded}, nil
+}
+
+type cancelBody struct {
+	IDs  []string `json:"ids" doc:"the ids, at most 1,000"`
+	Drop bool     `json:"drop,omitempty" doc:"remove the jobs once their handlers have returned, instead of putting them back"`
+}
+
+func (b *cancelBody) about(a *Action) { a.IDs = b.IDs }
+
+func (c *call) cancel(b *cancelBody) (*bulkReply, error) {
+	mode := inspect.CancelModePutBack
+	if b.Drop {
+		mode = inspect.CancelModeDrop
+	}
+	return c.named(b.IDs, func(ctx context.Context, ids []string) (inspect.Result, error) {
+		return c.inspector.Cancel(ctx, c.queue, ids, mode, inspect.BulkOptions{})
+	})
+}
+
+type editBody struct {
+	ID    string        `json:"id" doc:"the id of the dead letter"`
+	Edits []replacement `json:"edits" doc:"what to replace, at most 1,000 payloads"`
+}
+
+type replacement struct {
+	Old octets `json:"old" doc:"the payload as it is, byte for byte"`
+	New octets `json:"new" doc:"the payload to put in its place"`
+}
+
+func (b *editBody) about(a *Action) { a.IDs = []string{b.ID} }
+
+func (c *call) edit(b *editBody) (*bulkReply, error) {
+	if len(b.Edits) == 0 || len(b.Edits) > maxNamed {
+		return nil, problemBadRequest.with("%d edits; name 1 to %d", len(b.Edits), maxNamed)
+	}
+	ref := inspect.DeadLetterPayloads{ID: b.ID}
+	replace := make(map[string][]byte, len(b.Edits))
+	for _, e := range b.Edits {
+		before, err := e.Old.bytes()
+		if err != nil {
+			return nil, err
+		}
+		if replace[string(before)], err = e.New.bytes(); err != nil {
+			return nil, err
+		}
+		ref.Payloads = append(ref.Payloads, before)
+	}
+	edit := func(_ string, p core.Payload) ([]byte, bool, error) {
+		data, there := replace[string(p.Data)]
+		return data, there, nil
+	}
+	result, err := c.inspector.EditPayloads(c.ctx, c.queue, []inspect.DeadLetterPayloads{ref}, edit, inspect.BulkOptions{})
+	return c.bulkReply(&result, err)
+}
+
+// match chooses entries of an action on all of a kind. All fields must hold; without any it chooses all.
+type match struct {
+	Prefix string `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
+	Error  string `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
+}
+
+// filter names the match in the log and in checkpoints; empty is a match of all.
+func (m *match) filter() string {
+	if m.Error == "" {
+		return ""
+	}
+	return "error has " + quoted(m.Error)
+}
+
+func (m *match) holds(text string) bool { return strings.Contains(text, m.Error) }

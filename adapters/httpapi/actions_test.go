@@ -1,0 +1,286 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.failed("boom", "a", "b", "c")
+	h.dead("gone", "d", "e")
+	ids := func(list ...string) bulkBody { return bulkBody{IDs: list} }
+	for _, step := range []struct {
+		path    string
+		body    bulkBody
+		handled int
+	}{
+		{"/jobs/run-now", ids("a", "nowhere"), 1},
+		{"/jobs/bury", ids("a", "b"), 2},
+		{"/jobs/delete", ids("c", "d"), 1},
+		{"/morgue/revive", ids("d", "b", "c"), 2},
+		{"/morgue/purge", ids("e"), 1},
+	} {
+		reply := post[bulkReply](h, "/queues/orders"+step.path, step.body)
+		if reply.Handled != step.handled || reply.LookedAt != len(step.body.IDs) || reply.Total != len(step.body.IDs) || reply.Continue != "" {
+			t.Errorf("%s: %+v", step.path, reply)
+		}
+	}
+	if all := get[statsReply](h, "/stats").Total; all.Length != 2 || all.MorgueLength != 1 {
+		t.Errorf("%+v", all)
+	}
+	for range 2 {
+		h.turn(core.ShardOf("d", houseShards), 10)
+	}
+	if reply := post[bulkReply](h, "/queues/orders/claimed/cancel", cancelBody{IDs: []string{"d"}, Drop: true}); reply.Handled != 1 {
+		t.Errorf("cancel: %+v", reply)
+	}
+	if page := get[list[claimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 || !cancelled(page.Items, "d") {
+		t.Errorf("claimed: %+v", page)
+	}
+}
+
+func cancelled(rows []claimedRow, id string) bool {
+	for _, row := range rows {
+		if row.ID == id {
+			return row.Cancelled && row.Drop && row.Node == "blue" && row.Token > 0
+		}
+	}
+	return false
+}
+
+func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
+	h := newHouse(t, Options{})
+	if reply := post[done](h, "/queues/orders/pause", noBody{}); !reply.Done || !get[queueReply](h, "/queues/orders").Paused {
+		t.Error("not paused")
+	}
+	if reply := post[done](h, "/queues/orders/resume", noBody{}); !reply.Done || get[queueReply](h, "/queues/orders").Paused {
+		t.Error("not resumed")
+	}
+	if reply := post[recountReply](h, "/queues/orders/recount", noBody{}); len(reply.Corrected) != 0 {
+		t.Errorf("%+v", reply)
+	}
+	h.push("a", time.Hour, "p")
+	refused(t, "forget", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/forget", "{}")), 409, "not-empty")
+	post[bulkReply](h, "/queues/orders/jobs/delete", bulkBody{IDs: []string{"a"}})
+	post[done](h, "/queues/orders/forget", noBody{})
+	if queues := get[list[queueRow]](h, "/queues"); len(queues.Items) != 0 {
+		t.Errorf("%+v", queues)
+	}
+	refused(t, "drain", answerOf(h.api, request(http.MethodPost, base+"/nodes/drain", `{"node":"blue"}`)), 404, "unknown-node")
+	node := ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "blue"}, TTL: time.Minute}
+	if _, err := h.store.Announce(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	post[done](h, "/nodes/drain", nodeBody{"blue"})
+	if nodes := get[list[nodeRow]](h, "/nodes"); len(nodes.Items) != 1 || nodes.Items[0].State != "draining" {
+		t.Errorf("%+v", nodes)
+	}
+	post[done](h, "/nodes/resume", nodeBody{"o"})
+	if nodes := get[list[nodeRow]](h, "/nodes"); nodes.Items[0].State != "alive" {
+		t.Errorf("%+v", nodes)
+	}
+}
+
+// Whoever repeats a bulk action from continue, in any process, has done it all once and counted it exactly.
+func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom 1", numbered("a", 1700)...)
+	h.dead("other", numbered("b", 1300)...)
+	h.advance(time.Second)
+	before := h.now
+	h.advance(time.Second)
+	h.dead("boom late", "late")
+	body := bulkBody{Match: &match{Error: "boom"}, Before: before}
+	calls := 0
+	var reply bulkReply
+	for more := true; more; calls++ {
+		h.api = h.over(h.store, Options{}) // another process
+		was := reply.LookedAt
+		reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
+		if looked := reply.LookedAt - was; looked > bulkSteps+ports.DefaultPage || reply.Total != 3001 {
+			t.Errorf("call %d looked at %d: %+v", calls, looked, reply)
+		}
+		body.Continue = reply.Continue
+		more = body.Continue != ""
+	}
+	if reply.Handled != 1700 || reply.LookedAt != reply.Total || calls < 3 {
+		t.Errorf("%d calls: %+v", calls, reply)
+	}
+	if all := get[statsReply](h, "/stats").Total; all.Length != 1700 || all.MorgueLength != 1301 {
+		t.Errorf("%+v", all)
+	}
+	refused(t, "another match", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{},"continue":"x"}`)), 400, "invalid-checkpoint")
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.failed("boom", numbered("f", 1500)...)
+	h.dead("boom", numbered("d", 30)...)
+	h.advance(time.Second)
+	reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{Prefix: "d0000"}, DryRun: true})
+	if reply.Handled != 10 || len(reply.Dead) != 10 || !strings.HasPrefix(reply.Dead[0].ID, "d0000") || reply.Dead[0].Payloads != nil || reply.Continue != "" {
+		t.Errorf("%+v", reply)
+	}
+	reply = post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{Match: &match{Error: "boom"}, DryRun: true})
+	if reply.Handled < 1000 || reply.LookedAt >= reply.Total || reply.Total != 1500 || len(reply.Jobs) == 0 {
+		t.Errorf("%+v", reply)
+	}
+	if all := get[statsReply](h, "/stats").Total; all.Retrying != 1500 || all.MorgueLength != 30 {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom", "a")
+	for body, want := range map[string]string{
+		`{}`: "bad-request", `{"ids":["a"],"match":{}}`: "bad-request", `{"ids":[]}`: "bad-request", `{"ids":["a"],"dry_run":true}`: "bad-request",
+		`{"ids":["a"],"continue":"x"}`: "bad-request", `{"ids":["a"],"before":"2026-01-02T15:04:05Z"}`: "bad-request", `{"match":{"eror":"x"}}`: "bad-request",
+		`{"match":{}}x`: "bad-request", `{"match":{}} {}`: "bad-request", `[]`: "bad-request", `x`: "bad-request", `{"ids":["\ud800"]}`: "bad-request",
+		"{\"ids\":[\"\xff\"]}": "bad-request", `{"ids":[""]}`: "invalid-id", `{"payloads":[{"id":"a","payloads":[{}]}]}`: "bad-request",
+		`{"payloads":[{"id":"a","payloads":[{"data":"p","data_base64":"cA=="}]}]}`: "bad-request", `{"payloads":[{"id":"a","payloads":[{"data_base64":"!"}]}]}`: "bad-request",
+		`{"payloads":[],"ids":["a"]}`: "bad-request", `{"payloads":[]}`: "bad-request", `{"ids":["` + strings.Repeat(`a","`, maxNamed) + `a"]}`: "bad-request",
+	} {
+		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)), 400, want)
+	}
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"} {
+		r := request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{}}`)
+		r.Header.Set("Content-Type", kind)
+		refused(t, kind, answerOf(h.api, r), 415, "unsupported-media-type")
+	}
+	refused(t, "query", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge?dry_run=true", `{"match":{}}`)), 400, "bad-request")
+	for body, want := range map[string]int{`{"id":"a","edits":[]}`: 400, `{"id":"","edits":[{"old":{"data":"a"},"new":{"data":"b"}}]}`: 400} {
+		if w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/edit", body)); w.Code != want {
+			t.Errorf("%s: %d", body, w.Code)
+		}
+	}
+	if h.letters() != 1 {
+		t.Error("something was purged")
+	}
+}
+
+// An action leaves one line in the log, with who did it.
+func TestAnActionIsLoggedWithItsActor(t *testing.T) {
+	h := newHouse(t, Options{})
+	var log bytes.Buffer
+	inspector := inspect.New(h.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	var err error
+	if h.api, err = New(inspector, Options{Actor: func(r *http.Request) string { return r.Header.Get("X-User") }}); err != nil {
+		t.Fatal(err)
+	}
+	for path, body := range map[string]string{"/jobs/delete": `{"ids":["a","b"]}`, "/pause": `{}`, "/morgue/revive": `{"match":{"error":"boom"}}`} {
+		log.Reset()
+		r := request(http.MethodPost, base+"/queues/orders"+path, body)
+		r.Header.Set("X-User", "ada")
+		answerOf(h.api, r)
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "actor=ada from=127.0.0.1") {
+			t.Errorf("%s logged %q", path, text)
+		}
+	}
+	log.Reset()
+	get[statsReply](h, "/stats")
+	if log.Len() > 0 {
+		t.Errorf("a look logged %s", &log)
+	}
+}
+
+// Two actions on all of a kind run at once, a third is told to wait.
+func TestBulkActionsAreBounded(t *testing.T) {
+	h := newHouse(t, Options{})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "Stats" {
+			entered <- struct{}{}
+			<-leave
+		}
+		return next(ctx)
+	}), Options{})
+	answers := make(chan int, maxBulk)
+	for range maxBulk {
+		go func() {
+			w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
+			answers <- w.Code
+		}()
+		<-entered
+	}
+	w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"match":{}}`))
+	refused(t, "a third", w, 429, "busy")
+	if w.Header().Get("Retry-After") != "1" {
+		t.Errorf("headers %v", w.Header())
+	}
+	if w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"ids":["a"]}`)); w.Code != 200 {
+		t.Errorf("named entries meanwhile: %d", w.Code)
+	}
+	close(leave)
+	for range maxBulk {
+		if code := <-answers; code != 200 {
+			t.Errorf("status %d", code)
+		}
+	}
+}
+
+// What was done before an error is said with it.
+func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom", numbered("a", 700)...)
+	h.advance(time.Second)
+	steps := 0
+	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "Revive" {
+			if steps++; steps > 2 {
+				return ports.ErrFull
+			}
+		}
+		return next(ctx)
+	}), Options{RedactError: func(_, _, text string) string { return strings.ReplaceAll(text, "store", "***") }})
+	w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
+	p := refused(t, "revive", w, 503, "store")
+	if p.Result == nil || p.Result.Handled == 0 || p.Result.Continue == "" || strings.Contains(p.Detail, "store") {
+		t.Fatalf("%s", w.Body)
+	}
+	h.api = h.over(h.store, Options{})
+	reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}, Continue: p.Result.Continue})
+	if reply.Handled != 700 || reply.Continue != "" {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// An error of each sentinel has its own type.
+func TestEachErrorHasItsProblem(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range problems {
+		if seen[p.name] || p.Title == "" || http.StatusText(p.Status) == "" {
+			t.Errorf("%+v", p)
+		}
+		seen[p.name] = true
+		if p.is == nil {
+			continue
+		}
+		h := newHouse(t, Options{})
+		h.api = h.over(storekit.Intercept(h.store, func(context.Context, storekit.Call, func(context.Context) error) error {
+			return errors.Join(p.is)
+		}), Options{})
+		w := answerOf(h.api, request(http.MethodGet, base+"/queues", ""))
+		refused(t, p.name, w, p.Status, p.name)
+	}
+	for _, err := range []error{
+		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable,
+		inspect.ErrQueueMismatch, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
+	} {
+		if p := new(API).problemOf("", err); p.name == "store" {
+			t.Errorf("%v has no problem of its own", err)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// What one call of an action does at most: so many named entries, and of an action on all that match
+// so many entries or so long, to the end of a step.
+const (
+	maxNamed  = 1000
+	bulkSteps = 1000
+	bulkTime  = 2 * time.Second
+)
+
+// bulkBody says what to act on: ids, or a match.
+type bulkBody struct {
+	IDs      []string  `json:"ids,omitempty" doc:"the ids, at most 1,000"`
+	Match    *match    `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
+	Before   time.Time `json:"before,omitzero" doc:"with match: only jobs that were first pushed, or dead letters that last changed, before it; without it, before the first call"`
+	Continue string    `json:"continue,omitempty" doc:"with match: the continue of the answer before, to go on from there"`
+	DryRun   bool      `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
+}
+
+func (b *bulkBody) about(a *Action) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
+
+// check refuses a body that names nothing, or both.
+func (b *bulkBody) check(others int) error {
+	named := others
+	for _, given := range []bool{b.IDs != nil, b.Match != nil} {
+		if given {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return problemBadRequest.with("say what to act on by one of ids, match and, in the morgue, payloads")
+	case b.Match == nil && (!b.Before.IsZero() || b.Continue != "" || b.DryRun):
+		return problemBadRequest.with("before, continue and dry_run go with match")
+	}
+	return nil
+}
+
+// morgueBody is a bulkBody that may name single payloads.
+type morgueBody struct {
+	bulkBody
+	Payloads []letterPayloads `json:"payloads,omitempty" doc:"single payloads to act on instead of whole dead letters, of at most 1,000 ids"`
+}
+
+// letterPayloads names payloads of a dead letter.
+type letterPayloads struct {
+	ID       string   `json:"id" doc:"the id of the dead letter"`
+	Payloads []octets `json:"payloads" doc:"its payloads, byte for byte"`
+}
+
+func (b *morgueBody) about(a *Action) {
+	b.bulkBody.about(a)
+	for _, letter := range b.Payloads {
+		a.IDs = append(a.IDs, letter.ID)
+	}
+}
+
+// bulkReply says how far an action has come.
+type bulkReply struct {
+	LookedAt  int       `json:"looked_at" doc:"how many entries were looked at since the first call"`
+	Handled   int       `json:"handled" doc:"how many of them were changed; of a dry run, would be"`
+	Total     int       `json:"total" doc:"how many there were at the first call"`
+	Continue  string    `json:"continue,omitempty" doc:"what to give as continue to go on; the action is done without it. A dry run has none: where looked_at is less than total, it is a sample"`
+	Jobs      []jobRow  `json:"jobs,omitempty" doc:"of a dry run, some of the jobs that would be changed, without payloads"`
+	Dead      []deadRow `json:"dead,omitempty" doc:"of a dry run, some of the dead letters"`
+	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; continue goes on with them"`
+}
+
+// bulkReply makes the answer of a result. What was done before an error is said with the problem.
+func (c *call) bulkReply(r *inspect.Result, err error) (*bulkReply, error) {
+	reply := &bulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Continue: c.sealed(string(r.Checkpoint))}
+	for at := range r.Jobs {
+		reply.Jobs = append(reply.Jobs, c.job(c.queue, &r.Jobs[at], 0))
+	}
+	for at := range r.Samples {
+		reply.Dead = append(reply.Dead, c.deadLetter(c.queue, &r.Samples[at], 0))
+	}
+	unreached, err := c.partial(err)
+	if err != nil {
+		if r.Done == 0 && r.Handled == 0 && r.Checkpoint == "" {
+			return nil, err
+		}
+		failed := *c.problemOf(c.queue, err)
+		failed.Result = reply
+		return nil, &failed
+	}
+	reply.Unreached = shardNames(unreached)
+	return reply, nil
+}
+
+// named acts on ids.
+func (c *call) named(ids []string, on func(context.Context, []string) (inspect.Result, error)) (*bulkReply, error) {
+	if len(ids) == 0 || len(ids) > maxNamed {
+		return nil, problemBadRequest.with("%d ids; name 1 to %d", len(ids), maxNamed)
+	}
+	result, err := on(c.ctx, ids)
+	return c.bulkReply(&result, err)
+}
+
+// options returns those of one call of an action on all that match.
+func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
+	began := time.Now()
+	o = inspect.BulkOptions{
+		Before: b.Before, Prefix: b.Match.Prefix, Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun,
+		Stop: func(done int) bool { return done >= bulkSteps || time.Since(began) >= bulkTime },
+	}
+	if b.Continue == "" {
+		return o, nil
+	}
+	text, err := c.opened(b.Continue, inspect.ErrInvalidCheckpoint)
+	o.Continue, o.Before = inspect.Checkpoint(text), time.Time{} // which has the time of the first call
+	return o, err
+}
+
+// actions on jobs: on those named, and on all that match.
+type (
+	onJobs    func(context.Context, string, []string, inspect.BulkOptions) (inspect.Result, error)
+	onAllJobs func(context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
+)
+
+func (c *call) onJobs(b *bulkBody, named onJobs, all onAllJobs) (*bulkReply, error) {
+	if err := b.check(0); err != nil {
+		return nil, err
+	}
+	if b.Match == nil {
+		return c.named(b.IDs, func(ctx context.Context, ids []string) (inspect.Result, error) {
+			return named(ctx, c.queue, ids, inspect.BulkOptions{})
+		})
+	}
+	o, err := b.options(c)
+	if err != nil {
+		return nil, err
+	}
+	var chosen func(inspect.QueuedJob) bool
+	if b.Match.filter() != "" {
+		chosen = func(j inspect.QueuedJob) bool { return b.Match.holds(j.LastError) }
+	}
+	result, err := all(c.ctx, c.queue, chosen, o)
+	return c.bulkReply(&result, err)
+}
+
+func (c *call) runNow(b *bulkBody) (*bulkReply, error) {
+	return c.onJobs(b, c.inspector.RunNow, c.inspector.RunAllNow)
+}
+
+func (c *call) bury(b *bulkBody) (*bulkReply, error) {
+	return c.onJobs(b, c.inspector.Bury, c.inspector.BuryFailed)
+}
+
+func (c *call) remove(b *bulkBody) (*bulkReply, error) {
+	return c.onJobs(b, c.inspector.Delete, c.inspector.DeleteFailed)
+}
+
+// actions on dead letters: on those named, on single payloads, and on all that match.
+type (
+	onPayloads func(context.Context, string, []inspect.DeadLetterPayloads, inspect.BulkOptions) (inspect.Result, error)
+	onAllDead  func(context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
+)
+
+func (c *call) onDead(b *morgueBody, named onJobs, payloads onPayloads, all onAllDead) (*bulkReply, error) {
+	single := 0
+	if b.Payloads != nil {
+		single = 1
+	}
+	if err := b.check(single); err != nil {
+		return nil, err
+	}
+	switch {
+	case b.IDs != nil:
+		return c.named(b.IDs, func(ctx context.Context, ids []string) (inspect.Result, error) {
+			return named(ctx, c.queue, ids, inspect.BulkOptions{})
+		})
+	case b.Payloads != nil:
+		return c.onPayloads(b.Payloads, payloads)
+	}
+	o, err := b.options(c)
+	if err != nil {
+		return nil, err
+	}
+	var chosen func(inspect.DeadLetter) bool
+	if b.Match.filter() != "" {
+		chosen = func(d inspect.DeadLetter) bool { return b.Match.holds(d.LastError) }
+	}
+	result, err := all(c.ctx, c.queue, chosen, o)
+	return c.bulkReply(&result, err)
+}
+
+func (c *call) onPayloads(letters []letterPayloads, on onPayloads) (*bulkReply, error) {
+	if len(letters) == 0 || len(letters) > maxNamed {
+		return nil, problemBadRequest.with("payloads of %d ids; name 1 to %d", len(letters), maxNamed)
+	}
+	refs := make([]inspect.DeadLetterPayloads, len(letters))
+	for at, letter := range letters {
+		refs[at].ID, refs[at].Payloads = letter.ID, [][]byte{}
+		for _, p := range letter.Payloads {
+			data, err := p.bytes()
+			if err != nil {
+				return nil, err
+			}
+			refs[at].Payloads = append(refs[at].Payloads, data)
+		}
+	}
+	result, err := on(c.ctx, c.queue, refs, inspect.BulkOptions{})
+	return c.bulkReply(&result, err)
+}
+
+func (c *call) revive(b *morgueBody) (*bulkReply, error) {
+	return c.onDead(b, c.inspector.Revive, c.inspector.RevivePayloads, c.inspector.ReviveAll)
+}
+
+func (c *call) purge(b *morgueBody) (*bulkReply, error) {
+	return c.onDead(b, c.inspector.Purge, c.inspector.PurgePayloads, c.inspector.PurgeAll)
+}

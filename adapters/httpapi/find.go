@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// idQuery names an id.
+type idQuery struct {
+	ID       string `query:"id" doc:"the id"`
+	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first"`
+}
+
+func (q *idQuery) describe(a *Action, queue string) {
+	a.Queue, a.IDs = queue, []string{q.ID}
+	if q.Payloads > 0 {
+		a.Verb = VerbViewPayload
+	}
+}
+
+type findQuery struct {
+	Queue string `query:"queue" doc:"the queue to look in; all without it"`
+	idQuery
+}
+
+func (q *findQuery) about(a *Action) { q.describe(a, q.Queue) }
+
+// foundRow is all that a queue holds for an id.
+type foundRow struct {
+	Queue   string      `json:"queue" doc:"the queue"`
+	Shard   string      `json:"shard" doc:"the shard of the id"`
+	Queued  *jobRow     `json:"queued,omitempty" doc:"the job that waits"`
+	Claimed *claimedRow `json:"claimed,omitempty" doc:"the job that a server has"`
+	Dead    *deadRow    `json:"dead,omitempty" doc:"what is in the morgue"`
+}
+
+func (c *call) foundIn(queue string, f *inspect.Found, payloads int) foundRow {
+	row := foundRow{Queue: queue, Shard: f.Shard.String()}
+	if f.Queued != nil {
+		job := c.job(queue, f.Queued, payloads)
+		row.Queued = &job
+	}
+	if f.Claimed != nil {
+		job := c.claimedJob(queue, f.Claimed, payloads)
+		row.Claimed = &job
+	}
+	if f.DeadLetter != nil {
+		letter := c.deadLetter(queue, f.DeadLetter, payloads)
+		row.Dead = &letter
+	}
+	return row
+}
+
+// find looks in one queue, which then has a row in any case, or in all, of which those have one that hold something.
+func (c *call) find(q *findQuery) (*list[foundRow], error) {
+	queues := []string{q.Queue}
+	if q.Queue == "" {
+		all, err := c.inspector.Queues(c.ctx)
+		if err != nil {
+			return nil, err
+		}
+		queues = nil
+		for _, queue := range all {
+			queues = append(queues, queue.Name)
+		}
+	}
+	reply := newList[foundRow](nil)
+	for _, queue := range queues {
+		f, err := c.inspector.Find(c.ctx, queue, q.ID)
+		if err != nil {
+			return nil, err
+		}
+		if q.Queue != "" || f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil {
+			reply.Items = append(reply.Items, c.foundIn(queue, &f, q.Payloads))
+		}
+	}
+	return reply, nil
+}
+
+type whyQuery struct {
+	Queue string `query:"queue" doc:"the queue"`
+	idQuery
+}
+
+func (q *whyQuery) about(a *Action) { q.describe(a, q.Queue) }
+
+type whyReply struct {
+	Reason       string    `json:"reason" doc:"why it does not run, in a few words that don't change: running, not due, no owner"`
+	Text         string    `json:"text" doc:"the same as a sentence, with figures"`
+	Until        time.Time `json:"until,omitzero" doc:"when it ends by itself, if that can be said"`
+	Ahead        int       `json:"ahead" doc:"how many due jobs of the shard are in front, counted to 1,000"`
+	Alone        string    `json:"alone,omitempty" doc:"the id of a job that runs alone and comes first"`
+	RunningSince time.Time `json:"running_since,omitzero" doc:"when its handler began"`
+	MaxRetries   int       `json:"max_retries" doc:"how often the queue's jobs are retried; 0 if no server says"`
+	MaxRunning   int       `json:"max_running" doc:"how many batches of the queue may run over all servers; 0 is no bound"`
+	Busy         int       `json:"busy" doc:"how many do"`
+	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
+	Found        foundRow  `json:"found" doc:"what the queue holds for the id"`
+	AsOf         time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+}
+
+func (c *call) why(q *whyQuery) (*whyReply, error) {
+	if q.Queue == "" {
+		return nil, problemBadRequest.with("queue is missing")
+	}
+	v, err := c.inspector.Why(c.ctx, q.Queue, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	servers := v.Servers
+	if servers == nil {
+		servers = []string{}
+	}
+	return &whyReply{
+		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: utc(v.Until), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
+		RunningSince: utc(v.RunningSince), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers,
+		Found: c.foundIn(q.Queue, &v.Found, q.Payloads), AsOf: utc(v.Now),
+	}, nil
+}

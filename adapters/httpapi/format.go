@@ -1,0 +1,238 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// format is how a reply is written.
+type format struct {
+	mediaType string
+	write     func(any) ([]byte, error)
+}
+
+// formats in order of preference; the first is for all replies, the others for lists.
+var formats = []format{
+	{"application/json", json.Marshal},
+	{"application/jsonl", jsonLines},
+	{"text/csv", asCSV},
+}
+
+// accepted returns the format that a client wants most, of those that there are.
+func accepted(r *http.Request, rows bool) (format, error) {
+	there := formats[:1]
+	if rows {
+		there = formats
+	}
+	ranges := strings.Join(r.Header.Values("Accept"), ",")
+	if strings.TrimSpace(ranges) == "" {
+		return there[0], nil
+	}
+	best, quality := format{}, 0.0
+	for _, f := range there {
+		if q := qualityOf(ranges, f.mediaType); q > quality {
+			best, quality = f, q
+		}
+	}
+	if quality == 0 {
+		return best, problemNotAcceptable.with("lists are had as application/json, application/jsonl and text/csv, the rest as application/json")
+	}
+	return best, nil
+}
+
+// qualityOf returns how much a media type is wanted, by the closest range of Accept.
+func qualityOf(ranges, mediaType string) (quality float64) {
+	kind, _, _ := strings.Cut(mediaType, "/")
+	closest := -1
+	for part := range strings.SplitSeq(ranges, ",") {
+		wanted, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		if wanted == "application/x-ndjson" || wanted == "application/x-jsonlines" {
+			wanted = "application/jsonl"
+		}
+		close := slices.Index([]string{"*/*", kind + "/*", mediaType}, wanted)
+		if close < 0 || close < closest {
+			continue
+		}
+		q := 1.0
+		if text, given := params["q"]; given {
+			if q, err = strconv.ParseFloat(text, 64); err != nil || !(q >= 0 && q <= 1) {
+				q = 0
+			}
+		}
+		closest, quality = close, q
+	}
+	return quality
+}
+
+// answer writes a reply. What a page polls has an ETag, of all but as_of, and is not sent again to who has it.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f format, reply any) error {
+	h := w.Header()
+	if route.rows {
+		h.Set("Vary", "Accept")
+	}
+	if route.polled {
+		tag, err := etag(f, reply)
+		if err != nil {
+			return err
+		}
+		h.Set("ETag", tag)
+		if knows(r.Header.Values("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	body, err := f.write(reply)
+	if err != nil {
+		return err
+	}
+	if l, ok := reply.(listed); ok {
+		l.describe(h)
+	}
+	h.Set("Content-Type", f.mediaType)
+	if f.mediaType == "text/csv" {
+		h.Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	}
+	respond(w, r, http.StatusOK, body)
+	return nil
+}
+
+func respond(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client is gone
+	}
+}
+
+// etag returns a weak tag of a reply: of what it says, but for when.
+func etag(f format, reply any) (string, error) {
+	if v := reflect.ValueOf(reply).Elem(); v.Kind() == reflect.Struct {
+		if asOf := v.FieldByName("AsOf"); asOf.IsValid() {
+			was := reflect.ValueOf(asOf.Interface())
+			asOf.SetZero()
+			defer asOf.Set(was)
+		}
+	}
+	// Also of CSV the tag is that of all that is said, in headers too.
+	body, err := json.Marshal(reply)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append(body, f.mediaType...))
+	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, nil
+}
+
+// knows reports whether If-None-Match has a tag.
+func knows(headers []string, tag string) bool {
+	for part := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+// listed is a reply that is a list.
+type listed interface {
+	// Rows returns the elements, a slice of structs.
+	Rows() any
+	describe(http.Header)
+}
+
+// jsonLines writes a JSON value for each row.
+func jsonLines(reply any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	rows := reflect.ValueOf(reply.(listed).Rows())
+	for at := range rows.Len() {
+		if err := encoder.Encode(rows.Index(at).Interface()); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// asCSV writes a line of names and one for each row. What is not one value, such as payloads, is JSON in its cell.
+func asCSV(reply any) ([]byte, error) {
+	rows := reflect.ValueOf(reply.(listed).Rows())
+	fields := jsonFields(rows.Type().Elem())
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	line := make([]string, len(fields))
+	for at, f := range fields {
+		line[at] = f.name
+	}
+	err := w.Write(line)
+	for at := 0; at < rows.Len() && err == nil; at++ {
+		for n, f := range fields {
+			if line[n], err = cell(rows.Index(at).FieldByIndex(f.index)); err != nil {
+				return nil, err
+			}
+		}
+		err = w.Write(line)
+	}
+	w.Flush()
+	if err == nil {
+		err = w.Error()
+	}
+	return b.Bytes(), err
+}
+
+func cell(v reflect.Value) (string, error) {
+	switch of := v.Interface().(type) {
+	case string:
+		return of, nil
+	case *string:
+		if of == nil {
+			return "", nil
+		}
+		return *of, nil
+	case time.Time:
+		if of.IsZero() {
+			return "", nil
+		}
+		return of.Format(time.RFC3339Nano), nil
+	case bool, int, int64, uint64, float64:
+		return fmt.Sprint(of), nil
+	}
+	if v.Kind() == reflect.Slice && v.Len() == 0 || v.Kind() == reflect.Pointer && v.IsNil() {
+		return "", nil
+	}
+	text, err := json.Marshal(v.Interface())
+	return string(text), err
+}
+
+// jsonField is a field of a struct as JSON shows it.
+type jsonField struct {
+	name, doc string
+	optional  bool
+	index     []int
+	typ       reflect.Type
+}
+
+// jsonFields returns the fields of a struct, those of embedded ones in their place.
+func jsonFields(t reflect.Type) (list []jsonField) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		optional := strings.Contains(options, "omit")
+		list = append(list, jsonField{name: name, doc: f.Tag.Get("doc"), optional: optional, index: f.Index, typ: f.Type})
+	}
+	return list
+}

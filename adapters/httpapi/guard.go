@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+)
+
+// security are the headers of every answer. Answers are data of the moment: nothing keeps, frames, sniffs
+// or embeds them.
+var security = map[string]string{
+	"Cache-Control":                "no-store",
+	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+}
+
+// guard returns why a request is refused whatever it asks for, nil if it isn't. It has read nothing of the body.
+func (a *API) guard(r *http.Request) *problem {
+	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
+		return problemForeignHost.with("requests to this host name are not served; add it to Options.Hosts")
+	}
+	if err := a.origins.Check(r); err != nil {
+		return problemCrossOrigin.with("the request comes from a page of another site. If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
+	}
+	if headerBytes(r) > a.o.MaxHeaderBytes {
+		return problemHeaderTooLarge.with("at most %d bytes are read; name fewer ids, in a body", a.o.MaxHeaderBytes)
+	}
+	if a.o.Authorize == nil && !fromThisMachine(r) {
+		return problemClosed.with("without Options.Authorize only requests from the same machine are served, and none that a proxy has forwarded")
+	}
+	if r.ContentLength > a.o.MaxBodyBytes {
+		return a.tooLarge()
+	}
+	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		return problemBadRequest.with("a %s takes no body", r.Method)
+	}
+	return nil
+}
+
+func (a *API) tooLarge() *problem {
+	return problemBodyTooLarge.with("at most %d bytes are read; name fewer ids at once", a.o.MaxBodyBytes)
+}
+
+func headerBytes(r *http.Request) int {
+	n := len(r.RequestURI)
+	if n == 0 {
+		n = len(r.URL.String())
+	}
+	for name, values := range r.Header {
+		for _, value := range values {
+			n += len(name) + len(value)
+		}
+	}
+	return n
+}
+
+// forwarding are headers that a proxy adds. They are never trusted, but where one is there is a proxy, and its
+// address says nothing of who asks.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+
+func fromThisMachine(r *http.Request) bool {
+	for _, name := range forwarding {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	peer, err := netip.ParseAddr(peerOf(r))
+	return err == nil && peer.Unmap().IsLoopback()
+}
+
+// peerOf returns the address that a request comes from, without port.
+func peerOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+type jobsQuery struct {
+	Sort string `query:"sort" default:"time" enum:"time,id,retrying,retrying_id,retries" doc:"by when they may run; by id, of a queue with an index of ids; those with a failure by time, id or how often they failed"`
+	pageQuery
+	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, as it is sorted"`
+	Prefix string `query:"prefix" doc:"only ids that begin so, of lists by id"`
+	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
+}
+
+// jobRow is a job that waits.
+type jobRow struct {
+	ID           string    `json:"id" doc:"the entity that it is about"`
+	PerformAt    time.Time `json:"perform_at" doc:"when it may run"`
+	Retries      int       `json:"retries" doc:"how often it has failed"`
+	Recoveries   int       `json:"recoveries" doc:"how often it has lost its process since it last ended"`
+	FirstPush    time.Time `json:"first_push" doc:"when the oldest push that merged into it came"`
+	LastError    string    `json:"last_error,omitempty" doc:"the text of its last failure"`
+	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
+	Payloads     []payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
+	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
+}
+
+func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) jobRow {
+	return jobRow{
+		ID: c.id(queue, j.ID), PerformAt: utc(j.PerformAt), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: utc(j.FirstPush),
+		LastError: c.errorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
+		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
+	}
+}
+
+func (c *call) jobs(q *jobsQuery) (*list[jobRow], error) {
+	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	o.Fresh = q.Fresh
+	return page(c, q.Limit, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (jobRow, shown) {
+		return c.job(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
+	})
+}
+
+type claimedQuery struct {
+	pageQuery
+	From string `query:"from" doc:"the time of a claim to begin at, inclusive"`
+}
+
+// claimedRow is a job that a server has.
+type claimedRow struct {
+	jobRow
+	Shard      string    `json:"shard" doc:"its shard, as orders/3"`
+	Owner      string    `json:"owner" doc:"the id of the server that has it"`
+	Node       string    `json:"node" doc:"the name of that"`
+	Token      int64     `json:"token" doc:"the fencing token of the lease it was claimed under"`
+	Since      time.Time `json:"since" doc:"when it was claimed"`
+	Begun      bool      `json:"begun" doc:"whether its handler is known to have begun; of recovered jobs alone"`
+	LeaseOver  bool      `json:"lease_over" doc:"whether its server is gone or has lost the shard"`
+	LeaseUntil time.Time `json:"lease_until,omitzero" doc:"when that lease ends unless it is renewed"`
+	Cancelled  bool      `json:"cancelled" doc:"whether a cancel was asked for"`
+	Drop       bool      `json:"drop" doc:"whether that removes the job, and does not put it back"`
+}
+
+func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) claimedRow {
+	return claimedRow{
+		jobRow: c.job(queue, &j.QueuedJob, payloads), Shard: j.Shard.String(), Owner: j.Owner, Node: j.Node, Token: j.Token, Since: utc(j.Since),
+		Begun: j.Begun, LeaseOver: j.LeaseOver, LeaseUntil: utc(j.LeaseUntil), Cancelled: j.Cancelled, Drop: j.Drop,
+	}
+}
+
+func (c *call) claimed(q *claimedQuery) (*list[claimedRow], error) {
+	o, err := c.options(&q.pageQuery, "time", q.From, "")
+	if err != nil {
+		return nil, err
+	}
+	return page(c, q.Limit, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) (claimedRow, shown) {
+		return c.claimedJob(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
+	})
+}
+
+type morgueQuery struct {
+	Sort string `query:"sort" default:"time" enum:"time,id" doc:"by when they last changed, or by id"`
+	pageQuery
+	From   string `query:"from" doc:"where to begin, inclusive: a time or an id, as it is sorted"`
+	Prefix string `query:"prefix" doc:"only ids that begin so, sorted by id"`
+}
+
+// deadRow is a dead letter.
+type deadRow struct {
+	ID           string    `json:"id" doc:"the entity that it is about"`
+	ChangedAt    time.Time `json:"changed_at" doc:"when a payload last came in or was edited"`
+	LastError    string    `json:"last_error,omitempty" doc:"why the newest payload was buried"`
+	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
+	Payloads     []payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
+	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
+}
+
+func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) deadRow {
+	return deadRow{
+		ID: c.id(queue, d.ID), ChangedAt: utc(d.ChangedAt), LastError: c.errorText(queue, d.ID, d.LastError), PayloadCount: d.PayloadCount,
+		Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
+	}
+}
+
+func (c *call) morgue(q *morgueQuery) (*list[deadRow], error) {
+	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	return page(c, q.Limit, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) (deadRow, shown) {
+		return c.deadLetter(c.queue, d, q.Payloads), shown{d.Cursor, sizeOf(d.Payloads)}
+	})
+}

@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+// maxPageBytes is how many bytes of payloads end a page early.
+const maxPageBytes = 8 << 20
+
+// list is a reply of rows.
+type list[R any] struct {
+	Items     []R       `json:"items" doc:"the rows"`
+	Next      string    `json:"next,omitempty" doc:"what to give as after for the next page; none after the last"`
+	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now, whose rows are missing"`
+	AsOf      time.Time `json:"as_of,omitzero" doc:"when it was asked, by this process's clock"`
+}
+
+// Rows returns the items.
+func (l *list[R]) Rows() any { return l.Items }
+
+func (l *list[R]) describe(h http.Header) {
+	h.Set("Skein-As-Of", l.AsOf.Format(time.RFC3339Nano))
+	if l.Next != "" {
+		h.Set("Skein-Next", l.Next)
+	}
+	if len(l.Unreached) > 0 {
+		h.Set("Skein-Unreached", strconv.Itoa(len(l.Unreached)))
+	}
+}
+
+func newList[R any](items []R) *list[R] {
+	if items == nil {
+		items = []R{}
+	}
+	return &list[R]{Items: items, AsOf: time.Now().UTC()}
+}
+
+// pageQuery is what all lists of a queue take.
+type pageQuery struct {
+	After      string `query:"after" doc:"the next of the page before; it goes before from"`
+	Desc       bool   `query:"desc" doc:"list backwards"`
+	Limit      int    `query:"limit" max:"1000" default:"100" doc:"how many rows at most"`
+	Shard      []int  `query:"shard" doc:"the index of a shard to list; may be repeated; all without it"`
+	Payloads   int    `query:"payloads" max:"1000" doc:"how many payloads of each row to show, lowest score first"`
+	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"how many bytes of each error to show; 0 is all"`
+}
+
+func (q *pageQuery) about(a *Action) {
+	if q.Payloads > 0 {
+		a.Verb = VerbViewPayload
+	}
+}
+
+// options returns the options of a page. from is in the terms of the order.
+func (c *call) options(q *pageQuery, sort, from, prefix string) (o inspect.ListOptions, err error) {
+	if q.Limit == 0 {
+		return o, problemBadRequest.with("limit is 0; give a number from 1 to 1000")
+	}
+	o = inspect.ListOptions{
+		SortBy: orders[sort], Descending: q.Desc, Prefix: prefix, Shards: q.Shard,
+		Limit: q.Limit, Payloads: q.Payloads, ErrorBytes: q.ErrorBytes,
+	}
+	if o.After, err = c.cursor(q.After); err != nil || from == "" {
+		return o, err
+	}
+	switch o.SortBy {
+	case inspect.ByID, inspect.RetryingByID:
+		o.FromID = from
+	case inspect.RetryingByCount:
+		if o.FromRetries, err = strconv.Atoi(from); err != nil {
+			return o, problemBadRequest.with("from is %q; a list by retries begins at a number", from)
+		}
+	default:
+		if o.FromTime, err = time.Parse(time.RFC3339Nano, from); err != nil {
+			return o, problemBadRequest.with("from is %q; a list by time begins at a time such as 2026-01-02T15:04:05Z", from)
+		}
+	}
+	return o, nil
+}
+
+// orders are the values of sort.
+var orders = map[string]inspect.SortBy{
+	"time": inspect.ByTime, "id": inspect.ByID,
+	"retrying": inspect.RetryingByTime, "retrying_id": inspect.RetryingByID, "retries": inspect.RetryingByCount,
+}
+
+// shown is what a page needs to know of its elements.
+type shown struct {
+	cursor inspect.Cursor
+	bytes  int
+}
+
+// page makes a page of a list. It ends early where payloads are large.
+func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V) (R, shown)) (*list[R], error) {
+	reply := newList[R](nil)
+	bytes := 0
+	for v, err := range elements {
+		if err != nil {
+			unreached, err := c.partial(err)
+			if err != nil {
+				return nil, err
+			}
+			reply.Unreached = shardNames(unreached)
+			break
+		}
+		row, s := of(&v)
+		reply.Items = append(reply.Items, row)
+		bytes += s.bytes
+		full := len(reply.Items) == limit || bytes >= maxPageBytes
+		if full {
+			reply.Next = c.sealed(s.cursor.String())
+		}
+		if full && len(reply.Items) < limit {
+			break // the range has more, and would say now which shards are missing: so will the next page
+		}
+	}
+	return reply, nil
+}
+
+func sizeOf(payloads []core.Payload) (n int) {
+	for _, p := range payloads {
+		n += len(p.Data) + len(p.Meta)
+	}
+	return n
+}
+
+func shardNames(shards []core.Shard) (names []string) {
+	for _, s := range shards {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// utc returns a time as it is shown.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC()
+}

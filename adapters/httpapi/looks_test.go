@@ -1,0 +1,302 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Whoever reads Lowkiq's statistics reads these.
+func TestStatsHaveLowkiqsNames(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom", "d1", "d2")
+	h.failed("boom", "f1")
+	h.push("a", 0, "p")
+	h.advance(90 * time.Second)
+	want := `{"total":{"length":2,"morgue_length":2,"lag":90},"by_worker":{"orders":{"length":2,"morgue_length":2,"lag":90}}}`
+	type sizes struct {
+		Length       int64   `json:"length"`
+		MorgueLength int64   `json:"morgue_length"`
+		Lag          float64 `json:"lag"`
+	}
+	got, err := json.Marshal(get[struct {
+		Total    sizes            `json:"total"`
+		ByWorker map[string]sizes `json:"by_worker"`
+	}](h, "/stats"))
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+	all := get[statsReply](h, "/stats")
+	if all.Total.Retrying != 1 || all.Total.Failed == 0 || !all.AsOf.Equal(epoch.Add(90*time.Second)) || all.ByWorker["orders"].Shards != houseShards {
+		t.Errorf("%+v", all)
+	}
+	one := get[queueReply](h, "/queues/orders")
+	if len(one.ShardList) != houseShards || one.Length != 2 || one.ShardList[2].Shard != "orders/2" || one.ShardList[0].Owner != "owner" {
+		t.Errorf("%+v", one)
+	}
+	refused(t, "stats of nothing", answerOf(h.api, request(http.MethodGet, base+"/stats?queue=nowhere", "")), 404, "unknown-queue")
+}
+
+// hostile are ids and payloads that a path, a form, a spreadsheet or a page could break.
+var hostile = []string{
+	".", "..", "/", "a/b", "%", "%2F", "?a=b&c", "a b", "+", ";", "#", `"<script>`, "=1+1", "'", "`", "\u202ertl", "a\u0301\u0302", "id,with\"csv",
+	strings.Repeat("é", core.MaxIDBytes/2), "\U0001F600", "\uFFFD", "null", "../../etc/passwd",
+}
+
+func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
+	h := newHouse(t, Options{})
+	payloads := []string{"", "\xff\xfe", "\x00", "text", `{"a":1}`, "\u2028", "\\ud800", "a\r\nb"}
+	for _, id := range hostile {
+		h.push(id, 0, payloads...)
+	}
+	h.end(core.Failed, "boom")
+	ids := map[string]int{}
+	target := "/queues/orders/jobs?sort=id&payloads=1000&limit=5"
+	for after := ""; ; {
+		page := get[list[jobRow]](h, target+"&after="+after)
+		for _, row := range page.Items {
+			ids[row.ID]++
+			if diff := cmp.Diff(payloads, texts(t, row.Payloads)); diff != "" {
+				t.Errorf("payloads of %q (-want +got):\n%s", row.ID, diff)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	for _, id := range hostile {
+		if ids[id] != 1 {
+			t.Errorf("%q was listed %d times", id, ids[id])
+		}
+		query := url.Values{"id": {id}, "queue": {"orders"}, "payloads": {"1000"}}.Encode()
+		found := get[list[foundRow]](h, "/find?"+query)
+		if len(found.Items) != 1 || found.Items[0].Queued == nil || found.Items[0].Queued.ID != id || len(found.Items[0].Queued.Payloads) != len(payloads) {
+			t.Errorf("find %q: %+v", id, found)
+		}
+		if why := get[whyReply](h, "/why?"+query); why.Reason != "backoff" || why.Found.Queued.ID != id {
+			t.Errorf("why %q: %+v", id, why)
+		}
+		if reply := post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{IDs: []string{id}}); reply.Handled != 1 {
+			t.Errorf("bury %q: %+v", id, reply)
+		}
+		edited := post[bulkReply](h, "/queues/orders/morgue/edit", editBody{ID: id, Edits: []replacement{{octetsOf([]byte("\xff\xfe")), octetsOf([]byte("\xfe"))}}})
+		dead := get[list[foundRow]](h, "/find?"+query).Items[0].Dead
+		if edited.Handled != 1 || dead == nil || !slices.Contains(texts(t, dead.Payloads), "\xfe") || slices.Contains(texts(t, dead.Payloads), "\xff\xfe") {
+			t.Errorf("edit %q: %+v, %+v", id, edited, dead)
+		}
+		some := []letterPayloads{{ID: id, Payloads: []octets{octetsOf([]byte("\xfe")), octetsOf(nil)}}}
+		if reply := post[bulkReply](h, "/queues/orders/morgue/purge", map[string]any{"payloads": some}); reply.Handled != 1 {
+			t.Errorf("purge payloads of %q: %+v", id, reply)
+		}
+		if left := get[list[foundRow]](h, "/find?"+query).Items[0].Dead; len(left.Payloads) != len(payloads)-2 {
+			t.Errorf("%d payloads of %q are left", len(left.Payloads), id)
+		}
+	}
+}
+
+// texts returns payloads as a client reads them: from data, or else data_base64.
+func texts(t *testing.T, payloads []payload) (list []string) {
+	t.Helper()
+	for _, p := range payloads {
+		if p.Data != nil {
+			list = append(list, *p.Data)
+			continue
+		}
+		data, err := base64.StdEncoding.DecodeString(*p.Base64)
+		if err != nil {
+			t.Error(err)
+		}
+		list = append(list, string(data))
+	}
+	return list
+}
+
+func TestListsTakeTheirParameters(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.failed("boom", "b-1", "b-2")
+	for n, id := range []string{"a-1", "a-2", "a-3", "c"} {
+		h.push(id, time.Duration(n+2)*time.Hour, "p", "q")
+	}
+	at := func(d time.Duration) string { return url.QueryEscape(epoch.Add(d).Format(time.RFC3339)) }
+	shard := core.ShardOf("a-2", houseShards)
+	var there []string
+	for _, id := range []string{"a-1", "a-2", "a-3", "b-1", "b-2", "c"} {
+		if core.ShardOf(id, houseShards) == shard {
+			there = append(there, id)
+		}
+	}
+	for query, want := range map[string]string{
+		"":                                  "b-1 b-2 a-1 a-2 a-3 c",
+		"desc=true":                         "c a-3 a-2 a-1 b-2 b-1",
+		"limit=2":                           "b-1 b-2",
+		"fresh=true":                        "a-1 a-2 a-3 c",
+		"sort=id":                           "a-1 a-2 a-3 b-1 b-2 c",
+		"sort=id&prefix=a-":                 "a-1 a-2 a-3",
+		"sort=id&prefix=a-&desc=1&limit=1":  "a-3",
+		"sort=id&from=b":                    "b-1 b-2 c",
+		"sort=retrying":                     "b-1 b-2",
+		"sort=retrying_id&from=b-2":         "b-2",
+		"sort=retries&from=1":               "b-1 b-2",
+		"sort=retries&from=2":               "",
+		"from=" + at(3*time.Hour):           "a-2 a-3 c",
+		"desc=true&from=" + at(3*time.Hour): "a-2 a-1 b-2 b-1",
+		"sort=id&shard=0&shard=1&shard=2":   "a-1 a-2 a-3 b-1 b-2 c",
+		"sort=id&shard=" + string(rune('0'+shard)): strings.Join(there, " "),
+	} {
+		var ids []string
+		page := get[list[jobRow]](h, "/queues/orders/jobs?"+query)
+		for _, row := range page.Items {
+			ids = append(ids, row.ID)
+			if row.Payloads != nil {
+				t.Errorf("%s: payloads were not asked for", query)
+			}
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	for query, want := range map[string]string{
+		"limt=1": "bad-request", "limit=0": "bad-request", "limit=1001": "bad-request", "limit=-1": "bad-request", "limit=a": "bad-request",
+		"limit=1&limit=2": "bad-request", "desc=maybe": "bad-request", "sort=size": "bad-request", "after=!": "invalid-cursor", "shard=3": "invalid-request",
+		"from=yesterday": "bad-request", "sort=retries&from=x": "bad-request", "prefix=a": "invalid-options", "sort=retries&fresh=1": "invalid-options",
+		"%zz": "bad-request", "sort=id&from=%ff": "bad-request", "a;b": "bad-request",
+	} {
+		refused(t, query, answerOf(h.api, request(http.MethodGet, base+"/queues/orders/jobs?"+query, "")), 400, want)
+	}
+	if _, err := h.store.Declare(t.Context(), declarePlain); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "by id", answerOf(h.api, request(http.MethodGet, base+"/queues/plain/jobs?sort=id", "")), 409, "queue-mismatch")
+}
+
+// The same rows come in each format, and what is said beside them in headers.
+func TestListsComeInThreeFormats(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom, \"said\" he\nthere", "a", "b,\"c", "d")
+	for accept, want := range map[string]string{
+		"": "application/json", "*/*": "application/json", "application/*": "application/json", "text/html, */*;q=0.1": "application/json",
+		"application/jsonl": "application/jsonl", "application/x-ndjson": "application/jsonl", "text/csv": "text/csv", "text/*": "text/csv",
+		"application/json;q=0.5, text/csv": "text/csv", "*/*, application/json;q=0": "application/jsonl", "text/csv;q=0, */*": "application/json",
+	} {
+		r := request(http.MethodGet, base+"/queues/orders/morgue?limit=2&payloads=1", "")
+		r.Header.Set("Accept", accept)
+		w := answerOf(h.api, r)
+		kind, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
+		if kind != want || w.Code != 200 || w.Header().Get("Skein-Next") == "" || w.Header().Get("Skein-As-Of") == "" || w.Header().Get("Vary") != "Accept" {
+			t.Errorf("%s: %d %v", accept, w.Code, w.Header())
+			continue
+		}
+		if ids := idsIn(t, kind, w.Body.String()); strings.Join(ids, "|") != `a|b,"c` {
+			t.Errorf("%s: %q in %s", accept, ids, w.Body)
+		}
+	}
+	r := request(http.MethodGet, base+"/stats", "")
+	r.Header.Set("Accept", "text/csv")
+	refused(t, "stats as CSV", answerOf(h.api, r), 406, "not-acceptable")
+}
+
+// idsIn reads the ids of dead letters in a format.
+func idsIn(t *testing.T, kind, text string) (ids []string) {
+	t.Helper()
+	switch kind {
+	case "text/csv":
+		lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil || len(lines) < 1 || lines[0][0] != "id" || lines[0][2] != "last_error" {
+			t.Fatalf("%v: %q", err, lines)
+		}
+		for _, line := range lines[1:] {
+			if ids = append(ids, line[0]); line[2] != "boom, \"said\" he\nthere" {
+				t.Errorf("line %q", line)
+			}
+		}
+	case "application/jsonl":
+		for line := range strings.Lines(text) {
+			var row deadRow
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, row.ID)
+		}
+	default:
+		var page list[deadRow]
+		if err := json.Unmarshal([]byte(text), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range page.Items {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids
+}
+
+// What a page polls is sent again when it has changed, and only then.
+func TestWhatIsPolledHasAnETag(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom", "a")
+	for _, route := range table() {
+		if route.action() {
+			continue
+		}
+		target, _ := route.target(t)
+		first := answerOf(h.api, request(http.MethodGet, target, ""))
+		tag := first.Header().Get("ETag")
+		if tag == "" {
+			t.Errorf("%s has no ETag", target)
+			continue
+		}
+		for header, want := range map[string]int{tag: 304, `"other"`: 200, `"other", ` + tag: 304, "*": 304, strings.TrimPrefix(tag, "W/"): 304} {
+			r := request(http.MethodGet, target, "")
+			r.Header.Set("If-None-Match", header)
+			w := answerOf(h.api, r)
+			if w.Code != want || want == 304 && w.Body.Len() > 0 || w.Header().Get("ETag") != tag {
+				t.Errorf("%s with %s: %d %q, want %d", target, header, w.Code, w.Header().Get("ETag"), want)
+			}
+		}
+	}
+	before := answerOf(h.api, request(http.MethodGet, base+"/queues/orders", "")).Header().Get("ETag")
+	post[done](h, "/queues/orders/pause", noBody{})
+	if after := answerOf(h.api, request(http.MethodGet, base+"/queues/orders", "")); after.Header().Get("ETag") == before || !strings.Contains(after.Body.String(), `"paused":true`) {
+		t.Errorf("the queue was paused: %s", after.Body)
+	}
+}
+
+func TestHeadAnswersWithoutABody(t *testing.T) {
+	h := newHouse(t, Options{})
+	w := answerOf(h.api, request(http.MethodHead, base+"/stats", ""))
+	if w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("ETag") == "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// A page of large payloads ends early, and the next goes on.
+func TestAPageOfLargePayloadsEndsEarly(t *testing.T) {
+	h := newHouse(t, Options{})
+	large := strings.Repeat("x", 1<<20)
+	ids := numbered("l", 20)
+	for _, id := range ids {
+		h.push(id, time.Hour, large)
+	}
+	var got []string
+	pages := 0
+	for after, more := "", true; more; pages++ {
+		page := get[list[jobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
+		for _, row := range page.Items {
+			got = append(got, row.ID)
+		}
+		after = page.Next
+		more = after != ""
+	}
+	if !slices.Equal(got, ids) || pages != 3 {
+		t.Errorf("%d pages: %v", pages, got)
+	}
+}

@@ -1,0 +1,190 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// object is a JSON object of the document.
+type object = map[string]any
+
+// document returns the routes as an OpenAPI 3.1 document. Its server is the document's own directory, so that it
+// is right wherever the API is mounted.
+func document(routes []route) []byte {
+	s := schemas{}
+	paths := object{}
+	for at := range routes {
+		r := &routes[at]
+		item, there := paths[r.path].(object)
+		if !there {
+			item = object{}
+			paths[r.path] = item
+		}
+		item[strings.ToLower(r.method)] = s.operation(r)
+	}
+	failed := object{"description": "a problem; its type is one of " + problemNames(), "content": object{
+		"application/problem+json": object{"schema": s.of(reflect.TypeFor[problem]())},
+	}}
+	text, err := json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "Skein", "version": "1",
+			"description": "What is in a store of Skein, and actions on it. Bytes are in data where they are UTF-8, and else in data_base64. Times are by the store's clock unless it says otherwise.",
+		},
+		"servers":    []any{object{"url": "."}},
+		"paths":      paths,
+		"components": object{"schemas": s, "responses": object{"problem": failed}},
+	}, "", "  ")
+	if err != nil {
+		return nil // maps of strings can be marshalled
+	}
+	return append(text, '\n')
+}
+
+func problemNames() string {
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.Type)
+	}
+	return strings.Join(all, ", ")
+}
+
+// schemas are those of the document, by name.
+type schemas map[string]any
+
+func (s schemas) operation(r *route) object {
+	op := object{
+		"operationId": operationID(r), "summary": r.summary, "x-skein-verb": string(r.verb),
+		"responses": object{"200": object{"description": "done", "content": s.contents(r)}, "default": object{"$ref": "#/components/responses/problem"}},
+	}
+	if r.polled {
+		op["responses"].(object)["304"] = object{"description": "nothing has changed but as_of since the ETag of If-None-Match"}
+	}
+	if parameters := s.parameters(r); len(parameters) > 0 {
+		op["parameters"] = parameters
+	}
+	if r.body != nil {
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.of(r.body)}}}
+	}
+	return op
+}
+
+// operationID is the method and the path in one word.
+func operationID(r *route) string {
+	id := strings.ToLower(r.method)
+	for word := range strings.FieldsFuncSeq(r.path, func(c rune) bool { return strings.ContainsRune("/-.{}", c) }) {
+		id += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return id
+}
+
+func (s schemas) contents(r *route) object {
+	contents := object{formats[0].mediaType: object{"schema": s.of(r.reply)}}
+	if r.rows {
+		for _, f := range formats[1:] {
+			contents[f.mediaType] = object{"schema": object{"type": "string", "description": "a line for each row of items; next, as_of and the number of unreached are in the headers Skein-Next, Skein-As-Of and Skein-Unreached"}}
+		}
+	}
+	return contents
+}
+
+func (s schemas) parameters(r *route) (list []any) {
+	if strings.Contains(r.path, "{queue}") {
+		list = append(list, object{"name": "queue", "in": "path", "required": true, "schema": object{"type": "string"}, "description": "the queue"})
+	}
+	if r.query == nil {
+		return list
+	}
+	for _, p := range parameters(r.query) {
+		schema := s.of(p.typ)
+		number := schema
+		if items, ok := schema["items"].(object); ok {
+			number = items
+		}
+		if number["type"] == "integer" {
+			number["minimum"] = 0
+		}
+		if p.most > 0 {
+			schema["maximum"] = p.most
+		}
+		if p.enum != nil {
+			schema["enum"] = p.enum
+		}
+		if p.deflt != "" {
+			schema["default"] = p.deflt
+			if n, err := strconv.Atoi(p.deflt); err == nil {
+				schema["default"] = n
+			}
+		}
+		list = append(list, object{"name": p.name, "in": "query", "description": p.doc, "schema": schema})
+	}
+	return list
+}
+
+// of returns the schema of a type. Structs are named ones.
+func (s schemas) of(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[time.Duration]():
+		return object{"type": "string", "description": "as 5m"}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{"type": "object"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.Slice:
+		return object{"type": "array", "items": s.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": s.of(t.Elem())}
+	case reflect.Struct:
+		return s.named(t)
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.String:
+		return object{"type": "string"}
+	}
+	return object{"type": "integer"}
+}
+
+// named adds the schema of a struct and returns a reference to it.
+func (s schemas) named(t reflect.Type) object {
+	name := typeName(t)
+	reference := object{"$ref": "#/components/schemas/" + name}
+	if _, there := s[name]; there {
+		return reference
+	}
+	schema := object{"type": "object"}
+	s[name] = schema // before its fields, which may refer to it
+	properties, required := object{}, []string{}
+	for _, f := range jsonFields(t) {
+		property := s.of(f.typ)
+		property["description"] = f.doc
+		properties[f.name] = property
+		if !f.optional {
+			required = append(required, f.name)
+		}
+	}
+	if len(properties) > 0 {
+		schema["properties"] = properties
+	}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return reference
+}
+
+// typeName is how a type is called in the document: jobRow is JobRow, and list[jobRow] is JobRowList.
+func typeName(t reflect.Type) string {
+	name, of, generic := strings.Cut(t.Name(), "[")
+	if generic {
+		name = of[strings.LastIndexByte(of, '.')+1:len(of)-1] + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}

@@ -1,0 +1,289 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+func TestInvalidOptionsAreRefused(t *testing.T) {
+	for _, o := range []Options{
+		{TrustedOrigins: []string{"ops.example.com"}}, {TrustedOrigins: []string{"https://ops.example.com/jobs"}}, {Hosts: []string{"localhost:8080"}},
+		{Hosts: []string{"https://localhost"}}, {Hosts: []string{""}}, {CursorKey: []byte("short")}, {MaxBodyBytes: -1}, {MaxHeaderBytes: -1},
+	} {
+		if _, err := New(inspect.New(nil, inspect.Options{}), o); !errors.Is(err, inspect.ErrInvalidOptions) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := New(nil, Options{}); !errors.Is(err, inspect.ErrInvalidOptions) {
+		t.Errorf("no inspector: %v", err)
+	}
+}
+
+func TestHostsAreComparedByName(t *testing.T) {
+	h := newHouse(t, Options{Hosts: []string{"Ops.Example.com", "[::1]", "10.0.0.7"}})
+	for host, served := range map[string]bool{
+		"ops.example.com": true, "OPS.example.com:8443": true, "ops.example.com.": true, "[::1]:80": true, "[::1]": true, "10.0.0.7:1": true,
+		"ops.example.com.evil.example": false, "localhost": false, "10.0.0.70": false, "": false, "ops.example.com@evil.example": false,
+	} {
+		r := request(http.MethodGet, base+"/queues", "")
+		r.Host = host
+		if w := answerOf(h.api, r); (w.Code == 200) != served {
+			t.Errorf("%q: %d", host, w.Code)
+		}
+	}
+}
+
+// The refusal of a page's own action behind a proxy names the option that allows it.
+func TestACrossOriginRefusalNamesTheOption(t *testing.T) {
+	h := newHouse(t, Options{})
+	r := request(http.MethodPost, base+"/queues/orders/pause", `{}`)
+	r.Header.Set("Origin", "http://ops.example.com")
+	if p := refused(t, "pause", answerOf(h.api, r), 403, "cross-origin"); !strings.Contains(p.Detail, "Options.TrustedOrigins") {
+		t.Error(p.Detail)
+	}
+	h.api = h.over(h.store, Options{TrustedOrigins: []string{"http://ops.example.com"}})
+	if w := answerOf(h.api, r.Clone(t.Context())); w.Code == http.StatusForbidden {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// What is redacted is in no answer: not in cursors, checkpoints, sentences or samples either.
+func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
+	const id, secret, text = "maria.jones@example.com", "payload-secret", "dsn-secret"
+	o := Options{
+		RedactID:      func(string, string) string { return "someone" },
+		RedactPayload: func(_, _ string, data []byte) []byte { return []byte(strings.Repeat("*", len(data))) },
+		RedactError:   func(string, string, string) string { return "an error" },
+		CursorKey:     []byte(strings.Repeat("k", 32)),
+	}
+	h := newHouse(t, o)
+	h.push(id, 0, secret, secret+"2")
+	h.end(core.Failed, text)
+	h.push(id, 0, secret)
+	h.dead(text, id+"2", id+"3")
+	h.push(id+"4", 0, secret)
+	h.turn(core.ShardOf(id+"4", houseShards), 1)
+	longest := []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: id}}
+	if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}}, TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	var next string
+	query := url.QueryEscape(id)
+	for _, target := range []string{
+		"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9", "/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
+		"/find?payloads=9&id=" + query, "/why?queue=orders&payloads=9&id=" + query, "/nodes",
+	} {
+		w := answerOf(h.api, request(http.MethodGet, base+target, ""))
+		holdsNoSecret(t, target, w.Body.String(), id, secret, text)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "someone") {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+		if strings.Contains(target, "morgue") {
+			next = read[list[deadRow]](t, w).Next
+		}
+	}
+	// A cursor works where it was not made, under the same key, and nowhere else.
+	h.api = h.over(h.store, o)
+	if page := get[list[deadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
+		t.Errorf("%+v", page)
+	}
+	dry := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}, DryRun: true})
+	if len(dry.Dead) != 2 || dry.Dead[0].ID != "someone" {
+		t.Errorf("%+v", dry)
+	}
+	for _, key := range [][]byte{nil, []byte(strings.Repeat("l", 32))} {
+		o.CursorKey = key
+		h.api = h.over(h.store, o)
+		refused(t, "another key", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?after="+next, "")), 400, "invalid-cursor")
+	}
+}
+
+// holdsNoSecret looks for secrets in a text, and in what may be Base64 in it.
+func holdsNoSecret(t *testing.T, what, text string, secrets ...string) {
+	t.Helper()
+	for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(`",:{}[]`, c) }) {
+		if plain, err := base64.RawURLEncoding.DecodeString(word); err == nil {
+			text += string(plain)
+		}
+	}
+	for _, secret := range secrets {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s tells %q: %s", what, secret, text)
+		}
+	}
+}
+
+// However many poll, a store is asked for statistics a hundredth of the time at most; and at once after an action.
+func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		var asked atomic.Int64
+		const cost = 20 * time.Millisecond
+		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Stats" {
+				asked.Add(1)
+				time.Sleep(cost)
+			}
+			return next(ctx)
+		}), Options{})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		for range 10 {
+			go func() {
+				for ctx.Err() == nil {
+					get[queueReply](h, "/queues/orders")
+					time.Sleep(50 * time.Millisecond)
+				}
+			}()
+		}
+		<-ctx.Done()
+		synctest.Wait()
+		if n := asked.Load(); n < 25 || n > 31 { // a minute has 30 times 2 s
+			t.Errorf("asked %d times", n)
+		}
+		time.Sleep(time.Second)
+		was := asked.Load()
+		post[done](h, "/queues/orders/pause", noBody{})
+		if !get[queueReply](h, "/queues/orders").Paused || asked.Load() != was+1 {
+			t.Error("what was done is not seen")
+		}
+	})
+}
+
+// A store that hangs costs a look its five seconds, and is called a timeout.
+func TestALookEndsWithItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, _ storekit.Call, _ func(context.Context) error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}), Options{})
+		began := time.Now()
+		refused(t, "queues", answerOf(h.api, request(http.MethodGet, base+"/queues", "")), 503, "timeout")
+		if took := time.Since(began); took != lookTime {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A client that does not send its body is not waited for.
+func TestABodyThatDoesNotComeIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Options{})
+	server := httptest.NewServer(h.api)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	began := time.Now()
+	fmt.Fprintf(conn, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
+	reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if took := time.Since(began); reply.StatusCode != http.StatusBadRequest || took > 2*bodyTime {
+		t.Errorf("%s after %v", reply.Status, took)
+	}
+}
+
+// Shards that can't be reached are named, beside what the others have.
+func TestAnswersNameShardsThatAreMissing(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.dead("boom", numbered("a", 20)...)
+	lost := []core.Shard{{Queue: "orders", Index: 1}}
+	h.api = h.over(&partialStore{h.store, lost}, Options{})
+	if s := get[statsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" || s.Total.MorgueLength != 20 {
+		t.Errorf("%+v", s)
+	}
+	w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue", ""))
+	if page := read[list[deadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
+		t.Errorf("%+v %v", page, w.Header())
+	}
+	if reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// partialStore is a store that says that shards can't be reached.
+type partialStore struct {
+	ports.ShardStore
+	lost []core.Shard
+}
+
+func (s *partialStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	stats, err := s.ShardStore.Stats(ctx, r)
+	for at := range stats {
+		stats[at].Unreached = s.lost
+	}
+	return stats, err
+}
+
+func (s *partialStore) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+	page, err := s.ShardStore.Morgue(ctx, r)
+	page.Unreached = s.lost
+	return page, err
+}
+
+// The tags that the decoders and the document are made of are complete.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	for _, route := range table() {
+		if route.summary == "" || route.time == 0 || route.verb == "" || (route.query == nil) == (route.body == nil) {
+			t.Errorf("%+v", route)
+		}
+		if route.query != nil {
+			for _, p := range parameters(route.query) {
+				probe := p
+				if p.doc == "" {
+					t.Errorf("%s: %s has no doc", route.path, p.name)
+				}
+				if p.deflt != "" {
+					if err := probe.set(reflect.New(p.typ).Elem(), p.deflt); err != nil {
+						t.Errorf("%s: %v", route.path, err)
+					}
+				}
+			}
+		}
+		for _, of := range []reflect.Type{route.body, route.reply} {
+			if of != nil && of.Kind() == reflect.Struct {
+				described(t, of)
+			}
+		}
+	}
+}
+
+func described(t *testing.T, of reflect.Type) {
+	t.Helper()
+	for _, f := range jsonFields(of) {
+		if f.doc == "" {
+			t.Errorf("%v: %s has no doc", of, f.name)
+		}
+		inner := f.typ
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice || inner.Kind() == reflect.Map {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]() && inner != of {
+			described(t, inner)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// problem is an answer that says what went wrong, as RFC 9457 has it.
+type problem struct {
+	Type   string `json:"type" doc:"what went wrong, for programs: urn:skein:problem: and the name of one of the table"`
+	Title  string `json:"title" doc:"the same for people"`
+	Status int    `json:"status" doc:"the status of the answer"`
+	Detail string `json:"detail,omitempty" doc:"what is wrong with this request, and what to do"`
+	// Result is what a bulk action had done until it failed.
+	Result *bulkReply `json:"result,omitempty" doc:"what a bulk action had done, and where to go on"`
+
+	name  string
+	is    error
+	retry time.Duration
+}
+
+func newProblem(status int, name, title string, is error, retry time.Duration) *problem {
+	return &problem{Type: "urn:skein:problem:" + name, Title: title, Status: status, name: name, is: is, retry: retry}
+}
+
+// Problems: those of the API itself, and one for each error that a caller can act on.
+var (
+	problemForeignHost    = newProblem(http.StatusMisdirectedRequest, "foreign-host", "the host name is not one of ours", nil, 0)
+	problemCrossOrigin    = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
+	problemClosed         = newProblem(http.StatusForbidden, "closed", "only the same machine is served", nil, 0)
+	problemForbidden      = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
+	problemHeaderTooLarge = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
+	problemBodyTooLarge   = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
+	problemMediaType      = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
+	problemNotAcceptable  = newProblem(http.StatusNotAcceptable, "not-acceptable", "no format that is accepted", nil, 0)
+	problemNotFound       = newProblem(http.StatusNotFound, "not-found", "no such route", nil, 0)
+	problemMethod         = newProblem(http.StatusMethodNotAllowed, "method-not-allowed", "the route has another method", nil, 0)
+	problemBadRequest     = newProblem(http.StatusBadRequest, "bad-request", "the request can't be read", nil, 0)
+	problemBusy           = newProblem(http.StatusTooManyRequests, "busy", "other bulk actions are under way", nil, time.Second)
+
+	problems = []*problem{
+		problemForeignHost, problemCrossOrigin, problemClosed, problemForbidden, problemHeaderTooLarge, problemBodyTooLarge, problemMediaType,
+		problemNotAcceptable, problemNotFound, problemMethod, problemBadRequest, problemBusy,
+		newProblem(http.StatusNotFound, "unknown-queue", "no such queue", inspect.ErrUnknownQueue, 0),
+		newProblem(http.StatusNotFound, "unknown-node", "no such server", inspect.ErrUnknownNode, 0),
+		newProblem(http.StatusBadRequest, "invalid-id", "no job can have this id", inspect.ErrInvalidID, 0),
+		newProblem(http.StatusBadRequest, "invalid-cursor", "not a cursor", inspect.ErrInvalidCursor, 0),
+		newProblem(http.StatusBadRequest, "invalid-checkpoint", "not a place to continue this action from", inspect.ErrInvalidCheckpoint, 0),
+		newProblem(http.StatusConflict, "queue-mismatch", "the queue has no index of ids", inspect.ErrQueueMismatch, 0),
+		newProblem(http.StatusConflict, "not-empty", "the queue is not empty", inspect.ErrNotEmpty, 0),
+		newProblem(http.StatusConflict, "lease-held", "a server works the queue", inspect.ErrLeaseHeld, 0),
+		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store can't be used as it is set up", inspect.ErrUnusable, 0),
+		newProblem(http.StatusBadRequest, "invalid-options", "out of range", inspect.ErrInvalidOptions, 0),
+		newProblem(http.StatusBadRequest, "invalid-request", "out of range", inspect.ErrInvalidRequest, 0),
+		newProblem(http.StatusServiceUnavailable, "timeout", "the store took too long", context.DeadlineExceeded, time.Second),
+		problemStore,
+	}
+	problemStore = newProblem(http.StatusServiceUnavailable, "store", "the store fails", nil, time.Second)
+)
+
+// with returns the problem with a detail.
+func (p *problem) with(format string, args ...any) *problem {
+	detailed := *p
+	detailed.Detail = fmt.Sprintf(format, args...)
+	return &detailed
+}
+
+// Error implements error, so that decoders and routes may return a problem.
+func (p *problem) Error() string { return p.Title + ": " + p.Detail }
+
+// problemOf returns the problem of an error: the first whose sentinel it matches, or that of the store.
+func (a *API) problemOf(queue string, err error) *problem {
+	var own *problem
+	if errors.As(err, &own) {
+		return own
+	}
+	detail := a.errorText(queue, "", err.Error())
+	for _, p := range problems {
+		if p.is != nil && errors.Is(err, p.is) {
+			return p.with("%s", detail)
+		}
+	}
+	return problemStore.with("%s", detail)
+}
+
+// write answers with the problem.
+func (p *problem) write(w http.ResponseWriter, r *http.Request) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		http.Error(w, p.Title, p.Status)
+		return
+	}
+	h := w.Header()
+	if p.retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(p.retry.Seconds())))
+	}
+	h.Set("Content-Type", "application/problem+json")
+	respond(w, r, p.Status, body)
+}

@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// id returns what is shown of an id.
+func (a *API) id(queue, id string) string {
+	if a.o.RedactID == nil || id == "" {
+		return strings.ToValidUTF8(id, "\uFFFD")
+	}
+	return strings.ToValidUTF8(a.o.RedactID(queue, id), "\uFFFD")
+}
+
+// bytes returns what is shown of a payload.
+func (a *API) bytes(queue, id string, data []byte) []byte {
+	if a.o.RedactPayload == nil {
+		return data
+	}
+	return a.o.RedactPayload(queue, id, bytes.Clone(data))
+}
+
+// errorText returns what is shown of an error's text.
+func (a *API) errorText(queue, id, text string) string {
+	if a.o.RedactError != nil && text != "" {
+		text = a.o.RedactError(queue, id, text)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// quoted is an id as texts of package inspect have it.
+func quoted(id string) string { return strconv.Quote(id) }
+
+// redactedText returns a text in which ids that are quoted are shown as they may be.
+func (c *call) redactedText(text string, ids ...string) string {
+	if c.o.RedactID == nil {
+		return text
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if id != "" {
+			text = strings.ReplaceAll(text, quoted(id), quoted(c.id(c.queue, id)))
+		}
+	}
+	return text
+}

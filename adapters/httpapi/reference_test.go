@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// update writes what is made of the table instead of comparing it: go test ./adapters/httpapi -run Reference -update.
+var update = flag.Bool("update", false, "write testdata/openapi.json and the reference in docs/httpapi.md")
+
+// The document is what clients are generated from, so that each change of it is seen.
+func TestReferenceOpenAPIDocument(t *testing.T) {
+	h := newHouse(t, Options{})
+	w := answerOf(h.api, request(http.MethodGet, base+"/openapi.json", ""))
+	var indented any
+	if err := json.Unmarshal(w.Body.Bytes(), &indented); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, filepath.Join("testdata", "openapi.json"), string(document(table())))
+	var golden any
+	if err := json.Unmarshal(document(table()), &golden); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(golden, indented); diff != "" {
+		t.Errorf("what is served differs (-want +got):\n%s", diff)
+	}
+	checkReferences(t, golden.(map[string]any), golden)
+}
+
+// checkReferences holds that each $ref of the document leads somewhere.
+func checkReferences(t *testing.T, document map[string]any, at any) {
+	t.Helper()
+	switch at := at.(type) {
+	case []any:
+		for _, inner := range at {
+			checkReferences(t, document, inner)
+		}
+	case map[string]any:
+		if to, ok := at["$ref"].(string); ok {
+			var found any = document
+			for _, part := range strings.Split(strings.TrimPrefix(to, "#/"), "/") {
+				found, _ = found.(map[string]any)[part]
+			}
+			if found == nil {
+				t.Errorf("%s leads nowhere", to)
+			}
+		}
+		for _, inner := range at {
+			checkReferences(t, document, inner)
+		}
+	}
+}
+
+// No two operations have one id, which clients make functions of.
+func TestReferenceOperationIDsAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, route := range table() {
+		if id := operationID(&route); seen[id] {
+			t.Errorf("%s twice", id)
+		} else {
+			seen[id] = true
+		}
+	}
+}
+
+const (
+	referenceBegin = "<!-- The rest is made of the table of routes: go test ./adapters/httpapi -run Reference -update -->\n"
+	referencePath  = "../../docs/httpapi.md"
+)
+
+// TestReferenceInDocs holds the second half of docs/httpapi.md to the table.
+func TestReferenceInDocs(t *testing.T) {
+	text, err := os.ReadFile(referencePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := strings.Cut(string(text), referenceBegin)
+	if !found {
+		t.Fatalf("%s has no line %q", referencePath, referenceBegin)
+	}
+	holds(t, referencePath, head+referenceBegin+reference())
+}
+
+func holds(t *testing.T, path, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not what the table says; look whether that is meant, and run go test ./adapters/httpapi -run Reference -update (-want +got):\n%s", path, diff)
+	}
+}
+
+// reference returns the routes, the types and the problems as Markdown.
+func reference() string {
+	var b strings.Builder
+	var types []reflect.Type
+	b.WriteString("\n## Routes\n")
+	for _, r := range table() {
+		fmt.Fprintf(&b, "\n### %s %s\n\n%s. Right: `%s`%s. ", r.method, r.path, r.summary, r.verb, viewsPayloads(&r))
+		if r.query != nil {
+			table := parameters(r.query)
+			fmt.Fprintf(&b, "Answers %s.\n", mention(&types, r.reply))
+			if len(table) > 0 {
+				b.WriteString("\n| parameter | type | |\n| --- | --- | --- |\n")
+			}
+			for _, p := range table {
+				fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", p.name, mention(&types, p.typ), p.doc, bounds(&p))
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "Takes %s, answers %s.\n", mention(&types, r.body), mention(&types, r.reply))
+	}
+	b.WriteString("\n## Types\n")
+	mention(&types, reflect.TypeFor[problem]())
+	for at := 0; at < len(types); at++ {
+		fmt.Fprintf(&b, "\n### %s\n\n", typeName(types[at]))
+		fields := jsonFields(types[at])
+		if len(fields) == 0 {
+			b.WriteString("`{}`\n")
+			continue
+		}
+		b.WriteString("| field | type | |\n| --- | --- | --- |\n")
+		for _, f := range fields {
+			name := "`" + f.name + "`"
+			if f.optional {
+				name += "?"
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", name, mention(&types, f.typ), f.doc)
+		}
+	}
+	b.WriteString("\n## Problems\n\n| type: `urn:skein:problem:` and | status | |\n| --- | --- | --- |\n")
+	for _, p := range problems {
+		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", p.name, p.Status, p.Title)
+	}
+	return b.String()
+}
+
+func viewsPayloads(r *route) string {
+	if r.query == nil {
+		return ""
+	}
+	a := Action{Verb: r.verb}
+	in := reflect.New(r.query)
+	if f := in.Elem().FieldByName("Payloads"); f.IsValid() {
+		f.SetInt(1)
+	}
+	if in, ok := in.Interface().(about); ok {
+		in.about(&a)
+	}
+	switch {
+	case a.Verb == r.verb:
+		return ""
+	case in.Elem().FieldByName("Payloads").IsValid():
+		return fmt.Sprintf(", with payloads `%s`", a.Verb)
+	}
+	return fmt.Sprintf(", always `%s`", a.Verb)
+}
+
+func bounds(p *parameter) (text string) {
+	if p.deflt != "" {
+		text += ". Default " + p.deflt
+	}
+	if p.enum != nil {
+		text += ". One of " + strings.Join(p.enum, ", ")
+	}
+	if p.most > 0 {
+		text += fmt.Sprintf(". At most %d", p.most)
+	}
+	return text
+}
+
+// mention names a type, and notes structs to be explained.
+func mention(types *[]reflect.Type, t reflect.Type) string {
+	switch schema := (schemas{}).of(t); {
+	case t.Kind() == reflect.Pointer:
+		return mention(types, t.Elem())
+	case t.Kind() == reflect.Slice && schema["type"] == "array":
+		return "list of " + mention(types, t.Elem())
+	case t.Kind() == reflect.Map:
+		return "object of " + mention(types, t.Elem())
+	case schema["$ref"] != nil:
+		if !slices.Contains(*types, t) {
+			*types = append(*types, t)
+		}
+		return fmt.Sprintf("[%s](#%s)", typeName(t), strings.ToLower(typeName(t)))
+	case schema["format"] == "date-time":
+		return "time"
+	case t.String() == "time.Duration":
+		return "duration"
+	default:
+		return fmt.Sprint(schema["type"])
+	}
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// seal makes the cipher of cursors and checkpoints, if ids are not to be read in them.
+func (a *API) seal() error {
+	key := a.o.CursorKey
+	switch {
+	case key != nil && len(key) != 32:
+		return invalidOption("CursorKey has %d bytes; give 32, drawn at random", len(key))
+	case a.o.RedactID == nil:
+		return nil
+	case key == nil:
+		key = make([]byte, 32)
+		rand.Read(key) // never fails
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return fmt.Errorf("cursor key: %w", err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return fmt.Errorf("cursor key: %w", err)
+	}
+	a.sealer = &sealer{gcm: gcm, key: key}
+	return nil
+}
+
+// sealer encrypts texts. The same text is always sealed alike, so that an answer that has not changed has the same ETag.
+type sealer struct {
+	gcm cipher.AEAD
+	key []byte
+}
+
+func (s *sealer) seal(text string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(text))
+	nonce := mac.Sum(nil)[:s.gcm.NonceSize()]
+	return base64.RawURLEncoding.EncodeToString(s.gcm.Seal(nonce, nonce, []byte(text), nil))
+}
+
+func (s *sealer) open(text string) (string, error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(data) < s.gcm.NonceSize() {
+		return "", errors.New("damaged")
+	}
+	plain, err := s.gcm.Open(nil, data[:s.gcm.NonceSize()], data[s.gcm.NonceSize():], nil)
+	return string(plain), err
+}
+
+// sealed returns a cursor, a checkpoint or a key as clients get it.
+func (a *API) sealed(text string) string {
+	if a.sealer == nil || text == "" {
+		return text
+	}
+	return a.sealer.seal(text)
+}
+
+// opened returns what sealed was given, or the error invalid.
+func (a *API) opened(text string, invalid error) (string, error) {
+	if a.sealer == nil || text == "" {
+		return text, nil
+	}
+	plain, err := a.sealer.open(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: it is damaged, or was given out under another CursorKey", invalid)
+	}
+	return plain, nil
+}
+
+// cursor reads a cursor that a client was given.
+func (a *API) cursor(text string) (inspect.Cursor, error) {
+	plain, err := a.opened(text, inspect.ErrInvalidCursor)
+	if err != nil {
+		return inspect.Cursor{}, err
+	}
+	return inspect.ParseCursor(plain)
+}

@@ -1,0 +1,233 @@
+package httpapi
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+type statsQuery struct {
+	Queue string `query:"queue" doc:"one queue; all without it"`
+}
+
+func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
+
+// counts are sizes, the first three under the names that Lowkiq's API has for them.
+type counts struct {
+	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
+	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
+	Lag          float64   `json:"lag" doc:"how many seconds the oldest due job has been due"`
+	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
+	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure"`
+	Claimed      int64     `json:"claimed" doc:"jobs that servers have taken"`
+	Orphaned     int64     `json:"orphaned" doc:"those of them whose server is gone"`
+	Quarantined  int64     `json:"quarantined" doc:"records that were set aside since they can't be read"`
+	Processed    int64     `json:"processed" doc:"jobs that were done, since the queue began"`
+	Failed       int64     `json:"failed" doc:"jobs that failed or were buried, since the queue began"`
+	Oldest       time.Time `json:"oldest,omitzero" doc:"when the first queued job is or was due"`
+}
+
+func countsOf(c *inspect.Counts) counts {
+	return counts{
+		Length: c.Length(), MorgueLength: c.Dead, Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
+		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Oldest: utc(c.Oldest),
+	}
+}
+
+// add sums counts up; the lag is the largest.
+func (c *counts) add(o counts) {
+	if c.Oldest.IsZero() || !o.Oldest.IsZero() && o.Oldest.Before(c.Oldest) {
+		c.Oldest = o.Oldest
+	}
+	c.Lag = max(c.Lag, o.Lag)
+	for _, sum := range []struct {
+		into *int64
+		of   int64
+	}{
+		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Claimed, o.Claimed},
+		{&c.Orphaned, o.Orphaned}, {&c.Quarantined, o.Quarantined}, {&c.Processed, o.Processed}, {&c.Failed, o.Failed},
+	} {
+		*sum.into += sum.of
+	}
+}
+
+type queueCounts struct {
+	counts
+	Shards   int  `json:"shards" doc:"the queue's shard count"`
+	IndexIDs bool `json:"index_ids" doc:"whether its jobs can be listed by id"`
+	Paused   bool `json:"paused" doc:"whether nothing of it is claimed"`
+}
+
+func queueCountsOf(s *inspect.QueueStats) queueCounts {
+	return queueCounts{countsOf(&s.Counts), s.Queue.Shards, s.Queue.IndexIDs, s.Queue.Paused}
+}
+
+type statsReply struct {
+	Total     counts                 `json:"total" doc:"the sums of all queues, and the largest lag"`
+	ByWorker  map[string]queueCounts `json:"by_worker" doc:"each queue, by its name"`
+	Unreached []string               `json:"unreached,omitempty" doc:"shards that can't be reached now, which the figures lack"`
+	AsOf      time.Time              `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+}
+
+func (c *call) stats(q *statsQuery) (*statsReply, error) {
+	s, err := c.snapshot(q.Queue)
+	if err != nil {
+		return nil, err
+	}
+	reply := &statsReply{ByWorker: make(map[string]queueCounts, len(s.stats)), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
+	for at := range s.stats {
+		queue := queueCountsOf(&s.stats[at])
+		reply.ByWorker[s.stats[at].Queue.Name] = queue
+		reply.Total.add(queue.counts)
+	}
+	return reply, nil
+}
+
+type shardRow struct {
+	Shard string `json:"shard" doc:"its name, as orders/3"`
+	Index int    `json:"index" doc:"its number"`
+	counts
+	Owner     string    `json:"owner,omitempty" doc:"the server of its last lease"`
+	Token     int64     `json:"token,omitempty" doc:"the fencing token of that"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when that ends; once it is past nobody works the shard"`
+}
+
+type queueReply struct {
+	Name string `json:"name" doc:"the queue"`
+	queueCounts
+	ShardList []shardRow `json:"shard_list" doc:"the shards that were reached, in order"`
+	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now"`
+	AsOf      time.Time  `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+}
+
+type noQuery struct{}
+
+func (c *call) queueStats(*noQuery) (*queueReply, error) {
+	s, err := c.snapshot(c.queue)
+	if err != nil {
+		return nil, err
+	}
+	of := &s.stats[0]
+	reply := &queueReply{Name: of.Queue.Name, queueCounts: queueCountsOf(of), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
+	reply.ShardList = make([]shardRow, len(of.Shards))
+	for at := range of.Shards {
+		sh := &of.Shards[at]
+		reply.ShardList[at] = shardRow{sh.Shard.String(), sh.Shard.Index, countsOf(&sh.Counts), sh.Owner, sh.Token, utc(sh.ExpiresAt)}
+	}
+	return reply, nil
+}
+
+// maxRest bounds how old a snapshot gets, also where the store is slow.
+const maxRest = 15 * time.Second
+
+// restFactor is how many times longer than it took a snapshot is kept: whoever asks, and however often, the store
+// spends less than a hundredth of its time on it.
+const restFactor = 99
+
+// snapshots are what the pollers of statistics share.
+type snapshots struct {
+	mu      sync.Mutex
+	byQueue map[string]*snapshot
+}
+
+// snapshot is the statistics of a queue, or of all for the name "".
+type snapshot struct {
+	// free holds a value while nobody asks the store.
+	free chan struct{}
+	snapped
+}
+
+// snapped is what was found, and until when it is shown.
+type snapped struct {
+	stats     []inspect.QueueStats
+	unreached []core.Shard
+	until     time.Time
+}
+
+// asOf returns when it was so: the earliest of the clocks of its queues' stores.
+func (s *snapped) asOf() (at time.Time) {
+	for n := range s.stats {
+		if now := s.stats[n].Now; at.IsZero() || now.Before(at) {
+			at = now
+		}
+	}
+	return utc(at)
+}
+
+// forget lets the next look be a new one: something was changed here.
+func (s *snapshots) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.byQueue = nil
+}
+
+func (s *snapshots) of(queue string) *snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byQueue[queue] == nil {
+		if s.byQueue == nil {
+			s.byQueue = make(map[string]*snapshot)
+		}
+		s.byQueue[queue] = &snapshot{free: make(chan struct{}, 1)}
+	}
+	return s.byQueue[queue]
+}
+
+// drop removes what is of no queue.
+func (s *snapshots) drop(queue string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byQueue, queue)
+}
+
+// snapshot returns the statistics of a queue, or of all, as they are or were a short while ago. Who asks while
+// another does waits for that one's answer.
+func (c *call) snapshot(queue string) (snapped, error) {
+	s := c.snapshots.of(queue)
+	select {
+	case s.free <- struct{}{}:
+		defer func() { <-s.free }()
+	case <-c.ctx.Done():
+		return snapped{}, c.ctx.Err()
+	}
+	if time.Now().Before(s.until) {
+		return s.snapped, nil
+	}
+	fresh, err := c.snap(queue)
+	if err != nil {
+		c.snapshots.drop(queue)
+		return snapped{}, err
+	}
+	s.snapped = fresh
+	return fresh, nil
+}
+
+func (c *call) snap(queue string) (s snapped, err error) {
+	began := time.Now()
+	var names []string
+	if queue != "" {
+		names = []string{queue}
+	}
+	s.stats, err = c.inspector.Stats(c.ctx, names...)
+	if s.unreached, err = c.partial(err); err != nil {
+		return s, err
+	}
+	if queue != "" && len(s.stats) != 1 {
+		return s, inspect.ErrUnknownQueue
+	}
+	took := time.Since(began)
+	s.until = began.Add(took + min(restFactor*took, maxRest))
+	return s, nil
+}
+
+// partial returns the shards that a result lacks, or the error if it is another.
+func (c *call) partial(err error) ([]core.Shard, error) {
+	var lacks *inspect.PartialError
+	if errors.As(err, &lacks) && c.ctx.Err() == nil {
+		return lacks.Unreached, nil
+	}
+	return nil, err
+}

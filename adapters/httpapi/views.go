@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+type queueRow struct {
+	Name     string `json:"name" doc:"its name"`
+	Shards   int    `json:"shards" doc:"its shard count"`
+	IndexIDs bool   `json:"index_ids" doc:"whether its jobs can be listed by id"`
+	Paused   bool   `json:"paused" doc:"whether nothing of it is claimed"`
+}
+
+func (c *call) queues(*noQuery) (*list[queueRow], error) {
+	queues, err := c.inspector.Queues(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := newList[queueRow](nil)
+	for _, q := range queues {
+		reply.Items = append(reply.Items, queueRow(q))
+	}
+	return reply, nil
+}
+
+type historyQuery struct {
+	From time.Time     `query:"from" doc:"where to begin; without it 24 hours ago"`
+	To   time.Time     `query:"to" doc:"where to end, exclusive"`
+	Step time.Duration `query:"step" default:"1m" doc:"how much time a row sums up, in whole minutes"`
+}
+
+// historyRow is a minute or a step. Times are in seconds.
+type historyRow struct {
+	At            time.Time `json:"at" doc:"when it begins"`
+	Processed     uint64    `json:"processed" doc:"jobs that were done"`
+	Failed        uint64    `json:"failed" doc:"jobs that failed or were buried"`
+	WaitMean      float64   `json:"wait_mean" doc:"seconds from when a job was due to its start: the mean"`
+	WaitDeviation float64   `json:"wait_deviation" doc:"the standard deviation of that"`
+	WaitP50       float64   `json:"wait_p50" doc:"what half of the jobs did not exceed"`
+	WaitP99       float64   `json:"wait_p99" doc:"what 99 of 100 did not exceed"`
+	RunMean       float64   `json:"run_mean" doc:"seconds from start to end of a job: the mean"`
+	RunDeviation  float64   `json:"run_deviation" doc:"the standard deviation of that"`
+	RunP50        float64   `json:"run_p50" doc:"what half of the jobs did not exceed"`
+	RunP99        float64   `json:"run_p99" doc:"what 99 of 100 did not exceed"`
+}
+
+func (c *call) history(q *historyQuery) (*list[historyRow], error) {
+	minutes, err := c.inspector.History(c.ctx, c.queue, inspect.HistoryOptions{From: q.From, To: q.To, Step: q.Step})
+	if err != nil {
+		return nil, err
+	}
+	reply := newList[historyRow](nil)
+	for at := range minutes {
+		m := &minutes[at]
+		reply.Items = append(reply.Items, historyRow{
+			At: utc(m.At), Processed: m.Processed, Failed: m.Failed,
+			WaitMean: m.WaitMean.Seconds(), WaitDeviation: m.WaitDeviation.Seconds(),
+			WaitP50: m.Wait.Quantile(0.5).Seconds(), WaitP99: m.Wait.Quantile(0.99).Seconds(),
+			RunMean: m.RunMean.Seconds(), RunDeviation: m.RunDeviation.Seconds(),
+			RunP50: m.Run.Quantile(0.5).Seconds(), RunP99: m.Run.Quantile(0.99).Seconds(),
+		})
+	}
+	return reply, nil
+}
+
+type quarantineQuery struct {
+	Limit int `query:"limit" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
+}
+
+func (q *quarantineQuery) about(a *Action) { a.Verb = VerbViewPayload }
+
+type quarantineRow struct {
+	Shard  string    `json:"shard" doc:"its shard, as orders/3"`
+	Index  int       `json:"index" doc:"the number of that, to discard it by"`
+	Key    string    `json:"key" doc:"what names it in its shard, to discard it by"`
+	ID     string    `json:"id" doc:"the entity that it is about, as far as that can be read"`
+	Place  string    `json:"place" doc:"where it stood: queued, claimed or dead"`
+	Since  time.Time `json:"since" doc:"when it was set aside"`
+	Reason string    `json:"reason" doc:"what can't be read"`
+	Size   int       `json:"size" doc:"how many bytes it has"`
+	octets
+}
+
+func (c *call) quarantine(q *quarantineQuery) (*list[quarantineRow], error) {
+	reply := newList[quarantineRow](nil)
+	for r, err := range c.inspector.Quarantined(c.ctx, c.queue) {
+		if err != nil {
+			return nil, err
+		}
+		if len(reply.Items) >= q.Limit {
+			break
+		}
+		reply.Items = append(reply.Items, quarantineRow{
+			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.id(c.queue, r.ID), Place: r.Place, Since: utc(r.Since),
+			Reason: c.errorText(c.queue, r.ID, r.Reason), Size: r.Size, octets: octetsOf(c.bytes(c.queue, r.ID, r.Stored)),
+		})
+	}
+	return reply, nil
+}
+
+type nodeQueue struct {
+	Queue      string `json:"queue" doc:"the queue"`
+	MaxRetries int    `json:"max_retries" doc:"how often its jobs are retried there"`
+	MaxRunning int    `json:"max_running" doc:"how many of its batches may run over all servers; 0 is no bound"`
+	Shards     int    `json:"shards" doc:"leases that the server holds of it"`
+	Running    int    `json:"running" doc:"jobs in handlers"`
+	Busy       int    `json:"busy" doc:"lanes that run a batch of it"`
+	Claimed    int    `json:"claimed" doc:"jobs that are claimed and have not started"`
+}
+
+type runningRow struct {
+	Shard string    `json:"shard" doc:"its shard"`
+	ID    string    `json:"id" doc:"the entity that it is about"`
+	Since time.Time `json:"since" doc:"when its handler began"`
+}
+
+type nodeRow struct {
+	Owner      string       `json:"owner" doc:"its id, drawn at each start"`
+	Name       string       `json:"name" doc:"its name"`
+	Host       string       `json:"host" doc:"where it runs"`
+	PID        int          `json:"pid" doc:"its process"`
+	Version    string       `json:"version,omitempty" doc:"the version of its program"`
+	State      string       `json:"state" doc:"alive, draining or gone"`
+	Lanes      int          `json:"lanes" doc:"how many batches it runs at once"`
+	Busy       int          `json:"busy" doc:"lanes that ran a batch when it last said so"`
+	Running    int          `json:"running" doc:"jobs in handlers"`
+	Claimed    int          `json:"claimed" doc:"jobs that are claimed and have not started"`
+	Shards     int          `json:"shards" doc:"leases that it holds"`
+	Memory     int64        `json:"memory,omitempty" doc:"bytes that its process has"`
+	Goroutines int          `json:"goroutines,omitempty" doc:"how many of these it has"`
+	StartedAt  time.Time    `json:"started_at" doc:"when it first announced itself"`
+	ExpiresAt  time.Time    `json:"expires_at" doc:"when it counts as gone unless it does so again"`
+	Queues     []nodeQueue  `json:"queues" doc:"what it does of each queue"`
+	Longest    []runningRow `json:"longest" doc:"the jobs that have run longest"`
+}
+
+func (c *call) nodes(*noQuery) (*list[nodeRow], error) {
+	nodes, err := c.inspector.Nodes(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := newList[nodeRow](nil)
+	for at := range nodes {
+		reply.Items = append(reply.Items, c.node(&nodes[at]))
+	}
+	return reply, nil
+}
+
+func (c *call) node(n *inspect.Node) nodeRow {
+	s := &n.Status
+	row := nodeRow{
+		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Lanes: n.Lanes,
+		Busy: s.Busy, Running: s.Running, Claimed: s.Claimed, Shards: s.Shards, Memory: s.Memory, Goroutines: s.Goroutines,
+		StartedAt: utc(n.StartedAt), ExpiresAt: utc(n.ExpiresAt), Queues: []nodeQueue{}, Longest: []runningRow{},
+	}
+	for _, q := range s.Queues {
+		row.Queues = append(row.Queues, nodeQueue(q))
+	}
+	for _, j := range s.Longest {
+		row.Longest = append(row.Longest, runningRow{j.Shard.String(), c.id(j.Shard.Queue, j.ID), j.Began.Time().UTC()})
+	}
+	return row
+}
+
+type checkRow struct {
+	Name   string `json:"name" doc:"what was looked at"`
+	Server string `json:"server,omitempty" doc:"the address of the server that it holds for; all without it"`
+	Status string `json:"status" doc:"ok, unknown, warn or fail"`
+	Value  string `json:"value" doc:"what was found"`
+	Advice string `json:"advice,omitempty" doc:"what to do"`
+}
+
+func (c *call) checks(*noQuery) (*list[checkRow], error) {
+	checks, err := c.inspector.Checks(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := newList[checkRow](nil)
+	for _, k := range checks {
+		reply.Items = append(reply.Items, checkRow{k.Name, k.Server, k.Status.String(), c.errorText("", "", k.Value), k.Advice})
+	}
+	return reply, nil
+}
+
+func (c *call) openAPI(*noQuery) (*json.RawMessage, error) {
+	document := json.RawMessage(c.document)
+	return &document, nil
+}
