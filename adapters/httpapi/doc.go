@@ -9,5 +9,5 @@
 // mounted in.
 //
 // It is closed by default: without Options.Authorize only requests from the same machine are served, and those
-// only under a name of that machine.
+// only under a name of that machine. [Livez] and [Readyz] are probes to mount beside it, without rights.
 package httpapi
