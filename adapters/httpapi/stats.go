@@ -120,17 +120,20 @@ func (c *call) queueStats(*noQuery) (*queueReply, error) {
 	return reply, nil
 }
 
-// maxRest bounds how old a snapshot gets, also where the store is slow.
+// maxRest bounds how old a snapshot gets, also where the store is slow or very many queues are polled one by one.
 const maxRest = 15 * time.Second
 
-// restFactor is how many times longer than it took a snapshot is kept: whoever asks, and however often, the store
-// spends less than a hundredth of its time on it.
+// restFactor is how many times longer than a look took none follows, of any queue, as long as there are
+// snapshots to show: whoever asks, and however often, the store spends less than a hundredth of its time on it.
 const restFactor = 99
 
 // snapshots are what the pollers of statistics share.
 type snapshots struct {
 	mu      sync.Mutex
 	byQueue map[string]*snapshot
+	// rest is until when no look follows the last, and looks how many are under way.
+	rest  time.Time
+	looks int
 }
 
 // snapshot is the statistics of a queue, or of all for the name "".
@@ -140,11 +143,11 @@ type snapshot struct {
 	snapped
 }
 
-// snapped is what was found, and until when it is shown.
+// snapped is what was found, and when; zero for nothing yet.
 type snapped struct {
 	stats     []inspect.QueueStats
 	unreached []core.Shard
-	until     time.Time
+	at        time.Time
 }
 
 // asOf returns when it was so: the earliest of the clocks of its queues' stores.
@@ -176,6 +179,27 @@ func (s *snapshots) of(queue string) *snapshot {
 	return s.byQueue[queue]
 }
 
+// look reports whether to look again, or else to show what was found at a time: during a rest, and while somebody
+// looks. Whoever looks calls looked afterwards.
+func (s *snapshots) look(at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Sub(at) < maxRest && (s.looks > 0 || now.Before(s.rest)) {
+		return false
+	}
+	s.looks++
+	return true
+}
+
+// looked begins the rest after a look.
+func (s *snapshots) looked(cost time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks--
+	s.rest = time.Now().Add(min(restFactor*cost, maxRest))
+}
+
 // drop removes what is of no queue.
 func (s *snapshots) drop(queue string) {
 	s.mu.Lock()
@@ -193,7 +217,7 @@ func (c *call) snapshot(queue string) (snapped, error) {
 	case <-c.ctx.Done():
 		return snapped{}, c.ctx.Err()
 	}
-	if time.Now().Before(s.until) {
+	if !c.snapshots.look(s.at) {
 		return s.snapped, nil
 	}
 	fresh, err := c.snap(queue)
@@ -207,6 +231,7 @@ func (c *call) snapshot(queue string) (snapped, error) {
 
 func (c *call) snap(queue string) (s snapped, err error) {
 	began := time.Now()
+	defer func() { c.snapshots.looked(time.Since(began)) }()
 	var names []string
 	if queue != "" {
 		names = []string{queue}
@@ -218,8 +243,7 @@ func (c *call) snap(queue string) (s snapped, err error) {
 	if queue != "" && len(s.stats) != 1 {
 		return s, inspect.ErrUnknownQueue
 	}
-	took := time.Since(began)
-	s.until = began.Add(took + min(restFactor*took, maxRest))
+	s.at = time.Now()
 	return s, nil
 }
 
