@@ -1,0 +1,295 @@
+package integration_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports"
+)
+
+// apiClient asks an API of a store, and holds its answers to its own OpenAPI document.
+type apiClient struct {
+	t        *testing.T
+	server   *httptest.Server
+	document *openapi3.T
+	asked    map[string]bool
+}
+
+func newAPIClient(t *testing.T, store ports.ShardStore) *apiClient {
+	t.Helper()
+	api, err := httpapi.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), httpapi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &apiClient{t: t, server: httptest.NewServer(api), asked: map[string]bool{}}
+	t.Cleanup(c.server.Close)
+	if c.document, err = openapi3.NewLoader().LoadFromData(c.ask(http.MethodGet, "/openapi.json", "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.document.Validate(t.Context()); err != nil || c.document.OpenAPI != "3.1.0" {
+		t.Fatalf("document of OpenAPI %s: %v", c.document.OpenAPI, err)
+	}
+	return c
+}
+
+// ask returns the body of an answer that is done.
+func (c *apiClient) ask(method, target, body string) []byte {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+"/api/v1"+target, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if body == "" {
+		r.Body, r.ContentLength = nil, 0
+	}
+	r.Header.Set("Content-Type", "application/json")
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil || reply.StatusCode != http.StatusOK {
+		c.t.Fatalf("%s %s: %s %s %v", method, target, reply.Status, text, err)
+	}
+	return text
+}
+
+// do asks for a route, checks request and answer against the document, and reads the answer.
+func (c *apiClient) do(method, path, query string, body, into any) {
+	c.t.Helper()
+	c.asked[method+" "+path] = true
+	operation := c.document.Paths.Find(path).GetOperation(method)
+	text := ""
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		text = string(data)
+		c.fits(path, operation.RequestBody.Value.Content, data)
+	}
+	reply := c.ask(method, strings.ReplaceAll(path, "{queue}", "orders")+query, text)
+	c.fits(path, operation.Responses.Status(http.StatusOK).Value.Content, reply)
+	if into != nil {
+		if err := json.Unmarshal(reply, into); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *apiClient) fits(path string, content openapi3.Content, data []byte) {
+	c.t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := content["application/json"].Schema.Value.VisitJSON(value, openapi3.MultiErrors()); err != nil {
+		c.t.Errorf("%s: %v", path, err)
+	}
+}
+
+// apiIDs and apiPayloads are what paths, forms, JSON and stores could harm.
+var (
+	apiIDs = []string{
+		".", "..", "/", "a/b", "%", "%2F", "?a&b", "a b+c", `"<script>`, "\u202e", "a\u0301", "\U0001F600", "\uFFFD", "{orders/0}", "'; --",
+		strings.Repeat("é", core.MaxIDBytes/2), strings.Repeat("x", core.MaxIDBytes),
+	}
+	apiPayloads = []string{"", "\x00", "\xff\xfe\x00", "text", `{"a":"b"}`, "\u2028", `\ud800`}
+)
+
+type apiPayload struct {
+	Data   *string `json:"data"`
+	Base64 *string `json:"data_base64"`
+}
+
+// bytesOf reads payloads as a client does.
+func bytesOf(t *testing.T, payloads []apiPayload) (list []string) {
+	t.Helper()
+	for _, p := range payloads {
+		if p.Data != nil {
+			list = append(list, *p.Data)
+			continue
+		}
+		data, err := base64.StdEncoding.DecodeString(*p.Base64)
+		if err != nil {
+			t.Error(err)
+		}
+		list = append(list, string(data))
+	}
+	slices.Sort(list)
+	return list
+}
+
+type apiFound struct {
+	Items []struct {
+		Queued, Dead *struct {
+			ID       string       `json:"id"`
+			Payloads []apiPayload `json:"payloads"`
+		}
+	} `json:"items"`
+}
+
+// TestHTTPAPIOnEveryStore sends hostile ids and payloads through every route, and holds each answer to the OpenAPI
+// document.
+func TestHTTPAPIOnEveryStore(t *testing.T) {
+	for name, newURL := range storeURLs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, closeStore, err := backends.Open(t.Context(), newURL(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = closeStore() })
+			token := pushHostile(t, store)
+			c := newAPIClient(t, store)
+			c.ask(http.MethodGet, "/queues/orders/jobs?sort=id&payloads=1000&limit=3", "")
+			c.unharmed()
+			c.claimAndCancel(store, token)
+			c.theRest(store)
+			for path, item := range c.document.Paths.Map() {
+				for method := range item.Operations() {
+					if !c.asked[method+" "+path] && path != "/openapi.json" {
+						t.Errorf("nothing asked for %s %s", method, path)
+					}
+				}
+			}
+		})
+	}
+}
+
+// pushHostile pushes them, and returns the token of a lease of the only shard.
+func pushHostile(t *testing.T, store ports.ShardStore) int64 {
+	t.Helper()
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1, IndexIDs: true}); err != nil {
+		t.Fatal(err)
+	}
+	var entries []core.Entry
+	for _, id := range apiIDs {
+		for n, p := range apiPayloads {
+			entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(n), Meta: []byte("\xff")}, When: core.In(time.Hour)})
+		}
+	}
+	if _, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "owner", Attempt: 1, TTL: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease.Token
+}
+
+// unharmed takes each id through looking, burying, editing, purging of single payloads and reviving.
+func (c *apiClient) unharmed() {
+	c.t.Helper()
+	whole := slices.Sorted(slices.Values(apiPayloads))
+	for _, id := range apiIDs {
+		query := "?" + url.Values{"queue": {"orders"}, "id": {id}, "payloads": {"1000"}}.Encode()
+		look := func() (f apiFound) {
+			c.t.Helper()
+			c.do(http.MethodGet, "/find", query, nil, &f)
+			return f
+		}
+		if f := look(); f.Items[0].Queued == nil || f.Items[0].Queued.ID != id || !slices.Equal(bytesOf(c.t, f.Items[0].Queued.Payloads), whole) {
+			c.t.Errorf("%q: %+v", id, f)
+		}
+		c.handles(1, "/queues/{queue}/jobs/bury", map[string]any{"ids": []string{id}})
+		edit := map[string]any{"old": map[string]string{"data_base64": base64.StdEncoding.EncodeToString([]byte("\xff\xfe\x00"))}, "new": map[string]string{"data_base64": "/g=="}}
+		c.handles(1, "/queues/{queue}/morgue/edit", map[string]any{"id": id, "edits": []any{edit}})
+		purged := []any{map[string]any{"id": id, "payloads": []any{map[string]string{"data": ""}, map[string]string{"data": "\x00"}}}}
+		c.handles(1, "/queues/{queue}/morgue/purge", map[string]any{"payloads": purged})
+		want := slices.Sorted(slices.Values([]string{"\xfe", "text", `{"a":"b"}`, "\u2028", `\ud800`}))
+		if f := look(); f.Items[0].Dead == nil || f.Items[0].Dead.ID != id || !slices.Equal(bytesOf(c.t, f.Items[0].Dead.Payloads), want) {
+			c.t.Errorf("%q in the morgue: %+v", id, f)
+		}
+		var why struct{ Reason string }
+		if c.do(http.MethodGet, "/why", query, nil, &why); why.Reason != "dead" {
+			c.t.Errorf("%q: %+v", id, why)
+		}
+	}
+	c.do(http.MethodGet, "/queues/{queue}/morgue", "?payloads=3&sort=id", nil, nil)
+	c.handles(0, "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{"error": "nothing"}})
+	c.handles(len(apiIDs), "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{}})
+}
+
+// handles acts, and wants so many to be handled.
+func (c *apiClient) handles(want int, path string, body any) {
+	c.t.Helper()
+	var reply struct {
+		Handled  int
+		Continue string
+	}
+	if c.do(http.MethodPost, path, "", body, &reply); reply.Handled != want || reply.Continue != "" {
+		c.t.Errorf("%s %v: %+v, want %d", path, body, reply, want)
+	}
+}
+
+// claimAndCancel claims all, and drops one.
+func (c *apiClient) claimAndCancel(store ports.ShardStore, token int64) {
+	c.t.Helper()
+	turn := ports.TurnRequest{
+		Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "owner", Token: token}, Number: 1, TTL: time.Hour, Node: "blue", Want: 100,
+	}
+	reply, err := store.Turn(c.t.Context(), turn)
+	if err != nil || len(reply.Claims) != len(apiIDs) {
+		c.t.Fatalf("%d claims, %v", len(reply.Claims), err)
+	}
+	c.handles(1, "/queues/{queue}/claimed/cancel", map[string]any{"ids": []string{"a/b"}, "drop": true})
+	c.do(http.MethodGet, "/queues/{queue}/claimed", "?payloads=9", nil, nil)
+	var settle []core.Settlement
+	for at := range reply.Claims {
+		settle = append(settle, core.RetryPolicy{}.Settlement(&reply.Claims[at], &core.Outcome{Kind: core.Done}, 0))
+	}
+	turn.Number, turn.Want, turn.Settlements = reply.Last+1, 0, settle
+	if _, err := store.Turn(c.t.Context(), turn); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := store.Release(c.t.Context(), turn.Lease); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// theRest asks for every other route, with something to show.
+func (c *apiClient) theRest(store ports.ShardStore) {
+	c.t.Helper()
+	node := ports.Node{Owner: "o", Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}}, Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: "a/b"}},
+	}}
+	if _, err := store.Announce(c.t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Minute}); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/stats", "/queues", "/queues/{queue}", "/queues/{queue}/jobs", "/queues/{queue}/history", "/queues/{queue}/quarantine", "/nodes", "/checks",
+	} {
+		c.do(http.MethodGet, path, "", nil, nil)
+	}
+	for _, path := range []string{"/queues/{queue}/pause", "/queues/{queue}/resume", "/queues/{queue}/recount"} {
+		c.do(http.MethodPost, path, "", map[string]any{}, nil)
+	}
+	c.do(http.MethodPost, "/nodes/drain", "", map[string]any{"node": "blue"}, nil)
+	c.do(http.MethodPost, "/nodes/resume", "", map[string]any{"node": "o"}, nil)
+	c.do(http.MethodPost, "/queues/{queue}/quarantine/discard", "", map[string]any{"shard": 0, "keys": []string{"k"}}, nil)
+	c.handles(0, "/queues/{queue}/jobs/run-now", map[string]any{"ids": []string{"a"}})
+	c.handles(0, "/queues/{queue}/jobs/delete", map[string]any{"match": map[string]any{}, "dry_run": true})
+	c.do(http.MethodPost, "/queues/{queue}/forget", "", map[string]any{}, nil)
+}
