@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -283,4 +284,35 @@ func TestEachErrorHasItsProblem(t *testing.T) {
 			t.Errorf("%v has no problem of its own", err)
 		}
 	}
+}
+
+// A call on a slow store ends after two seconds, between two steps, and goes on from there.
+func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		const step = 300 * time.Millisecond
+		h.dead("boom", numbered("a", 2000)...)
+		h.advance(time.Second)
+		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Revive" {
+				time.Sleep(step)
+			}
+			return next(ctx)
+		}), Options{})
+		body := bulkBody{Match: &match{Error: "boom"}}
+		var reply bulkReply
+		calls := 0
+		for more := true; more; calls++ {
+			began := time.Now()
+			reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
+			body.Continue = reply.Continue
+			more = body.Continue != ""
+			if took := time.Since(began); took >= bulkTime+step || more && took < bulkTime {
+				t.Errorf("call %d took %v", calls, took)
+			}
+		}
+		if reply.Handled != 2000 || calls < 3 {
+			t.Errorf("%d calls: %+v", calls, reply)
+		}
+	})
 }

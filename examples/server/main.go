@@ -1,6 +1,7 @@
 // Server has the shape of one in production, to be copied: it takes events of orders by
 // POST /orders/{id}, with the form values number and what, and handles them with
-// retries, a log, metrics at /debug/vars, and the probes /livez and /readyz. On a signal
+// retries, a log, metrics at /debug/vars, the probes /livez and /readyz, and an API of what is queued and dead
+// below /jobs/api/v1. On a signal
 // it lets what runs finish, and stops; a second one ends it at once.
 //
 // Jobs are kept where -store says: memory:// (the default, for trying it out),
@@ -76,8 +77,12 @@ func work(ctx context.Context, id string, events []event) error {
 func serve(ctx context.Context, store skein.Store, l net.Listener, work func(context.Context, string, []event) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	handler, err := routes(ctx, store, skein.NewClient(store, skein.ClientOptions{}))
+	if err != nil {
+		return err
+	}
 	web := &http.Server{
-		Handler:           routes(ctx, store, skein.NewClient(store, skein.ClientOptions{})),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	webEnded := make(chan error, 1)
@@ -97,7 +102,7 @@ func serve(ctx context.Context, store skein.Store, l net.Listener, work func(con
 			return nil
 		},
 	}, orders.Handler(work))
-	err := server.Run(ctx)
+	err = server.Run(ctx)
 
 	// Requests were served until here: a push needs no worker.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -39,16 +39,19 @@ func TestItUsesNothingInternal(t *testing.T) {
 	}
 }
 
-func TestItIsReadyUntilItStops(t *testing.T) {
+func TestItIsNotReadyOnceItStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	store := memory.New(memory.Options{})
-	answers := routes(ctx, store, skein.NewClient(store, skein.ClientOptions{}))
-	for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+	answers, err := routes(ctx, store, skein.NewClient(store, skein.ClientOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"server: ", "stopping"} { // none runs; and then
 		answer := httptest.NewRecorder()
 		answers.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
-		if answer.Code != want {
-			t.Errorf("/readyz answers %d, want %d", answer.Code, want)
+		if answer.Code != http.StatusServiceUnavailable || !strings.HasPrefix(answer.Body.String(), want) {
+			t.Errorf("/readyz answers %d %s, want %s", answer.Code, answer.Body, want)
 		}
 		stop()
 	}
@@ -89,11 +92,16 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 	if got := <-began; got != "order-1[{1 paid}]" {
 		t.Errorf("it handled %s", got)
 	}
-	vars, err := http.Get(fmt.Sprintf("http://%v/debug/vars", l.Addr()))
-	if err != nil || vars.StatusCode != http.StatusOK {
-		t.Errorf("its metrics: %+v, %v", vars, err)
+	for _, path := range []string{"/debug/vars", "/livez", "/readyz", "/jobs/api/v1/stats"} {
+		answer, err := http.Get(fmt.Sprintf("http://%v%s", l.Addr(), path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, answer.Status)
+		}
+		_ = answer.Body.Close()
 	}
-	_ = vars.Body.Close()
 	if status, answer := post(t, l, "order-1", ""); status != http.StatusBadRequest {
 		t.Errorf("an event that says nothing: %d %s", status, answer)
 	}

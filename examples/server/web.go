@@ -6,14 +6,15 @@ import (
 	"expvar"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/inspect"
 )
 
-// routes returns what the server answers to. It is ready while the store answers and ctx
-// has not ended.
-func routes(ctx context.Context, store skein.Store, client *skein.Client) http.Handler {
+// routes returns what the server answers to. It is ready while the store answers, the server of jobs renews its leases,
+// and ctx has not ended. What is queued and dead is shown below /jobs/api/v1, to this machine.
+func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		number, err := strconv.Atoi(r.FormValue("number"))
@@ -30,18 +31,22 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) http.H
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	mux.HandleFunc("GET /livez", func(http.ResponseWriter, *http.Request) {})
+	inspector := inspect.New(store, inspect.Options{})
+	// To serve more than this machine, give it Authorize.
+	api, err := httpapi.New(inspector, httpapi.Options{})
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("/jobs/", http.StripPrefix("/jobs", api))
+	mux.Handle("GET /livez", httpapi.Livez())
+	ready := httpapi.Readyz(inspector, httpapi.HealthOptions{Server: true})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
 			http.Error(w, "stopping", http.StatusServiceUnavailable)
 			return
 		}
-		asked, cancel := context.WithTimeout(r.Context(), time.Second)
-		defer cancel()
-		if err := store.Ping(asked); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		}
+		ready.ServeHTTP(w, r)
 	})
 	mux.Handle("GET /debug/vars", expvar.Handler())
-	return mux
+	return mux, nil
 }
