@@ -75,17 +75,19 @@ type DeadLetter struct {
 	Payloads []Payload
 	// ChangedAt is when a payload last came in or was edited.
 	ChangedAt Instant
-	// Error is why the newest payload was buried.
+	// Error is why the newest payload was buried, and Group the group of dead letters that died of the like of it:
+	// see [ErrorGroup]. It is never empty.
 	Error string
+	Group string
 }
 
-// BuriedByHand is the error of a dead letter that an operator made of a job
-// without an error.
+// BuriedByHand is the group of a dead letter that an operator made of a queued job, and its error if the
+// job has none.
 const BuriedByHand = "buried by hand"
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to
-// it (RULES 2, last line): the payloads merge, and the time and the error are those of
-// the one that was added.
+// it (RULES 2, last line): the payloads merge, and the time, the error and the group are
+// those of the one that was added.
 func MergeDeadLetters(there, coming DeadLetter) DeadLetter {
 	coming.Payloads = MergePayloads(there.Payloads, coming.Payloads)
 	return coming

@@ -51,8 +51,9 @@ type PayloadOutcome struct {
 	Position int
 	// Bury is false for done.
 	Bury bool
-	// Error is why it is buried.
+	// Error is why it is buried, and Group the group of that error; see Outcome.
 	Error string
+	Group string
 }
 
 // Outcome is what a handler made of a claimed job. The zero value is [Undecided].
@@ -60,8 +61,10 @@ type Outcome struct {
 	Kind OutcomeKind
 	// OwnDelay makes a failure wait for Delay instead of its backoff.
 	OwnDelay bool
-	// Error is the text of a failure or bury; see ErrorText.
+	// Error is the text of a failure or bury; see ErrorText. Group is the group of the dead letter that comes
+	// of it, if one does; see [ErrorGroup].
 	Error string
+	Group string
 	// Delay is how long to snooze, or the failure's own delay if OwnDelay.
 	Delay time.Duration
 	// Payloads are the payloads with outcomes of their own, in ascending order of
@@ -90,7 +93,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	for _, own := range o.Payloads {
 		d := PayloadDisposition{Position: own.Position}
 		if own.Bury {
-			d.Disposition, s.BuryError, s.Failed = Bury, own.Error, true
+			d.Disposition, s.BuryError, s.Group, s.Failed = Bury, own.Error, own.Group, true
 		}
 		s.Except = append(s.Except, d)
 	}
@@ -102,7 +105,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	case Buried:
 		s.Rest, s.Failed = Bury, true
 		if len(o.Payloads) < len(c.Payloads) {
-			s.BuryError = o.Error
+			s.BuryError, s.Group = o.Error, o.Group
 		}
 	case Snoozed:
 		s.Rest = Requeue
@@ -121,7 +124,7 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	retry := c.RetryCount + 1
 	if retry >= p.MaxRetries {
 		if at, ok := p.Exhausts(c, o); ok {
-			buryAt(s, at, o.Error)
+			buryAt(s, at, o.Error, o.Group)
 		}
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: o.Error}
 		return
@@ -172,7 +175,7 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 	}
 	if recoveries > p.MaxRecoveries {
 		if len(c.Payloads) > 0 {
-			buryAt(&s, 0, recoveredTooOften(recoveries))
+			buryAt(&s, 0, recoveredTooOften(recoveries), RecoveredGroup)
 		}
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: c.Error}
 		s.Failed = true
@@ -184,7 +187,7 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 
 // buryAt sends the payload at a position to the morgue. All payloads before it have
 // outcomes of their own.
-func buryAt(s *Settlement, position int, reason string) {
+func buryAt(s *Settlement, position int, reason, group string) {
 	s.Except = slices.Insert(s.Except, position, PayloadDisposition{Position: position, Disposition: Bury})
-	s.BuryError = reason
+	s.BuryError, s.Group = reason, group
 }

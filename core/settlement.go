@@ -48,8 +48,10 @@ type Settlement struct {
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryError is the error of the dead letter, if something is buried.
+	// BuryError is the error of the dead letter, if something is buried, and Group the group that it is counted
+	// in, of which [GroupName] is kept.
 	BuryError string
+	Group     string
 	// Processed and Failed say whether the queue's counters rise (RULES 7).
 	Processed bool
 	Failed    bool
@@ -62,6 +64,12 @@ func (s *Settlement) Plain() bool {
 	return s.Rest == Discard && !slices.ContainsFunc(s.Except, kept)
 }
 
+// Buries reports whether the settlement buries a payload, if the job has enough of them.
+func (s *Settlement) Buries() bool {
+	buried := func(e PayloadDisposition) bool { return e.Disposition == Bury }
+	return s.Rest == Bury || slices.ContainsFunc(s.Except, buried)
+}
+
 // Apply returns what the settlement makes of the claimed job at the store's now: the
 // job to put back and the dead letter for the morgue. Either has no payloads if there
 // is nothing to put back or to bury. Positions that the job does not have are ignored.
@@ -71,6 +79,9 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
 	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: s.BuryError}
+	if s.Buries() {
+		dead.Group = GroupName(s.Group)
+	}
 	except := s.Except
 	for i, p := range claimed.Payloads {
 		d := s.Rest

@@ -1,0 +1,215 @@
+package core
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxGroupText is how much of a text is looked at.
+const maxGroupText = 1 << 10
+
+// groupSign stands in the name of a group for what differs between errors that are alike.
+const groupSign = '#'
+
+// ErrorGroup returns the group of an error: the name of its type, as %T prints it, and the first line of
+// its text, in which # stands for numbers, long hexadecimal ones too, for what is quoted, and for paths
+// and URLs. Types of which every error can be, such as that of [errors.New], are left out, and so is an
+// empty one. The name is as [GroupName] returns it.
+func ErrorGroup(kind, text string) string {
+	var n groupNamer
+	if !saysNothing(kind) {
+		n.size = copy(n.name[:], CutText(kind, MaxGroupBytes))
+	}
+	typed := n.size
+	if typed > 0 {
+		n.write(':')
+		n.write(' ')
+	}
+	start := n.size
+	n.add(text)
+	kept := bytes.TrimRight(n.name[:n.size], " ")
+	if len(kept) <= start {
+		kept = n.name[:typed]
+	}
+	return GroupName(string(kept))
+}
+
+// PanicGroup returns the group of a panic, given the name of the function that panicked as a stack trace
+// has it, without its arguments; "" if it is not known.
+func PanicGroup(function string) string {
+	path, _, _ := strings.Cut(function, "[") // the types of a generic function may have paths too
+	function = function[strings.LastIndexByte(path, '/')+1:]
+	if function == "" {
+		return "panic"
+	}
+	return GroupName("panic in " + function)
+}
+
+// saysNothing reports whether an error's type is one that any error can have.
+func saysNothing(kind string) bool {
+	switch kind {
+	case "", "*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors":
+		return true
+	}
+	return false
+}
+
+// groupNamer makes the name of a group.
+type groupNamer struct {
+	name [MaxGroupBytes]byte
+	size int
+}
+
+// write appends a character, unless the name is full. A second sign or space in a row is left out.
+func (n *groupNamer) write(r rune) (full bool) {
+	if n.size > 0 && (r == groupSign || r == ' ') && n.name[n.size-1] == byte(r) {
+		return false
+	}
+	if n.size+utf8.RuneLen(r) > len(n.name) {
+		return true
+	}
+	n.size += utf8.EncodeRune(n.name[n.size:], r)
+	return false
+}
+
+// add appends the first line of a text.
+func (n *groupNamer) add(text string) {
+	text = strings.TrimLeftFunc(CutText(text, maxGroupText), unicode.IsSpace)
+	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
+		text = text[:end]
+	}
+	before := rune(' ')
+	for i := 0; i < len(text); {
+		if skip := variable(text[i:], before); skip > 0 {
+			if n.write(groupSign) {
+				return
+			}
+			before, _ = utf8.DecodeLastRuneInString(text[:i+skip])
+			i += skip
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		before = r
+		i += size
+		switch {
+		case r == utf8.RuneError:
+			continue
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			r = ' '
+		}
+		if n.write(r) {
+			return
+		}
+	}
+}
+
+// variable returns how many bytes of the beginning of a text differ between errors that are alike: a
+// quoted part, a path, or a number. The character before the text is given, a space if there is none.
+func variable(text string, before rune) int {
+	if c := text[0]; c == '"' || c == '`' || c == '\'' {
+		return quoted(text, before)
+	}
+	if isWordRune(before) {
+		return number(text)
+	}
+	if n := path(text, before); n > 0 {
+		return n
+	}
+	if n := hex(text); n > 0 {
+		return n
+	}
+	return number(text)
+}
+
+// quoted returns the length of the quoted part that a text begins with. A ' within a word is an
+// apostrophe.
+func quoted(text string, before rune) int {
+	quote := text[0]
+	if quote == '\'' && isWordRune(before) {
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		if text[i] == '\\' && quote == '"' {
+			i++
+			continue
+		}
+		if text[i] == quote && (quote != '\'' || i+1 == len(text) || !isWordByte(text[i+1])) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// path returns the length of the path or URL that a text begins with: /a, ./a, ~/a, c:\a, s://a, or what has
+// two separators. One alone is kept, as in i/o.
+func path(text string, before rune) int {
+	if before == '/' || before == '\\' {
+		return 0
+	}
+	end := strings.IndexAny(text, " \t\"'`<>()[]{}|,;")
+	if end < 0 {
+		end = len(text)
+	}
+	token := strings.TrimRight(text[:end], ".:!?")
+	separators := strings.Count(token, "/") + strings.Count(token, `\`)
+	rooted := strings.HasPrefix(token, "/") || strings.HasPrefix(token, "./") || strings.HasPrefix(token, "~/") || strings.Contains(token, `:\`)
+	if separators >= 2 || rooted && len(token) > 1 {
+		return len(token)
+	}
+	return 0
+}
+
+// minHex is the length from which a word of hexadecimal digits is a number, if it has a decimal one.
+const minHex = 8
+
+// hex returns the length of the hexadecimal number that a text begins with: 0x and digits, or as many of them as
+// words don't have, perhaps in groups, as in a UUID.
+func hex(text string) int {
+	prefixed := len(text) > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') && isHex(text[2])
+	end, digits, decimal := 0, 0, prefixed
+	if prefixed {
+		end = 2
+	}
+	for ; end < len(text); end++ {
+		c := text[end]
+		if c == '-' && end+1 < len(text) && isHex(text[end+1]) {
+			continue
+		}
+		if !isHex(c) {
+			break
+		}
+		digits++
+		decimal = decimal || isDigit(c)
+	}
+	if !decimal || end < len(text) && isWordByte(text[end]) || digits < minHex && !prefixed {
+		return 0
+	}
+	return end
+}
+
+// number returns the length of the decimal number that a text begins with, which may be one of several
+// parts, such as a time or an address.
+func number(text string) int {
+	end := 0
+	for ; end < len(text); end++ {
+		if isDigit(text[end]) {
+			continue
+		}
+		if end == 0 || end+1 == len(text) || !strings.ContainsRune(".,:_-", rune(text[end])) || !isDigit(text[end+1]) {
+			break
+		}
+	}
+	return end
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func isWordByte(c byte) bool {
+	return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c >= utf8.RuneSelf
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }

@@ -1,0 +1,111 @@
+package core_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/skeinq/skein/core"
+)
+
+func TestErrorGroup(t *testing.T) {
+	tests := []struct {
+		name       string
+		kind, text string
+		want       string
+	}{
+		{"a text alone", "", "connection refused", "connection refused"},
+		{"a type that says something", "*pgconn.PgError", "deadlock detected", "*pgconn.PgError: deadlock detected"},
+		{"types that say nothing", "*errors.errorString", "no rows", "no rows"},
+		{"and that of a wrapped error", "*fmt.wrapError", "no rows", "no rows"},
+		{"a type without a text", "*pgconn.PgError", " \n", "*pgconn.PgError"},
+		{"nothing at all", "", "", core.OtherGroup},
+		{"numbers", "", "order 17 of 4, took 1.5s", "order # of #, took #s"},
+		{"a number within a word", "", "user17 is gone", "user# is gone"},
+		{"a time", "", "since 2026-11-23 18:06:24.123", "since # #"},
+		{"an address", "", "dial tcp 10.0.0.7:5432: connect: refused", "dial tcp #: connect: refused"},
+		{"a UUID", "", "no order 6fa459ea-ee8a-3ca4-894e-db77e160355e here", "no order # here"},
+		{"a hash", "", "commit deadbeef1 is gone", "commit # is gone"},
+		{"a word of hexadecimal digits", "", "it was defaced, effaced and deadbeef", "it was defaced, effaced and deadbeef"},
+		{"hexadecimal with a prefix", "", "at 0xDEAD, at 0x", "at #, at #x"},
+		{"a longer word that begins as a number", "", "0x1g and 12345678z", "#x#g and #z"},
+		{"quoted parts", "", "no \"order \\\"a\\\" of\" `b c` 'd'", "no # # #"},
+		{"an apostrophe", "", "can't do it's thing", "can't do it's thing"},
+		{"a quote that does not end", "", `say "no`, `say "no`},
+		{"a file", "", "open /var/lib/app/17.db: no such file", "open #: no such file"},
+		{"a file beside the program", "", "open ./17.db, ~/x", "open #, #"},
+		{"a file of Windows", "", `open C:\tmp\a.txt: denied`, "open #: denied"},
+		{"a URL", "", "GET https://example.com/a?b=c#d: 503", "GET #: #"},
+		{"one separator", "", "i/o timeout of orders/17", "i/o timeout of orders/#"},
+		{"the first line", "", "\n boom \nat line 2", "boom"},
+		{"white space", "", "a\t b  c", "a b c"},
+		{"control characters and what is no UTF-8", "", "a\x00b\xffc", "a bc"},
+		{"other languages", "", "Заказ 17 не найден", "Заказ # не найден"},
+		{"the longest", "", strings.Repeat("a", 65), strings.Repeat("a", 64)},
+		{"cut between characters", "", "a" + strings.Repeat("é", 40), "a" + strings.Repeat("é", 31)},
+		{"a type that is too long", "*" + strings.Repeat("t", 80), "boom", "*" + strings.Repeat("t", 63)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := core.ErrorGroup(tt.kind, tt.text); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPanicGroup(t *testing.T) {
+	for function, want := range map[string]string{
+		"": "panic",
+		"github.com/acme/app/billing.(*Service).Charge": "panic in billing.(*Service).Charge",
+		"main.main.func1": "panic in main.main.func1",
+		"github.com/acme/app.Map[go.shape.struct { github.com/acme/b.C }]": "panic in app.Map[go.shape.struct { github.com/acme/b.C }]",
+		"main." + strings.Repeat("f", 100):                                 "panic in main." + strings.Repeat("f", 50),
+	} {
+		if got := core.PanicGroup(function); got != want {
+			t.Errorf("%q: got %q, want %q", function, got, want)
+		}
+	}
+}
+
+// A store that keeps very many failures must not pay for their groups.
+func TestErrorGroupAllocatesItsNameAlone(t *testing.T) {
+	text := strings.Repeat(`order 17: dial tcp 10.0.0.7:5432 "x" /a/b/c `, 100)
+	if n := testing.AllocsPerRun(100, func() { core.ErrorGroup("*net.OpError", text) }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzErrorGroup(f *testing.F) {
+	for _, text := range []string{"", "boom 17", `a "b" 'c' /d/e 0x1f`, "can't\x00\xff", strings.Repeat("日", 30), "a-1-b:2./", "'''"} {
+		f.Add("*net.OpError", text)
+		f.Add("", text)
+	}
+	f.Fuzz(func(t *testing.T, kind, text string) {
+		got := core.ErrorGroup(kind, text)
+		checkGroupName(t, got)
+		other := strings.Map(func(r rune) rune {
+			if '1' <= r && r <= '9' {
+				return '1' + '9' - r
+			}
+			return r
+		}, text)
+		if utf8.ValidString(text) && core.ErrorGroup(kind, other) != got {
+			t.Fatalf("%q and %q differ in numbers alone: %q and %q", text, other, got, core.ErrorGroup(kind, other))
+		}
+		checkGroupName(t, core.PanicGroup(text))
+	})
+}
+
+func checkGroupName(t *testing.T, name string) {
+	t.Helper()
+	switch {
+	case name == "" || len(name) > core.MaxGroupBytes:
+		t.Fatalf("a name of %d bytes", len(name))
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		t.Fatalf("%q", name)
+	case core.GroupName(name) != name:
+		t.Fatalf("%q changes when it is kept again", name)
+	}
+}
