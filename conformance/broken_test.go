@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,11 +139,13 @@ func brokenStores() []brokenStore {
 	}
 }
 
+func allBroken() []brokenStore { return slices.Concat(brokenStores(), brokenLists(), brokenGroups()) }
+
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is
 // caught by the case that names its fault, and by that rule. Time is virtual, so
 // that a case which waits in vain for a store costs none.
 func TestBrokenStoresFail(t *testing.T) {
-	for _, b := range append(brokenStores(), brokenLists()...) {
+	for _, b := range allBroken() {
 		t.Run(b.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := caseNamed(t, b.caught)
@@ -161,7 +164,7 @@ func TestBrokenStoresFail(t *testing.T) {
 // The cases that catch broken stores pass on the store that these are made of,
 // also where the recorder looks.
 func TestHealthyStorePasses(t *testing.T) {
-	for _, b := range append(brokenStores(), brokenLists()...) {
+	for _, b := range allBroken() {
 		reports := record(t, caseNamed(t, b.caught), wrapped(func(s full) full { return s }))
 		if len(reports) > 0 {
 			t.Errorf("a healthy store fails %q:\n%s", b.caught, strings.Join(reports, "\n"))

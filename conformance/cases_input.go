@@ -111,7 +111,9 @@ func inputOddIDs(e *env) {
 	e.same("the claimed ids", ids(claims), want)
 	h.settle(settleAll(claims, func(c core.Claim) core.Settlement { return buried(c, c.ID) })...)
 	for _, id := range want {
-		e.same("the dead letter", e.deadLetter(id), core.DeadLetter{ID: id, ChangedAt: start, Error: id, Payloads: []core.Payload{pay(id, 1)}})
+		e.same("the dead letter", e.deadLetter(id), core.DeadLetter{
+			ID: id, ChangedAt: start, Error: id, Group: core.OtherGroup, Payloads: []core.Payload{pay(id, 1)},
+		})
 	}
 }
 

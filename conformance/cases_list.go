@@ -185,7 +185,7 @@ func listDeadPayloads(e *env) {
 	for limit := range 5 {
 		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: orders, Payloads: limit}})
 		e.must(err, "Morgue")
-		want := core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()[:min(limit, 3)]}
+		want := core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Group: core.OtherGroup, Payloads: threePayloads()[:min(limit, 3)]}
 		e.same(fmt.Sprintf("the page with %d payloads", limit), page.DeadLetters, []ports.DeadLetterView{{DeadLetter: want, Count: 3}})
 	}
 }

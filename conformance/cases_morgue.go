@@ -202,7 +202,7 @@ func editReplaces(e *env) {
 	e.reported("how many were edited", e.edit("a", "p", ""), 1)
 	p.Data = nil
 	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: []core.Payload{p, pay("o", 2)},
+		ID: "a", ChangedAt: e.now(), Error: "no use", Group: core.OtherGroup, Payloads: []core.Payload{p, pay("o", 2)},
 	})
 	e.same("another dead letter", e.deadLetter("b"), other)
 	e.same("the dead by time", e.deadIDs(), []string{"b", "a"})

@@ -28,6 +28,7 @@ func damageCases() []namedCase {
 		{"a claimed job stops no settlement", "Quarantine: a settlement of a claim that was set aside is skipped", damagedClaim},
 		{"a claimed job stops no acquire", ruleAside, damagedOrphan},
 		{"a dead letter stops no step", ruleAside, damagedDead},
+		{"a dead letter leaves its group", ruleGroups, damagedGroup},
 		{"is left out by lists and Find", "Quarantine: lists and Find leave out what they can't read, and write nothing", damagedLists},
 		{"is discarded by its key", ruleDiscard, damagedDiscarded},
 		{"is listed page by page", "Quarantined lists what a shard has set aside, in order of key", damagedPages},
@@ -180,6 +181,20 @@ func damagedDead(e *env) {
 	buryAll(e, "x")
 	e.same("the dead letters", e.deadIDs(), []string{"x"})
 	e.aside(ports.PlaceDead, "x")
+}
+
+func damagedGroup(e *env) {
+	e.buryIn("timeout", "a", "b")
+	e.buryIn("refused", "c")
+	e.damage(ports.PlaceDead, "a", "c")
+	for range 5 {
+		e.byRefs(e.store.Purge, whole("a"), whole("c"))
+	}
+	e.aside(ports.PlaceDead, "a", "c")
+	e.haveGroups("of what can be read", groupOf("timeout", 1, 1, 1))
+	e.same("a group's list", e.morgueOf("timeout")(wholePage(orders)).ids, []string{"b"})
+	e.buryIn("refused", "c")
+	e.haveGroups("after another burial", groupOf("refused", 1, 3, 3), groupOf("timeout", 1, 1, 1))
 }
 
 func damagedLists(e *env) {

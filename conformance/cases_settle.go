@@ -85,7 +85,9 @@ func settleRecovered(e *env) {
 func settleBuried(e *env) {
 	h, c := claimedJob(e)
 	h.settle(buried(c, "no use"))
-	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{ID: "a", ChangedAt: e.now(), Error: "no use", Payloads: threePayloads()})
+	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
+		ID: "a", ChangedAt: e.now(), Error: "no use", Group: core.OtherGroup, Payloads: threePayloads(),
+	})
 	e.same("the queued job", e.queued("a"), core.Job{})
 	e.same("how many are dead", e.counts().Dead, int64(1))
 }
@@ -102,11 +104,11 @@ func settleDivides(e *env) {
 	h, c := claimedJob(e)
 	h.settle(outcome(c, core.Outcome{
 		Kind: core.Snoozed, Delay: time.Hour,
-		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third"}},
+		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third", Group: "of the third"}},
 	}))
 	e.same("what was put back", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), pay("p2", 2)))
 	e.same("what was buried", e.deadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.now(), Error: "third", Payloads: []core.Payload{pay("p3", 3)},
+		ID: "a", ChangedAt: e.now(), Error: "third", Group: "of the third", Payloads: []core.Payload{pay("p3", 3)},
 	})
 }
 
@@ -168,7 +170,7 @@ func settleMergesDead(e *env) {
 	e.clock.Advance(time.Minute)
 	h.settle(buried(h.one(), "second"))
 	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.now(), Error: "second",
+		ID: "a", ChangedAt: e.now(), Error: "second", Group: core.OtherGroup,
 		Payloads: []core.Payload{pay("p0", 0), pay("p1", 1), pay("p2", 1), pay("p3", 3)},
 	})
 	e.same("how many are dead", e.counts().Dead, int64(1))

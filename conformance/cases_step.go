@@ -55,10 +55,10 @@ func buryMoves(e *env) {
 	e.clock.Advance(time.Second)
 	e.reported("the reply", e.byIDs(e.store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: e.now()})
 	e.same("a failed job", e.deadLetter("failed"), core.DeadLetter{
-		ID: "failed", ChangedAt: e.now(), Error: "boom", Payloads: []core.Payload{pay("q", 0), pay("p", 1)},
+		ID: "failed", ChangedAt: e.now(), Error: "boom", Group: core.BuriedByHand, Payloads: []core.Payload{pay("q", 0), pay("p", 1)},
 	})
 	e.same("a fresh job", e.deadLetter("fresh"), core.DeadLetter{
-		ID: "fresh", ChangedAt: e.now(), Error: core.BuriedByHand, Payloads: []core.Payload{pay("p", 1), pay("q", 2)},
+		ID: "fresh", ChangedAt: e.now(), Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: []core.Payload{pay("p", 1), pay("q", 2)},
 	})
 	e.same("the queued jobs", e.queuedIDs(), []string{"other"})
 }
@@ -70,7 +70,7 @@ func buryMerges(e *env) {
 	e.clock.Advance(time.Second)
 	e.byIDs(e.store.Bury, "a")
 	e.same("the dead letter", e.deadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.now(), Error: core.BuriedByHand,
+		ID: "a", ChangedAt: e.now(), Error: core.BuriedByHand, Group: core.BuriedByHand,
 		Payloads: []core.Payload{pay("p1", 1), pay("p3", 1), pay("p2", 2), pay("p4", 4)},
 	})
 }

@@ -108,7 +108,9 @@ func storeFinds(e *env) {
 		Claim: &ports.ClaimView{
 			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Since: at, LeaseUntil: at.Add(ttl),
 		},
-		DeadLetter: &core.DeadLetter{ID: "a", ChangedAt: start, Error: core.BuriedByHand, Payloads: twoPayloads()},
+		DeadLetter: &core.DeadLetter{
+			ID: "a", ChangedAt: start, Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: twoPayloads(),
+		},
 	})
 }
 

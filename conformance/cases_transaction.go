@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -13,6 +14,7 @@ const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, R
 func settlerCases() []namedCase {
 	return []namedCase{
 		{"settles outside a turn", ruleSettler, settlerSettles},
+		{"buries in a group", ruleGroups, settlerGroups},
 		{"settles all or none", "Settle: ErrLeaseLost, with nothing changed, if one is not claimed", settlerAllOrNone},
 		{"can't be repeated", "Settle: repeating it after success returns ErrLeaseLost", settlerOnce},
 		{"takes no lease", "Settle: the claimed jobs are the fence: it takes no lease", settlerTakesNoLease},
@@ -37,6 +39,16 @@ func settlerSettles(e *env) {
 	e.same("the dead", e.deadIDs(), []string{"c"})
 	counts := e.counts()
 	e.same("claimed, processed and failed", [3]int64{counts.Claimed, counts.Processed, counts.Failed}, [3]int64{0, 1, 2})
+}
+
+func settlerGroups(e *env) {
+	e.pushIDs("a", "b", "c")
+	claims := e.acquire("n1").claim(3)
+	e.clock.Advance(time.Second)
+	long := strings.Repeat("é", core.MaxGroupBytes)
+	e.must(e.settleOutside(buriedAs(claims[0], "timeout"), buriedAs(claims[1], long), buriedAs(claims[2], "")), "Settle")
+	e.haveGroups("of what was settled outside", groupOf(core.OtherGroup, 1, 1, 1), groupOf("timeout", 1, 1, 1), groupOf(core.GroupName(long), 1, 1, 1))
+	e.lists("the list of a group", orders, e.morgueOf("timeout"), []string{"a"})
 }
 
 func settlerAllOrNone(e *env) {

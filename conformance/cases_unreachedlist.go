@@ -15,6 +15,7 @@ func unreachedListCases() []namedCase {
 	return []namedCase{
 		{"lists have what other shards have", ruleUnreachedLists, unreachedLists},
 		{"stats count what other shards have", ruleUnreachedLists, unreachedStats},
+		{"groups count what other shards have", ruleUnreachedLists, unreachedGroups},
 		{"lists and stats fail if no shard can be reached", "Inspector: an error only if it reached none of the shards", unreachedNone},
 	}
 }
@@ -33,9 +34,9 @@ func (e *env) unreachedPagers() map[string]unreachedPager {
 			return ids, page.Next, page.Unreached, err
 		}
 	}
-	morgue := func(byID bool) unreachedPager {
+	morgue := func(of ports.MorgueRequest) unreachedPager {
 		return func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
-			page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+			page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, ByID: of.ByID, Group: of.Group})
 			for _, v := range page.DeadLetters {
 				ids = append(ids, v.ID)
 			}
@@ -44,7 +45,8 @@ func (e *env) unreachedPagers() map[string]unreachedPager {
 	}
 	return map[string]unreachedPager{
 		"jobs by time": jobs(ports.ByTime), "jobs by id": jobs(ports.ByID), "retries by count": jobs(ports.RetryingByCount),
-		"the morgue by time": morgue(false), "the morgue by id": morgue(true),
+		"the morgue by time": morgue(ports.MorgueRequest{}), "the morgue by id": morgue(ports.MorgueRequest{ByID: true}),
+		"a group of the morgue": morgue(ports.MorgueRequest{Group: core.OtherGroup}),
 		"claimed jobs": func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
 			page, err := e.store.Claimed(e.ctx, r)
 			for _, v := range page.Claims {
@@ -134,6 +136,26 @@ func unreachedStats(e *env) {
 		e.same("the shards of that queue", len(got[0].Shards), 0)
 		e.same("those unreached", got[0].Unreached, shards)
 		e.same("how many shards of the other", len(got[1].Shards), 1)
+	}
+}
+
+func unreachedGroups(e *env) {
+	shards := everywhere(e)
+	for _, without := range shards {
+		of := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == without.Index })
+		want := e.groups(ports.GroupsRequest{Queue: "wide", Shards: of})
+		e.same("how many dead letters two shards have", want.Dead, int64(4))
+		want.Unreached = []core.Shard{without}
+		mend := e.sever(without)
+		got, err := e.store.Groups(e.ctx, ports.GroupsRequest{Queue: "wide"})
+		if e.check(err, "Groups without "+without.String()) {
+			e.same("the groups without "+without.String(), got, want)
+		}
+		mend()
+	}
+	defer e.sever(shards...)()
+	if got, err := e.store.Groups(e.ctx, ports.GroupsRequest{Queue: "wide"}); err == nil {
+		e.errorf("Groups of shards that can't be reached returned %+v and no error", got)
 	}
 }
 

@@ -191,7 +191,7 @@ func failureVector(e *env, id string, v *failureVectorCase) {
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
 	want := core.DeadLetter{}
 	if b := v.Outcome.Bury; b != nil {
-		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Payloads: b.payloads()}
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Group: core.OtherGroup, Payloads: b.payloads()}
 	}
 	e.same("what was buried", e.deadLetter(id), want)
 }
@@ -227,7 +227,7 @@ func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
 	want := core.DeadLetter{}
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
-		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Payloads: b}
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}
 	}
 	e.same("what was buried", e.deadLetter(id), want)
 }

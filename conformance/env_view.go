@@ -104,6 +104,7 @@ type snapshot struct {
 	Jobs   []core.Job
 	Claims []ports.ClaimView
 	Dead   []ports.DeadLetterView
+	Groups []core.Group
 	Heads  []core.Head
 }
 
@@ -115,7 +116,8 @@ func (e *env) snapshot(queue string) snapshot {
 	e.must(err, "Morgue")
 	return snapshot{
 		Stats: e.stats(queue), Jobs: e.jobsOf(queue), Claims: claims.Claims, Dead: dead.DeadLetters,
-		Heads: e.heads(core.Shards(queue, e.declared[queue].Shards)...),
+		Groups: e.groups(ports.GroupsRequest{Queue: queue, Limit: ports.MaxPage}).Groups,
+		Heads:  e.heads(core.Shards(queue, e.declared[queue].Shards)...),
 	}
 }
 
@@ -259,6 +261,7 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 	dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(queue)})
 	e.must(err, "Morgue")
 	want.Dead = int64(len(dead.DeadLetters))
+	e.groupsMatch(queue, dead.DeadLetters)
 
 	stats := e.stats(queue)
 	got, sum := stats.Counts, ports.Counts{}
@@ -268,4 +271,17 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 	got.Oldest, sum.Oldest = plain(got.Oldest), plain(sum.Oldest)
 	e.same("the counts of the queue, beside its lists", got, want)
 	e.same("the counts of its shards, summed up", sum, want)
+}
+
+// groupsMatch compares the groups of a queue with its dead letters.
+func (e *env) groupsMatch(queue string, dead []ports.DeadLetterView) {
+	e.tb.Helper()
+	want, got := map[string]int64{}, map[string]int64{}
+	for i := range dead {
+		want[dead[i].Group]++
+	}
+	for _, g := range e.groups(ports.GroupsRequest{Queue: queue, Limit: ports.MaxPage}).Groups {
+		got[g.Name] = g.Count
+	}
+	e.same("the groups of the queue, beside its dead letters", got, want)
 }

@@ -104,6 +104,7 @@ func groups(store ports.ShardStore) []group {
 		{"standing", standingCases()},
 		{"step", stepCases()},
 		{"morgue", morgueCases()},
+		{"group", groupCases()},
 		{"forget", forgetCases()},
 		{"recount", recountCases()},
 		{"quarantine", quarantineCases()},

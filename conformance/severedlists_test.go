@@ -95,3 +95,14 @@ func (s transacted) Morgue(ctx context.Context, r ports.MorgueRequest) (page por
 	page.Unreached = unreached
 	return page, err
 }
+
+// Groups counts what is not cut off.
+func (s transacted) Groups(ctx context.Context, r ports.GroupsRequest) (reply ports.GroupsReply, err error) {
+	var unreached []core.Shard
+	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
+		return reply, err
+	}
+	reply, err = s.Store.Groups(ctx, r)
+	reply.Unreached = unreached
+	return reply, err
+}

@@ -43,6 +43,15 @@ type Inspector interface {
 	// Morgue pages through the dead letters.
 	Morgue(ctx context.Context, r MorgueRequest) (MorguePage, error)
 
+	// Groups counts the dead letters by group. Each is of one group, that of its newest burial:
+	// core.GroupName of Settlement.Group, core.BuriedByHand of [Operator.Bury], or core.OtherGroup if
+	// its shard had core.MaxGroups groups already and not that one. So the counts are those of the
+	// lists and steps by group, and all together are Counts.Dead. What one call buries is counted together, as
+	// core.Groups has it. An edit keeps the group, and so does what is left after a step has taken some of the payloads.
+	//
+	// What it costs depends on how many groups there are, not on how many dead letters.
+	Groups(ctx context.Context, r GroupsRequest) (GroupsReply, error)
+
 	// Find looks one id up everywhere, exactly, with all its payloads. It
 	// returns core.ErrInvalidID for an invalid id.
 	Find(ctx context.Context, queue, id string) (Found, error)

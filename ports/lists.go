@@ -156,7 +156,18 @@ type MorgueRequest struct {
 	PageRequest
 	// ByID lists by id instead of by (ChangedAt, id).
 	ByID bool
+	// Group limits a list by time to the dead letters of a group, as [Inspector] counts them; empty is all.
+	Group string
 }
 
-// Validate returns [ErrInvalidRequest] for what [PageRequest.Validate] refuses.
-func (r *MorgueRequest) Validate() error { return r.validate(r.ByID) }
+// Validate returns [ErrInvalidRequest] for a Group in a list by id, one that no dead letter can be of, and what
+// [PageRequest.Validate] refuses.
+func (r *MorgueRequest) Validate() error {
+	if r.ByID && r.Group != "" {
+		return fmt.Errorf("%w: group %q of a list by id; list it by time", ErrInvalidRequest, r.Group)
+	}
+	if err := validateGroup(r.Group); err != nil {
+		return err
+	}
+	return r.validate(r.ByID)
+}

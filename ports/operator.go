@@ -24,7 +24,7 @@ const MaxStep = 250
 // which the first always passes. A store may leave out of the count what it moves or
 // removes without touching each payload. An entry with more payloads than
 // a step moves goes in parts, lowest first: what is left of a job or dead letter keeps its
-// State, or its ChangedAt and Error, until a later step finishes and counts it. Each
+// State, or its ChangedAt, Error and Group, until a later step finishes and counts it. Each
 // step that has something to handle gets on.
 //
 // Every method returns [ErrUnknownQueue] for a queue
@@ -52,8 +52,9 @@ type Operator interface {
 	Forget(ctx context.Context, queue string) error
 
 	// Recount counts a shard's queued, claimed and dead entries one by one and
-	// corrects what Stats says of them, should that differ. Processed and Failed
-	// stay. It is atomic for the shard, and it alone takes as long as there are
+	// corrects what Stats and Groups say of them, should that differ. Processed and Failed
+	// stay, and so do First and Last of a group; those of one that was not counted are by the
+	// ChangedAt of its dead letters. It is atomic for the shard, and it alone takes as long as there are
 	// entries. Repeating it changes nothing more.
 	Recount(ctx context.Context, shard core.Shard) (RecountReply, error)
 
@@ -61,8 +62,8 @@ type Operator interface {
 	// counted.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Bury moves queued jobs with all their payloads to the morgue. They keep their
-	// error, or get core.BuriedByHand if it is empty.
+	// Bury moves queued jobs with all their payloads to the morgue, into the group
+	// core.BuriedByHand. They keep their error, or get that text if it is empty.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Delete removes queued jobs.
@@ -81,7 +82,7 @@ type Operator interface {
 	Purge(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
 	// Edit replaces one dead payload, keeping its Score and Meta. If the dead letter
-	// has the new bytes already, the two merge. Its ChangedAt becomes now. A payload
+	// has the new bytes already, the two merge. Its ChangedAt becomes now; its Error and Group stay. A payload
 	// that is not there is not counted. Repeating it changes nothing more, unless the
 	// dead letter has received the old bytes again.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
@@ -120,13 +121,22 @@ type DeadLetterStep struct {
 	DeadLetters []DeadLetterRef
 	// Before bounds a step over all: the store's now when the action began.
 	Before core.Instant
+	// Group limits a step over all to the dead letters of a group, as [Inspector] counts them; empty is all.
+	Group string
 	// Limit is how many dead letters to handle if DeadLetters is nil: 0 is MaxStep,
 	// which is also the most. They are taken in order of (ChangedAt, id).
 	Limit int
 }
 
-// Validate returns [ErrInvalidRequest] for too many entries or a shard below 0.
+// Validate returns [ErrInvalidRequest] for too many entries, a shard below 0, a Group beside DeadLetters, and one
+// that no dead letter can be of.
 func (s *DeadLetterStep) Validate() error {
+	if s.Group != "" && s.DeadLetters != nil {
+		return fmt.Errorf("%w: group %q of dead letters that are named; leave one out", ErrInvalidRequest, s.Group)
+	}
+	if err := validateGroup(s.Group); err != nil {
+		return err
+	}
 	return validateStep(s.Shard, len(s.DeadLetters))
 }
 
@@ -138,7 +148,7 @@ type DeadLetterRef struct {
 	ID string
 	// Payloads are the Data of the payloads; nil means all of them, and an empty list
 	// means nothing. Payloads that are not there are ignored. A dead letter that loses
-	// its last payload is removed; one that keeps some keeps its ChangedAt and Error.
+	// its last payload is removed; one that keeps some keeps its ChangedAt, Error and Group.
 	Payloads [][]byte
 }
 

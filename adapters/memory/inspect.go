@@ -154,7 +154,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
 		sh.mu.Lock()
-		l := &sh.morgue.byTime
+		l := sh.morgue.listByTime(r.Group)
 		if r.ByID {
 			l = &sh.morgue.byID
 		}

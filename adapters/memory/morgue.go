@@ -15,6 +15,9 @@ type morgue struct {
 	deadLetters map[string]*core.DeadLetter
 	byTime      sorted[*core.DeadLetter]
 	byID        sorted[*core.DeadLetter]
+	// byGroup has those of each group by time, and groups how many they are.
+	byGroup map[string]*sorted[*core.DeadLetter]
+	groups  core.Groups
 }
 
 // Revive implements [ports.Operator].
@@ -76,6 +79,7 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 		Payloads:  core.MergePayloads(rest, []core.Payload{edited}),
 		ChangedAt: now,
 		Error:     d.Error,
+		Group:     d.Group,
 	})
 	return 1
 }
@@ -109,7 +113,7 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 		}
 		return reply
 	}
-	for d, ok := m.oldest(r.Before); ok; d, ok = m.oldest(r.Before) {
+	for d, ok := m.oldest(r); ok; d, ok = m.oldest(r) {
 		reply.More = reply.Handled == r.Size()
 		if !reply.More {
 			_, finished := remove(d, nil)
@@ -123,11 +127,11 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 	return reply
 }
 
-// oldest returns the dead letter that has been unchanged for longest, if it last
-// changed before an instant.
-func (m *morgue) oldest(before core.Instant) (*core.DeadLetter, bool) {
-	d, ok := m.byTime.First()
-	return d, ok && d.ChangedAt < before
+// oldest returns the dead letter that has been unchanged for longest of those that a step over all is
+// about.
+func (m *morgue) oldest(r *ports.DeadLetterStep) (*core.DeadLetter, bool) {
+	d, ok := m.listByTime(r.Group).First()
+	return d, ok && d.ChangedAt < r.Before
 }
 
 // remove takes the named payloads out of a dead letter, all if named is nil, as far as a
@@ -143,8 +147,9 @@ func (m *morgue) remove(d *core.DeadLetter, named [][]byte, bound *core.Bound) (
 	switch {
 	case finished && len(rest) == 0:
 		delete(m.deadLetters, d.ID)
-		m.byTime.Delete(deadLetterByTime(d))
+		m.unlist(d)
 		m.byID.Delete(deadLetterByID(d))
+		m.groups.Leave(d.Group)
 	case finished:
 		d.Payloads = rest
 	case len(rest) == 0:
@@ -177,20 +182,22 @@ func deadLetterByID(d *core.DeadLetter) place   { return place{0, d.ID} }
 // bury adds a dead letter, merged with the one of its id if there is one.
 func (m *morgue) bury(d core.DeadLetter) {
 	if known := m.deadLetters[d.ID]; known != nil {
+		d.Group = m.groups.Bury(known.Group, d.Group, d.ChangedAt)
 		m.replace(known, core.MergeDeadLetters(*known, d))
 		return
 	}
 	if m.deadLetters == nil {
 		m.deadLetters = make(map[string]*core.DeadLetter)
 	}
+	d.Group = m.groups.Bury("", d.Group, d.ChangedAt)
 	m.deadLetters[d.ID] = &d
-	m.byTime.Insert(deadLetterByTime(&d), &d)
 	m.byID.Insert(deadLetterByID(&d), &d)
+	m.list(&d)
 }
 
 // replace changes a dead letter; its id stays.
 func (m *morgue) replace(d *core.DeadLetter, by core.DeadLetter) {
-	m.byTime.Delete(deadLetterByTime(d))
+	m.unlist(d)
 	*d = by
-	m.byTime.Insert(deadLetterByTime(d), d)
+	m.list(d)
 }

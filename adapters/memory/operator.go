@@ -38,6 +38,7 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 				Payloads:  taken,
 				ChangedAt: now,
 				Error:     cmp.Or(e.Error, core.BuriedByHand),
+				Group:     core.BuriedByHand,
 			})
 		}))
 	})
@@ -115,6 +116,7 @@ func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.
 	now, before := b.now(), sh.head()
 	reply := do(sh, now)
 	reply.Now = now
+	sh.morgue.groups.Tidy()
 	sh.wakeIfEarlier(before)
 	return reply, nil
 }

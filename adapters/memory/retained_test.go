@@ -27,6 +27,8 @@ func (s *shard) sizes() map[string]int {
 		"dead":              len(s.morgue.deadLetters),
 		"dead by time":      s.morgue.byTime.Len(),
 		"dead by id":        s.morgue.byID.Len(),
+		"dead by group":     len(s.morgue.byGroup),
+		"groups":            s.morgue.groups.Len(),
 	}
 }
 

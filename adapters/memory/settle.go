@@ -26,6 +26,7 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 		back, dead := x.Apply(e.claim.Job, now)
 		sh.settle(e, x, back, dead)
 	}
+	sh.morgue.groups.Tidy()
 	sh.wakeIfEarlier(before)
 	return nil
 }
@@ -64,6 +65,7 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 		}
 		s.settle(e, x, back, dead)
 	}
+	s.morgue.groups.Tidy()
 }
 
 // settle ends a claim as its settlement says, of which back and dead are the outcome.

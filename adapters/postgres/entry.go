@@ -11,7 +11,7 @@ import (
 
 // What is read of a row e of jobs, claimed or dead_letters: the same columns of each, so
 // that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
-// FirstPush, error; of claims token, number, since, node, owner, whether cancelled,
+// FirstPush, error; of claims token, number, since, node, owner (of a dead letter its group), whether cancelled,
 // whether begun, whether the lease is over; then how many payloads there are, and the
 // scores, data and meta of the first ones. $1 is the most payloads to return. Between
 // claimColumns and claimPayloads goes the parameter for the clock.
@@ -44,7 +44,7 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
-  0::bigint, 0::bigint, 0::bigint, '', '', false, false, false, 0::bigint,
+  0::bigint, 0::bigint, 0::bigint, '', e.grp, false, false, false, 0::bigint,
   (SELECT count(*) FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id),
   m.scores, m.data, m.meta`
 	deadPayloads = `
@@ -61,7 +61,7 @@ const (
 	deadEntry  = 'd'
 )
 
-// entry is a row of those columns. PerformAt is the ChangedAt of a dead letter.
+// entry is a row of those columns. PerformAt is the ChangedAt of a dead letter, and Owner its Group.
 type entry struct {
 	kind byte
 	ports.ClaimView
@@ -102,5 +102,5 @@ func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 
 // deadLetter returns the entry as a dead letter.
 func (e *entry) deadLetter() core.DeadLetter {
-	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error}
+	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error, Group: e.Owner}
 }

@@ -24,8 +24,9 @@ type list struct {
 	// lists by id.
 	key   string
 	keyOf func(*entry) int64
-	// filter is what the list's partial index holds.
+	// filter is what the list's partial index holds, and group, if it is not empty, the group that is listed.
 	filter string
+	group  string
 	// rows replaces shardRows.
 	rows string
 }
@@ -44,7 +45,7 @@ const retrying = "AND retry_count >= 0"
 // placesSQL returns the first places of shards in a list, shard by shard.
 //
 //	$1 the queue, $2 the indexes of the shards, $3 the most places of each, $4 the id that they begin
-//	behind, $5 its key, or in lists by id the id that they end before or at
+//	behind, $5 its key, or in lists by id the id that they end before or at, $6 the group of lists of one
 const placesSQL = `
 SELECT e.index, e.key, e.id
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
@@ -159,6 +160,10 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 	}
 	most := asks[0].Most
 	id, other := l.bounds(p)
+	args := []any{asks[0].Shard.Queue, indexes, most, id, other}
+	if l.group != "" {
+		args = append(args, l.group)
+	}
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		clear(answers)
 		return eachRow(rows, func() error {
@@ -170,7 +175,7 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 			answer.More = len(answer.Places) >= most
 			return err
 		})
-	}, l.placesSQL(p.Start(), p.Descending()), asks[0].Shard.Queue, indexes, most, id, other)
+	}, l.placesSQL(p.Start(), p.Descending()), args...)
 	if err != nil {
 		for i := range answers {
 			answers[i] = storekit.Answer{Err: err}
@@ -204,7 +209,7 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 		return eachRow(rows, func() error {
 			e, err := readEntry(rows, r.Queue)
 			e.Error = core.CutText(e.Error, r.ErrorBytes)
-			if l.keyOf == nil || l.keyOf(&e) == at[e.ID] {
+			if (l.keyOf == nil || l.keyOf(&e) == at[e.ID]) && (l.group == "" || l.group == e.Owner) {
 				entries = append(entries, e)
 			}
 			return err
@@ -271,8 +276,11 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 		return ports.MorguePage{}, err
 	}
 	letters := list{table: "dead_letters", columns: deadColumns, joins: deadPayloads, key: "changed_at", keyOf: timeOf}
-	if r.ByID {
+	switch {
+	case r.ByID:
 		letters.key, letters.keyOf = "", nil
+	case r.Group != "":
+		letters.filter, letters.group = "AND grp = $6", r.Group
 	}
 	entries, next, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: next}

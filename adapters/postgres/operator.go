@@ -60,13 +60,13 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 	return s.buryOrDelete(ctx, &r, nil)
 }
 
-// buryOrDelete buries jobs, with the given error where they have none, or deletes them.
-func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, bury *string) (ports.StepReply, error) {
+// buryOrDelete buries jobs in a group, which is the error of those that have none, or deletes them.
+func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *string) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
 	return s.step(ctx, r.Shard, len(r.IDs), `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7)`,
-		possible(r.IDs), int64(r.Before), r.Failed, bury)
+		possible(r.IDs), int64(r.Before), r.Failed, group)
 }
 
 // Cancel implements [ports.Operator].
@@ -114,8 +114,8 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 			data = append(data, notNull(d))
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.DeadLetters), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		ids, counts, data, int64(r.Before), r.Size(), revive)
+	return s.step(ctx, r.Shard, len(r.DeadLetters), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group))
 }
 
 // Edit implements [ports.Operator].
@@ -132,6 +132,14 @@ func notNull(data []byte) []byte {
 		return []byte{}
 	}
 	return data
+}
+
+// orNull returns a text, nil for an empty one.
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // possible returns ids, in the same places, with those that Postgres can't read as ones that no job has.

@@ -24,6 +24,8 @@ type settlementColumns struct {
 	recoveries   []int32
 	errors       []string
 	buryErrors   []string
+	// groups is nil if no job is buried.
+	groups []string
 }
 
 func newSettlementColumns(list []core.Settlement) *settlementColumns {
@@ -70,6 +72,12 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
 	s.errors = append(s.errors, x.PutBack.Error)
 	s.buryErrors = append(s.buryErrors, x.BuryError)
+	if x.Buries() {
+		for len(s.groups) < len(s.ids)-1 {
+			s.groups = append(s.groups, "")
+		}
+		s.groups = append(s.groups, core.GroupName(x.Group))
+	}
 }
 
 // dispositionsOf returns a byte for each payload in order up to the last exception, and

@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 27
+const turnArgs = 28
 
 // Most turns are usual, as the function turn_fast has it. Others need twice as many
 // parameters, of which each takes its time.
@@ -24,7 +24,8 @@ const (
   p_settle_ids => $12, p_settle_tokens => $13, p_settle_numbers => $14, p_settle_processed => $15, p_settle_failed => $16,
   p_settle_dispositions => $17, p_settle_same_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
   p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
-  p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27)`
+  p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27,
+  p_settle_groups => $28)`
 )
 
 // Turn implements [ports.Consumer]. A settlement of a job that a caller's transaction is
@@ -77,7 +78,8 @@ func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (
 	}
 	args = append(args, settlements.outcomeArgs()...)
 	args = append(args, r.Resent)
-	return turnSQL, append(args, beginArgs(r.Begin)...)
+	args = append(args, beginArgs(r.Begin)...)
+	return turnSQL, append(args, settlements.groups)
 }
 
 func byTime(a, b core.Claim) int {

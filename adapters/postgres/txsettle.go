@@ -85,6 +85,7 @@ type settlementRow struct {
 	Recoveries int            `json:"recoveries"`
 	Error      string         `json:"error"`
 	BuryError  string         `json:"bury_error"`
+	Group      string         `json:"grp,omitempty"`
 	Processed  bool           `json:"processed"`
 	Failed     bool           `json:"failed"`
 }
@@ -97,6 +98,9 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 			ID: s.ID, Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
 			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
 			Error: s.PutBack.Error, BuryError: s.BuryError, Processed: s.Processed, Failed: s.Failed,
+		}
+		if s.Buries() {
+			rows[i].Group = core.GroupName(s.Group)
 		}
 		for _, e := range s.Except {
 			if rows[i].Except == nil {

@@ -19,6 +19,9 @@ func FuzzStored(f *testing.F) {
 		if job, err := s.job("a", 1); err == nil && job.ID != "a" {
 			t.Errorf("got the job %q", job.ID)
 		}
+		if d, err := parseStored("a", string(rec), 1, true); err == nil && d.deadLetter().ID != "a" {
+			t.Errorf("got the dead letter %q", d.ID)
+		}
 		if v, err := parseClaim("a", string(rec)); err == nil && v.Count != len(v.Payloads) {
 			t.Errorf("count %d of %d payloads", v.Count, len(v.Payloads))
 		}
@@ -57,8 +60,11 @@ func FuzzReply(f *testing.F) {
 		_, _ = turned(&r, true)
 		r = replyOf(value)
 		_, _ = acquired(&r)
-		_, _, _ = parseView("a", value)
-		_, _, _ = parseShardStats(core.Shard{}, value)
+		for _, dead := range []bool{false, true} {
+			_, _, _ = parseView("a", value, dead)
+		}
+		_, _ = parseShardStats(core.Shard{}, value)
+		_ = addGroups(&storekit.GroupSums{}, value)
 		r = replyOf(value)
 		_, _ = parseNodes(&r)
 		r = replyOf(value)
@@ -66,7 +72,9 @@ func FuzzReply(f *testing.F) {
 		var sums *storekit.History
 		_ = addHour(&sums, &ports.HistoryRequest{}, value)
 		o := outcome{value: value}
-		_, _ = o.addRows(map[string]ports.JobView{})
+		for _, dead := range []bool{false, true} {
+			_, _ = o.addRows(dead, map[string]row{})
+		}
 		_, _ = parsePlaces(value, true)
 		_, _, _ = o.head()
 	})

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -49,80 +47,28 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 	return all, nil
 }
 
-// shardsPerStats is of how many shards one script counts what they hold, where one server has all
-// shards: to start a script takes as long as what it does for one.
-const shardsPerStats = 16
-
 // addStats adds those of the shards that can be reached to a queue's state.
 func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []core.Shard, lost *storekit.Lost) error {
-	each := shardsPerStats
-	if _, cluster := s.client.(*goredis.ClusterClient); cluster {
-		each = 1
-	}
+	of := []int{keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease, keyAside}
 	stats.Shards = make([]ports.ShardStats, 0, len(shards))
-	failed, err := s.addGroups(ctx, stats, slices.Collect(slices.Chunk(shards, each)), lost)
-	if err != nil || len(failed) == 0 {
+	err := s.countEach(ctx, statsScript, of, shards, lost, func(now core.Instant, shard core.Shard, value any) error {
+		one, err := parseShardStats(shard, value)
+		stats.Now = now
+		stats.Shards = append(stats.Shards, one)
+		stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
 		return err
-	}
-	_, err = s.addGroups(ctx, stats, slices.Collect(slices.Chunk(failed, 1)), lost)
+	})
 	slices.SortFunc(stats.Shards, func(a, b ports.ShardStats) int { return cmp.Compare(a.Shard.Index, b.Shard.Index) })
 	return err
 }
 
-// addGroups adds groups of shards to the state of their queue. It returns the shards of groups of
-// several that failed: perhaps only one of them did.
-func (s *Store) addGroups(ctx context.Context, stats *ports.QueueStats, groups [][]core.Shard, lost *storekit.Lost) (failed []core.Shard, err error) {
-	calls := make([]call, len(groups))
-	for i, group := range groups {
-		calls[i] = call{script: statsScript, args: []any{s.now()}}
-		for _, shard := range group {
-			calls[i].keys = append(calls[i].keys, s.someKeys(shard, keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease, keyAside)...)
-		}
-	}
-	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-		switch {
-		case o.err == nil:
-			err = s.addGroup(ctx, stats, groups[i], o.value)
-		case len(groups[i]) > 1 && ctx.Err() == nil && !storekit.HasKnownOutcome(o.err):
-			failed = append(failed, groups[i]...)
-		default:
-			err = lost.Add(ctx, groups[i][0], o.err)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return failed, nil
-}
-
-// addGroup adds what the stats script says of some shards to the state of their queue.
-func (s *Store) addGroup(ctx context.Context, stats *ports.QueueStats, group []core.Shard, value any) error {
-	r := replyOf(value)
-	stats.Now = core.Instant(r.int())
-	for _, shard := range group {
-		one, known, err := parseShardStats(shard, r.next())
-		if err == nil && !known {
-			err = s.absent(ctx, shard)
-		}
-		if err != nil {
-			return err
-		}
-		stats.Shards = append(stats.Shards, one)
-		stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
-	}
-	return r.err()
-}
-
-func parseShardStats(shard core.Shard, value any) (stats ports.ShardStats, known bool, err error) {
-	if _, unknown := value.(string); unknown {
-		return ports.ShardStats{}, false, nil
-	}
+func parseShardStats(shard core.Shard, value any) (ports.ShardStats, error) {
 	r := replyOf(value)
 	counts := r.list()
-	stats = ports.ShardStats{Shard: shard, Counts: counts.counts()}
+	stats := ports.ShardStats{Shard: shard, Counts: counts.counts()}
 	r.bad = r.bad || counts.bad
 	stats.Owner, stats.Token, stats.ExpiresAt = r.text(), r.int(), core.Instant(r.int())
-	return stats, true, r.err()
+	return stats, r.err()
 }
 
 // counts reads what lua/lib/counts.lua returns.
@@ -166,9 +112,12 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 	r := replyOf(value)
 	_ = r.text()
 	found := ports.Found{Shard: shard}
-	var err error
-	if found.Queued, err = f.whole(ctx, r.next(), false); err != nil {
+	queued, err := f.whole(ctx, r.next(), false)
+	if err != nil {
 		return ports.Found{}, err
+	}
+	if queued != nil {
+		found.Queued = &queued.Job
 	}
 	claim, claimed := r.optional()
 	cancel, _ := r.optional()
@@ -185,9 +134,7 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 	if err != nil {
 		return ports.Found{}, err
 	}
-	if dead != nil {
-		found.DeadLetter = deadLetterOf(dead)
-	}
+	found.DeadLetter = dead.deadLetter()
 	s := r.list()
 	found.Standing = s.standing()
 	lease := r.currentLease()
@@ -207,8 +154,8 @@ func (r *reply) standing() ports.Standing {
 
 // whole reads a job or dead letter that the find script found, or nil, and finds the rest of
 // its payloads.
-func (f *finder) whole(ctx context.Context, value any, dead bool) (*core.Job, error) {
-	job, more, err := parseView(f.id, value)
+func (f *finder) whole(ctx context.Context, value any, dead bool) (*stored, error) {
+	job, more, err := parseView(f.id, value, dead)
 	for err == nil && more {
 		last := &job.Payloads[len(job.Payloads)-1]
 		args := []any{f.store.now(), f.id, boolArg(dead), strconv.FormatFloat(last.Score, 'g', -1, 64), last.Data}
@@ -218,8 +165,8 @@ func (f *finder) whole(ctx context.Context, value any, dead bool) (*core.Job, er
 		}
 		r := replyOf(value)
 		_ = r.text()
-		var part *core.Job
-		if part, more, err = parseView(f.id, r.next()); part == nil {
+		var part *stored
+		if part, more, err = parseView(f.id, r.next(), dead); part == nil {
 			break
 		}
 		next := slices.IndexFunc(part.Payloads, func(p core.Payload) bool { return p.Compare(*last) > 0 })
@@ -231,27 +178,21 @@ func (f *finder) whole(ctx context.Context, value any, dead bool) (*core.Job, er
 	return job, err
 }
 
-// parseView reads {PerformAt, packed job, whether it has more payloads}, or nil.
-func parseView(id string, value any) (job *core.Job, more bool, err error) {
+// parseView reads {PerformAt, packed job or dead letter, whether it has more payloads}, or nil.
+func parseView(id string, value any, dead bool) (found *stored, more bool, err error) {
 	if value == nil {
 		return nil, false, nil
 	}
 	r := replyOf(value)
 	at := core.Instant(r.parsed())
-	s := decoder{rest: r.text()}
+	text := r.text()
 	more = r.int() == 1
 	if err := r.err(); err != nil {
 		return nil, false, err
 	}
-	found, err := s.job(id, at)
+	one, err := parseStored(id, text, at, dead)
 	if err != nil {
 		return nil, false, err
 	}
-	return &found, more && len(found.Payloads) > 0, nil
-}
-
-// deadLetterOf returns a dead letter, which is stored as a job whose PerformAt is when it
-// changed.
-func deadLetterOf(job *core.Job) *core.DeadLetter {
-	return &core.DeadLetter{ID: job.ID, Payloads: job.Payloads, ChangedAt: job.PerformAt, Error: job.Error}
+	return &one, more && len(one.Payloads) > 0, nil
 }

@@ -24,6 +24,7 @@ const (
 	keyDeadByTime
 	keyDeadByID
 	keyDeadMetas
+	keyGroups
 	keyLease
 	keyCancels
 	keyAside
@@ -33,14 +34,15 @@ const (
 // How many keys scripts are given that change queued jobs, or dead letters too.
 const (
 	queueKeys = keyRetriesByCount + 1
-	deadKeys  = keyDeadMetas + 1
+	deadKeys  = keyGroups + 1
 )
 
 // keySuffixes are the names of the keys within a shard, as lua/lib/shard.lua has
 // them too. There are also p: and an id, its payloads if they are many, and d: and
-// an id, those of its dead letter; and q: and its key, those of what was set aside.
+// an id, those of its dead letter; q: and its key, those of what was set aside; and g: and the
+// name of a group, its dead letters by time.
 var keySuffixes = [allKeys]string{
-	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "l", "k", "q",
+	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "xg", "l", "k", "q",
 }
 
 // channelSuffix is the name of the shard's channel for wake-ups.
@@ -105,6 +107,9 @@ func (s *Store) someKeys(shard core.Shard, which ...int) []any {
 	}
 	return some
 }
+
+// groupKey names the dead letters of a group by time.
+func (s *Store) groupKey(shard core.Shard, group string) string { return s.base(shard) + "g:" + group }
 
 func (s *Store) channel(shard core.Shard) string { return s.base(shard) + channelSuffix }
 

@@ -84,7 +84,7 @@ func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), boolArg(r.DeadLetters != nil)}
+	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), r.Group, boolArg(r.DeadLetters != nil)}
 	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
 			args = append(args, ref.ID, -1)

@@ -75,6 +75,32 @@ func (s *decoder) instant() core.Instant { return core.Instant(s.number(8) & mat
 
 func (s *decoder) double() float64 { return math.Float64frombits(s.number(8)) }
 
+// stored is a job or a dead letter, which is stored as a job whose PerformAt is when it changed, behind its
+// group.
+type stored struct {
+	core.Job
+	group string
+}
+
+// parseStored reads what is stored of an id.
+func parseStored(id, text string, at core.Instant, dead bool) (stored, error) {
+	s := decoder{rest: text}
+	var group string
+	if dead {
+		group = s.sized(1)
+	}
+	job, err := s.job(id, at)
+	return stored{Job: job, group: group}, err
+}
+
+// deadLetter returns what is stored as a dead letter; nil for nil.
+func (s *stored) deadLetter() *core.DeadLetter {
+	if s == nil {
+		return nil
+	}
+	return &core.DeadLetter{ID: s.ID, Payloads: s.Payloads, ChangedAt: s.PerformAt, Error: s.Error, Group: s.group}
+}
+
 // job reads a packed job to its end.
 func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	flags := s.number(1)

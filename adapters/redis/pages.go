@@ -17,9 +17,15 @@ const (
 
 // page is a page of a list.
 type page struct {
-	rows      []ports.JobView
+	rows      []row
 	next      ports.Cursor
 	unreached []core.Shard
+}
+
+// row is an entry of a list, with the first of its payloads.
+type row struct {
+	stored
+	count int
 }
 
 // page finds which entries a page has, and then reads these alone.
@@ -46,7 +52,7 @@ type wanted struct {
 
 // rows reads the entries at some places, and returns those that are still there, in that order: one
 // that has moved meanwhile is left out, since the page that follows begins behind its old place.
-func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed, lost *storekit.Lost) ([]ports.JobView, error) {
+func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed, lost *storekit.Lost) ([]row, error) {
 	var open []wanted
 	at := make(map[core.Shard]int)
 	for _, p := range places {
@@ -57,7 +63,7 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 		}
 		open[i].ids = append(open[i].ids, p.At.ID)
 	}
-	found := make(map[string]ports.JobView, len(places))
+	found := make(map[string]row, len(places))
 	for len(open) > 0 {
 		some := open[:scriptsOfExchange(open, r.Payloads)]
 		open = open[len(some):]
@@ -67,7 +73,7 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 			calls[i] = call{script: rowsScript, keys: s.firstKeys(w.shard, allKeys), args: args}
 		}
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-			reached, err := o.addRows(found)
+			reached, err := o.addRows(l.dead, found)
 			if err != nil {
 				if err := lost.Add(ctx, some[i].shard, err); err != nil {
 					return nil, err
@@ -79,9 +85,9 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 			}
 		}
 	}
-	var rows []ports.JobView
+	var rows []row
 	for _, p := range places {
-		if v, there := found[p.At.ID]; there && (l.key == nil || l.key(&v.Job) == p.At.Key) {
+		if v, there := found[p.At.ID]; there && (l.key == nil || l.key(&v.Job) == p.At.Key) && (l.group == "" || l.group == v.group) {
 			rows = append(rows, v)
 		}
 	}
@@ -103,7 +109,7 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 
 // addRows adds what the rows script has found, by id, and returns how many of the ids it has read, at
 // least one.
-func (o *outcome) addRows(found map[string]ports.JobView) (reached int, err error) {
+func (o *outcome) addRows(dead bool, found map[string]row) (reached int, err error) {
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -111,16 +117,15 @@ func (o *outcome) addRows(found map[string]ports.JobView) (reached int, err erro
 	_ = r.text()
 	reached = int(r.int())
 	for r.more() {
-		id, at, count := r.text(), r.parsed(), r.int()
-		s := decoder{rest: r.text()}
+		id, at, count, text := r.text(), r.parsed(), r.int(), r.text()
 		if err := r.err(); err != nil {
 			return 0, err
 		}
-		job, err := s.job(id, core.Instant(at))
+		one, err := parseStored(id, text, core.Instant(at), dead)
 		if err != nil {
 			return 0, err
 		}
-		found[id] = ports.JobView{Job: job, Count: int(count)}
+		found[id] = row{stored: one, count: int(count)}
 	}
 	return max(1, reached), r.err()
 }
@@ -137,10 +142,14 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 		return ports.JobsPage{}, err
 	}
 	p, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
-	if r.Fresh {
-		p.rows = storekit.FreshOf(p.rows)
+	page := ports.JobsPage{Next: p.next, Unreached: p.unreached}
+	for i := range p.rows {
+		page.Jobs = append(page.Jobs, ports.JobView{Job: p.rows[i].Job, Count: p.rows[i].count})
 	}
-	return ports.JobsPage{Jobs: p.rows, Next: p.next, Unreached: p.unreached}, err
+	if r.Fresh {
+		page.Jobs = storekit.FreshOf(page.Jobs)
+	}
+	return page, err
 }
 
 // Morgue implements [ports.Inspector].
@@ -153,10 +162,11 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if r.ByID {
 		letters = deadByID
 	}
+	letters.group = r.Group
 	p, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *deadLetterOf(&p.rows[i].Job), Count: p.rows[i].Count})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *p.rows[i].deadLetter(), Count: p.rows[i].count})
 	}
 	return page, err
 }

@@ -18,6 +18,8 @@ type list struct {
 	sets []int
 	byID bool
 	dead bool
+	// group is that of the dead letters that are listed, whose set has a name of its own; "" is all.
+	group string
 	// key is what the list is sorted by, before the id; nil in lists by id.
 	key func(*core.Job) int64
 }
@@ -75,9 +77,17 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 	return answers
 }
 
+// setOf names a sorted set of the list in a shard.
+func (l *looker) setOf(shard core.Shard, set int) []any {
+	if l.list.group != "" {
+		return []any{l.store.groupKey(shard, l.list.group)}
+	}
+	return l.store.someKeys(shard, set)
+}
+
 // rangeOf returns the command that lists a sorted set from the page's start on.
 func (l *looker) rangeOf(ask storekit.Ask, set int) call {
-	c := call{command: "zrange", keys: l.store.someKeys(ask.Shard, set)}
+	c := call{command: "zrange", keys: l.setOf(ask.Shard, set)}
 	start, descending := l.pager.Start(), l.pager.Descending()
 	switch {
 	case l.list.byID:
@@ -129,7 +139,7 @@ func (l *looker) lexRange() (from, to string) {
 func (l *looker) search(ask storekit.Ask, set int) call {
 	at := l.pager.Start().At
 	return call{
-		script: placesScript, keys: l.store.someKeys(ask.Shard, set),
+		script: placesScript, keys: l.setOf(ask.Shard, set),
 		args: []any{boolArg(l.pager.Descending()), at.Key, at.ID, ask.Most},
 	}
 }

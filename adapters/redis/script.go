@@ -15,7 +15,7 @@ import (
 )
 
 // library is the parts that scripts share which change jobs or list them.
-const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed lib/items lib/queue lib/morgue "
+const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed lib/items lib/queue lib/groups lib/morgue "
 
 var (
 	acquireScript      = newScript(library + "lib/claims lib/head acquire")
@@ -34,6 +34,7 @@ var (
 	findScript         = newScript(library + "lib/claims lib/lease find")
 	forgetScript       = newScript("forget")
 	forgetShardScript  = newScript("lib/clock lib/lease forget_shard")
+	groupsScript       = newScript("lib/clock groups")
 	headsScript        = newScript("lib/clock lib/head heads")
 	historyScript      = newScript("lib/clock history")
 	nodesScript        = newScript("lib/clock nodes")

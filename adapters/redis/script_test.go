@@ -39,6 +39,7 @@ var scriptFlags = map[string]struct {
 	"expedite":       {expediteScript, passesWhenFull},
 	"find":           {findScript, onlyReads},
 	"forget":         {forgetScript, passesWhenFull},
+	"groups":         {groupsScript, onlyReads},
 	"heads":          {headsScript, onlyReads},
 	"history":        {historyScript, onlyReads},
 	"places":         {placesScript, onlyReads},

@@ -124,6 +124,9 @@ func settlementText(x *core.Settlement) []byte {
 		b = append(b, byte(e.Disposition))
 		binary.BigEndian.PutUint32(b[count:], binary.BigEndian.Uint32(b[count:])+1)
 	}
+	if x.Buries() {
+		b = append(b, core.GroupName(x.Group)...)
+	}
 	return b
 }
 

@@ -159,6 +159,11 @@ func turnCalls() []scriptCall {
 		turn("settles what is cancelled", true, settling("b", 10, core.Outcome{Kind: core.Dropped})),
 		turn("settles a part of a job", true, settling("cut", 10, core.Outcome{Kind: core.Done})),
 		turn("buries what is dead", true, settling("dead", 0, core.Outcome{Kind: core.Buried, Error: "bad"})),
+		turn("buries in other groups", true, func(w *worker) ports.TurnRequest {
+			r := ports.TurnRequest{Settlements: w.settle("dead", core.Outcome{Kind: core.Buried, Error: "bad", Group: "new"})}
+			r.Settlements = append(r.Settlements, w.settle("a", core.Outcome{Kind: core.Buried, Error: "bad", Group: core.BuriedByHand})...)
+			return r
+		}),
 		turn("settles all and claims another", true, func(w *worker) ports.TurnRequest {
 			r := ports.TurnRequest{Want: 1, Settlements: w.settle("b", core.Outcome{Kind: core.Done})}
 			for _, id := range []string{"a", "cut", "dead"} {
@@ -205,6 +210,8 @@ func deadLetterCalls() []scriptCall {
 			return w.store.Purge(w.t.Context(), w.dead("dead", "buried", "gone"))
 		}),
 		dead("purge a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
+		dead("revive a group", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), w.group()) }),
+		dead("purge a group", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), w.group()) }),
 		dead("edit", "edit", func(w *worker) (ports.StepReply, error) {
 			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "dead", Old: []byte("p3"), New: []byte("new")})
 		}),
@@ -223,6 +230,10 @@ func readCalls() []scriptCall {
 		read("heads", "heads", func(w *worker) error { _, err := w.store.Heads(w.t.Context(), []core.Shard{w.shard}); return err }),
 		read("stats", "stats", func(w *worker) error {
 			_, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+			return err
+		}),
+		read("groups", "groups", func(w *worker) error {
+			_, err := w.store.Groups(w.t.Context(), ports.GroupsRequest{Queue: "orders"})
 			return err
 		}),
 		read("history", "history", func(w *worker) error {
@@ -247,6 +258,10 @@ func readCalls() []scriptCall {
 	all = append(all, read("morgue behind many of one time", "places", func(w *worker) error {
 		behind := ports.PageRequest{Queue: "orders", After: ports.Cursor{Key: frozenNow.UnixMicro(), ID: "zz"}, Limit: 1}
 		_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: behind})
+		return err
+	}))
+	all = append(all, read("morgue of a group", "rows", func(w *worker) error {
+		_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: page, Group: core.BuriedByHand})
 		return err
 	}))
 	return append(all, read("morgue", "rows", func(w *worker) error {

@@ -71,7 +71,7 @@ func (w *worker) fill() {
 	w.must(w.turn(ports.TurnRequest{Want: 3}))
 	w.must(w.recorded(1, 1, 2))
 	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("failed", failure())}))
-	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad"})}))
+	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad", Group: "bad"})}))
 	w.must(w.push(many("dead", 20)...))
 	w.must(w.bury("dead"))
 	w.must(w.push(many("rest", 20)...))
@@ -260,6 +260,11 @@ func (w *worker) dead(ids ...string) ports.DeadLetterStep {
 		s.DeadLetters = append(s.DeadLetters, ports.DeadLetterRef{ID: id})
 	}
 	return s
+}
+
+// group is a step over what was buried by hand.
+func (w *worker) group() ports.DeadLetterStep {
+	return ports.DeadLetterStep{Shard: w.shard, Group: core.BuriedByHand, Before: core.MaxInstant}
 }
 
 func must(t testing.TB, err error) {

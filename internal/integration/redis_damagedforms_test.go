@@ -68,6 +68,43 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 	}
 }
 
+// Whatever of a dead letter is not as it was written, also what it says of its group, a step does not move it, nor
+// fails, and it is in no group.
+func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	replace := func(text string) func(string) string { return func(string) string { return text } }
+	group := len(core.BuriedByHand)
+	for name, change := range map[string]func(string) string{
+		"nothing at all":              replace(""),
+		"no group":                    func(s string) string { return "\x00" + s[1+group:] },
+		"a group alone":               func(s string) string { return s[:1+group] },
+		"a part of a group":           func(s string) string { return s[:group] },
+		"a group that is too long":    func(s string) string { return "\x41" + strings.Repeat("x", 65) + s[1+group:] },
+		"a letter with unknown flags": func(s string) string { return s[:1+group] + "\xff" + s[2+group:] },
+		"a letter that is cut":        func(s string) string { return s[:1+group+12] },
+		"another group and a cut":     func(s string) string { return "\x03bad" + s[1+group:1+group+12] },
+	} {
+		must(t, client.FlushAll(t.Context()).Err())
+		w := newWorker(t, client, false)
+		must(t, w.push(one("x", 1), one("y", 1)))
+		must(t, w.bury("x", "y"))
+		w.record("x", "x", change)
+		if err := w.purge(w.dead("x")); err != nil {
+			t.Errorf("%s: a purge failed: %v", name, err)
+		}
+		w.aside("x")
+		reply, err := w.store.Groups(t.Context(), ports.GroupsRequest{Queue: "orders"})
+		if must(t, err); len(reply.Groups) != 1 || reply.Dead != 1 {
+			t.Errorf("%s: the groups are %+v, want one dead letter", name, reply)
+		}
+		page, err := w.store.Morgue(t.Context(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders"}, Group: core.BuriedByHand})
+		if must(t, err); len(page.DeadLetters) != 1 || page.DeadLetters[0].ID != "y" {
+			t.Errorf("%s: the group has %+v, want y", name, page.DeadLetters)
+		}
+	}
+}
+
 // A claim that was set aside frees its id, whatever had been asked of it.
 func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
 	t.Parallel()

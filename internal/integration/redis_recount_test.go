@@ -1,6 +1,8 @@
 package integration_test
 
 import (
+	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +21,7 @@ func TestRedisRecountRepairs(t *testing.T) {
 	key := func(suffix string) string { return "skein:{orders/0}:" + suffix }
 	missing := func(suffix, id string) []any { return []any{"zrem", key(suffix), id} }
 	wrong := func(suffix, id string) []any { return []any{"zadd", key(suffix), 7, id} }
+	times := string(binary.BigEndian.AppendUint64(nil, uint64(frozenNow.UnixMicro())))
 	for name, faults := range map[string][][]any{
 		"nothing":                     {},
 		"a retry in no list":          {missing("rt", "failed"), missing("ri", "failed"), missing("rc", "failed")},
@@ -35,6 +38,12 @@ func TestRedisRecountRepairs(t *testing.T) {
 		"a dead letter in no list":    {missing("xt", "dead"), missing("xi", "dead")},
 		"a dead letter of nobody":     {wrong("xt", "never"), wrong("xi", "never")},
 		"a job that seems alone":      {{"hset", key("l"), "alone", 1}},
+		"a dead letter in no group":   {missing("g:buried by hand", "dead"), wrong("g:buried by hand", "gone")},
+		"a dead letter in two groups": {wrong("g:bad", "dead"), wrong("g:never", "dead"), {"hset", key("xg"), "never", "?"}},
+		"a group of nobody":           {{"hset", key("xg"), "never", strings.Repeat("\x00\x01", 12)}},
+		"a group that is not counted": {{"hdel", key("xg"), "bad"}},
+		"a group of no number":        {{"hset", key("xg"), "bad", "?"}},
+		"a group of another number":   {{"hset", key("xg"), "bad", "\x00\x00\x00\x00\x00\x00\x00\x09" + times + times}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			must(t, client.FlushAll(t.Context()).Err())

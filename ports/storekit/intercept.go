@@ -221,32 +221,6 @@ func (s *intercepted) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return passBare(ctx, s, "Queues", ports.ShardStore.Queues)
 }
 
-func (s *intercepted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
-	return pass(ctx, s, "Stats", r, ports.ShardStore.Stats)
-}
-
-func (s *intercepted) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-	return pass(ctx, s, "History", r, ports.ShardStore.History)
-}
-
-func (s *intercepted) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
-	return pass(ctx, s, "Jobs", r, ports.ShardStore.Jobs)
-}
-
-func (s *intercepted) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
-	return pass(ctx, s, "Claimed", r, ports.ShardStore.Claimed)
-}
-
-func (s *intercepted) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
-	return pass(ctx, s, "Morgue", r, ports.ShardStore.Morgue)
-}
-
-func (s *intercepted) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	return pass(ctx, s, "Find", FindRequest{queue, id}, func(store ports.ShardStore, ctx context.Context, r FindRequest) (ports.Found, error) {
-		return store.Find(ctx, r.Queue, r.ID)
-	})
-}
-
 func (s *intercepted) Pause(ctx context.Context, queue string) error {
 	return passOnly(ctx, s, "Pause", queue, ports.ShardStore.Pause)
 }

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- Moves queued jobs to the morgue.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids and metas
--- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0), 4 error
---   of those that have none; then the ids
+--   dead, its times, ids, metas and groups
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0), 4 the
+--   group, and the error of those that have none; then the ids
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
--- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, morgue,
+-- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue,
 --   condition, read_step.
 
-local now, is_about, default_error = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4]
+local now, is_about, group = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4]
 local index = read_meta()
 if index == nil then return {'unknown'} end
 
@@ -19,16 +19,16 @@ local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bou
 
 -- bury moves what a bound allows of a job, and reports whether that is all.
 local function bury(item)
-  local id, reason = item.id, item.job.error ~= '' and item.job.error or default_error
+  local id, reason = item.id, item.job.error ~= '' and item.job.error or group
   if not dead[id] and items.goes_whole(item) then
-    local letter = morgue.open(dead, id, reason, now)
+    local letter = morgue.open(dead, id, reason, group, now)
     items.move(item, letter)
     morgue.store(letter)
     queue.remove(item, index)
     return true
   end
   local part, whole = items.take(item, bound)
-  if #part > 0 then morgue.store(morgue.add(dead, id, part, reason, now)) end
+  if #part > 0 then morgue.store(morgue.add(dead, id, part, reason, group, now)) end
   if whole then queue.remove(item, index)
   elseif #part > 0 then queue.store(item, item.old.place, index) end
   return whole
@@ -43,6 +43,7 @@ for i, id in ipairs(ids) do
   end
   reached = i
 end
+groups.finish()
 plan.write()
 if handled > 0 or reached < asked then wake() end
 return {'ok', now, handled, 0, reached}

@@ -1,7 +1,7 @@
 #!lua
 -- Replaces a payload of a dead letter.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids and metas
+--   dead, its times, ids, metas and groups
 -- ARGV: 1 now or '', 2 id, 3 old data, 4 new data
 -- Returns {'ok', now, handled, 0, 0} or {'unknown'}
 -- Uses: DEAD, call, clock, read_meta, bounds, plan, items, morgue.

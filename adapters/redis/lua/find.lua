@@ -13,7 +13,7 @@
 
 local now, id, dead, score, data = clock(ARGV[1]), ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
 local function view(item, payloads, more)
-  return {string.format('%.0f', item.job.at), packed.encode_with(item.job, payloads), more and 1 or 0}
+  return {string.format('%.0f', item.job.at), packed.encode_with(item.job, payloads, packed.group(item.job)), more and 1 or 0}
 end
 local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, true)[id] end
 local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end

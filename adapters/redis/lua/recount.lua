@@ -1,10 +1,10 @@
 #!lua
--- Corrects the lists that the jobs and dead letters of a shard are counted by.
+-- Corrects the lists that the jobs and dead letters of a shard are counted by, and the counts of groups.
 -- KEYS: all of the shard
 -- ARGV: 1 now or ''
 -- Returns {'ok', counts before, counts after}, as lib/counts.lua says, or {'unknown'}
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, LEASE, ASIDE, call,
---   clock, fetch, read_meta, plan, readable, packed, claim_alone, counts.
+-- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, GROUPS, LEASE, ASIDE, call,
+--   sub, byte, pack, clock, fetch, read_meta, plan, readable, packed, groups, claim_alone, counts.
 
 local now = clock(ARGV[1])
 local index = read_meta()
@@ -63,12 +63,30 @@ each('HSCAN', JOBS, function(ids, packed_jobs)
   correct(RID, ids, zeros)
   correct(BYID, ids, listed)
 end)
-each('HSCAN', DEAD, function(ids)
-  local times, zeros = {}, {}
-  for i in ipairs(ids) do times[i], zeros[i] = true, 0 end
+
+local names = {} -- of groups
+for _, name in ipairs(call('HKEYS', GROUPS)) do names[name] = true end
+each('HSCAN', DEAD, function(ids, packed_jobs)
+  local changed, times, zeros, grouped = fetch('ZMSCORE', DTIME, ids), {}, {}, {}
+  for i, id in ipairs(ids) do
+    local name = readable('d', id, packed.decode_dead, packed_jobs[i], 0).group
+    local list = grouped[name] or {ids = {}, times = {}}
+    times[i], zeros[i], names[name], grouped[name] = true, 0, true, list
+    list.ids[#list.ids + 1], list.times[#list.times + 1] = id, tonumber(changed[i] or now)
+  end
   correct(DTIME, ids, times)
   correct(DID, ids, zeros)
+  for name, list in pairs(grouped) do correct(groups.list(name), list.ids, list.times) end
 end)
+for name in pairs(names) do
+  each('ZSCAN', groups.list(name), function(ids)
+    local packed_jobs = fetch('HMGET', DEAD, ids)
+    for i, id in ipairs(ids) do
+      local value = packed_jobs[i]
+      if not value or sub(value, 2, (byte(value) or 0) + 1) ~= name then plan.zrem(groups.list(name), id) end
+    end
+  end)
+end
 for _, key in ipairs({READY, PARKED, RTIME, RCOUNT, RID, BYID}) do restrict(key, JOBS) end
 for _, key in ipairs({DTIME, DID}) do restrict(key, DEAD) end
 
@@ -80,4 +98,17 @@ each('HSCAN', CLAIMS, function(_, values)
 end)
 if (tonumber(call('HGET', LEASE, 'alone') or 0)) ~= alone then plan.hset(LEASE, 'alone', alone) end
 plan.write()
+
+for name in pairs(names) do
+  local n, stored = call('ZCARD', groups.list(name)), call('HGET', GROUPS, name)
+  if n == 0 then call('HDEL', GROUPS, name)
+  else
+    local times = stored and #stored == 24 and sub(stored, 9)
+    if not times then
+      local first, last = call('ZRANGE', groups.list(name), 0, 0, 'WITHSCORES'), call('ZRANGE', groups.list(name), -1, -1, 'WITHSCORES')
+      times = pack('>I8I8', tonumber(first[2]), tonumber(last[2]))
+    end
+    call('HSET', GROUPS, name, pack('>I8', n) .. times)
+  end
+end
 return {'ok', before, count()}

@@ -2,15 +2,15 @@
 -- Takes payloads out of the morgue: Revive puts them back into the queue, Purge
 -- discards them.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids and metas
+--   dead, its times, ids, metas and groups
 -- ARGV: 1 now or '', 2 revive (1 or 0), 3 dead letters to handle if none are given,
---   4 only those changed before, 5 whether dead letters are given (1 or 0); then for
---   each: id, how many payloads or -1 for all, and these
+--   4 only those changed before, 5 only those of a group, or '', 6 whether dead letters are given
+--   (1 or 0); then for each: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan, items,
---   queue, morgue, read_step.
+--   queue, groups, morgue, read_step.
 
-local now, revive, most, before, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5] == '1'
+local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6] == '1'
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
@@ -18,7 +18,7 @@ if index == nil then return {'unknown'} end
 -- for all.
 local ids, named, more = {}, {}, 0
 if given then
-  local i = 6
+  local i = 7
   while ARGV[i] do
     local n, names = tonumber(ARGV[i + 1]), false
     if n >= 0 then
@@ -29,7 +29,8 @@ if given then
     i = i + 2 + math.max(n, 0)
   end
 else
-  ids = call('ZRANGEBYSCORE', DTIME, '-inf', '(' .. before, 'LIMIT', 0, most + 1)
+  local list = group == '' and DTIME or groups.list(group)
+  ids = call('ZRANGEBYSCORE', list, '-inf', '(' .. before, 'LIMIT', 0, most + 1)
   if #ids > most then more, ids[#ids] = 1, nil end
 end
 local asked = #ids
@@ -87,6 +88,7 @@ for id, item in pairs(jobs) do
     ready = ready or place == READY
   end
 end
+groups.finish()
 plan.write()
 if ready and not paused then wake() end
 return {'ok', now, handled, more, reached}

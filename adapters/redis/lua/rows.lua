@@ -4,7 +4,7 @@
 -- ARGV: 1 whether dead letters (1 or 0), 2 payloads of each, 3 bytes of each error, as
 --   lib/text.lua has it, 4... ids
 -- Returns {'ok', how many of the ids it has read, id, PerformAt or ChangedAt, count, packed
---   job, ...}; it reads fewer if they are large, and passes over ids that are not there, or that
+--   job or dead letter, ...}; it reads fewer if they are large, and passes over ids that are not there, or that
 --   can't be read
 -- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, bounds, packed, items, queue, morgue, read_step, cut_text.
 
@@ -41,7 +41,7 @@ for i, id in ipairs(ids) do
     end
     bounds.count(bound, #payloads, size)
     item.job.error = cut_text(item.job.error, most_error)
-    for _, v in ipairs({id, string.format('%.0f', item.job.at), total, packed.encode_with(item.job, payloads)}) do
+    for _, v in ipairs({id, string.format('%.0f', item.job.at), total, packed.encode_with(item.job, payloads, packed.group(item.job))}) do
       reply[#reply + 1] = v
     end
   end

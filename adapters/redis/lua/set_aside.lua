@@ -4,9 +4,9 @@
 -- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of
 --   a claimed one, d for dead; 3 id
 -- Returns 1, or 0 if it can be read or is not there
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, LEASE, CANCELS,
---   ASIDE, PAYLOADS, DPAYLOADS, call, pack, clock, wake, packed, claim_weight, claim_alone,
---   check_cancel.
+-- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, GROUPS, LEASE, CANCELS,
+--   ASIDE, PAYLOADS, DPAYLOADS, GROUPED, call, pack, clock, wake, plan, packed, groups, claim_weight,
+--   claim_alone, check_cancel.
 --
 -- What is set aside is a field of ASIDE: its key is the time in 16 digits, the place and the id, and its value when it
 -- was, the lengths of id and reason, place, id, reason, and the record as it is. Payloads in a set of their own
@@ -19,9 +19,18 @@ if not stored then return 0 end
 local ok, why
 if place == 'c' then ok, why = pcall(claim_weight, stored)
 elseif place == 'k' then ok, why = pcall(check_cancel, stored)
+elseif place == 'd' then ok, why = pcall(packed.decode_dead, stored, 0)
 else ok, why = pcall(packed.decode, stored, 0) end
 if ok then return 0 end
 why = string.gsub(tostring(why), '^user_script:%d+: ', '')
+
+-- What it says of its group may be wrong: it leaves whatever list has it.
+for _, name in ipairs(place == 'd' and call('HKEYS', GROUPS) or {}) do
+  if call('ZSCORE', groups.list(name), id) then
+    plan.zrem(GROUPED .. name, id)
+    groups.leave(name)
+  end
+end
 
 local at, key = now, nil
 repeat
@@ -36,6 +45,8 @@ if place == 'k' then return 1
 elseif place == 'd' then
   call('ZREM', DTIME, id)
   call('ZREM', DID, id)
+  groups.finish()
+  plan.write()
   return 1
 elseif place == 'q' then
   for _, list in ipairs({READY, PARKED, BYID, RTIME, RID, RCOUNT}) do call('ZREM', list, id) end

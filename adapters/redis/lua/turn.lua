@@ -12,8 +12,8 @@
 --   they are stored. Or {'again', ...} for a repeat, {'unknown'}, {'lost'},
 --   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
---   DMETAS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
---   plan, queue, morgue, first_due, readable, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   DMETAS, GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
+--   plan, queue, groups, morgue, first_due, readable, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- The lease has beside the last turn's number what a repeat of it returns: turned, the number
 -- of the last turn that handed something over and the id after which it began, and
@@ -25,7 +25,7 @@
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.
-call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, CANCELS)
+call('EXISTS', PARKED, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, GROUPS, CANCELS)
 local now, owner, token, number, ttl = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local receipt = ARGV[9]
 
@@ -110,6 +110,7 @@ for id, at in pairs(waiting) do
 end
 for id, item in pairs(moved) do if not claimed.chosen[id] then queue.store(item, READY, index) end end
 for _, item in ipairs(dead) do morgue.store(item) end
+groups.finish()
 local fields = {'last', number, 'ttl', ttl, 'expires', expires, 'alone', claimed.alone,
   'processed', tonumber(lease[8] or 0) + settled.processed, 'failed', tonumber(lease[9] or 0) + settled.failed}
 if lease[11] == '1' then

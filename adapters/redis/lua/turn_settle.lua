@@ -21,10 +21,10 @@ local function kept(text)
 end
 
 -- dispose returns what an ended claim leaves: a job, whose list is the payloads that go
--- back into the queue, those that are buried, and the error they are buried with.
+-- back into the queue, those that are buried, and the error and the group they are buried with.
 -- claim_value is the claim as it is stored, which can be read; what is the code of the
 -- payloads that are not excepted, whether PerformAt stays (1 or 0), delay, RetryCount,
--- Recoveries, error, error of the buried, and the exceptions as position and code.
+-- Recoveries, error, error of the buried, the exceptions as position and code, and the group.
 local function dispose(claim_value, what, now)
   local REQUEUE, BURY = 1, 2
   local from = claim_from(claim_value)
@@ -48,7 +48,7 @@ local function dispose(claim_value, what, now)
       job.tagged = job.tagged or p.meta ~= ''
     elseif code == BURY then dead[#dead + 1] = p end
   end
-  return job, dead, reason
+  return job, dead, reason, sub(what, pos)
 end
 
 -- settle_claims finds the claims that the settlements of a turn end; ARGV[11] is how many
@@ -56,7 +56,7 @@ end
 --   freed: the ids of claims that end, in order, and gone: the same as a set
 --   skipped: the positions of settlements whose claim is not there
 --   deferred: the positions of those that are too much for this turn
---   left: what becomes of those that leave something: id, job, dead and reason as of dispose
+--   left: what becomes of those that leave something: id, job, dead, reason and group as of dispose
 --   processed and failed: how many count as such
 --   alone: how many of the claims that stay run alone
 --   last: the index of the last ARGV that is about settlements
@@ -78,8 +78,8 @@ local function settle_claims(alone, now)
     size = size + call('HSTRLEN', JOBS, id) + call('HSTRLEN', DEAD, id)
     if not bounds.fits(bound, count, size) then return false end
     bounds.count(bound, count, size)
-    local job, dead, reason = dispose(value, ARGV[text], now)
-    s.left[#s.left + 1] = {id = id, job = job, dead = dead, reason = reason}
+    local job, dead, reason, group = dispose(value, ARGV[text], now)
+    s.left[#s.left + 1] = {id = id, job = job, dead = dead, reason = reason, group = group}
     return true
   end
 
@@ -138,7 +138,7 @@ local function merge_left(left, now)
   local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids, fetch('HMGET', DEAD, dead_ids))
   for _, x in ipairs(left) do
     local id, job, item = x.id, x.job, jobs[x.id]
-    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, now) end
+    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now) end
     if #job.list > 0 and item then
       local there = item.job
       there.at, there.retry, there.error = job.at, job.retry, job.error

@@ -192,7 +192,9 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	var dead []ports.DeadLetterView
 	for _, s := range shards {
 		for _, d := range s.dead {
-			dead = append(dead, ports.DeadLetterView{DeadLetter: d, Count: len(d.Payloads)})
+			if r.Group == "" || d.Group == r.Group {
+				dead = append(dead, ports.DeadLetterView{DeadLetter: d, Count: len(d.Payloads)})
+			}
 		}
 	}
 	page, next := pageOf(dead, r.PageRequest, r.ByID, func(v ports.DeadLetterView) ports.Cursor {

@@ -44,6 +44,7 @@ type shard struct {
 	queued    map[string]core.Job
 	claimed   map[string]claimedJob
 	dead      map[string]core.DeadLetter
+	groups    map[string]core.Group
 	processed int64
 	failed    int64
 }

@@ -35,6 +35,7 @@ func (m *Store) stepDeadLetters(
 		return ports.StepReply{}, err
 	}
 	now := m.Now()
+	defer s.tidyGroups()
 	var bound core.Bound
 	handle := func(ref ports.DeadLetterRef) (changed, finished bool) {
 		taken, finished := s.takeOut(ref, &bound)
@@ -48,7 +49,7 @@ func (m *Store) stepDeadLetters(
 	}
 	var all []ports.DeadLetterRef
 	for _, dead := range sorted(s.dead, byChange) {
-		if dead.ChangedAt < step.Before {
+		if dead.ChangedAt < step.Before && (step.Group == "" || dead.Group == step.Group) {
 			all = append(all, ports.DeadLetterRef{ID: dead.ID})
 		}
 	}
@@ -69,10 +70,12 @@ func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []cor
 	}
 	n := bound.Take(named)
 	left = core.MergePayloads(left, named[n:])
-	delete(s.dead, ref.ID)
 	if len(left) > 0 {
 		dead.Payloads = left
 		s.dead[ref.ID] = dead
+	} else if dead.ID != "" {
+		delete(s.dead, ref.ID)
+		s.leaveGroup(dead.Group)
 	}
 	return named[:n], n == len(named)
 }

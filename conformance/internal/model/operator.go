@@ -51,7 +51,7 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 	return m.stepJobs(ctx, step, func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
 		taken, finished := s.takeQueued(job, bound)
 		reason := cmp.Or(job.Error, core.BuriedByHand)
-		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason})
+		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason, Group: core.BuriedByHand})
 		return true, finished
 	})
 }
@@ -87,6 +87,7 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, act jobAction)
 		return ports.StepReply{}, err
 	}
 	now := m.Now()
+	defer s.tidyGroups()
 	var bound core.Bound
 	return stepNamed(step.IDs, func(id string) (changed, finished bool) {
 		job, ok := s.queued[id]

@@ -44,6 +44,7 @@ func newQueue(r ports.DeclareRequest) *queue {
 			queued:  map[string]core.Job{},
 			claimed: map[string]claimedJob{},
 			dead:    map[string]core.DeadLetter{},
+			groups:  map[string]core.Group{},
 		})
 	}
 	return q

@@ -43,7 +43,9 @@ func (s *shard) bury(dead core.DeadLetter) {
 	if len(dead.Payloads) == 0 {
 		return
 	}
-	if there, ok := s.dead[dead.ID]; ok {
+	there, ok := s.dead[dead.ID]
+	dead.Group = s.enterGroup(there.Group, dead.Group, dead.ChangedAt)
+	if ok {
 		dead = core.MergeDeadLetters(there, dead)
 	}
 	s.dead[dead.ID] = dead

@@ -86,6 +86,7 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 // settle applies settlements and returns the positions of those whose job is not
 // claimed, and of those that don't fit the bounds.
 func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped, deferred []int) {
+	defer s.tidyGroups()
 	var bound core.Bound
 	for i, settlement := range settlements {
 		c, ok := s.claimed[settlement.ID]

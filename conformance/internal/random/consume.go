@@ -2,6 +2,7 @@ package random
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -188,6 +189,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 		Kind: pick(d, "outcome", core.Done, core.Done, core.Failed, core.Failed, core.Failed,
 			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided),
 		Error:    pick(d, "error", "boom", "bang"),
+		Group:    d.group(),
 		Delay:    pick(d, "delay", 0, time.Second, -time.Second),
 		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),
 	}
@@ -197,8 +199,18 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 				Position: i,
 				Bury:     rapid.Bool().Draw(d.t, "bury"),
 				Error:    "of its own",
+				Group:    d.group(),
 			})
 		}
 	}
 	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
+}
+
+// group draws a group of a burial, now and then one that is kept otherwise.
+func (d *driver) group() string {
+	return pick(d, "group", randomGroups()...)
+}
+
+func randomGroups() []string {
+	return []string{"x", "x", "y", "é z", "", "x\x00", strings.Repeat("é", core.MaxGroupBytes)}
 }

@@ -64,6 +64,7 @@ func (d *driver) checkQueue(q ports.Queue) {
 		ErrorBytes: pick(d, "error bytes", 0, 0, -1, 1, 3),
 	}
 	d.checkLists(r, q.Shards)
+	d.checkGroups(q.Name, q.Shards)
 }
 
 // hasNegativeZero reports a score of -0, which Go holds equal to 0 but other
@@ -87,6 +88,15 @@ func stats(s ports.ShardStore, ctx context.Context, r ports.StatsRequest) ([]por
 	return all, err
 }
 
+// checkGroups compares the groups of a queue, or of a shard of it.
+func (d *driver) checkGroups(queue string, shards int) {
+	r := ports.GroupsRequest{Queue: queue, Limit: pick(d, "groups", 0, 0, 1, 2)}
+	if rarely(d, "some") {
+		r.Shards = []int{rapid.IntRange(0, shards-1).Draw(d.t, "shard")}
+	}
+	compare(d, "Groups", r, ports.ShardStore.Groups)
+}
+
 // checkLists reads every list of a queue page by page, and compares them whole: pages may be short.
 func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
@@ -107,9 +117,12 @@ func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	})
 	for _, byID := range []bool{false, true} {
 		mr := ports.MorgueRequest{PageRequest: d.from(r, shards, byID), ByID: byID}
+		if !byID {
+			mr.Group = d.storedGroup()
+		}
 		compare(d, "Morgue", mr, func(s ports.ShardStore, ctx context.Context, r ports.MorgueRequest) ([]ports.DeadLetterView, error) {
 			return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
-				page, err := s.Morgue(ctx, ports.MorgueRequest{PageRequest: p, ByID: r.ByID})
+				page, err := s.Morgue(ctx, ports.MorgueRequest{PageRequest: p, ByID: r.ByID, Group: r.Group})
 				return page.DeadLetters, page.Next, err
 			})
 		})

@@ -96,6 +96,7 @@ func (d *driver) deadLetterStep() ports.DeadLetterStep {
 		Limit:  pick(d, "limit", 0, 1, 2),
 	}
 	if rapid.Bool().Draw(d.t, "all") {
+		s.Group = d.storedGroup()
 		return s
 	}
 	s.DeadLetters = []ports.DeadLetterRef{}
@@ -107,6 +108,14 @@ func (d *driver) deadLetterStep() ports.DeadLetterStep {
 		s.DeadLetters = append(s.DeadLetters, ref)
 	}
 	return s
+}
+
+// storedGroup draws none, or a group that dead letters may be of.
+func (d *driver) storedGroup() string {
+	if rapid.Bool().Draw(d.t, "of a group") {
+		return core.GroupName(pick(d, "group", append(randomGroups(), core.BuriedByHand)...))
+	}
+	return ""
 }
 
 // edit replaces a dead payload by a different one: whether one replaced by itself

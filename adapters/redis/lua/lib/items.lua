@@ -206,7 +206,7 @@ do
     local job = item.job
     if not job.many and not packed.fits(job.list) and #job.list > 1 then job.many = true end
     if job.many and not item.moved then store_set(item) end
-    plan.hset(item.area.hash, item.id, packed.encode(job))
+    plan.hset(item.area.hash, item.id, packed.encode(job, packed.group(job)))
   end
 
   -- goes_whole reports whether an item's payloads can be moved or removed as one: they are

@@ -1,5 +1,5 @@
--- The dead letters of a shard, as items: stored like jobs, and at is when they changed.
--- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, readable, packed, items.
+-- The dead letters of a shard, as items: stored like jobs, at is when they changed, and group their group.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, readable, packed, items, groups.
 -- Defines: morgue.
 
 local morgue
@@ -11,38 +11,42 @@ do
   local function load(ids, packed_jobs, lenient)
     local dead, times = {}, fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
-      if packed_jobs[i] and not (lenient and not packed.decoded(packed_jobs[i], 0)) then
-        local job = readable('d', id, packed.decode, packed_jobs[i], tonumber(times[i]))
-        dead[id] = {id = id, area = area, job = job, old = {at = job.at, many = job.many}}
+      if packed_jobs[i] and not (lenient and not packed.decoded(packed.decode_dead, packed_jobs[i], 0)) then
+        local job = readable('d', id, packed.decode_dead, packed_jobs[i], tonumber(times[i]))
+        dead[id] = {id = id, area = area, job = job, old = {at = job.at, many = job.many, group = job.group}}
       end
     end
     return dead
   end
 
-  -- open returns the dead letter of an id in dead, or makes one there, which changes now.
-  local function open(dead, id, reason, now)
+  -- open returns the dead letter of an id in dead, or makes one there, which is buried now, in a group.
+  local function open(dead, id, reason, group, now)
     local item = dead[id]
     if not item then
       item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, many = false, tagged = false}}
       dead[id] = item
     end
     item.job.at, item.job.first, item.job.error = now, now, reason
+    item.job.group = groups.bury(item.job.group, group, now)
     return item
   end
 
   -- add adds payloads to the dead letter of an id in dead, or makes one there, and
   -- returns it. It plans nothing.
-  local function add(dead, id, payloads, reason, now)
-    local item = open(dead, id, reason, now)
+  local function add(dead, id, payloads, reason, group, now)
+    local item = open(dead, id, reason, group, now)
     items.unite(item, payloads)
     return item
   end
 
   -- store plans to store a dead letter.
   local function store(item)
+    local id, job, old = item.id, item.job, item.old
     items.store(item)
-    if not item.old or item.old.at ~= item.job.at then plan.zadd(DTIME, item.job.at, item.id) end
-    if not item.old then plan.zadd(DID, 0, item.id) end
+    if not old or old.at ~= job.at then plan.zadd(DTIME, job.at, id) end
+    if not old then plan.zadd(DID, 0, id) end
+    if not old or old.at ~= job.at or old.group ~= job.group then plan.zadd(groups.list(job.group), job.at, id) end
+    if old and old.group ~= job.group then plan.zrem(groups.list(old.group), id) end
   end
 
   -- remove plans to remove a stored dead letter.
@@ -50,6 +54,8 @@ do
     items.remove(item)
     plan.zrem(DTIME, item.id)
     plan.zrem(DID, item.id)
+    plan.zrem(groups.list(item.old.group), item.id)
+    groups.leave(item.old.group)
   end
 
   morgue = {load = load, open = open, add = add, store = store, remove = remove}

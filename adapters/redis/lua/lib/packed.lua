@@ -12,6 +12,8 @@
 -- the score as a double, lengths of 4 and 2 bytes, data and Meta of each. With
 -- MANY it is empty: the payloads are a sorted set of the id's own, and their
 -- Metas, if TAGGED, fields "id NUL data" of a hash.
+--
+-- A dead letter is packed behind the name of its group, which is behind its length in a byte.
 
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
@@ -183,6 +185,18 @@ do
     return (before or '') .. char(flags) .. score .. first .. failure .. rest
   end
 
+  -- group returns what a job is packed behind: the group of a dead letter, which a queued job lacks.
+  local function group(job) return job.group and char(#job.group) .. job.group end
+
+  -- decode_dead returns the dead letter that was packed, which changed at an instant, as decode does.
+  local function decode_dead(packed_job, at)
+    local n = byte(packed_job, 1) or 0
+    check(n > 0 and n <= 64 and #packed_job > n, 'it has no group')
+    local job = decode(packed_job, at, nil, n + 2)
+    job.group = sub(packed_job, 2, n + 1)
+    return job
+  end
+
   -- encode_with returns a job packed that carries the given payloads instead of
   -- its own, as claims and replies do, after a text if one is given.
   local function encode_with(job, payloads, before)
@@ -190,11 +204,12 @@ do
       error = job.error, list = payloads}, before)
   end
 
-  -- decoded returns what decode does, or nil if that fails.
-  local function decoded(...)
-    local ok, job = pcall(decode, ...)
+  -- decoded returns what decode does, or decode_dead, or nil if that fails.
+  local function decoded(decoder, ...)
+    local ok, job = pcall(decoder, ...)
     return ok and job or nil
   end
 
-  packed = {fits = fits, decoded = decoded, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with}
+  packed = {fits = fits, decoded = decoded, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with,
+    group = group, decode_dead = decode_dead}
 end

@@ -26,7 +26,7 @@ do
     for i, id in ipairs(ids) do
       if packed_jobs[i] then
         k = k + 1
-        local read = not lenient or packed.decoded(packed_jobs[i], 0)
+        local read = not lenient or packed.decoded(packed.decode, packed_jobs[i], 0)
         jobs[id] = read and stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED) or nil
       end
     end

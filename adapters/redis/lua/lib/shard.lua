@@ -1,7 +1,7 @@
 -- The keys of a shard, of which KEYS[1] is the first.
 -- Uses: call, sub.
 -- Defines: base, META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD,
---   DTIME, DID, DMETAS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, read_meta, wake.
+--   DTIME, DID, DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, GROUPED, read_meta, wake.
 --
 -- Scripts read and check everything, and plan their writes, before they write.
 --
@@ -14,10 +14,11 @@
 local base = sub(KEYS[1], 1, -2)
 local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS = KEYS[1], base .. 'j', base .. 'r', base .. 'w', base .. 'c', base .. 'i', base .. 't'
 local RTIME, RID, RCOUNT = base .. 'rt', base .. 'ri', base .. 'rc'
-local DEAD, DTIME, DID, DMETAS = base .. 'x', base .. 'xt', base .. 'xi', base .. 'xm'
+local DEAD, DTIME, DID, DMETAS, GROUPS = base .. 'x', base .. 'xt', base .. 'xi', base .. 'xm', base .. 'xg'
 local LEASE, CANCELS = base .. 'l', base .. 'k'
 local ASIDE = base .. 'q' -- what was set aside
 local PAYLOADS, DPAYLOADS = base .. 'p:', base .. 'd:' -- an id follows
+local GROUPED = base .. 'g:' -- the name of a group follows: its dead letters by time
 
 -- read_meta returns whether the shard's queue lists its jobs by id, whether it is
 -- paused, and its layout, "shards generation"; nil if there is no such shard.

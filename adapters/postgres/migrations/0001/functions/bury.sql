@@ -1,20 +1,31 @@
--- Adds dead letters to the morgue: of an id that is there, payloads merge, and the newest error and
+-- Adds dead letters to the morgue: of an id that is there, payloads merge, and the newest error, group and
 -- time stay. Returns how many ids more the morgue has. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.bury(p_shard int, p_arrivals {schema}.arrival[]) RETURNS int LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
-  v_before int;
-  v_ids    int;
+  v_ids    text[];
+  v_times  bigint[];
+  v_errors text[];
+  v_groups text[];
+  v_had    text[]; -- the groups that they were of, NULL for new ones
+  n        record;
 BEGIN
-  SELECT count(*) INTO v_before FROM {schema}.dead_letters d
-  WHERE d.shard = p_shard AND d.id = ANY (ARRAY(SELECT DISTINCT id FROM unnest(p_arrivals)));
+  SELECT array_agg(c.id ORDER BY c.place), array_agg(c.perform_at ORDER BY c.place), array_agg(c.error ORDER BY c.place),
+    array_agg(c.grp ORDER BY c.place), array_agg(d.grp ORDER BY c.place)
+  INTO v_ids, v_times, v_errors, v_groups, v_had
+  FROM (
+    SELECT DISTINCT ON (id) id, perform_at, error, grp, ordinality AS place
+    FROM unnest(p_arrivals) WITH ORDINALITY c
+    ORDER BY id, ordinality DESC
+  ) c LEFT JOIN LATERAL (
+    SELECT d.grp FROM {schema}.dead_letters d WHERE d.shard = p_shard AND d.id = c.id
+  ) d ON true;
+  v_groups := {schema}.admit_groups(p_shard, v_groups);
 
-  INSERT INTO {schema}.dead_letters (shard, id, changed_at, error)
-  SELECT DISTINCT ON (id) p_shard, id, perform_at, error
-  FROM unnest(p_arrivals) WITH ORDINALITY c
-  ORDER BY id, ordinality DESC
-  ON CONFLICT (shard, id) DO UPDATE SET changed_at = excluded.changed_at, error = excluded.error;
-  GET DIAGNOSTICS v_ids = ROW_COUNT;
+  INSERT INTO {schema}.dead_letters (shard, id, changed_at, error, grp)
+  SELECT p_shard, u.* FROM unnest(v_ids, v_times, v_errors, v_groups) u (id, changed_at, error, grp)
+  ORDER BY u.id COLLATE "C"
+  ON CONFLICT (shard, id) DO UPDATE SET changed_at = excluded.changed_at, error = excluded.error, grp = excluded.grp;
 
   INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
   SELECT DISTINCT ON (id, data) p_shard, id, sha256(data), score, data, meta
@@ -22,5 +33,12 @@ BEGIN
   ORDER BY id, data, score, ordinality
   ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
   WHERE excluded.score < p.score;
-  RETURN v_ids - v_before;
+
+  SELECT array_agg(c.grp) AS names, array_agg(c.change) AS changes, array_agg(c.at) AS times INTO n FROM (
+    SELECT u.grp, (u.had IS DISTINCT FROM u.grp)::int AS change, u.at FROM unnest(v_groups, v_had, v_times) u (grp, had, at)
+    UNION ALL
+    SELECT u.had, -1, NULL FROM unnest(v_groups, v_had) u (grp, had) WHERE u.had <> u.grp
+  ) c;
+  PERFORM {schema}.change_groups(p_shard, n.names, n.changes, n.times);
+  RETURN cardinality(array_positions(v_had, NULL));
 END {$};

@@ -37,6 +37,7 @@ BEGIN
     RETURN;
   END IF;
   DELETE FROM {schema}.turn_log t WHERE t.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.dead_groups g WHERE g.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.count_changes t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.inbox i WHERE i.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.minute_records h WHERE h.queue = v_queue;

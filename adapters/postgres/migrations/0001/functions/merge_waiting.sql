@@ -23,7 +23,7 @@ BEGIN
     DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
   )
   SELECT array_agg(ROW(g.kind, g.rule, g.rule_limit, g.perform_at, g.first_push, g.score, g.retry_count, g.recoveries,
-    g.id, g.error, g.data, g.meta)::{schema}.arrival ORDER BY g.tx, g.seq)
+    g.id, g.error, g.data, g.meta, NULL)::{schema}.arrival ORDER BY g.tx, g.seq)
   INTO v_queued FROM gone g;
   SELECT m.fresh, m.retrying, m.earliest INTO fresh, retrying, earliest FROM {schema}.merge(p_shard, v_queued) m;
 END {$};

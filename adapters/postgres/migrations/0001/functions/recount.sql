@@ -1,4 +1,4 @@
--- Counts what a shard holds, and corrects its counts by the difference (ports.Operator.Recount).
+-- Counts what a shard holds, and corrects its counts, and those of its groups, by the difference (ports.Operator.Recount).
 -- The shard works on meanwhile: whoever changes something changes the counts in the same
 -- transaction, so that both fit in one snapshot, however much is under way. Returns a status, ok,
 -- unknown_queue or no_such_shard; the counts as they were and as they are now; and the PerformAt
@@ -35,4 +35,20 @@ BEGIN
     (SELECT {schema}.oldest(l.shard, l.floor) FROM {schema}.leases l WHERE l.shard = v_shard)
   INTO before_fresh, before_retrying, before_claimed, before_dead, fresh, retrying, claimed, dead, processed, failed, oldest
   FROM was w, is_now n;
+
+  WITH is_now AS (
+    SELECT d.grp, count(*) AS count, min(d.changed_at) AS first_at, max(d.changed_at) AS last_at
+    FROM {schema}.dead_letters d WHERE d.shard = v_shard GROUP BY d.grp
+  ), was AS (
+    SELECT g.grp, g.count FROM {schema}.dead_groups g WHERE g.shard = v_shard
+  )
+  INSERT INTO {schema}.dead_groups AS g (shard, grp, count, first_at, last_at)
+  SELECT v_shard, grp, coalesce(n.count, 0) - coalesce(w.count, 0), coalesce(n.first_at, 0), coalesce(n.last_at, 0)
+  FROM is_now n FULL JOIN was w USING (grp)
+  WHERE n.count IS DISTINCT FROM w.count
+  ORDER BY grp
+  ON CONFLICT (shard, grp) DO UPDATE SET count = g.count + excluded.count;
+  IF FOUND THEN
+    DELETE FROM {schema}.dead_groups g WHERE g.shard = v_shard AND g.count <= 0;
+  END IF;
 END {$};

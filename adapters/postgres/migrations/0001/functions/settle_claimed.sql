@@ -2,13 +2,13 @@
 -- element per settlement. p_processed and p_failed say what counts; NULL is processed, not failed.
 -- The arrays from p_dispositions on are NULL if all jobs are done whole. Else p_dispositions has a byte
 -- for each payload in order, a core.Disposition, of which the last stands for those after it as well,
--- and the others say how the job is put back or buried. At most so many payloads and bytes are put
+-- and the others say how the job is put back or buried; p_groups may be NULL if none is buried. At most so many payloads and bytes are put
 -- back or buried as one step may move, but the first such settlement is always carried out; those
 -- behind that don't fit are not. Returns done, the places that were carried out: of those claimed
 -- with this receipt by a row that nobody else has locked.
 CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
-  p_dispositions bytea[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[],
+  p_dispositions bytea[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[], p_groups text[],
   OUT done int[], OUT processed int, OUT failed int, OUT put_back {schema}.arrival[], OUT buried {schema}.arrival[])
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -35,9 +35,9 @@ BEGIN
   WITH found AS MATERIALIZED (
     SELECT c.*, s.*, btrim(s.dispositions, '\x00') <> '' AS moves
     FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_dispositions, p_same_times, p_delays, p_retry_counts, p_recoveries,
-        p_errors, p_bury_errors)
+        p_errors, p_bury_errors, p_groups)
       WITH ORDINALITY s (id, token, number, processed, failed, dispositions, same_time, delay, retry_count, recoveries,
-        error, bury_error, place), LATERAL (
+        error, bury_error, grp, place), LATERAL (
       SELECT c.ctid AS at, m.payloads, m.size
       FROM {schema}.claimed c, LATERAL (
         SELECT 1 + coalesce(cardinality(c.more_scores), 0) AS payloads, coalesce(c.size, octet_length(c.data)) AS size
@@ -57,7 +57,7 @@ BEGIN
     DELETE FROM {schema}.claimed c USING summed f
     WHERE c.ctid = f.at AND (NOT f.moves OR f.sum = f.payloads OR f.sum <= c_payloads AND f.bytes <= c_bytes)
     RETURNING f.id, f.place, coalesce(f.processed, true) AS processed, coalesce(f.failed, false) AS failed,
-      f.dispositions, f.same_time, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error,
+      f.dispositions, f.same_time, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error, f.grp,
       c.perform_at, c.first_push, c.score, c.data, c.meta, c.more_scores, c.more_data, c.more_meta
   ), payloads AS (
     SELECT g.*, 0 AS position, g.score AS p_score, g.data AS p_data, g.meta AS p_meta FROM gone g
@@ -68,13 +68,13 @@ BEGIN
     SELECT p.*, get_byte(p.dispositions, least(p.position, octet_length(p.dispositions) - 1)::int) AS disposition FROM payloads p
   )
   -- The fields of an arrival, in order: kind, rule, rule_limit, perform_at, first_push, score,
-  -- retry_count, recoveries, id, error, data, meta.
+  -- retry_count, recoveries, id, error, data, meta, grp.
   SELECT (SELECT array_agg(g.place) FROM gone g),
     (SELECT count(*) FROM gone g WHERE g.processed), (SELECT count(*) FROM gone g WHERE g.failed),
     array_agg(ROW('put_back', 0, 0, CASE WHEN d.same_time THEN d.perform_at ELSE {schema}.later(p_now, d.delay) END, d.first_push,
-      d.p_score, d.retry_count, d.recoveries, d.id, d.error, d.p_data, d.p_meta)::{schema}.arrival
+      d.p_score, d.retry_count, d.recoveries, d.id, d.error, d.p_data, d.p_meta, NULL)::{schema}.arrival
       ORDER BY d.place, d.position) FILTER (WHERE d.disposition = c_requeue),
-    array_agg(ROW('buried', 0, 0, p_now, 0, d.p_score, 0, 0, d.id, d.bury_error, d.p_data, d.p_meta)::{schema}.arrival
+    array_agg(ROW('buried', 0, 0, p_now, 0, d.p_score, 0, 0, d.id, d.bury_error, d.p_data, d.p_meta, d.grp)::{schema}.arrival
       ORDER BY d.place, d.position) FILTER (WHERE d.disposition = c_bury)
   INTO done, processed, failed, put_back, buried FROM decided d;
 END {$};

@@ -30,8 +30,8 @@ BEGIN
   WITH gone AS (
     DELETE FROM {schema}.claimed c
     USING ROWS FROM (jsonb_to_recordset(p_settlements) AS (id text, rest int, "except" jsonb, same_time boolean, delay bigint,
-      retry_count int, recoveries int, error text, bury_error text, processed boolean, failed boolean)
-    ) WITH ORDINALITY AS s (id, rest, "except", same_time, delay, retry_count, recoveries, error, bury_error, processed, failed, place)
+      retry_count int, recoveries int, error text, bury_error text, grp text, processed boolean, failed boolean)
+    ) WITH ORDINALITY AS s (id, rest, "except", same_time, delay, retry_count, recoveries, error, bury_error, grp, processed, failed, place)
     WHERE c.shard = v_shard AND c.id = s.id COLLATE "C"
     RETURNING s.*, c.perform_at, c.first_push, ARRAY[c.score] || c.more_scores AS scores, ARRAY[c.data] || c.more_data AS data,
       ARRAY[c.meta] || c.more_meta AS meta
@@ -48,12 +48,12 @@ BEGIN
   )
   -- What follows the first payload of a job put back is merged like a push onto it: the rows may be merged
   -- in parts, and a push in between may have moved the job.
-  INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta)
+  INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta, grp)
   SELECT v_shard, CASE WHEN d.disposition = c_bury THEN 'buried'
       WHEN row_number() OVER (PARTITION BY g.place, d.disposition ORDER BY p.position) = 1 THEN 'put_back' ELSE 'push' END::{schema}.arrival_kind,
     CASE WHEN d.disposition = c_bury THEN v_now WHEN g.same_time THEN g.perform_at ELSE {schema}.later(v_now, g.delay) END,
     g.first_push, p.score, g.retry_count, g.recoveries, g.id, CASE d.disposition WHEN c_requeue THEN g.error ELSE g.bury_error END,
-    p.data, p.meta
+    p.data, p.meta, CASE d.disposition WHEN c_bury THEN g.grp END
   FROM gone g, unnest(g.scores, g.data, g.meta) WITH ORDINALITY AS p (score, data, meta, position),
     LATERAL (SELECT coalesce((g."except" ->> (p.position - 1)::text)::int, g.rest) AS disposition) d
   WHERE d.disposition IN (c_requeue, c_bury)

@@ -1,8 +1,8 @@
 -- Takes jobs out of the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed before
--- p_before, 0 for any, and if p_failed have failed. They are buried, with p_error if they have no error of
--- their own, or deleted if p_error is NULL. It ends at what one step may move.
+-- p_before, 0 for any, and if p_failed have failed. They are buried in the group p_group, which is the error of those
+-- that have none of their own, or deleted if p_group is NULL. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint,
-  p_failed boolean, p_error text)
+  p_failed boolean, p_group text)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
@@ -32,10 +32,10 @@ BEGIN
     IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed) THEN
       p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
-      IF p_error IS NOT NULL THEN
+      IF p_group IS NOT NULL THEN
         v_taken := v_taken || ARRAY(
           SELECT ROW('buried', 0, 0, v_locked.now, j.first_push, u.score, j.retry_count, j.recoveries, v_id,
-            coalesce(nullif(j.error, ''), p_error), u.data, u.meta)::{schema}.arrival
+            coalesce(nullif(j.error, ''), p_group), u.data, u.meta, p_group)::{schema}.arrival
           FROM unnest(p.scores, p.data, p.meta) u (score, data, meta));
       END IF;
       EXIT WHEN p.stays;

@@ -1,9 +1,9 @@
 -- Takes payloads out of the morgue (ports.Operator.Revive, Purge): of the dead letters p_ids, in
 -- order; of the nth of them the next p_counts[n] of p_data, or all for -1. If p_ids is NULL, all of the
--- first p_limit dead letters by time that changed before p_before. They go back to the queue if
--- p_revive, else they are deleted. It ends at what one step may move.
+-- first p_limit dead letters by time that changed before p_before, of the group p_group alone unless that is
+-- NULL. They go back to the queue if p_revive, else they are deleted. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_revive_or_purge(p_queue text, p_index int, p_now bigint, p_ids text[], p_counts int[], p_data bytea[],
-  p_before bigint, p_limit int, p_revive boolean)
+  p_before bigint, p_limit int, p_revive boolean, p_group text)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
@@ -18,7 +18,7 @@ DECLARE
   v_payloads int := 0;
   v_bytes    bigint := 0;
   v_taken    {schema}.arrival[];
-  v_gone     int := 0;
+  v_left     text[]; -- the groups of those that are gone
   v_merged   record;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
@@ -26,7 +26,11 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
-  IF p_ids IS NULL THEN
+  IF p_ids IS NULL AND p_group IS NOT NULL THEN
+    v_ids := ARRAY(
+      SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before
+      ORDER BY d.changed_at, d.id LIMIT p_limit);
+  ELSIF p_ids IS NULL THEN
     v_ids := ARRAY(
       SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before ORDER BY d.changed_at, d.id LIMIT p_limit);
   END IF;
@@ -39,10 +43,12 @@ BEGIN
     END IF;
     p := {schema}.take_dead(v_locked.shard, v_ids[n], v_named, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
     v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
-    v_gone := v_gone + p.gone::int;
+    IF p.gone THEN
+      v_left := v_left || p.grp;
+    END IF;
     IF p_revive AND p.n > 0 THEN
       v_taken := v_taken || ARRAY(
-        SELECT ROW('revived', 0, 0, v_locked.now, v_locked.now, u.score, -1, 0, v_ids[n], '', u.data, u.meta)::{schema}.arrival
+        SELECT ROW('revived', 0, 0, v_locked.now, v_locked.now, u.score, -1, 0, v_ids[n], '', u.data, u.meta, NULL)::{schema}.arrival
         FROM unnest(p.scores, p.data, p.meta) u (score, data, meta));
     END IF;
     EXIT WHEN NOT p.finished;
@@ -51,7 +57,9 @@ BEGIN
   END LOOP;
   IF p_ids IS NULL THEN
     v_reply.reached := NULL;
-    v_reply.more := EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before);
+    v_reply.more := CASE WHEN p_group IS NULL
+      THEN EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before)
+      ELSE EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before) END;
   END IF;
   IF cardinality(v_taken) > 0 THEN
     SELECT * INTO v_merged FROM {schema}.merge(v_locked.shard, v_taken);
@@ -59,6 +67,9 @@ BEGIN
     PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);
     PERFORM {schema}.change_counts(v_locked.shard, v_merged.fresh, v_merged.retrying, 0);
   END IF;
-  PERFORM {schema}.change_counts(v_locked.shard, 0, 0, -v_gone);
+  IF v_left IS NOT NULL THEN
+    PERFORM {schema}.change_groups(v_locked.shard, v_left, array_fill(-1, ARRAY[cardinality(v_left)]), NULL);
+    PERFORM {schema}.change_counts(v_locked.shard, 0, 0, -cardinality(v_left));
+  END IF;
   RETURN v_reply;
 END {$};

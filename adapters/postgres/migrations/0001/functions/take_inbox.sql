@@ -26,7 +26,7 @@ BEGIN
     DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
   ), rows AS (
     SELECT kind, tx, seq, perform_at, id, ROW(kind, rule, rule_limit, perform_at, first_push, score, retry_count, recoveries,
-      id, error, data, meta)::{schema}.arrival AS row FROM gone
+      id, error, data, meta, grp)::{schema}.arrival AS row FROM gone
   )
   SELECT count(*), array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')),
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried'), min(perform_at) FILTER (WHERE kind = 'early'),

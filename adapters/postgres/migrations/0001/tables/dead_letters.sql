@@ -4,6 +4,9 @@ CREATE TABLE {schema}.dead_letters (
   id         text COLLATE "C" NOT NULL,
   changed_at bigint NOT NULL,
   error      text NOT NULL,
+  grp        text COLLATE "C" NOT NULL,
   PRIMARY KEY (shard, id)
 );
 CREATE INDEX dead_letters_time ON {schema}.dead_letters (shard, changed_at, id);
+CREATE INDEX dead_letters_group ON {schema}.dead_letters (shard, grp, changed_at, id);
+COMMENT ON COLUMN {schema}.dead_letters.grp IS 'The group that it is counted in: see dead_groups';

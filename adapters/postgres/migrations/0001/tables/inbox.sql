@@ -16,7 +16,8 @@ CREATE TABLE {schema}.inbox (
   id          text COLLATE "C" NOT NULL DEFAULT '',
   error       text NOT NULL DEFAULT '',
   data        bytea NOT NULL DEFAULT '',
-  meta        bytea
+  meta        bytea,
+  grp         text COLLATE "C"
 );
 CREATE INDEX inbox_shard ON {schema}.inbox (shard, tx, seq);
 -- The ids that wait there to be merged into the queue.
@@ -24,3 +25,4 @@ CREATE INDEX inbox_id ON {schema}.inbox (shard, id) WHERE kind IN ('push', 'put_
 COMMENT ON COLUMN {schema}.inbox.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.inbox.rule_limit IS 'How far Debounce may move a job away from its first push';
 COMMENT ON COLUMN {schema}.inbox.perform_at IS 'PerformAt; of a dead letter its ChangedAt';
+COMMENT ON COLUMN {schema}.inbox.grp IS 'The group of a dead letter; NULL of others';

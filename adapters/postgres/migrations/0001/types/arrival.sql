@@ -12,7 +12,9 @@ CREATE TYPE {schema}.arrival AS (
   id          text COLLATE "C",
   error       text,
   data        bytea,
-  meta        bytea
+  meta        bytea,
+  grp         text COLLATE "C"
 );
 COMMENT ON COLUMN {schema}.arrival.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.arrival.rule_limit IS 'How far Debounce may move a job away from its first push';
+COMMENT ON COLUMN {schema}.arrival.grp IS 'The group of a dead letter; NULL of others';

@@ -1,0 +1,56 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// groupsSQL returns a row for each of the largest groups of some shards of a queue, with how many groups there are
+// and how many dead letters they have; one row with a clock alone if there is none.
+//
+//	$1 now, $2 the queue, $3 the indexes of the shards, $4 the most groups
+const groupsSQL = `
+SELECT n.now, coalesce(s.total, 0), coalesce(s.dead, 0), s.grp, coalesce(s.count, 0), coalesce(s.first_at, 0), coalesce(s.last_at, 0)
+FROM (SELECT {schema}.clock($1) AS now) n LEFT JOIN (
+  SELECT count(*) OVER () AS total, (sum(g.count) OVER ())::bigint AS dead, g.* FROM (
+    SELECT g.grp, sum(g.count)::bigint AS count, min(g.first_at) AS first_at, max(g.last_at) AS last_at
+    FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
+    CROSS JOIN unnest($3::int[]) i (index)
+    JOIN {schema}.dead_groups g ON g.shard = q.first + i.index
+    WHERE g.count > 0 GROUP BY g.grp
+  ) g ORDER BY g.count DESC, g.grp LIMIT $4
+) s ON true
+ORDER BY s.count DESC, s.grp`
+
+// Groups implements [ports.Inspector].
+func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
+	shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
+		return ports.GroupsReply{}, err
+	}
+	if err := s.mergeInboxes(ctx, r.Queue, shards); err != nil {
+		return ports.GroupsReply{}, err
+	}
+	var reply ports.GroupsReply
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		reply = ports.GroupsReply{}
+		return eachRow(rows, func() error {
+			var g core.Group
+			var name *string
+			err := rows.Scan(&reply.Now, &reply.Total, &reply.Dead, &name, &g.Count, &g.First, &g.Last)
+			if name != nil {
+				g.Name = *name
+				reply.Groups = append(reply.Groups, g)
+			}
+			return err
+		})
+	}, groupsSQL, s.now(), r.Queue, indexesOf(shards), r.Size())
+	if err != nil {
+		return ports.GroupsReply{}, err
+	}
+	return reply, nil
+}

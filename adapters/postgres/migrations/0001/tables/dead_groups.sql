@@ -1,0 +1,12 @@
+-- How many dead letters of a shard are of which group. Whoever changes the morgue changes it too, under the
+-- shard's lock; a recount, which takes no such lock, adds differences.
+CREATE TABLE {schema}.dead_groups (
+  shard    int NOT NULL,
+  grp      text COLLATE "C" NOT NULL,
+  count    bigint NOT NULL,
+  first_at bigint NOT NULL,
+  last_at  bigint NOT NULL,
+  PRIMARY KEY (shard, grp)
+) WITH (fillfactor = 50);
+COMMENT ON COLUMN {schema}.dead_groups.first_at IS 'When the first one was buried since the group was empty';
+COMMENT ON COLUMN {schema}.dead_groups.last_at IS 'When the last one was buried, be it gone since';

@@ -1,0 +1,67 @@
+-- How many dead letters of the shard are of which group, and the lists of each group by time.
+-- Uses: META, GROUPS, GROUPED, call, pack, parse, plan.
+-- Defines: groups.
+--
+-- GROUPS is a hash: of each group the count, and when the first and the last one were buried, of 8 bytes
+-- each. What a script changes it counts together: a group that it leaves empty goes with finish.
+
+local groups
+do
+  local MOST, OTHER = 1000, 'other' -- core.MaxGroups, core.OtherGroup
+  local known, changed, asked, size = {}, {}, {}, nil -- by name, known is false for a group that is not there
+
+  -- find returns what is counted of a group, or nil. What can't be read counts as not there: a recount corrects it.
+  local function find(name)
+    local g = known[name]
+    if g == nil then
+      local stored = call('HGET', GROUPS, name)
+      g = false
+      if stored and #stored == 24 then
+        local n, first, last = parse('>I8I8I8', stored)
+        g = {n = n, first = first, last = last}
+      end
+      known[name] = g
+    end
+    return g or nil
+  end
+
+  -- list returns the key of a group's list. It fails if another server has it.
+  local function list(name)
+    local key = GROUPED .. name
+    if not asked[name] then asked[name] = call('EXISTS', key, META) end
+    return key
+  end
+
+  local function leave(name)
+    local g = find(name)
+    if g and g.n > 0 then g.n, changed[name] = g.n - 1, true end
+  end
+
+  -- bury counts a burial, as core.Groups does: into the group of a name, of a dead letter that had another, or nil if it is
+  -- new. It returns the name of the group that it is in now.
+  local function bury(had, name, now)
+    local g = find(name)
+    if not g and name ~= OTHER then
+      size = size or call('HLEN', GROUPS)
+      if size >= MOST then name, g = OTHER, find(OTHER) end
+    end
+    if not g then
+      g = {n = 0, first = now, last = now}
+      known[name], size = g, size and size + 1
+    end
+    g.n, g.last, changed[name] = g.n + 1, math.max(g.last, now), true
+    if had then leave(had) end
+    return name
+  end
+
+  -- finish plans to store what has changed.
+  local function finish()
+    for name in pairs(changed) do
+      local g = known[name]
+      if g.n > 0 then plan.hset(GROUPS, name, pack('>I8I8I8', g.n, g.first, g.last))
+      else plan.hdel(GROUPS, name) end
+    end
+  end
+
+  groups = {bury = bury, leave = leave, list = list, finish = finish}
+end

@@ -1,0 +1,276 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleGroups    = "Groups counts the dead letters by group. Each is of one group, that of its newest burial; so the counts are those of the lists and steps by group, and all together are Counts.Dead"
+	ruleGroupName = "Groups: the group is core.GroupName of Settlement.Group, or core.BuriedByHand of Operator.Bury"
+	ruleGroupTime = "Group: First is when the first one was buried since the group was empty, and Last when the last one was; dead letters that are gone count for both, and an edit for neither"
+	ruleGroupStep = "DeadLetterStep: Group limits a step over all to the dead letters of a group"
+	ruleGroupMost = "Groups: core.OtherGroup, if its shard had core.MaxGroups groups already and not that one"
+)
+
+func groupCases() []namedCase {
+	return []namedCase{
+		{"counts burials", ruleGroups, groupCounts},
+		{"keeps names that can be kept", ruleGroupName, groupNames},
+		{"is that of the newest burial", ruleGroups, groupNewest},
+		{"stays with what is left, and with an edit", "Groups: an edit keeps the group, and so does what is left after a step has taken some of the payloads", groupStays},
+		{"goes with its last dead letter", ruleGroupTime, groupGoes},
+		{"counts together what one call buries", "Groups: what one call buries is counted together", groupTogether},
+		{"tells so many apart", ruleGroupMost, groupMost},
+		{"comes in order of its size, and as many as asked for", "GroupsReply: Groups are those with the most dead letters; Total and Dead include those that Limit leaves out", groupLargest},
+		{"is of the shards asked for", "GroupsRequest: Shards are the indexes of the shards to count, in any order; nil is all of them, an empty list none", groupShards},
+		{"lists its dead letters, both ways", "MorgueRequest: Group limits a list by time to the dead letters of a group", groupLists},
+		{"is revived and purged alone", ruleGroupStep, groupSteps},
+		{"is stepped through before an instant", ruleGroupStep, groupBefore},
+		{"is refused where it can be none", "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can be of, of a list by id, and beside dead letters that are named", groupRefused},
+		{"goes with its queue", ruleForget, groupForgotten},
+		{"is left alone by a recount of what is right", ruleCount, groupRecounted},
+	}
+}
+
+// buriedAs buries a claim in a group.
+func buriedAs(c core.Claim, group string) core.Settlement {
+	return outcome(c, core.Outcome{Kind: core.Buried, Error: "no use", Group: group})
+}
+
+// buryIn buries a job of each id in a group, in one call a second after the last.
+func (e *env) buryIn(group string, ids ...string) {
+	e.tb.Helper()
+	e.buryAt(e.shard, group, ids...)
+}
+
+func (e *env) buryAt(at core.Shard, group string, ids ...string) {
+	e.tb.Helper()
+	e.clock.Advance(time.Second)
+	for _, id := range ids {
+		e.pushTo(at.Queue, entryAt(id, "p", 1, 0), entryAt(id, "q", 2, 0))
+	}
+	h := e.acquireAt(at, "burier")
+	h.settle(settleAll(h.claim(len(ids)), func(c core.Claim) core.Settlement { return buriedAs(c, group) })...)
+	h.release()
+}
+
+func (e *env) groups(r ports.GroupsRequest) ports.GroupsReply {
+	e.tb.Helper()
+	reply, err := e.store.Groups(e.ctx, r)
+	e.must(err, "Groups")
+	return reply
+}
+
+// haveGroups checks the groups of orders, and that all dead letters are in them.
+func (e *env) haveGroups(what string, want ...core.Group) {
+	e.tb.Helper()
+	got := e.groups(ports.GroupsRequest{Queue: orders})
+	e.same("the groups "+what, got.Groups, want)
+	e.same("how many groups there are "+what, got.Total, len(want))
+	e.same("how many dead letters they have "+what, got.Dead, e.counts().Dead)
+	e.same("the store's clock", got.Now, e.now())
+}
+
+// seconds returns the instant so many seconds after the suite's start.
+func seconds(n int) core.Instant { return start.Add(time.Duration(n) * time.Second) }
+
+func groupOf(name string, count int64, first, last int) core.Group {
+	return core.Group{Name: name, Count: count, First: seconds(first), Last: seconds(last)}
+}
+
+func groupCounts(e *env) {
+	e.haveGroups("of an empty morgue")
+	e.buryIn("timeout", "a", "b")
+	e.buryIn("refused", "c")
+	e.buryIn("timeout", "d")
+	e.haveGroups("of four", groupOf("timeout", 3, 1, 3), groupOf("refused", 1, 2, 2))
+	e.same("a dead letter's group", e.deadLetter("a").Group, "timeout")
+	page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: wholePage(orders)})
+	e.must(err, "Morgue")
+	var got []string
+	for _, v := range page.DeadLetters {
+		got = append(got, v.Group)
+	}
+	e.same("the groups of a list", got, []string{"timeout", "timeout", "refused", "timeout"})
+}
+
+func groupNames(e *env) {
+	for i, name := range []string{
+		"", "a \"b\" 'c' \\ % $1 {d} é日", "\x00", "a\nb\xffc", strings.Repeat("x", core.MaxGroupBytes), strings.Repeat("é", core.MaxGroupBytes),
+		core.OtherGroup, " ", "-1", "other\u0085",
+	} {
+		id := fmt.Sprint(i)
+		e.buryIn(name, id)
+		want := core.GroupName(name)
+		e.same(fmt.Sprintf("the group of %q", name), e.deadLetter(id).Group, want)
+		e.same(fmt.Sprintf("the list of %q", want), e.morgueOf(want)(ports.PageRequest{Queue: orders}).ids, []string{id})
+		e.byRefs(e.store.Purge, whole(id))
+	}
+	e.pushIDs("by hand")
+	failAll(e, "failed")
+	e.byIDs(e.store.Bury, "by hand", "failed")
+	e.same("what is buried by hand", e.morgueOf(core.BuriedByHand)(ports.PageRequest{Queue: orders}).ids, []string{"by hand", "failed"})
+}
+
+// morgueOf lists the dead letters of a group.
+func (e *env) morgueOf(group string) pager {
+	return func(r ports.PageRequest) listed {
+		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, Group: group})
+		e.must(err, "Morgue of a group")
+		l := listed{next: page.Next}
+		for _, d := range page.DeadLetters {
+			l.ids = append(l.ids, d.ID)
+		}
+		return l
+	}
+}
+
+func groupNewest(e *env) {
+	e.buryIn("first", "a", "b")
+	e.buryIn("second", "a")
+	e.same("the group", e.deadLetter("a").Group, "second")
+	e.haveGroups("after another burial", groupOf("first", 1, 1, 1), groupOf("second", 1, 2, 2))
+	e.same("the first group's list", e.morgueOf("first")(wholePage(orders)).ids, []string{"b"})
+	e.same("the second group's list", e.morgueOf("second")(wholePage(orders)).ids, []string{"a"})
+	e.buryIn("second", "a")
+	e.haveGroups("after one more in the same group", groupOf("first", 1, 1, 1), groupOf("second", 1, 2, 3))
+	e.push(entry("a", "r", 3))
+	e.byIDs(e.store.Bury, "a")
+	e.haveGroups("after a burial by hand", groupOf(core.BuriedByHand, 1, 3, 3), groupOf("first", 1, 1, 1))
+}
+
+func groupStays(e *env) {
+	e.buryIn("timeout", "a", "b")
+	e.clock.Advance(time.Second)
+	e.reported("how many were edited", e.edit("a", "p", "new"), 1)
+	e.byRefs(e.store.Purge, parts("b", "p"))
+	e.byRefs(e.store.Revive, parts("a", "q"))
+	e.haveGroups("after an edit and steps on payloads", groupOf("timeout", 2, 1, 1))
+	e.same("the edited one's group", e.deadLetter("a").Group, "timeout")
+	e.same("the group of what is left", e.deadLetter("b").Group, "timeout")
+	e.lists("the group's list", orders, e.morgueOf("timeout"), []string{"b", "a"})
+}
+
+func groupGoes(e *env) {
+	e.buryIn("timeout", "a", "b", "c")
+	e.byRefs(e.store.Purge, whole("a"))
+	e.byRefs(e.store.Revive, whole("b"))
+	e.haveGroups("of one of three", groupOf("timeout", 1, 1, 1))
+	e.byIDs(e.store.Delete, "b")
+	e.buryIn("timeout", "d")
+	e.byRefs(e.store.Purge, whole("d"))
+	e.haveGroups("after one that is gone", groupOf("timeout", 1, 1, 2))
+	e.byAge(e.store.Purge, e.now()+1, 0)
+	e.haveGroups("of an empty morgue")
+	e.buryIn("timeout", "e")
+	e.haveGroups("that begins anew", groupOf("timeout", 1, 3, 3))
+}
+
+func groupTogether(e *env) {
+	e.buryIn("x", "a")
+	e.buryIn("y", "b")
+	e.clock.Advance(time.Second)
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	h.settle(buriedAs(claims[0], "y"), buriedAs(claims[1], "x")) // each group loses its only dead letter, and gets another
+	e.haveGroups("after two have changed places", groupOf("x", 1, 1, 3), groupOf("y", 1, 2, 3))
+}
+
+func groupMost(e *env) {
+	pushMany(e, core.MaxGroups)
+	h := e.acquire("n1")
+	for done := 0; done < core.MaxGroups; {
+		claims := h.claim(core.MaxTurnJobs)
+		h.settle(settleAll(claims, func(c core.Claim) core.Settlement { return buriedAs(c, "group "+c.ID) })...)
+		done += len(claims)
+	}
+	h.release()
+	e.same("how many groups there are", e.groups(ports.GroupsRequest{Queue: orders}).Total, core.MaxGroups)
+	e.buryIn("new", "n")
+	e.buryIn("newer", "n", "0007")
+	e.buryIn("group 0008", "m")
+	for id, want := range map[string]string{"n": core.OtherGroup, "0007": core.OtherGroup, "m": "group 0008", "0008": "group 0008"} {
+		e.same("the group of "+id, e.deadLetter(id).Group, want)
+	}
+	e.same("the largest groups", e.groups(ports.GroupsRequest{Queue: orders, Limit: 2}).Groups,
+		[]core.Group{{Name: "group 0008", Count: 2, First: start, Last: seconds(3)}, groupOf(core.OtherGroup, 2, 1, 2)})
+	e.byRefs(e.store.Purge, whole("0001"))
+	e.buryIn("at last", "o")
+	e.same("a group once there is room", e.deadLetter("o").Group, "at last")
+	reply := e.groups(ports.GroupsRequest{Queue: orders})
+	e.same("how many groups there are, and dead letters in them", [2]int64{int64(reply.Total), reply.Dead}, [2]int64{core.MaxGroups, e.counts().Dead})
+}
+
+// groupsInWide buries in three shards: a group of every shard, and one of each.
+func groupsInWide(e *env) []core.Shard {
+	e.tb.Helper()
+	e.declare("wide", 3)
+	shards := core.Shards("wide", 3)
+	for _, s := range shards {
+		of := idsOf(s, 3, 6)
+		e.buryAt(s, "everywhere", of[:2]...)
+		e.buryAt(s, fmt.Sprint("of ", s.Index), of[2:3+s.Index]...)
+		e.buryAt(s, "everywhere", of[5])
+	}
+	return shards
+}
+
+func groupLargest(e *env) {
+	groupsInWide(e)
+	all := []core.Group{groupOf("everywhere", 9, 1, 9), groupOf("of 2", 3, 8, 8), groupOf("of 1", 2, 5, 5), groupOf("of 0", 1, 2, 2)}
+	for limit, want := range map[int]int{-1: 4, 0: 4, 1: 1, 3: 3, 4: 4, ports.MaxPage + 1: 4} {
+		got := e.groups(ports.GroupsRequest{Queue: "wide", Limit: limit})
+		e.same(fmt.Sprintf("at most %d groups", limit), got.Groups, all[:want])
+		e.same("how many there are, and of how many dead letters", [2]int64{int64(got.Total), got.Dead}, [2]int64{4, 15})
+	}
+	e.buryIn("b", "1", "2")
+	e.buryIn("a", "3", "4")
+	e.haveGroups("of one size", groupOf("a", 2, 11, 11), groupOf("b", 2, 10, 10))
+}
+
+func groupShards(e *env) {
+	groupsInWide(e)
+	for _, tt := range []struct {
+		shards []int
+		want   []core.Group
+	}{
+		{[]int{1}, []core.Group{groupOf("everywhere", 3, 4, 6), groupOf("of 1", 2, 5, 5)}},
+		{[]int{2, 0, 2}, []core.Group{groupOf("everywhere", 6, 1, 9), groupOf("of 2", 3, 8, 8), groupOf("of 0", 1, 2, 2)}},
+		{[]int{}, nil},
+	} {
+		got := e.groups(ports.GroupsRequest{Queue: "wide", Shards: tt.shards})
+		e.same(fmt.Sprintf("the groups of shards %v", tt.shards), got.Groups, tt.want)
+		e.same("how many there are", got.Total, len(tt.want))
+	}
+}
+
+func groupForgotten(e *env) {
+	e.declare("wide", 3)
+	shards := core.Shards("wide", 3)
+	e.buryAt(shards[1], "timeout", idsOf(shards[1], 3, 2)...)
+	_, err := e.store.Purge(e.ctx, ports.DeadLetterStep{Shard: shards[1], Before: e.now() + 1})
+	e.must(err, "Purge")
+	e.forgetQueue("wide")
+	e.declare("wide", 3)
+	e.same("the groups of a new queue", e.groups(ports.GroupsRequest{Queue: "wide"}).Groups, []core.Group(nil))
+	e.buryAt(shards[1], "timeout", idsOf(shards[1], 3, 1)...)
+	e.same("the groups after a burial", e.groups(ports.GroupsRequest{Queue: "wide"}).Groups, []core.Group{groupOf("timeout", 1, 2, 2)})
+}
+
+func groupRecounted(e *env) {
+	e.buryIn("timeout", "a", "b", "c")
+	e.buryIn("refused", "d")
+	e.byRefs(e.store.Purge, whole("a"))
+	want := []core.Group{groupOf("timeout", 2, 1, 1), groupOf("refused", 1, 2, 2)}
+	e.haveGroups("before", want...)
+	_, err := e.store.Recount(e.ctx, e.shard)
+	e.must(err, "Recount")
+	e.haveGroups("after", want...)
+	e.lists("the list of a group", orders, e.morgueOf("timeout"), []string{"b", "c"})
+}
