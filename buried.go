@@ -31,8 +31,10 @@ type Buried struct {
 	// Payloads are as they are stored, in order of score. Read-only.
 	Payloads []RawPayload
 	Reason   BuryReason
-	// Error is the text that is kept with them in the morgue.
+	// Error is the text that is kept with them in the morgue, and Group the group of dead letters that they are in:
+	// see [ServerOptions].
 	Error string
+	Group string
 }
 
 // UndecodableRule is what becomes of a payload that the queue's codec can't decode.
@@ -57,7 +59,7 @@ func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func
 	}
 	return func(ctx context.Context, b engine.Buried) error {
 		return hook(ctx, Buried{
-			Queue: b.Shard.Queue, ID: b.ID, Payloads: b.Payloads, Reason: b.Reason, Error: codec.decode(b.Error),
+			Queue: b.Shard.Queue, ID: b.ID, Payloads: b.Payloads, Reason: b.Reason, Error: codec.decode(b.Error), Group: b.Group,
 		})
 	}
 }

@@ -34,6 +34,7 @@ func TestWhatEndsItsGoroutineAroundAHandlerFailsItsJobAlone(t *testing.T) {
 		"Backoff":           {queue: skein.QueueOptions[int]{Backoff: backoff}},
 		"Jitter":            {options: skein.ServerOptions{Jitter: func() int { runtime.Goexit(); return 0 }}},
 		"FormatError":       {options: skein.ServerOptions{FormatError: func(error) string { runtime.Goexit(); return "" }}},
+		"ErrorGroup":        {options: skein.ServerOptions{ErrorGroup: func(error) string { runtime.Goexit(); return "" }}},
 		"the error":         {err: quitter{}},
 		"ErrorCodec.Encode": {options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Encode: encode}}},
 		"ErrorCodec.Decode": {options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Decode: encode}}},

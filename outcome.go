@@ -97,23 +97,27 @@ func orNoReason(err error) error {
 }
 
 // outcomeOf returns the outcome that a handler's error stands for; text returns what
-// is kept of it. It panics if a method of the error does, such as Unwrap of a nil
+// is kept of it, and its group. It panics if a method of the error does, such as Unwrap of a nil
 // pointer.
-func outcomeOf(err error, text func(error) string) core.Outcome {
+func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	var bury *BuryError
 	var retry *RetryError
 	var snooze *SnoozeError
 	switch {
 	case errors.As(err, &bury):
-		return core.Outcome{Kind: core.Buried, Error: text(reasonOf(err, bury, orNoReason(bury.Err)))}
+		o := core.Outcome{Kind: core.Buried}
+		o.Error, o.Group = text(reasonOf(err, bury, orNoReason(bury.Err)))
+		return o
 	case errors.As(err, &retry):
-		return core.Outcome{
-			Kind: core.Failed, Error: text(reasonOf(err, retry, orNoReason(retry.Err))), Delay: retry.Delay, OwnDelay: true,
-		}
+		o := core.Outcome{Kind: core.Failed, Delay: retry.Delay, OwnDelay: true}
+		o.Error, o.Group = text(reasonOf(err, retry, orNoReason(retry.Err)))
+		return o
 	case errors.As(err, &snooze):
 		return core.Outcome{Kind: core.Snoozed, Delay: snooze.Delay}
 	}
-	return core.Outcome{Kind: core.Failed, Error: text(err)}
+	o := core.Outcome{Kind: core.Failed}
+	o.Error, o.Group = text(err)
+	return o
 }
 
 // reasonOf returns the reason alone where the outcome is not wrapped further: the

@@ -97,6 +97,13 @@ type ServerOptions struct {
 	// ErrorCodec changes how error texts are stored. The zero value stores them
 	// as they are.
 	ErrorCodec ErrorCodec
+	// ErrorGroup names the group of an error: the morgue counts dead letters by group and acts on them by group, and
+	// the log sums failures up by it. Keep ids, numbers and secrets out: the name is stored as it is, its first
+	// 64 bytes without control characters, and a shard tells 1,000 groups apart. It is called at each failure, and must
+	// be safe for concurrent use. Default, also where it returns "" or panics: the type of the innermost error, and
+	// the first line of the text with # for numbers, quoted parts and paths; the function that panicked; the type
+	// alone beside an ErrorCodec.
+	ErrorGroup func(err error) string
 	// Logger receives what an operator should know, few records however much goes wrong: the first failure of a
 	// kind at once and then a count each minute, a handler's panic as an error with its stack. docs/log.md has every
 	// message, its level, keys and bound. Each record has lib=skein; none has a payload. A panic of its handler loses

@@ -296,7 +296,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			}))
 			equal(t, "buried", got, []skein.Buried{{
 				Queue: "once", ID: "a", Payloads: []core.Payload{{Data: []byte(`"x"`), Score: 1}},
-				Reason: skein.BuriedExhausted, Error: "boom",
+				Reason: skein.BuriedExhausted, Error: "boom", Group: "boom",
 			}})
 		}},
 		{"OnFatal", func(t *testing.T, store *memory.Store) {

@@ -54,11 +54,12 @@ func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	return q
 }
 
-// errorText returns the text of an error as it is stored.
-func (s *Server) errorText(err error) string {
-	stored, failed := s.options.ErrorCodec.encode(errorText(err, s.options.FormatError))
+// errorText returns the text of an error as it is stored, and its group.
+func (s *Server) errorText(err error) (stored, group string) {
+	text := errorText(err, s.options.FormatError)
+	stored, failed := s.options.ErrorCodec.encode(text)
 	if failed != nil {
 		s.options.Logger.Error("ErrorCodec.Encode panicked; the error's text is stored as it is", "error", failed)
 	}
-	return stored
+	return stored, s.errorGroup(err, text)
 }

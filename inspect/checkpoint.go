@@ -37,6 +37,8 @@ type standing struct {
 	Queue   string `json:"q"`
 	// Prefix is BulkOptions.Prefix.
 	Prefix string `json:"p,omitempty"`
+	// Group is BulkOptions.Group.
+	Group string `json:"g,omitempty"`
 	// Filter is the digest of BulkOptions.Filter, empty for an action without a match.
 	Filter string `json:"f,omitempty"`
 	// Shards is the shard count: with another, ids lie in other shards.
@@ -97,6 +99,7 @@ func (s *standing) sameAction(now *standing) error {
 		{"action", s.Action, now.Action},
 		{"queue", s.Queue, now.Queue},
 		{"prefix", s.Prefix, now.Prefix},
+		{"group", s.Group, now.Group},
 		{"filter", s.Filter, now.Filter},
 	} {
 		if c.was != c.now {

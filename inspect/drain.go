@@ -67,7 +67,7 @@ func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited 
 			return true, nil
 		}
 		reply, err := persist(ctx, d.inspector, func(s Store) (ports.StepReply, error) {
-			return d.step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: d.going.at.Before, Limit: limit})
+			return d.step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: d.going.at.Before, Limit: limit, Group: d.going.at.Group})
 		})
 		if err != nil {
 			return false, err

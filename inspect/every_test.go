@@ -25,8 +25,9 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			_, err := i.History(ctx, queue, inspect.HistoryOptions{})
 			return err
 		},
-		"Find": func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
-		"Why":  func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
+		"Groups": func(ctx context.Context) error { _, err := i.Groups(ctx, queue, 0); return err },
+		"Find":   func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
+		"Why":    func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
 		"Jobs": func(ctx context.Context) (last error) {
 			for _, last = range i.Jobs(ctx, queue, inspect.ListOptions{}) {
 			}

@@ -47,8 +47,14 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	if o.Limit < 0 || o.Rate < 0 {
 		return fmt.Errorf("%w: Limit %d, Rate %d; neither is negative, 0 is no bound", ErrInvalidOptions, o.Limit, o.Rate)
 	}
+	if o.Group != "" && o.Prefix != "" {
+		return fmt.Errorf("%w: Group %q beside Prefix %q; leave one out", ErrInvalidOptions, o.Group, o.Prefix)
+	}
+	if err := checkGroup(o.Group); err != nil {
+		return err
+	}
 	g.keeps = keeps && !o.DryRun && (!filtered || o.Filter != "")
-	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue, Prefix: o.Prefix}
+	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue, Prefix: o.Prefix, Group: o.Group}
 	if filtered {
 		g.at.Filter = filterDigest(o.Filter)
 	}

@@ -260,7 +260,7 @@ func TestFindLooksEverywhere(t *testing.T) {
 			Shard: shard, Owner: "owner", Node: "blue", Since: epoch, LeaseUntil: epoch.Add(time.Hour),
 		},
 		DeadLetter: &inspect.DeadLetter{
-			ID: "order-1", ChangedAt: epoch, LastError: "hopeless",
+			ID: "order-1", ChangedAt: epoch, LastError: "hopeless", Group: core.OtherGroup,
 			Payloads: payloads("dead", "dead too"), PayloadCount: 2,
 		},
 	}

@@ -29,6 +29,9 @@ type ListOptions struct {
 	FromRetries int
 	// Prefix limits a list by id to the ids that begin with it; empty is all.
 	Prefix string
+	// Group limits the morgue [ByTime] to the dead letters of a group, a name that [Inspector.Groups] has
+	// returned; empty is all.
+	Group string
 	// Shards are the indexes of the shards to list; nil is all of them, an empty list none.
 	Shards []int
 	// Fresh leaves out jobs with a failure, of [ByTime] and [ByID].
@@ -45,6 +48,9 @@ type ListOptions struct {
 
 // jobOrders are what queued jobs can be sorted by.
 var jobOrders = []SortBy{ByTime, ByID, RetryingByTime, RetryingByID, RetryingByCount}
+
+// morgueOrders are what dead letters can be sorted by.
+var morgueOrders = []SortBy{ByTime, ByID}
 
 // Jobs lists the queued jobs of a queue. It can be sorted in every way; [ByID] is
 // [ErrQueueMismatch] for a queue without IndexIDs. Invalid options are
@@ -76,11 +82,11 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 // Morgue lists the dead letters of a queue. It can be sorted [ByTime] and [ByID];
 // anything else is [ErrInvalidOptions].
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
-	err := o.check("the morgue", ByTime, ByID)
+	err := o.check("the morgue", morgueOrders...)
 	return pages(o, err, func(r ports.PageRequest) (listPage[DeadLetter], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.MorguePage, error) {
-			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID})
+			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID, Group: o.Group})
 		})
 		view := func(v *ports.DeadLetterView) DeadLetter { return i.views.deadLetter(v, o.SortBy) }
 		return listPage[DeadLetter]{convert(page.DeadLetters, view), page.Next, page.Unreached}, err
@@ -105,8 +111,10 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 		return fmt.Errorf("%w: a list by %v has no Prefix; sort it by id", ErrInvalidOptions, o.SortBy)
 	case o.Fresh && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != ByID):
 		return fmt.Errorf("%w: Fresh is for queued jobs ByTime and ByID", ErrInvalidOptions)
+	case o.Group != "" && (!slices.Equal(allowed, morgueOrders) || o.SortBy != ByTime):
+		return fmt.Errorf("%w: Group is for the morgue ByTime", ErrInvalidOptions)
 	}
-	return nil
+	return checkGroup(o.Group)
 }
 
 // request returns the request for the first page.

@@ -26,6 +26,9 @@ type BulkOptions struct {
 	Before time.Time
 	// Prefix limits the action to the ids that begin with it; empty is all.
 	Prefix string
+	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups] has returned; empty
+	// is all. It can't be combined with Prefix.
+	Group string
 	// Limit ends the action after so many jobs or dead letters, without an error and with
 	// Result.Checkpoint. 0 is no limit.
 	Limit int
@@ -47,7 +50,7 @@ type BulkOptions struct {
 	// Checkpoint is called at the start and after each step, of EditAll never, with the place to go on from,
 	// from the caller's goroutine, before a wait for Rate. nil is never called.
 	Checkpoint func(Checkpoint)
-	// Continue goes on from there, with the same action, queue, Prefix, match and Filter; Before is the first
+	// Continue goes on from there, with the same action, queue, Prefix, Group, match and Filter; Before is the first
 	// call's. Progress and Result count from the first call on. EditAll can't: a letter of which only some
 	// payloads were edited has changed, and would be left so. [ErrInvalidCheckpoint] is another's.
 	Continue Checkpoint
@@ -55,7 +58,7 @@ type BulkOptions struct {
 
 // named returns [ErrInvalidOptions] for options that only actions on all of a kind have.
 func (o *BulkOptions) named(verb string) error {
-	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Filter != "" ||
+	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Group != "" || o.Filter != "" ||
 		o.Stop != nil || o.Checkpoint != nil || o.Continue != "" {
 		return fmt.Errorf("%w: %s takes no option but Progress", ErrInvalidOptions, verb)
 	}

@@ -35,7 +35,7 @@ func (k *deadKind) count(c *ports.Counts) int64 { return c.Dead }
 
 func (k *deadKind) list(ctx context.Context, r ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
 	page, err := persist(ctx, k.inspector, func(s Store) (ports.MorguePage, error) {
-		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: k.sortBy == ByID})
+		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: k.sortBy == ByID, Group: k.going.at.Group})
 	})
 	return page.DeadLetters, page.Next, err
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -30,6 +31,9 @@ func (i *Inspector) onAllJobs(
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, 0)(&r, &err)
 	k := &jobKind{inspector: i, action: a, failed: failed, later: !failed, step: step, sortBy: ByTime}
+	if a.going.o.Group != "" && a.invalid == nil {
+		a.invalid = fmt.Errorf("%w: jobs have no Group; it is of dead letters", ErrInvalidOptions)
+	}
 	k.whole = match != nil || a.going.o.DryRun
 	prefix := a.going.o.Prefix
 	switch {

@@ -61,8 +61,9 @@ type DeadLetter struct {
 	ID string
 	// ChangedAt is when a payload last came in or was edited.
 	ChangedAt time.Time
-	// LastError is why the newest payload was buried.
+	// LastError is why the newest payload was buried, and Group the group of that error; see [Inspector.Groups].
 	LastError string
+	Group     string
 	// Payloads are the first of its PayloadCount payloads, lowest score first, as
 	// many as ListOptions.Payloads says; Find returns all.
 	Payloads     []core.Payload
@@ -213,6 +214,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 		ID:           v.ID,
 		ChangedAt:    v.ChangedAt.Time(),
 		LastError:    w.errorText(v.Error),
+		Group:        v.Group,
 		Payloads:     v.Payloads,
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},

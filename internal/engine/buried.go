@@ -41,8 +41,9 @@ type Buried struct {
 	ID       string
 	Payloads []core.Payload
 	Reason   BuryReason
-	// Error is the text that is kept with the payloads.
+	// Error is the text that is kept with the payloads, and Group the group of dead letters that they are in.
 	Error string
+	Group string
 }
 
 // burials lists what outcome o of job i sends to the morgue: the payloads that are buried by
@@ -58,12 +59,12 @@ func (b *Batch) burials(i int, o *core.Outcome) []Buried {
 		if b.undecodable[payloadOf{i, m.Position}] {
 			reason = Undecodable
 		}
-		list = append(list, b.shard.buried(c, c.Payloads[m.Position:m.Position+1], reason, m.Error))
+		list = append(list, b.shard.buried(c, c.Payloads[m.Position:m.Position+1], reason, m.Error, m.Group))
 	}
 	switch o.Kind {
 	case core.Buried:
 		if open := unmarked(c.Payloads, o.Payloads); len(open) > 0 {
-			list = append(list, b.shard.buried(c, open, ByHandler, o.Error))
+			list = append(list, b.shard.buried(c, open, ByHandler, o.Error, o.Group))
 		}
 	case core.Failed:
 		if at, ok := b.shard.queue.Policy.Exhausts(c, o); ok {
@@ -71,7 +72,7 @@ func (b *Batch) burials(i int, o *core.Outcome) []Buried {
 			if b.decodeFailures[i].failed {
 				reason = Undecodable
 			}
-			list = append(list, b.shard.buried(c, c.Payloads[at:at+1], reason, o.Error))
+			list = append(list, b.shard.buried(c, c.Payloads[at:at+1], reason, o.Error, o.Group))
 		}
 	}
 	return list
@@ -93,6 +94,6 @@ func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Paylo
 	return open
 }
 
-func (s *shardInfo) buried(c *core.Claim, payloads []core.Payload, reason BuryReason, text string) Buried {
-	return Buried{Shard: s.id, ID: c.ID, Payloads: payloads, Reason: reason, Error: text}
+func (s *shardInfo) buried(c *core.Claim, payloads []core.Payload, reason BuryReason, text, group string) Buried {
+	return Buried{Shard: s.id, ID: c.ID, Payloads: payloads, Reason: reason, Error: text, Group: group}
 }

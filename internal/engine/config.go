@@ -46,9 +46,10 @@ type Queue struct {
 	// Run handles a batch. Jobs to which it gave no outcome get that of its error or panic.
 	Run func(ctx context.Context, b *Batch) error
 	// Outcome returns what a non-nil error means for a job. It may panic, as the error's own
-	// methods may. Text returns what is stored of an error. It does not panic.
+	// methods may. Text returns what is stored of an error, and the group of dead letters that
+	// die of it. It does not panic.
 	Outcome func(err error) core.Outcome
-	Text    func(err error) string
+	Text    func(err error) (text, group string)
 	// Stored returns the error message that a stored text stands for. It does not panic.
 	Stored func(text string) string
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -107,44 +106,4 @@ func (l *jobLog) claimed(s *shardInfo, claims []core.Claim) {
 				append(s.jobAttrs(c.ID), slog.Int(keyPayloads, len(c.Payloads)))...)
 		}
 	}
-}
-
-// panicPlace returns where a handler panicked, as file:line, by the trace of its goroutine; "" if that does not say.
-func panicPlace(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	at := -1
-	for i, line := range lines {
-		if strings.HasPrefix(line, "panic(") {
-			at = i
-		}
-	}
-	for i := at + 2; at >= 0 && i+1 < len(lines); i += 2 {
-		if strings.HasPrefix(lines[i], "runtime.") {
-			continue
-		}
-		place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
-		return place
-	}
-	return ""
-}
-
-// groupBytes bounds the name of a group.
-const groupBytes = 120
-
-// errorGroup returns what errors that differ in numbers alone have in common: the first line of the text, with # for
-// each number.
-func errorGroup(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	group := make([]byte, 0, min(len(text), groupBytes))
-	for i := 0; i < len(text) && len(group) < groupBytes; i++ {
-		c := text[i]
-		if c >= '0' && c <= '9' {
-			if n := len(group); n > 0 && group[n-1] == '#' {
-				continue
-			}
-			c = '#'
-		}
-		group = append(group, c)
-	}
-	return strings.ToValidUTF8(string(group), "")
 }

@@ -69,8 +69,9 @@ type jobEvent struct {
 	// attempt is the number of the execution, and retryIn when the next one is; it is below 0 if there is none.
 	attempt int
 	retryIn time.Duration
-	// text is the error as it is stored; panicked is the panic, or nil.
+	// text is the error as it is stored, and group its group; panicked is the panic, or nil.
 	text     string
+	group    string
 	panicked *PanicError
 	// bytes is the size of a refused payload, payloads how many were buried, and reason why.
 	bytes, payloads int
@@ -87,7 +88,8 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 		exhausted = o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o)
 		if buried[k].Reason == Undecodable && !exhausted {
 			refused := event
-			refused.kind, refused.text, refused.bytes = payloadRefused, buried[k].Error, len(buried[k].Payloads[0].Data)
+			refused.kind, refused.text, refused.group = payloadRefused, buried[k].Error, buried[k].Group
+			refused.bytes = len(buried[k].Payloads[0].Data)
 			list = append(list, refused)
 		}
 		list = append(list, buried[k].event(b.shard, event.attempt))
@@ -95,7 +97,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
 		return list
 	}
-	event.text, event.panicked = o.Error, b.panics[i]
+	event.text, event.group, event.panicked = o.Error, o.Group, b.panics[i]
 	switch refused := b.decodeFailures[i]; {
 	case refused.failed:
 		event.kind, event.bytes = payloadRefused, len(c.Payloads[refused.position].Data)
@@ -134,15 +136,15 @@ func (l *jobLog) take(events []jobEvent) {
 		}
 		switch queue := e.shard.id.Queue; e.kind {
 		case jobFailed:
-			if group, first := l.failures.Add(now, queue, errorGroup(e.error()), *e); first {
+			if group, first := l.failures.Add(now, queue, e.group, *e); first {
 				l.failed(e, group, 1)
 			}
 		case jobPanicked:
-			if place, first := l.panics.Add(now, queue, panicPlace(e.panicked.Stack), *e); first {
+			if place, first := l.panics.Add(now, queue, e.panicked.place(), *e); first {
 				l.panickedAt(e, place, 1)
 			}
 		case payloadRefused:
-			if group, first := l.refusals.Add(now, queue, errorGroup(e.error()), *e); first {
+			if group, first := l.refusals.Add(now, queue, e.group, *e); first {
 				l.refused(e, group, 1)
 			}
 		case jobBuried:

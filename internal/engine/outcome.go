@@ -26,7 +26,8 @@ func (b *Batch) MarkDone(i, position int) {
 
 // MarkBuried sends one payload of job i to the morgue by itself.
 func (b *Batch) MarkBuried(i, position int, reason error) {
-	b.markPayload(i, core.PayloadOutcome{Position: position, Bury: true, Error: b.shard.queue.Text(reason)})
+	text, group := b.shard.queue.Text(reason)
+	b.markPayload(i, core.PayloadOutcome{Position: position, Bury: true, Error: text, Group: group})
 }
 
 func (b *Batch) markPayload(i int, m core.PayloadOutcome) {
@@ -86,10 +87,16 @@ func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
 		return nil
 	})
 	if failed != nil {
-		o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(failed)}
+		o = b.shard.queue.failure(failed)
 		errors.As(failed, &p)
 	}
 	return o, p
+}
+
+// failure returns the outcome of a job that has failed with an error.
+func (q *Queue) failure(err error) core.Outcome {
+	text, group := q.Text(err)
+	return core.Outcome{Kind: core.Failed, Error: text, Group: group}
 }
 
 // interrupted reports whether err is no fault of the job: the engine has ended its context, and
@@ -108,7 +115,7 @@ type payloadOf struct{ job, position int }
 // payloads behind it wait, so that their order stays.
 type decodeFailure struct {
 	position int
-	text     string
+	outcome  core.Outcome
 	// failed says that it is why the job has failed.
 	failed bool
 }
@@ -130,7 +137,7 @@ func (b *Batch) BuryUndecodable(i, position int, reason error) {
 // retried for it. If alone, the job fails by the reason. Else the handler gets the payloads
 // before it, and the job fails if those are done or buried.
 func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
-	r := decodeFailure{position: position, text: b.shard.queue.Text(reason), failed: alone}
+	r := decodeFailure{position: position, outcome: b.shard.queue.failure(reason), failed: alone}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.returned(i) {
@@ -155,9 +162,11 @@ func (b *Batch) applyDecodeFailure(i int, o core.Outcome) core.Outcome {
 	for position := range r.position {
 		at, marked := findMark(marks, position)
 		if !marked {
-			m := core.PayloadOutcome{Position: position, Bury: o.Kind == core.Buried, Error: o.Error}
+			m := core.PayloadOutcome{Position: position, Bury: o.Kind == core.Buried, Error: o.Error, Group: o.Group}
 			marks = slices.Insert(marks, at, m)
 		}
 	}
-	return core.Outcome{Kind: core.Failed, Error: r.text, Payloads: marks}
+	o = r.outcome
+	o.Payloads = marks
+	return o
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 )
 
 // PanicError is a handler's panic, with the stack of the goroutine at that place.
@@ -23,6 +24,40 @@ func (e *PanicError) Error() string {
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
+}
+
+// Function returns the name of the function that panicked, the first that is not the runtime's, with
+// the path of its package; "" if the trace does not say.
+func (e *PanicError) Function() string {
+	name, _ := e.frame()
+	if end := strings.LastIndexByte(name, '('); end > 0 {
+		name = name[:end]
+	}
+	return name
+}
+
+// place returns where it panicked, as file:line; "" if the trace does not say.
+func (e *PanicError) place() string {
+	_, line := e.frame()
+	place, _, _ := strings.Cut(strings.TrimSpace(line), " +0x")
+	return place
+}
+
+// frame returns the two lines of the trace for the function that panicked.
+func (e *PanicError) frame() (function, place string) {
+	lines := strings.Split(string(e.Stack), "\n")
+	at := -1
+	for i, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			at = i
+		}
+	}
+	for i := at + 2; at >= 0 && i+1 < len(lines); i += 2 {
+		if !strings.HasPrefix(lines[i], "runtime.") {
+			return lines[i], lines[i+1]
+		}
+	}
+	return "", ""
 }
 
 // errGoexit is the failure of a handler that ended its goroutine.

@@ -106,7 +106,7 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
 	r := jobResult{failed: true}
 	if len(c.Payloads) > 0 {
-		r.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError)}
+		r.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError, settled.Group)}
 		r.events = []jobEvent{r.buried[0].event(s, c.RetryCount+1)}
 	}
 	return r

@@ -120,7 +120,9 @@ func (b *Batch) assumeNotCommitted() {
 	for i := range b.transacted {
 		o := &b.outcomes[i]
 		if o.Kind == core.Done {
-			*o = core.Outcome{Kind: core.Failed, Error: b.shard.queue.Text(ErrNotCommitted), Payloads: o.Payloads}
+			marks := o.Payloads
+			*o = b.shard.queue.failure(ErrNotCommitted)
+			o.Payloads = marks
 		}
 		o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(p core.PayloadOutcome) bool { return !p.Bury })
 	}

@@ -1,0 +1,63 @@
+package skein
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+)
+
+// errorGroup returns the group of an error, given its text.
+func (s *Server) errorGroup(err error, text string) string {
+	if hook := s.options.ErrorGroup; hook != nil {
+		group := ""
+		failed := engine.GuardGoroutine(func() error {
+			group = hook(err)
+			return nil
+		})
+		if failed != nil {
+			s.options.Logger.Error("ErrorGroup panicked; the error has its default group", "error", failed)
+		} else if group != "" {
+			return core.GroupName(group)
+		}
+	}
+	if s.options.ErrorCodec.Encode != nil {
+		text = "" // what is stored encrypted does not stand beside it in plain text
+	}
+	group := core.ErrorGroup(fmt.Sprintf("%T", err), text) // if its methods panic
+	_ = engine.GuardGoroutine(func() error {
+		group = defaultGroup(err, text)
+		return nil
+	})
+	return group
+}
+
+// defaultGroup returns the group of an error by its kind and its text. It panics if a method of
+// the error does.
+func defaultGroup(err error, text string) string {
+	var p *PanicError
+	if errors.As(err, &p) {
+		return core.PanicGroup(p.Function())
+	}
+	return core.ErrorGroup(fmt.Sprintf("%T", innermost(err)), text)
+}
+
+// innermost returns the error that others wrap, the first of several.
+func innermost(err error) error {
+	for {
+		var inner error
+		switch w := err.(type) {
+		case interface{ Unwrap() error }:
+			inner = w.Unwrap()
+		case interface{ Unwrap() []error }:
+			if all := w.Unwrap(); len(all) > 0 {
+				inner = all[0]
+			}
+		}
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
