@@ -36,6 +36,17 @@ func repeatsShardEnds(s full) full {
 	})
 }
 
+// skipsBesideWaiting passes over entries of a later page where a job of the queue waits for a claim.
+func skipsBesideWaiting(s full) full {
+	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
+		claimed, err := s.Claimed(context.Background(), ports.PageRequest{Queue: r.Queue})
+		if err != nil || len(claimed.Claims) == 0 || r.After == (ports.Cursor{}) || len(page.Jobs) < 3 {
+			return
+		}
+		page.Jobs = slices.Delete(page.Jobs, 1, len(page.Jobs)-1)
+	})
+}
+
 // endsAtShortPages says that a page which is not full is the last.
 func endsAtShortPages(s full) full {
 	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {

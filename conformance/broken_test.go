@@ -85,6 +85,7 @@ func brokenStores() []brokenStore {
 		{"keeps the history of a forgotten queue", "history/goes with its queue", wrapped(keepsHistory)},
 		{"begins steps where the list begins", "history/sums up steps", wrapped(startsStepsAtFrom)},
 		{"refuses records of a queue that is not there", "history/ignores a queue that was not declared", wrapped(refusesUndeclared)},
+		{"loses jobs beside one that waits", "list/jobs come beside one that waits for a claim", wrapped(skipsBesideWaiting)},
 		{"returns an entry on two pages", "list/jobs come in every order, both ways", wrapped(pagesOverlap)},
 		{"keeps a handle's data to itself", "store/shares its data between handles", keepsToItself},
 		{"lets a released lease turn", "usual/a released lease can neither settle nor claim", wrapped(keepsReleased)},

@@ -14,6 +14,7 @@ import (
 func listCases() []namedCase {
 	return []namedCase{
 		{"jobs come in every order, both ways", "SortBy: all queued jobs by (PerformAt, id) or by id, those with a failure by (PerformAt, id), by id or by (RetryCount, id)", listJobs},
+		{"jobs come beside one that waits for a claim", "Cursor: an element that doesn't change meanwhile comes exactly once", listBesideWaiting},
 		{"jobs come page by page", "Cursor is a place in a list: the sort key and the id of the last entry seen", listJobsPaged},
 		{"pages start behind any cursor", "Cursor is a place in a list", listJobsFrom},
 		{"pages have their default and largest size", "PageRequest: Limit: 0 is DefaultPage, above MaxPage is MaxPage", listPageSizes},
@@ -58,6 +59,30 @@ func listJobs(e *env) {
 		ports.RetryingByCount: {"b", "d", "c", "a", "e"},
 	} {
 		e.lists(fmt.Sprintf("jobs in order %d", order), "wide", e.jobPages(order), want)
+	}
+}
+
+// listBesideWaiting has a job that waits for a claim of its id, which a store may keep apart, behind
+// others of its shard.
+func listBesideWaiting(e *env) {
+	e.declare("wide", 3)
+	var ids []string // of shard 0
+	for n := 0; len(ids) < 24; n++ {
+		if id := fmt.Sprintf("id-%03d", n); core.ShardOf(id, 3) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	for _, waits := range []int{len(ids) - 1, 0} {
+		id := ids[waits]
+		e.pushTo("wide", entryAt(id, "p", 1, 0))
+		h := e.acquireBy(e.acquireRequest(core.Shard{Queue: "wide"}, "n1"))
+		c := h.claim(1)
+		for n, id := range ids {
+			e.pushTo("wide", entryAt(id, "p", 1, start.Add(time.Hour+time.Duration(n)*time.Second)))
+		}
+		e.lists(fmt.Sprintf("jobs of which number %d waits", waits), "wide", e.jobPages(ports.ByTime), ids)
+		h.settle(settleAll(c, func(c core.Claim) core.Settlement { return done(c) })...)
+		h.release()
 	}
 }
 

@@ -155,7 +155,8 @@ func (l *looker) answer(ask storekit.Ask, o outcome) storekit.Answer {
 	return storekit.Answer{Places: places, More: more, Err: err}
 }
 
-// merged returns the first places of a shard's sorted sets in one.
+// merged returns the first places of a shard's sorted sets in one: none behind the last of a set that
+// may have more, since those come before it.
 func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 	if len(parts) == 1 {
 		return parts[0]
@@ -169,6 +170,18 @@ func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 		all.More = all.More || part.More
 	}
 	slices.SortFunc(all.Places, l.pager.Compare)
+	for _, part := range parts {
+		if !part.More {
+			continue
+		}
+		known := 0
+		if n := len(part.Places); n > 0 {
+			last := part.Places[n-1]
+			known, _ = slices.BinarySearchFunc(all.Places, last, l.pager.Compare)
+			known++
+		}
+		all.Places = all.Places[:min(known, len(all.Places))]
+	}
 	if len(all.Places) > most {
 		all.Places, all.More = all.Places[:most], true
 	}

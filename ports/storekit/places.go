@@ -27,7 +27,8 @@ type Ask struct {
 
 // Answer is what a shard has of an [Ask].
 type Answer struct {
-	// Places are in the list's direction, none before the start.
+	// Places are in the list's direction, none before the start, and without a gap: the shard has no other
+	// place before the last of them.
 	Places []ports.Cursor
 	// More reports that others may follow.
 	More bool
