@@ -111,8 +111,8 @@ func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 		Before: b.Before, Prefix: b.Match.Prefix, Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun,
 		Stop: func(done int) bool { return done >= bulkSteps || time.Since(began) >= bulkTime },
 	}
-	if b.Continue == "" {
-		return o, nil
+	if o.Group, err = c.group(b.Match.Group); err != nil || b.Continue == "" {
+		return o, err
 	}
 	text, err := c.opened(b.Continue, inspect.ErrInvalidCheckpoint)
 	o.Continue, o.Before = inspect.Checkpoint(text), time.Time{} // which has the time of the first call

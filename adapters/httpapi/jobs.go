@@ -88,6 +88,7 @@ type morgueQuery struct {
 	pageQuery
 	From   string `query:"from" doc:"where to begin, inclusive: a time or an id, as it is sorted"`
 	Prefix string `query:"prefix" doc:"only ids that begin so, sorted by id"`
+	Group  string `query:"group" doc:"only dead letters of this group of errors, sorted by time: a group of the list of groups"`
 }
 
 // deadRow is a dead letter.
@@ -95,6 +96,7 @@ type deadRow struct {
 	ID           string    `json:"id" doc:"the entity that it is about"`
 	ChangedAt    time.Time `json:"changed_at" doc:"when a payload last came in or was edited"`
 	LastError    string    `json:"last_error,omitempty" doc:"why the newest payload was buried"`
+	Group        string    `json:"group" doc:"the group of that error, to list and to act on"`
 	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
 	Payloads     []payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
 	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
@@ -102,14 +104,17 @@ type deadRow struct {
 
 func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) deadRow {
 	return deadRow{
-		ID: c.id(queue, d.ID), ChangedAt: utc(d.ChangedAt), LastError: c.errorText(queue, d.ID, d.LastError), PayloadCount: d.PayloadCount,
-		Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
+		ID: c.id(queue, d.ID), ChangedAt: utc(d.ChangedAt), LastError: c.errorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group),
+		PayloadCount: d.PayloadCount, Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
 	}
 }
 
 func (c *call) morgue(q *morgueQuery) (*list[deadRow], error) {
 	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
 	if err != nil {
+		return nil, err
+	}
+	if o.Group, err = c.group(q.Group); err != nil {
 		return nil, err
 	}
 	return page(c, q.Limit, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) (deadRow, shown) {

@@ -214,6 +214,7 @@ var samples = map[string]sample{
 	"GET /queues/{queue}/jobs":                {query: "sort=id&limit=5"},
 	"GET /queues/{queue}/claimed":             {},
 	"GET /queues/{queue}/morgue":              {query: "payloads=1"},
+	"GET /queues/{queue}/groups":              {},
 	"GET /queues/{queue}/quarantine":          {},
 	"GET /find":                               {query: "id=a"},
 	"GET /why":                                {query: "queue=orders&id=a"},

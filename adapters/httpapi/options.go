@@ -75,8 +75,8 @@ type Options struct {
 	// RedactID returns what is shown of an id. Who knows an id may still ask for it. Cursors and checkpoints
 	// have ids in them, and are encrypted then. nil shows ids.
 	RedactID func(queue, id string) string
-	// CursorKey encrypts cursors and checkpoints where ids are redacted: 32 bytes, the same in each
-	// process that is to go on where another ended. nil is drawn by [New].
+	// CursorKey encrypts cursors and checkpoints where ids are redacted, and names of groups where errors
+	// are: 32 bytes, the same in each process that is to go on where another ended. nil is drawn by [New].
 	CursorKey []byte
 
 	// MaxBodyBytes bounds a request's body; 0 is 1 MiB. MaxHeaderBytes bounds its headers with the URL; 0 is
@@ -97,7 +97,7 @@ type API struct {
 	// bulk bounds how many actions on all that match are under way.
 	bulk      chan struct{}
 	snapshots snapshots
-	// sealer encrypts cursors; nil does not.
+	// sealer encrypts what must not be read in cursors and groups; nil if all may be.
 	sealer *sealer
 }
 

@@ -105,6 +105,16 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 	if page := get[list[deadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
 		t.Errorf("%+v", page)
 	}
+	w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/groups", ""))
+	holdsNoSecret(t, "groups", w.Body.String(), id, secret, text)
+	groups := read[groupsReply](t, w)
+	if len(groups.Items) != 1 || groups.Items[0].Name != "an error" || groups.Items[0].Count != 2 {
+		t.Errorf("%+v", groups)
+	}
+	if page := get[list[deadRow]](h, "/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 || page.Items[0].Group != groups.Items[0].Group {
+		t.Errorf("%+v", page)
+	}
+	refused(t, "a group's own name", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")), 400, "invalid-options")
 	dry := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}, DryRun: true})
 	if len(dry.Dead) != 2 || dry.Dead[0].ID != "someone" {
 		t.Errorf("%+v", dry)

@@ -88,6 +88,7 @@ func table() []route {
 		polled(look("/queues/{queue}/jobs", "The queued jobs", (*call).jobs)),
 		polled(look("/queues/{queue}/claimed", "The jobs that servers have claimed", (*call).claimed)),
 		polled(look("/queues/{queue}/morgue", "The dead letters", (*call).morgue)),
+		polled(look("/queues/{queue}/groups", "How the dead letters are spread over errors", (*call).groups)),
 		polled(look("/queues/{queue}/quarantine", "The records that can't be read", (*call).quarantine)),
 		polled(look("/find", "What queues hold for an id", (*call).find)),
 		polled(look("/why", "Why the job of an id does not run", (*call).why)),

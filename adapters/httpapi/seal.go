@@ -13,13 +13,13 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// seal makes the cipher of cursors and checkpoints, if ids are not to be read in them.
+// seal makes the cipher of cursors and checkpoints, if ids are not to be read in them, and of groups, if errors are not.
 func (a *API) seal() error {
 	key := a.o.CursorKey
 	switch {
 	case key != nil && len(key) != 32:
 		return invalidOption("CursorKey has %d bytes; give 32, drawn at random", len(key))
-	case a.o.RedactID == nil:
+	case a.o.RedactID == nil && a.o.RedactError == nil:
 		return nil
 	case key == nil:
 		key = make([]byte, 32)
@@ -61,7 +61,7 @@ func (s *sealer) open(text string) (string, error) {
 
 // sealed returns a cursor, a checkpoint or a key as clients get it.
 func (a *API) sealed(text string) string {
-	if a.sealer == nil || text == "" {
+	if a.o.RedactID == nil || text == "" {
 		return text
 	}
 	return a.sealer.seal(text)
@@ -69,7 +69,7 @@ func (a *API) sealed(text string) string {
 
 // opened returns what sealed was given, or the error invalid.
 func (a *API) opened(text string, invalid error) (string, error) {
-	if a.sealer == nil || text == "" {
+	if a.o.RedactID == nil || text == "" {
 		return text, nil
 	}
 	plain, err := a.sealer.open(text)

@@ -228,6 +228,11 @@ func (c *apiClient) unharmed() {
 		}
 	}
 	c.do(http.MethodGet, "/queues/{queue}/morgue", "?payloads=3&sort=id", nil, nil)
+	var groups struct{ Items []struct{ Group string } }
+	if c.do(http.MethodGet, "/queues/{queue}/groups", "", nil, &groups); len(groups.Items) != 1 {
+		c.t.Fatalf("groups %+v", groups)
+	}
+	c.handles(len(apiIDs), "/queues/{queue}/morgue/purge", map[string]any{"match": map[string]any{"group": groups.Items[0].Group}, "dry_run": true})
 	c.handles(0, "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{"error": "nothing"}})
 	c.handles(len(apiIDs), "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{}})
 }
@@ -279,7 +284,7 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 		c.t.Fatal(err)
 	}
 	for _, path := range []string{
-		"/stats", "/queues", "/queues/{queue}", "/queues/{queue}/jobs", "/queues/{queue}/history", "/queues/{queue}/quarantine", "/nodes", "/checks",
+		"/stats", "/queues", "/queues/{queue}", "/queues/{queue}/jobs", "/queues/{queue}/history", "/queues/{queue}/groups", "/queues/{queue}/quarantine", "/nodes", "/checks",
 	} {
 		c.do(http.MethodGet, path, "", nil, nil)
 	}

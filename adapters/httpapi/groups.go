@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+type groupsQuery struct {
+	Limit int `query:"limit" max:"1000" default:"100" doc:"how many groups at most, the largest first"`
+}
+
+type groupRow struct {
+	Group string    `json:"group" doc:"what to give as group to list it or act on it"`
+	Name  string    `json:"name" doc:"the error that its dead letters share, with numbers left out"`
+	Count int64     `json:"count" doc:"how many dead letters it has"`
+	First time.Time `json:"first" doc:"when the first was buried since the group was empty"`
+	Last  time.Time `json:"last" doc:"when the last one was"`
+}
+
+type groupsReply struct {
+	Items     []groupRow `json:"items" doc:"the groups, the largest first"`
+	Total     int        `json:"total" doc:"how many groups there are, also beyond the limit"`
+	Dead      int64      `json:"dead" doc:"how many dead letters they have"`
+	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now, whose dead letters are missing"`
+	AsOf      time.Time  `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+}
+
+// Rows returns the groups.
+func (g *groupsReply) Rows() any { return g.Items }
+
+func (g *groupsReply) describe(h http.Header) {
+	h.Set("Skein-As-Of", g.AsOf.Format(time.RFC3339Nano))
+	if len(g.Unreached) > 0 {
+		h.Set("Skein-Unreached", strconv.Itoa(len(g.Unreached)))
+	}
+}
+
+func (c *call) groups(q *groupsQuery) (*groupsReply, error) {
+	if q.Limit == 0 {
+		return nil, problemBadRequest.with("limit is 0; give a number from 1 to 1000")
+	}
+	groups, err := c.inspector.Groups(c.ctx, c.queue, q.Limit)
+	unreached, err := c.partial(err)
+	if err != nil {
+		return nil, err
+	}
+	reply := &groupsReply{Items: []groupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: utc(groups.Now)}
+	for _, g := range groups.Groups {
+		reply.Items = append(reply.Items, groupRow{c.groupKey(g.Name), c.errorText(c.queue, "", g.Name), g.Count, utc(g.First), utc(g.Last)})
+	}
+	return reply, nil
+}
+
+// groupKey is how a client names a group: by its name, which is made of an error's text, and so is encrypted where
+// these are redacted.
+func (a *API) groupKey(name string) string {
+	if a.o.RedactError == nil || name == "" {
+		return name
+	}
+	return a.sealer.seal(name)
+}
+
+// group returns the name of a group that a client names.
+func (a *API) group(key string) (string, error) {
+	if a.o.RedactError == nil || key == "" {
+		return key, nil
+	}
+	name, err := a.sealer.open(key)
+	if err != nil {
+		return "", fmt.Errorf("%w: no group is called so, or it was given out under another CursorKey", inspect.ErrInvalidOptions)
+	}
+	return name, nil
+}
