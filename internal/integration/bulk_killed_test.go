@@ -92,7 +92,8 @@ func killActing(t *testing.T, url, act string, meanwhile func(kill int)) (kills 
 		p := startProgram(t, os.Args[0], "bulk", url, j, bulkVariable+"="+act, continueVariable+"="+at)
 		j.await(t, lineReady, p.pid(), 1)
 		meanwhile(kills)
-		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+		// Where the machine is slow a first step takes longer than this, and would never be done.
+		time.Sleep(time.Duration(rand.IntN(200*(1+kills/4))) * time.Millisecond)
 		_ = p.cmd.Process.Kill() // it may have ended by itself
 		if !p.wasKilled(t) {
 			return kills + 1
