@@ -10,7 +10,7 @@ import (
 )
 
 // damagedRecord is in the error of a script that can't read what is stored of an id: place and id, in hex.
-var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]+) `)
+var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) `)
 
 // damagedError is that of a script that can't read a record, and so has written nothing.
 type damagedError struct {

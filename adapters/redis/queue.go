@@ -160,7 +160,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 
 // declare stores the queue's record and those of its shards, and returns the first as it is then.
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecord, error) {
-	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader}})
+	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now()}})
 	if err != nil {
 		return queueRecord{}, err
 	}
@@ -209,8 +209,8 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 // runs all of them before it answers anybody else.
 const shardsPerExchange = 64
 
-// eachShard runs a short script on every shard of a queue and calls use, unless it is nil, with
-// the replies in order. It ends with the first error.
+// eachShard runs a short script on every shard of a queue and calls use with the replies in order. It
+// ends with the first error.
 func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) call, use func(core.Shard, any) error) error {
 	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
 		calls := make([]call, len(shards))
@@ -220,9 +220,6 @@ func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard
 		for i, o := range s.runAll(ctx, calls) {
 			if o.err != nil {
 				return o.err
-			}
-			if use == nil {
-				continue
 			}
 			if err := use(shards[i], o.value); err != nil {
 				return err
@@ -268,8 +265,8 @@ func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaus
 // Resume implements [ports.Operator].
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
-// setPaused changes the queue's record, which orders such calls, and then the
-// shards'.
+// setPaused changes the queue's record, which orders such calls, and then the shards'. Shards that can't
+// be reached keep it from no other.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	value, err := s.run(ctx, call{script: pauseScript, keys: []any{s.queuesKey()}, args: []any{name, boolArg(paused)}})
 	if err != nil {
@@ -283,7 +280,12 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	if err != nil {
 		return err
 	}
-	return s.eachShard(ctx, q, func(shard core.Shard) call {
-		return call{script: pauseShardScript, keys: s.someKeys(shard, keyMeta, keyReady), args: []any{q.text, q.version, s.channel(shard)}}
-	}, nil)
+	var calls []call
+	for _, shard := range core.Shards(q.Name, q.Shards) {
+		calls = append(calls, call{script: pauseShardScript, keys: s.someKeys(shard, keyMeta, keyReady), args: []any{q.text, q.version, s.channel(shard)}})
+	}
+	for _, o := range s.runApart(ctx, calls) {
+		err = cmp.Or(err, o.err)
+	}
+	return err
 }

@@ -100,15 +100,14 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return ports.NodesReply{Now: now, Nodes: nodes}, err
 }
 
-// parseNodes reads pairs of owner and value, and returns the nodes in the port's order.
+// parseNodes reads pairs of owner and value, and returns the nodes in the port's order. One that can't be read
+// is left out: a node that runs announces itself anew, and the next to do so removes others.
 func parseNodes(list *reply) ([]ports.Node, error) {
 	var nodes []ports.Node
 	for list.more() {
-		n, err := parseNode(list.text(), list.text())
-		if err != nil {
-			return nil, err
+		if n, err := parseNode(list.text(), list.text()); err == nil {
+			nodes = append(nodes, n)
 		}
-		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b ports.Node) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
@@ -134,16 +133,14 @@ func parseNode(owner, text string) (ports.Node, error) {
 	}, nil
 }
 
-// parseStatuses reads pairs of owner and status.
+// parseStatuses reads pairs of owner and status, without those that can't be read.
 func parseStatuses(list *reply) (map[string]ports.NodeStatus, error) {
 	statuses := make(map[string]ports.NodeStatus)
 	for list.more() {
 		owner := list.text()
-		status, err := storekit.DecodeNodeStatus(list.text())
-		if err != nil {
-			return nil, errStored
+		if status, err := storekit.DecodeNodeStatus(list.text()); err == nil {
+			statuses[owner] = status
 		}
-		statuses[owner] = status
 	}
 	return statuses, list.err()
 }

@@ -23,7 +23,7 @@ var (
 	buryScript         = newScript(library + "lib/steps bury")
 	cancelScript       = newScript("lib/clock cancel")
 	claimedScript      = newScript(library + "lib/claims lib/lease lib/text claimed")
-	declareScript      = newScript("declare")
+	declareScript      = newScript("lib/clock declare")
 	declareShardScript = newScript("declare_shard")
 	declaredScript     = newScript("declared")
 	deleteScript       = newScript(library + "lib/steps delete")

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -138,4 +141,89 @@ func (b *beforeStep) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 
 func (b *beforeStep) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
+}
+
+// beforeScript does something before the n-th script of a client.
+type beforeScript struct {
+	left atomic.Int64
+	do   func()
+}
+
+func (h *beforeScript) count() {
+	if h.left.Add(-1) == 0 {
+		h.do()
+	}
+}
+
+func (h *beforeScript) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (h *beforeScript) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		h.count()
+		return next(ctx, cmd)
+	}
+}
+
+func (h *beforeScript) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, all []goredis.Cmder) error {
+		h.count()
+		return next(ctx, all)
+	}
+}
+
+// A Pause whose second half comes after a Forget and the next Declare changes nothing of the queue that is
+// new then.
+func TestRedisAPauseOfAForgottenQueueIsLate(t *testing.T) {
+	t.Parallel()
+	for name, shards := range map[string]int{"other shards": 3, "as many shards": 2} {
+		t.Run(name, func(t *testing.T) {
+			own := testservers.OwnRedis(t).(*goredis.Client)
+			late := goredis.NewClient(own.Options())
+			defer late.Close()
+			ctx, store := t.Context(), redis.New(own, redis.Options{})
+			_, err := store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 2})
+			must(t, err)
+			slow := redis.New(late, redis.Options{})
+			must(t, slow.Pause(ctx, "orders"))
+			must(t, slow.Resume(ctx, "orders"))
+			anew := &beforeScript{do: func() {
+				must(t, store.Forget(ctx, "orders"))
+				_, err := store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: shards})
+				must(t, err)
+			}}
+			late.AddHook(anew)
+			anew.left.Store(2) // the first writes the queue's record, the second those of its shards
+			_ = slow.Pause(ctx, "orders")
+			for _, shard := range core.Shards("orders", shards) {
+				a, err := store.Acquire(ctx, ports.AcquireRequest{Shard: shard, Shards: shards, Generation: 1, Owner: "o", Attempt: 1, TTL: time.Minute})
+				if err != nil || a.Paused {
+					t.Errorf("%v: paused %v, %v; want it as it was declared", shard, a.Paused, err)
+				}
+			}
+		})
+	}
+}
+
+// A shard that can't be reached keeps a Pause from no other.
+func TestRedisAPauseReachesTheOtherShards(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	cutting := goredis.NewClient(client.Options())
+	defer cutting.Close()
+	cuts := new(cutShards)
+	cutting.AddHook(cuts)
+	s := severable{redis.New(cutting, redis.Options{}), cuts, "skein:"}
+	_, err := s.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 256})
+	must(t, err)
+	mend := s.Sever(core.Shard{Queue: "orders", Index: 3})
+	if err := s.Pause(t.Context(), "orders"); err == nil {
+		t.Error("a Pause that did not reach a shard returned nil")
+	}
+	mend()
+	for _, shard := range core.Shards("orders", 256) {
+		record := client.Get(t.Context(), "skein:{"+shard.String()+"}:m").Val()
+		if paused := strings.HasPrefix(record, "0 1 "); paused != (shard.Index != 3) {
+			t.Errorf("%v has %q", shard, record)
+		}
+	}
 }

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Stores a node, removes those that ended long ago, cuts those that last longer than they may, and
+-- Stores a node, removes those that ended long ago or can't be read, cuts those that last longer than they may, and
 -- wakes other nodes if it is new to them or says something else of itself than before.
 -- KEYS: nodes, status
 -- ARGV: 1 now or '', 2 owner, 3 ttl in µs, 4 what the node says of itself, 5 its status, 6 channel
@@ -15,7 +15,7 @@ local started, asked, changed = now, '0', true
 for i = 1, #known, 2 do
   local id, value = known[i], known[i + 1]
   local since, till, length, flag, said = string.match(value, '^(%d+) (%d+) (%d+) (%d) (.*)$')
-  local alive = tonumber(till) > now
+  local alive = till and tonumber(till) > now
   if id == owner then
     if alive then started, asked, changed = tonumber(since), flag, said ~= node end
   elseif alive then
@@ -25,7 +25,7 @@ for i = 1, #known, 2 do
     end
     running[#running + 1] = id
     running[#running + 1] = value
-  elseif tonumber(till) + HOUR < now then
+  elseif not till or tonumber(till) + HOUR < now then
     gone[#gone + 1] = id
   end
 end

@@ -2,10 +2,14 @@
 -- Stores the record of a queue unless there is one, and ends a Forget that is under
 -- way. With it goes the format of what is stored, unless a newer one is there already
 -- which this program may use: see format.go.
+-- A version begins at the store's time, so that a Pause which was meant for a queue before a Forget, and
+-- comes to a shard after the next Declare, is older than what the shard has.
 -- KEYS: queues
--- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest that may use it
+-- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest that may use it,
+--   6 now or ''
 -- Returns the record "index paused shards generation version", with " +" if all shards of the
 --   queue were declared; or "format oldest" of a format that only newer programs may use
+-- Uses: clock.
 
 local QUEUES = KEYS[1]
 local name, shards, index, format, oldest = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -16,7 +20,7 @@ if tonumber(known) < tonumber(format) then redis.call('HSET', QUEUES, '/format',
 local there = redis.call('HGET', QUEUES, name)
 local record, rest
 if there then record, rest = string.match(there, '^(%d %d %d+ %d+ %d+)(.*)$')
-else record = index .. ' 0 ' .. shards .. ' 1 0' end
+else record = index .. ' 0 ' .. shards .. ' 1 ' .. string.format('%.0f', clock(ARGV[6])) end
 if rest == ' +' then return there end
 if record ~= there then redis.call('HSET', QUEUES, name, record) end
 return record

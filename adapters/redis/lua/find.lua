@@ -8,12 +8,12 @@
 --   cancel as stored; token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
 --   owner, token, expires, claimed, ahead, alone}, as ports.Standing says. For the next payloads
 --   {'ok', queued or dead}
--- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, band, precedes, clock, read_meta, bounds,
+-- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, band, precedes, clock, instant, read_meta, bounds,
 --   packed, items, queue, morgue, claim_weight, claim_alone, current_token.
 
 local now, id, dead, score, data = clock(ARGV[1]), ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
 local function view(item, payloads, more)
-  return {string.format('%.0f', item.job.at), packed.encode_with(item.job, payloads, packed.group(item.job)), more and 1 or 0}
+  return {string.format('%.0f', instant(item.job.at)), packed.encode_with(item.job, payloads, packed.group(item.job)), more and 1 or 0}
 end
 local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, true)[id] end
 local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Makes an owner hold permits of a queue, removes those whose TTL is over, and wakes those who
+-- Makes an owner hold permits of a queue, removes those whose TTL is over or that can't be read, and wakes those who
 -- wait for permits if some become free.
 -- KEYS: permits
 -- ARGV: 1 now or '', 2 owner, 3 attempt, 4 limit, 5 hold, 6 want, 7 ttl in µs, 8 channel,
@@ -19,7 +19,7 @@ local holders, gone, cut = {}, {}, {}
 for i = 1, #stored, 2 do
   local number, held, wants, length, till = string.match(stored[i + 1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
   held, wants, till = tonumber(held), tonumber(wants), tonumber(till)
-  if till <= now then
+  if not till or till <= now then
     gone[#gone + 1] = stored[i]
   elseif stored[i] == owner then
     if attempt < tonumber(number) then return {'stale'} end

@@ -6,7 +6,7 @@
 -- Returns {'ok', how many of the ids it has read, id, PerformAt or ChangedAt, count, packed
 --   job or dead letter, ...}; it reads fewer if they are large, and passes over ids that are not there, or that
 --   can't be read
--- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, bounds, packed, items, queue, morgue, read_step, cut_text.
+-- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, packed, items, queue, morgue, read_step, cut_text.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local ids, found = {unpack(ARGV, 4)}, nil
@@ -41,7 +41,7 @@ for i, id in ipairs(ids) do
     end
     bounds.count(bound, #payloads, size)
     item.job.error = cut_text(item.job.error, most_error)
-    for _, v in ipairs({id, string.format('%.0f', item.job.at), total, packed.encode_with(item.job, payloads, packed.group(item.job))}) do
+    for _, v in ipairs({id, string.format('%.0f', instant(item.job.at)), total, packed.encode_with(item.job, payloads, packed.group(item.job))}) do
       reply[#reply + 1] = v
     end
   end

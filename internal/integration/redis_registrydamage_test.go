@@ -1,0 +1,77 @@
+package integration_test
+
+import (
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// One record that can't be read fails no call of others: who wrote it writes it anew.
+func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t, testservers.OwnRedis(t), false)
+	ctx := t.Context()
+	must(t, w.announce(1))
+	must(t, w.permit("node", 1))
+	for _, record := range [][2]string{{"skein:{/nodes}:n", "garbage"}, {"skein:{/nodes}:n", "1 9000000000000000 1 0 no JSON"}, {"skein:{/nodes}:s", "garbage"}, {"skein:{orders}:permits", "garbage"}} {
+		must(t, w.client.HSet(ctx, record[0], "damaged", record[1]).Err())
+		must(t, w.announce(1))
+		must(t, w.permit("other", 1))
+		nodes, err := w.store.Nodes(ctx)
+		if err != nil || len(nodes.Nodes) != 1 {
+			t.Errorf("beside %q: %+v, %v; want one node", record, nodes.Nodes, err)
+		}
+		must(t, w.store.Retire(ctx, "damaged"))
+	}
+	if left := w.client.HLen(ctx, "skein:{/nodes}:n").Val(); left != 1 {
+		t.Errorf("%d nodes are stored, want one", left)
+	}
+}
+
+// A record under an odd id that can't be read is set aside, and its shard works on.
+func TestRedisADamagedRecordUnderAnOddIDIsSetAside(t *testing.T) {
+	t.Parallel()
+	for name, id := range map[string]string{"empty": "", "70,000 bytes": strings.Repeat("i", 70_000), "no UTF-8": "\xff\xfe", "a NUL": "a\x00b", "a line's end": "a\r\nb"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorker(t, testservers.OwnRedis(t), false)
+			must(t, w.client.HSet(t.Context(), "skein:{orders/0}:j", id, "\xff\xff\xff").Err())
+			must(t, w.client.ZAdd(t.Context(), "skein:{orders/0}:r", goredis.Z{Score: 1, Member: id}).Err())
+			if err := w.turn(ports.TurnRequest{Want: 10}); err != nil {
+				t.Errorf("a turn: %.300v", err)
+			}
+			if page, err := w.store.Quarantined(t.Context(), ports.QuarantineRequest{Shard: w.shard}); err != nil || len(page.Records) != 1 {
+				t.Errorf("%d are shown as set aside: %v", len(page.Records), err)
+			}
+		})
+	}
+}
+
+// A job at a time that none can have is listed and found, and runs.
+func TestRedisAnOddTimeStopsNothing(t *testing.T) {
+	t.Parallel()
+	for _, score := range []string{"-5", "1.5", "-inf", "inf", "1e300", "1e17"} {
+		t.Run(score, func(t *testing.T) {
+			w := newWorker(t, testservers.OwnRedis(t), false)
+			ctx := t.Context()
+			must(t, w.client.Do(ctx, "zadd", "skein:{orders/0}:r", score, "b").Err())
+			must(t, w.push(one("c", 1)))
+			page, err := w.store.Jobs(ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders"}})
+			if err != nil || len(page.Jobs) == 0 {
+				t.Errorf("Jobs: %+v, %v", page.Jobs, err)
+			}
+			if found, err := w.store.Find(ctx, "orders", "b"); err != nil || found.Queued == nil {
+				t.Errorf("Find: %+v, %v", found, err)
+			}
+			if err := w.turn(ports.TurnRequest{Want: 10}); err != nil {
+				t.Errorf("a turn: %v", err)
+			}
+			if _, err := w.store.Claimed(ctx, ports.PageRequest{Queue: "orders"}); err != nil {
+				t.Errorf("Claimed: %v", err)
+			}
+		})
+	}
+}
