@@ -136,6 +136,20 @@ func changesSteps(change func(*ports.JobStep)) func(full) full {
 	}
 }
 
+// ignoresChanges takes named dead letters whenever they last changed.
+func ignoresChanges(s full) full {
+	ignoring := func(do func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)) func(context.Context, ports.DeadLetterStep) (ports.StepReply, error) {
+		return func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
+			if step.DeadLetters != nil {
+				step.Before = 0
+			}
+			return do(ctx, step)
+		}
+	}
+	revives := replace(s, "Revive", ignoring(s.Revive))
+	return replace(revives, "Purge", ignoring(s.Purge))
+}
+
 // ignoresBefore doesn't heed Before, and takesBefore takes what was first pushed at that instant too.
 var (
 	ignoresBefore = changesSteps(func(s *ports.JobStep) { s.Before = 0 })

@@ -76,6 +76,7 @@ func brokenStores() []brokenStore {
 		{"never sees an old job that is put back", "claim/takes an old job that was put back", wrapped(losesOldPutBacks)},
 		{"tells of a cancel once", "cancel/is reported in each reply until it is settled", wrapped(cancelsOnce)},
 		{"stumbles over ids that are no text", "step/ignores ids that no job can have", wrapped(stumblesOverIDs)},
+		{"takes named dead letters that have changed", "morgue/steps on named ones leave what has changed since", wrapped(ignoresChanges)},
 		{"revives twice", "morgue/revive doubles nothing when it is repeated", wrapped(revivesTwice)},
 		{"adds up the records of an owner", "history/counts nothing twice", wrapped(addsRecords)},
 		{"takes a late record for a newer one", "history/takes no late record for a newer one", wrapped(takesLateRecords)},

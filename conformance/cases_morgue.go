@@ -24,6 +24,7 @@ func morgueCases() []namedCase {
 		{"purge removes whole dead letters and selected payloads", ruleParts, purgeRemoves},
 		{"steps take the longest unchanged first", "DeadLetterStep: they are taken in order of (ChangedAt, id)", deadInOrder},
 		{"steps stop before an instant", "DeadLetterStep: nil means all that last changed before Before", deadBefore},
+		{"steps on named ones leave what has changed since", "DeadLetterStep: Before limits the step to dead letters that last changed before it", deadNamedBefore},
 		{"steps handle 250 at most", "DeadLetterStep: Limit: 0 is MaxStep, which is also the most", deadLimit},
 		{"steps ignore other shards", "DeadLetterStep: ids of other shards are ignored", deadOtherShards},
 		{"steps handle nothing for no dead letters or payloads", "DeadLetterStep, DeadLetterRef: an empty list means nothing", deadNone},
@@ -141,6 +142,30 @@ func deadBefore(e *env) {
 		e.same("the dead", e.deadIDs(), []string{"b", "c"})
 		e.byAge(e.store.Purge, e.now(), 0)
 		e.byIDs(e.store.Delete, "a")
+	}
+}
+
+// deadNamedBefore names three dead letters, with all payloads or one, of which the first was buried before an
+// instant, the second then, and the third once more since.
+func deadNamedBefore(e *env) {
+	for name, do := range e.deadLetterSteps() {
+		for _, payloads := range [][][]byte{nil, {[]byte("p"), []byte("q")}} {
+			buryAll(e, "a", "b", "c")
+			e.clock.Advance(time.Second)
+			before := e.deadLetter("b").ChangedAt
+			buryAll(e, "c")
+			step := ports.DeadLetterStep{Shard: e.shard, Before: before}
+			for _, id := range []string{"b", "a", "c", "none"} {
+				step.DeadLetters = append(step.DeadLetters, ports.DeadLetterRef{ID: id, Payloads: payloads})
+			}
+			reply, err := do(e.ctx, step)
+			e.must(err, "a step on named dead letters")
+			e.reported("what "+name+" handled", reply, ports.StepReply{Handled: 1, Reached: 4, Now: e.now()})
+			e.same("the dead", e.deadIDs(), []string{"b", "c"})
+			e.clock.Advance(time.Second)
+			e.byAge(e.store.Purge, e.now(), 0)
+			e.byIDs(e.store.Delete, "a")
+		}
 	}
 }
 

@@ -119,7 +119,8 @@ type DeadLetterStep struct {
 	// ignored. StepReply.Reached says how far the step came. nil means all that last changed before Before, and an empty
 	// list means nothing.
 	DeadLetters []DeadLetterRef
-	// Before bounds a step over all: the store's now when the action began.
+	// Before limits the step to dead letters that last changed before it: the store's now when the action
+	// began. 0 is no limit for those that are named, and none of all.
 	Before core.Instant
 	// Group limits a step over all to the dead letters of a group, as [Inspector] counts them; empty is all.
 	Group string

@@ -100,7 +100,7 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 	}
 	if r.DeadLetters != nil {
 		for _, ref := range r.DeadLetters {
-			if d := m.deadLetters[ref.ID]; d != nil {
+			if d := m.deadLetters[ref.ID]; d != nil && (r.Before == 0 || d.ChangedAt < r.Before) {
 				changed, finished := remove(d, ref.Payloads)
 				if !finished {
 					return reply

@@ -4,13 +4,13 @@
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
 --   dead, its times, ids, metas and groups
 -- ARGV: 1 now or '', 2 revive (1 or 0), 3 dead letters to handle if none are given,
---   4 only those changed before, 5 only those of a group, or '', 6 whether dead letters are given
+--   4 only those changed before, 0 for any that are given, 5 only those of a group, or '', 6 whether dead letters are given
 --   (1 or 0); then for each: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan, items,
 --   queue, groups, morgue, read_step.
 
-local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6] == '1'
+local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
@@ -30,7 +30,7 @@ if given then
   end
 else
   local list = group == '' and DTIME or groups.list(group)
-  ids = call('ZRANGEBYSCORE', list, '-inf', '(' .. before, 'LIMIT', 0, most + 1)
+  ids = call('ZRANGEBYSCORE', list, '-inf', '(' .. ARGV[4], 'LIMIT', 0, most + 1)
   if #ids > most then more, ids[#ids] = 1, nil end
 end
 local asked = #ids
@@ -48,6 +48,9 @@ local function requeue(id)
   item.job.first = math.min(item.job.first, now)
   return item
 end
+
+-- is_meant reports whether a dead letter has not changed since the step's instant.
+local function is_meant(item) return not given or before == 0 or item.old.at < before end
 
 -- handle takes payloads of a dead letter, as a bound allows. It returns whether it has
 -- taken some, and whether these were all.
@@ -69,7 +72,7 @@ local handled, reached = 0, 0
 for i, id in ipairs(ids) do
   local item, names = dead[id], named[i]
   if item and item.changed and not item.whole and not names then break end -- the rest is for another step
-  if item and not item.whole then
+  if item and not item.whole and is_meant(item) then
     local some, whole = handle(item, names)
     if not whole then break end
     if some then handled = handled + 1 end

@@ -38,6 +38,9 @@ func (m *Store) stepDeadLetters(
 	defer s.tidyGroups()
 	var bound core.Bound
 	handle := func(ref ports.DeadLetterRef) (changed, finished bool) {
+		if step.Before > 0 && s.dead[ref.ID].ChangedAt >= step.Before {
+			return false, true
+		}
 		taken, finished := s.takeOut(ref, &bound)
 		if len(taken) > 0 {
 			do(s, ref.ID, taken, now)

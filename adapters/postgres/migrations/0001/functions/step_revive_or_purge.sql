@@ -1,5 +1,5 @@
 -- Takes payloads out of the morgue (ports.Operator.Revive, Purge): of the dead letters p_ids, in
--- order; of the nth of them the next p_counts[n] of p_data, or all for -1. If p_ids is NULL, all of the
+-- order, if they changed before p_before, 0 for any; of the nth of them the next p_counts[n] of p_data, or all for -1. If p_ids is NULL, all of the
 -- first p_limit dead letters by time that changed before p_before, of the group p_group alone unless that is
 -- NULL. They go back to the queue if p_revive, else they are deleted. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_revive_or_purge(p_queue text, p_index int, p_now bigint, p_ids text[], p_counts int[], p_data bytea[],
@@ -40,6 +40,11 @@ BEGIN
     IF p_counts[n] >= 0 THEN
       v_named := coalesce(p_data[v_place + 1 : v_place + p_counts[n]], '{}');
       v_place := v_place + p_counts[n];
+    END IF;
+    IF p_ids IS NOT NULL AND p_before > 0
+      AND NOT EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.id = v_ids[n] AND d.changed_at < p_before) THEN
+      v_reply.reached := v_reply.reached + 1;
+      CONTINUE;
     END IF;
     p := {schema}.take_dead(v_locked.shard, v_ids[n], v_named, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
     v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
