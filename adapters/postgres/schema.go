@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -160,12 +161,12 @@ func (s *Store) configured() error {
 // pingSQL returns the schema's version, the settings that checkServer looks at, whether the
 // server only reads, and the tables that the role may not use in full.
 //
-//	$1 the schema's name
+//	$1 the schema's name, $2 the store's tables in it
 const pingSQL = `
 SELECT v.version, v.oldest, current_setting('server_encoding'),
   current_setting('default_transaction_isolation'), current_setting('transaction_read_only')::boolean, ARRAY(
   SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname <> 'migrations' AND NOT (
+  WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname = ANY ($2::text[]) AND NOT (
     has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
     AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
   ORDER BY c.relname)
@@ -190,7 +191,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		forbidden           []string
 	)
 	ping := func() error {
-		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema).Scan(&v.version, &v.oldest, &encoding, &isolation, &readOnly, &forbidden)
+		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).Scan(&v.version, &v.oldest, &encoding, &isolation, &readOnly, &forbidden)
 	}
 	err := ping()
 	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {

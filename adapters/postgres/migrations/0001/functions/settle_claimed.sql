@@ -12,6 +12,7 @@ CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint,
   OUT done int[], OUT processed int, OUT failed int, OUT put_back {schema}.arrival[], OUT buried {schema}.arrival[])
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
+  c_done    CONSTANT bytea := decode('00', 'hex'); -- core.Done; what '\' means is a setting
   c_requeue CONSTANT smallint := 1; -- core.Requeue
   c_bury    CONSTANT smallint := 2; -- core.Bury
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
@@ -33,7 +34,7 @@ BEGIN
     RETURN;
   END IF;
   WITH found AS MATERIALIZED (
-    SELECT c.*, s.*, btrim(s.dispositions, '\x00') <> '' AS moves
+    SELECT c.*, s.*, btrim(s.dispositions, c_done) <> '' AS moves
     FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_dispositions, p_same_times, p_delays, p_retry_counts, p_recoveries,
         p_errors, p_bury_errors, p_groups)
       WITH ORDINALITY s (id, token, number, processed, failed, dispositions, same_time, delay, retry_count, recoveries,
@@ -41,12 +42,12 @@ BEGIN
       SELECT c.ctid AS at, m.payloads, m.size
       FROM {schema}.claimed c, LATERAL (
         SELECT 1 + coalesce(cardinality(c.more_scores), 0) AS payloads, coalesce(c.size, octet_length(c.data)) AS size
-        WHERE position('\x00' IN s.dispositions) = 0
+        WHERE position(c_done IN s.dispositions) = 0
         UNION ALL
         SELECT count(*), coalesce(sum(octet_length(d.data)), 0)
         FROM unnest(ARRAY[c.data] || c.more_data) WITH ORDINALITY d (data, position)
         WHERE get_byte(s.dispositions, least(d.position, octet_length(s.dispositions))::int - 1) <> 0
-        HAVING position('\x00' IN s.dispositions) > 0
+        HAVING position(c_done IN s.dispositions) > 0
       ) m
       WHERE c.shard = p_shard AND c.id = s.id AND c.token = s.token AND c.number = s.number FOR UPDATE OF c SKIP LOCKED
     ) c

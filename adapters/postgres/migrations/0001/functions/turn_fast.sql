@@ -41,7 +41,7 @@ BEGIN
     FOR UPDATE SKIP LOCKED;
     v_now := {schema}.clock(p_now);
     SELECT t.number, t.ttl, t.expires, t.floor, t.rescan INTO v_last, v_ttl, v_expires, v_floor, v_rescan FROM {schema}.turn_log t
-    WHERE t.shard = v_shard AND t.token = p_token AND t.number >= p_number - 1 ORDER BY t.number DESC;
+    WHERE t.shard = v_shard AND t.token = p_token AND t.number >= p_number - 1 ORDER BY t.number DESC LIMIT 1;
     EXIT usual WHEN v_last IS DISTINCT FROM p_number - 1 OR {schema}.rescan_due(v_rescan, v_now)
       OR NOT v_now - v_renewed BETWEEN 0 AND p_ttl / 3;
     v_floor := least(v_floor, v_now - c_slow_push);
