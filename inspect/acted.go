@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 )
@@ -27,8 +28,8 @@ type deed struct {
 	log   *slog.Logger
 	began time.Time
 	// action says what is done, ids to how many named entries; 0 is all.
-	action, queue, filter string
-	ids                   int
+	action, queue, prefix, group, filter string
+	ids                                  int
 }
 
 // begin begins a deed.
@@ -51,19 +52,27 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 		failed = slog.Any("error", err)
 	}
 	d.log.LogAttrs(ctx, slog.LevelInfo, "operator acted", slog.String("actor", who.Name), slog.String("from", who.From),
-		slog.String("action", d.action), slog.String("queue", d.queue), slog.Int("ids", d.ids), slog.String("filter", d.filter),
+		slog.String("action", d.action), slog.String("queue", d.queue), slog.Int("ids", d.ids), slog.String("prefix", d.prefix), slog.String("group", d.group), slog.String("filter", d.filter),
 		slog.Int("handled", handled), slog.Duration("took", time.Since(d.began)), failed)
 }
 
 // log begins the deed of a bulk action on named entries, or on all. What it returns ends it. A DryRun changes nothing and
 // is not logged.
-func (a *action) log(ctx context.Context, i *Inspector, queue string, ids int) (end func(*Result, *error)) {
+func (a *action) log(ctx context.Context, i *Inspector, queue string, ids int) (end func(*error)) {
 	d := i.begin(a.verb, queue, ids)
 	if a.going != nil {
-		d.filter = a.going.o.Filter
+		d.prefix, d.group, d.filter = a.going.o.Prefix, a.going.o.Group, a.going.o.Filter
 		if a.going.o.DryRun {
 			d.log = nil
 		}
 	}
-	return func(r *Result, err *error) { d.end(ctx, r.Handled, *err) }
+	return func(err *error) {
+		failed := *err
+		if !a.ended {
+			failed = errPanicked
+		}
+		d.end(ctx, a.progress.Handled, failed)
+	}
 }
+
+var errPanicked = errors.New("a function of the caller's panicked")

@@ -30,7 +30,7 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"bury failed":     func() error { return bulk(i.BuryFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
 		"delete":          func() error { return bulk(i.Delete(ctx, "orders", one, inspect.BulkOptions{})) },
 		"delete failed":   func() error { return bulk(i.DeleteFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"cancel":          func() error { return bulk(i.Cancel(ctx, "orders", one, inspect.CancelModeDrop, inspect.BulkOptions{})) },
+		"cancel and drop": func() error { return bulk(i.Cancel(ctx, "orders", one, inspect.CancelModeDrop, inspect.BulkOptions{})) },
 		"revive":          func() error { return bulk(i.Revive(ctx, "orders", one, inspect.BulkOptions{})) },
 		"revive payloads": func() error { return bulk(i.RevivePayloads(ctx, "orders", named, inspect.BulkOptions{})) },
 		"revive all":      func() error { return bulk(i.ReviveAll(ctx, "orders", match, all)) },
@@ -90,7 +90,7 @@ func TestTheLogSaysHowManyWereHandledAndNothingOfADryRun(t *testing.T) {
 	if _, err := i.Revive(t.Context(), "orders", []string{"a", "b"}, inspect.BulkOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if text := log.String(); !strings.Contains(text, `actor="" from="" action=revive queue=orders ids=2 filter="" handled=2`) {
+	if text := log.String(); !strings.Contains(text, `actor="" from="" action=revive queue=orders ids=2 prefix="" group="" filter="" handled=2`) {
 		t.Errorf("the log has %q", text)
 	}
 }

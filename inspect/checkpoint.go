@@ -19,7 +19,8 @@ var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 
 // Checkpoint is how far an action on all of a kind has come, as a text of letters, digits, - and _.
 // Given as BulkOptions.Continue, the action goes on from there, in any process; the store keeps nothing
-// for it. An older one is as good as the newest: what was done since is met again, and is gone. Empty is
+// for it. An older one is as good as the newest: what was done since is met again, and is gone; only RunAllNow may
+// make a job due twice. Empty is
 // none: an action that is done has none. The content may change between versions of this package; a text
 // of another version is refused with [ErrInvalidCheckpoint].
 type Checkpoint string

@@ -47,7 +47,7 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 			return d.limited()
 		}
 	}
-	return d.end(partial(stats.Unreached))
+	return d.end(partial(d.going.missed))
 }
 
 // partSteps is after how many steps in a row that finished no entry an action gives up: the

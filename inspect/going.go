@@ -23,9 +23,12 @@ type going struct {
 	from ports.Cursor
 	// hole is the first shard that could not be reached, below 0 for none: no Checkpoint goes beyond it.
 	hole int
-	// taken counts against Limit and Rate, since start.
+	// missed are the shards that could not be reached, without those that are finished.
+	missed []core.Shard
+	// taken counts against Limit.
 	taken int
-	start time.Time
+	// due is when Rate allows the next step, and began when the last one began.
+	due, began time.Time
 	// before is what was done before this call, and stopped that Stop has ended it.
 	before  int
 	stopped bool
@@ -37,7 +40,7 @@ type going struct {
 
 // onAll makes an action on all of a kind. keeps is whether it can be continued.
 func (o *BulkOptions) onAll(verb, queue string, filtered, keeps bool) *action {
-	a := &action{verb: verb, report: o.Progress, going: &going{o: *o, hole: -1, start: time.Now()}}
+	a := &action{verb: verb, report: o.Progress, going: &going{o: *o, hole: -1}}
 	a.invalid = a.going.open(a, queue, filtered, keeps)
 	return a
 }
@@ -71,7 +74,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	if err := was.sameAction(&g.at); err != nil {
 		return err
 	}
-	if !o.Before.IsZero() && core.InstantOf(o.Before) != was.Before {
+	if !o.Before.IsZero() && core.InstantOf(o.Before) < was.Before { // the first call's was perhaps a time to come
 		return fmt.Errorf("%w: Before differs from that of the action; leave it out to go on", ErrInvalidCheckpoint)
 	}
 	g.at, g.next, g.from, g.last = was, was.Shard, was.cursor(), o.Continue
@@ -95,7 +98,11 @@ func (g *going) begin(stats *ports.QueueStats) error {
 		}
 	}
 	for _, shard := range stats.Unreached {
-		if shard.Index >= g.next && (g.hole < 0 || shard.Index < g.hole) {
+		if shard.Index < g.next { // it is finished
+			continue
+		}
+		g.missed = append(g.missed, shard)
+		if g.hole < 0 || shard.Index < g.hole {
 			g.hole = shard.Index
 		}
 	}
@@ -110,7 +117,7 @@ func (g *going) room(n int) int {
 		return 0
 	}
 	if g.o.Rate > 0 {
-		n = min(n, g.o.Rate)
+		n, g.began = min(n, g.o.Rate), time.Now()
 	}
 	if g.o.Limit > 0 {
 		n = min(n, g.o.Limit-g.taken)
@@ -129,8 +136,11 @@ func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cu
 	if g.o.Rate == 0 || n == 0 || g.stopped {
 		return nil
 	}
-	due := g.start.Add(time.Duration(float64(g.taken) / float64(g.o.Rate) * float64(time.Second)))
-	if wait := time.Until(due); wait > 0 {
+	if g.due.Before(g.began) { // what took longer than it may is not made up for
+		g.due = g.began
+	}
+	g.due = g.due.Add(time.Duration(float64(n) / float64(g.o.Rate) * float64(time.Second)))
+	if wait := time.Until(g.due); wait > 0 {
 		return pause(ctx, wait)
 	}
 	return nil

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -111,17 +112,31 @@ func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
 // have and a *[PartialError].
 func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, error) {
 	if len(queues) == 0 {
-		all, err := i.Queues(ctx)
-		if err != nil || len(all) == 0 {
-			return nil, err
-		}
-		queues = convert(all, func(q *Queue) string { return q.Name })
+		return i.allStats(ctx)
 	}
 	stats, err := ask(i, func(s Store) ([]ports.QueueStats, error) { return s.Stats(ctx, ports.StatsRequest{Queues: queues}) })
 	if err != nil {
 		return nil, err
 	}
 	return convert(stats, queueStatsOf), partial(unreachedOf(stats))
+}
+
+// mostForgotten is how many queues may be forgotten between the list of queues and what is asked of them.
+const mostForgotten = 10
+
+// allStats is Stats of all queues.
+func (i *Inspector) allStats(ctx context.Context) (stats []QueueStats, err error) {
+	for range mostForgotten {
+		all, failed := i.Queues(ctx)
+		if failed != nil || len(all) == 0 {
+			return nil, failed
+		}
+		stats, err = i.Stats(ctx, convert(all, func(q *Queue) string { return q.Name })...)
+		if !errors.Is(err, ErrUnknownQueue) {
+			break
+		}
+	}
+	return stats, err
 }
 
 // unreachedOf returns the shards that stats lack.

@@ -42,7 +42,8 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o Bu
 // RunAllNow makes the queued jobs due that match, or all of them if match is nil, the latest first; by
 // Prefix, in order of id, for a queue with IndexIDs alone ([ErrQueueMismatch]). It handles
 // those that were first pushed before it began, as they are when it comes to them: what moves meanwhile
-// may be missed.
+// may be missed. One that was made due, and has failed again before the action goes on from a Checkpoint, is made
+// due once more.
 //
 // match is called once with each of them and all its payloads, from the caller's goroutine.
 func (i *Inspector) RunAllNow(
@@ -59,7 +60,7 @@ func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o Bulk
 
 // BuryFailed moves the queued jobs with a failure that match, or all of them if match is nil, whole to the
 // morgue, the earliest first, or by Prefix in order of id. It handles those that were first pushed before it
-// began; see [Inspector.RunAllNow].
+// began; see [Inspector.RunAllNow]. Payloads that are pushed for a job after match has looked go with it.
 func (i *Inspector) BuryFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
@@ -99,7 +100,11 @@ const (
 func (i *Inspector) Cancel(
 	ctx context.Context, queue string, ids []string, mode CancelMode, o BulkOptions,
 ) (Result, error) {
-	a := o.action("cancel")
+	verb := "cancel"
+	if mode == CancelModeDrop {
+		verb = "cancel and drop"
+	}
+	a := o.action(verb)
 	if mode > CancelModeDrop {
 		return a.end(fmt.Errorf("%w: CancelMode %d; use CancelModePutBack or CancelModeDrop", ErrInvalidOptions, mode))
 	}
@@ -120,7 +125,7 @@ func (i *Inspector) onIDs(
 	ctx context.Context, a *action, queue string, ids []string,
 	step func(Store, core.Shard, []string) (ports.StepReply, error),
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, len(ids))(&r, &err)
+	defer a.log(ctx, i, queue, len(ids))(&err)
 	if a.invalid != nil {
 		return a.end(a.invalid)
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -123,6 +124,9 @@ func (o *ListOptions) request() ports.PageRequest {
 		After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
 		Shards: o.Shards, Prefix: o.Prefix, ErrorBytes: o.ErrorBytes,
 	}
+	if o.Fresh && o.Limit > 0 { // of a page some may be left out
+		r.Limit = max(o.Limit, ports.DefaultPage)
+	}
 	switch {
 	case !o.FromTime.IsZero():
 		r.From = &ports.Cursor{Key: int64(core.InstantOf(o.FromTime))}
@@ -151,12 +155,19 @@ func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (l
 			return
 		}
 		var unreached []core.Shard
-		r := o.request()
+		r, left := o.request(), o.Limit
 		for {
 			page, err := fetch(r)
+			if errors.Is(err, ports.ErrInvalidRequest) {
+				err = fmt.Errorf("%w: %w", ErrInvalidOptions, err)
+			}
 			if err != nil {
 				yield(none, err)
 				return
+			}
+			if o.Limit > 0 {
+				page.elements = page.elements[:min(left, len(page.elements))]
+				left -= len(page.elements)
 			}
 			for _, v := range page.elements {
 				if !yield(v, nil) {
@@ -165,11 +176,11 @@ func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (l
 			}
 			unreached = mergeShards(unreached, page.unreached)
 			r.After = page.next
-			if o.Limit > 0 {
-				r.Limit -= len(page.elements)
-			}
-			if page.next == (ports.Cursor{}) || o.Limit > 0 && r.Limit <= 0 {
+			if page.next == (ports.Cursor{}) || o.Limit > 0 && left == 0 {
 				break
+			}
+			if o.Limit > 0 && !o.Fresh {
+				r.Limit = left
 			}
 		}
 		if err := partial(unreached); err != nil {

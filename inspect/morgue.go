@@ -40,7 +40,7 @@ func (i *Inspector) RevivePayloads(
 // meanwhile stays.
 //
 // match is called once with each of them and all its payloads, from the caller's
-// goroutine. Payloads that come in after that stay, too.
+// goroutine. One that changes after that, since payloads come in, stays whole.
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
@@ -104,7 +104,7 @@ func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
 ) (r Result, err error) {
 	a := o.onAll("edit all", queue, match != nil, false)
-	defer a.log(ctx, i, queue, 0)(&r, &err)
+	defer a.log(ctx, i, queue, 0)(&err)
 	if edit == nil {
 		return a.end(errNoEdit)
 	}
@@ -130,7 +130,7 @@ type deadLetterStep func(Store, context.Context, ports.DeadLetterStep) (ports.St
 func (i *Inspector) onRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, len(refs))(&r, &err)
+	defer a.log(ctx, i, queue, len(refs))(&err)
 	if err := cmp.Or(a.invalid, invalid); err != nil {
 		return a.end(err)
 	}
@@ -141,7 +141,7 @@ func (i *Inspector) onRefs(
 func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, 0)(&r, &err)
+	defer a.log(ctx, i, queue, 0)(&err)
 	if o := &a.going.o; match == nil && !o.DryRun && o.Prefix == "" {
 		d := &drain{inspector: i, action: a, step: step}
 		return d.run(ctx, queue)
@@ -149,7 +149,7 @@ func (i *Inspector) onAllDeadLetters(
 	k := &deadKind{action: a}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
 		for chunk := range refChunks(convert(chosen, refOf)) {
-			if err := onChunk(ctx, i, a, chunk, stepOn(ctx, shard, step)); err != nil {
+			if err := onChunk(ctx, i, a, chunk, stepOn(ctx, shard, step, a.going.at.Before)); err != nil {
 				return err
 			}
 		}
@@ -163,7 +163,7 @@ var errNoEdit = fmt.Errorf("%w: no EditFunc; give one that returns the new bytes
 func (i *Inspector) editRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, len(refs))(&r, &err)
+	defer a.log(ctx, i, queue, len(refs))(&err)
 	if invalid == nil && edit == nil {
 		invalid = errNoEdit
 	}
@@ -171,10 +171,17 @@ func (i *Inspector) editRefs(
 		return a.end(err)
 	}
 	if len(refs) == 0 {
-		return a.end(i.doNothing(ctx))
+		_, err := i.shards(ctx, queue)
+		return a.end(err)
 	}
 	a.progress.Total = len(refs)
+	whole := make(map[string]bool)
 	for _, ref := range refs {
+		if whole[ref.ID] { // named twice
+			a.pass(1, 0)
+			continue
+		}
+		whole[ref.ID] = ref.Payloads == nil
 		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, ref.ID) })
 		if err != nil {
 			return a.end(err)

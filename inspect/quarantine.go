@@ -32,7 +32,7 @@ type QuarantinedRecord struct {
 const MaxQuarantinedBytes = ports.MaxQuarantinedBytes
 
 // Quarantined lists the records of a queue that were set aside since they can't be read, shard by shard;
-// [Counts] says how many there are. Look at what is stored, push it anew if it matters, then
+// [Counts] says how many there are. Where shards can't be reached it ends with a *[PartialError]. Look at what is stored, push it anew if it matters, then
 // Discard it.
 func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[QuarantinedRecord, error] {
 	return func(yield func(QuarantinedRecord, error) bool) {
@@ -45,6 +45,9 @@ func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[Qua
 			if stats.Shards[at].Quarantined > 0 && !i.quarantined(ctx, stats.Shards[at].Shard, yield) {
 				return
 			}
+		}
+		if err := partial(stats.Unreached); err != nil {
+			yield(QuarantinedRecord{}, err)
 		}
 	}
 }

@@ -33,8 +33,12 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 }
 
 // refOf refers to the payloads that a dead letter was shown with, so that those that
-// came since are left alone.
+// came since are left alone. One of more payloads than a step takes it names whole: each step would name
+// all of them again. Of it too nothing is taken that came since, but by a clock that stands or steps back.
 func refOf(d *DeadLetter) ports.DeadLetterRef {
+	if len(d.Payloads) > core.MaxTurnPayloads {
+		return ports.DeadLetterRef{ID: d.ID}
+	}
 	return ports.DeadLetterRef{
 		ID:       d.ID,
 		Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data }),
@@ -46,15 +50,15 @@ func (i *Inspector) stepRefs(
 ) error {
 	id := func(r ports.DeadLetterRef) string { return r.ID }
 	onShard := func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
-		return stepOn(ctx, shard, step)(s, refs)
+		return stepOn(ctx, shard, step, 0)(s, refs)
 	}
 	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
 }
 
-// stepOn returns a step on named dead letters of a shard.
-func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
+// stepOn returns a step on named dead letters of a shard, those that last changed before an instant, 0 for any.
+func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep, before core.Instant) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
 	return func(s Store, refs []ports.DeadLetterRef) (ports.StepReply, error) {
-		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs})
+		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs, Before: before})
 	}
 }
 

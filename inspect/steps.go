@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -99,6 +100,8 @@ type action struct {
 	verb     string
 	report   func(Progress)
 	progress Progress
+	// ended says that it has a result.
+	ended bool
 	// invalid is why the action can't begin.
 	invalid error
 	// going is set for actions on all of a kind.
@@ -131,6 +134,9 @@ func (a *action) end(err error) (Result, error) {
 	var last Checkpoint
 	if a.going != nil {
 		last = a.going.last
+		if errors.Is(err, ports.ErrInvalidRequest) {
+			err = fmt.Errorf("%w: %w", ErrInvalidOptions, err)
+		}
 	}
 	return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
 }
@@ -139,6 +145,7 @@ func (a *action) end(err error) (Result, error) {
 func (a *action) limited() (Result, error) { return a.result(a.going.last), nil }
 
 func (a *action) result(c Checkpoint) Result {
+	a.ended = true
 	r := Result{Handled: a.progress.Handled, Done: a.progress.Done, Total: a.progress.Total, Checkpoint: c}
 	if a.going != nil {
 		r.Samples, r.Jobs = a.going.samples, a.going.jobs
@@ -152,22 +159,53 @@ func onEntries[E any](
 	ctx context.Context, i *Inspector, a *action, queue string, entries []E,
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
 ) error {
-	if len(entries) == 0 {
-		return i.doNothing(ctx)
-	}
 	shards, err := i.shards(ctx, queue)
 	if err != nil {
 		return err
 	}
+	away := &absent{inspector: i, queue: queue}
 	for at, entries := range byShard(entries, shards, id) {
 		shard := core.Shard{Queue: queue, Index: at}
 		for chunk := range chunks(entries) {
-			if err := onChunk(ctx, i, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) { return step(s, shard, chunk) }); err != nil {
+			if away.has(shard) {
+				break
+			}
+			err := onChunk(ctx, i, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) { return step(s, shard, chunk) })
+			if err != nil && !away.are(ctx, shard, err) {
 				return fmt.Errorf("shard %v: %w", shard, err)
 			}
 		}
 	}
-	return nil
+	return partial(away.met)
+}
+
+// absent are the shards that an action on named entries passes over, since they can't be reached now.
+type absent struct {
+	inspector *Inspector
+	queue     string
+	// unreached are all that the store knows of, nil before the first failure, and met those with entries.
+	unreached, met []core.Shard
+}
+
+func (b *absent) has(shard core.Shard) bool {
+	if !slices.Contains(b.unreached, shard) {
+		return false
+	}
+	b.met = append(b.met, shard)
+	return true
+}
+
+// are reports whether a step on a shard has failed since the shard can't be reached now.
+func (b *absent) are(ctx context.Context, shard core.Shard, err error) bool {
+	if refused(err) || ctx.Err() != nil {
+		return false
+	}
+	stats, err := b.inspector.queueStats(ctx, b.queue)
+	if err != nil || !slices.Contains(stats.Unreached, shard) {
+		return false
+	}
+	b.unreached = stats.Unreached
+	return b.has(shard)
 }
 
 // onChunk repeats a step with what the one before it did not reach.
@@ -189,12 +227,6 @@ func onChunk[E any](
 		}
 	}
 	return nil
-}
-
-// doNothing is a call that names nothing: it fails only without a store, or after ctx.
-func (i *Inspector) doNothing(ctx context.Context) error {
-	_, err := ask(i, func(Store) (struct{}, error) { return struct{}{}, ctx.Err() })
-	return err
 }
 
 // byShard groups entries by the shard of their ids.

@@ -77,7 +77,7 @@ func (s *sweep[V, E]) run(ctx context.Context, i *Inspector) (Result, error) {
 			return s.limited()
 		}
 	}
-	return s.end(partial(s.stats.Unreached))
+	return s.end(partial(s.going.missed))
 }
 
 func (s *sweep[V, E]) begin(ctx context.Context, i *Inspector) (err error) {

@@ -167,7 +167,7 @@ func TestListsTakeTheirParameters(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"limt=1": "bad-request", "limit=0": "bad-request", "limit=1001": "bad-request", "limit=-1": "bad-request", "limit=a": "bad-request",
-		"limit=1&limit=2": "bad-request", "desc=maybe": "bad-request", "sort=size": "bad-request", "after=!": "invalid-cursor", "shard=3": "invalid-request",
+		"limit=1&limit=2": "bad-request", "desc=maybe": "bad-request", "sort=size": "bad-request", "after=!": "invalid-cursor", "shard=3": "invalid-options",
 		"from=yesterday": "bad-request", "sort=retries&from=x": "bad-request", "prefix=a": "invalid-options", "sort=retries&fresh=1": "invalid-options",
 		"%zz": "bad-request", "sort=id&from=%ff": "bad-request", "a;b": "bad-request",
 	} {
