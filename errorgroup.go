@@ -3,6 +3,7 @@ package skein
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
@@ -16,10 +17,11 @@ func (s *Server) errorGroup(err error, text string) string {
 			group = hook(err)
 			return nil
 		})
-		if failed != nil {
-			s.options.Logger.Error("ErrorGroup panicked; the error has its default group", "error", failed)
-		} else if group != "" {
+		if failed == nil && group != "" {
 			return core.GroupName(group)
+		}
+		if failed != nil && s.mishaps.Pass(time.Now(), "ErrorGroup") {
+			s.options.Logger.Error("ErrorGroup panicked; the error has its default group", "error", failed)
 		}
 	}
 	if s.options.ErrorCodec.Encode != nil {

@@ -128,6 +128,8 @@ type Server struct {
 	runs    []runBatch
 	invalid error
 	started atomic.Bool
+	// mishaps has the options that panic where a default takes their place.
+	mishaps *logs.Once
 	// running is the engine while Run works.
 	running atomic.Pointer[engine.Engine]
 }
@@ -155,7 +157,7 @@ func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server 
 		o.FormatError = error.Error
 	}
 	o.Logger = logs.New(o.Logger)
-	s := &Server{store: store, options: o, handlers: handlers}
+	s := &Server{store: store, options: o, handlers: handlers, mishaps: logs.NewOnce(time.Minute, 10)}
 	s.bind()
 	return s
 }

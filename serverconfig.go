@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"os"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
@@ -58,7 +59,7 @@ func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 func (s *Server) errorText(err error) (stored, group string) {
 	text := errorText(err, s.options.FormatError)
 	stored, failed := s.options.ErrorCodec.encode(text)
-	if failed != nil {
+	if failed != nil && s.mishaps.Pass(time.Now(), "Encode") {
 		s.options.Logger.Error("ErrorCodec.Encode panicked; the error's text is stored as it is", "error", failed)
 	}
 	return stored, s.errorGroup(err, text)

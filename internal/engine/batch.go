@@ -166,9 +166,11 @@ func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
 		d = s.queue.Policy.Wait(retry, jitter)
 		return nil
 	})
-	if failed != nil {
+	if failed != nil && s.node.jobLog.mishaps.Pass(time.Now(), "Backoff "+s.id.Queue) {
 		s.node.log.Error("the queue's Backoff panicked; the default backoff is used",
 			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, c.ID, "retry", retry, "error", failed)
+	}
+	if failed != nil {
 		return core.DefaultBackoff(retry, jitter)
 	}
 	return d
@@ -182,7 +184,9 @@ func (n *node) jitter() (draw int) {
 		return nil
 	})
 	if failed != nil {
-		n.log.Error("Jitter panicked; a random one is used", "error", failed)
+		if n.jobLog.mishaps.Pass(time.Now(), "Jitter") {
+			n.log.Error("Jitter panicked; a random one is used", "error", failed)
+		}
 		return rand.IntN(core.BackoffJitter)
 	}
 	return max(0, min(draw, core.BackoffJitter-1))

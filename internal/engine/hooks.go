@@ -88,7 +88,7 @@ func (h *hooks) call(b *Buried) {
 		h.logMissed(b, "the server's shutdown timeout is over")
 		return
 	}
-	if err := GuardGoroutine(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil {
+	if err := GuardGoroutine(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil && h.node.jobLog.failedHooks.Pass(time.Now(), b.Shard.Queue) {
 		h.node.log.Error("OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
 			"by", b.Reason.String(), keyError, err)
 	}
@@ -100,6 +100,9 @@ func (h *hooks) logMissed(b *Buried, why string) {
 	h.missed++
 	missed := h.missed
 	h.mu.Unlock()
+	if !h.node.jobLog.missedHooks.Pass(time.Now(), b.Shard.Queue) {
+		return
+	}
 	h.node.log.Error("OnBuried was not called for a burial", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(),
 		keyID, b.ID, "by", b.Reason.String(), keyPayloads, len(b.Payloads), "why", why, "missed", missed)
 }

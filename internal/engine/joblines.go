@@ -31,7 +31,7 @@ func (s *shardInfo) jobAttrs(id string) []slog.Attr {
 // error returns the message of the event's error: that which its stored text stands for or, of a panic, its value.
 func (e *jobEvent) error() string {
 	if e.panicked != nil {
-		return fmt.Sprintf("panic: %v", e.panicked.Value)
+		return core.CutText(fmt.Sprintf("panic: %v", e.panicked.Value), core.MaxErrorBytes)
 	}
 	return e.shard.queue.Stored(e.text)
 }

@@ -26,6 +26,8 @@ const (
 	rateWindow = time.Second
 	ratePassed = 10 // burials, recoveries and leases taken over of a queue in a rateWindow
 
+	mostMishaps = 100 // functions that panic, in a sumWindow
+
 	manyPayloads = 100 // a smaller MaxPayloads is there to be reached
 	fullWindow   = time.Hour
 	fullIDs      = 10
@@ -38,6 +40,10 @@ type jobLog struct {
 	failures, panics, refusals *logs.Sums[jobEvent]
 	// burials, recovered and takeovers are rates of a queue.
 	burials, recovered, takeovers *logs.Rate
+	// failedHooks and missedHooks are rates of a queue's calls of OnBuried that failed or were not made.
+	failedHooks, missedHooks *logs.Rate
+	// mishaps has the functions of the user's that panic where a default takes their place.
+	mishaps *logs.Once
 	// full has the entities whose payloads fill a claim.
 	full *logs.Once
 }
@@ -48,6 +54,8 @@ func newJobLog(log *slog.Logger) jobLog {
 		log: log, failures: sums(), panics: sums(), refusals: sums(),
 		burials: logs.NewRate(rateWindow, ratePassed), recovered: logs.NewRate(rateWindow, ratePassed),
 		takeovers: logs.NewRate(rateWindow, ratePassed), full: logs.NewOnce(fullWindow, fullIDs),
+		failedHooks: logs.NewRate(rateWindow, ratePassed), missedHooks: logs.NewRate(rateWindow, ratePassed),
+		mishaps: logs.NewOnce(sumWindow, mostMishaps),
 	}
 }
 
@@ -159,12 +167,14 @@ func (l *jobLog) take(events []jobEvent) {
 func (l *jobLog) flush(now time.Time) {
 	l.summed(l.failures.Due(now), l.panics.Due(now), l.refusals.Due(now))
 	l.held(l.burials.Due(now), l.recovered.Due(now), l.takeovers.Due(now))
+	l.hooks(l.failedHooks.Due(now), l.missedHooks.Due(now))
 }
 
 // flushAll logs all that was counted.
 func (l *jobLog) flushAll() {
 	l.summed(l.failures.Rest(), l.panics.Rest(), l.refusals.Rest())
 	l.held(l.burials.Rest(), l.recovered.Rest(), l.takeovers.Rest())
+	l.hooks(l.failedHooks.Rest(), l.missedHooks.Rest())
 }
 
 func (l *jobLog) summed(failures, panics, refusals []logs.Sum[jobEvent]) {
@@ -188,5 +198,14 @@ func (l *jobLog) held(burials, recovered, takeovers []logs.Held) {
 	}
 	for _, h := range takeovers {
 		l.log.Info("more leases taken over", keyQueue, h.Key, keyCount, h.Count)
+	}
+}
+
+func (l *jobLog) hooks(failed, missed []logs.Held) {
+	for _, h := range failed {
+		l.log.Error("more calls of OnBuried failed", keyQueue, h.Key, keyCount, h.Count)
+	}
+	for _, h := range missed {
+		l.log.Error("more burials without a call of OnBuried", keyQueue, h.Key, keyCount, h.Count)
 	}
 }
