@@ -35,9 +35,15 @@ type Verdict struct {
 	Busy       int
 	// Servers are the names of the servers that serve the queue and don't drain.
 	Servers []string
+	// ServersUnknown says that the list of servers could not be read within [ServersPatience], as where the part of
+	// the store that has it is away. What they say is missing then, and Reason is by what the shard says alone.
+	ServersUnknown bool
 	// Found is what the queue holds for the id.
 	Found Found
 }
+
+// ServersPatience is how long Why waits for the list of servers.
+const ServersPatience = 2 * time.Second
 
 // Why returns why the job of an id does not run, or that it does: one look at its shard and one at the list of
 // servers, which say what they run and their limits at each third of their LeaseTTL. Errors are those of [Inspector.Find].
@@ -46,18 +52,24 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	if err != nil {
 		return Verdict{}, err
 	}
-	nodes, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
-	if err != nil {
+	brief, cancel := context.WithTimeout(ctx, ServersPatience)
+	defer cancel()
+	nodes, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(brief) })
+	if err != nil && (refused(err) || ctx.Err() != nil) {
 		return Verdict{}, err
 	}
 	st := stored.Standing
-	v := Verdict{Now: st.Now.Time(), Ahead: st.Ahead, Alone: st.Alone, Found: i.views.found(id, &stored)}
+	v := Verdict{ServersUnknown: err != nil, Now: st.Now.Time(), Ahead: st.Ahead, Alone: st.Alone, Found: i.views.found(id, &stored)}
 	for _, n := range nodes.Nodes {
 		if n.State(nodes.Now) != NodeGone {
 			v.take(&n, queue, stored.Claim)
 		}
 	}
-	f := factsOf(&stored, len(v.Servers))
+	served := len(v.Servers)
+	if v.ServersUnknown {
+		served = 1 // nothing says that nobody does
+	}
+	f := factsOf(&stored, served)
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
 	f.Running = f.Running || !v.RunningSince.IsZero()
 	v.Reason = core.Why(f)

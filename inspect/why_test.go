@@ -1,10 +1,12 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,4 +136,30 @@ func TestWhyRefusesWhatFindRefuses(t *testing.T) {
 	if _, err := newFixture(t).Why(t.Context(), "orders", ""); !errors.Is(err, inspect.ErrInvalidID) {
 		t.Errorf("Why of no id: %v", err)
 	}
+}
+
+// noNodes is a store of which the list of servers can't be reached.
+type noNodes struct{ inspect.Store }
+
+func (noNodes) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	<-ctx.Done()
+	return ports.NodesReply{}, ctx.Err()
+}
+
+// Without the list of servers a verdict is by what the shard says, and does not take it that nobody serves the queue.
+func TestWhyWithoutTheListOfServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t)
+		s.push("a", time.Hour, "p")
+		i := inspect.New(noNodes{s.store}, inspect.Options{})
+		v, err := i.Why(t.Context(), "orders", "a")
+		if err != nil || !v.ServersUnknown || v.Reason != core.NotDueYet {
+			t.Errorf("%+v, %v; want that it is not due", v, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := i.Why(ctx, "orders", "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller's context ends Why with %v", err)
+		}
+	})
 }

@@ -96,8 +96,10 @@ type whyReply struct {
 	MaxRunning   int       `json:"max_running" doc:"how many batches of the queue may run over all servers; 0 is no bound"`
 	Busy         int       `json:"busy" doc:"how many do"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
-	Found        foundRow  `json:"found" doc:"what the queue holds for the id"`
-	AsOf         time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+	// ServersUnknown is Verdict.ServersUnknown.
+	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read, so that nothing here is by what they say"`
+	Found          foundRow  `json:"found" doc:"what the queue holds for the id"`
+	AsOf           time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
 
 func (c *call) why(q *whyQuery) (*whyReply, error) {
@@ -114,7 +116,7 @@ func (c *call) why(q *whyQuery) (*whyReply, error) {
 	}
 	return &whyReply{
 		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: utc(v.Until), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
-		RunningSince: utc(v.RunningSince), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers,
+		RunningSince: utc(v.RunningSince), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown,
 		Found: c.foundIn(q.Queue, &v.Found, q.Payloads), AsOf: utc(v.Now),
 	}, nil
 }

@@ -86,7 +86,7 @@ func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) 
 	if err := core.ValidateID(id); err != nil {
 		return ports.Found{}, err
 	}
-	q, err := s.queue(ctx, name)
+	q, err := s.knownQueue(ctx, name)
 	if err != nil {
 		return ports.Found{}, err
 	}

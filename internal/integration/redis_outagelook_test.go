@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -78,6 +79,10 @@ func (o *outage) looksBesideAnOutage(lost, healthy []int, begin func()) {
 			}
 			return late
 		})
+	}
+	verdict, err := inspect.New(store, inspect.Options{}).Why(o.Context(), "outages", idOfShard(healthy[0]))
+	if err != nil || verdict.Found.Queued == nil {
+		o.Errorf("Why of a job of a shard that is reached: %+v, %v", verdict, err)
 	}
 }
 
