@@ -11,8 +11,8 @@ type Checker interface {
 	// Check looks at the server's settings and state, and returns a row for each thing that it
 	// knows to look at, in an order that does not change, for each server in turn. What it could not
 	// look at, for want of a right or of an answer, is a row with CheckUnknown, so that one failing
-	// look hides no other. It writes nothing and may take as long as a few dozen commands of
-	// the server.
+	// look hides no other. A server that does not answer is one row at most, with CheckFail: it is not asked again for
+	// each. It writes nothing and may take as long as a few dozen commands of the server.
 	//
 	// It fails only if it could look at nothing.
 	Check(ctx context.Context) ([]Check, error)

@@ -2,37 +2,60 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Check implements [ports.Checker]. A role that may only select sees most; what others run it sees with
-// pg_read_all_stats. Nothing that a table holds is counted without a bound.
+// checkedFor is how long all checks together may take: who asks wants to know that the server is away, or that it
+// answers nothing, while it is so.
+const checkedFor = 5 * time.Second
+
+// Check implements [ports.Checker]. A role that may only select sees most; what others run it sees as a member of
+// pg_monitor. Nothing that a table holds is counted without a bound, and nothing is repeated.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
-	rows := make([]ports.Check, 0, len(checks))
-	var failure error
+	if err := s.configured(); err != nil {
+		return nil, err
+	}
+	looking, cancel := context.WithTimeout(ctx, checkedFor)
+	defer cancel()
+	if err := once(looking, func() error { return s.look(looking) }); err != nil {
+		return unanswered(ctx, err)
+	}
+	rows := []ports.Check{{Name: "answers", Value: "yes"}}
 	for _, c := range checks {
 		row := ports.Check{Name: c.name}
-		err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-			return readOne(rows, &row.Value, &row.Status)
-		}, c.sql, s.inbox(), ownTables(backlogTables), ownTables(otherTables))
+		err := once(looking, func() error {
+			return s.pool.QueryRow(looking, s.sql(c.sql), s.inbox(), ownTables(backlogTables), ownTables(otherTables)).Scan(&row.Value, &row.Status)
+		})
+		var refused *pgconn.PgError
 		switch {
+		case err != nil && looking.Err() == nil && !errors.As(err, &refused):
+			return unanswered(ctx, err)
 		case err != nil:
-			row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "grant the role what docs/postgres-dba.md lists, or look yourself"
-			failure = err
+			row.Status, row.Value, row.Advice = ports.CheckUnknown, translate(ctx, err).Error(), "grant the role what docs/postgres-dba.md lists, or look yourself"
+		case row.Status == ports.CheckUnknown:
+			row.Advice = "GRANT pg_monitor to the role, or look as one that has it"
 		case row.Status != ports.CheckOK:
 			row.Advice = c.advice
 		}
 		rows = append(rows, row)
 	}
-	for _, row := range rows {
-		if row.Status != ports.CheckUnknown {
-			return rows, nil
-		}
+	return rows, nil
+}
+
+// unanswered returns the only row of a server that could not be asked, or the error if it is the caller, the schema or
+// the store's settings that make it so.
+func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
+	interrupted := storekit.Interrupted(ctx, err)
+	if err = translate(ctx, err); interrupted != nil || storekit.HasKnownOutcome(err) {
+		return nil, err
 	}
-	return nil, failure
+	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Value: err.Error(), Advice: "start the server, or let this process reach it"}}, nil
 }
 
 // check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3 fail.
@@ -52,16 +75,24 @@ SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('tran
 SELECT format('fsync %s, synchronous_commit %s', current_setting('fsync'), current_setting('synchronous_commit')),
   CASE WHEN current_setting('fsync') = 'off' THEN 3 WHEN current_setting('synchronous_commit') = 'off' THEN 2 ELSE 0 END FROM p`,
 		"turn both on: without, a crash of the server loses what was acknowledged"},
+	// Of another's session who may not see it sees the database and the user, which only sessions of clients have both.
 	{"connections", params + `
 SELECT format('%s of %s', n, most), CASE WHEN n >= 0.95 * most THEN 3 WHEN n >= 0.8 * most THEN 2 ELSE 0 END
-FROM p, (SELECT count(*) AS n, current_setting('max_connections')::int AS most FROM pg_stat_activity WHERE backend_type = 'client backend') c`,
+FROM p, (
+  SELECT count(*) AS n, current_setting('max_connections')::int AS most FROM pg_stat_activity
+  WHERE backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL
+) c`,
 		"make the pools smaller, put PgBouncer before the server, or raise max_connections"},
 	{"oldest_transaction", params + `
-SELECT CASE WHEN a.who IS NULL THEN 'none' ELSE format('%s, open for %s', a.who, date_trunc('second', clock_timestamp() - a.since)) END,
-  CASE WHEN clock_timestamp() - a.since > interval '1 hour' THEN 3 WHEN clock_timestamp() - a.since > interval '10 minutes' THEN 2 ELSE 0 END
-FROM p LEFT JOIN LATERAL (
+SELECT CASE WHEN a.who IS NULL THEN 'none' ELSE format('%s, open for %s', a.who, date_trunc('second', clock_timestamp() - a.since)) END
+    || CASE WHEN h.n > 0 THEN format('; of %s more this role may not see how old they are', h.n) ELSE '' END,
+  CASE WHEN clock_timestamp() - a.since > interval '1 hour' THEN 3 WHEN clock_timestamp() - a.since > interval '10 minutes' THEN 2
+    WHEN h.n > 0 THEN 1 ELSE 0 END
+FROM p CROSS JOIN (
+  SELECT count(*) AS n FROM pg_stat_activity WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND backend_type IS NULL
+) h LEFT JOIN LATERAL (
   SELECT format('pid %s of %s, %s', pid, coalesce(usename, '?'), coalesce(state, '?')) AS who, xact_start AS since FROM pg_stat_activity
-  WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND pid <> pg_backend_pid()
+  WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
   UNION ALL SELECT format('the prepared transaction %s of %s', gid, owner), prepared FROM pg_prepared_xacts
   ORDER BY since LIMIT 1
 ) a ON true`,
@@ -70,7 +101,7 @@ FROM p LEFT JOIN LATERAL (
 SELECT CASE WHEN s.slot_name IS NULL THEN 'none' ELSE format('%s keeps %s of WAL', s.slot_name, pg_size_pretty(s.kept)) END,
   CASE WHEN s.kept > 10 * 1073741824::bigint THEN 3 WHEN s.kept > 1073741824 THEN 2 ELSE 0 END
 FROM p LEFT JOIN LATERAL (
-  SELECT slot_name, pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END, restart_lsn) AS kept
+  SELECT slot_name, pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END, restart_lsn) AS kept
   FROM pg_replication_slots WHERE restart_lsn IS NOT NULL ORDER BY 2 DESC LIMIT 1
 ) s ON true`,
 		"let its reader catch up, or drop the slot: it keeps WAL on the disk, and a logical one dead rows of the catalog"},

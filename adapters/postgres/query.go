@@ -77,6 +77,16 @@ func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Cont
 	}
 }
 
+// once calls do once, and again only if a connection of the pool turns out to have been cut, which says nothing of the
+// server.
+func once(ctx context.Context, do func() error) error {
+	err := do()
+	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
+		err = do()
+	}
+	return err
+}
+
 // pooled is a pool whose connections are made anew when they are to the wrong server.
 type pooled struct {
 	pool *pgxpool.Pool

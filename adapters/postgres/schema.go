@@ -174,8 +174,7 @@ FROM (` + versionSQL + `) v (version, oldest)`
 
 var errReadOnly = errors.New("postgres: the server only reads, as a standby does; " + findPrimary)
 
-// Ping implements [ports.Registry]. It asks once, and again only if a connection of the pool turns out
-// to have been cut, which says nothing of the server.
+// Ping implements [ports.Registry]. It asks once.
 func (s *Store) Ping(ctx context.Context) error {
 	schema := s.options.Schema
 	if err := s.configured(); err != nil {
@@ -190,13 +189,9 @@ func (s *Store) Ping(ctx context.Context) error {
 		readOnly            bool
 		forbidden           []string
 	)
-	ping := func() error {
+	err := once(ctx, func() error {
 		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).Scan(&v.version, &v.oldest, &encoding, &isolation, &readOnly, &forbidden)
-	}
-	err := ping()
-	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
-		err = ping()
-	}
+	})
 	switch {
 	case schemaMissing(err):
 		return s.unfit(schemaVersion{})

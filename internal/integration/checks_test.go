@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
 
@@ -110,7 +113,7 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	fine := map[string]string{"version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
+	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
 		"replication_slots": "ok", "dead_rows": "ok", "indexes": "ok", "inbox": "ok"}
 	got := checked(t, postgres.New(pool, postgres.Options{}))
 	fine["durability"] = got["durability"] // the tests' server may not sync
@@ -133,6 +136,70 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	if got["durability"] != "warn" && got["durability"] != "fail" {
 		t.Errorf("durability: %s, want a warning at least", got["durability"])
 	}
+}
+
+// A server that is away, or answers nothing, is one row, and soon: operators look because of it.
+func TestPostgresChecksOfAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, gone.Close())
+	for name, l := range map[string]net.Listener{"nobody listens": gone, "it accepts and is silent": silent} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := poolLike(t, testservers.Postgres(t), func(c *pgxpool.Config) {
+				c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Fallbacks = "127.0.0.1", uint16(l.Addr().(*net.TCPAddr).Port), nil
+			})
+			began := time.Now()
+			got := checked(t, postgres.New(pool, postgres.Options{NoWakeups: true}))
+			if diff := cmp.Diff(map[string]string{"answers": "fail"}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %v to say so", took)
+			}
+		})
+	}
+}
+
+// A role that may not see others' sessions is not told that all is well with them.
+func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t, "fsync=off")
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
+	execAll(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
+	watcher := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User, c.MaxConns = "watcher", 1 })
+	must(t, watcher.Ping(t.Context()))
+	look := func(pool *pgxpool.Pool) map[string]inspect.Check {
+		rows, err := inspect.New(postgres.New(pool, postgres.Options{NoWakeups: true}), inspect.Options{}).Checks(t.Context())
+		must(t, err)
+		named := make(map[string]inspect.Check)
+		for _, r := range rows {
+			named[r.Name] = r
+		}
+		return named
+	}
+	must(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `CREATE TABLE held (x int)`); err != nil {
+			return err
+		}
+		row := look(watcher)["oldest_transaction"]
+		if row.Status != inspect.CheckUnknown || !strings.Contains(row.Advice, "pg_monitor") {
+			t.Errorf("a role that may not see how old transactions are is told %+v", row)
+		}
+		look(pool) // has made its connections
+		if owner, watcher := look(pool)["connections"].Value, look(watcher)["connections"].Value; watcher != owner {
+			t.Errorf("the watcher sees %s connections, the owner %s", watcher, owner)
+		}
+		execAll(t, pool, `GRANT pg_monitor TO watcher`)
+		if row := look(watcher)["oldest_transaction"]; row.Status != inspect.CheckOK || row.Value == "none" {
+			t.Errorf("with pg_monitor: %+v", row)
+		}
+		return nil
+	}))
 }
 
 // A store without a server has nothing to look at, and one that does not answer fails.
