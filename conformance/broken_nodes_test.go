@@ -74,6 +74,16 @@ func tellsNodesTheStatus(s full) full {
 	})
 }
 
+func forgetsBoundsOfNodes(s full) full {
+	return showsNodes(s, func(r *ports.NodesReply) {
+		for _, n := range r.Nodes {
+			for i := range n.Status.Queues {
+				n.Status.Queues[i].MaxLanes, n.Status.Queues[i].Parallel = 0, 0
+			}
+		}
+	})
+}
+
 func endsDrainsByRenewal(s full) full {
 	return beforeAnnounce(s, func(ctx context.Context, owner string) error {
 		if err := s.DrainNode(ctx, owner, false); !errors.Is(err, ports.ErrUnknownNode) {

@@ -58,6 +58,7 @@ func brokenStores() []brokenStore {
 		{"remembers nodes that it should remove", "registry/forgets what has been gone for an hour", wrapped(remembersNodes)},
 		{"lets announcements last as long as the clock makes them", "registry/cuts an announcement that a clock has made longer", wrapped(stretchesNodes)},
 		{"tells nodes what others do", "registry/shows in Nodes alone what nodes are doing", wrapped(tellsNodesTheStatus)},
+		{"forgets the bounds of a node's queues", "registry/shows in Nodes alone what nodes are doing", wrapped(forgetsBoundsOfNodes)},
 		{"ends a drain by a renewal", "registry/keeps a drain while a node renews", wrapped(endsDrainsByRenewal)},
 		{"never ends a drain by itself", "registry/ends a drain with the announcement", wrapped(remembersDrains)},
 		{"has a node work that stops", "registry/lets a node that stops drain whatever an operator says", wrapped(overrulesNodes)},

@@ -21,7 +21,7 @@ func registryStatus(e *env) {
 	n := ports.Node{Owner: "1", Queues: []string{orders, "mail"}, Status: ports.NodeStatus{
 		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5,
 		Queues: []ports.QueueStatus{
-			{Queue: orders, MaxRetries: 25, MaxRunning: 6, Shards: 1, Running: 2, Busy: 3, Claimed: 4}, {Queue: "mail"},
+			{Queue: orders, MaxRetries: 25, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4}, {Queue: "mail"},
 		},
 		Longest: []ports.RunningJob{
 			{Shard: e.shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},

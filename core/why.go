@@ -37,6 +37,15 @@ const (
 	RunsAlone
 	// AtLimit is a due job of a queue of which as many batches run over all nodes as may.
 	AtLimit
+	// OwnerDrains is a job of a shard whose owner gives its shards up: it claims nothing more, and
+	// another node takes the shard when what runs there has ended.
+	OwnerDrains
+	// LanesFull is a due job of a queue of which the shard's owner runs as many batches as it may.
+	LanesFull
+	// ShardFull is a due job of a shard of which as many batches are claimed as its owner may run at once.
+	ShardFull
+	// LanesBusy is a due job of a shard whose owner has no free lane.
+	LanesBusy
 	// BehindOthers is a job with due jobs of its shard in front.
 	BehindOthers
 	// IsNext is a due job with nothing in front: its shard's owner claims it next.
@@ -47,7 +56,7 @@ var reasonNames = [...]string{
 	NothingQueued: "nothing queued", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
 	PredecessorRuns: "predecessor runs", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
 	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
-	RunsAlone: "runs alone", AtLimit: "limit", BehindOthers: "behind others", IsNext: "next",
+	RunsAlone: "runs alone", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
 }
 
 // String returns the reason in a few words.
@@ -85,6 +94,29 @@ type Facts struct {
 	LimitReached bool
 	// ShardClaims is how many jobs of the shard are claimed.
 	ShardClaims int
+	// Owner is what the shard's owner has said of itself.
+	Owner OwnerFacts
+}
+
+// OwnerFacts are what the node whose lease of a shard lasts has announced last. The zero value is a node
+// of which nothing is known.
+type OwnerFacts struct {
+	// Draining says that it gives its shards up and claims nothing more.
+	Draining bool
+	// Lanes is how many batches it runs at once, and Busy how many it does.
+	Lanes, Busy int
+	// MaxLanes is how many batches of the queue it runs at once, and QueueBusy how many it does.
+	// A MaxLanes of 0 is no bound.
+	MaxLanes, QueueBusy int
+	// Parallel is how many batches of a shard of the queue it runs at once, of BatchSize jobs at most.
+	// A Parallel of 0 is no bound.
+	Parallel, BatchSize int
+}
+
+// ShardFull reports whether so many claimed jobs of a shard are as many batches as may run at once, or more.
+func (o *OwnerFacts) ShardFull(claimed int) bool {
+	size := max(1, o.BatchSize)
+	return o.Parallel > 0 && (claimed+size-1)/size >= o.Parallel
 }
 
 // whyTable has a line for each reason: the first whose condition holds is the answer.
@@ -103,9 +135,13 @@ var whyTable = [...]struct {
 	{NotDueYet, func(f *Facts) bool { return f.State.PerformAt > f.Now }},
 	{NobodyServes, func(f *Facts) bool { return f.Served == 0 }},
 	{ShardUnowned, func(f *Facts) bool { return !f.Owned }},
+	{OwnerDrains, func(f *Facts) bool { return f.Owner.Draining }},
 	{WaitsForAlone, func(f *Facts) bool { return f.BehindAlone }},
 	{RunsAlone, func(f *Facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
 	{AtLimit, func(f *Facts) bool { return f.LimitReached }},
+	{LanesFull, func(f *Facts) bool { return f.Owner.MaxLanes > 0 && f.Owner.QueueBusy >= f.Owner.MaxLanes }},
+	{ShardFull, func(f *Facts) bool { return f.Owner.ShardFull(f.ShardClaims) }},
+	{LanesBusy, func(f *Facts) bool { return f.Owner.Lanes > 0 && f.Owner.Busy >= f.Owner.Lanes }},
 	{BehindOthers, func(f *Facts) bool { return f.Ahead > 0 }},
 	{IsNext, func(*Facts) bool { return true }},
 }

@@ -38,6 +38,10 @@ type Verdict struct {
 	// ServersUnknown says that the list of servers could not be read within [ServersPatience], as where the part of
 	// the store that has it is away. What they say is missing then, and Reason is by what the shard says alone.
 	ServersUnknown bool
+	// Owner is the name of the server that has the shard, and what it last announced of its lanes and of the queue's
+	// bounds there; zero if nobody has the shard, or its server no longer announces itself.
+	Owner      string
+	OwnerFacts core.OwnerFacts
 	// Found is what the queue holds for the id.
 	Found Found
 }
@@ -62,7 +66,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	v := Verdict{ServersUnknown: err != nil, Now: st.Now.Time(), Ahead: st.Ahead, Alone: st.Alone, Found: i.views.found(id, &stored)}
 	for _, n := range nodes.Nodes {
 		if n.State(nodes.Now) != NodeGone {
-			v.take(&n, queue, stored.Claim)
+			v.take(&n, queue, &stored)
 		}
 	}
 	served := len(v.Servers)
@@ -71,23 +75,33 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	}
 	f := factsOf(&stored, served)
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
+	f.Owner = v.OwnerFacts
 	f.Running = f.Running || !v.RunningSince.IsZero()
 	v.Reason = core.Why(f)
 	v.Text, v.Until = v.say(&stored)
 	return v, nil
 }
 
-// take takes what a server that runs says of the queue, and of a claim if that is not nil. Of servers that were
-// configured differently the bounds of the one that allows most count.
-func (v *Verdict) take(n *ports.Node, queue string, claim *ports.ClaimView) {
+// take takes what a server that runs says of the queue, of its lanes if it has the shard, and of the claim if there
+// is one. Of servers that were configured differently the bounds of the one that allows most count.
+func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
+	if st := &stored.Standing; n.Owner == st.Owner && st.ExpiresAt > st.Now {
+		v.Owner = n.Name
+		v.OwnerFacts = core.OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy}
+	}
 	if !n.Draining && slices.Contains(n.Queues, queue) {
 		v.Servers = append(v.Servers, n.Name)
 	}
 	for _, q := range n.Status.Queues {
 		if q.Queue == queue {
 			v.MaxRetries, v.MaxRunning, v.Busy = max(v.MaxRetries, q.MaxRetries), max(v.MaxRunning, q.MaxRunning), v.Busy+q.Busy
+			if n.Owner == stored.Standing.Owner {
+				o := &v.OwnerFacts
+				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize = q.MaxLanes, q.Busy, q.Parallel, q.BatchSize
+			}
 		}
 	}
+	claim := stored.Claim
 	for _, j := range n.Status.Longest {
 		if claim != nil && n.Owner == claim.Owner && j.Shard == claim.Shard && j.ID == claim.ID && j.Receipt == claim.Receipt {
 			v.RunningSince = j.Began.Time()
@@ -149,13 +163,39 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return fmt.Sprintf("it has lost its process so often that it runs alone, and %d jobs of its shard are still taken", st.Claimed), until
 	case core.AtLimit:
 		return fmt.Sprintf("%d batches of the queue run over all servers, and no more than %d may", v.Busy, v.MaxRunning), until
+	case core.OwnerDrains, core.LanesFull, core.ShardFull, core.LanesBusy:
+		return v.held(st.Claimed), until
 	case core.BehindOthers:
-		if v.Ahead == ports.MaxAhead {
-			return fmt.Sprintf("%d due jobs of its shard or more are in front", v.Ahead), until
-		}
-		return fmt.Sprintf("due jobs of its shard in front: %d", v.Ahead), until
+		return v.front(), until
 	}
 	return "it is next; the server that has the shard claims it", until
+}
+
+// held says what keeps the server that has the shard from claiming more of it.
+func (v *Verdict) held(claimed int) (text string) {
+	o := &v.OwnerFacts
+	switch v.Reason {
+	case core.OwnerDrains:
+		return fmt.Sprintf("server %s, which has the shard, drains: it claims nothing more, and another server takes the shard when what runs has ended", v.Owner)
+	case core.LanesFull:
+		text = fmt.Sprintf("server %s, which has the shard, runs %d batches of the queue, and no more than %d may run there (MaxLanes)", v.Owner, o.QueueBusy, o.MaxLanes)
+	case core.ShardFull:
+		text = fmt.Sprintf("server %s has taken %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
+	default:
+		text = fmt.Sprintf("it waits for a free lane: all %d of server %s, which has the shard, run batches", o.Lanes, v.Owner)
+	}
+	if v.Ahead > 0 {
+		text += "; " + v.front()
+	}
+	return text
+}
+
+// front says how much is in front.
+func (v *Verdict) front() string {
+	if v.Ahead == ports.MaxAhead {
+		return fmt.Sprintf("%d due jobs of its shard or more are in front", v.Ahead)
+	}
+	return fmt.Sprintf("due jobs of its shard in front: %d", v.Ahead)
 }
 
 // taken says who has claimed it, and since when.

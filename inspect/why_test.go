@@ -59,6 +59,28 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		}, core.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
 		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "2 batches of the queue run over all servers, and no more than 2 may", 0},
 		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, core.IsNext, "it is next", 0},
+		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, core.OwnerDrains, "server red, which has the shard, drains", 0},
+		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, core.LanesBusy, "waits for a free lane: all 1 of server red", 0},
+		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, core.IsNext, "it is next", 0},
+		{"no free lane and others in front", func(s *fixture) {
+			s.owns(false, 1, ports.QueueStatus{})
+			s.push("x", 0, "p")
+			s.push(sameShard("x", 1)[0], -time.Second, "p")
+		}, core.LanesBusy, "run batches; due jobs of its shard in front: 1", 0},
+		{"as many lanes as the queue may have", func(s *fixture) {
+			s.owns(false, 0, ports.QueueStatus{MaxLanes: 2, Busy: 2})
+			s.pushAll("x")
+		}, core.LanesFull, "runs 2 batches of the queue, and no more than 2 may run there (MaxLanes)", 0},
+		{"one batch of the shard after another", func(s *fixture) {
+			s.pushAll(sameShard("x", 1)...)
+			s.owns(false, 0, ports.QueueStatus{Parallel: 1, BatchSize: 1})
+			s.pushAll("x")
+		}, core.ShardFull, "server red has taken 1 jobs of the shard, and runs no more than 1 of its batches at once (Parallel)", 0},
+		{"a server without a free lane that does not have the shard", func(s *fixture) {
+			s.owns(false, 0, ports.QueueStatus{})
+			s.serveAs(ports.Node{Owner: "other", Name: "blue", Status: ports.NodeStatus{Busy: 1}})
+			s.pushAll("x")
+		}, core.IsNext, "it is next", 0},
 		{"others in front", func(s *fixture) {
 			s.serve("blue", false)
 			s.claim() // takes the leases
@@ -109,6 +131,16 @@ func (s *fixture) runs(later int64) {
 		Longest: []ports.RunningJob{{Shard: c.Shard, ID: "y", Receipt: c.Receipt}, {Shard: c.Shard, ID: "x", Receipt: c.Receipt, Began: found.Standing.Now}},
 	}})
 	s.advance(2 * time.Second)
+}
+
+// owns has a server take all shards and what is due of them, and say that so many of its lanes, of which there is
+// one, are busy. Another one serves the queue too.
+func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {
+	s.t.Helper()
+	s.serve("blue", false)
+	s.claim()
+	of.Queue = "orders"
+	s.serveAs(ports.Node{Owner: "owner", Name: "red", Draining: draining, Status: ports.NodeStatus{Busy: busy, Queues: []ports.QueueStatus{of}}})
 }
 
 // busy announces two servers that run so many batches each, of a queue with a limit that one of them

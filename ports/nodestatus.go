@@ -37,6 +37,12 @@ type QueueStatus struct {
 	MaxRetries int
 	// MaxRunning is how many batches of the queue may run at once over all nodes; 0 is no bound.
 	MaxRunning int
+	// MaxLanes is how many lanes of the node may run batches of the queue at once, and Parallel how many
+	// batches of one shard may run at once on it; 0 is no bound. A batch has at most BatchSize jobs; 0 is
+	// unknown.
+	MaxLanes  int
+	Parallel  int
+	BatchSize int
 	// Shards, Running, Busy and Claimed are the queue's part of those of [NodeStatus].
 	Shards  int
 	Running int

@@ -57,7 +57,8 @@ type Registry interface {
 	// records may be stored.
 	Record(ctx context.Context, r RecordRequest) error
 
-	// Queues lists the declared queues in order of name.
+	// Queues lists the declared queues in order of name. A store in several parts may answer with the list as
+	// it has seen it last, while the part that has it can't be reached.
 	Queues(ctx context.Context) ([]Queue, error)
 }
 

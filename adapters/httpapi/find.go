@@ -85,6 +85,18 @@ type whyQuery struct {
 
 func (q *whyQuery) about(a *Action) { q.describe(a, q.Queue) }
 
+// ownerRow is what the server that has a shard last announced.
+type ownerRow struct {
+	Name      string `json:"name" doc:"its name"`
+	Draining  bool   `json:"draining" doc:"whether it gives its shards up"`
+	Lanes     int    `json:"lanes" doc:"how many batches it runs at once"`
+	Busy      int    `json:"busy" doc:"how many it does"`
+	MaxLanes  int    `json:"max_lanes" doc:"how many batches of the queue may run there at once; 0 is no bound"`
+	QueueBusy int    `json:"queue_busy" doc:"how many do"`
+	Parallel  int    `json:"parallel" doc:"how many batches of one shard may run there at once; 0 is no bound"`
+	BatchSize int    `json:"batch_size" doc:"how many jobs a batch has at most"`
+}
+
 type whyReply struct {
 	Reason       string    `json:"reason" doc:"why it does not run, in a few words that don't change: running, not due, no owner"`
 	Text         string    `json:"text" doc:"the same as a sentence, with figures"`
@@ -98,6 +110,7 @@ type whyReply struct {
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
 	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read, so that nothing here is by what they say"`
+	Owner          *ownerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
 	Found          foundRow  `json:"found" doc:"what the queue holds for the id"`
 	AsOf           time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
@@ -114,9 +127,13 @@ func (c *call) why(q *whyQuery) (*whyReply, error) {
 	if servers == nil {
 		servers = []string{}
 	}
+	var owner *ownerRow
+	if o := v.OwnerFacts; v.Owner != "" {
+		owner = &ownerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize}
+	}
 	return &whyReply{
 		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: utc(v.Until), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
-		RunningSince: utc(v.RunningSince), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown,
+		RunningSince: utc(v.RunningSince), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
 		Found: c.foundIn(q.Queue, &v.Found, q.Payloads), AsOf: utc(v.Now),
 	}, nil
 }

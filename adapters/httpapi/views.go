@@ -105,6 +105,9 @@ type nodeQueue struct {
 	Queue      string `json:"queue" doc:"the queue"`
 	MaxRetries int    `json:"max_retries" doc:"how often its jobs are retried there"`
 	MaxRunning int    `json:"max_running" doc:"how many of its batches may run over all servers; 0 is no bound"`
+	MaxLanes   int    `json:"max_lanes" doc:"how many lanes of the server may run batches of it at once; 0 is no bound"`
+	Parallel   int    `json:"parallel" doc:"how many batches of one of its shards may run at once on the server; 0 is no bound"`
+	BatchSize  int    `json:"batch_size" doc:"how many jobs a batch of it has at most"`
 	Shards     int    `json:"shards" doc:"leases that the server holds of it"`
 	Running    int    `json:"running" doc:"jobs in handlers"`
 	Busy       int    `json:"busy" doc:"lanes that run a batch of it"`

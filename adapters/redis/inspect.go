@@ -20,8 +20,9 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 	all := make([]ports.QueueStats, len(r.Queues))
 	var failure error
 	reached := len(r.Queues) == 0
+	l := queueLooker{store: s}
 	for i, name := range r.Queues {
-		q, err := s.knownQueue(ctx, name)
+		q, err := l.queue(ctx, name)
 		if err != nil {
 			return nil, err
 		}

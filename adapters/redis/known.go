@@ -1,13 +1,19 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
@@ -19,17 +25,141 @@ const (
 	errNoRegistry = "redis: the Cluster's server that has the list of queues can't be reached, nor a shard that says what it knows of the queue"
 )
 
+// seenQueues are the records of queues as this store has seen them last. They stand in for the list while the
+// Cluster's server that has it can't be reached: the shard count of a queue does not change.
+type seenQueues struct {
+	mu sync.Mutex
+	of map[string]queueRecord
+	// listed says that all queues were seen at once.
+	listed bool
+}
+
+// note takes a queue's record, or that it has none.
+func (q *seenQueues) note(name string, record queueRecord, known bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !known {
+		delete(q.of, name)
+		return
+	}
+	if q.of == nil {
+		q.of = make(map[string]queueRecord)
+	}
+	q.of[name] = record
+}
+
+// noteAll takes the list.
+func (q *seenQueues) noteAll(records map[string]queueRecord) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.of, q.listed = records, true
+}
+
+// record returns that of a queue, if it was seen.
+func (q *seenQueues) record(name string) (queueRecord, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	record, known := q.of[name]
+	return record, known
+}
+
+// list returns all queues in order of name, if the list was seen.
+func (q *seenQueues) list() ([]ports.Queue, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return inOrder(q.of), q.listed
+}
+
+func inOrder(records map[string]queueRecord) []ports.Queue {
+	queues := make([]ports.Queue, 0, len(records))
+	for record := range maps.Values(records) {
+		queues = append(queues, record.Queue)
+	}
+	slices.SortFunc(queues, func(a, b ports.Queue) int { return strings.Compare(a.Name, b.Name) })
+	return queues
+}
+
+// Queues implements [ports.Registry]. While the Cluster's server that has the list can't be reached, it is
+// the list as this store has seen it last.
+func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	asking, cancel := ctx, context.CancelFunc(func() {})
+	seen, known := s.seen.list()
+	if known = known && s.onCluster(); known {
+		asking, cancel = context.WithTimeout(ctx, listPatience)
+	}
+	defer cancel()
+	records, err := s.listQueues(asking)
+	switch {
+	case err == nil:
+		s.seen.noteAll(records)
+		return inOrder(records), nil
+	case !known || storekit.HasKnownOutcome(err) || ctx.Err() != nil:
+		return nil, err
+	}
+	return seen, nil
+}
+
+// listQueues reads the list.
+func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) {
+	type found struct {
+		all map[string]string
+		err error
+	}
+	f, err := await(ctx, s.workers, func() found {
+		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
+		s.noteMoves(ctx, err)
+		return found{all, translate(ctx, err)}
+	})
+	if err = cmp.Or(err, f.err); err != nil {
+		return nil, err
+	}
+	delete(f.all, formatField)
+	records := make(map[string]queueRecord, len(f.all))
+	for name, text := range f.all {
+		q, err := parseQueueRecord(name, text)
+		if err != nil {
+			return nil, err
+		}
+		records[name] = q
+	}
+	return records, nil
+}
+
+func (s *Store) onCluster() bool {
+	_, cluster := s.client.(*goredis.ClusterClient)
+	return cluster
+}
+
 // knownQueue returns a queue's record for who looks: that of the list, or where the list is on a
-// server of a Cluster that can't be reached, that of a shard, which has a copy.
+// server of a Cluster that can't be reached, that of a shard, which has a copy, or what this store has seen.
 func (s *Store) knownQueue(ctx context.Context, name string) (queueRecord, error) {
-	if _, cluster := s.client.(*goredis.ClusterClient); !cluster {
+	l := queueLooker{store: s}
+	return l.queue(ctx, name)
+}
+
+// queueLooker finds the records of several queues for who looks.
+type queueLooker struct {
+	store *Store
+	// lost is why the list can't be reached, once that was found out: it is not asked again.
+	lost error
+}
+
+func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, error) {
+	s := l.store
+	if !s.onCluster() {
 		return s.queue(ctx, name)
 	}
-	brief, cancel := context.WithTimeout(ctx, listPatience)
-	defer cancel()
-	q, err := s.queue(brief, name)
-	if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
-		return q, err
+	if l.lost == nil {
+		brief, cancel := context.WithTimeout(ctx, listPatience)
+		defer cancel()
+		q, err := s.queue(brief, name)
+		if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
+			return q, err
+		}
+		l.lost = err
 	}
 	var calls []call
 	for _, shard := range core.Shards(name, shardsToAsk) {
@@ -43,5 +173,8 @@ func (s *Store) knownQueue(ctx context.Context, name string) (queueRecord, error
 	if ctx.Err() != nil {
 		return queueRecord{}, translate(ctx, ctx.Err())
 	}
-	return queueRecord{}, fmt.Errorf("%s: %v", errNoRegistry, err)
+	if q, known := s.seen.record(name); known {
+		return q, nil
+	}
+	return queueRecord{}, fmt.Errorf("%s: %v", errNoRegistry, l.lost)
 }

@@ -69,9 +69,14 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 		return queueRecord{}, err
 	}
 	if f.text == "" {
+		s.seen.note(name, queueRecord{}, false)
 		return queueRecord{}, storekit.UnknownQueue(name)
 	}
-	return parseQueueRecord(name, f.text)
+	q, err := parseQueueRecord(name, f.text)
+	if err == nil {
+		s.seen.note(name, q, true)
+	}
+	return q, err
 }
 
 // layout returns the queue's shards and generation.
@@ -227,36 +232,6 @@ func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard
 		}
 	}
 	return nil
-}
-
-// Queues implements [ports.Registry].
-func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, err
-	}
-	type found struct {
-		all map[string]string
-		err error
-	}
-	f, err := await(ctx, s.workers, func() found {
-		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
-		s.noteMoves(ctx, err)
-		return found{all, translate(ctx, err)}
-	})
-	if err = cmp.Or(err, f.err); err != nil {
-		return nil, err
-	}
-	delete(f.all, formatField)
-	queues := make([]ports.Queue, 0, len(f.all))
-	for name, text := range f.all {
-		q, err := parseQueueRecord(name, text)
-		if err != nil {
-			return nil, err
-		}
-		queues = append(queues, q.Queue)
-	}
-	slices.SortFunc(queues, func(a, b ports.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	return queues, nil
 }
 
 // Pause implements [ports.Operator].

@@ -66,6 +66,7 @@ type Store struct {
 	workers workerPool
 	names   keyNames
 	pushes  coalescer
+	seen    seenQueues
 
 	replicas    int
 	waitTimeout time.Duration

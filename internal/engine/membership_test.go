@@ -40,7 +40,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		n := w.start(each(func(context.Context, *core.Claim) error {
 			time.Sleep(time.Duration(length.Load()))
 			return nil
-		}), spread, shards(1), lanes(2), batches(3), polling(time.Minute), version)
+		}), spread, shards(1), lanes(2), batches(3), polling(time.Minute), version, func(s *setup) { s.queue.MaxLanes, s.queue.Parallel = 2, 3 })
 		w.sleep(time.Millisecond)
 		w.pushEach(1000)
 		w.sleep(50 * time.Millisecond) // jobs are claimed ahead by now
@@ -53,7 +53,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 			StartedAt: began, ExpiresAt: got.ExpiresAt,
 			Status: ports.NodeStatus{
 				Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6,
-				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
+				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, MaxLanes: 2, Parallel: 3, BatchSize: 3, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
 			},
 		}
 		if st := &got.Status; st.Memory < 1<<20 || st.Goroutines < 2 {

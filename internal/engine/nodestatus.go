@@ -30,7 +30,10 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 	st := ports.NodeStatus{Memory: processMemory(), Goroutines: runtime.NumGoroutine()}
 	for _, q := range now.queues {
 		if slices.Contains(queues, q.Name) {
-			st.Queues = append(st.Queues, ports.QueueStatus{Queue: q.Name, MaxRetries: q.Policy.MaxRetries, MaxRunning: q.MaxRunning})
+			st.Queues = append(st.Queues, ports.QueueStatus{
+				Queue: q.Name, MaxRetries: q.Policy.MaxRetries, MaxRunning: q.MaxRunning,
+				MaxLanes: q.MaxLanes, Parallel: q.Parallel, BatchSize: q.BatchSize,
+			})
 		}
 	}
 	for _, s := range now.shards {

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -43,6 +44,50 @@ func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 	failing := testservers.RedisNode(t, node.Options().Addr)
 	lost, healthy := o.divideBy(failing)
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Freeze(t, failing) })
+}
+
+// Statistics of all queues need the list. A store that has seen it answers for what it knows, also for a queue all
+// of whose shards are away.
+func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
+	must(t, err)
+	failing := testservers.RedisNode(t, node.Options().Addr)
+	lost, healthy := o.divideBy(failing)
+	all := inspect.New(redis.New(o.connect(), redis.Options{}), inspect.Options{})
+	single := ""
+	for i := 0; single == ""; i++ {
+		name := fmt.Sprint("single-", i)
+		if at, err := o.cluster.MasterForKey(t.Context(), "skein:{"+name+"/0}:meta"); err == nil && at.Options().Addr == node.Options().Addr {
+			single = name
+		}
+	}
+	store := redis.New(o.connect(), redis.Options{})
+	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "outages", Shards: outageShards})
+	must(t, err)
+	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: single, Shards: 1})
+	must(t, err)
+	_, err = all.Stats(t.Context())
+	must(t, err)
+	testservers.Kill(t, failing)
+	inTime(t, func() (late time.Duration) {
+		began := time.Now()
+		stats, err := all.Stats(t.Context())
+		took := time.Since(began)
+		var part *inspect.PartialError
+		if !errors.As(err, &part) || len(part.Unreached) != len(lost)+1 {
+			t.Fatalf("statistics of all queues while the list is away: %v; want %d shards unreached", err, len(lost)+1)
+		}
+		if len(stats) != 2 || stats[0].Queue.Name != "outages" || len(stats[0].Shards) != len(healthy) || stats[1].Queue.Name != single || len(stats[1].Shards) != 0 {
+			t.Errorf("statistics of all queues while the list is away: %+v", stats)
+		}
+		t.Logf("statistics of all queues: %v", took)
+		return took - 2*time.Second
+	})
+	if _, err := inspect.New(redis.New(o.connect(), redis.Options{}), inspect.Options{}).Stats(t.Context()); err == nil {
+		t.Error("who has never seen the list has statistics of all queues")
+	}
 }
 
 // looksBesideAnOutage puts entries of every kind into each shard, lets the outage begin, and looks.

@@ -25,6 +25,9 @@ type queueStatus struct {
 	Queue      string `json:"queue"`
 	MaxRetries int    `json:"max_retries"`
 	MaxRunning int    `json:"max_running,omitempty"`
+	MaxLanes   int    `json:"max_lanes,omitempty"`
+	Parallel   int    `json:"parallel,omitempty"`
+	BatchSize  int    `json:"batch_size,omitempty"`
 	Shards     int    `json:"shards"`
 	Running    int    `json:"running"`
 	Busy       int    `json:"busy"`
