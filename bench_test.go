@@ -18,7 +18,10 @@ import (
 var blank = skein.NewQueue("blank", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}})
 
 // serve handles n jobs of the store.
-func serve(b *testing.B, store ports.ShardStore, n int) {
+func serve(b *testing.B, store ports.ShardStore, n int) { serveObserved(b, store, n, nil) }
+
+// serveObserved is serve with an Observer.
+func serveObserved(b *testing.B, store ports.ShardStore, n int, observer skein.Observer) {
 	ctx, stop := context.WithCancel(b.Context())
 	var done atomic.Int64
 	h := blank.Handler(func(context.Context, string, [][]byte) error {
@@ -27,7 +30,7 @@ func serve(b *testing.B, store ports.ShardStore, n int) {
 		}
 		return nil
 	})
-	if err := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, h).Run(ctx); err != nil {
+	if err := skein.NewServer(store, skein.ServerOptions{Logger: quiet, Observer: observer}, h).Run(ctx); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -153,10 +153,14 @@ func (c *Client) push(ctx context.Context, t target, entries []RawEntry) error {
 
 // send stores entries, and declares the queue where the store does not know it.
 func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err error) {
+	var met ports.PushReply
 	if o := c.options.Observer; o != nil {
 		start := time.Now()
 		defer func() {
-			o.Pushed(ctx, ports.PushEvent{Queue: t.name, Entries: len(entries), Took: time.Since(start), Err: err})
+			o.Pushed(ctx, ports.PushEvent{
+				Queue: t.name, Entries: len(entries), Took: time.Since(start), Err: err,
+				New: met.New, Merged: met.Merged, Duplicate: met.Duplicate,
+			})
 		}()
 	}
 	if len(entries) == 0 {
@@ -174,8 +178,10 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	request := ports.PushRequest{
 		Queue: t.name, Shards: t.shards, Generation: generation.(int64), Rule: t.rule, Entries: entries,
 	}
-	if _, err = c.store.Push(ctx, request); known && outdated(err) {
-		return c.sendAgain(ctx, t, request, err)
+	if met, err = c.store.Push(ctx, request); known && outdated(err) {
+		var again ports.PushReply
+		again, err = c.sendAgain(ctx, t, request, err)
+		met.Add(again)
 	}
 	return err
 }
@@ -187,24 +193,23 @@ func outdated(err error) bool {
 }
 
 // sendAgain declares the queue anew and repeats what was not stored.
-func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, cause error) error {
+func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, cause error) (ports.PushReply, error) {
 	generation, err := c.declare(ctx, t)
 	if err != nil {
-		return err
+		return ports.PushReply{}, err
 	}
 	r.Generation = generation.(int64)
 	var partly *PushError
 	if !errors.As(cause, &partly) {
-		_, err = c.store.Push(ctx, r)
-		return err
+		return c.store.Push(ctx, r)
 	}
 	all := r.Entries
 	r.Entries = make([]core.Entry, len(partly.Entries))
 	for i, at := range partly.Entries {
 		r.Entries[i] = all[at]
 	}
-	_, err = c.store.Push(ctx, r)
-	return renumber(err, partly.Entries)
+	met, err := c.store.Push(ctx, r)
+	return met, renumber(err, partly.Entries)
 }
 
 // renumber turns the positions of a PushError, of a part of a push, into positions

@@ -64,6 +64,16 @@ func (s *Server) SetLanes(lanes int) error {
 	return e.SetLanes(lanes)
 }
 
+// Node returns the server as it would announce itself now: its lanes and how many are busy, its jobs that run and
+// that wait, and each queue's part, with the leases that it holds. It looks at each of its shards, so call it each few
+// seconds, not for each job. It is zero before Run works and, but for its name, after it. It is safe for concurrent use.
+func (s *Server) Node() Node {
+	if e := s.running.Load(); e != nil {
+		return e.Self()
+	}
+	return Node{}
+}
+
 // engine returns the engine of a server that has been started.
 func (s *Server) engine() (*engine.Engine, error) {
 	if e := s.running.Load(); e != nil {

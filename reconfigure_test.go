@@ -108,3 +108,37 @@ func TestWhatAServerRefusesToChange(t *testing.T) {
 		want("a queue after Run", server.RemoveQueue(t.Context(), "a"), skein.ErrInvalidOptions)
 	})
 }
+
+// Node says what the server does, while it runs.
+func TestNodeOfARunningServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		queue := skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 4})
+		for i := range 7 {
+			push(t, store, queue, fmt.Sprint(i), "x")
+		}
+		server := skein.NewServer(store, skein.ServerOptions{Logger: quiet, Lanes: 3, Name: "here"},
+			queue.Each(func(context.Context, string, string) error {
+				time.Sleep(time.Hour)
+				return nil
+			}))
+		if n := server.Node(); n.Name != "" || n.Lanes != 0 {
+			t.Errorf("before Run the node is %+v", n)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- server.Run(ctx) }()
+		time.Sleep(time.Minute)
+		n := server.Node()
+		if n.Name != "here" || n.Lanes != 3 || n.Status.Busy != 3 || n.Status.Running != 3 || n.Status.Shards != 4 || len(n.Status.Queues) != 1 || n.Status.Queues[0].Shards != 4 {
+			t.Errorf("the node is %+v, want three busy lanes and four leases", n)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := server.Node(); n.Status.Busy != 0 || n.Status.Shards != 0 {
+			t.Errorf("after Run the node is %+v", n)
+		}
+	})
+}

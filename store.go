@@ -18,8 +18,8 @@ type RawPayload = core.Payload
 // RawEntry is one encoded entry: an id, Data, Score, Meta and when the job may run.
 type RawEntry = core.Entry
 
-// Observer is notified of pushes, batches, turns and leases, for metrics and
-// traces. Its methods are Pushed, BatchStart, BatchEnd, TurnEnd and LeaseChanged. It
+// Observer is notified of pushes, batches, the ends of jobs, turns, failures of the store, leases and
+// nodes, for metrics and traces. docs/metrics.md says which metric comes of which method. It
 // must be fast, safe for concurrent use, and must not panic.
 type Observer = ports.Observer
 
@@ -41,6 +41,19 @@ type TurnEvent = ports.TurnEvent
 
 // LeaseEvent is the start or the end of a lease, for [Observer].LeaseChanged.
 type LeaseEvent = ports.LeaseEvent
+
+// EndEvent is the end of jobs that the store has kept, for [Observer].JobsEnded.
+type EndEvent = ports.EndEvent
+
+// OverrunEvent is a handler that goes on long after the end of its context, for
+// [Observer].HandlerOverran.
+type OverrunEvent = ports.OverrunEvent
+
+// FailureEvent is a call of a server to the store that failed, for [Observer].StoreFailed.
+type FailureEvent = ports.FailureEvent
+
+// Node is a server as others see it, with what it does, for [Server.Node].
+type Node = ports.Node
 
 // isNil reports whether an interface is nil or has a nil pointer in it.
 func isNil(v any) bool {

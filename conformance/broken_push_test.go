@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,26 @@ func keepsLargerScore(s full) full {
 			}
 		}
 		return s.Push(ctx, r)
+	})
+}
+
+func mergesDuplicates(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		reply, err := s.Push(ctx, r)
+		reply.Merged, reply.Duplicate = reply.Merged+reply.Duplicate, 0
+		return reply, err
+	})
+}
+
+func forgetsParts(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (reply ports.PushReply, err error) {
+		for part := range slices.Chunk(r.Entries, 500) {
+			r.Entries = part
+			if reply, err = s.Push(ctx, r); err != nil {
+				return reply, err
+			}
+		}
+		return reply, err
 	})
 }
 

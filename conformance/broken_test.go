@@ -19,6 +19,8 @@ func brokenStores() []brokenStore {
 	return []brokenStore{
 		{"loses a payload on merge", "push/unites payloads", wrapped(losesPayload)},
 		{"keeps the larger score", "push/keeps the smaller score", wrapped(keepsLargerScore)},
+		{"counts duplicates as merged", "push/says what its entries met", wrapped(mergesDuplicates)},
+		{"forgets what a part of a push met", "push/says what many entries met", wrapped(forgetsParts)},
 		{"loses Meta", "push/keeps the Meta of the copy that stays", wrapped(losesMeta)},
 		{"rounds the time", "push/makes a fresh job at the store's now", roundsTime},
 		{"stores what comes before a bad entry", "input/refuses a push whole for one bad entry", wrapped(storesBeforeBad)},

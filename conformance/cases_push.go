@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 func pushCases() []namedCase {
@@ -36,6 +39,8 @@ func pushCases() []namedCase {
 		{"leaves a claimed job alone",
 			"RULES 2: a claimed job is never touched: the push makes a new queued job for the id",
 			pushLeavesClaimed},
+		{"says what its entries met", "PushReply: New, Merged and Duplicate, in the order of the entries", pushSaysWhatItMet},
+		{"says what many entries met", "PushReply: of all shards and parts of a push", pushSaysWhatManyMet},
 		{"merges again when it is repeated", "Push: what is still queued merges", pushRepeats},
 	}
 }
@@ -164,6 +169,60 @@ func pushLeavesClaimed(e *env) {
 	want := job("a", fresh(e.now()), pay("p", 9))
 	want.FirstPush = e.now()
 	e.same("the queued job", e.queued("a"), want)
+}
+
+func pushSaysWhatItMet(e *env) {
+	met := func(what string, rule core.PushRule, want ports.PushReply, entries ...core.Entry) {
+		e.tb.Helper()
+		r := e.pushRequest(orders, entries...)
+		r.Rule = rule
+		e.met(what, r, want)
+	}
+	keep, earliest := core.PushRule{}, core.PushRule{Kind: core.Earliest}
+	met("a new id", keep, ports.PushReply{New: 1}, entry("a", "p", 2))
+	met("the same payload", keep, ports.PushReply{Duplicate: 1}, entry("a", "p", 3))
+	met("the same payload with a lower score", keep, ports.PushReply{Duplicate: 1}, entry("a", "p", 1))
+	met("another payload", keep, ports.PushReply{Merged: 1}, entry("a", "q", 2))
+	met("the other payload again", keep, ports.PushReply{Duplicate: 1}, entry("a", "q", 5))
+	met("the other payload with a lower score", keep, ports.PushReply{Duplicate: 1}, entry("a", "q", 0))
+	met("ids given twice", keep, ports.PushReply{New: 2, Merged: 2, Duplicate: 3},
+		entry("b", "p", 1), entry("b", "p", 1), entry("b", "q", 1), entry("b", "q", 0), entry("c", "p", 1), entry("a", "p", 1), entry("a", "r", 1))
+	met("ids given twice, by Earliest", earliest, ports.PushReply{New: 1, Merged: 2, Duplicate: 2},
+		entry("d", "p", 2), entry("d", "p", 1), entry("d", "q", 1), entry("a", "p", 1), entry("a", "s", 1))
+	h := e.acquire("n1")
+	h.turn(10)
+	met("a claimed id", keep, ports.PushReply{New: 1, Merged: 1, Duplicate: 1}, entry("a", "p", 1), entry("a", "t", 1), entry("a", "p", 0))
+	met("nothing", keep, ports.PushReply{})
+}
+
+func pushSaysWhatManyMet(e *env) {
+	const ids, each = 60, 20
+	var entries []core.Entry
+	for n := range each {
+		for id := range ids {
+			entries = append(entries, entry(strconv.Itoa(id), strconv.Itoa(n/2), float64(n)))
+		}
+	}
+	want := ports.PushReply{New: ids, Merged: ids * (each/2 - 1), Duplicate: ids * each / 2}
+	e.met("new ids", e.pushRequest(orders, entries...), want)
+	e.met("queued ids", e.pushRequest(orders, entries...), ports.PushReply{Duplicate: ids * each})
+}
+
+// met pushes and checks what the entries met. It ends the case for a producer that does not say it, and without a
+// verdict if the push was repeated, which meets what its first call has stored.
+func (e *env) met(what string, r ports.PushRequest, want ports.PushReply) {
+	e.tb.Helper()
+	before := e.repeats.All.Load()
+	reply, err := e.store.Push(e.ctx, r)
+	e.must(err, "Push of "+what)
+	want.Now = e.now()
+	switch {
+	case e.repeats.All.Load() > before:
+		e.giveUp()
+	case reply == (ports.PushReply{Now: reply.Now}) && len(r.Entries) > 0:
+		runtime.Goexit()
+	}
+	e.same("what "+what+" met", reply, want)
 }
 
 func pushRepeats(e *env) {

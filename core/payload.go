@@ -65,11 +65,13 @@ func (s *PayloadSet) Len() int { return len(s.list) }
 // the set changes.
 func (s *PayloadSet) List() []Payload { return s.list }
 
-// Add merges one payload into the set, as [MergePayloads] does.
-func (s *PayloadSet) Add(p Payload) {
-	if old, ok := s.find(p.Data); ok {
+// Add merges one payload into the set, as [MergePayloads] does. It reports whether the set
+// had no payload with these bytes.
+func (s *PayloadSet) Add(p Payload) (added bool) {
+	old, there := s.find(p.Data)
+	if there {
 		if old <= p.Score {
-			return
+			return false
 		}
 		at, _ := slices.BinarySearchFunc(s.list, Payload{Data: p.Data, Score: old}, Payload.Compare)
 		s.list = slices.Delete(s.list, at, at+1)
@@ -80,6 +82,7 @@ func (s *PayloadSet) Add(p Payload) {
 	}
 	s.list = slices.Insert(s.list, at, p)
 	s.remember(p)
+	return !there
 }
 
 // mergeAbove is the size of both sides from which Merge goes through them once:

@@ -23,6 +23,15 @@ type Observer interface {
 	BatchEnd(ctx context.Context, e BatchEvent)
 	// TurnEnd is called after each turn, also a failed one.
 	TurnEnd(e TurnEvent)
+	// JobsEnded is called after the store has kept how jobs of a shard ended, or the server has lost
+	// the lease before it did: at most once for each execution of a job.
+	JobsEnded(e EndEvent)
+	// HandlerOverran is called, once a batch, for a handler that goes on a minute after its context has
+	// ended: it keeps its lane.
+	HandlerOverran(e OverrunEvent)
+	// StoreFailed is called after each call of a server to the store that has failed and is made again, or
+	// given up where others do what it would have done.
+	StoreFailed(e FailureEvent)
 	// LeaseChanged is called after a lease starts or ends.
 	LeaseChanged(e LeaseEvent)
 	// NodeChanged is called after a server has learnt that a node joined, drains, works
@@ -40,12 +49,18 @@ type PushEvent struct {
 	Entries int
 	Took    time.Duration
 	Err     error
+	// New, Merged and Duplicate are those of [PushReply], of all calls of this push. Entries that are in none of
+	// them were not stored, or nobody knows what they met.
+	New, Merged, Duplicate int
 }
 
 // BatchEvent is a batch at its start or end.
 type BatchEvent struct {
 	Shard core.Shard
 	Lane  int
+	// Now is the store's clock when the batch began, as far as the server knows it from the store's
+	// replies.
+	Now core.Instant
 	// Claims are the jobs, read-only.
 	Claims []core.Claim
 	// Outcomes are those of the Claims, at the end; nil at the start. That of a
@@ -56,13 +71,23 @@ type BatchEvent struct {
 	Took time.Duration
 }
 
+// Wait returns how long the job of Claims[i] had been due when the batch began, by the store's clock; 0 if
+// it was claimed before it was due, which the store's clock allows that steps back.
+func (e *BatchEvent) Wait(i int) time.Duration { return max(0, e.Now.Sub(e.Claims[i].PerformAt)) }
+
 // TurnEvent is one turn.
 type TurnEvent struct {
 	Shard   core.Shard
 	Settled int
 	Claimed int
-	Took    time.Duration
-	Err     error
+	// Recovered is how many jobs of earlier leases it has brought that the acquire had no room for.
+	Recovered int
+	// Woken says that a wake-up of the shard came before the turn and since its last one that was to claim. If
+	// such a turn claims nothing, the wake-up was spurious: another turn had claimed the job already, or it was
+	// one that moves a job's time or cancels a job.
+	Woken bool
+	Took  time.Duration
+	Err   error
 }
 
 // LeaseChange is what happened to a lease.
@@ -159,6 +184,15 @@ func (NopObserver) BatchEnd(context.Context, BatchEvent) {}
 
 // TurnEnd implements [Observer].
 func (NopObserver) TurnEnd(TurnEvent) {}
+
+// JobsEnded implements [Observer].
+func (NopObserver) JobsEnded(EndEvent) {}
+
+// HandlerOverran implements [Observer].
+func (NopObserver) HandlerOverran(OverrunEvent) {}
+
+// StoreFailed implements [Observer].
+func (NopObserver) StoreFailed(FailureEvent) {}
 
 // LeaseChanged implements [Observer].
 func (NopObserver) LeaseChanged(LeaseEvent) {}

@@ -92,7 +92,31 @@ func (r *PushRequest) Validate() error {
 }
 
 // PushReply is what Push returns.
+//
+// New, Merged and Duplicate say what the entries met, each by itself and in their order. Each entry that this call
+// has stored is in one of them, so a push that is repeated since its outcome was unknown counts what the
+// repeat has met: what its first call has stored is Duplicate, unless it was claimed meanwhile. Producers that
+// don't know what a push will meet leave them 0: that of a caller's transaction, whose entries meet what is
+// queued after it has committed. Until then, and until a turn or a look has merged them, they count as not
+// there for other pushes. With an error they are at most what is known to be stored, and may be 0.
 type PushReply struct {
 	// Now is the store's clock at the push.
 	Now core.Instant
+	// New is how many entries have made a job: nothing was queued for their ids. A claimed
+	// job is not queued.
+	New int
+	// Merged is how many have added a payload to a queued job, also to one that an earlier entry
+	// of the push has made.
+	Merged int
+	// Duplicate is how many have met a queued job that had their Data already. Such an entry
+	// may still lower the payload's score, and move the job's time by the push rule.
+	Duplicate int
+}
+
+// Add counts what another part of the same push has met, and takes its Now.
+func (r *PushReply) Add(part PushReply) {
+	r.Now = part.Now
+	r.New += part.New
+	r.Merged += part.Merged
+	r.Duplicate += part.Duplicate
 }

@@ -31,32 +31,40 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	for rest := storekit.Route(room[:0], r.Entries, r.Shards); len(rest) > 0; {
 		var entries []storekit.Routed
 		entries, rest = storekit.CutShard(rest)
-		reply.Now = s.b.pushTo(q.shards[entries[0].Shard], &r, entries)
+		s.b.pushTo(q.shards[entries[0].Shard], &r, entries, &reply)
 	}
 	return reply, nil
 }
 
-// pushTo pushes some of a request's entries to their shard.
-func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Routed) core.Instant {
+// pushTo pushes some of a request's entries to their shard, and adds to the reply what they met.
+func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Routed, reply *ports.PushReply) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	now, before := b.now(), sh.head()
+	before := sh.head()
+	reply.Now = b.now()
 	for _, entry := range entries {
-		sh.push(&r.Entries[entry.Position], r.Rule, now)
+		sh.push(&r.Entries[entry.Position], r.Rule, reply)
 	}
 	sh.wakeIfEarlier(before)
-	return now
 }
 
-func (s *shard) push(entry *core.Entry, rule core.PushRule, now core.Instant) {
+// push pushes one entry at the reply's now, and counts there what it met.
+func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushReply) {
+	now := reply.Now
 	p := entry.Payload
 	p.Score = core.NormalScore(p.Score)
 	pushed := core.Pushed(entry.When, now)
 	e := s.entity(entry.ID)
-	e.payloads.Add(p)
-	if e.queued {
-		s.restate(e, core.MergePush(e.State, pushed, rule))
+	added := e.payloads.Add(p)
+	switch {
+	case !e.queued:
+		reply.New++
+		s.enqueue(e, pushed)
 		return
+	case added:
+		reply.Merged++
+	default:
+		reply.Duplicate++
 	}
-	s.enqueue(e, pushed)
+	s.restate(e, core.MergePush(e.State, pushed, rule))
 }

@@ -25,12 +25,14 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	var reply ports.PushReply
 	rest := storekit.Route(nil, r.Entries, r.Shards)
 	for first := true; first || len(rest) > 0; first = false {
-		now, err := s.pushSome(ctx, &r, rest[:statementSize(rest)])
+		some := rest[:statementSize(rest)]
+		met, err := s.pushSome(ctx, &r, some)
 		if err != nil {
 			return ports.PushReply{}, storekit.NotStored(rest, err)
 		}
-		reply.Now = now
-		rest = rest[statementSize(rest):]
+		met.Duplicate = len(some) - met.New - met.Merged
+		reply.Add(met)
+		rest = rest[len(some):]
 	}
 	return reply, nil
 }
@@ -53,40 +55,41 @@ func statementSize(list []storekit.Routed) int {
 	return size
 }
 
-// pushSome pushes entries in one exchange and one transaction.
-func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (core.Instant, error) {
+// pushSome pushes entries in one exchange and one transaction. Those that it returns neither as New nor as Merged
+// are duplicates.
+func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (ports.PushReply, error) {
 	statements := pushStatements(r, list)
 	push := s.pushAll
 	if len(statements) == 1 && len(statements[0].ids) == 1 && len(statements[0].more.ids) == 0 {
 		push = s.pushOne
 	}
 	began := time.Now()
-	now, moved, err := push(ctx, r, statements)
+	met, moved, err := push(ctx, r, statements)
 	if err != nil {
-		return 0, err
+		return ports.PushReply{}, err
 	}
 	if time.Since(began) > slowPush {
 		s.noteEarly(ctx, r.Queue, moved)
 	}
 	for _, d := range moved {
-		s.wakeAfterPush(core.Shard{Queue: r.Queue, Index: d.index}, d.at, now)
+		s.wakeAfterPush(core.Shard{Queue: r.Queue, Index: d.index}, d.at, met.Now)
 	}
-	return now, nil
+	return met, nil
 }
 
-const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0)
+const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0)
 FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
   p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
   p_more_index => $14, p_more_ids => $15, p_more_scores => $16, p_more_data => $17, p_more_meta => $18)`
 
 // pushAll pushes by the function push, called once per statement.
-func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (now core.Instant, moved []due, err error) {
+func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (met ports.PushReply, moved []due, err error) {
 	read := func(rows pgx.Rows) (err error) {
-		now, moved, err = readPush(rows, r, moved)
+		moved, err = readPush(rows, r, &met, moved)
 		return err
 	}
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
-		moved = moved[:0]
+		met, moved = ports.PushReply{}, moved[:0]
 		if len(statements) == 1 {
 			rows, err := s.pool.Query(ctx, s.sql(pushSQL), statements[0].args(s, r)...)
 			if err != nil {
@@ -101,7 +104,7 @@ func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []
 		}
 		return s.pool.SendBatch(ctx, &batch).Close()
 	})
-	return now, moved, err
+	return met, moved, err
 }
 
 // due is the earliest job of a shard that a push made or moved.
@@ -110,26 +113,28 @@ type due struct {
 	at    core.Instant
 }
 
-func readPush(rows pgx.Rows, r *ports.PushRequest, moved []due) (core.Instant, []due, error) {
+// readPush reads what a statement has met, and adds it, and what it has moved.
+func readPush(rows pgx.Rows, r *ports.PushRequest, met *ports.PushReply, moved []due) ([]due, error) {
 	defer rows.Close()
-	var now core.Instant
 	for rows.Next() {
 		var (
-			st status
-			d  due
+			st   status
+			d    due
+			part ports.PushReply
 		)
-		if err := rows.Scan(&st, &now, &d.index, &d.at); err != nil {
-			return 0, moved, err
+		if err := rows.Scan(&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged); err != nil {
+			return moved, err
 		}
 		if st != statusOK {
 			rows.Close()
-			return 0, moved, errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)), rows.Err())
+			return moved, errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)), rows.Err())
 		}
+		met.Add(part)
 		if d.index >= 0 {
 			moved = append(moved, d)
 		}
 	}
-	return now, moved, rows.Err()
+	return moved, rows.Err()
 }
 
 // layoutOf returns the layout that a push asks for.

@@ -36,12 +36,12 @@ WITH q AS MATERIALIZED (
 ), counted AS (
   INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed) SELECT shard, 1, 0, 0, 0, 0 FROM put
 )
-SELECT q.now, coalesce(put.perform_at, -1) AS perform_at, true AS fresh FROM q LEFT JOIN put ON true`
+SELECT q.now, coalesce(put.perform_at, -1) AS perform_at, true AS fresh, false AS added FROM q LEFT JOIN put ON true`
 
 // pushOneSQL is what the function push does, for one entry: as a statement of its
 // own it costs the server less. It returns a row with the time, the PerformAt if
-// there is a new job or one whose time the rule may have moved, else -1, and
-// whether the job is new; no row if the queue is not as the caller believes. 500000 is
+// there is a new job or one whose time the rule may have moved, else -1,
+// whether the job is new, and whether a queued one did not have the payload; no row if the queue is not as the caller believes. 500000 is
 // as in pushNewSQL.
 //
 //	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule (0 is core.Keep), $6 its limit in µs,
@@ -75,16 +75,19 @@ WITH q AS MATERIALIZED (
   SELECT shard, $8, sha256($12), $11, $12, $13 FROM put WHERE another
   ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
   WHERE excluded.score < p.score
+  RETURNING xmax = 0 AS new -- a row that was there has the transaction that locked it
 ), noted AS (
   INSERT INTO {schema}.inbox (shard, kind, perform_at)
   SELECT put.shard, 'early', put.due FROM put, q
   WHERE put.due < q.now - 500000 OR put.due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = put.shard)
 )
-SELECT q.now, coalesce(put.due, -1) AS perform_at, put.prior_retry_count IS NULL AS fresh FROM q LEFT JOIN put ON true`
+SELECT q.now, coalesce(put.due, -1) AS perform_at, put.prior_retry_count IS NULL AS fresh,
+  EXISTS (SELECT FROM added WHERE new) AS added
+FROM q LEFT JOIN put ON true`
 
 // pushOne pushes a single entry. It tries first what is cheap for a new job, unless the
 // last such push met a queued one.
-func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (now core.Instant, moved []due, err error) {
+func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (met ports.PushReply, moved []due, err error) {
 	st := statements[0]
 	fixed, delay := int64(notFixed), int64(0)
 	if st.at != nil {
@@ -105,19 +108,28 @@ func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []
 	}
 	switch {
 	case err != nil:
-		return 0, nil, err
+		return met, nil, err
 	case !p.found:
-		return 0, nil, s.missingLayout(ctx, r)
+		return met, nil, s.missingLayout(ctx, r)
 	case p.at >= 0:
 		moved = []due{p.due}
 	}
-	return p.now, moved, nil
+	met.Now = p.now
+	switch {
+	case p.fresh:
+		met.New = 1
+	case p.added:
+		met.Merged = 1
+	}
+	return met, moved, nil
 }
 
 // pushedOne is the reply to the push of a single entry.
 type pushedOne struct {
 	found, fresh bool
-	now          core.Instant
+	// added says that a queued job did not have the payload.
+	added bool
+	now   core.Instant
 	due
 }
 
@@ -126,7 +138,7 @@ func (p *pushedOne) read(rows pgx.Rows) error {
 		p.at, p.fresh = -1, true
 		return nil
 	}
-	return rows.Scan(&p.now, &p.at, &p.fresh)
+	return rows.Scan(&p.now, &p.at, &p.fresh, &p.added)
 }
 
 // missingLayout returns why a queue does not have the layout that a push asks for.

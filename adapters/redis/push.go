@@ -130,12 +130,12 @@ func (p *pushing) settle(ctx context.Context, calls []call, outcomes []outcome, 
 	var left [][]storekit.Routed
 	for i, o := range outcomes {
 		list := p.left[i]
-		now, stored, err := p.pushed(ctx, &o, p.shard(list), calls[i].entries)
+		met, stored, err := p.pushed(ctx, &o, p.shard(list), calls[i].entries)
 		if err != nil {
 			p.fail(list, err)
 			continue
 		}
-		reply.Now = now
+		reply.Add(met)
 		if list = list[stored:]; len(list) > 0 {
 			left = append(left, list)
 		}
@@ -152,27 +152,29 @@ func (p *pushing) fail(list []storekit.Routed, err error) {
 	}
 }
 
-// pushed reads the reply of the push script, which was given so many entries: how many of the first it
-// has stored.
-func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, given int) (now core.Instant, stored int, err error) {
+// pushed reads the reply of the push script, which was given so many entries: what they met, and how many of the
+// first it has stored.
+func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, given int) (met ports.PushReply, stored int, err error) {
 	if o.err != nil {
-		return 0, 0, o.err
+		return met, 0, o.err
 	}
 	if now, ok := o.value.(int64); ok {
-		return core.Instant(now), given, nil
+		return ports.PushReply{Now: core.Instant(now), New: given}, given, nil
 	}
 	reply := replyOf(o.value)
 	switch reply.text() {
-	case "some":
-		now, stored = core.Instant(reply.int()), int(reply.int())
-		if stored < 1 || stored >= given {
-			return 0, 0, errReply
+	case "met":
+		met.Now, stored = core.Instant(reply.int()), int(reply.int())
+		met.New, met.Merged = int(reply.int()), int(reply.int())
+		met.Duplicate = stored - met.New - met.Merged
+		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate) < 0 {
+			return met, 0, errReply
 		}
-		return now, stored, reply.err()
+		return met, stored, reply.err()
 	case "unknown":
-		return 0, 0, p.store.noShard(ctx, shard, p.asked)
+		return met, 0, p.store.noShard(ctx, shard, p.asked)
 	case "mismatch":
-		return 0, 0, reply.mismatched(shard.Queue, p.asked)
+		return met, 0, reply.mismatched(shard.Queue, p.asked)
 	}
-	return 0, 0, errReply
+	return met, 0, errReply
 }

@@ -88,7 +88,7 @@ func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
 // execute runs a batch and hands its outcomes to the shard.
 func (l *lane) execute(s *shard, b *Batch) {
 	observer := l.node.observer
-	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Claims: b.Claims}
+	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Now: l.node.clock.at(b.started), Claims: b.Claims}
 	var ctx context.Context = &b.batchCtx
 	if observer != nil {
 		ctx = observer.BatchStart(ctx, event)

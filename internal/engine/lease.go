@@ -162,11 +162,13 @@ func (s *shard) release() {
 	}
 	s.mu.Lock()
 	held := s.lease.held && s.lease.token == l.Token // it may have run out meanwhile
+	var lost []ports.EndedJob
 	if held {
-		s.clearLease(context.Canceled)
+		lost = s.clearLease(context.Canceled)
 	}
 	s.mu.Unlock()
 	if held {
+		s.jobsEnded(lost)
 		s.node.log.Debug("lease released", keyShard, s.id.String(), "token", l.Token)
 		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
 	}
@@ -179,6 +181,7 @@ func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	var retry backoff
 	err := s.node.store.Release(ctx, l)
 	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
+		s.node.storeFailed("release", s.id, err)
 		err = s.node.store.Release(ctx, l)
 		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
 			return nil
@@ -211,7 +214,7 @@ func (s *shard) dropLease(token int64, cause error) {
 		s.mu.Unlock()
 		return
 	}
-	s.clearLease(cause)
+	lost := s.clearLease(cause)
 	level := slog.LevelWarn
 	if now := time.Now(); now.Sub(s.lostAt) < reminder { // a store that grants leases and breaks them
 		level = slog.LevelDebug
@@ -225,11 +228,13 @@ func (s *shard) dropLease(token int64, cause error) {
 	}
 	signal(s.wake)
 	s.node.log.Log(context.Background(), level, "lease lost", "shard", s.id.String(), "token", token, "cancelled", len(running), "error", cause)
+	s.jobsEnded(lost)
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
-// clearLease clears all that belongs to the lease.
-func (s *shard) clearLease(cause error) {
+// clearLease clears all that belongs to the lease. It returns the jobs whose ends the store will not confirm.
+func (s *shard) clearLease(cause error) []ports.EndedJob {
+	lost := s.loseEnds()
 	s.lease.cancelCalls(cause)
 	s.lease = lease{}
 	s.turns = turns{}
@@ -242,4 +247,5 @@ func (s *shard) clearLease(cause error) {
 	s.paused = false
 	s.headNotBefore = 0
 	s.member.pool.revokeGrant(s.member, s.view())
+	return lost
 }

@@ -126,5 +126,5 @@ func (n *node) turnEnded(event ports.TurnEvent) {
 
 // newLoopStatus returns the status of a loop that serves all shards.
 func (n *node) newLoopStatus(doing string) *loopStatus {
-	return &loopStatus{outages: &n.outages, doing: doing}
+	return &loopStatus{node: n, doing: doing}
 }

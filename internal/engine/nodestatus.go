@@ -9,6 +9,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// Self returns the node as it would announce itself now; zero before Run or RunDue has begun.
+func (e *Engine) Self() ports.Node {
+	if e.served.Load() == nil {
+		return ports.Node{}
+	}
+	return e.self()
+}
+
 // self is what the node announces of itself.
 func (e *Engine) self() ports.Node {
 	now := e.served.Load()

@@ -63,6 +63,21 @@ func (g guardedObserver) TurnEnd(e ports.TurnEvent) {
 	g.call("TurnEnd", func() { g.observer.TurnEnd(e) })
 }
 
+// JobsEnded implements ports.Observer.
+func (g guardedObserver) JobsEnded(e ports.EndEvent) {
+	g.call("JobsEnded", func() { g.observer.JobsEnded(e) })
+}
+
+// HandlerOverran implements ports.Observer.
+func (g guardedObserver) HandlerOverran(e ports.OverrunEvent) {
+	g.call("HandlerOverran", func() { g.observer.HandlerOverran(e) })
+}
+
+// StoreFailed implements ports.Observer.
+func (g guardedObserver) StoreFailed(e ports.FailureEvent) {
+	g.call("StoreFailed", func() { g.observer.StoreFailed(e) })
+}
+
 // LeaseChanged implements ports.Observer.
 func (g guardedObserver) LeaseChanged(e ports.LeaseEvent) {
 	g.call("LeaseChanged", func() { g.observer.LeaseChanged(e) })

@@ -80,6 +80,9 @@ func (panicky) BatchStart(context.Context, ports.BatchEvent) context.Context {
 }
 func (panicky) BatchEnd(context.Context, ports.BatchEvent) { panic("BatchEnd") }
 func (panicky) TurnEnd(ports.TurnEvent)                    { panic("TurnEnd") }
+func (panicky) JobsEnded(ports.EndEvent)                   { panic("JobsEnded") }
+func (panicky) HandlerOverran(ports.OverrunEvent)          { panic("HandlerOverran") }
+func (panicky) StoreFailed(ports.FailureEvent)             { panic("StoreFailed") }
 func (panicky) LeaseChanged(ports.LeaseEvent)              { panic("LeaseChanged") }
 func (panicky) NodeChanged(ports.NodeEvent)                { panic("NodeChanged") }
 func (panicky) ShardsAssigned(ports.AssignEvent)           { panic("ShardsAssigned") }

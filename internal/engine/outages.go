@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/skeinq/skein/core"
 )
 
 // outageLog logs when the store fails: one line for each kind of loop and each cause, however
@@ -38,10 +40,10 @@ const (
 
 // loopStatus is whether the calls of one loop succeed. It is safe for concurrent use.
 type loopStatus struct {
-	outages *outageLog
-	doing   string
-	shard   string // "" for a loop that is for all
-	down    atomic.Bool
+	node  *node
+	doing string
+	shard core.Shard // zero for a loop that is for all
+	down  atomic.Bool
 }
 
 // listening is what the loop does whose failures leave all the work to polls.
@@ -50,9 +52,9 @@ const listening = "listen for wake-ups"
 // digits are cut out of errors to compare their causes: they are ports, shards, durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// failed notes that a call failed, and logs it if it is news.
+// failed notes that a call failed, tells the observer, and logs it if it is news.
 func (s *loopStatus) failed(err error) {
-	outages := s.outages
+	outages := &s.node.outages
 	if outages.callCtx.Err() != nil {
 		return
 	}
@@ -67,6 +69,7 @@ func (s *loopStatus) failed(err error) {
 	}
 	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
+	s.node.storeFailed(s.doing, s.shard, err)
 	if due {
 		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
 			slog.Any(keyError, err), slog.Int("loops", failing), slog.Time("since", began))...)
@@ -105,7 +108,7 @@ func (s *loopStatus) ok() {
 	if !s.down.Load() {
 		return
 	}
-	outages := s.outages
+	outages := &s.node.outages
 	outages.mu.Lock()
 	if !s.down.CompareAndSwap(true, false) {
 		outages.mu.Unlock()
@@ -134,8 +137,8 @@ func (s *loopStatus) answering() string {
 // about returns log attributes that name the loop.
 func (s *loopStatus) about() []slog.Attr {
 	about := []slog.Attr{slog.String("doing", s.doing)}
-	if s.shard != "" {
-		about = append(about, slog.String(keyShard, s.shard))
+	if s.shard != (core.Shard{}) {
+		about = append(about, slog.String(keyShard, s.shard.String()))
 	}
 	return about
 }

@@ -20,6 +20,8 @@ type overdueState struct {
 type overdue struct {
 	contextEnd
 	ids []string
+	// first says that it is described for the first time.
+	first bool
 }
 
 // WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The batch notes
@@ -57,8 +59,9 @@ func (b *Batch) overdue(now time.Time) *overdue {
 	if b.closed || over.cause == nil || now.Sub(latest(over.at, more.logged)) < overdueAfter {
 		return nil
 	}
+	first := more.logged.IsZero()
 	more.logged, b.overdueState = now, more
-	return &overdue{over, b.runningIDs()}
+	return &overdue{over, b.runningIDs(), first}
 }
 
 // runningIDs returns the ids that the handler works: that of the job it has begun, or all.

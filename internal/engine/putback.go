@@ -88,6 +88,10 @@ func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 		s.pendingResults = append(s.pendingResults, pendingResult{
 			id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
 		})
+		if s.node.observer != nil {
+			ended := ports.EndedJob{ID: c.ID, End: ports.EndBuried, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
+			s.awaitEnd(c.Ref(), awaitedEnd{bySettlement: ended})
+		}
 	}
 	s.finished = append(s.finished, settled)
 }

@@ -18,6 +18,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	}
 	s.endTurn(request, r, sent, received)
 	results := s.takeSettled(request.Settlements, r, received)
+	ended := s.takeEnds(request.Settlements, r)
 	s.confirmBegin(request, r)
 	s.buffer.push(s.buryRecovered(r.Claims), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
@@ -27,6 +28,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 	s.node.report(results)
+	s.jobsEnded(ended)
 	s.node.jobLog.recovers(&s.shardInfo, "", r.Orphans)
 	s.node.jobLog.claimed(&s.shardInfo, r.Claims)
 	if waits {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // shard is this node's side of one shard: its lease, the jobs that are claimed and have not
@@ -56,6 +57,9 @@ type shard struct {
 	deferrals map[core.ClaimRef]deferral
 	// pendingResults wait until the store confirms their settlements.
 	pendingResults []pendingResult
+	// ends are for the observer, who gets them in ended.
+	ends  ends
+	ended []ports.EndedJob
 	// storeHead is the store's head as last known, and heardAt is when the store last answered for this
 	// shard, unless it was asked before listenedAt: when this node last began to listen for wake-ups.
 	// While unresponsive is set the head does not count: a turn has failed or takes too
@@ -75,7 +79,7 @@ type shard struct {
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
 	s := &shard{shardInfo: shardInfo{node, id, queue}, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
 	for status, doing := range map[*loopStatus]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
-		status.outages, status.doing, status.shard = &node.outages, doing, id.String()
+		status.node, status.doing, status.shard = node, doing, id
 	}
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
 	return s
@@ -224,6 +228,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 		s.finished = append(s.finished, settled...)
 		s.node.countEnding(settled)
 		s.pendingResults = append(s.pendingResults, results...)
+		s.awaitEnds(b, settled)
 		s.pace.observe(took, len(b.Claims))
 		s.node.tallies.observe(b, took, settled)
 	}
@@ -234,6 +239,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	signal(s.wake)
 	s.node.jobLog.take(events)
 	if !current {
+		s.jobsEnded(b.lostJobs())
 		s.node.log.Debug("the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
 			keyQueue, s.id.Queue, "shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
 	}

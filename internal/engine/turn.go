@@ -25,6 +25,9 @@ type turns struct {
 	// woken says that a wake-up came during the call, and wokenAt is when the last one came.
 	woken   bool
 	wokenAt time.Time
+	// heard says that a wake-up came since the last turn that was to claim, and byWakeup that one came before the
+	// turn in flight, which is to claim.
+	heard, byWakeup bool
 	// due asks for a turn although nothing is finished.
 	due bool
 	// ended is when the last turn was answered.
@@ -120,10 +123,10 @@ func (s *shard) exchange() error {
 		s.request(now, s.leaving())
 	}
 	s.turns.inFlight, s.turns.sentAt = true, now
-	request, ctx := s.turns.request, s.lease.ctx
+	request, byWakeup, ctx := s.turns.request, s.turns.byWakeup, s.lease.ctx
 	s.startOverdue()
 	s.mu.Unlock()
-	return s.turn(ctx, request)
+	return s.turn(ctx, request, byWakeup)
 }
 
 // request makes the request of the next turn.
@@ -141,6 +144,9 @@ func (s *shard) request(now time.Time, leaving bool) {
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.queue.Bytes,
 		Node:        cfg.Node,
+	}
+	if t.byWakeup = t.heard && t.request.Want > 0; t.byWakeup {
+		t.heard = false
 	}
 }
 
@@ -164,12 +170,13 @@ func (s *shard) nextSettlements() []core.Settlement {
 
 // turn makes the call. An error means that it is unknown whether the turn was carried out, so it
 // has to be repeated.
-func (s *shard) turn(ctx context.Context, request ports.TurnRequest) error {
+func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bool) error {
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
 	received := time.Now()
 	s.node.turnEnded(ports.TurnEvent{
-		Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Took: received.Sub(sent), Err: err,
+		Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Recovered: len(reply.Orphans), Woken: byWakeup,
+		Took: received.Sub(sent), Err: err,
 	})
 	switch {
 	case err == nil:

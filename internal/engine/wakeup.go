@@ -93,7 +93,7 @@ func (s *shard) onWakeup() {
 	if !s.lease.held {
 		signal(s.released)
 	}
-	s.turns.woken, s.turns.wokenAt = s.turns.inFlight, time.Now()
+	s.turns.woken, s.turns.wokenAt, s.turns.heard = s.turns.inFlight, time.Now(), true
 	s.assumeDue(s.node.clock.now())
 	if len(s.running) > 0 || s.unstarted() > 0 { // it may be a cancel
 		s.turns.due = true

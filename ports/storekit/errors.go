@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -136,10 +135,9 @@ func ended(ctx context.Context) bool {
 // HasKnownOutcome reports whether err wraps a sentinel of package ports or core. A call
 // that fails with another error may have taken effect.
 func HasKnownOutcome(err error) bool {
-	return slices.ContainsFunc([]error{
-		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld,
-		ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest,
-		ports.ErrUnusable, ports.ErrNotEmpty, ports.ErrFull,
-		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidOptions, core.ErrInvalidQueue,
-	}, func(sentinel error) bool { return errors.Is(err, sentinel) })
+	if err == nil {
+		return false
+	}
+	kind := ports.FailureOf(err)
+	return kind == ports.FailureRefused || kind == ports.FailureFull
 }

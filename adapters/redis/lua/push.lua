@@ -6,8 +6,9 @@
 --   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
 --   limit in µs, and, unless all is due now, @instant or +delay of each entry;
 --   then for each: id, packed job that is due now
--- Returns now, {'some', now, how many of the first entries it has stored}, {'unknown'},
---   {'mismatch', "shards generation"}
+-- Returns now if all entries have made jobs, else {'met', now, how many of the first entries
+--   it has stored, how many of these have made jobs, how many have added a payload to one},
+--   {'unknown'}, {'mismatch', "shards generation"}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band, clock,
 --   instant, read_meta, wake, bounds, plan, packed, items, queue.
 
@@ -61,6 +62,7 @@ if #new > 0 and call('HLEN', CLAIMS) > 0 then
   for _, id in ipairs(new) do claimed[id] = call('HEXISTS', CLAIMS, id) == 1 end
 end
 
+local added = 0
 local there = #merged > 0 and queue.load(ids, packed_jobs) or {}
 for _, n in ipairs(merged) do
   local id = ids[n]
@@ -71,7 +73,7 @@ for _, n in ipairs(merged) do
     there[id] = item
   end
   merge(item.job, times[n] or now)
-  items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
+  added = added + items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
 end
 
 -- with_first returns the packed job as one that is not due now: FirstPush follows the score.
@@ -98,11 +100,12 @@ end
 for _, item in pairs(there) do
   if item.old then
     queue.store(item, item.old.place, index)
+    added = added - (item.known or 0)
     if item.old.place == READY and item.job.at < soonest then soonest = item.job.at end
   end
 end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}
 plan.write()
 if not paused and soonest < tonumber(head[2] or math.huge) then wake() end
-if #ids < asked then return {'some', now, #ids} end
-return now
+if #merged == 0 and #ids == asked then return now end
+return {'met', now, #ids, #new, added}

@@ -64,13 +64,15 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if err != nil {
 		return ports.PushReply{}, &ports.PushError{Entries: positions(len(r.Entries)), Err: err}
 	}
-	now := m.Now()
+	reply := ports.PushReply{Now: m.Now()}
 	for rest := r.Entries; len(rest) > 0; {
 		n := alike(rest)
-		q.shards[core.ShardOf(rest[0].ID, r.Shards)].push(rest[:n], r.Rule, now)
+		sh := q.shards[core.ShardOf(rest[0].ID, r.Shards)]
+		sh.countPush(rest[:n], &reply)
+		sh.push(rest[:n], r.Rule, reply.Now)
 		rest = rest[n:]
 	}
-	return ports.PushReply{Now: now}, nil
+	return reply, nil
 }
 
 // alike returns how many of the first entries are of one id and time. They merge as one job: one by one

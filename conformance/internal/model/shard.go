@@ -1,10 +1,32 @@
 package model
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // How jobs and dead letters enter a shard, by RULES 2, and what may be claimed of it.
+
+// countPush counts what entries of one id meet: the first makes a job if none is queued, and each that has
+// the bytes of another is a duplicate.
+func (s *shard) countPush(entries []core.Entry, reply *ports.PushReply) {
+	queued, there := s.queued[entries[0].ID]
+	for i, e := range entries {
+		same := func(p core.Payload) bool { return bytes.Equal(p.Data, e.Data) }
+		switch {
+		case i == 0 && !there:
+			reply.New++
+		case slices.ContainsFunc(queued.Payloads, same),
+			slices.ContainsFunc(entries[:i], func(earlier core.Entry) bool { return same(earlier.Payload) }):
+			reply.Duplicate++
+		default:
+			reply.Merged++
+		}
+	}
+}
 
 // push queues the payloads of entries of one id and time.
 func (s *shard) push(entries []core.Entry, rule core.PushRule, now core.Instant) {

@@ -5,7 +5,8 @@
 -- Its fields are id; area, the keys it is stored in (hash of packed jobs, metas, and sets, what
 -- the keys of payload sets begin with); old, what is stored now, nil if nothing is; and
 -- job, what is to be stored. With job.many, job.list is only what is to be added to the
--- set, and taken what is to leave it.
+-- set, and taken what is to leave it; once it is stored, known is how many of the list
+-- the set had already.
 --
 -- A set may hold any number of payloads: no function reads more of it than it is asked for.
 
@@ -24,8 +25,9 @@ do
   end
 
   -- unite adds payloads to the item's. Of those with equal bytes the smaller score
-  -- stays, and on a tie the one that was there.
+  -- stays, and on a tie the one that was there. It returns how many the item did not have.
   local function unite(item, coming)
+    local added = 0
     local there, by = item.job.list, item.by
     if not by then
       by = {}
@@ -36,12 +38,13 @@ do
       local q = by[p.data]
       if not q then
         q = {score = p.score, data = p.data, meta = p.meta}
-        there[#there + 1], by[p.data] = q, q
+        there[#there + 1], by[p.data], added = q, q, added + 1
       elseif p.score < q.score then
         q.score, q.meta = p.score, p.meta
       end
       if p.meta ~= '' then item.job.tagged = true end
     end
+    return added
   end
 
   -- set_of returns the key of an item's payload set. It fails if another server has the set,
@@ -186,8 +189,10 @@ do
     local job, metas, datas, key = item.job, item.area.metas, {}, set_of(item)
     for i, p in ipairs(job.list) do datas[i] = p.data end
     local scores = fetch('ZMSCORE', key, datas)
+    item.known = 0
     for i, p in ipairs(job.list) do
       local there = tonumber(scores[i] or nil)
+      if there then item.known = item.known + 1 end
       if not there or p.score < there then
         plan.zadd(key, p.score, p.data)
         if p.meta ~= '' then plan.hset(metas, item.id .. '\0' .. p.data, p.meta)

@@ -1,12 +1,13 @@
 -- Pushes entries for distinct ids in order of (shard, id), and more payloads for some of them.
 -- An entry's PerformAt is p_at, or for -1 p_delay after now; both arrays are NULL if all are
--- due now. Returns a row without index, and one for each shard that has a new job or one whose
+-- due now. Returns a row without index, with how many jobs are new and how many payloads queued jobs
+-- did not have, and one for each shard that has a new job or one whose
 -- time the rule may have moved: its index and the earliest such PerformAt. status is ok,
 -- unknown_queue or layout_mismatch.
 CREATE FUNCTION {schema}.push(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
   p_more_index int[], p_more_ids text[], p_more_scores double precision[], p_more_data bytea[], p_more_meta bytea[])
-RETURNS TABLE (status text, now bigint, index int, earliest bigint) LANGUAGE plpgsql VOLATILE
+RETURNS TABLE (status text, now bigint, index int, earliest bigint, new bigint, merged bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 SET lock_timeout = '500ms' AS {$}
 #variable_conflict use_column
@@ -16,6 +17,8 @@ DECLARE
   v_first    int;
   v_now      bigint := {schema}.clock(p_now);
   v_more     boolean;
+  v_new      bigint;
+  v_merged   bigint := 0;
   v_index    int[];
   v_earliest bigint[];
 BEGIN
@@ -23,7 +26,7 @@ BEGIN
   SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
-    RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint;
+    RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint;
     RETURN;
   END IF;
   WITH put AS (
@@ -54,18 +57,18 @@ BEGIN
     SELECT t.shard, 'early', t.earliest FROM touched t
     WHERE t.earliest < v_now - c_margin OR t.earliest < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = t.shard)
   )
-  SELECT bool_or(more), array_agg(shard - v_first) FILTER (WHERE earliest IS NOT NULL),
+  SELECT bool_or(more), sum(fresh), array_agg(shard - v_first) FILTER (WHERE earliest IS NOT NULL),
     array_agg(earliest) FILTER (WHERE earliest IS NOT NULL)
-  INTO v_more, v_index, v_earliest FROM touched;
+  INTO v_more, v_new, v_index, v_earliest FROM touched;
 
   IF v_more THEN
-    PERFORM {schema}.add_payloads(array_agg(v_first + e.index), array_agg(e.id), array_agg(e.score), array_agg(e.data), array_agg(e.meta))
-    FROM (
+    SELECT {schema}.add_payloads(array_agg(v_first + e.index), array_agg(e.id), array_agg(e.score), array_agg(e.data), array_agg(e.meta))
+    INTO v_merged FROM (
       SELECT * FROM unnest(p_index, p_ids, p_scores, p_data, p_meta)
       UNION ALL
       SELECT * FROM unnest(p_more_index, p_more_ids, p_more_scores, p_more_data, p_more_meta)
     ) e (index, id, score, data, meta);
   END IF;
-  RETURN QUERY SELECT 'ok', v_now, NULL::int, NULL::bigint
-  UNION ALL SELECT 'ok', v_now, u.index, u.earliest FROM unnest(v_index, v_earliest) u (index, earliest);
+  RETURN QUERY SELECT 'ok', v_now, NULL::int, NULL::bigint, v_new, v_merged
+  UNION ALL SELECT 'ok', v_now, u.index, u.earliest, NULL, NULL FROM unnest(v_index, v_earliest) u (index, earliest);
 END {$};

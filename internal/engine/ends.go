@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ends are the executions of a shard whose settlements the store has not answered yet, for the observer; none are
+// kept without one.
+type ends map[core.ClaimRef]awaitedEnd
+
+// awaitedEnd is how an execution ended if the store carries its settlement out and, of one that its handler has
+// settled in a transaction, if that has committed.
+type awaitedEnd struct {
+	bySettlement, byTransaction ports.EndedJob
+	transacted                  bool
+	// resent says that a settlement that is skipped was carried out by an earlier call of its turn.
+	resent bool
+}
+
+// end returns the end of an execution, given whether the store skipped its settlement.
+func (e *awaitedEnd) end(skipped bool) ports.EndedJob {
+	switch {
+	case !skipped, e.resent && !e.transacted:
+		return e.bySettlement
+	case e.transacted:
+		return e.byTransaction
+	}
+	return e.lost()
+}
+
+func (e *awaitedEnd) lost() ports.EndedJob {
+	return ports.EndedJob{ID: e.bySettlement.ID, End: ports.EndLost, Attempt: e.bySettlement.Attempt}
+}
+
+// awaitEnds keeps the ends of the jobs of a batch that has run. The caller holds the lock.
+func (s *shard) awaitEnds(b *Batch, settled []core.Settlement) {
+	if s.node.observer == nil {
+		return
+	}
+	for i := range b.Claims {
+		if b.notBegun(i) {
+			continue
+		}
+		e := awaitedEnd{bySettlement: b.end(i, &b.outcomes[i], &settled[i])}
+		if t, transacted := b.transacted[i]; transacted {
+			e.transacted, e.byTransaction = true, b.end(i, &t.outcome, &t.settlement)
+		}
+		s.awaitEnd(b.Claims[i].Ref(), e)
+	}
+}
+
+func (s *shard) awaitEnd(ref core.ClaimRef, e awaitedEnd) {
+	if s.ends == nil {
+		s.ends = make(ends)
+	}
+	s.ends[ref] = e
+}
+
+// end returns how job i ends with an outcome and its settlement.
+func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.EndedJob {
+	c := &b.Claims[i]
+	ended := ports.EndedJob{ID: c.ID, Attempt: c.RetryCount + 2, Buried: buriedPayloads(settled, len(c.Payloads))}
+	_, cancelled := b.dropped[i]
+	switch {
+	case cancelled:
+		ended.End = ports.EndCancelled
+	case o.Kind == core.Done:
+		ended.End = ports.EndDone
+	case o.Kind == core.Snoozed:
+		ended.End = ports.EndSnoozed
+	case o.Kind == core.Buried, exhausts(b.shard.queue.Policy, c, o):
+		ended.End = ports.EndBuried
+	case o.Kind == core.Failed:
+		ended.End = ports.EndFailed
+	default:
+		ended.End = ports.EndPutBack
+	}
+	return ended
+}
+
+// buriedPayloads returns how many of a job's payloads a settlement buries.
+func buriedPayloads(settled *core.Settlement, payloads int) (n int) {
+	for _, own := range settled.Except {
+		if own.Disposition == core.Bury {
+			n++
+		}
+	}
+	if settled.Rest == core.Bury {
+		n += payloads - len(settled.Except)
+	}
+	return n
+}
+
+// takeEnds returns the ends that the reply of a turn confirms, in a slice that is good until the next turn. The caller
+// holds the lock.
+func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.EndedJob {
+	s.ended = s.ended[:0]
+	if len(s.ends) == 0 {
+		return nil
+	}
+	for i := range settled {
+		ref := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
+		e, known := s.ends[ref]
+		switch {
+		case !known, slices.Contains(r.Deferred, i):
+		case r.Repeat: // it is sent again, and that reply says how it ended
+			e.resent = true
+			s.ends[ref] = e
+		default:
+			s.ended = append(s.ended, e.end(slices.Contains(r.Skipped, i)))
+			delete(s.ends, ref)
+		}
+	}
+	return s.ended
+}
+
+// loseEnds returns those that the store will not answer any more, since the lease ends. The caller holds the lock.
+func (s *shard) loseEnds() (lost []ports.EndedJob) {
+	for _, e := range s.ends {
+		lost = append(lost, e.lost())
+	}
+	s.ends = nil
+	return lost
+}
+
+// lostJobs returns the jobs of a batch whose lease ended while it ran. Without an observer there are none.
+func (b *Batch) lostJobs() (lost []ports.EndedJob) {
+	for i := 0; i < len(b.Claims) && b.shard.node.observer != nil; i++ {
+		if !b.notBegun(i) {
+			lost = append(lost, ports.EndedJob{ID: b.Claims[i].ID, End: ports.EndLost, Attempt: b.Claims[i].RetryCount + 2})
+		}
+	}
+	return lost
+}
+
+// jobsEnded notifies the observer.
+func (s *shardInfo) jobsEnded(jobs []ports.EndedJob) {
+	if len(jobs) > 0 && s.node.observer != nil {
+		s.node.observer.JobsEnded(ports.EndEvent{Shard: s.id, Jobs: jobs})
+	}
+}
+
+// overran notifies the observer of a handler that goes on long after its context has ended.
+func (s *shardInfo) overran(event ports.OverrunEvent, cause error) {
+	if s.node.observer == nil {
+		return
+	}
+	event.Shard = s.id
+	switch {
+	case errors.Is(cause, ports.ErrLeaseLost):
+		event.Cause = ports.OverrunLease
+	case errors.Is(cause, ErrCancelled):
+		event.Cause = ports.OverrunCancel
+	case errors.Is(cause, ErrShutdown):
+		event.Cause = ports.OverrunShutdown
+	}
+	s.node.observer.HandlerOverran(event)
+}
+
+// storeFailed notifies the observer.
+func (n *node) storeFailed(call string, shard core.Shard, err error) {
+	if n.observer != nil {
+		n.observer.StoreFailed(ports.FailureEvent{Call: call, Shard: shard, Kind: ports.FailureOf(err), Err: err})
+	}
+}

@@ -1,0 +1,431 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
+)
+
+// seen is an observer that keeps what a test asks for.
+type seen struct {
+	ports.NopObserver
+	mu        sync.Mutex
+	ended     []ports.EndedJob
+	overruns  []ports.OverrunEvent
+	failures  []ports.FailureEvent
+	turns     []ports.TurnEvent
+	waits     time.Duration
+	recovered int
+}
+
+func (o *seen) do(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f()
+}
+
+func (o *seen) JobsEnded(e ports.EndEvent) { o.do(func() { o.ended = append(o.ended, e.Jobs...) }) }
+func (o *seen) HandlerOverran(e ports.OverrunEvent) {
+	o.do(func() { o.overruns = append(o.overruns, e) })
+}
+func (o *seen) StoreFailed(e ports.FailureEvent) { o.do(func() { o.failures = append(o.failures, e) }) }
+func (o *seen) LeaseChanged(e ports.LeaseEvent)  { o.do(func() { o.recovered += e.Orphans }) }
+func (o *seen) TurnEnd(e ports.TurnEvent) {
+	o.do(func() { o.turns, o.recovered = append(o.turns, e), o.recovered+e.Recovered })
+}
+func (o *seen) BatchEnd(_ context.Context, e ports.BatchEvent) {
+	o.do(func() {
+		for i := range e.Claims {
+			o.waits += e.Wait(i)
+		}
+	})
+}
+
+func (o *seen) by(s *setup) { s.Observer = o }
+
+// counts counts the ends of each kind.
+func (o *seen) counts() map[ports.JobEnd]int {
+	counts := make(map[ports.JobEnd]int)
+	o.do(func() {
+		for _, e := range o.ended {
+			counts[e.End]++
+		}
+	})
+	return counts
+}
+
+func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
+	outcome := func(o core.Outcome) handler {
+		return func(context.Context, *engine.Batch) error { return errOutcome{o} }
+	}
+	noRetries := func(s *setup) { s.queue.Policy.MaxRetries = 0 }
+	cases := []struct {
+		name   string
+		run    handler
+		option func(*setup)
+		want   ports.EndedJob
+	}{
+		{"done", each(succeed), nil, ports.EndedJob{End: ports.EndDone, Attempt: 1}},
+		{"done but for a payload", func(_ context.Context, b *engine.Batch) error {
+			b.MarkBuried(0, 0, errors.New("bad"))
+			return nil
+		}, nil,
+			ports.EndedJob{End: ports.EndDone, Attempt: 1, Buried: 1}},
+		{"failed", each(fails), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
+		{"failed for the last time", each(fails), noRetries, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 1}},
+		{"buried", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), nil, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
+		{"buried, one by itself", func(_ context.Context, b *engine.Batch) error {
+			b.MarkBuried(0, 0, errors.New("bad"))
+			return errOutcome{core.Outcome{Kind: core.Buried, Error: "bad"}}
+		}, nil,
+			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
+		{"snoozed", outcome(core.Outcome{Kind: core.Snoozed, Delay: time.Hour}), nil, ports.EndedJob{End: ports.EndSnoozed, Attempt: 1}},
+		{"panicked", each(func(context.Context, *core.Claim) error { panic("boom") }), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
+	}
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := &seen{}
+				w.start(tt.run, outcomes, o.by, func(s *setup) {
+					if tt.option != nil {
+						tt.option(s)
+					}
+				})
+				w.sleep(poll)
+				w.push("job", "a", "b", "c")
+				w.sleep(poll)
+				tt.want.ID = "job"
+				if len(o.ended) == 0 {
+					t.Fatal("no end was seen")
+				}
+				if diff := cmp.Diff(tt.want, o.ended[0]); diff != "" {
+					t.Errorf("the first end (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Attempts are numbered as the log numbers them.
+func TestEndsHaveTheNumberOfTheAttempt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := &seen{}
+		w.start(each(fails), o.by, func(s *setup) { s.queue.Policy.MaxRetries = 2 })
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(time.Hour)
+		want := []ports.EndedJob{
+			{ID: "job", End: ports.EndFailed, Attempt: 1},
+			{ID: "job", End: ports.EndFailed, Attempt: 2},
+			{ID: "job", End: ports.EndBuried, Attempt: 3, Buried: 1},
+		}
+		if diff := cmp.Diff(want, o.ended); diff != "" {
+			t.Errorf("ends (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// However many replies are lost, an execution ends once, and as the store has kept it.
+func TestEachEndIsSeenOnce(t *testing.T) {
+	const jobs = 200
+	for name, run := range map[string]func(*world) handler{
+		"plain": func(*world) handler { return each(lasting(time.Millisecond)) },
+		"in transactions": func(w *world) handler {
+			return each(func(ctx context.Context, _ *core.Claim) error { return w.commit(ctx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := &seen{}
+				w.declare(1)
+				w.pushEach(jobs)
+				n := w.start(run(w), roundTrip(3*time.Millisecond), loseReplies("Turn"), o.by)
+				w.sleep(5 * time.Minute)
+				n.stop()
+				w.wantCounts(0, 0, jobs, 0)
+				if diff := cmp.Diff(map[ports.JobEnd]int{ports.EndDone: jobs}, o.counts()); diff != "" {
+					t.Errorf("ends (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Until the store knows whether a transaction has committed, nothing has ended.
+func TestTheEndOfATransactionIsThatOfItsCommit(t *testing.T) {
+	for name, want := range map[string]struct {
+		committed bool
+		end       ports.JobEnd
+	}{"commits": {true, ports.EndDone}, "does not": {false, ports.EndFailed}} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o, tx := &seen{}, &transaction{world: w}
+				n := w.start(each(func(ctx context.Context, c *core.Claim) error {
+					if c.RetryCount >= 0 {
+						return nil
+					}
+					return engine.SettleIn(ctx, tx)
+				}), o.by, func(s *setup) { s.link.deferSettlement = func(string) bool { return true } })
+				w.sleep(poll)
+				w.push("job", "x")
+				w.sleep(3 * ttl)
+				if len(o.ended) > 0 {
+					t.Errorf("an end was seen before the transaction's: %v", o.ended)
+				}
+				if want.committed {
+					if err := tx.commit(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
+				w.sleep(5 * poll)
+				if len(o.ended) == 0 || o.ended[0].End != want.end {
+					t.Errorf("ends %v, want %v first", o.ended, want.end)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsNotKeptIsLost(t *testing.T) {
+	cases := []struct {
+		name string
+		play func(w *world, n *node)
+	}{
+		{"the lease runs out while it runs", func(w *world, n *node) {
+			w.sleep(poll)
+			n.link.set(down)
+			w.sleep(3 * ttl)
+		}},
+		{"another lease while it runs", func(w *world, n *node) {
+			w.sleep(poll)
+			n.link.change(func() { n.link.state = leaseLost })
+			w.sleep(5 * poll)
+			n.link.set(up)
+		}},
+		{"the lease runs out before it is settled", func(w *world, n *node) {
+			n.link.change(func() { n.link.deferSettlement = func(string) bool { return true } })
+			w.sleep(5 * poll) // it has ended, and the store defers its settlement
+			n.link.set(down)
+			w.sleep(3 * ttl)
+		}},
+		{"somebody else settles it", func(w *world, n *node) {
+			found := w.find("job")
+			done := core.Settlement{ID: "job", Receipt: found.Claim.Receipt, Processed: true}
+			if err := w.store.Settle(w.Context(), shardOfQueue(0), []core.Settlement{done}); err != nil {
+				w.Fatal(err)
+			}
+		}},
+	}
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := &seen{}
+				n := w.start(each(lasting(3*poll)), o.by)
+				w.sleep(poll)
+				w.push("job", "x")
+				tt.play(w, n)
+				w.sleep(5 * poll)
+				if len(o.ended) == 0 || o.ended[0] != (ports.EndedJob{ID: "job", End: ports.EndLost, Attempt: 1}) {
+					t.Errorf("ends %v, want that the job is lost", o.ended)
+				}
+				n.link.set(up)
+			})
+		})
+	}
+}
+
+func TestAnObserverSeesCancelsAndWhatGoesBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := &seen{}
+		n := w.start(each(untilCancelled), o.by, lanes(1), batches(1), func(s *setup) { s.ShutdownTimeout = poll })
+		w.sleep(poll)
+		w.push("job", "x")
+		w.cancel(true, "job")
+		w.sleep(2 * poll)
+		w.push("other", "x")
+		w.push("waits", "x") // goes back from before its handler, which is the end of no execution
+		n.cancel()
+		w.sleep(5 * poll)
+		n.stop()
+		want := []ports.EndedJob{{ID: "job", End: ports.EndCancelled, Attempt: 1}, {ID: "other", End: ports.EndPutBack, Attempt: 1}}
+		if diff := cmp.Diff(want, o.ended); diff != "" {
+			t.Errorf("ends (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What earlier leases left is counted, also what is more than an acquire carries, and what is buried for it.
+func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
+	const jobs = core.MaxTurnJobs + 300
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(jobs)
+		w.claimAll(jobs)
+		o := &seen{}
+		w.start(each(succeed), o.by, func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })
+		w.sleep(20 * ttl)
+		if o.recovered != jobs {
+			t.Errorf("%d were seen as recovered of %d, want all", o.recovered, jobs)
+		}
+		if got := o.counts()[ports.EndBuried]; got != jobs {
+			t.Errorf("%d were seen as buried of %d, want all", got, jobs)
+		}
+	})
+}
+
+// claimAll claims so many jobs of the only shard for an owner who is not heard of again.
+func (w *world) claimAll(jobs int) {
+	w.Helper()
+	lease, err := w.store.Acquire(w.Context(), ports.AcquireRequest{Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "gone", Attempt: 1, TTL: ttl})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for number := int64(1); jobs > 0; number++ {
+		reply, err := w.store.Turn(w.Context(), ports.TurnRequest{
+			Lease: ports.Lease{Shard: shardOfQueue(0), Owner: "gone", Token: lease.Token}, Number: number, TTL: ttl,
+			Want: min(jobs, core.MaxTurnJobs), PerJob: 1, Bytes: core.DefaultTurnBytes,
+		})
+		if err != nil || len(reply.Claims) == 0 {
+			w.Fatalf("%d jobs were claimed, %v", len(reply.Claims), err)
+		}
+		jobs -= len(reply.Claims)
+	}
+}
+
+func TestAnObserverSeesHandlersThatIgnoreTheEnd(t *testing.T) {
+	timeout := errors.New("timeout")
+	cases := []struct {
+		cause ports.OverrunCause
+		play  func(w *world, n *node)
+	}{
+		{ports.OverrunTimeout, func(*world, *node) {}},
+		{ports.OverrunCancel, func(w *world, _ *node) { w.cancel(true, "job") }},
+		{ports.OverrunLease, func(w *world, n *node) { n.link.set(down) }},
+		{ports.OverrunShutdown, func(_ *world, n *node) { n.cancel() }},
+	}
+	for _, tt := range cases {
+		t.Run(tt.cause.String(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := &seen{}
+				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+					if tt.cause == ports.OverrunTimeout {
+						_, cancel := b.WithTimeout(ctx, poll, timeout)
+						defer cancel()
+					}
+					if w.elapsed() < 2*poll { // it runs again where the lease was lost
+						time.Sleep(10 * time.Minute)
+					}
+					return nil
+				}, o.by)
+				w.sleep(poll)
+				w.push("job", "x")
+				tt.play(w, n)
+				w.sleep(5 * time.Minute)
+				n.link.set(up)
+				w.sleep(10 * time.Minute)
+				n.stop()
+				if len(o.overruns) != 1 {
+					t.Fatalf("%d overruns were seen, want one: %v", len(o.overruns), o.overruns)
+				}
+				e := o.overruns[0]
+				if e.Cause != tt.cause || fmt.Sprint(e.IDs) != "[job]" || e.Shard != shardOfQueue(0) || e.For < time.Minute || e.For > 65*time.Second {
+					t.Errorf("an overrun %+v, want one of %v after a minute", e, tt.cause)
+				}
+			})
+		})
+	}
+}
+
+func TestAnObserverSeesWhatTheStoreFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := &seen{}
+		n := w.start(each(lasting(poll/2)), o.by)
+		w.sleep(poll)
+		for range 3 {
+			w.push("job", "x")
+			w.sleep(poll)
+		}
+		if len(o.failures) != 0 {
+			t.Errorf("failures of a store that is well: %v", o.failures)
+		}
+		n.link.set(down)
+		w.push("job", "x")
+		w.sleep(2 * ttl)
+		n.link.set(up)
+		w.sleep(ttl)
+		n.link.change(func() { n.link.refuse = func(method string) bool { return method == "Release" } })
+		n.stop()
+		calls := make(map[string]bool)
+		for _, e := range o.failures {
+			calls[e.Call] = true
+			if e.Kind != ports.FailureUnknown || e.Err == nil || (e.Shard == shardOfQueue(0)) != (e.Call == "turn" || e.Call == "renew" || e.Call == "acquire" || e.Call == "release") {
+				t.Errorf("a failure %+v", e)
+			}
+		}
+		for _, call := range []string{"turn", "acquire", "renew", "announce", "record", "poll", "release"} {
+			if !calls[call] {
+				t.Errorf("no failure was seen of the call %q; of %v", call, calls)
+			}
+		}
+	})
+}
+
+// A turn says whether a wake-up preceded it; if it claims nothing then, the wake-up was for nothing.
+func TestAnObserverSeesWhatWakeUpsBring(t *testing.T) {
+	woken := func(w *world, option func(*setup)) (work, spurious int) {
+		o := &seen{}
+		n := w.start(each(lasting(3*poll)), spread, o.by, option)
+		w.sleep(memberTTL)
+		w.push("a", "x")
+		w.sleep(poll)
+		w.cancel(true, "a") // which wakes the shard too
+		w.sleep(5 * poll)
+		n.stop()
+		for _, turn := range o.turns {
+			switch {
+			case turn.Woken && turn.Claimed > 0:
+				work++
+			case turn.Woken:
+				spurious++
+			}
+		}
+		return work, spurious
+	}
+	inWorld(t, func(w *world) {
+		if work, spurious := woken(w, func(*setup) {}); work != 1 || spurious != 1 {
+			t.Errorf("%d wake-ups brought work and %d none, want one each", work, spurious)
+		}
+	})
+	inWorld(t, func(w *world) {
+		if work, spurious := woken(w, noWakeups); work != 0 || spurious != 0 {
+			t.Errorf("%d and %d wake-ups were seen by a node without wake-ups", work, spurious)
+		}
+	})
+}
+
+// Waits are by the store's clock, as those of the history.
+func TestWaitsAreByTheStoresClock(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.store = memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(-time.Hour) }})
+		o := &seen{}
+		n := w.start(each(lasting(7*time.Millisecond)), lanes(1), o.by)
+		w.sleep(poll)
+		w.pushEach(10)
+		w.sleep(10 * poll)
+		n.stop()
+		if sum := time.Duration(w.history().WaitSum) * time.Microsecond; o.waits == 0 || (o.waits-sum).Abs() > time.Microsecond*10 {
+			t.Errorf("jobs waited %v, the history says %v", o.waits, sum)
+		}
+	})
+}

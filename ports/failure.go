@@ -1,0 +1,52 @@
+package ports
+
+import (
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"syscall"
+
+	"github.com/skeinq/skein/core"
+)
+
+// refusals are the sentinels of calls that had no effect.
+func refusals() []error {
+	return []error{
+		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch, ErrLeaseHeld,
+		ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt, ErrInvalidRequest, ErrUnusable, ErrNotEmpty,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidRule,
+		core.ErrInvalidOptions, core.ErrInvalidQueue,
+	}
+}
+
+// FailureOf returns what kind of failure the error of a call of a store is. The error is not nil.
+// [FailureRefused] and [FailureFull] are calls that have had no effect; the others may have had theirs.
+func FailureOf(err error) FailureKind {
+	var network net.Error
+	switch {
+	case errors.Is(err, ErrFull):
+		return FailureFull
+	case slices.ContainsFunc(refusals(), func(sentinel error) bool { return errors.Is(err, sentinel) }):
+		return FailureRefused
+	case errors.As(err, &network) && !network.Timeout(), broken(err), dialed(err):
+		return FailureUnreachable
+	}
+	return FailureUnknown
+}
+
+// broken reports whether a connection broke.
+func broken(err error) bool {
+	for _, cause := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// dialed reports whether no connection could be made, also in the time that there was for it.
+func dialed(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
