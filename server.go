@@ -112,7 +112,7 @@ type ServerOptions struct {
 	Logger *slog.Logger
 	// Observer is notified of what the server does. nil measures nothing.
 	Observer Observer
-	// Name is the node's name, for people. Default: the host's.
+	// Name is the node's name, for people, of which [core.Text] is kept. Default: the host's.
 	Name string
 	// Version is the program's version, which is shown with the node. Default: that of the
 	// main module, as the go command has stamped it.

@@ -19,9 +19,9 @@ func (s *Server) config() engine.Config {
 	}
 	c := engine.Config{
 		Owner:           rand.Text(),
-		Node:            cmp.Or(o.Name, host),
-		Version:         cmp.Or(o.Version, mainVersion()),
-		Host:            host,
+		Node:            core.Text(cmp.Or(o.Name, host)),
+		Version:         core.Text(cmp.Or(o.Version, mainVersion())),
+		Host:            core.Text(host),
 		PID:             os.Getpid(),
 		Lanes:           o.Lanes,
 		PollInterval:    o.PollInterval,

@@ -30,6 +30,7 @@ func settleCases() []namedCase {
 		{"merges what it buries into the morgue", ruleMorgue, settleMergesDead},
 		{"counts as the settlement says", "Settlement: Processed and Failed say whether the queue's counters rise", settleCounts},
 		{"cuts times to their range", "Instant.Add: cut to the range of an Instant", settleClamps},
+		{"keeps errors as ErrorText has them", "Settlement: PutBack.Error and BuryError, of which core.ErrorText is kept", settleErrorTexts},
 		{"keeps a long error whole", "core.MaxErrorBytes: the longest error text that is kept", settleLongError},
 	}
 }

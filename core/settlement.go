@@ -30,7 +30,7 @@ type PutBack struct {
 	SameTime bool
 	// Delay is from the store's now to the new PerformAt.
 	Delay time.Duration
-	// RetryCount, Recoveries and Error are those of the returning job.
+	// RetryCount, Recoveries and Error, of which [ErrorText] is kept, are those of the returning job.
 	RetryCount int
 	Recoveries int
 	Error      string
@@ -48,8 +48,8 @@ type Settlement struct {
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryError is the error of the dead letter, if something is buried, and Group the group that it is counted
-	// in, of which [GroupName] is kept.
+	// BuryError is the error of the dead letter, if something is buried, of which [ErrorText] is kept, and Group the
+	// group that it is counted in, of which [GroupName] is kept.
 	BuryError string
 	Group     string
 	// Processed and Failed say whether the queue's counters rise (RULES 7).
@@ -78,7 +78,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 		return Job{}, DeadLetter{}
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
-	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: s.BuryError}
+	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: ErrorText(s.BuryError)}
 	if s.Buries() {
 		dead.Group = GroupName(s.Group)
 	}
@@ -107,7 +107,7 @@ func (b PutBack) state(claimed State, now Instant) State {
 		RetryCount: b.RetryCount,
 		Recoveries: b.Recoveries,
 		FirstPush:  claimed.FirstPush,
-		Error:      b.Error,
+		Error:      ErrorText(b.Error),
 	}
 	if !b.SameTime {
 		s.PerformAt = now.Add(b.Delay)

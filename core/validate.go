@@ -130,12 +130,14 @@ func notInQueueName(r rune) bool {
 	return !strings.ContainsRune("_-.:", r)
 }
 
-// ErrorText returns an error's text as a job keeps it: UTF-8 without NUL, which some
-// stores refuse, cut to [MaxErrorBytes] between characters.
-func ErrorText(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	return CutText(text, MaxErrorBytes)
+// Text returns a text as stores keep names and errors: UTF-8 without NUL, which some stores refuse. U+FFFD stands for
+// what is neither. Most texts are returned as they are.
+func Text(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
+
+// ErrorText returns an error's text as a job keeps it: a [Text], cut to [MaxErrorBytes] between characters.
+func ErrorText(text string) string { return CutText(Text(text), MaxErrorBytes) }
 
 // CutText returns the beginning of a text that has at most so many bytes, cut between
 // characters: 0 is the whole text, below 0 none of it.

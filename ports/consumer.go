@@ -164,11 +164,14 @@ type AcquireRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns [ErrInvalidRequest] for an empty owner, an attempt below 1 or a
+// Validate returns [ErrInvalidRequest] for an owner that is empty or no [core.Text], an attempt below 1 or a
 // TTL below 1 ms.
 func (r *AcquireRequest) Validate() error {
 	if r.Owner == "" {
 		return fmt.Errorf("%w: acquire %v without an owner", ErrInvalidRequest, r.Shard)
+	}
+	if err := validateTexts("the owner", r.Owner); err != nil {
+		return err
 	}
 	if r.Attempt < 1 {
 		return fmt.Errorf("%w: attempt %d; attempts count from 1", ErrInvalidRequest, r.Attempt)
@@ -221,8 +224,8 @@ type TurnRequest struct {
 	Node string
 }
 
-// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, or
-// too many settlements or jobs to begin.
+// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms,
+// too many settlements or jobs to begin, or a Node that is no [core.Text].
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
@@ -232,6 +235,9 @@ func (r *TurnRequest) Validate() error {
 	}
 	if len(r.Begin) > core.MaxTurnJobs {
 		return fmt.Errorf("%w: a turn that begins %d jobs, at most %d", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
+	}
+	if err := validateTexts("the node", r.Node); err != nil {
+		return err
 	}
 	return validateTTL(r.TTL)
 }

@@ -30,11 +30,14 @@ type Record struct {
 	Stats  core.Stats
 }
 
-// Validate returns [ErrInvalidRequest] for an empty owner, for more than [MaxRecords] records, and
+// Validate returns [ErrInvalidRequest] for an owner that is empty or no [core.Text], for more than [MaxRecords] records, and
 // for a Minute that is not the start of one.
 func (r *RecordRequest) Validate() error {
 	if r.Owner == "" {
 		return errNoOwner
+	}
+	if err := validateTexts("the owner", r.Owner); err != nil {
+		return err
 	}
 	if len(r.Records) > MaxRecords {
 		return fmt.Errorf("%w: %d records in a call, at most %d", ErrInvalidRequest, len(r.Records), MaxRecords)

@@ -41,7 +41,8 @@ func (s SortBy) String() string {
 }
 
 // Cursor is a place in a list: the sort key and the id of the last entry seen.
-// The zero value is the start. Lists by id ignore Key.
+// The zero value is the start. Lists by id ignore Key. A store may refuse one whose ID no entry can have, with
+// ErrInvalidRequest.
 type Cursor struct {
 	Key int64
 	ID  string

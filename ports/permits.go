@@ -1,6 +1,7 @@
 package ports
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -71,7 +72,7 @@ func (r *PermitRequest) Validate() error {
 		return fmt.Errorf("%w: to hold %d permits and want %d; 0 to %d, and want no fewer than hold",
 			ErrInvalidRequest, r.Hold, r.Want, MaxPermits)
 	}
-	return validateTTL(r.TTL)
+	return cmp.Or(validateTexts("the owner", r.Owner), validateTTL(r.TTL))
 }
 
 // PermitReply is what Permit returns.

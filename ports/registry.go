@@ -1,6 +1,7 @@
 package ports
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -25,8 +26,8 @@ type Registry interface {
 	// the clock stepped back, is cut to end that TTL from now: a node that is dead must
 	// not seem to run for as long as the clock stepped.
 	//
-	// Errors: ErrInvalidRequest for an empty owner, a TTL below 1 ms, or more than
-	// [MaxLongest] running jobs in the status.
+	// Errors: ErrInvalidRequest for an owner that is empty, an owner, name, host, version or queue that is no
+	// [core.Text], a TTL below 1 ms, or more than [MaxLongest] running jobs in the status.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
 
 	// Retire forgets a node at once. A node that is not known is not an error.
@@ -141,13 +142,17 @@ type AnnounceRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns [ErrInvalidRequest] for an empty owner, a TTL below 1 ms, or more than
-// [MaxLongest] running jobs in the status.
+// Validate returns [ErrInvalidRequest] for an owner that is empty, an owner, name, host, version or queue that is no
+// [core.Text], a TTL below 1 ms, or more than [MaxLongest] running jobs in the status.
 func (r *AnnounceRequest) Validate() error {
 	if r.Node.Owner == "" {
 		return errNoOwner
 	}
-	if n := len(r.Node.Status.Longest); n > MaxLongest {
+	n := &r.Node
+	if err := cmp.Or(validateTexts("the node has", n.Owner, n.Name, n.Host, n.Version), validateTexts("the queue", n.Queues...)); err != nil {
+		return err
+	}
+	if n := len(n.Status.Longest); n > MaxLongest {
 		return fmt.Errorf("%w: the status names %d running jobs; %d is the most", ErrInvalidRequest, n, MaxLongest)
 	}
 	return validateTTL(r.TTL)

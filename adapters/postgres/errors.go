@@ -75,17 +75,19 @@ func translate(ctx context.Context, err error) error {
 	if remedy := remedyFor(pg.Code); remedy != "" {
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, remedy)
 	}
-	switch class(pg) {
-	case "53": // insufficient resources
-		if pg.Code != tooManyConnections {
-			return storekit.Full(pg.Message)
-		}
-	}
-	if pg.Code == readOnlyServer {
+	switch {
+	case class(pg) == "53" && pg.Code != tooManyConnections: // insufficient resources
+		return storekit.Full(pg.Message)
+	case pg.Code == notText:
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s)", ports.ErrInvalidRequest, pg.Message, pg.Code)
+	case pg.Code == readOnlyServer:
 		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, findPrimary)
 	}
 	return fmt.Errorf("postgres: %s (SQLSTATE %s)", pg.Message, pg.Code)
 }
+
+// notText is a parameter with bytes that no text has: the server has run nothing.
+const notText = "22021"
 
 // findPrimary is how a pool finds the server that writes.
 const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write"

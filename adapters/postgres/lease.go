@@ -72,7 +72,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	)
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &remaining, &reply.Paused, &due)
-	}, renewSQL, r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.TTL.Microseconds(), s.now())
+	}, renewSQL, r.Lease.Shard.Queue, index(r.Lease.Shard), ownerOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
 	if err == nil {
 		err = st.leaseErr(r.Lease)
 	}
@@ -93,7 +93,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	var st status
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		return readOne(rows, &st)
-	}, releaseSQL, l.Shard.Queue, index(l.Shard), l.Owner, l.Token, s.now(), s.channelOrNull())
+	}, releaseSQL, l.Shard.Queue, index(l.Shard), ownerOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,14 @@ func possible(ids []string) []string {
 	return list
 }
 
+// ownerOrNone returns an owner, or "", which no lease and no node has, for one that can't exist.
+func ownerOrNone(owner string) string {
+	if core.Text(owner) != owner {
+		return ""
+	}
+	return owner
+}
+
 // orNone returns an id, or "", which no job has, for one that can't exist.
 func orNone(id string) string {
 	if core.ValidateID(id) != nil {

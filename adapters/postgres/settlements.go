@@ -56,7 +56,7 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 
 func (s *settlementColumns) add(position int, x *core.Settlement) {
 	s.sent = append(s.sent, position)
-	s.ids = append(s.ids, x.ID)
+	s.ids = append(s.ids, orNone(x.ID))
 	s.tokens = append(s.tokens, x.Receipt.Token)
 	s.numbers = append(s.numbers, x.Receipt.Number)
 	s.processed = append(s.processed, x.Processed)
@@ -70,8 +70,8 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
 	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
 	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
-	s.errors = append(s.errors, x.PutBack.Error)
-	s.buryErrors = append(s.buryErrors, x.BuryError)
+	s.errors = append(s.errors, core.ErrorText(x.PutBack.Error))
+	s.buryErrors = append(s.buryErrors, core.ErrorText(x.BuryError))
 	if x.Buries() {
 		for len(s.groups) < len(s.ids)-1 {
 			s.groups = append(s.groups, "")

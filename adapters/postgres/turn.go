@@ -70,7 +70,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (template string, args []any) {
 	budget := storekit.BudgetOf(r)
 	args = append(make([]any, 0, turnArgs),
-		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
+		r.Lease.Shard.Queue, index(r.Lease.Shard), ownerOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
 	if settlements.usual() && !r.Resent && len(r.Begin) == 0 {
@@ -106,7 +106,7 @@ func beginArgs(refs []core.ClaimRef) []any {
 	}
 	ids, tokens, numbers := make([]string, len(refs)), make([]int64, len(refs)), make([]int64, len(refs))
 	for i, ref := range refs {
-		ids[i], tokens[i], numbers[i] = ref.ID, ref.Receipt.Token, ref.Receipt.Number
+		ids[i], tokens[i], numbers[i] = orNone(ref.ID), ref.Receipt.Token, ref.Receipt.Number
 	}
 	return []any{ids, tokens, numbers}
 }

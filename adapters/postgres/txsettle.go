@@ -95,9 +95,9 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 	for i := range settlements {
 		s := &settlements[i]
 		rows[i] = settlementRow{
-			ID: s.ID, Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
+			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
 			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
-			Error: s.PutBack.Error, BuryError: s.BuryError, Processed: s.Processed, Failed: s.Failed,
+			Error: core.ErrorText(s.PutBack.Error), BuryError: core.ErrorText(s.BuryError), Processed: s.Processed, Failed: s.Failed,
 		}
 		if s.Buries() {
 			rows[i].Group = core.GroupName(s.Group)

@@ -110,7 +110,7 @@ func settlementText(x *core.Settlement) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
 	b = binary.BigEndian.AppendUint32(b, uint32(int32(x.PutBack.RetryCount)))
 	b = binary.BigEndian.AppendUint32(b, uint32(x.PutBack.Recoveries))
-	for _, text := range []string{x.PutBack.Error, x.BuryError} {
+	for _, text := range []string{core.ErrorText(x.PutBack.Error), core.ErrorText(x.BuryError)} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 		b = append(b, text...)
 	}
