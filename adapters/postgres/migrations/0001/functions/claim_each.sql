@@ -61,7 +61,14 @@ BEGIN
 
     -- The first payload of the turn always fits; what follows one that does not, never does.
     p := {schema}.take_payloads(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int, p_bytes - v_bytes, v_payloads = 0);
-    EXIT WHEN p.n = 0;
+    EXIT WHEN p.n = 0 AND p.stays;
+    IF NOT p.stays THEN
+      fresh := fresh - (j.retry_count < 0)::int; retrying := retrying - (j.retry_count >= 0)::int;
+    END IF;
+    IF p.n = 0 THEN
+      RAISE WARNING 'skein: the job % of shard % had no payload, and is removed', j.id, p_shard;
+      CONTINUE;
+    END IF;
     INSERT INTO {schema}.claimed (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, size, id, node,
       owner, error, data, meta, more_scores, more_data, more_meta)
     VALUES (p_token, p_number, j.perform_at, j.first_push, p_now, p.scores[1], p_shard, j.retry_count, j.recoveries, p.size, j.id, p_node,
@@ -71,13 +78,7 @@ BEGIN
     IF j.recoveries > 1 THEN
       UPDATE {schema}.shards s SET exceptional = true WHERE s.id = p_shard;
     END IF;
-    EXIT WHEN p.stays;
-    IF j.retry_count < 0 THEN
-      fresh := fresh - 1;
-    ELSE
-      retrying := retrying - 1;
-    END IF;
-    EXIT WHEN j.recoveries > 1;
+    EXIT WHEN p.stays OR j.recoveries > 1;
   END LOOP;
   missed := v_missed > 0;
 END {$};

@@ -15,7 +15,7 @@ DECLARE
   p          record;
   v_payloads int := 0;
   v_bytes    bigint := 0;
-  v_taken    {schema}.arrival[];
+  v_taken    {schema}.arrival[]; -- array_append adds to it in place, || with an array copies it
   v_fresh    int := 0;
   v_dead     int := 0;
 BEGIN
@@ -33,10 +33,10 @@ BEGIN
       p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
       IF p_group IS NOT NULL THEN
-        v_taken := v_taken || ARRAY(
-          SELECT ROW('buried', 0, 0, v_locked.now, j.first_push, u.score, j.retry_count, j.recoveries, v_id,
-            coalesce(nullif(j.error, ''), p_group), u.data, u.meta, p_group)::{schema}.arrival
-          FROM unnest(p.scores, p.data, p.meta) u (score, data, meta));
+        FOR m IN 1..p.n LOOP
+          v_taken := array_append(v_taken, ROW('buried', 0, 0, v_locked.now, j.first_push, p.scores[m], j.retry_count, j.recoveries, v_id,
+            coalesce(nullif(j.error, ''), p_group), p.data[m], p.meta[m], p_group)::{schema}.arrival);
+        END LOOP;
       END IF;
       EXIT WHEN p.stays;
       v_reply.handled := v_reply.handled + 1;

@@ -17,7 +17,7 @@ DECLARE
   p          record;
   v_payloads int := 0;
   v_bytes    bigint := 0;
-  v_taken    {schema}.arrival[];
+  v_taken    {schema}.arrival[]; -- array_append adds to it in place, || with an array copies it
   v_left     text[]; -- the groups of those that are gone
   v_merged   record;
 BEGIN
@@ -52,12 +52,13 @@ BEGIN
       v_left := v_left || p.grp;
     END IF;
     IF p_revive AND p.n > 0 THEN
-      v_taken := v_taken || ARRAY(
-        SELECT ROW('revived', 0, 0, v_locked.now, v_locked.now, u.score, -1, 0, v_ids[n], '', u.data, u.meta, NULL)::{schema}.arrival
-        FROM unnest(p.scores, p.data, p.meta) u (score, data, meta));
+      FOR m IN 1..p.n LOOP
+        v_taken := array_append(v_taken, ROW('revived', 0, 0, v_locked.now, v_locked.now, p.scores[m], -1, 0, v_ids[n], '',
+          p.data[m], p.meta[m], NULL)::{schema}.arrival);
+      END LOOP;
     END IF;
     EXIT WHEN NOT p.finished;
-    v_reply.handled := v_reply.handled + (p.n > 0)::int;
+    v_reply.handled := v_reply.handled + (p.n > 0 OR p.gone)::int;
     v_reply.reached := v_reply.reached + 1;
   END LOOP;
   IF p_ids IS NULL THEN

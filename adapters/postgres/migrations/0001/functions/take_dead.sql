@@ -1,7 +1,7 @@
 -- Takes the lowest payloads out of a dead letter, of those with the bytes p_named, or of all for NULL:
 -- at most p_most, and as many as fit into p_bytes, but the first in any case if p_first. Returns them,
 -- NULL for none; their number n and size in bytes; whether that were all, and whether the dead letter
--- is gone, as it is with its last payload, and from which group. The caller holds the shard's lock.
+-- is gone, as it is with its last payload or if it has none, and from which group. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.take_dead(p_shard int, p_id text, p_named bytea[], p_most int, p_bytes bigint, p_first boolean,
   OUT scores double precision[], OUT data bytea[], OUT meta bytea[], OUT n int, OUT size bigint, OUT finished boolean, OUT gone boolean, OUT grp text)
 LANGUAGE plpgsql VOLATILE AS {$}
@@ -28,7 +28,7 @@ BEGIN
   ) f;
   DELETE FROM {schema}.dead_letter_payloads p WHERE p.ctid = ANY (v_places);
   gone := false;
-  IF finished AND n > 0 THEN
+  IF finished THEN
     DELETE FROM {schema}.dead_letters d WHERE d.shard = p_shard AND d.id = p_id
       AND NOT EXISTS (SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = p_shard AND p.id = p_id)
     RETURNING d.grp INTO grp;

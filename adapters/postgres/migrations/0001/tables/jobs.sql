@@ -17,7 +17,8 @@ CREATE TABLE {schema}.jobs (
   meta              bytea,
   error             text NOT NULL,
   prior_retry_count int,
-  PRIMARY KEY (shard, id)
+  PRIMARY KEY (shard, id),
+  CONSTRAINT jobs_payload CHECK (data IS NOT NULL OR has_more)
 ) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 -- Claims read what is not parked, so that they don't pass over what can't be claimed.
 CREATE INDEX jobs_time ON {schema}.jobs (shard, parked, perform_at, id);

@@ -1,0 +1,124 @@
+package integration_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// jobsCounted returns how many jobs the statistics have of the queue orders, and how many the tables.
+func (w *workbench) jobsCounted() (counted, there int64) {
+	w.t.Helper()
+	stats, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	w.must(err)
+	w.must(w.pool.QueryRow(w.t.Context(), fmt.Sprintf(`SELECT (SELECT count(*) FROM %[1]s.jobs) + (SELECT count(*) FROM %[1]s.claimed)`, w.schema)).Scan(&there))
+	return stats[0].Fresh + stats[0].Retrying + stats[0].Claimed, there
+}
+
+// The table admits no job that can't have a payload.
+func TestPostgresAJobHasAPayload(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	w.must(w.push(w.store, "a"))
+	_, err := w.pool.Exec(t.Context(), `UPDATE `+w.schema+`.jobs SET data = NULL`)
+	if err == nil || !strings.Contains(err.Error(), "jobs_payload") {
+		t.Errorf("a job without data and without other payloads is admitted: %v", err)
+	}
+}
+
+// A job whose payloads somebody has deleted stops nothing, and is not counted for ever.
+func TestPostgresAJobWithoutPayloadsIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, retries := range []int{-1, 3} {
+		t.Run(fmt.Sprintf("retry count %d", retries), func(t *testing.T) {
+			t.Parallel()
+			w := newWorkbench(t, time.Minute)
+			w.must(w.push(w.store, "a", "b", "c"))
+			execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.jobs SET data = NULL, has_more = true WHERE id = 'b'`, w.schema))
+			if retries >= 0 {
+				execAll(t, w.pool, fmt.Sprintf(`UPDATE %[1]s.jobs SET retry_count = %d WHERE id = 'b'; UPDATE %[1]s.shards SET fresh = fresh - 1, retrying = retrying + 1`, w.schema, retries))
+			}
+			w.acquire("n1")
+			got := idsOf(w.next(10).Claims)
+			got = append(got, idsOf(w.next(10).Claims)...)
+			w.same("claimed", strings.Join(got, " "), "a c")
+			if counted, there := w.jobsCounted(); counted != there || there != 2 {
+				t.Errorf("%d jobs are counted, %d are there", counted, there)
+			}
+		})
+	}
+}
+
+// A dead letter whose payloads somebody has deleted is purged as any other, by its id and in steps over all.
+func TestPostgresADeadLetterWithoutPayloadsIsPurged(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]ports.DeadLetterStep{
+		"over all": {Before: core.MaxInstant},
+		"by id":    {DeadLetters: []ports.DeadLetterRef{{ID: "a"}, {ID: "b"}, {ID: "c"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkbench(t, time.Minute)
+			w.must(w.push(w.store, "a", "b", "c"))
+			step.Shard = w.turn.Lease.Shard
+			_, err := w.store.Bury(t.Context(), ports.JobStep{Shard: step.Shard, IDs: []string{"a", "b", "c"}})
+			w.must(err)
+			execAll(t, w.pool, `DELETE FROM `+w.schema+`.dead_letter_payloads WHERE id = 'b'`)
+			reply, err := w.store.Purge(t.Context(), step)
+			w.must(err)
+			if reply.More || reply.Handled != 3 {
+				t.Errorf("%d purged, more %t", reply.Handled, reply.More)
+			}
+			stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+			w.must(err)
+			groups, err := w.store.Groups(t.Context(), ports.GroupsRequest{Queue: "orders"})
+			w.must(err)
+			w.same("dead letters", stats[0].Dead, int64(0))
+			w.same("groups", len(groups.Groups), 0)
+		})
+	}
+}
+
+// The time of a step is by the bytes that it moves, not by jobs times bytes.
+func TestPostgresAStepOf8MiBInManyJobs(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	took := func(jobs int) (bury, revive time.Duration) {
+		r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1}
+		var ids []string
+		var letters []ports.DeadLetterRef
+		x := uint64(jobs)
+		for i := range jobs {
+			data := make([]byte, (8<<20)/jobs-100)
+			for k := range data { // not to be compressed
+				x = x*6364136223846793005 + 1442695040888963407
+				data[k] = byte(x >> 33)
+			}
+			ids = append(ids, fmt.Sprintf("%d-%d", jobs, i))
+			letters = append(letters, ports.DeadLetterRef{ID: ids[i]})
+			r.Entries = append(r.Entries, core.Entry{ID: ids[i], Payload: core.Payload{Data: data}})
+		}
+		_, err := w.store.Push(t.Context(), r)
+		w.must(err)
+		began := time.Now()
+		reply, err := w.store.Bury(t.Context(), ports.JobStep{Shard: w.turn.Lease.Shard, IDs: ids})
+		w.must(err)
+		w.same("buried", reply.Handled, jobs)
+		bury, began = time.Since(began), time.Now()
+		reply, err = w.store.Revive(t.Context(), ports.DeadLetterStep{Shard: w.turn.Lease.Shard, DeadLetters: letters})
+		w.must(err)
+		w.same("revived", reply.Handled, jobs)
+		return bury, time.Since(began)
+	}
+	took(16)
+	bury16, revive16 := took(16)
+	bury250, revive250 := took(250)
+	t.Logf("in 16 jobs: bury %v, revive %v; in 250: %v, %v", bury16, revive16, bury250, revive250)
+	if bury250 > 3*bury16+200*time.Millisecond || revive250 > 3*revive16+200*time.Millisecond {
+		t.Error("8 MiB in 250 jobs hold their shard for as much longer")
+	}
+}
