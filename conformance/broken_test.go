@@ -116,6 +116,7 @@ func brokenStores() []brokenStore {
 		{"claims before it merges what transactions pushed", "transaction/is not overtaken by a later push", wrapped(claimsBeforeItMerges)},
 		{"stops all ids for a long inbox", "transaction/does not stop other ids with a long inbox", wrapped(stopsForALongInbox)},
 		{"passes over what transactions push", "transaction/does not hold up an id by pushing it without end", wrapped(starvesWhatIsPushed)},
+		{"fails a turn beside pushes", "transaction/does not hold up an id by pushing it without end", wrapped(failsThirdTurn)},
 		{"puts back what a push has moved", "transaction/puts a job back once", wrapped(putsBackTwice)},
 		{"fails for one shard that can't be reached", "unreached/one shard can't be reached", wrapped(failsForOne)},
 		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},

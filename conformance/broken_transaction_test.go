@@ -152,3 +152,14 @@ func losesOldPutBacks(s full) full {
 		}
 	})
 }
+
+// failsThirdTurn fails one turn, as a server does that has no room.
+func failsThirdTurn(s full) full {
+	var turns atomic.Int64
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		if turns.Add(1) == 3 {
+			return ports.TurnReply{}, ports.ErrFull
+		}
+		return s.Turn(ctx, r)
+	})
+}

@@ -29,6 +29,8 @@ func transactionWithoutEnd(e *env) {
 			}
 		})
 	}
+	defer pushing.Wait() // also if a turn fails: nobody may report once the case has ended
+	defer close(stop)
 	claimed := 0
 	var settle []core.Settlement
 	for n := 0; n < turns && claimed < claims; n++ {
@@ -37,8 +39,6 @@ func transactionWithoutEnd(e *env) {
 		settle = settleAll(reply.Claims, done)
 		claimed += len(reply.Claims)
 	}
-	close(stop)
-	pushing.Wait()
 	e.same("how often the id was claimed", claimed, claims)
 }
 
