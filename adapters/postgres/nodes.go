@@ -170,12 +170,14 @@ func readNodes(rows pgx.Rows, columns func(*ports.Node) []any) (now core.Instant
 	return now, nodes, err
 }
 
-// statusText scans a node's status.
+// statusText scans a node's status. One that can't be read is as none: the node announces itself anew.
 type statusText ports.NodeStatus
 
 // ScanText implements [pgtype.TextScanner].
 func (s *statusText) ScanText(v pgtype.Text) error {
 	status, err := storekit.DecodeNodeStatus(v.String)
-	*s = statusText(status)
-	return err
+	if err == nil {
+		*s = statusText(status)
+	}
+	return nil
 }

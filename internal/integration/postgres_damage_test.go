@@ -122,3 +122,25 @@ func TestPostgresAStepOf8MiBInManyJobs(t *testing.T) {
 		t.Error("8 MiB in 250 jobs hold their shard for as much longer")
 	}
 }
+
+// What can't be read of one node or minute hides no other.
+func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	ctx := t.Context()
+	_, err := w.store.Announce(ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "n", Status: ports.NodeStatus{Busy: 3}}, TTL: time.Minute})
+	w.must(err)
+	minute := core.InstantOf(time.Now()).Minute()
+	w.must(w.store.Record(ctx, ports.RecordRequest{Owner: "o", Records: []ports.Record{{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}}}}))
+	execAll(t, w.pool, fmt.Sprintf(`
+		INSERT INTO %[1]s.nodes SELECT 'damaged', name, host, pid, lanes, queues, version, draining, asked, started, expires, ttl, '[1]' FROM %[1]s.nodes;
+		INSERT INTO %[1]s.minute_records SELECT queue, minute, 'damaged', 1, '\x0501' FROM %[1]s.minute_records`, w.schema))
+	nodes, err := w.store.Nodes(ctx)
+	w.must(err)
+	w.same("nodes", len(nodes.Nodes), 2)
+	w.same("busy", nodes.Nodes[1].Status.Busy, 3)
+	minutes, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders"})
+	w.must(err)
+	w.same("minutes", len(minutes), 1)
+	w.same("processed", minutes[0].Stats.Processed, uint64(7))
+}

@@ -62,13 +62,19 @@ func (h *History) Add(minute core.Instant, s *core.Stats) {
 	}
 }
 
-// AddEncoded is Add for what [AppendStats] returned. It returns an error for anything else; the
-// History is of no use then.
+// AddEncoded is Add for what [AppendStats] returned. It returns an error for anything else, and has then
+// added nothing: the store may go on with the next record.
 func (h *History) AddEncoded(minute core.Instant, encoded []byte) error {
-	if sum := h.step(minute); sum != nil {
-		return addEncoded(sum, encoded)
+	sum := h.step(minute)
+	if sum == nil {
+		return nil
 	}
-	return nil
+	before := *sum
+	err := addEncoded(sum, encoded)
+	if err != nil {
+		*sum = before
+	}
+	return err
 }
 
 // List returns the sums in order, without those that counted nothing.

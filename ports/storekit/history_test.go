@@ -53,6 +53,9 @@ func TestStatsComeBackAsTheyWereEncoded(t *testing.T) {
 		if err := h.AddEncoded(noon, append(encoded, 0)); err == nil {
 			t.Fatal("a byte too many is read without an error")
 		}
+		if diff := cmp.Diff([]ports.MinuteStats{{At: noon, Stats: *s}}, h.List()); diff != "" {
+			t.Fatalf("after records that can't be read (-want +got):\n%s", diff)
+		}
 	})
 }
 
