@@ -145,5 +145,6 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 	_, errs["Revive"] = e.store.Revive(ctx, ports.DeadLetterStep{Shard: s, Before: e.now()})
 	_, errs["Purge"] = e.store.Purge(ctx, ports.DeadLetterStep{Shard: s, Before: e.now()})
 	_, errs["Edit"] = e.store.Edit(ctx, ports.EditRequest{Shard: s, ID: "a", Old: []byte("x"), New: []byte("y")})
+	_, errs["Import"] = e.store.Import(ctx, ports.ImportRequest{Shard: s, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter("a", 1, pay("p", 1))}})
 	return errs
 }

@@ -116,6 +116,7 @@ func (e *env) scenarioOperate(*finalState) {
 	e.byRefs(e.store.Purge, parts("n", "q"))
 	e.byAge(e.store.Purge, begun, 0)
 	e.byAge(e.store.Revive, e.now(), 0)
+	e.bringIn(letter("o", 1, pay("q", 1), pay("r", 2)), letter("x", 2, twoPayloads()...))
 }
 
 // scenarioEnd leaves something everywhere: queued fresh, failed and recovered,

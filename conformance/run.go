@@ -105,6 +105,7 @@ func groups(store ports.ShardStore) []group {
 		{"step", stepCases()},
 		{"morgue", morgueCases()},
 		{"group", groupCases()},
+		{"import", importCases()},
 		{"forget", forgetCases()},
 		{"recount", recountCases()},
 		{"quarantine", quarantineCases()},

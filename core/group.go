@@ -48,7 +48,8 @@ type Group struct {
 	// Count is how many dead letters there are, at least one.
 	Count int64
 	// First is when the first one was buried since the group was empty, and Last when the last one was. Dead
-	// letters that were revived or purged since count for both, and an edit for neither.
+	// letters that were revived or purged since count for both, and an edit for neither. One that was imported
+	// counts as buried at its ChangedAt.
 	First, Last Instant
 }
 
@@ -78,6 +79,15 @@ func (g *Groups) Bury(had, name string, now Instant) (entered string) {
 		g.Leave(had)
 	}
 	return name
+}
+
+// Import is Bury for a dead letter that another store had, which was buried at an instant that may be long past: it counts
+// for First too.
+func (g *Groups) Import(had, name string, at Instant) (entered string) {
+	entered = g.Bury(had, name, at)
+	group := g.byName[entered]
+	group.First = min(group.First, at)
+	return entered
 }
 
 func (g *Groups) enter(name string, now Instant) {

@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // FreshRetryCount is the RetryCount of a job that has not failed (RULES 1).
 const FreshRetryCount = -1
 
@@ -84,6 +86,19 @@ type DeadLetter struct {
 // BuriedByHand is the group of a dead letter that an operator made of a queued job, and its error if the
 // job has none.
 const BuriedByHand = "buried by hand"
+
+// MergeImported returns the dead letter of an id after one that another store had was added to it (RULES 5), and
+// whether that changed anything: the payloads merge, and the time, the error and the group are those of the one
+// that changed later, of the one that was there if they changed at once.
+func MergeImported(there, coming DeadLetter) (merged DeadLetter, changed bool) {
+	payloads := MergePayloads(there.Payloads, coming.Payloads)
+	changed = !slices.EqualFunc(payloads, there.Payloads, func(a, b Payload) bool { return a.Compare(b) == 0 })
+	if coming.ChangedAt > there.ChangedAt {
+		there, changed = coming, true
+	}
+	there.Payloads = payloads
+	return there, changed
+}
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to
 // it (RULES 2, last line): the payloads merge, and the time, the error and the group are

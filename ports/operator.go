@@ -86,6 +86,20 @@ type Operator interface {
 	// that is not there is not counted. Repeating it changes nothing more, unless the
 	// dead letter has received the old bytes again.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
+
+	// Import puts dead letters that another morgue had into this one, as they were there: payloads with Score and
+	// Meta, ChangedAt, Error and Group. Nothing in it runs, and what is queued or claimed of their ids stays. One whose id is in the
+	// morgue already is united with it: of equal bytes the smaller score stays, on a tie the one that was there; ChangedAt,
+	// Error and Group are those of the one that changed later, on a tie of the one that was there. It is counted in its
+	// group as buried at its ChangedAt, and in core.OtherGroup if the shard has core.MaxGroups others.
+	//
+	// Handled counts the dead letters that are new or of which something changed. So repeating it changes and counts nothing more;
+	// but what was revived or purged meanwhile comes back. A ChangedAt may be in the future: a step that takes what changed before
+	// an instant passes over it until then.
+	//
+	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch for another layout than the queue's: then nothing
+	// is stored. ErrFull.
+	Import(ctx context.Context, r ImportRequest) (StepReply, error)
 }
 
 // JobStep chooses queued jobs of one shard.

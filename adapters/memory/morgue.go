@@ -186,10 +186,15 @@ func (m *morgue) bury(d core.DeadLetter) {
 		m.replace(known, core.MergeDeadLetters(*known, d))
 		return
 	}
+	d.Group = m.groups.Bury("", d.Group, d.ChangedAt)
+	m.add(d)
+}
+
+// add adds a dead letter of an id that has none.
+func (m *morgue) add(d core.DeadLetter) {
 	if m.deadLetters == nil {
 		m.deadLetters = make(map[string]*core.DeadLetter)
 	}
-	d.Group = m.groups.Bury("", d.Group, d.ChangedAt)
 	m.deadLetters[d.ID] = &d
 	m.byID.Insert(deadLetterByID(&d), &d)
 	m.list(&d)

@@ -57,6 +57,13 @@ func (s *Store) exchangeReadable(ctx context.Context, calls []call) []outcome {
 	return outcomes
 }
 
+// shardOf returns the name of the shard that keys belong to which begin with base: what is in braces.
+func shardOf(base string) string {
+	_, name, _ := strings.Cut(base, "{")
+	name, _, _ = strings.Cut(name, "}")
+	return name
+}
+
 // setAside sets a record aside in the shard whose first key is given.
 func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError) error {
 	base, keys := strings.TrimSuffix(meta, keySuffixes[keyMeta]), make([]any, allKeys)
@@ -66,7 +73,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	o := s.exchange(ctx, []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}})[0]
 	if o.err == nil && o.value == int64(1) {
 		s.logger.Error("a record that can't be read was set aside; Inspector.Quarantined shows it, and Discard removes it",
-			"shard", base, "place", places[damaged.place].String(), "id", damaged.id, "error", damaged.text)
+			"shard", shardOf(base), "place", places[damaged.place].String(), "id", damaged.id, "error", damaged.text)
 	}
 	return o.err
 }

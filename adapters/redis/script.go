@@ -37,6 +37,7 @@ var (
 	groupsScript       = newScript("lib/clock groups")
 	headsScript        = newScript("lib/clock lib/head heads")
 	historyScript      = newScript("lib/clock history")
+	importScript       = newScript(library + "lib/steps import")
 	nodesScript        = newScript("lib/clock nodes")
 	pauseScript        = newScript("pause")
 	pauseShardScript   = newScript("pause_shard")

@@ -44,6 +44,7 @@ var scriptFlags = map[string]struct {
 	"history":        {historyScript, onlyReads},
 	"places":         {placesScript, onlyReads},
 	"rows":           {rowsScript, onlyReads},
+	"import":         {importScript, refusedWhenFull},
 	"nodes":          {nodesScript, onlyReads},
 	"declare_shard":  {declareShardScript, passesWhenFull},
 	"pause":          {pauseScript, passesWhenFull},

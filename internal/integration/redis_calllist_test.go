@@ -212,6 +212,7 @@ func deadLetterCalls() []scriptCall {
 		dead("purge a part", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), part(w)) }),
 		dead("revive a group", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Revive(w.t.Context(), w.group()) }),
 		dead("purge a group", "revive_purge", func(w *worker) (ports.StepReply, error) { return w.store.Purge(w.t.Context(), w.group()) }),
+		dead("import", "import", func(w *worker) (ports.StepReply, error) { return w.importLetter() }),
 		dead("edit", "edit", func(w *worker) (ports.StepReply, error) {
 			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "dead", Old: []byte("p3"), New: []byte("new")})
 		}),
@@ -219,6 +220,17 @@ func deadLetterCalls() []scriptCall {
 			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "rest", Old: []byte("p0"), New: []byte("new")})
 		}),
 	}
+}
+
+// importLetter imports a dead letter that joins one that is there, and one that is new.
+func (w *worker) importLetter() (ports.StepReply, error) {
+	letter := func(id string) core.DeadLetter {
+		payloads := []core.Payload{{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")}}
+		return core.DeadLetter{ID: id, ChangedAt: core.InstantOf(frozenNow), Error: "boom", Group: "boom", Payloads: payloads}
+	}
+	return w.store.Import(w.t.Context(), ports.ImportRequest{
+		Shard: w.shard, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter("dead"), letter("elsewhere")},
+	})
 }
 
 func readCalls() []scriptCall {

@@ -265,6 +265,10 @@ func (s *intercepted) Revive(ctx context.Context, r ports.DeadLetterStep) (ports
 	return pass(ctx, s, "Revive", r, ports.ShardStore.Revive)
 }
 
+func (s *intercepted) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+	return pass(ctx, s, "Import", r, ports.ShardStore.Import)
+}
+
 func (s *intercepted) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return pass(ctx, s, "Purge", r, ports.ShardStore.Purge)
 }

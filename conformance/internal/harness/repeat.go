@@ -94,7 +94,7 @@ func count(ctx context.Context, method string) {
 	for ; r != nil; r = r.parent {
 		r.All.Add(1)
 		switch method {
-		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Forget", "Recount", "Discard":
+		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Import", "Forget", "Recount", "Discard":
 			r.Lossy.Add(1)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // operate does one thing that an operator can do.
 func (d *driver) operate() {
-	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "recount", "forget") {
+	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget") {
 	case "pause":
 		compareErr(d, "Pause", d.queue().Name, ports.ShardStore.Pause)
 	case "resume":
@@ -32,6 +32,8 @@ func (d *driver) operate() {
 		compare(d, "Purge", d.deadLetterStep(), ports.ShardStore.Purge)
 	case "edit":
 		d.edit()
+	case "import":
+		compare(d, "Import", d.imported(), ports.ShardStore.Import)
 	case "recount":
 		compare(d, "Recount", d.shard(), ports.ShardStore.Recount)
 	case "forget":

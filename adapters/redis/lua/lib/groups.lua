@@ -54,6 +54,12 @@ do
     return name
   end
 
+  -- since has a group begin at an instant at the latest.
+  local function since(name, at)
+    local g = find(name)
+    g.first, changed[name] = math.min(g.first, at), true
+  end
+
   -- finish plans to store what has changed.
   local function finish()
     for name in pairs(changed) do
@@ -63,5 +69,5 @@ do
     end
   end
 
-  groups = {bury = bury, leave = leave, list = list, finish = finish}
+  groups = {bury = bury, since = since, leave = leave, list = list, finish = finish}
 end

@@ -183,6 +183,22 @@ do
     return call('ZCARD', set_of(item)) - #(item.taken or {})
   end
 
+  -- news returns those of some payloads that a stored item lacks, or has with a larger score.
+  local function news(item, coming)
+    local scores, new = {}, {}
+    for _, p in ipairs(item.job.list) do scores[p.data] = p.score end
+    if item.job.many then
+      local datas = {}
+      for i, p in ipairs(coming) do datas[i] = p.data end
+      local there = fetch('ZMSCORE', set_of(item), datas)
+      for i, data in ipairs(datas) do scores[data] = tonumber(there[i] or nil) end
+    end
+    for _, p in ipairs(coming) do
+      if not scores[p.data] or p.score < scores[p.data] then new[#new + 1] = p end
+    end
+    return new
+  end
+
   -- store_set plans to add an item's payloads to its set, and to take those of
   -- item.taken out of it.
   local function store_set(item)
@@ -238,6 +254,6 @@ do
     plan.unlink(set_of(item))
   end
 
-  items = {unite = unite, first = first, after = after, leave = leave, take = take, take_named = take_named, count = count, store = store,
+  items = {unite = unite, news = news, first = first, after = after, leave = leave, take = take, take_named = take_named, count = count, store = store,
     goes_whole = goes_whole, move = move, remove = remove}
 end

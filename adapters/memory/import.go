@@ -1,0 +1,57 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Import implements [ports.Operator].
+func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	q, err := s.b.queue(ctx, r.Shard.Queue)
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	q.forgetMu.RLock()
+	defer q.forgetMu.RUnlock()
+	if err := q.checkLayout(r.Shards, r.Generation); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+		reply := ports.StepReply{Reached: len(r.DeadLetters)}
+		for _, d := range r.DeadLetters {
+			d.Payloads = slices.Clone(d.Payloads)
+			for i := range d.Payloads {
+				d.Payloads[i].Score = core.NormalScore(d.Payloads[i].Score)
+			}
+			if sh.morgue.bringIn(d) {
+				reply.Handled++
+			}
+		}
+		return reply
+	})
+}
+
+// bringIn adds a dead letter that another store had, and reports whether that changed anything.
+func (m *morgue) bringIn(d core.DeadLetter) bool {
+	known := m.deadLetters[d.ID]
+	if known == nil {
+		d.Group = m.groups.Import("", d.Group, d.ChangedAt)
+		m.add(d)
+		return true
+	}
+	merged, changed := core.MergeImported(*known, d)
+	if !changed {
+		return false
+	}
+	if merged.ChangedAt > known.ChangedAt {
+		merged.Group = m.groups.Import(known.Group, d.Group, d.ChangedAt)
+	}
+	m.replace(known, merged)
+	return true
+}

@@ -1,0 +1,57 @@
+-- Puts dead letters that another store had into the morgue (ports.Operator.Import): the nth has p_ids[n], p_times[n],
+-- p_errors[n] and p_groups[n], and of the payloads those whose p_places is n. The caller goes by a layout of p_shards shards
+-- and p_generation.
+CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_ids text[],
+  p_times bigint[], p_errors text[], p_groups text[], p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
+RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
+DECLARE
+  v_locked record;
+  v_reply  {schema}.step_reply;
+  v_later  boolean[]; -- of each, whether it is new, or has changed later than the one that is there
+  v_buried {schema}.arrival[];
+  v_united int;
+BEGIN
+  SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
+  v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
+  IF NOT EXISTS (
+    SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation
+  ) THEN
+    v_reply.status := {schema}.missing_layout(p_queue);
+  END IF;
+  IF v_reply.status <> 'ok' THEN
+    RETURN v_reply;
+  END IF;
+  v_later := ARRAY(
+    SELECT d.changed_at IS NULL OR u.at > d.changed_at
+    FROM unnest(p_ids, p_times) WITH ORDINALITY u (id, at, place) LEFT JOIN LATERAL (
+      SELECT l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
+    ) d ON true ORDER BY u.place);
+
+  -- Of those that stay as they are only payloads come in.
+  WITH united AS (
+    INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
+    SELECT v_locked.shard, p_ids[u.place], sha256(u.data), u.score, u.data, u.meta
+    FROM unnest(p_places, p_scores, p_data, p_meta) u (place, score, data, meta) WHERE NOT v_later[u.place]
+    ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta WHERE excluded.score < p.score
+    RETURNING p.id
+  ) SELECT count(DISTINCT w.id) INTO v_united FROM united w;
+
+  v_buried := ARRAY(
+    SELECT ROW('buried', 0, 0, p_times[u.place], p_times[u.place], u.score, -1, 0, p_ids[u.place], p_errors[u.place], u.data, u.meta,
+      p_groups[u.place])::{schema}.arrival
+    FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth)
+    WHERE v_later[u.place] ORDER BY u.nth);
+  IF cardinality(v_buried) > 0 THEN
+    PERFORM {schema}.change_counts(v_locked.shard, 0, 0, {schema}.bury(v_locked.shard, v_buried));
+    UPDATE {schema}.dead_groups g SET first_at = n.at
+    FROM (
+      SELECT d.grp, min(d.changed_at) AS at FROM unnest(p_ids, v_later) u (id, later), LATERAL (
+        SELECT l.grp, l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
+      ) d WHERE u.later GROUP BY d.grp
+    ) n
+    WHERE g.shard = v_locked.shard AND g.grp = n.grp AND n.at < g.first_at;
+  END IF;
+  v_reply.handled := v_united + cardinality(array_positions(v_later, true));
+  RETURN v_reply;
+END {$};

@@ -1,0 +1,42 @@
+#!lua
+-- Puts dead letters that another store had into the morgue.
+-- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
+--   dead, its times, ids, metas and groups
+-- ARGV: 1 now or '', 2 "shards generation"; then for each: id, when it changed, its error, its group, how many payloads,
+--   and of each of these: score, data, Meta or ''
+-- Returns {'ok', now, handled, 0, reached}, {'unknown'} or {'mismatch', "shards generation"}
+-- Uses: DEAD, clock, read_meta, plan, items, groups, morgue, read_step.
+
+local now, believed = clock(ARGV[1]), ARGV[2]
+local index, _, layout = read_meta()
+if index == nil then return {'unknown'} end
+if layout ~= believed then return {'mismatch', layout} end
+
+local ids, letters, i = {}, {}, 3
+while ARGV[i] do
+  local last, payloads = i + 4 + 3 * tonumber(ARGV[i + 4]), {}
+  for k = i + 5, last, 3 do payloads[#payloads + 1] = {score = tonumber(ARGV[k]), data = ARGV[k + 1], meta = ARGV[k + 2]} end
+  ids[#ids + 1] = ARGV[i]
+  letters[#letters + 1] = {at = tonumber(ARGV[i + 1]), error = ARGV[i + 2], group = ARGV[i + 3], payloads = payloads}
+  i = last + 1
+end
+
+local buried = read_step(DEAD, ids) -- may leave some ids for another step
+local dead, handled = morgue.load(ids, buried), 0
+for n, id in ipairs(ids) do
+  local letter, item = letters[n], dead[id]
+  local news, later = letter.payloads, item == nil or letter.at > item.job.at
+  if item then news = items.news(item, news) end
+  if later then
+    item = morgue.open(dead, id, letter.error, letter.group, letter.at)
+    groups.since(item.job.group, letter.at)
+  end
+  if later or #news > 0 then
+    items.unite(item, news)
+    morgue.store(item)
+    handled = handled + 1
+  end
+end
+groups.finish()
+plan.write()
+return {'ok', now, handled, 0, #ids}

@@ -1,0 +1,60 @@
+package model
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Import implements ports.Operator.
+func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	q, err := m.queue(ctx, r.Shard.Queue)
+	if err == nil {
+		err = q.agrees(r.Shards, r.Generation)
+	}
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	s := q.shards[r.Shard.Index]
+	defer s.tidyGroups()
+	return stepNamed(r.DeadLetters, func(d core.DeadLetter) (changed, finished bool) {
+		return s.bringIn(d), true
+	}, m.Now()), nil
+}
+
+// bringIn adds a dead letter that another store had, and reports whether anything is new.
+func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
+	there := s.dead[d.ID]
+	payloads := core.NewPayloadSet(there.Payloads)
+	for _, p := range d.Payloads {
+		p.Score = core.NormalScore(p.Score)
+		changed = changed || !hasUpTo(there.Payloads, p)
+		payloads.Add(p)
+	}
+	if there.ID == "" || d.ChangedAt > there.ChangedAt {
+		group := s.enterGroup(there.Group, d.Group, d.ChangedAt)
+		g := s.groups[group]
+		g.First = min(g.First, d.ChangedAt)
+		s.groups[group] = g
+		there, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
+	}
+	there.Payloads = payloads.List()
+	s.dead[d.ID] = there
+	return changed
+}
+
+// hasUpTo reports whether one of the payloads has the bytes of p and no larger score.
+func hasUpTo(payloads []core.Payload, p core.Payload) bool {
+	for _, q := range payloads {
+		if string(q.Data) == string(p.Data) && q.Score <= p.Score {
+			return true
+		}
+	}
+	return false
+}

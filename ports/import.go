@@ -1,0 +1,93 @@
+package ports
+
+import (
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+)
+
+// ImportRequest is dead letters to put into the morgue of one shard, with the layout of the queue as the caller
+// knows it, as in [PushRequest].
+type ImportRequest struct {
+	Shard      core.Shard
+	Shards     int
+	Generation int64
+	// DeadLetters are at most [MaxStep], of ids of this shard, each id once, with at least one payload each and no more in
+	// all than a step moves. One that has more comes in parts, in calls of their own, each with its
+	// ChangedAt, Error and Group. StepReply.Reached says how far the step came.
+	DeadLetters []core.DeadLetter
+}
+
+// Validate returns [ErrInvalidRequest] for too many dead letters, payloads or bytes, an id that comes twice or is of
+// another shard, payloads that are none, out of order or equal, and an error or a group that no dead letter has: as
+// core.ErrorText and core.GroupName would change it. It returns core's error for an id, a payload, a score or a time that
+// RULES refuse. It names the position of the dead letter.
+func (r *ImportRequest) Validate() error {
+	if err := validateStep(r.Shard, len(r.DeadLetters)); err != nil {
+		return err
+	}
+	if err := core.ValidateQueue(r.Shard.Queue, r.Shards); err != nil {
+		return err
+	}
+	if r.Shard.Index >= r.Shards {
+		return fmt.Errorf("%w: shard %v of a queue of %d", ErrInvalidRequest, r.Shard, r.Shards)
+	}
+	var bound core.Bound
+	ids := make(map[string]bool, len(r.DeadLetters))
+	for i := range r.DeadLetters {
+		d := &r.DeadLetters[i]
+		err := r.validate(d, &bound)
+		if err == nil && ids[d.ID] {
+			err = fmt.Errorf("%w: id %q comes twice; unite its payloads, or bring them by another call", ErrInvalidRequest, d.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("dead letter %d: %w", i, err)
+		}
+		ids[d.ID] = true
+	}
+	return nil
+}
+
+// validate checks one dead letter, and that it fits into the step.
+func (r *ImportRequest) validate(d *core.DeadLetter, bound *core.Bound) error {
+	if err := core.ValidateID(d.ID); err != nil {
+		return err
+	}
+	if at := core.ShardOf(d.ID, r.Shards); at != r.Shard.Index {
+		return fmt.Errorf("%w: id %q is of shard %d and not of %v", ErrInvalidRequest, d.ID, at, r.Shard)
+	}
+	switch {
+	case d.ChangedAt < 0 || d.ChangedAt > core.MaxInstant:
+		return fmt.Errorf("%w: ChangedAt of id %q is %d µs; 0 to %d are possible", core.ErrInvalidTime, d.ID, d.ChangedAt, core.MaxInstant)
+	case core.ErrorText(d.Error) != d.Error:
+		return fmt.Errorf("%w: the error of id %q is no text that a store keeps; pass it through core.ErrorText", ErrInvalidRequest, d.ID)
+	case core.GroupName(d.Group) != d.Group:
+		return fmt.Errorf("%w: no group is called %q; pass it through core.GroupName", ErrInvalidRequest, d.Group)
+	case len(d.Payloads) == 0:
+		return fmt.Errorf("%w: id %q has no payload", ErrInvalidRequest, d.ID)
+	}
+	if err := validatePayloads(d); err != nil {
+		return err
+	}
+	if bound.Take(d.Payloads) < len(d.Payloads) {
+		return fmt.Errorf("%w: id %q is beyond the %d payloads or %d bytes of a step; bring the rest by another call",
+			ErrInvalidRequest, d.ID, core.MaxTurnPayloads, core.MaxStepBytes)
+	}
+	return nil
+}
+
+// validatePayloads checks the payloads of a dead letter, and their order.
+func validatePayloads(d *core.DeadLetter) error {
+	there := make(map[string]bool, len(d.Payloads))
+	for i, p := range d.Payloads {
+		entry := core.Entry{ID: d.ID, Payload: p}
+		if err := entry.Validate(); err != nil {
+			return fmt.Errorf("payload %d of id %q: %w", i, d.ID, err)
+		}
+		if there[string(p.Data)] || i > 0 && d.Payloads[i-1].Compare(p) > 0 {
+			return fmt.Errorf("%w: payload %d of id %q comes twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, d.ID)
+		}
+		there[string(p.Data)] = true
+	}
+	return nil
+}
