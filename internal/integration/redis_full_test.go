@@ -16,7 +16,7 @@ import (
 // may store more than it takes away. All others pass, so that servers can start, and
 // handle what is there.
 func (c *scriptCall) refusedWhenFull() bool {
-	return c.script == "push" || c.script == "edit" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
+	return c.script == "push" || c.script == "edit" || c.script == "import" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 
 // TestRedisFullServer makes every call on a server that is beyond its maxmemory:

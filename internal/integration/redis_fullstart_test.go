@@ -62,7 +62,7 @@ func TestRedisFullServerIsDrainedByANewOne(t *testing.T) {
 // What failed jobs add to a full server is bounded: the texts of their errors are cut.
 func TestRedisFullServerCutsErrors(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("größer ", 500)
+	long := strings.Repeat("größer ", 450)
 	for _, tt := range []struct {
 		maxmemory string
 		cut       bool
