@@ -29,7 +29,16 @@ func (w *workbench) queue(id string, payloads int, ties bool) {
 
 // pages returns how many pages of tables and indexes a turn of the shard reads that is
 // then rolled back.
-func (w *workbench) pages(want int) (n int) {
+func (w *workbench) pages(want int) int {
+	w.t.Helper()
+	return w.pagesOf(fmt.Sprintf(`
+		SELECT * FROM %s.turn(p_queue => 'orders', p_index => 0, p_owner => '%s', p_token => %d, p_number => %d,
+		p_ttl => 60000000, p_now => NULL, p_want => %d, p_per_job => 1000, p_bytes => 4194304, p_node => 'n')`,
+		w.schema, w.turn.Lease.Owner, w.turn.Lease.Token, w.turn.Number+1, want))
+}
+
+// pagesOf returns how many pages of tables and indexes a statement reads that is then rolled back.
+func (w *workbench) pagesOf(statement string) (n int) {
 	w.t.Helper()
 	tx, err := w.pool.Begin(w.t.Context())
 	w.must(err)
@@ -38,10 +47,7 @@ func (w *workbench) pages(want int) (n int) {
 		sub, err := tx.Begin(w.t.Context())
 		w.must(err)
 		var text []byte
-		w.must(sub.QueryRow(w.t.Context(), fmt.Sprintf(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
-			SELECT * FROM %s.turn(p_queue => 'orders', p_index => 0, p_owner => '%s', p_token => %d, p_number => %d,
-			p_ttl => 60000000, p_now => NULL, p_want => %d, p_per_job => 1000, p_bytes => 4194304, p_node => 'n')`,
-			w.schema, w.turn.Lease.Owner, w.turn.Lease.Token, w.turn.Number+1, want), pgx.QueryExecModeSimpleProtocol).Scan(&text))
+		w.must(sub.QueryRow(w.t.Context(), `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) `+statement, pgx.QueryExecModeSimpleProtocol).Scan(&text))
 		w.must(sub.Rollback(w.t.Context()))
 		var plans []struct {
 			Plan struct {
