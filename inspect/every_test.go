@@ -43,6 +43,15 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
+		"Export": func(ctx context.Context) (last error) {
+			for _, last = range i.Export(ctx, queue, inspect.ListOptions{}) {
+			}
+			return last
+		},
+		"Import": func(ctx context.Context) error {
+			letter := core.DeadLetter{ID: "order-1", Group: "g", Payloads: []core.Payload{{Data: []byte("p")}}}
+			return result(i.Import(ctx, queue, sequence([]core.DeadLetter{letter}, nil), o))
+		},
 		"Quarantined": func(ctx context.Context) (last error) {
 			for _, last = range i.Quarantined(ctx, queue) {
 			}

@@ -241,16 +241,8 @@ func byShard[E any](entries []E, shards int, id func(E) string) [][]E {
 
 // shards returns the shard count of a queue.
 func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
-	queues, err := persist(ctx, i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
-	if err != nil {
-		return 0, err
-	}
-	for at := range queues {
-		if queues[at].Name == queue {
-			return queues[at].Shards, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+	record, err := i.record(ctx, queue)
+	return record.Shards, err
 }
 
 func validateIDs(ids []string) error {
@@ -260,56 +252,4 @@ func validateIDs(ids []string) error {
 		}
 	}
 	return nil
-}
-
-// How an action's call of unknown outcome is repeated.
-const (
-	callTries = 5
-	callPause = 50 * time.Millisecond
-)
-
-// persist makes a call of the store, and repeats it a few times with doubling
-// pauses while its outcome is unknown.
-func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
-	for repeat := range callTries {
-		if repeat > 0 {
-			if ended := pause(ctx, callPause<<(repeat-1)); ended != nil {
-				return reply, fmt.Errorf("%w while repeating after: %w", ended, err)
-			}
-		}
-		if ended := ctx.Err(); ended != nil {
-			return reply, ended
-		}
-		if reply, err = ask(i, call); err == nil || refused(err) || ctx.Err() != nil {
-			return reply, err
-		}
-	}
-	return reply, fmt.Errorf("tried %d times: %w", callTries, err)
-}
-
-// pause waits, and returns the context's error if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// refused reports whether an error says that the store did nothing, and would do
-// nothing if it were asked again.
-func refused(err error) bool {
-	for _, refusal := range []error{
-		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
-		ErrQueueMismatch,
-		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
 }

@@ -53,15 +53,8 @@ func (k *deadKind) fate(v *ports.DeadLetterView, before, _ core.Instant) fate {
 }
 
 func (k *deadKind) complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
-	if len(v.Payloads) == v.Count {
-		return true, nil
-	}
-	found, err := persist(ctx, k.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, k.going.at.Queue, v.ID) })
-	if err != nil || found.DeadLetter == nil || found.DeadLetter.ChangedAt >= before {
-		return false, err
-	}
-	v.DeadLetter, v.Count = *found.DeadLetter, len(found.DeadLetter.Payloads)
-	return true, nil
+	there, err := k.inspector.complete(ctx, k.going.at.Queue, v)
+	return there && v.ChangedAt < before, err
 }
 
 func (k *deadKind) show(v *ports.DeadLetterView) DeadLetter {

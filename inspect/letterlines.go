@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/skeinq/skein/core"
+)
+
+// ErrInvalidLine is a line that is no dead letter, with its number.
+var ErrInvalidLine = errors.New("invalid line")
+
+// maxLine bounds a line: what a program may hold in memory for one dead letter.
+const maxLine = 1 << 30
+
+// letterLine is a dead letter as a line of JSON. Times are microseconds since 1970, UTC, and scores numbers that are read
+// back as they were.
+type letterLine struct {
+	ID        string        `json:"id"`
+	ChangedAt core.Instant  `json:"changed_at_us"`
+	Error     string        `json:"error,omitempty"`
+	Group     string        `json:"group,omitempty"`
+	Payloads  []linePayload `json:"payloads"`
+}
+
+// linePayload is a payload: text as it is, and what is no UTF-8 in Base64.
+type linePayload struct {
+	Score      float64 `json:"score"`
+	Data       string  `json:"data,omitempty"`
+	DataBase64 []byte  `json:"data_base64,omitempty"`
+	Meta       string  `json:"meta,omitempty"`
+	MetaBase64 []byte  `json:"meta_base64,omitempty"`
+}
+
+// WriteDeadLetters writes dead letters, such as those of [Inspector.Export], a line of JSON each, and returns how many:
+//
+//	{"id":"order-1","changed_at_us":1900000000000000,"error":"boom","group":"*errors.errorString: boom",
+//	 "payloads":[{"score":1.5,"data":"paid","meta":"trace=1"},{"score":2,"data_base64":"/w=="}]}
+//
+// in one line. It ends at the first error of letters or of w.
+func WriteDeadLetters(w io.Writer, letters iter.Seq2[core.DeadLetter, error]) (written int, err error) {
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for d, err := range letters {
+		if err == nil {
+			err = enc.Encode(lineOf(&d))
+		}
+		if err != nil {
+			return written, errors.Join(err, out.Flush())
+		}
+		written++
+	}
+	return written, out.Flush()
+}
+
+func lineOf(d *core.DeadLetter) letterLine {
+	line := letterLine{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: d.Group}
+	for _, p := range d.Payloads {
+		own := linePayload{Score: core.NormalScore(p.Score)}
+		own.Data, own.DataBase64 = textOrBytes(p.Data)
+		own.Meta, own.MetaBase64 = textOrBytes(p.Meta)
+		line.Payloads = append(line.Payloads, own)
+	}
+	return line
+}
+
+func textOrBytes(b []byte) (string, []byte) {
+	if utf8.Valid(b) {
+		return string(b), nil
+	}
+	return "", b
+}
+
+// ReadDeadLetters reads what [WriteDeadLetters] wrote, or another program in its format: unknown fields are [ErrInvalidLine], which
+// ends the list, and a payload without data is an empty one. It checks what JSON can't say; the rest [Inspector.Import] refuses. A
+// line may have 1 GiB. Empty lines are passed over.
+func ReadDeadLetters(r io.Reader) iter.Seq2[core.DeadLetter, error] {
+	return func(yield func(core.DeadLetter, error) bool) {
+		in := bufio.NewReader(r)
+		for number := 1; ; number++ {
+			text, end := readLine(in)
+			if end != nil && !errors.Is(end, io.EOF) {
+				yield(core.DeadLetter{}, fmt.Errorf("line %d: %w", number, end))
+				return
+			}
+			if text = bytes.TrimSpace(text); len(text) > 0 {
+				d, err := parseLine(text)
+				if err != nil {
+					err = fmt.Errorf("%w %d: %w", ErrInvalidLine, number, err)
+				}
+				if !yield(d, err) || err != nil {
+					return
+				}
+			}
+			if end != nil {
+				return
+			}
+		}
+	}
+}
+
+// readLine reads a line, however long it is up to maxLine.
+func readLine(in *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxLine {
+			return nil, fmt.Errorf("%w: it has over %d bytes", ErrInvalidLine, maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func parseLine(text []byte) (core.DeadLetter, error) {
+	var line letterLine
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&line); err != nil {
+		return core.DeadLetter{}, err
+	}
+	if dec.More() {
+		return core.DeadLetter{}, errors.New("something follows the dead letter")
+	}
+	if !utf8.Valid(text) {
+		return core.DeadLetter{}, errors.New("it is not UTF-8; bytes that are not go into data_base64 and meta_base64")
+	}
+	d := core.DeadLetter{ID: line.ID, ChangedAt: line.ChangedAt, Error: line.Error, Group: line.Group}
+	for i, p := range line.Payloads {
+		data, twice := oneOf(p.Data, p.DataBase64)
+		meta, again := oneOf(p.Meta, p.MetaBase64)
+		if twice || again {
+			return core.DeadLetter{}, fmt.Errorf("payload %d has its data or meta both as text and in Base64", i)
+		}
+		d.Payloads = append(d.Payloads, core.Payload{Data: data, Score: p.Score, Meta: meta})
+	}
+	return d, nil
+}
+
+// oneOf returns the bytes of a text or of Base64, nil for neither.
+func oneOf(text string, decoded []byte) (b []byte, both bool) {
+	if text == "" {
+		return decoded, false
+	}
+	return []byte(text), len(decoded) > 0
+}

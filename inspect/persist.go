@@ -1,0 +1,63 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// How an action's call of unknown outcome is repeated.
+const (
+	callTries = 5
+	callPause = 50 * time.Millisecond
+)
+
+// persist makes a call of the store, and repeats it a few times with doubling
+// pauses while its outcome is unknown.
+func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
+	for repeat := range callTries {
+		if repeat > 0 {
+			if ended := pause(ctx, callPause<<(repeat-1)); ended != nil {
+				return reply, fmt.Errorf("%w while repeating after: %w", ended, err)
+			}
+		}
+		if ended := ctx.Err(); ended != nil {
+			return reply, ended
+		}
+		if reply, err = ask(i, call); err == nil || refused(err) || ctx.Err() != nil {
+			return reply, err
+		}
+	}
+	return reply, fmt.Errorf("tried %d times: %w", callTries, err)
+}
+
+// pause waits, and returns the context's error if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refused reports whether an error says that the store did nothing, and would do
+// nothing if it were asked again.
+func refused(err error) bool {
+	for _, refusal := range []error{
+		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
+		ErrQueueMismatch, ports.ErrShardCountMismatch,
+		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
+	} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}

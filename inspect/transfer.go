@@ -1,0 +1,191 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Export lists the dead letters of a queue as [Inspector.Import] takes them: with all payloads, and errors as they are stored,
+// not as Options.DecodeError shows them. What is exported stays. The list is [ByID] unless o says otherwise, so
+// that one that stays while it is exported is in it once; o.Payloads and o.ErrorBytes are ignored.
+//
+// One dead letter is in memory at a time, whole, beside a page of small ones. Errors are those of [Inspector.Morgue].
+func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) iter.Seq2[core.DeadLetter, error] {
+	if o.SortBy == ByTime && o.Group == "" && o.FromTime.IsZero() && o.After == (Cursor{}) {
+		o.SortBy = ByID
+	}
+	o.Payloads, o.ErrorBytes = sweepPayloads, 0
+	err := o.check("the morgue", morgueOrders...)
+	list := pages(o, err, func(r ports.PageRequest) (listPage[ports.DeadLetterView], error) {
+		r.Queue = queue
+		page, err := ask(i, func(s Store) (ports.MorguePage, error) {
+			return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: o.SortBy == ByID, Group: o.Group})
+		})
+		return listPage[ports.DeadLetterView]{page.DeadLetters, page.Next, page.Unreached}, err
+	})
+	return func(yield func(core.DeadLetter, error) bool) {
+		for v, err := range list {
+			there := true
+			if err == nil {
+				there, err = i.complete(ctx, queue, &v)
+			}
+			if (there || err != nil) && !yield(v.DeadLetter, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// complete fetches the payloads that a page has left out. It returns false if the dead letter is gone by now.
+func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLetterView) (bool, error) {
+	if len(v.Payloads) == v.Count {
+		return true, nil
+	}
+	found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, v.ID) })
+	if err != nil || found.DeadLetter == nil {
+		return false, err
+	}
+	v.DeadLetter, v.Count = *found.DeadLetter, len(found.DeadLetter.Payloads)
+	return true, nil
+}
+
+// Import puts dead letters into the morgue of a queue, such as [Inspector.Export] or [ReadDeadLetters] returns them: as they
+// were, with Score, Meta, ChangedAt, Error and Group. One whose id is there is united with it: ChangedAt, Error and
+// Group are those of the one that changed later. So importing the same again, from its beginning, changes nothing, which is how an import
+// goes on that was interrupted; but what was revived or purged meanwhile comes back. Nothing that is imported runs
+// until it is revived.
+//
+// Payloads may be in any order, and the dead letters of an id in parts. Result.Handled counts those, or parts of
+// those with over 1,000 payloads or 8 MiB, that are new or of which something changed. The queue must have been declared. An
+// error of letters ends the import, after what came before it. Of o only Progress counts; its Total is what was read so far.
+func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], o BulkOptions) (r Result, err error) {
+	a := o.action("import")
+	defer a.log(ctx, i, queue, 0)(&err)
+	if a.invalid != nil {
+		return a.end(a.invalid)
+	}
+	record, err := i.record(ctx, queue)
+	if err != nil {
+		return a.end(err)
+	}
+	b := importBatch{inspector: i, action: a, record: record}
+	for d, err := range letters {
+		if err == nil {
+			err = b.add(ctx, d)
+		}
+		if err != nil {
+			return a.end(errors.Join(err, b.flush(ctx)))
+		}
+	}
+	return a.end(b.flush(ctx))
+}
+
+// record returns what the store knows of a queue.
+func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, error) {
+	queues, err := persist(ctx, i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
+	if err != nil {
+		return ports.Queue{}, err
+	}
+	for at := range queues {
+		if queues[at].Name == queue {
+			return queues[at], nil
+		}
+	}
+	return ports.Queue{}, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+}
+
+// importBatch is what an import has read and not sent.
+type importBatch struct {
+	inspector *Inspector
+	action    *action
+	record    ports.Queue
+	read      int
+	letters   []core.DeadLetter
+	payloads  int
+	bytes     int
+}
+
+// add takes one dead letter, in parts if it is more than a step moves, and sends what has gathered if that is enough.
+func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
+	b.read++
+	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
+	set := core.NewPayloadSet(d.Payloads)
+	for rest := set.List(); ; {
+		var bound core.Bound
+		part := d
+		part.Payloads = rest[:bound.Take(rest)]
+		rest = rest[len(part.Payloads):]
+		if err := b.check(&part); err != nil {
+			return fmt.Errorf("dead letter %d: %w", b.read, err)
+		}
+		b.letters = append(b.letters, part)
+		b.payloads += len(part.Payloads)
+		for k := range part.Payloads {
+			b.bytes += len(part.Payloads[k].Data) + len(part.Payloads[k].Meta)
+		}
+		if b.payloads >= core.MaxTurnPayloads || b.bytes >= core.MaxStepBytes {
+			if err := b.flush(ctx); err != nil {
+				return err
+			}
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+	}
+}
+
+// check refuses a dead letter that no store takes, before it is sent with others.
+func (b *importBatch) check(d *core.DeadLetter) error {
+	if err := core.ValidateID(d.ID); err != nil {
+		return err
+	}
+	r := b.request(core.Shard{Queue: b.record.Name, Index: core.ShardOf(d.ID, b.record.Shards)}, []core.DeadLetter{*d})
+	if err := r.Validate(); errors.Is(err, ports.ErrInvalidRequest) {
+		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func (b *importBatch) request(shard core.Shard, letters []core.DeadLetter) ports.ImportRequest {
+	return ports.ImportRequest{Shard: shard, Shards: b.record.Shards, Generation: b.record.Generation, DeadLetters: letters}
+}
+
+// flush sends what has gathered.
+func (b *importBatch) flush(ctx context.Context) error {
+	letters := b.letters
+	b.letters, b.payloads, b.bytes = nil, 0, 0
+	if len(letters) == 0 {
+		return nil
+	}
+	b.action.progress.Total += len(letters)
+	id := func(d core.DeadLetter) string { return d.ID }
+	return onEntries(ctx, b.inspector, b.action, b.record.Name, letters, id, importChunks,
+		func(s Store, shard core.Shard, some []core.DeadLetter) (ports.StepReply, error) {
+			return s.Import(ctx, b.request(shard, some))
+		})
+}
+
+// importChunks splits the dead letters of a shard into steps: an id comes in each once.
+func importChunks(letters []core.DeadLetter) iter.Seq[[]core.DeadLetter] {
+	return func(yield func([]core.DeadLetter) bool) {
+		for len(letters) > 0 {
+			var bound core.Bound
+			n, there := 0, make(map[string]bool)
+			for n < len(letters) && n < ports.MaxStep && !there[letters[n].ID] && bound.TakeWhole(letters[n].Payloads) {
+				there[letters[n].ID] = true
+				n++
+			}
+			if !yield(letters[:n]) {
+				return
+			}
+			letters = letters[n:]
+		}
+	}
+}
