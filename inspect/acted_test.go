@@ -37,12 +37,10 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"purge":           func() error { return bulk(i.Purge(ctx, "orders", one, inspect.BulkOptions{})) },
 		"purge payloads":  func() error { return bulk(i.PurgePayloads(ctx, "orders", named, inspect.BulkOptions{})) },
 		"purge all":       func() error { return bulk(i.PurgeAll(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"import": func() error {
-			return bulk(i.Import(ctx, "orders", sequence(oddLetters()[:1], nil), inspect.BulkOptions{}))
-		},
-		"edit":          func() error { return bulk(i.Edit(ctx, "orders", one, upper, inspect.BulkOptions{})) },
-		"edit payloads": func() error { return bulk(i.EditPayloads(ctx, "orders", named, upper, inspect.BulkOptions{})) },
-		"edit all":      func() error { return bulk(i.EditAll(ctx, "orders", nil, upper, inspect.BulkOptions{})) },
+		"import":          func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), inspect.BulkOptions{})) },
+		"edit":            func() error { return bulk(i.Edit(ctx, "orders", one, upper, inspect.BulkOptions{})) },
+		"edit payloads":   func() error { return bulk(i.EditPayloads(ctx, "orders", named, upper, inspect.BulkOptions{})) },
+		"edit all":        func() error { return bulk(i.EditAll(ctx, "orders", nil, upper, inspect.BulkOptions{})) },
 	}
 }
 
