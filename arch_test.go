@@ -36,6 +36,8 @@ var house = []room{
 	{"internal/logs", nil},
 	{"inspect", []string{"core", "ports", "internal/logs"}},
 	{"adapters/httpapi", []string{"inspect", "core"}},
+	{"internal/metrics", nil},
+	{"adapters/prometheus", []string{"inspect", "core", "ports", "internal/metrics", "github.com/prometheus/client_golang/..."}},
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/redis", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/redis/go-redis/v9/..."}},
 	{"adapters/postgres", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/jackc/pgx/v5/..."}},
@@ -56,7 +58,7 @@ var house = []room{
 
 // modules are the directories of the modules that the house rules; examples/benchmark
 // is a module as well, and free to import anything.
-var modules = []string{".", "internal/integration"}
+var modules = []string{".", "internal/integration", "adapters/prometheus"}
 
 // impure is what core does without: I/O, randomness, and what carries either.
 var impure = []string{

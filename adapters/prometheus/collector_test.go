@@ -1,0 +1,114 @@
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// slowStore answers Stats after so long, and fails or leaves shards out as it is told.
+type slowStore struct {
+	ports.ShardStore
+	took    time.Duration
+	err     error
+	missing []core.Shard
+	looks   atomic.Int64
+}
+
+func (s *slowStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	s.looks.Add(1)
+	select {
+	case <-time.After(s.took):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	stats, err := s.ShardStore.Stats(ctx, r)
+	for i := range stats {
+		stats[i].Unreached = s.missing
+		stats[i].Shards = stats[i].Shards[len(s.missing):]
+	}
+	return stats, err
+}
+
+func value(t *testing.T, c *Collector, name string) float64 {
+	t.Helper()
+	family := gather(t, c)[name]
+	if family == nil {
+		t.Fatalf("%s is not there", name)
+	}
+	return family.Metric[0].GetGauge().GetValue()
+}
+
+func TestCollectorRests99TimesWhatALookCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{ShardStore: declared(t, 3, "orders")}
+		c := newCollector(t, store)
+		for range 100 {
+			gather(t, c)
+		}
+		if n := store.looks.Load(); n != 1 {
+			t.Fatalf("%d looks of 100 scrapes at once", n)
+		}
+		store.took = time.Second
+		time.Sleep(5 * time.Second)
+		gather(t, c)
+		time.Sleep(98 * time.Second)
+		if age := value(t, c, "skein_exporter_age_seconds"); age != 99 {
+			t.Errorf("age %v s; the look began 99 s ago", age)
+		}
+		if n := store.looks.Load(); n != 2 {
+			t.Errorf("%d looks; the second, of 1 s, is followed by a rest of 99 s", n)
+		}
+		time.Sleep(time.Second)
+		gather(t, c)
+		if n := store.looks.Load(); n != 3 {
+			t.Errorf("%d looks after the rest, 3 are wanted", n)
+		}
+	})
+}
+
+func TestCollectorShowsWhatIsOldWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{ShardStore: declared(t, 3, "orders"), err: errors.New("away")}
+		c := newCollector(t, store)
+		if got := gather(t, c); got["skein_exporter_age_seconds"] != nil || got["skein_queue_jobs"] != nil {
+			t.Errorf("%v before anything was found", got)
+		}
+		store.err = nil
+		time.Sleep(minRest)
+		if up := value(t, c, "skein_exporter_up"); up != 1 {
+			t.Errorf("up %v", up)
+		}
+		store.took = time.Hour // the look ends at its timeout
+		time.Sleep(minRest)
+		if up := value(t, c, "skein_exporter_up"); up != 0 {
+			t.Errorf("up %v after a look that failed", up)
+		}
+		if age := value(t, c, "skein_exporter_age_seconds"); age != 10 {
+			t.Errorf("age %v s, want 10", age)
+		}
+		if gather(t, c)["skein_queue_jobs"] == nil {
+			t.Error("what was known is gone")
+		}
+	})
+}
+
+func TestCollectorCountsShardsThatCannotBeReached(t *testing.T) {
+	c := newCollector(t, &slowStore{ShardStore: declared(t, 3, "orders"), missing: []core.Shard{{Queue: "orders"}}})
+	states := make(map[string]float64)
+	for _, m := range gather(t, c)["skein_queue_shards"].Metric {
+		states[m.Label[1].GetValue()] = m.GetGauge().GetValue()
+	}
+	if states["unreached"] != 1 || states["free"] != 2 {
+		t.Errorf("%v", states)
+	}
+}

@@ -1,0 +1,154 @@
+package prometheus
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/metrics"
+	"github.com/skeinq/skein/ports"
+)
+
+// Options are the options of [Metrics]. The zero value is ready.
+type Options struct {
+	// Queues have their series from the start, at 0; other queues when they are first seen. rate() and absent() are wrong for a
+	// series that begins with its first event, so name those that the process pushes to or serves.
+	Queues []string
+	// Labels are constant labels of all metrics. Two Metrics in one registry must differ in them.
+	Labels map[string]string
+	// PerShard adds the label shard to what is counted of jobs: some 70 series for each shard that this process works, so only
+	// for queues of few shards.
+	PerShard bool
+	// Version is that of the program in skein_build_info; empty is that of the main module.
+	Version string
+}
+
+// Metrics counts what the clients and servers of a process do. It is a [ports.Observer] and a prometheus.Collector. Make it with
+// [New]; it may be given to any number of clients and servers. It is safe for concurrent use.
+type Metrics struct {
+	vectors *vectors
+	// queues is replaced as a whole when a queue is first seen.
+	queues atomic.Pointer[map[string]*queueSeries]
+	turns  turnSeries
+	server map[string]described
+	build  prometheus.Gauge
+
+	mu    sync.Mutex
+	nodes []func() ports.Node
+}
+
+var (
+	_ ports.Observer       = (*Metrics)(nil)
+	_ prometheus.Collector = (*Metrics)(nil)
+)
+
+// New returns metrics that nothing has been counted in. Its error wraps core.ErrInvalidOptions: a name that no queue can have, or a constant
+// label that Prometheus can't take or that a metric has already.
+func New(o Options) (*Metrics, error) {
+	for _, name := range o.Queues {
+		if err := core.ValidateQueue(name, 1); err != nil {
+			return nil, fmt.Errorf("%w: Queues: %w", core.ErrInvalidOptions, err)
+		}
+	}
+	if err := checkLabels(o.Labels); err != nil {
+		return nil, err
+	}
+	m := &Metrics{vectors: newVectors(o.Labels, o.PerShard), server: descriptions(metrics.Server, o.Labels), build: buildInfo(o)}
+	m.turns = newTurnSeries(m.vectors)
+	m.queues.Store(&map[string]*queueSeries{})
+	for _, name := range o.Queues {
+		m.queue(name)
+	}
+	return m, nil
+}
+
+// Watch shows a server's lanes, jobs and leases too: give it the method Node of each server. The values of several are added up. The function
+// is called at each scrape.
+func (m *Metrics) Watch(node func() ports.Node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.nodes = append(m.nodes, node)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	m.vectors.each(func(c prometheus.Collector) { c.Describe(ch) })
+	m.build.Describe(ch)
+	for _, d := range m.server {
+		ch <- d.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.vectors.each(func(c prometheus.Collector) { c.Collect(ch) })
+	m.build.Collect(ch)
+	m.mu.Lock()
+	nodes := slices.Clone(m.nodes)
+	m.mu.Unlock()
+	if len(nodes) == 0 {
+		return
+	}
+	var lanes, busy int
+	queues := make(map[string]ports.QueueStatus)
+	for name := range *m.queues.Load() {
+		if name != invalidQueue {
+			queues[name] = ports.QueueStatus{}
+		}
+	}
+	for _, node := range nodes {
+		n := node()
+		lanes, busy = lanes+n.Lanes, busy+n.Status.Busy
+		for _, q := range n.Status.Queues {
+			sum := queues[q.Queue]
+			sum.Running, sum.Claimed, sum.Shards = sum.Running+q.Running, sum.Claimed+q.Claimed, sum.Shards+q.Shards
+			queues[q.Queue] = sum
+		}
+	}
+	ch <- m.server["skein_lanes"].value(float64(lanes))
+	ch <- m.server["skein_lanes_busy"].value(float64(busy))
+	for name, q := range queues {
+		ch <- m.server["skein_jobs_running"].value(float64(q.Running), name)
+		ch <- m.server["skein_jobs_buffered"].value(float64(q.Claimed), name)
+		ch <- m.server["skein_leases_held"].value(float64(q.Shards), name)
+	}
+}
+
+// checkLabels refuses what would make Prometheus panic.
+func checkLabels(labels map[string]string) error {
+	for name := range labels {
+		taken := name == metrics.ShardLabel
+		for _, m := range metrics.All() {
+			taken = taken || slices.Contains(m.LabelNames(), name)
+		}
+		if taken {
+			return fmt.Errorf("%w: Labels: %q is a label of Skein's own metrics; choose another name", core.ErrInvalidOptions, name)
+		}
+	}
+	probe := prometheus.NewGauge(prometheus.GaugeOpts{Name: "skein_probe", ConstLabels: labels})
+	if err := prometheus.NewRegistry().Register(probe); err != nil {
+		return fmt.Errorf("%w: Labels: %w", core.ErrInvalidOptions, err)
+	}
+	return nil
+}
+
+func buildInfo(o Options) prometheus.Gauge {
+	row, _ := metrics.Of("skein_build_info")
+	version := o.Version
+	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+		version = info.Main.Version
+	}
+	labels := prometheus.Labels{"version": version, "go": runtime.Version()}
+	for name, value := range o.Labels {
+		labels[name] = value
+	}
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: row.Name, Help: row.Help, ConstLabels: labels})
+	g.Set(1)
+	return g
+}

@@ -1,0 +1,84 @@
+// Package metrics is the table of Skein's metrics: what each is called, what it counts, in what unit and by which labels. It is data alone:
+// adapters make the metrics of it, docs/metrics.md is written from it, and docs/alerts.yaml and docs/grafana.json may name nothing else.
+package metrics
+
+// Type is the kind of a metric.
+type Type string
+
+// Types of metrics.
+const (
+	// Counter only grows, until its source starts anew.
+	Counter Type = "counter"
+	// Gauge goes up and down.
+	Gauge Type = "gauge"
+	// Histogram counts values by size.
+	Histogram Type = "histogram"
+)
+
+// Source is where a metric's values come from.
+type Source string
+
+// Sources of metrics.
+const (
+	// Process is what a process does: calls of its Observer.
+	Process Source = "Observer"
+	// Server is what a server has right now: its Node method.
+	Server Source = "Server.Node"
+	// Store is what the store holds: package inspect.
+	Store Source = "inspect"
+)
+
+// Label is a label of a metric.
+type Label struct {
+	Name string
+	// Values are those that it may have; nil for names that users, stores or builds choose.
+	Values []string
+}
+
+// Metric is a row of the table.
+type Metric struct {
+	Name   string
+	Type   Type
+	Source Source
+	// By is the method of the source that the values come from.
+	By string
+	// Unit is what is counted or measured.
+	Unit   string
+	Labels []Label
+	// Sharded metrics can have the label shard too, where a user asks for it.
+	Sharded bool
+	// Buckets are the upper bounds of a histogram.
+	Buckets []float64
+	Help    string
+}
+
+// LabelNames returns the names of the labels, in their order.
+func (m Metric) LabelNames() []string {
+	names := make([]string, len(m.Labels))
+	for i, l := range m.Labels {
+		names[i] = l.Name
+	}
+	return names
+}
+
+// Of returns the metric of a name, and whether there is one.
+func Of(name string) (Metric, bool) {
+	for _, m := range All() {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+// All returns the table: new slices, that callers may change.
+func All() []Metric {
+	return append(append(ofProcess(), ofServer()...), ofStore()...)
+}
+
+// ShardLabel is the label of sharded metrics, where it is asked for.
+const ShardLabel = "shard"
+
+func queue() Label { return Label{Name: "queue"} }
+
+func one(name string, values ...string) Label { return Label{Name: name, Values: values} }

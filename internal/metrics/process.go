@@ -1,0 +1,76 @@
+package metrics
+
+// waits are bounds for what takes from a millisecond to an hour, in seconds. Each bound is a series for each queue: with more of them, 20
+// queues would be more than 2,000 series a process.
+func waits() []float64 {
+	return []float64{0.001, 0.005, 0.025, 0.1, 0.25, 1, 5, 15, 60, 300, 900, 3600}
+}
+
+// calls are bounds for exchanges with a store, in seconds.
+func calls() []float64 { return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5} }
+
+// sizes are bounds for how many there are of something.
+func sizes() []float64 { return []float64{1, 2, 5, 10, 25, 100, 250, 1000} }
+
+// ofProcess are the metrics of an Observer.
+func ofProcess() []Metric {
+	return append(ofJobs(), []Metric{
+		{Name: "skein_turn_duration_seconds", Type: Histogram, Source: Process, By: "TurnEnd", Unit: "seconds", Buckets: calls(),
+			Help: "How long exchanges of a shard with the store took."},
+		{Name: "skein_turn_jobs", Type: Histogram, Source: Process, By: "TurnEnd", Unit: "jobs",
+			Labels: []Label{one("direction", "claimed", "settled")}, Buckets: sizes(), Help: "How many jobs a turn carried."},
+		{Name: "skein_turns_total", Type: Counter, Source: Process, By: "TurnEnd", Unit: "turns",
+			Labels: []Label{one("result", "ok", "lost", "stale", "unknown")},
+			Help:   "Turns: ok; lost, with the lease; stale, which had been done already; or unknown, which are sent again."},
+		{Name: "skein_wakeups_total", Type: Counter, Source: Process, By: "TurnEnd", Unit: "wakeups",
+			Labels: []Label{one("result", "work", "spurious")}, Help: "Wake-ups by whether the turn after them brought jobs."},
+		{Name: "skein_lease_changes_total", Type: Counter, Source: Process, By: "LeaseChanged", Unit: "leases",
+			Labels: []Label{one("change", "acquired", "released", "dropped")}, Help: "Leases taken, given back, and lost."},
+		{Name: "skein_node_changes_total", Type: Counter, Source: Process, By: "NodeChanged", Unit: "nodes",
+			Labels: []Label{one("change", "joined", "drains", "resumed", "left")},
+			Help:   "Servers that came, drained, worked again and went, as this process learnt of it, its own included."},
+		{Name: "skein_store_errors_total", Type: Counter, Source: Process, By: "StoreFailed", Unit: "calls",
+			Labels: []Label{
+				one("call", "acquire", "turn", "renew", "release", "declare", "announce", "record", "permits", "orphans", "poll", "listen"),
+				one("kind", "refused", "full", "unreachable", "unknown"),
+			},
+			Help: "Calls of servers to the store that failed. Pushes are in skein_pushes_total."},
+		{Name: "skein_build_info", Type: Gauge, Source: Process, By: "New", Unit: "",
+			Labels: []Label{{Name: "version"}, {Name: "go"}}, Help: "1, with the version of the program and of Go."},
+	}...)
+}
+
+// ofJobs are those that each queue has.
+func ofJobs() []Metric {
+	return []Metric{
+		{Name: "skein_pushes_total", Type: Counter, Source: Process, By: "Pushed", Unit: "pushes",
+			Labels: []Label{queue(), one("result", "stored", "refused", "unknown")},
+			Help:   "Calls that push: stored; refused, also by a store that is full; or unknown, which may have been stored."},
+		{Name: "skein_pushed_total", Type: Counter, Source: Process, By: "Pushed", Unit: "payloads",
+			Labels: []Label{queue(), one("met", "new", "merged", "duplicate")},
+			Help:   "Payloads pushed: those that made a new job, merged into one that waited, or were in it already. Pushes in a caller's transaction are not in it."},
+		{Name: "skein_push_duration_seconds", Type: Histogram, Source: Process, By: "Pushed", Unit: "seconds",
+			Labels: []Label{queue()}, Buckets: calls(), Help: "How long pushes took."},
+		{Name: "skein_jobs_started_total", Type: Counter, Source: Process, By: "BatchStart", Unit: "jobs", Sharded: true,
+			Labels: []Label{queue()}, Help: "Jobs given to handlers."},
+		{Name: "skein_jobs_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "jobs", Sharded: true,
+			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost")},
+			Help:   "How executions of jobs ended, once the store has kept it, or lost, with their lease."},
+		{Name: "skein_payloads_total", Type: Counter, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
+			Labels: []Label{queue()}, Help: "Payloads of the jobs given to handlers."},
+		{Name: "skein_payloads_buried_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "payloads", Sharded: true,
+			Labels: []Label{queue()}, Help: "Payloads that went to the morgue."},
+		{Name: "skein_job_payloads", Type: Histogram, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
+			Labels: []Label{queue()}, Buckets: sizes(), Help: "How many payloads a job had: many where an entity is hot."},
+		{Name: "skein_job_wait_seconds", Type: Histogram, Source: Process, By: "BatchStart", Unit: "seconds", Sharded: true,
+			Labels: []Label{queue()}, Buckets: waits(), Help: "How long jobs had been due when their batch began, by the store's clock."},
+		{Name: "skein_job_duration_seconds", Type: Histogram, Source: Process, By: "BatchEnd", Unit: "seconds", Sharded: true,
+			Labels: []Label{queue(), one("outcome", "ok", "error")}, Buckets: waits(),
+			Help: "How long handlers ran, once a batch; error if any of its jobs failed or was buried."},
+		{Name: "skein_recovered_jobs_total", Type: Counter, Source: Process, By: "LeaseChanged, TurnEnd", Unit: "jobs", Sharded: true,
+			Labels: []Label{queue()}, Help: "Jobs taken over from servers that died or lost their lease."},
+		{Name: "skein_handler_overrun_total", Type: Counter, Source: Process, By: "HandlerOverran", Unit: "batches", Sharded: true,
+			Labels: []Label{queue(), one("cause", "timeout", "cancel", "lease", "shutdown")},
+			Help:   "Handlers that went on a minute after their context had ended: each keeps a lane."},
+	}
+}
