@@ -7,6 +7,7 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.73.1
 	github.com/skeinq/skein v0.0.0
+	go.yaml.in/yaml/v3 v3.0.6
 )
 
 require (

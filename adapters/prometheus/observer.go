@@ -56,8 +56,10 @@ func pushResult(err error) string {
 		return "stored"
 	}
 	switch ports.FailureOf(err) {
-	case ports.FailureRefused, ports.FailureFull:
+	case ports.FailureRefused:
 		return "refused"
+	case ports.FailureFull:
+		return "full"
 	}
 	return "unknown"
 }

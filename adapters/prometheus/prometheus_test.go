@@ -67,7 +67,7 @@ func series(families map[string]*dto.MetricFamily) int {
 // play has each event that there is, in each form that counts elsewhere.
 func play(m *Metrics, shard core.Shard) {
 	ctx := context.Background()
-	for _, err := range []error{nil, ports.ErrFull, context.DeadlineExceeded} {
+	for _, err := range []error{nil, ports.ErrFull, ports.ErrInvalidRequest, context.DeadlineExceeded} {
 		m.Pushed(ctx, ports.PushEvent{Queue: shard.Queue, Entries: 3, Took: time.Millisecond, Err: err, New: 1, Merged: 1, Duplicate: 1})
 	}
 	claims := []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 3)}}}
@@ -254,7 +254,7 @@ func TestHostileQueueNamesMakeOneSeries(t *testing.T) {
 		play(m, core.Shard{Queue: name, Index: -1})
 	}
 	got := gather(t, m)["skein_pushes_total"]
-	if len(got.Metric) != 3 || got.Metric[0].Label[0].GetValue() != "(invalid)" || got.Metric[0].GetCounter().GetValue() != 6 {
+	if len(got.Metric) != 4 || got.Metric[0].Label[0].GetValue() != "(invalid)" || got.Metric[0].GetCounter().GetValue() != 6 {
 		t.Errorf("%v; one queue of 6 pushes of each result is wanted", got)
 	}
 }

@@ -1,0 +1,95 @@
+package prometheus
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/skeinq/skein/internal/metrics"
+)
+
+// named is what may name a metric of ours.
+var named = regexp.MustCompile(`\bskein_\w+`)
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// holdNames holds that the metrics of an expression are in the table; those of a histogram end in what Prometheus calls its parts.
+func holdNames(t *testing.T, where, expr string) {
+	t.Helper()
+	for _, name := range named.FindAllString(expr, -1) {
+		row, ok := metrics.Of(name)
+		for _, part := range []string{"_bucket", "_sum", "_count"} {
+			if base, cut := strings.CutSuffix(name, part); cut && !ok {
+				row, ok = metrics.Of(base)
+				ok = ok && row.Type == metrics.Histogram
+			}
+		}
+		if !ok {
+			t.Errorf("%s names %s, which is not in the table", where, name)
+		}
+	}
+}
+
+func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr, For    string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(read(t, "../../docs/alerts.yaml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	pages := string(read(t, "../../docs/operations.md"))
+	rules := file.Groups[0].Rules
+	for _, rule := range rules {
+		holdNames(t, rule.Alert, rule.Expr)
+		if !named.MatchString(rule.Expr) || rule.For == "" || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
+			t.Errorf("%s: an expression of ours, a time, a severity and a summary are wanted", rule.Alert)
+		}
+		if !strings.HasSuffix(rule.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(rule.Alert)) {
+			t.Errorf("%s links to %q", rule.Alert, rule.Annotations["runbook_url"])
+		}
+		if !strings.Contains(pages, "\n## "+rule.Alert+"\n") {
+			t.Errorf("%s has no page in docs/operations.md", rule.Alert)
+		}
+	}
+	if n := strings.Count(pages, "\n## "); n != len(rules) {
+		t.Errorf("%d pages of %d alerts", n, len(rules))
+	}
+	for _, word := range named.FindAllString(pages, -1) {
+		holdNames(t, "docs/operations.md", word)
+	}
+}
+
+func TestBoardNamesMetricsOfTheTable(t *testing.T) {
+	text := read(t, "../../docs/grafana.json")
+	var board struct {
+		Panels []struct {
+			Title, Type string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range board.Panels {
+		if panel.Type != "row" && len(panel.Targets) == 0 {
+			t.Errorf("%s asks for nothing", panel.Title)
+		}
+	}
+	holdNames(t, "docs/grafana.json", string(text))
+}
