@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
@@ -89,6 +91,40 @@ func TestAnObserverSeesWhatTheStoreFails(t *testing.T) {
 				t.Errorf("no failure was seen of the call %q; of %v", call, calls)
 			}
 		}
+	})
+}
+
+// The names of all other calls, which labels of metrics have too.
+func TestFailedCallsHaveTheirNames(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := &seen{}
+		n := w.start(each(succeed), o.by, func(s *setup) {
+			s.queue.MaxRunning, s.RecoverOrphans = 5, true
+			s.link.refuse = func(method string) bool { return method == "Declare" }
+		})
+		w.sleep(ttl)
+		n.link.change(func() { n.link.refuse = func(method string) bool { return method == "Wakeups" } })
+		w.sleep(ttl) // it works, and can't listen
+		n.link.change(func() {
+			n.link.refuse = func(method string) bool {
+				return method == "Wakeups" || method == "Permit" || method == "Stats" || method == "Queues"
+			}
+		})
+		for range 10 {
+			w.push("job", "x")
+			w.sleep(ttl)
+		}
+		calls := make(map[string]bool)
+		o.do(func() {
+			for _, e := range o.failures {
+				calls[e.Call] = true
+			}
+		})
+		want := map[string]bool{"declare": true, "listen": true, "permits": true, "orphans": true}
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Errorf("calls that failed (-want +got):\n%s", diff)
+		}
+		n.link.change(func() { n.link.refuse = func(string) bool { return false } })
 	})
 }
 

@@ -28,7 +28,7 @@ func (n *node) recoverOrphans() {
 	if !n.cfg.RecoverOrphans {
 		return
 	}
-	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.newLoopStatus("recover orphans")}
+	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.newLoopStatus(recoveringOrphans)}
 	for pause(n.cfg.LeaseTTL, n.stop) {
 		if err := k.look(); err != nil {
 			k.status.failed(err)

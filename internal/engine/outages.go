@@ -49,6 +49,25 @@ type loopStatus struct {
 // listening is what the loop does whose failures leave all the work to polls.
 const listening = "listen for wake-ups"
 
+// What two other loops do.
+const (
+	holdingPermits    = "hold permits"
+	recoveringOrphans = "recover orphans"
+)
+
+// callOf returns the name that FailureEvent.Call has for what a loop does.
+func callOf(doing string) string {
+	switch doing {
+	case listening:
+		return "listen"
+	case holdingPermits:
+		return "permits"
+	case recoveringOrphans:
+		return "orphans"
+	}
+	return doing
+}
+
 // digits are cut out of errors to compare their causes: they are ports, shards, durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
@@ -69,7 +88,7 @@ func (s *loopStatus) failed(err error) {
 	}
 	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
-	s.node.storeFailed(s.doing, s.shard, err)
+	s.node.storeFailed(callOf(s.doing), s.shard, err)
 	if due {
 		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
 			slog.Any(keyError, err), slog.Int("loops", failing), slog.Time("since", began))...)

@@ -67,7 +67,7 @@ func (n *node) permitsOf(queue string) *permits {
 	}
 	p := &permits{
 		node: n, queue: queue, share: math.MaxInt,
-		status: n.newLoopStatus("hold permits"), answered: make(chan error, 1),
+		status: n.newLoopStatus(holdingPermits), answered: make(chan error, 1),
 	}
 	n.permits = append(n.permits, p)
 	return p
