@@ -39,7 +39,7 @@ func FuzzText(f *testing.F) {
 		if r, err := parseQueueRecord("q", text); err == nil && core.ValidateQueue("q", r.Shards) != nil {
 			t.Errorf("a queue of %d shards", r.Shards)
 		}
-		_ = addBlock(storekit.NewHistory(ports.HistoryRequest{}, 0), 0, []byte(text))
+		addBlock(storekit.NewHistory(ports.HistoryRequest{}, 0), 0, []byte(text))
 		if n, err := parseNode("o", text); err == nil && n.Owner != "o" {
 			t.Errorf("got the node %q", n.Owner)
 		}

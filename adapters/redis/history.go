@@ -76,7 +76,7 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []call {
 	return calls
 }
 
-// History implements [ports.Inspector].
+// History implements [ports.Inspector]. A record that can't be read is left out.
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -130,25 +130,21 @@ func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) 
 	start := core.Instant(r.int() * hourMicros)
 	for r.more() {
 		_ = r.text()
-		if err := addBlock(*sums, start, []byte(r.text())); err != nil {
-			return err
-		}
+		addBlock(*sums, start, []byte(r.text()))
 	}
 	return r.err()
 }
 
-// addBlock adds the records of a field: see lua/record.lua.
-func addBlock(sums *storekit.History, start core.Instant, block []byte) error {
+// addBlock adds the records of a field: see lua/record.lua. What can't be read is left out, as it is by Record, and hides
+// no other.
+func addBlock(sums *storekit.History, start core.Instant, block []byte) {
 	const head = 11
 	for len(block) > 0 {
 		if len(block) < head || len(block) < head+int(block[1])<<8+int(block[2]) {
-			return errStored
+			return
 		}
 		minute, size := start+core.Instant(int64(block[0])*minuteMicros), int(block[1])<<8+int(block[2])
-		if err := sums.AddEncoded(minute, block[head:head+size]); err != nil {
-			return err
-		}
+		_ = sums.AddEncoded(minute, block[head:head+size]) // it adds nothing of a damaged one
 		block = block[head+size:]
 	}
-	return nil
 }

@@ -1,11 +1,13 @@
 package integration_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -71,6 +73,35 @@ func TestRedisAnOddTimeStopsNothing(t *testing.T) {
 			}
 			if _, err := w.store.Claimed(ctx, ports.PageRequest{Queue: "orders"}); err != nil {
 				t.Errorf("Claimed: %v", err)
+			}
+		})
+	}
+}
+
+// What can't be read of a minute, or of a node's hour, hides no other.
+func TestRedisADamagedMinuteHidesNoOther(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"no block": "\x05", "a record beyond its end": "\x05\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01",
+		"a record that is none": "\x05\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorker(t, testservers.OwnRedis(t), false)
+			ctx := t.Context()
+			minute := core.InstantOf(frozenNow).Minute()
+			must(t, w.store.Record(ctx, ports.RecordRequest{Owner: "n1", Records: []ports.Record{{Queue: "orders", Minute: minute, Stats: core.Stats{Processed: 7}}}}))
+			keys := w.client.Keys(ctx, "skein:{orders/0}:h*").Val()
+			if len(keys) != 1 {
+				t.Fatalf("hours are kept in %q, want one key", keys)
+			}
+			fields := slices.DeleteFunc(w.client.HKeys(ctx, keys[0]).Val(), func(f string) bool { return f == "hour" })
+			if len(fields) != 1 {
+				t.Fatalf("an hour has the fields %q, want one of the node", fields)
+			}
+			must(t, w.client.HSet(ctx, keys[0], fields[0]+"b", damage).Err()) // of the same minutes, by another node
+			minutes, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders"})
+			if err != nil || len(minutes) != 1 || minutes[0].Processed != 7 {
+				t.Errorf("History: %+v, %v; want the minute of the other node", minutes, err)
 			}
 		})
 	}
