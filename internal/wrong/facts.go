@@ -1,0 +1,76 @@
+package wrong
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
+)
+
+// unservedSince returns since when nobody serves a queue with due jobs: since its last server went, or since a job has been due.
+func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
+	for at := range r.Nodes {
+		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
+			since = n.ExpiresAt
+		}
+	}
+	if s.Oldest.After(since) && !s.Oldest.After(r.Now) {
+		since = s.Oldest
+	}
+	return since
+}
+
+// orphanedSince returns when the first lease was over of those under which orphans were claimed.
+func orphanedSince(s *inspect.QueueStats) (since time.Time) {
+	for at := range s.Shards {
+		if sh := &s.Shards[at]; sh.Orphaned > 0 && sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
+			since = sh.ExpiresAt
+		}
+	}
+	return since
+}
+
+// hottest returns the shard that lags most, its lag, and the median of all shards. A queue of few shards has none.
+func hottest(s *inspect.QueueStats) (index int, most, median time.Duration) {
+	if len(s.Shards) < hotShards {
+		return -1, 0, 0
+	}
+	lags := make([]time.Duration, len(s.Shards))
+	for at := range s.Shards {
+		lags[at] = s.Shards[at].Lag
+		if lags[at] > most {
+			index, most = s.Shards[at].Shard.Index, lags[at]
+		}
+	}
+	slices.Sort(lags)
+	return index, most, lags[(len(lags)-1)/2]
+}
+
+// ended returns how many jobs ended in the minutes that end after a time.
+func ended(minutes []inspect.MinuteStats, after time.Time) (n uint64) {
+	for at := range minutes {
+		if m := &minutes[at]; m.At.Add(time.Minute).After(after) {
+			n += m.Processed + m.Failed
+		}
+	}
+	return n
+}
+
+// waiting says how many jobs wait, and how many are claimed if any.
+func waiting(queued, claimed int64) string {
+	text := figures.Count(queued) + " waiting"
+	if claimed > 0 {
+		text += ", " + figures.Count(claimed) + " claimed"
+	}
+	return text
+}
+
+func jobs(n int64) string { return plural(n, "job") }
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return figures.Count(n) + " " + what + "s"
+}

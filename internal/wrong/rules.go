@@ -1,0 +1,188 @@
+package wrong
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
+)
+
+// Bounds of what is wrong.
+const (
+	// late is a lag, still how long nothing has ended, and unowned for how long a lease has been over.
+	late    = time.Minute
+	still   = 5 * time.Minute
+	unowned = 10 * time.Second
+	// failingWindow is the time over which failures are counted; above failingShare and with more than failingCount of them a queue fails.
+	failingWindow = 10 * time.Minute
+	failingShare  = 0.2
+	failingCount  = 10
+	// hot is how many times the median lag of its queue's shards a hot one has, of hotShards at least.
+	hot       = 10
+	hotShards = 4
+)
+
+// rules finds what is wrong in a view.
+type rules struct {
+	*View
+	lags    map[string][]lagAt
+	serving map[string]int
+	lines   []Line
+}
+
+func (r *rules) add(l Line) { r.lines = append(r.lines, l) }
+
+// of is a line about a queue.
+func (r *rules) of(k Kind, s *inspect.QueueStats, weight int64, since time.Time, format string, args ...any) {
+	r.add(Line{Kind: k, Queue: s.Queue.Name, Shard: -1, Text: fmt.Sprintf(format, args...), Since: since, weight: weight})
+}
+
+// store adds what is wrong with the store.
+func (r *rules) store() {
+	if r.Silence != "" {
+		r.add(Line{Kind: NoAnswer, Shard: -1, Text: "the store does not answer: " + r.Silence})
+	}
+	for start := 0; start < len(r.Unreached); {
+		queue, end := r.Unreached[start].Queue, start
+		for end < len(r.Unreached) && r.Unreached[end].Queue == queue {
+			end++
+		}
+		n := end - start
+		text := fmt.Sprintf("%d shards can't be reached, the first is %d; figures lack them", n, r.Unreached[start].Index)
+		if n == 1 {
+			text = fmt.Sprintf("shard %d can't be reached; figures lack it", r.Unreached[start].Index)
+		}
+		r.add(Line{Kind: PartAway, Queue: queue, Shard: -1, Text: text, weight: int64(n)})
+		start = end
+	}
+	for _, c := range r.Checks {
+		kind := CheckFails
+		switch c.Status {
+		case inspect.CheckWarn:
+			kind = CheckWarns
+		case inspect.CheckFail:
+		default:
+			continue
+		}
+		text := c.Name + ": " + c.Value
+		if c.Advice != "" {
+			text += ". " + c.Advice
+		}
+		r.add(Line{Kind: kind, Shard: -1, Server: c.Server, Text: text, weight: -int64(len(r.lines))})
+	}
+}
+
+// queue adds what is wrong with a queue.
+func (r *rules) queue(s *inspect.QueueStats) {
+	served := r.NodesUnknown || r.serving[s.Queue.Name] > 0
+	due := s.Lag > 0
+	switch {
+	case !served && (due || s.Claimed > 0) && !s.Queue.Paused:
+		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "nobody serves it, %s", waiting(s.Length(), s.Claimed))
+	case s.Queue.Paused && s.Length() > 0:
+		r.of(Paused, s, s.Length(), time.Time{}, "paused, %s", waiting(s.Length(), 0))
+	case served && due && !s.Queue.Paused:
+		r.moving(s)
+		r.unownedShards(s)
+	}
+	if s.Orphaned > 0 && served {
+		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s), "%s of a server that is gone: the next owner of the shard recovers them", jobs(s.Orphaned))
+	}
+	r.failing(s)
+	if d := r.Died[s.Queue.Name]; d.Count > 0 && s.Dead > 0 {
+		more := ""
+		if d.More {
+			more = " or more"
+		}
+		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s died within the hour, the newest %s ago", d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
+	}
+	if s.Quarantined > 0 {
+		r.of(Unreadable, s, s.Quarantined, time.Time{}, "%s can't be read: set aside", plural(s.Quarantined, "record"))
+	}
+}
+
+// moving adds that a queue is not moving, has a hot shard or is late: the first that holds.
+func (r *rules) moving(s *inspect.QueueStats) {
+	if s.Lag < late {
+		return
+	}
+	recent, known := r.Recent[s.Queue.Name]
+	if s.Lag >= still && known && ended(recent, r.Now.Add(-still)) == 0 {
+		r.of(NotMoving, s, s.Length(), s.Oldest, "no job has ended for %s, %s", figures.Span(still), waiting(s.Length(), 0))
+		return
+	}
+	if index, lag, median := hottest(s); lag > late && lag > hot*median {
+		r.add(Line{
+			Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: s.Oldest,
+			Text: fmt.Sprintf("shard %d lags %s, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
+		})
+		return
+	}
+	trend := ""
+	if past := r.lags[s.Queue.Name]; len(past) > 0 && r.Now.Sub(past[0].at) >= time.Minute {
+		switch was := past[0].lag; {
+		case s.Lag > was+rising:
+			trend = " and rises"
+		case s.Lag < was-rising:
+			trend = " and falls"
+		}
+	}
+	r.of(Late, s, int64(s.Lag), s.Oldest, "lags %s%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Length(), 0))
+}
+
+// unownedShards adds shards with due jobs whose lease has been over for a while.
+func (r *rules) unownedShards(s *inspect.QueueStats) {
+	n, held, since := 0, int64(0), time.Time{}
+	for at := range s.Shards {
+		sh := &s.Shards[at]
+		if sh.Lag < unowned || sh.Owner != "" && sh.ExpiresAt.Add(unowned).After(s.Now) {
+			continue
+		}
+		n++
+		held += sh.Length()
+		if sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
+			since = sh.ExpiresAt
+		}
+	}
+	if n > 0 {
+		r.of(Unowned, s, int64(n), since, "nobody has %d of its %d shards, %s there", n, s.Queue.Shards, waiting(held, 0))
+	}
+}
+
+// failing adds that a queue's jobs fail.
+func (r *rules) failing(s *inspect.QueueStats) {
+	var done, failed uint64
+	var since time.Time
+	recent := r.Recent[s.Queue.Name]
+	for _, m := range slices.Backward(recent) {
+		inWindow := m.At.After(r.Now.Add(-failingWindow))
+		if inWindow {
+			done, failed = done+m.Processed, failed+m.Failed
+		}
+		if failed > 0 && !inWindow && float64(m.Failed) <= failingShare*float64(m.Failed+m.Processed) {
+			break
+		}
+		if m.Failed > 0 {
+			since = m.At
+		}
+	}
+	if failed > failingCount && float64(failed) > failingShare*float64(done+failed) {
+		share := int(100 * failed / (done + failed))
+		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s", share, jobs(int64(done+failed)), figures.Span(failingWindow))
+	}
+}
+
+// servers adds servers that went without a word, unless somebody else of the same name runs.
+func (r *rules) servers() {
+	alive := map[string]bool{}
+	for at := range r.Nodes {
+		alive[r.Nodes[at].Name] = alive[r.Nodes[at].Name] || r.Nodes[at].State != inspect.NodeGone
+	}
+	for at := range r.Nodes {
+		if n := &r.Nodes[at]; n.State == inspect.NodeGone && !alive[n.Name] {
+			r.add(Line{Kind: ServerGone, Shard: -1, Server: n.Name, Text: "it went without a word", Since: n.ExpiresAt, weight: n.ExpiresAt.UnixMicro()})
+		}
+	}
+}

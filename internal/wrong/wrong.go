@@ -1,0 +1,179 @@
+// Package wrong says what is wrong in a store now, worst first, of what an inspector has seen. It is pure: it asks nothing, and its clock is that
+// of what was seen.
+package wrong
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+// Kind is what is wrong. Worse kinds are smaller.
+type Kind uint8
+
+// Kinds, worst first.
+const (
+	// NoAnswer is a store that can't be looked at.
+	NoAnswer Kind = iota
+	// PartAway are shards that can't be reached.
+	PartAway
+	// CheckFails is a check of the store that fails.
+	CheckFails
+	// NobodyServes is a queue with work that no running server has.
+	NobodyServes
+	// OwnerGone are claimed jobs whose server is gone.
+	OwnerGone
+	// NotMoving is a served queue with due jobs of which none ends.
+	NotMoving
+	// Failing is a queue of which a fifth of the jobs fails.
+	Failing
+	// HotShard is a shard that lags far behind the others of its queue.
+	HotShard
+	// Late is a queue that lags.
+	Late
+	// Unowned are shards with due jobs that nobody has leased.
+	Unowned
+	// MorgueGrows is a queue of which jobs have died within the hour.
+	MorgueGrows
+	// Unreadable are records that were set aside since they can't be read.
+	Unreadable
+	// Paused is a paused queue in which jobs wait.
+	Paused
+	// CheckWarns is a check of the store that warns.
+	CheckWarns
+	// ServerGone is a server that went without a word.
+	ServerGone
+)
+
+var names = [...]string{
+	"no answer", "part away", "check fails", "nobody serves", "owner gone", "not moving", "failing", "hot shard", "late", "unowned",
+	"morgue grows", "unreadable", "paused", "check warns", "server gone",
+}
+
+// String returns the kind in a few words.
+func (k Kind) String() string {
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "Kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// View is what was seen of a store.
+type View struct {
+	// Now is the store's clock, or of a store that did not answer this process's.
+	Now time.Time
+	// Silence is the text of the error of a store that could not be looked at; what else the view has is older then.
+	Silence string
+	// Stats are all queues, without what Unreached lack.
+	Stats     []inspect.QueueStats
+	Unreached []core.Shard
+	// Nodes are the servers; NodesUnknown says that they could not be listed, so that nothing is said of who serves.
+	Nodes        []inspect.Node
+	NodesUnknown bool
+	Checks       []inspect.Check
+	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within it. Queues may be missing.
+	Recent map[string][]inspect.MinuteStats
+	Died   map[string]Deaths
+}
+
+// Deaths are dead letters that changed within the last hour.
+type Deaths struct {
+	// Count is how many, and More that there are more.
+	Count int
+	More  bool
+	// First and Last are when the first of those counted came, and the last.
+	First, Last time.Time
+}
+
+// Line is something that is wrong.
+type Line struct {
+	Kind Kind
+	// Queue is the queue it is about, and Shard its shard; empty and -1 for none. Server is the server.
+	Queue  string
+	Shard  int
+	Server string
+	// Text says it, without the queue.
+	Text string
+	// Since is since when it is so, or was first seen to be so.
+	Since time.Time
+	// weight ranks lines of a kind.
+	weight int64
+}
+
+// key names what is wrong from one look to the next.
+func (l *Line) key() string {
+	return l.Kind.String() + "\x00" + l.Queue + "\x00" + l.Server + "\x00" + strconv.Itoa(l.Shard)
+}
+
+// Memory is what earlier looks have shown: since when something is wrong, and how lag was. The zero value is none.
+type Memory struct {
+	first map[string]time.Time
+	lags  map[string][]lagAt
+}
+
+type lagAt struct {
+	at  time.Time
+	lag time.Duration
+}
+
+// Now returns what is wrong, worst first, and what to remember for the next look.
+func Now(v *View, before Memory) (lines []Line, after Memory) {
+	after.lags = remembered(v, before.lags)
+	r := rules{View: v, lags: after.lags, serving: serving(v.Nodes)}
+	r.store()
+	for at := range v.Stats {
+		r.queue(&v.Stats[at])
+	}
+	r.servers()
+	after.first = make(map[string]time.Time, len(r.lines))
+	for at := range r.lines {
+		l := &r.lines[at]
+		seen, known := before.first[l.key()]
+		if !known || seen.After(v.Now) {
+			seen = v.Now
+		}
+		after.first[l.key()] = seen
+		if l.Since.IsZero() {
+			l.Since = seen
+		}
+	}
+	slices.SortStableFunc(r.lines, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.weight, a.weight), strings.Compare(a.Queue, b.Queue), cmp.Compare(a.Shard, b.Shard))
+	})
+	return r.lines, after
+}
+
+// rising is how much a lag grows within a minute or more that is said to rise.
+const rising = 30 * time.Second
+
+// remembered adds the lags of a look to those of the ten minutes before it.
+func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
+	lags := make(map[string][]lagAt, len(v.Stats))
+	for at := range v.Stats {
+		name := v.Stats[at].Queue.Name
+		kept := slices.DeleteFunc(slices.Clone(before[name]), func(l lagAt) bool { return v.Now.Sub(l.at) > 10*time.Minute || l.at.After(v.Now) })
+		if n := len(kept); n == 0 || v.Now.Sub(kept[n-1].at) >= 10*time.Second {
+			kept = append(kept, lagAt{v.Now, v.Stats[at].Lag})
+		}
+		lags[name] = kept
+	}
+	return lags
+}
+
+// serving returns the running servers of each queue.
+func serving(nodes []inspect.Node) map[string]int {
+	by := map[string]int{}
+	for at := range nodes {
+		if n := &nodes[at]; n.State == inspect.NodeAlive {
+			for _, queue := range n.Queues {
+				by[queue]++
+			}
+		}
+	}
+	return by
+}

@@ -1,0 +1,225 @@
+package wrong
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+// queue is a queue with n shards, all owned, of which the first has jobs that lag.
+func queue(name string, shards int, lag time.Duration, waiting int64) inspect.QueueStats {
+	s := inspect.QueueStats{Queue: inspect.Queue{Name: name, Shards: shards}, Now: now}
+	s.Fresh, s.Lag = waiting, lag
+	if waiting > 0 {
+		s.Oldest = ago(lag)
+	}
+	for index := range shards {
+		sh := inspect.ShardStats{Shard: core.Shard{Queue: name, Index: index}, Owner: "o", ExpiresAt: now.Add(5 * time.Second)}
+		if index == 0 {
+			sh.Counts = s.Counts
+		}
+		s.Shards = append(s.Shards, sh)
+	}
+	return s
+}
+
+func server(name string, state inspect.NodeState, queues ...string) inspect.Node {
+	return inspect.Node{Name: name, Owner: "o", State: state, Queues: queues, ExpiresAt: ago(3 * time.Minute)}
+}
+
+// minutes are the last n minutes, with so many done and failed in each.
+func minutes(n int, done, failed uint64) (list []inspect.MinuteStats) {
+	for at := n - 1; at >= 0; at-- {
+		list = append(list, inspect.MinuteStats{At: now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute), Processed: done, Failed: failed})
+	}
+	return list
+}
+
+// wants is a line as tests name it.
+func name(l *Line) string {
+	text := fmt.Sprintf("%v %s", l.Kind, l.Queue)
+	if l.Shard >= 0 {
+		text += fmt.Sprintf("/%d", l.Shard)
+	}
+	if l.Server != "" {
+		text += "@" + l.Server
+	}
+	return text + " since " + now.Sub(l.Since).String() + ": " + l.Text
+}
+
+var tests = []struct {
+	name string
+	view func(*View)
+	want []string
+}{
+	{"a queue that is well", func(*View) {}, nil},
+	{"no queue", func(v *View) { v.Stats = nil }, nil},
+	{"a store that is silent", func(v *View) { v.Silence = "dial tcp: refused" }, []string{"no answer  since 0s: the store does not answer: dial tcp: refused"}},
+	{"a shard that is away", func(v *View) { v.Unreached = []core.Shard{{Queue: "orders", Index: 3}} }, []string{"part away orders since 0s: shard 3 can't be reached; figures lack it"}},
+	{"shards of two queues that are away", func(v *View) {
+		v.Unreached = []core.Shard{{Queue: "a", Index: 3}, {Queue: "b", Index: 1}, {Queue: "b", Index: 2}}
+	}, []string{"part away b since 0s: 2 shards can't be reached, the first is 1; figures lack them", "part away a since 0s: shard 3 can't be reached; figures lack it"}},
+	{"checks", func(v *View) {
+		v.Checks = []inspect.Check{
+			{Name: "clock", Status: inspect.CheckOK, Value: "fine"}, {Name: "slow", Status: inspect.CheckUnknown, Value: "no right"},
+			{Name: "memory", Status: inspect.CheckWarn, Value: "91 %", Advice: "give it more"}, {Name: "policy", Server: "h:1", Status: inspect.CheckFail, Value: "allkeys-lru"},
+		}
+	}, []string{"check fails @h:1 since 0s: policy: allkeys-lru", "check warns  since 0s: memory: 91 %. give it more"}},
+	{"nobody serves it", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 9*time.Minute, 12345) }, []string{"nobody serves orders since 9m0s: nobody serves it, 12,345 waiting"}},
+	{"a server that serves another queue", func(v *View) {
+		v.Nodes[0].Queues = []string{"emails"}
+		v.Stats[0] = queue("orders", 1, time.Second, 1)
+	}, []string{"nobody serves orders since 1s: nobody serves it, 1 waiting"}},
+	{"a server that drains serves nothing new", func(v *View) {
+		v.Nodes[0].State = inspect.NodeDraining
+		v.Stats[0] = queue("orders", 1, time.Second, 1)
+	}, []string{"nobody serves orders since 1s: nobody serves it, 1 waiting"}},
+	{"the last server is gone", func(v *View) {
+		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
+		v.Stats[0] = queue("orders", 1, time.Hour, 4)
+		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
+	}, []string{"nobody serves orders since 3m0s: nobody serves it, 4 waiting, 2 claimed", "server gone @blue since 3m0s: it went without a word"}},
+	{"nobody serves what is empty", func(v *View) { v.Nodes = nil }, nil},
+	{"nobody serves what is not due", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 0, 3) }, nil},
+	{"servers are not known", func(v *View) {
+		v.Nodes, v.NodesUnknown = nil, true
+		v.Stats[0] = queue("orders", 1, time.Second, 3)
+	}, nil},
+	{"claimed by a server that is gone", func(v *View) {
+		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
+		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 7, ago(4*time.Second)
+	}, []string{"owner gone orders since 4s: 7 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	{"not moving", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
+		v.Recent["orders"] = minutes(40, 5, 0)[:30]
+	}, []string{"not moving orders since 20m0s: no job has ended for 5 min, 300 waiting"}},
+	{"late, and its history is not known", func(v *View) { v.Stats[0] = queue("orders", 2, 20*time.Minute, 300) }, []string{"late orders since 20m0s: lags 20 min, 300 waiting"}},
+	{"late and moving", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
+		v.Recent["orders"] = minutes(40, 5, 0)
+	}, []string{"late orders since 20m0s: lags 20 min, 300 waiting"}},
+	{"a lag under a minute", func(v *View) { v.Stats[0] = queue("orders", 2, 59*time.Second, 300) }, nil},
+	{"a hot shard", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
+		v.Recent["orders"] = minutes(40, 5, 0)
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less"}},
+	{"all shards lag", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
+		for at := range v.Stats[0].Shards {
+			v.Stats[0].Shards[at].Lag = 10 * time.Minute
+		}
+		v.Recent["orders"] = minutes(40, 5, 0)
+	}, []string{"late orders since 12m0s: lags 12 min, 300 waiting"}},
+	{"failing", func(v *View) { v.Recent["orders"] = minutes(30, 6, 4) }, []string{"failing orders since 29m5s: 40 % of 100 jobs failed within 10 min"}},
+	{"failing since a while", func(v *View) { v.Recent["orders"] = append(minutes(30, 9, 0)[:27], minutes(3, 1, 9)...) }, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
+	{"a tenth fails", func(v *View) { v.Recent["orders"] = minutes(30, 90, 10) }, nil},
+	{"few fail", func(v *View) { v.Recent["orders"] = minutes(30, 0, 1) }, nil},
+	{"shards without an owner", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
+		v.Stats[0].Shards[0].ExpiresAt = ago(25 * time.Second)
+	}, []string{"unowned orders since 25s: nobody has 1 of its 4 shards, 3 waiting there"}},
+	{"a shard that has just lost its owner", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
+		v.Stats[0].Shards[0].ExpiresAt = ago(time.Second)
+	}, nil},
+	{"deaths", func(v *View) {
+		v.Stats[0].Dead = 20
+		v.Died["orders"] = Deaths{Count: 12, First: ago(50 * time.Minute), Last: ago(3 * time.Minute)}
+	}, []string{"morgue grows orders since 50m0s: 12 died within the hour, the newest 3 min ago"}},
+	{"deaths that were dealt with", func(v *View) { v.Died["orders"] = Deaths{Count: 12, First: ago(time.Minute), Last: ago(time.Minute)} }, nil},
+	{"very many deaths", func(v *View) {
+		v.Stats[0].Dead = 5000
+		v.Died["orders"] = Deaths{Count: 1000, More: true, First: ago(time.Minute), Last: ago(time.Second)}
+	}, []string{"morgue grows orders since 1m0s: 1000 or more died within the hour, the newest 1 s ago"}},
+	{"records that can't be read", func(v *View) { v.Stats[0].Quarantined = 1 }, []string{"unreadable orders since 0s: 1 record can't be read: set aside"}},
+	{"paused", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
+		v.Stats[0].Queue.Paused = true
+	}, []string{"paused orders since 0s: paused, 1,234 waiting"}},
+	{"paused and empty", func(v *View) { v.Stats[0].Queue.Paused = true }, nil},
+	{"a server that is gone, beside one of its name", func(v *View) { v.Nodes = append(v.Nodes, server("blue", inspect.NodeGone, "orders")) }, nil},
+	{"worst first, then most", func(v *View) {
+		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
+		v.Stats = []inspect.QueueStats{late, small, large}
+		v.Nodes[0].Queues = []string{"late"}
+		v.Checks = []inspect.Check{{Name: "c", Status: inspect.CheckWarn}}
+	}, []string{
+		"nobody serves large since 1s: nobody serves it, 9 waiting", "nobody serves small since 1s: nobody serves it, 1 waiting",
+		"late late since 2m0s: lags 2 min, 1 waiting", "check warns  since 0s: c: ",
+	}},
+}
+
+func TestWhatIsWrong(t *testing.T) {
+	seen := map[Kind]bool{}
+	for _, tt := range tests {
+		v := &View{Now: now, Stats: []inspect.QueueStats{queue("orders", 4, 0, 0)}, Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
+		v.Recent, v.Died = map[string][]inspect.MinuteStats{}, map[string]Deaths{}
+		tt.view(v)
+		lines, _ := Now(v, Memory{})
+		for at := range max(len(lines), len(tt.want)) {
+			got, want := "nothing", "nothing"
+			if at < len(lines) {
+				got, seen[lines[at].Kind] = name(&lines[at]), true
+			}
+			if at < len(tt.want) {
+				want = tt.want[at]
+			}
+			if got != want {
+				t.Errorf("%s: line %d is\n%s, want\n%s", tt.name, at, got, want)
+			}
+		}
+	}
+	for k := NoAnswer; k <= ServerGone; k++ {
+		if !seen[k] {
+			t.Errorf("no test has %v", k)
+		}
+	}
+}
+
+// What has no time of its own is wrong since it was first seen so, and lag rises or falls against what was seen before.
+func TestSinceAndTrendAreRemembered(t *testing.T) {
+	look := func(at time.Duration, lag time.Duration, before Memory) (string, Memory) {
+		v := &View{Now: now.Add(at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
+		v.Stats = []inspect.QueueStats{queue("orders", 2, lag, 5)}
+		v.Silence = "refused"
+		lines, after := Now(v, before)
+		text := ""
+		for _, l := range lines {
+			text += fmt.Sprintf("%v %v: %s; ", l.Kind, l.Since.Sub(now), l.Text)
+		}
+		return text, after
+	}
+	var memory Memory
+	var got string
+	for _, step := range []struct {
+		at, lag time.Duration
+		want    string
+	}{
+		{0, 2 * time.Minute, "no answer 0s: the store does not answer: refused; late -2m0s: lags 2 min, 5 waiting; "},
+		{20 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: lags 4 min, 5 waiting; "},
+		{70 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: lags 4 min and rises, 5 waiting; "},
+		{90 * time.Second, 80 * time.Second, "no answer 0s: the store does not answer: refused; late -1m20s: lags 1 min 20 s and falls, 5 waiting; "},
+	} {
+		if got, memory = look(step.at, step.lag, memory); got != step.want {
+			t.Errorf("at %v: %s\nwant %s", step.at, got, step.want)
+		}
+	}
+	v := &View{Now: now.Add(2 * time.Minute)}
+	_, memory = Now(v, memory)
+	if got, _ = look(3*time.Minute, 0, memory); got != "no answer 3m0s: the store does not answer: refused; " {
+		t.Errorf("what was well meanwhile is wrong since %s", got)
+	}
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	if got := Kind(99).String(); got != "Kind(99)" {
+		t.Errorf("an unknown kind is called %q", got)
+	}
+}
