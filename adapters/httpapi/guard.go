@@ -16,6 +16,19 @@ var security = map[string]string{
 	"X-Content-Type-Options":       "nosniff",
 }
 
+// Guard returns a handler for pages beside the API: it refuses with the same problems what the API refuses whatever is asked for (a foreign host, an action
+// from another site's page, without Options.Authorize another machine, too much), and calls next for other requests. It
+// does not call Options.Authorize.
+func (a *API) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := a.guard(r); p != nil {
+			p.write(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // guard returns why a request is refused whatever it asks for, nil if it isn't. It has read nothing of the body.
 func (a *API) guard(r *http.Request) *problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {

@@ -1,0 +1,238 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// stats returns the figures of orders.
+func (h *house) stats() inspect.QueueStats {
+	h.t.Helper()
+	stats, err := inspect.New(h.store, inspect.Options{}).Stats(h.t.Context(), "orders")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return stats[0]
+}
+
+func TestPauseAndResume(t *testing.T) {
+	h := newHouse(t, Options{})
+	page := h.do("op", "pause", "q", "orders")
+	says(t, page, "The queue is paused: nothing more of it is claimed.", "‖ paused", "Resume the queue")
+	if !h.stats().Queue.Paused {
+		t.Error("it is not paused")
+	}
+	says(t, h.do("op", "resume", "q", "orders"), "The queue goes on.", "Pause the queue")
+	says(t, h.do("op", "recount", "q", "orders"), "The queue was counted anew.")
+}
+
+func TestForgetAsksFirst(t *testing.T) {
+	h := newHouse(t, Options{})
+	w := h.form("op", "forget", "q", "orders")
+	says(t, w.Body.String(), "Forget the queue?", "can't be undone")
+	if page := h.do("op", "forget", "q", "orders", "confirm", "0"); !strings.Contains(page, "The queue is forgotten.") {
+		t.Error(words(page))
+	}
+}
+
+func TestActionsOnChosenJobs(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25}}}})
+	h.ended(core.Failed, "no answer\nat line 3", numbered("a", 6)...)
+	page := h.get("/jobs?q=orders&list=retries")
+	says(t, page, "a00000 in 1 h 1 of 26 1 no answer …", "6 of 6")
+	page = h.do("op", "run-now", "q", "orders", "id", "a00001", "id", "a00002", "back", "jobs", "back.list", "retries")
+	says(t, page, "2 made due", "Jobs with a failure", "a00001 0 s ago")
+	says(t, h.do("op", "bury", "q", "orders", "id", "a00003"), "1 moved to the morgue")
+
+	w := h.form("op", "delete", "q", "orders", "id", "a00004", "id", "a00005", "back", "jobs")
+	says(t, w.Body.String(), "Delete 2 ids?", "a00004", "a00005")
+	if n := h.stats().Length(); w.Code != http.StatusOK || n != 5 {
+		t.Errorf("status %d, %d jobs are left before it was confirmed", w.Code, n)
+	}
+	says(t, h.do("op", "delete", "q", "orders", "id", "a00004", "id", "a00005", "back", "jobs", "confirm", "2"), "2 deleted")
+	if s := h.stats(); s.Length() != 3 || s.Dead != 1 {
+		t.Errorf("%d jobs and %d dead letters", s.Length(), s.Dead)
+	}
+	for _, form := range [][]string{{"op", "nix", "q", "orders"}, {"op", "pause"}, {"op", "delete", "q", "orders"}, {"op", "pause", "bulk", "1", "q", ".."}} {
+		if w := h.form(form...); w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
+			t.Errorf("%q: status %d", form, w.Code)
+		}
+	}
+}
+
+func TestCancelWhatRuns(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
+	for _, id := range []string{"a", "b"} {
+		h.push("orders", id, 0, "p")
+	}
+	for index := range houseShards {
+		h.turn("orders", index, 9)
+	}
+	h.advance(2 * time.Minute)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
+	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 taken: they run, or are about to", "2 min ● long")
+	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 asked to end, to be put back", "to be put back")
+	says(t, h.form("op", "drop", "q", "orders", "id", "b", "back", "busy").Body.String(), "Cancel and drop 1 id?")
+	says(t, h.do("op", "drop", "q", "orders", "id", "b", "back", "busy", "confirm", "1"), "to be dropped")
+	h.advance(2 * time.Hour)
+	says(t, h.get("/busy?q=orders"), "Of servers that are gone")
+}
+
+// field returns the value of a hidden field of a page's form.
+func field(t testing.TB, page, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no field %s in %s", name, words(page))
+	}
+	return words(found[1])
+}
+
+func TestPurgeOfAllShowsTheCountAndAsksAgainIfItChanges(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom 1", numbered("a", 5)...)
+	h.ended(core.Buried, "timeout", numbered("b", 3)...)
+	h.advance(time.Second)
+	page := h.get("/sheet?q=orders&op=purge&error=boom")
+	says(t, page, "Purge dead letters of orders whose error has “boom”", "5 match of 8.", "It can't be undone.", "Purge 5")
+	before := field(t, page, "before")
+	form := []string{"op", "purge", "q", "orders", "bulk", "1", "error", "boom", "before", before}
+	w := h.form(append(form, "confirm", "4")...)
+	says(t, w.Body.String(), "The number has changed since it was shown. Nothing was done.")
+	if n := h.stats().Dead; n != 8 {
+		t.Errorf("%d are left", n)
+	}
+	h.advance(time.Second)
+	h.ended(core.Buried, "boom 2", "c") // it came after the look
+	says(t, h.do(append(form, "confirm", "5")...), "5 removed for good", "boom 2")
+	if n := h.stats().Dead; n != 4 {
+		t.Errorf("%d are left", n)
+	}
+	if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", "yesterday"); w.Code != http.StatusBadRequest {
+		t.Errorf("status %d", w.Code)
+	}
+}
+
+func TestReviveOfAllGoesOnInSteps(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom", numbered("a", 2500)...)
+	h.advance(time.Second)
+	page := h.get("/sheet?q=orders&op=revive")
+	says(t, page, "Revive all dead letters of orders")
+	page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
+	for steps := 1; strings.Contains(page, "Go on"); steps++ {
+		says(t, page, "of 2,500 looked at")
+		if steps > 10 {
+			t.Fatal("it does not end")
+		}
+		page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue"), "looked", field(t, page, "looked"))
+	}
+	says(t, page, "2500 queued again")
+	if s := h.stats(); s.Dead != 0 || s.Length() != 2500 {
+		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
+	}
+}
+
+// A page that goes on by itself does so only where our own page has led to it.
+func TestStepsGoOnByThemselvesOnlyFromHere(t *testing.T) {
+	h := newHouse(t, Options{})
+	const target = "/steps?q=orders&op=revive&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9"
+	for name, tt := range map[string]struct {
+		target string
+		change func(http.Header)
+		auto   bool
+	}{
+		"our own page":                    {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, true},
+		"another site":                    {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "cross-site") }, false},
+		"another site of ours":            {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "same-site") }, false},
+		"typed":                           {target, func(h http.Header) { h.Set("Sec-Fetch-Site", "none") }, false},
+		"an old browser":                  {target, func(http.Header) {}, false},
+		"an old browser, our own page":    {target, func(h http.Header) { h.Set("Referer", "http://localhost:8080/jobs/sheet") }, true},
+		"an old browser, another site":    {target, func(h http.Header) { h.Set("Referer", "http://evil.example/") }, false},
+		"a step that has got nowhere":     {target + "&was=3", func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, false},
+		"a step that has got a bit on":    {target + "&was=2", func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, true},
+		"a step without a place to go on": {strings.ReplaceAll(target, "continue=x", "continue="), func(h http.Header) { h.Set("Sec-Fetch-Site", "same-origin") }, false},
+	} {
+		r := request(http.MethodGet, tt.target, nil)
+		tt.change(r.Header)
+		if got := strings.Contains(answerOf(h.board, r).Body.String(), "data-auto"); got != tt.auto {
+			t.Errorf("%s: goes on by itself: %v", name, got)
+		}
+	}
+}
+
+func TestEditAPayload(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, `{"n":1}`, "\xff\xfe")
+	h.end("orders", core.Buried, "boom")
+	page := h.get("/id?q=orders&id=a")
+	says(t, page, "It is in the morgue; revive it to run it again.", `"n": 1`, "binary: fffe", "00000000 ff fe")
+	if n := strings.Count(page, `value="edit"`); n != 1 {
+		t.Errorf("%d payloads can be edited", n)
+	}
+	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "{\"n\":\r\n2}", "back", "id", "back.id", "a")
+	says(t, page, "The payload is replaced.", `"n": 2`)
+	page = h.do("op", "edit", "q", "orders", "id", "a", "old", field(t, page, "old"), "new", "3", "then", "revive", "back", "id", "back.id", "a")
+	says(t, page, "queued again", "Waits: no server serves the queue.")
+	if s := h.stats(); s.Dead != 0 || s.Length() != 1 {
+		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
+	}
+	saysNot(t, newHouse(t, Options{API: httpapi.Options{RedactPayload: func(string, string, []byte) []byte { return []byte("hidden") }}}).editable(t), `value="edit"`, "secret")
+}
+
+// editable returns the page of a dead letter with a secret.
+func (h *house) editable(t *testing.T) string {
+	h.push("orders", "a", 0, "secret")
+	h.end("orders", core.Buried, "boom")
+	page := h.get("/id?q=orders&id=a")
+	says(t, page, "hidden")
+	return page
+}
+
+func TestDrain(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Owner: "o1", Name: "blue", Queues: []string{"orders"}, Version: "v1"})
+	h.announce(ports.Node{Owner: "o2", Name: "blue", Queues: []string{"orders"}, Version: "v2"})
+	says(t, h.get("/nodes"), "The running servers have 2 versions.")
+	page := h.do("op", "drain", "node", "o1")
+	says(t, page, "The server gives its shards up.", "‖ draining", "Work again")
+	says(t, h.do("op", "work", "node", "o1"), "The server works again.")
+	if w := h.form("op", "drain", "node", "nix"); w.Code != http.StatusNotFound {
+		t.Errorf("status %d", w.Code)
+	}
+	h.advance(5 * time.Minute)
+	says(t, h.get("/nodes"), "▨ gone")
+}
+
+// What was done is said in words of our own, whatever an address says.
+func TestAddressesSayNothingOfTheirOwn(t *testing.T) {
+	h := newHouse(t, Options{})
+	saysNot(t, h.get("/?did=<b>&n=3"), "flash", "<b>")
+	saysNot(t, h.get("/?did=revive&n=x"), "<b>x")
+	for _, back := range []string{"//evil.example", "https://evil.example", "../x", "queue?x"} {
+		w := h.form("op", "pause", "q", "orders", "back", back, "back.q", "x")
+		if to := w.Header().Get("Location"); to != "queue?did=pause&q=orders" {
+			t.Errorf("back to %q leads to %q", back, to)
+		}
+	}
+}
+
+func TestManyIDs(t *testing.T) {
+	h := newHouse(t, Options{})
+	form := []string{"op", "purge", "q", "orders"}
+	for n := range 30 {
+		form = append(form, "id", fmt.Sprint(n))
+	}
+	says(t, h.form(form...).Body.String(), "Purge 30 ids?", "and 10 more")
+}

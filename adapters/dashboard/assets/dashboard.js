@@ -1,0 +1,288 @@
+// What pages do with scripts. Without them they are the same pages, as they were when they were asked for.
+
+const main = document.getElementById("main");
+
+// The store's clock, as the page had it.
+let offset = Date.parse(document.body.dataset.now) - Date.now();
+let stopped = false;
+let tag = "";
+let seen = Date.now();
+// rest is how long to leave the server alone, as it says.
+let rest = Number(document.body.dataset.rest);
+let last = Date.now();
+let asking = null;
+
+// Regions whose rows have changed while somebody was there, and what they are now.
+const waiting = new Map();
+
+// ago says how long ago a time is, as the server says it.
+function ago(at) {
+  const ms = Date.now() + offset - at;
+  return ms < 0 ? "in " + span(-ms) : span(ms) + " ago";
+}
+
+function span(ms) {
+  const s = Math.round(ms / 1000);
+  if (s < 60) return s + " s";
+  if (s < 3600) return two(s, 60, "min", 1, "s");
+  const m = Math.round(s / 60);
+  if (m < 1440) return two(m, 60, "h", 1, "min");
+  return two(Math.round(m / 60), 24, "d", 1, "h");
+}
+
+function two(n, large, largeUnit, small, smallUnit) {
+  const rest = n % large;
+  return Math.floor(n / large) + " " + largeUnit + (rest ? " " + rest + " " + smallUnit : "");
+}
+
+// tick counts times on between two answers.
+function tick() {
+  for (const t of document.querySelectorAll("time[data-ago]")) {
+    const text = ago(Date.parse(t.dateTime));
+    if (t.textContent !== text) t.textContent = text;
+  }
+  for (const t of document.querySelectorAll("time[data-for]")) {
+    const text = span(Math.max(0, Date.now() + offset - Date.parse(t.dateTime)));
+    if (t.textContent !== text) t.textContent = text;
+  }
+  const age = document.getElementById("age");
+  if (age) age.textContent = stopped ? "stopped" : "updated " + span(Date.now() - seen) + " ago";
+}
+
+// ask asks for the page again and puts what has changed into this one.
+function ask() {
+  if (stopped || document.hidden || asking || Date.now() - last < rest) return;
+  last = Date.now();
+  const r = asking = new XMLHttpRequest();
+  r.open("GET", location.href);
+  r.responseType = "document";
+  r.timeout = 10000;
+  if (tag) r.setRequestHeader("If-None-Match", tag);
+  r.onloadend = () => {
+    asking = null;
+    if (r.status === 304) seen = Date.now();
+    if (r.status === 200 && r.response) {
+      seen = Date.now();
+      tag = r.getResponseHeader("ETag") || "";
+      offset = Date.parse(r.response.body.dataset.now) - Date.now();
+      rest = Number(r.response.body.dataset.rest) || rest;
+      take(r.response);
+    }
+    tick();
+  };
+  r.send();
+}
+
+// take puts each region of another document into its place here. Where rows or their order have changed it waits until nobody is there.
+function take(other) {
+  waiting.clear();
+  const regions = new Map();
+  for (const region of other.querySelectorAll("[data-region]")) regions.set(region.dataset.region, region);
+  for (const region of document.querySelectorAll("[data-region]")) {
+    const fresh = regions.get(region.dataset.region);
+    if (!fresh) continue;
+    if (alike(region, fresh)) update(region, fresh);
+    else if (busy(region)) waiting.set(region, fresh);
+    else replace(region, fresh);
+  }
+  document.getElementById("apply").hidden = waiting.size === 0;
+}
+
+function apply() {
+  for (const [region, fresh] of waiting) replace(region, fresh);
+  waiting.clear();
+  document.getElementById("apply").hidden = true;
+}
+
+// busy says whether somebody points at a region, works in it or has marked a text of it.
+function busy(region) {
+  if (region.matches(":hover") || region.contains(document.activeElement) || region.querySelector("input:checked, details[open] textarea")) return true;
+  const marked = getSelection();
+  return !!marked && !marked.isCollapsed && region.contains(marked.anchorNode);
+}
+
+function replace(region, fresh) {
+  const open = [...region.querySelectorAll("details")].map((d) => d.open);
+  region.replaceChildren(...[...fresh.childNodes].map((n) => document.importNode(n, true)));
+  region.querySelectorAll("details").forEach((d, at) => { d.open = !!open[at]; });
+}
+
+// alike says whether two trees differ in texts and figures alone.
+function alike(a, b) {
+  if (a.nodeType !== b.nodeType || a.nodeName !== b.nodeName) return false;
+  if (a.nodeType !== Node.ELEMENT_NODE) return true;
+  if (a.dataset.k !== b.dataset.k || a.className.baseVal === undefined && a.tagName === "A" && a.getAttribute("href") !== b.getAttribute("href")) return false;
+  const left = [...a.childNodes].filter((n) => !own(n)), right = [...b.childNodes];
+  return left.length === right.length && left.every((n, at) => alike(n, right[at]));
+}
+
+// own says whether a node was put here by this script.
+function own(n) {
+  return n.nodeType === Node.ELEMENT_NODE && n.classList.contains("cursor");
+}
+
+const figures = ["class", "title", "datetime", "d", "x", "aria-label", "max", "value", "width", "height"];
+
+function update(a, b) {
+  if (a.nodeType === Node.TEXT_NODE) {
+    if (a.data !== b.data) {
+      a.data = b.data;
+      tint(a.parentElement);
+    }
+    return;
+  }
+  if (a.nodeType !== Node.ELEMENT_NODE || a.id === "strip" || a.matches("input, select, textarea, time[data-ago], time[data-for]") && a.dateTime === b.dateTime) return;
+  for (const name of figures) {
+    const value = b.getAttribute(name);
+    if (value !== null && a.getAttribute(name) !== value && !a.matches("input, select, textarea")) a.setAttribute(name, value);
+  }
+  const right = b.childNodes;
+  [...a.childNodes].filter((n) => !own(n)).forEach((n, at) => update(n, right[at]));
+}
+
+function tint(e) {
+  if (!e || !e.closest("td, dd")) return;
+  e.classList.remove("changed");
+  void e.getBoundingClientRect();
+  e.classList.add("changed");
+  setTimeout(() => e.classList.remove("changed"), 200);
+}
+
+function stop() {
+  const b = document.getElementById("stop");
+  if (!b) return;
+  stopped = !stopped;
+  b.setAttribute("aria-pressed", String(stopped));
+  b.textContent = stopped ? "go on" : "stop";
+  if (!stopped) ask();
+  tick();
+}
+
+document.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea")) return;
+  if (e.key === "/") {
+    e.preventDefault();
+    document.querySelector(".find input").focus();
+  } else if (e.key === ".") {
+    stop();
+  } else if (e.key === "g") {
+    location.href = "./";
+  }
+});
+
+// The map of shards: one line of figures for the shard that is pointed at or that arrow keys have gone to.
+const map = { at: 0, rows: null, asked: 0 };
+
+function cells(svg) {
+  const d = svg.dataset;
+  return { columns: +d.columns, pitch: +d.pitch, group: +d.group, n: Math.ceil(+d.shards / +d.group), bars: d.bars === "true" };
+}
+
+async function shardRows() {
+  if (map.rows && Date.now() - map.asked < rest) return map.rows;
+  map.asked = Date.now();
+  const queue = new URLSearchParams(location.search).get("q");
+  const answer = await fetch("api/v1/queues/" + encodeURIComponent(queue));
+  if (answer.ok) map.rows = new Map((await answer.json()).shard_list.map((s) => [s.index, s]));
+  return map.rows || new Map();
+}
+
+async function pointTo(svg, at) {
+  const c = cells(svg);
+  if (!(at >= 0 && at < c.n)) return;
+  map.at = at;
+  let cursor = svg.querySelector(".cursor");
+  if (!cursor) {
+    cursor = document.createElementNS(svg.namespaceURI, "path");
+    cursor.setAttribute("class", "cursor");
+    svg.append(cursor);
+  }
+  const x = (at % c.columns) * c.pitch - 1, y = Math.floor(at / c.columns) * c.pitch - 1;
+  cursor.setAttribute("d", c.bars ? `M${x} 0h18v98h-18z` : `M${x} ${y}h14v14h-14z`);
+  const rows = await shardRows();
+  if (map.at !== at) return;
+  const lines = [];
+  for (let n = at * c.group; n < (at + 1) * c.group; n++) {
+    const s = rows.get(n);
+    if (s) lines.push(s);
+  }
+  lines.sort((a, b) => b.lag - a.lag || b.length - a.length);
+  const s = lines[0];
+  document.getElementById("strip").textContent = s
+    ? `${s.shard}: lag ${s.lag < 10 ? s.lag.toFixed(1) + " s" : span(s.lag * 1000)}, ${s.length} waiting, ${s.claimed - s.orphaned} running, ${s.morgue_length} dead, ` +
+      (s.owner ? `lease ${ago(Date.parse(s.expires_at))}` : "no owner")
+    : `shard ${at * c.group} can't be reached`;
+}
+
+function jobsOf(svg) {
+  const queue = new URLSearchParams(location.search).get("q");
+  location.href = "jobs?" + new URLSearchParams({ q: queue, shard: map.at * cells(svg).group });
+}
+
+function cellAt(svg, e) {
+  const c = cells(svg), box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+  const x = view.x + (e.clientX - box.left) / box.width * view.width, y = view.y + (e.clientY - box.top) / box.height * view.height;
+  if (x < 0 || y < 0 || x >= c.columns * c.pitch) return -1;
+  return Math.floor(x / c.pitch) + (c.bars ? 0 : Math.floor(y / c.pitch) * c.columns);
+}
+
+document.addEventListener("pointermove", (e) => {
+  const svg = e.target.closest && e.target.closest("svg.shards");
+  if (!svg) return;
+  const at = cellAt(svg, e);
+  if (at !== map.at || !svg.querySelector(".cursor")) pointTo(svg, at);
+});
+
+document.addEventListener("click", (e) => {
+  const svg = e.target.closest("svg.shards");
+  if (svg && cellAt(svg, e) === map.at) jobsOf(svg);
+});
+
+document.addEventListener("keydown", (e) => {
+  const svg = e.target.closest("[data-region=map] .scroll")?.querySelector("svg.shards");
+  if (!svg) return;
+  const c = cells(svg);
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -c.columns, ArrowDown: c.columns }[e.key];
+  if (step) {
+    e.preventDefault();
+    pointTo(svg, svg.querySelector(".cursor") ? Math.min(c.n - 1, Math.max(0, map.at + step)) : 0);
+  } else if (e.key === "Enter") {
+    jobsOf(svg);
+  }
+});
+
+// The picker of queues needs no button with scripts.
+document.querySelector(".pick select")?.addEventListener("change", (e) => e.target.form.requestSubmit());
+
+// Marked rows: how many, and all at once.
+document.addEventListener("change", (e) => {
+  const form = e.target.closest("form.chosen");
+  if (!form || e.target.type !== "checkbox") return;
+  const boxes = [...form.querySelectorAll("input[name=id]")];
+  if (e.target.classList.contains("all")) boxes.forEach((b) => { b.checked = e.target.checked; });
+  form.querySelector(".count").textContent = boxes.filter((b) => b.checked).length + " marked";
+});
+
+// An action on all that match goes on by itself until it is stopped.
+const going = document.querySelector("form[data-auto]");
+if (going) {
+  let on = true;
+  const b = document.getElementById("halt");
+  b.hidden = false;
+  b.addEventListener("click", () => {
+    on = !on;
+    b.textContent = on ? "Stop" : "Stopped: go on by the button";
+    b.disabled = !on;
+  });
+  setTimeout(() => { if (on) going.requestSubmit(); }, 700);
+}
+
+if ("live" in document.body.dataset) {
+  document.querySelector(".live").hidden = false;
+  document.getElementById("stop").addEventListener("click", stop);
+  document.getElementById("apply").addEventListener("click", apply);
+  document.addEventListener("visibilitychange", ask);
+  setInterval(ask, 500);
+}
+setInterval(tick, 1000);
+tick();

@@ -1,0 +1,167 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// match chooses what an action on all that match takes.
+type match struct {
+	Prefix string `json:"prefix,omitempty"`
+	Group  string `json:"group,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+func matchOf(values url.Values) match {
+	return match{Prefix: values.Get("prefix"), Group: values.Get("group"), Error: values.Get("error")}
+}
+
+// words says what a match chooses, of things such as dead letters.
+func (m match) words(things, queue string) string {
+	text := things + " of " + queue
+	switch {
+	case m.Group != "":
+		text = things + " of a group of " + queue
+	case m.Prefix != "":
+		text += " whose id begins with “" + shown(m.Prefix) + "”"
+	case m.Error == "":
+		text = "all " + text
+	}
+	if m.Error != "" {
+		text += " whose error has “" + shown(m.Error) + "”"
+	}
+	return text
+}
+
+type bulkBody struct {
+	Match    match     `json:"match"`
+	Before   time.Time `json:"before,omitzero"`
+	Continue string    `json:"continue,omitempty"`
+	DryRun   bool      `json:"dry_run,omitempty"`
+}
+
+// sheetBody is what an action on all that match would do, or how far it is.
+type sheetBody struct {
+	Op, Verb, Words, Queue string
+	Sure                   bool
+	Match                  match
+	Before                 time.Time
+	Now                    time.Time
+	Result                 result
+	Sample                 bool // not all were looked at
+	Changed                bool // the count is not what was confirmed
+	Linked                 bool
+	Back                   string
+}
+
+func (c *call) sheetOf(name string, o *op, m match, before time.Time) *sheetBody {
+	back := href(o.back, "q", c.queue, "group", m.Group, "error", m.Error, "prefix", m.Prefix)
+	if o.back == "jobs" {
+		back = href("jobs", "q", c.queue)
+	}
+	return &sheetBody{
+		Op: name, Verb: o.verb, Words: m.words(o.things, c.queue), Queue: c.queue, Sure: o.sure, Match: m, Before: before, Now: c.looker.now(),
+		Linked: c.o.API.RedactID == nil, Back: back,
+	}
+}
+
+// try asks what an action would do.
+func (c *call) try(b *sheetBody, o *op) error {
+	if err := c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: b.Before, DryRun: true}, &b.Result); err != nil {
+		return err
+	}
+	b.Sample = b.Result.LookedAt < b.Result.Total
+	return nil
+}
+
+// sheet shows what an action on all that match would do.
+func (c *call) sheet() (*view, error) {
+	q := c.r.URL.Query()
+	name := q.Get("op")
+	o, known := ops[name]
+	if !known || !o.all {
+		return nil, errForm
+	}
+	if _, _, err := c.of(); err != nil {
+		return nil, err
+	}
+	b := c.sheetOf(name, &o, matchOf(q), c.looker.now())
+	if err := c.try(b, &o); err != nil {
+		return nil, err
+	}
+	return &view{page: "sheet", title: o.verb, body: b}, nil
+}
+
+// actOnAll takes the first or the next step of an action on all that match.
+func (c *call) actOnAll(name string, o *op) (*view, error) {
+	form := c.r.PostForm
+	before, err := time.Parse(time.RFC3339Nano, form.Get("before"))
+	if err != nil {
+		return nil, errForm
+	}
+	b := c.sheetOf(name, o, matchOf(form), before)
+	going := form.Get("continue")
+	if going == "" && o.sure {
+		if err := c.try(b, o); err != nil {
+			return nil, err
+		}
+		if form.Get("confirm") != strconv.Itoa(b.Result.Handled) {
+			b.Changed = true
+			return &view{page: "sheet", title: o.verb, body: b}, nil
+		}
+	}
+	var reply result
+	err = c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: before, Continue: going}, &reply)
+	c.looker.acted()
+	if err != nil {
+		return nil, err
+	}
+	if reply.Continue == "" {
+		return &view{to: href(o.back, "q", c.queue, "did", name, "n", strconv.Itoa(reply.Handled))}, nil
+	}
+	return &view{to: href("steps", "q", c.queue, "op", name, "group", b.Match.Group, "error", b.Match.Error, "prefix", b.Match.Prefix,
+		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
+		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "away", strconv.Itoa(len(reply.Unreached)))}, nil
+}
+
+// stepsBody is how far an action on all that match is.
+type stepsBody struct {
+	*sheetBody
+	Continue               string
+	Looked, Handled, Total int
+	Away                   int
+	// Auto is whether scripts go on by themselves: not when the last step got nowhere, as where shards are away.
+	Auto bool
+}
+
+// steps shows how far an action on all that match is. It goes on by a form, which scripts send by themselves until somebody stops them.
+func (c *call) steps() (*view, error) {
+	q := c.r.URL.Query()
+	name := q.Get("op")
+	o, known := ops[name]
+	before, err := time.Parse(time.RFC3339Nano, q.Get("before"))
+	if err != nil || !known || !o.all || q.Get("continue") == "" {
+		return nil, &problem{Status: http.StatusBadRequest, Title: "The address can't be read", Detail: "It is not that of an action under way."}
+	}
+	b := &stepsBody{sheetBody: c.sheetOf(name, &o, matchOf(q), before), Continue: q.Get("continue")}
+	for field, into := range map[string]*int{"looked": &b.Looked, "handled": &b.Handled, "total": &b.Total, "away": &b.Away} {
+		if n, err := strconv.Atoi(q.Get(field)); err == nil && n >= 0 {
+			*into = n
+		}
+	}
+	was, err := strconv.Atoi(q.Get("was"))
+	b.Auto = (err != nil || b.Looked > was) && c.fromHere()
+	return &view{page: "steps", title: o.verb, body: b}, nil
+}
+
+// fromHere reports whether one of our own pages has led here. A page that goes on by itself does so only then: a link of another site must
+// not be enough to act.
+func (c *call) fromHere() bool {
+	if site := c.r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	from, err := url.Parse(c.r.Referer())
+	return err == nil && from.Host != "" && from.Host == c.r.Host
+}

@@ -1,0 +1,128 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/inspect"
+)
+
+// Options are the options of a [Dashboard]. The zero value serves the same machine alone, with all actions.
+type Options struct {
+	// API are the options of the API inside, and the only ones for who may do what: its Authorize, ReadOnly, Hosts, TrustedOrigins, hooks that redact and
+	// Actor hold for pages too. Authorize is asked with the requests that pages make of the API, which have the headers, the
+	// address and the context of the page's own, and the API's paths.
+	API httpapi.Options
+	// Title is what the bar of each page calls this store, such as "production, Redis"; empty is Skein.
+	Title string
+}
+
+// Dashboard is an [http.Handler] of the pages and the API. Make it with [New]. It is safe for concurrent use, and has no goroutine: the store is looked
+// at while somebody asks.
+type Dashboard struct {
+	o      Options
+	api    *httpapi.API
+	door   http.Handler
+	routes []route
+	mux    *http.ServeMux
+	pages  pages
+	looker *looker
+}
+
+// New returns the dashboard of an inspector. It does not contact the store.
+//
+// Errors: those of [httpapi.New].
+func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
+	api, err := httpapi.New(inspector, o.API)
+	if err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	if o.Title == "" {
+		o.Title = "Skein"
+	}
+	d := &Dashboard{o: o, api: api, mux: http.NewServeMux()}
+	d.looker = newLooker(inspector, func(text string) string { return d.errorText("", "", text) })
+	if d.pages, err = parsePages(); err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	d.door = api.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for _, r := range table() {
+		if r.acts && o.API.ReadOnly {
+			continue
+		}
+		d.routes = append(d.routes, r)
+		d.mux.HandleFunc(r.method+" /"+r.path, func(w http.ResponseWriter, q *http.Request) { d.serve(w, q, &r) })
+	}
+	d.mux.HandleFunc("GET /"+assetDir, serveAsset)
+	return d, nil
+}
+
+// security are the headers of every page. Unlike the API's, the referrer policy lets pages name their own origin to
+// themselves: without it browsers send forms with the origin null, which an old one can't be told from another site by.
+var security = map[string]string{
+	"Cache-Control": "no-store",
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
+		"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Permissions-Policy":           "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+	"Referrer-Policy":              "same-origin",
+	"X-Content-Type-Options":       "nosniff",
+}
+
+// ServeHTTP implements [http.Handler].
+func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(strings.TrimPrefix(r.URL.Path, "/"), "api/") {
+		d.api.ServeHTTP(w, r)
+		return
+	}
+	for name, value := range security {
+		w.Header().Set(name, value)
+	}
+	if to := slashed(r); to != "" {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusPermanentRedirect)
+		return
+	}
+	r = rooted(r)
+	c := &call{Dashboard: d, w: w, r: r}
+	if p := refusal(d.door, r); p != nil {
+		c.fail(p)
+		return
+	}
+	if _, pattern := d.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || pattern == "GET /" && r.URL.Path != "/" {
+		c.fail(&problem{Status: http.StatusNotFound, Title: "There is no such page", Detail: "A read-only dashboard has none that act."})
+		return
+	}
+	d.mux.ServeHTTP(w, r)
+}
+
+// slashed returns where to go from a prefix without the slash at its end, since all links of a page are relative to it; empty for other paths.
+func slashed(r *http.Request) string {
+	if r.URL.Path != "" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return ""
+	}
+	asked, query, _ := strings.Cut(r.RequestURI, "?")
+	if asked == "" || strings.HasSuffix(asked, "/") {
+		return ""
+	}
+	to := "./" + asked[strings.LastIndex(asked, "/")+1:] + "/"
+	if query != "" {
+		to += "?" + query
+	}
+	return to
+}
+
+// rooted returns a request whose path begins with a slash, which a StripPrefix with a slash at its end takes away.
+func rooted(r *http.Request) *http.Request {
+	if strings.HasPrefix(r.URL.Path, "/") {
+		return r
+	}
+	copied, u := *r, *r.URL
+	u.Path, u.RawPath = "/"+u.Path, ""
+	copied.URL = &u
+	return &copied
+}

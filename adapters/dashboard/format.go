@@ -1,0 +1,151 @@
+package dashboard
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/skeinq/skein/internal/figures"
+)
+
+// funcs are what templates write values with.
+var funcs = template.FuncMap{
+	"asset": asset,
+	"count": figures.Count,
+	"exact": figures.Exact,
+	"bytes": figures.Bytes,
+	"span":  func(d time.Duration) string { return figures.Span(coarse(d)) },
+	"rate":  rate,
+	"shown": shown,
+	"line":  line,
+	"num":   func(n int) string { return figures.Exact(int64(n)) },
+	"bound": bound,
+	"href":  href,
+	"heads": heads,
+	"add":   func(a, b int) int { return a + b },
+	// the map has room for labels on the left
+	"mapWidth":   func(m *shardMap) int { return m.Width + 37 },
+	"mapHeight":  func(m *shardMap) int { return m.Height + 2 },
+	"shardTable": shardTableOf,
+	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
+	"button":     func(queue, id, op, text string, danger bool) button { return button{queue, id, op, text, danger} },
+	"payloadsOf": func(queue, id string, list []payload, edit bool) payloadList {
+		return payloadList{queue, id, list, edit}
+	},
+	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
+		return claimTable{b.Linked, b.ReadOnly, rows, label}
+	},
+	"text":    readable,
+	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+	"list":    func(parts ...any) []any { return parts },
+	"when":    func(at, now time.Time) when { return when{at, now} },
+	"plural": func(n int64, one, many string) string {
+		if n == 1 {
+			return one
+		}
+		return many
+	},
+}
+
+// coarse rounds a duration to what is worth reading.
+func coarse(d time.Duration) time.Duration {
+	if d >= time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Microsecond)
+}
+
+// when is a time beside now, to be shown as how long ago or until it is.
+type when struct{ At, Now time.Time }
+
+// ISO is the time for programs.
+func (w when) ISO() string { return w.At.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// UTC is the time for people.
+func (w when) UTC() string { return w.At.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Text says how long ago it was, or in how long it is.
+func (w when) Text() string {
+	d := w.Now.Sub(w.At)
+	if d < 0 {
+		return "in " + figures.Span(seconds(-d))
+	}
+	return figures.Span(seconds(d)) + " ago"
+}
+
+// For says how long it has been so.
+func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At)))) }
+
+// seconds rounds as scripts do: to whole seconds.
+func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }
+
+// rate writes events a second.
+func rate(perSecond float64) string {
+	switch {
+	case perSecond <= 0:
+		return "0"
+	case perSecond < 0.01:
+		return "< 0.01"
+	case perSecond < 1:
+		return strconv.FormatFloat(perSecond, 'f', 2, 64)
+	case perSecond < 10:
+		return strconv.FormatFloat(perSecond, 'f', 1, 64)
+	}
+	return figures.Count(int64(math.Round(perSecond)))
+}
+
+// shown returns a text as it is shown: what is not seen, or would turn the text around it, is written out.
+func shown(text string) string {
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether a character is not to be seen, or changes how others are: controls, marks of direction, spaces without width.
+func hidden(r rune) bool {
+	switch {
+	case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+		return true
+	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x2028, r == 0x2029, r >= 0xe0000 && r <= 0xe007f:
+		return true
+	}
+	return false
+}
+
+// readable returns a text of several lines as it is shown.
+func readable(of string) string {
+	lines := strings.Split(of, "\n")
+	for at := range lines {
+		lines[at] = shown(strings.ReplaceAll(lines[at], "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxLine is how many characters of a text a list shows.
+const maxLine = 200
+
+// line returns the first line of a text, cut.
+func line(text string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(strings.TrimSpace(first))
+	if len(runes) > maxLine {
+		return shown(string(runes[:maxLine])) + " …"
+	}
+	if strings.TrimSpace(rest) != "" {
+		return shown(string(runes)) + " …"
+	}
+	return shown(string(runes))
+}

@@ -1,0 +1,156 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/skeinq/skein/core"
+)
+
+// maxPayloads is how many payloads of each place the page of an id shows.
+const maxPayloads = 100
+
+// idBody is the page of an id.
+type idBody struct {
+	Queue, ID string
+	Now       time.Time
+	Verdict   string
+	Class     string
+	Facts     []fact
+	Why       whyReply
+	Hidden    bool // payloads may not be seen
+	Others    []foundRow
+	ReadOnly  bool
+	Editable  bool
+}
+
+// fact is one line of the checklist behind a verdict.
+type fact struct {
+	Name, Value string
+	// Class and Sign say whether it keeps the job from running: good, bad, or neither.
+	Class, Sign string
+}
+
+// classes are the meanings of verdicts.
+var classes = map[string]string{
+	core.OwnerGone.String(): "bad", core.OnlyDead.String(): "bad", core.QueuePaused.String(): "paused", core.NobodyServes.String(): "nobody", core.ShardUnowned.String(): "nobody",
+	core.BacksOff.String(): "late",
+}
+
+// idPage makes the page of an id in a queue.
+func (c *call) idPage() (*view, error) {
+	id := c.r.URL.Query().Get("id")
+	b := &idBody{Queue: c.queue, ID: id, ReadOnly: c.o.API.ReadOnly, Editable: c.o.API.RedactPayload == nil}
+	ask := url.Values{"queue": {c.queue}, "id": {id}, "payloads": {strconv.Itoa(maxPayloads)}}
+	err := c.get("", "/why", ask, &b.Why)
+	var p *problem
+	if errors.As(err, &p) && p.is("forbidden") {
+		ask.Del("payloads")
+		b.Hidden = true
+		err = c.get("", "/why", ask, &b.Why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var others listOf[foundRow]
+	if err := c.ask(http.MethodGet, "/find", url.Values{"id": {id}}, nil, &others); err == nil { // who may see one queue need not see all
+		for _, found := range others.Items {
+			if found.Queue != c.queue {
+				b.Others = append(b.Others, found)
+			}
+		}
+	}
+	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
+	b.Verdict = sentence(b.Why.Text)
+	if waits(b.Why.Reason) {
+		b.Verdict = "Waits: " + b.Why.Text + "."
+	}
+	b.Facts = facts(&b.Why, c.paused())
+	return &view{page: "id", title: shown(id), live: true, body: b}, nil
+}
+
+// paused reports whether the queue was paused when it was last looked at.
+func (c *call) paused() bool {
+	_, stats, err := c.of()
+	return err == nil && stats.Queue.Paused
+}
+
+// waits reports whether a reason is one for a job that waits.
+func waits(reason string) bool {
+	switch reason {
+	case core.NothingQueued.String(), core.OnlyDead.String(), core.RunsNow.String(), core.InBuffer.String(), core.IsNext.String():
+		return false
+	}
+	return true
+}
+
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:] + "."
+}
+
+// facts are what the verdict is made of.
+func facts(w *whyReply, paused bool) (list []fact) {
+	add := func(name string, good bool, format string, args ...any) {
+		f := fact{Name: name, Value: fmt.Sprintf(format, args...), Class: "bad", Sign: "✗"}
+		if good {
+			f.Class, f.Sign = "good", "✓"
+		}
+		list = append(list, f)
+	}
+	switch {
+	case w.ServersUnknown:
+		list = append(list, fact{Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?"})
+	case len(w.Servers) == 0:
+		add("served", false, "no running server serves the queue")
+	default:
+		add("served", true, "by %s", names(w.Servers))
+	}
+	switch o := w.Owner; {
+	case o == nil && w.Found.Claimed != nil && !w.Found.Claimed.LeaseOver:
+		add("shard", true, "%s, held by %s", w.Found.Shard, w.Found.Claimed.Node)
+	case o == nil:
+		add("shard", w.ServersUnknown, "%s: no running server is known to have it", w.Found.Shard)
+	default:
+		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which drains"}[o.Draining])
+		add("lane", o.Busy < o.Lanes || o.Lanes == 0, "%d of %d lanes there are busy", o.Busy, o.Lanes)
+		if o.MaxLanes > 0 {
+			add("lanes of the queue", o.QueueBusy < o.MaxLanes, "%d of %d there are busy", o.QueueBusy, o.MaxLanes)
+		}
+	}
+	if q := w.Found.Queued; q != nil {
+		paused = paused || w.Reason == core.QueuePaused.String()
+		add("not paused", !paused, "%s", map[bool]string{true: "the queue is paused", false: "the queue goes on"}[paused])
+		add("due", !q.PerformAt.After(w.AsOf), "%s", when{q.PerformAt, w.AsOf}.Text())
+		add("in front", w.Ahead == 0, "%d due jobs of the shard", w.Ahead)
+		if w.Alone != "" {
+			add("alone", false, "%s runs alone, and comes first", shown(w.Alone))
+		}
+	}
+	if w.MaxRunning > 0 {
+		add("limit", w.Busy < w.MaxRunning, "%d of %d batches run over all servers", w.Busy, w.MaxRunning)
+	}
+	return list
+}
+
+// names lists at most five of many.
+func names(list []string) string {
+	const most = 5
+	more := ""
+	if len(list) > most {
+		more = fmt.Sprintf(" and %d more", len(list)-most)
+		list = list[:most]
+	}
+	texts := make([]string, len(list))
+	for at := range list {
+		texts[at] = shown(list[at])
+	}
+	return strings.Join(texts, ", ") + more
+}

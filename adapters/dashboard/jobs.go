@@ -1,0 +1,199 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// pageRows is how many rows a list shows.
+const pageRows = 50
+
+// jobList is one of the lists of queued jobs.
+type jobList struct {
+	Name, Title, Heading string
+	// sorts are its orders and the API's names of them, the first the usual one.
+	sorts []sorting
+}
+
+type sorting struct{ Name, Title, api string }
+
+var (
+	byTime  = sorting{"time", "due", "time"}
+	byID    = sorting{"id", "id", "id"}
+	byRetry = []sorting{{"time", "due", "retrying"}, {"count", "failures", "retries"}, {"id", "id", "retrying_id"}}
+)
+
+// jobLists are the lists, by the parameter list.
+var jobLists = []jobList{
+	{"waiting", "Waiting", "Waiting jobs", []sorting{byTime, byID}},
+	{"fresh", "Fresh", "Jobs without a failure", []sorting{byTime, byID}},
+	{"retries", "Retries", "Jobs with a failure", byRetry},
+	{"scheduled", "Scheduled", "Jobs that are not due", []sorting{byTime}},
+}
+
+// jobsBody is the page of a list of jobs.
+type jobsBody struct {
+	Queue      string
+	Now        time.Time
+	List       *jobList
+	Lists      []tab
+	Sort       string
+	Sorts      []tab
+	Desc       bool
+	Turn       string // the list the other way round
+	From       string
+	Shard      string
+	Prefix     string
+	Rows       []jobRow
+	Of         int64
+	Next       string
+	First      string
+	Unreached  []string
+	MaxRetries int
+	Linked     bool
+	ReadOnly   bool
+	Hidden     []hiddenField
+}
+
+// tab is a link of several, one of which may be the present one.
+type tab struct {
+	Text, Href string
+	Current    bool
+}
+
+// hiddenField is what a form sends along.
+type hiddenField struct{ Name, Value string }
+
+// with returns the page's address with other parameters: name, value, …
+func (c *call) with(params ...string) string {
+	values := url.Values{}
+	for name, list := range c.r.URL.Query() {
+		if name != "did" && name != "n" {
+			values[name] = list
+		}
+	}
+	for at := 0; at+1 < len(params); at += 2 {
+		values.Del(params[at])
+		if params[at+1] != "" {
+			values.Set(params[at], params[at+1])
+		}
+	}
+	page := c.r.URL.Path[1:]
+	if len(values) == 0 {
+		return page
+	}
+	return page + "?" + values.Encode()
+}
+
+// choose returns the list and the order that are asked for, or the usual ones.
+func (b *jobsBody) choose(q url.Values) (order sorting) {
+	b.List = &jobLists[0]
+	for at := range jobLists {
+		if jobLists[at].Name == q.Get("list") {
+			b.List = &jobLists[at]
+		}
+	}
+	order = b.List.sorts[0]
+	for _, s := range b.List.sorts {
+		if s.Name == q.Get("sort") {
+			order = s
+		}
+	}
+	b.Sort, b.Desc = order.Name, q.Get("desc") != ""
+	b.From, b.Shard, b.Prefix = q.Get("from"), q.Get("shard"), q.Get("prefix")
+	return order
+}
+
+// jobsPage lists queued jobs.
+func (c *call) jobsPage() (*view, error) {
+	s, stats, err := c.of()
+	if err != nil {
+		return nil, err
+	}
+	q := c.r.URL.Query()
+	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, ReadOnly: c.o.API.ReadOnly}
+	order := b.choose(q)
+	ask := url.Values{"sort": {order.api}, "limit": {strconv.Itoa(pageRows)}, "error_bytes": {"500"}}
+	for _, name := range []string{"after", "from", "shard", "prefix"} {
+		if q.Get(name) != "" && (name != "prefix" || b.Sort == "id") {
+			ask.Set(name, q.Get(name))
+		}
+	}
+	switch b.List.Name {
+	case "fresh":
+		ask.Set("fresh", "true")
+	case "scheduled":
+		if b.From == "" && !b.Desc {
+			ask.Set("from", stats.Now.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if b.Desc {
+		ask.Set("desc", "true")
+	}
+	var reply listOf[jobRow]
+	if err := c.get(c.queue, "/jobs", ask, &reply); err != nil {
+		return nil, err
+	}
+	b.Rows, b.Unreached = reply.Items, reply.Unreached
+	if b.List.Name == "scheduled" && b.Desc {
+		b.Rows = slices.DeleteFunc(b.Rows, func(j jobRow) bool { return !j.PerformAt.After(stats.Now) })
+		if len(b.Rows) < len(reply.Items) {
+			reply.Next = ""
+		}
+	}
+	if reply.Next != "" && len(b.Rows) > 0 {
+		b.Next = c.with("after", reply.Next)
+	}
+	if q.Get("after") != "" {
+		b.First = c.with("after", "")
+	}
+	b.tabs(c, map[string]int64{"waiting": stats.Length(), "fresh": stats.Fresh, "retries": stats.Retrying, "scheduled": -1})
+	for _, server := range s.serversOf(c.queue) {
+		b.MaxRetries = max(b.MaxRetries, server.MaxRetries)
+	}
+	return &view{page: "jobs", title: c.queue + ": " + b.List.Title, live: true, body: b}, nil
+}
+
+// tabs makes the links to the other lists and orders.
+func (b *jobsBody) tabs(c *call, of map[string]int64) {
+	b.Of = of[b.List.Name]
+	for at := range jobLists {
+		l := &jobLists[at]
+		b.Lists = append(b.Lists, tab{l.Title, href("jobs", "q", c.queue, "list", l.Name, "shard", b.Shard), l == b.List})
+	}
+	for _, s := range b.List.sorts {
+		b.Sorts = append(b.Sorts, tab{s.Title, c.with("sort", s.Name, "after", "", "from", "", "prefix", ""), s.Name == b.Sort})
+	}
+	desc := "1"
+	if b.Desc {
+		desc = ""
+	}
+	b.Turn = c.with("desc", desc, "after", "")
+	for _, name := range []string{"q", "list", "sort", "desc"} {
+		if v := c.r.URL.Query().Get(name); v != "" {
+			b.Hidden = append(b.Hidden, hiddenField{name, v})
+		}
+	}
+}
+
+// searchBody is where an id was found.
+type searchBody struct {
+	ID    string
+	Found []foundRow
+}
+
+// search finds an id in all queues, and goes to its page if only one has it.
+func (c *call) search() (*view, error) {
+	id := c.r.URL.Query().Get("id")
+	var reply listOf[foundRow]
+	if err := c.ask(http.MethodGet, "/find", url.Values{"id": {id}}, nil, &reply); err != nil {
+		return nil, err
+	}
+	if len(reply.Items) == 1 {
+		return &view{to: href("id", "q", reply.Items[0].Queue, "id", id)}, nil
+	}
+	return &view{page: "search", title: "Find", body: &searchBody{id, reply.Items}}, nil
+}

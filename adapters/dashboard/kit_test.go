@@ -1,0 +1,292 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// epoch is where the clock of a house begins.
+var epoch = time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+
+const houseShards = 3
+
+// house is a store with the queue "orders", of 3 shards, and a dashboard of it. Its methods stand in for clients, servers and browsers.
+type house struct {
+	t     testing.TB
+	store *faulty
+	board *Dashboard
+	mu    sync.Mutex
+	now   time.Time
+	turns map[core.Shard]*ports.TurnRequest
+}
+
+// faulty is a store of which parts fail or are away, and which has checks.
+type faulty struct {
+	*memory.Store
+	statsFail, nodesFail, historyFail, checksFail error
+	away                                          []core.Shard
+	checks                                        []ports.Check
+	looks                                         int
+}
+
+func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	s.looks++
+	if s.statsFail != nil {
+		return nil, s.statsFail
+	}
+	stats, err := s.Store.Stats(ctx, r)
+	for at := range stats {
+		for _, shard := range s.away {
+			if shard.Queue == stats[at].Queue.Name {
+				stats[at].Unreached = append(stats[at].Unreached, shard)
+				kept := stats[at].Shards[:0]
+				for _, sh := range stats[at].Shards {
+					if sh.Shard != shard {
+						kept = append(kept, sh)
+					}
+				}
+				stats[at].Shards = kept
+			}
+		}
+	}
+	return stats, err
+}
+
+func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	if s.nodesFail != nil {
+		return ports.NodesReply{}, s.nodesFail
+	}
+	return s.Store.Nodes(ctx)
+}
+
+func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	if s.historyFail != nil {
+		return nil, s.historyFail
+	}
+	return s.Store.History(ctx, r)
+}
+
+func (s *faulty) Check(context.Context) ([]ports.Check, error) { return s.checks, s.checksFail }
+
+func newHouse(t testing.TB, o Options) *house {
+	t.Helper()
+	h := &house{t: t, now: epoch, turns: map[core.Shard]*ports.TurnRequest{}}
+	h.store = &faulty{Store: memory.New(memory.Options{Clock: func() time.Time {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.now
+	}})}
+	board, err := New(inspect.New(h.store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.board = board
+	h.declare("orders", houseShards)
+	return h
+}
+
+func (h *house) declare(queue string, shards int) {
+	h.t.Helper()
+	if _, err := h.store.Declare(h.t.Context(), ports.DeclareRequest{Queue: queue, Shards: shards, IndexIDs: true}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) advance(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// push pushes payloads for an id of a queue, due after a while.
+func (h *house) push(queue, id string, in time.Duration, payloads ...string) {
+	h.t.Helper()
+	entries := make([]core.Entry, len(payloads))
+	for n, p := range payloads {
+		entries[n] = core.Entry{ID: id, Payload: core.Payload{Data: []byte(p), Score: float64(n)}, When: core.In(in)}
+	}
+	r := ports.PushRequest{Queue: queue, Shards: h.shards(queue), Generation: 1, Entries: entries}
+	if _, err := h.store.Push(h.t.Context(), r); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) shards(queue string) int {
+	h.t.Helper()
+	queues, err := h.store.Queues(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, q := range queues {
+		if q.Name == queue {
+			return q.Shards
+		}
+	}
+	h.t.Fatalf("no queue %s", queue)
+	return 0
+}
+
+// turn makes the next turn of a shard under a lease of an hour.
+func (h *house) turn(queue string, index, want int, settle ...core.Settlement) []core.Claim {
+	h.t.Helper()
+	shard := core.Shard{Queue: queue, Index: index}
+	r := h.turns[shard]
+	if r == nil {
+		lease, err := h.store.Acquire(h.t.Context(), ports.AcquireRequest{
+			Shard: shard, Shards: h.shards(queue), Generation: 1, Owner: "owner", Attempt: 1, TTL: time.Hour,
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		r = &ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "owner", Token: lease.Token}, TTL: time.Hour, Node: "blue"}
+		h.turns[shard] = r
+	}
+	request := *r
+	request.Number, request.Want, request.Settlements = r.Number+1, want, settle
+	reply, err := h.store.Turn(h.t.Context(), request)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Number = reply.Last
+	return reply.Claims
+}
+
+// end claims what is due of a queue and ends it.
+func (h *house) end(queue string, kind core.OutcomeKind, text string) {
+	h.t.Helper()
+	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(int, int) time.Duration { return time.Hour }}
+	for index := range h.shards(queue) {
+		for claims := h.turn(queue, index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn(queue, index, core.MaxTurnJobs) {
+			var settle []core.Settlement
+			for at := range claims {
+				settle = append(settle, policy.Settlement(&claims[at], &core.Outcome{Kind: kind, Error: text}, 0))
+			}
+			h.turn(queue, index, 0, settle...)
+		}
+	}
+}
+
+// ended pushes jobs to orders that end in a way.
+func (h *house) ended(kind core.OutcomeKind, text string, ids ...string) {
+	h.t.Helper()
+	for _, id := range ids {
+		h.push("orders", id, 0, "p")
+	}
+	h.end("orders", kind, text)
+}
+
+// announce lets a server be known for a minute.
+func (h *house) announce(n ports.Node) {
+	h.t.Helper()
+	if n.Owner == "" {
+		n.Owner = "owner"
+	}
+	if _, err := h.store.Announce(h.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// request is one of a browser on the same machine.
+func request(method, target string, form url.Values) *http.Request {
+	q := httptest.NewRequest(method, target, strings.NewReader(form.Encode()))
+	if form == nil {
+		q = httptest.NewRequest(method, target, nil)
+	} else {
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		q.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	q.Host, q.RemoteAddr = "localhost:8080", "127.0.0.1:4321"
+	return q
+}
+
+func answerOf(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// get returns a page that must be there, of a new look at the store.
+func (h *house) get(target string) string {
+	h.t.Helper()
+	h.board.looker.acted()
+	w := answerOf(h.board, request(http.MethodGet, target, nil))
+	if w.Code != http.StatusOK {
+		h.t.Fatalf("GET %s: status %d: %s", target, w.Code, words(w.Body.String()))
+	}
+	return w.Body.String()
+}
+
+// do sends a form, which must be answered with another page, and returns that.
+func (h *house) do(form ...string) string {
+	h.t.Helper()
+	w := h.form(form...)
+	if w.Code != http.StatusSeeOther {
+		h.t.Fatalf("%q: status %d: %s", form, w.Code, words(w.Body.String()))
+	}
+	return h.get("/" + strings.TrimPrefix(w.Header().Get("Location"), "./"))
+}
+
+func (h *house) form(form ...string) *httptest.ResponseRecorder {
+	h.t.Helper()
+	values := url.Values{}
+	for at := 0; at+1 < len(form); at += 2 {
+		values.Add(form[at], form[at+1])
+	}
+	return answerOf(h.board, request(http.MethodPost, "/act", values))
+}
+
+var (
+	markup = regexp.MustCompile(`(?s)<(head|style|script)[ >].*?</(head|style|script)>|<[^>]*>`)
+	spaces = regexp.MustCompile(`\s+`)
+)
+
+// words are the texts of a page, in one line.
+func words(page string) string {
+	text := spaces.ReplaceAllString(markup.ReplaceAllString(page, " "), " ")
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&", "&#43;", "+").Replace(text)
+}
+
+// says checks that the texts of a page have others in them.
+func says(t testing.TB, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(words(page), text) {
+			t.Errorf("no %q in: %s", text, words(page))
+		}
+	}
+}
+
+// saysNot checks that a page has nothing of texts.
+func saysNot(t testing.TB, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(page, text) {
+			t.Errorf("%q is in: %s", text, words(page))
+		}
+	}
+}
+
+func numbered(prefix string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s%05d", prefix, i)
+	}
+	return ids
+}
+
+var readOnly = Options{API: httpapi.Options{ReadOnly: true}}

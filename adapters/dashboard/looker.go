@@ -1,0 +1,294 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
+
+// How often the store is looked at, by all pages of all who look together. After a look it is left alone for restFactor times as long as that
+// took, so that it spends less than a hundredth of its time on looks, and for minRest at least. maxRest bounds how old a page gets where the
+// store is slow, or away: then a look costs it little.
+const (
+	restFactor = 99
+	minRest    = 2 * time.Second
+	maxRest    = 15 * time.Second
+	// maxPageRest is the longest rest of a page that asks for more than the snapshot.
+	maxPageRest = time.Minute
+	// lookTime is how long a look may take, detailTime how much of it may go into what changes slowly, beyond one queue's.
+	lookTime   = 4 * time.Second
+	detailTime = 300 * time.Millisecond
+	// detailRest is how old that gets at least.
+	detailRest = 10 * time.Second
+	maxDetail  = 2 * time.Minute
+)
+
+// looker has the snapshot of the store that pages show.
+type looker struct {
+	inspector *inspect.Inspector
+	clock     func() time.Time
+	// redact returns what may be shown of an error's text of the store.
+	redact func(string) string
+	// looking holds a value while somebody looks; mu guards the rest.
+	looking chan struct{}
+	mu      sync.Mutex
+	last    *snapshot
+	next    time.Time
+	stale   bool
+	memory  wrong.Memory
+}
+
+// snapshot is what a look has found. It is not changed once it is there.
+type snapshot struct {
+	view  wrong.View
+	wrong []wrong.Line
+	// at is when it was taken by this process's clock.
+	at time.Time
+	// failed is why the store could not be looked at now: the figures are those of before, or none.
+	failed error
+	// checksFailed and historyFailed say why these are missing.
+	checksFailed error
+	details      map[string]*details
+	// checked is when the checks were done, and how long they took.
+	checked time.Time
+	cost    time.Duration
+}
+
+// details are what is read of a queue more seldom.
+type details struct {
+	at     time.Time
+	cost   time.Duration
+	failed error
+	// hour is by minute, day by a quarter of an hour.
+	hour, day []inspect.MinuteStats
+	died      wrong.Deaths
+}
+
+func newLooker(inspector *inspect.Inspector, redact func(string) string) *looker {
+	return &looker{inspector: inspector, clock: time.Now, redact: redact, looking: make(chan struct{}, 1)}
+}
+
+// now returns the store's time as far as it is known.
+func (l *looker) now() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil || l.last.view.Now.IsZero() {
+		return l.clock()
+	}
+	return l.last.view.Now.Add(l.clock().Sub(l.last.at))
+}
+
+// queues returns the names of the queues that were seen last.
+func (l *looker) queues() (names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last != nil {
+		for at := range l.last.view.Stats {
+			names = append(names, l.last.view.Stats[at].Queue.Name)
+		}
+	}
+	return names
+}
+
+// acted lets the next look be a new one: something was changed here.
+func (l *looker) acted() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stale = true
+}
+
+// known returns the last snapshot, and whether it is to be shown instead of a new one.
+func (l *looker) known() (*snapshot, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, l.last != nil && !l.stale && l.clock().Before(l.next)
+}
+
+// look returns what the store holds, as it is or was a short while ago. Who asks while another looks gets what was found before, and
+// waits only if there is nothing.
+func (l *looker) look(ctx context.Context) (*snapshot, error) {
+	s, fresh := l.known()
+	if fresh {
+		return s, nil
+	}
+	select {
+	case l.looking <- struct{}{}:
+		defer func() { <-l.looking }()
+	default:
+		if s != nil {
+			return s, nil
+		}
+		select {
+		case l.looking <- struct{}{}:
+			defer func() { <-l.looking }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if s, fresh = l.known(); fresh {
+		return s, nil
+	}
+	// What is found counts for others too, so that it does not end with this request.
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer end()
+	began := time.Now()
+	s = l.take(ctx, s)
+	l.keep(s, time.Since(began))
+	return s, nil
+}
+
+// keep makes a snapshot the last.
+func (l *looker) keep(s *snapshot, cost time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.wrong, l.memory = wrong.Now(&s.view, l.memory)
+	l.last, l.stale = s, false
+	l.next = l.clock().Add(min(max(restFactor*cost, minRest), maxRest))
+}
+
+// take asks the store. What it does not say is as it was before.
+func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
+	s := &snapshot{details: map[string]*details{}}
+	if before != nil {
+		s.view, s.details, s.checked, s.cost, s.checksFailed = before.view, before.details, before.checked, before.cost, before.checksFailed
+	}
+	began := l.clock()
+	stats, err := l.inspector.Stats(ctx)
+	unreached, err := partial(err)
+	s.at = l.clock()
+	if s.failed = err; err != nil {
+		s.view.Silence = l.redact(err.Error())
+		if s.view.Now.IsZero() {
+			s.view.Now = s.at
+		} else {
+			s.view.Now = s.view.Now.Add(s.at.Sub(before.at))
+		}
+		return s
+	}
+	s.view.Silence, s.view.Stats, s.view.Unreached = "", stats, unreached
+	s.view.Now = s.at
+	for at := range stats {
+		if at == 0 || stats[at].Now.Before(s.view.Now) {
+			s.view.Now = stats[at].Now
+		}
+	}
+	nodes, err := l.inspector.Nodes(ctx)
+	s.view.NodesUnknown = err != nil
+	if err == nil {
+		s.view.Nodes = nodes
+	}
+	l.check(ctx, s)
+	l.detail(ctx, s, began)
+	return s
+}
+
+// check looks at the store's servers, once the checks of before have rested.
+func (l *looker) check(ctx context.Context, s *snapshot) {
+	began := l.clock()
+	if !s.checked.IsZero() && began.Before(s.checked.Add(min(max(restFactor*s.cost, detailRest), maxDetail))) {
+		return
+	}
+	checks, err := l.inspector.Checks(ctx)
+	s.checked, s.cost, s.checksFailed = l.clock(), l.clock().Sub(began), err
+	if err != nil {
+		return
+	}
+	s.view.Checks = checks
+	for at := range checks {
+		checks[at].Value = l.redact(checks[at].Value)
+	}
+}
+
+// detail reads the history and the newest deaths of queues, those first that were read longest ago, until the time for it is over.
+func (l *looker) detail(ctx context.Context, s *snapshot, began time.Time) {
+	queues := make([]int, len(s.view.Stats))
+	for at := range queues {
+		queues[at] = at
+	}
+	old := s.details
+	was := func(at int) time.Time {
+		if d := old[s.view.Stats[at].Queue.Name]; d != nil {
+			return d.at
+		}
+		return time.Time{}
+	}
+	slices.SortStableFunc(queues, func(a, b int) int { return was(a).Compare(was(b)) })
+	s.details = make(map[string]*details, len(queues))
+	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
+	var total time.Duration
+	for _, d := range old {
+		total += d.cost
+	}
+	for _, at := range queues {
+		stats := &s.view.Stats[at]
+		name := stats.Queue.Name
+		d := old[name]
+		rested := d == nil || !l.clock().Before(d.at.Add(min(max(restFactor*total, detailRest), maxDetail)))
+		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
+			d = l.detailsOf(ctx, stats, s.view.Now)
+		}
+		if d == nil {
+			continue
+		}
+		s.details[name] = d
+		if d.failed == nil {
+			s.view.Recent[name], s.view.Died[name] = d.hour, d.died
+		}
+	}
+}
+
+// mostDeaths is up to how many dead letters of the last hour are counted.
+const mostDeaths = 1000
+
+func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, now time.Time) *details {
+	queue, began := stats.Queue.Name, l.clock()
+	d := &details{}
+	var errDay, errDied error
+	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
+	d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
+	if stats.Dead > 0 {
+		d.died, errDied = l.deaths(ctx, queue, now.Add(-time.Hour))
+	}
+	d.failed = cmp.Or(d.failed, errDay, errDied)
+	d.at, d.cost = l.clock(), l.clock().Sub(began)
+	return d
+}
+
+// quarter is how much of the day a point of its charts sums up.
+const quarter = 15 * time.Minute
+
+// deaths counts the dead letters that have changed since a time.
+func (l *looker) deaths(ctx context.Context, queue string, since time.Time) (d wrong.Deaths, err error) {
+	o := inspect.ListOptions{Descending: true, Limit: mostDeaths, ErrorBytes: -1}
+	for letter, err := range l.inspector.Morgue(ctx, queue, o) {
+		if _, err = partial(err); err != nil {
+			return d, err
+		}
+		if letter.ID == "" || letter.ChangedAt.Before(since) {
+			break
+		}
+		if d.Count == 0 {
+			d.Last = letter.ChangedAt
+		}
+		d.First = letter.ChangedAt
+		d.Count++
+	}
+	d.More = d.Count == mostDeaths
+	return d, nil
+}
+
+// partial returns the shards that a result lacks, or the error if it is another.
+func partial(err error) ([]core.Shard, error) {
+	var lacks *inspect.PartialError
+	if errors.As(err, &lacks) {
+		return lacks.Unreached, nil
+	}
+	return nil, err
+}

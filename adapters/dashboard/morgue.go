@@ -1,0 +1,179 @@
+package dashboard
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// What the page of the morgue reads: so many groups, and so many of the newest dead letters to count hours and days by.
+const (
+	maxGroups    = 100
+	countedDeads = 1000
+)
+
+type groupsReply struct {
+	Items []struct {
+		Group string    `json:"group"`
+		Name  string    `json:"name"`
+		Count int64     `json:"count"`
+		First time.Time `json:"first"`
+		Last  time.Time `json:"last"`
+	} `json:"items"`
+	Total     int       `json:"total"`
+	Dead      int64     `json:"dead"`
+	Unreached []string  `json:"unreached"`
+	AsOf      time.Time `json:"as_of"`
+}
+
+// groupRow is a group of dead letters.
+type groupRow struct {
+	Group, Name string
+	Count       int64
+	Hour, Day   int64
+	First, Last when
+	Share       int
+	Href        string
+	Current     bool
+}
+
+// morgueBody is the page of dead letters.
+type morgueBody struct {
+	Queue         string
+	Now           time.Time
+	Groups        []groupRow
+	GroupsFailed  string
+	MoreGroups    int
+	Dead          int64
+	Counted       int // of how many newest dead letters hours and days are; 0 is all
+	Group, Error  string
+	GroupName     string
+	Sort, Prefix  string
+	Desc          bool
+	Sorts         []tab
+	Turn          string
+	Rows          []deadRow
+	Next, First   string
+	Unreached     []string
+	Linked        bool
+	ReadOnly      bool
+	Hidden        []hiddenField
+	All           string
+	Revive, Purge string
+}
+
+// morguePage lists groups and dead letters.
+func (c *call) morguePage() (*view, error) {
+	_, stats, err := c.of()
+	if err != nil {
+		return nil, err
+	}
+	q := c.r.URL.Query()
+	b := &morgueBody{
+		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Sort: "time", Prefix: q.Get("prefix"),
+		Desc: q.Get("asc") == "", Linked: c.o.API.RedactID == nil, ReadOnly: c.o.API.ReadOnly, All: href("morgue", "q", c.queue),
+	}
+	if q.Get("sort") == "id" && b.Group == "" {
+		b.Sort, b.Desc = "id", q.Get("desc") != ""
+	}
+	b.groups(c)
+	ask := url.Values{"sort": {b.Sort}, "limit": {strconv.Itoa(pageRows)}, "error_bytes": {"1000"}}
+	if b.Desc {
+		ask.Set("desc", "true")
+	}
+	for name, value := range map[string]string{"group": b.Group, "after": q.Get("after"), "from": q.Get("from")} {
+		if value != "" {
+			ask.Set(name, value)
+		}
+	}
+	if b.Sort == "id" && b.Prefix != "" {
+		ask.Set("prefix", b.Prefix)
+	}
+	var reply listOf[deadRow]
+	if err := c.get(c.queue, "/morgue", ask, &reply); err != nil {
+		return nil, err
+	}
+	b.Rows, b.Unreached = reply.Items, reply.Unreached
+	b.links(c, reply.Next)
+	return &view{page: "morgue", title: c.queue + ": morgue", live: true, body: b}, nil
+}
+
+// links makes the addresses of the page.
+func (b *morgueBody) links(c *call, next string) {
+	q := c.r.URL.Query()
+	if next != "" {
+		b.Next = c.with("after", next)
+	}
+	if q.Get("after") != "" {
+		b.First = c.with("after", "")
+	}
+	b.Sorts = []tab{{"changed", c.with("sort", "", "desc", "", "asc", "", "after", "", "from", "", "prefix", ""), b.Sort == "time"}}
+	if b.Group == "" {
+		b.Sorts = append(b.Sorts, tab{"id", c.with("sort", "id", "desc", "", "asc", "", "after", "", "from", ""), b.Sort == "id"})
+	}
+	flip := "desc"
+	if b.Sort == "time" {
+		flip = "asc"
+	}
+	value := "1"
+	if q.Get(flip) != "" {
+		value = ""
+	}
+	b.Turn = c.with(flip, value, "after", "")
+	for _, name := range []string{"q", "group", "sort", "asc", "desc"} {
+		if v := q.Get(name); v != "" {
+			b.Hidden = append(b.Hidden, hiddenField{name, v})
+		}
+	}
+	prefix := ""
+	if b.Sort == "id" {
+		prefix = b.Prefix
+	}
+	b.Revive = href("sheet", "op", "revive", "q", c.queue, "group", b.Group, "error", b.Error, "prefix", prefix)
+	b.Purge = href("sheet", "op", "purge", "q", c.queue, "group", b.Group, "error", b.Error, "prefix", prefix)
+}
+
+// groups reads the groups, and counts those of the hour and the day among the newest dead letters.
+func (b *morgueBody) groups(c *call) {
+	var reply groupsReply
+	if err := c.get(c.queue, "/groups", url.Values{"limit": {strconv.Itoa(maxGroups)}}, &reply); err != nil {
+		b.GroupsFailed = c.errorText(c.queue, "", err.Error())
+		return
+	}
+	b.MoreGroups = reply.Total - len(reply.Items)
+	hour, day := b.windows(c)
+	for at := range reply.Items {
+		g := &reply.Items[at]
+		row := groupRow{
+			Group: g.Group, Name: g.Name, Count: g.Count, Hour: hour[g.Group], Day: day[g.Group], First: when{g.First, b.Now}, Last: when{g.Last, b.Now},
+			Share: int(100 * g.Count / max(reply.Dead, 1)), Href: href("morgue", "q", c.queue, "group", g.Group), Current: g.Group == b.Group,
+		}
+		if row.Current {
+			b.GroupName = g.Name
+		}
+		b.Groups = append(b.Groups, row)
+	}
+}
+
+// windows counts the dead letters of the last hour and day by group, of the newest that are counted.
+func (b *morgueBody) windows(c *call) (hour, day map[string]int64) {
+	hour, day = map[string]int64{}, map[string]int64{}
+	var reply listOf[deadRow]
+	ask := url.Values{"desc": {"true"}, "limit": {strconv.Itoa(countedDeads)}, "error_bytes": {"1"}}
+	if err := c.get(c.queue, "/morgue", ask, &reply); err != nil {
+		return hour, day // the list below says why
+	}
+	for at := range reply.Items {
+		age := b.Now.Sub(reply.Items[at].ChangedAt)
+		if age <= 24*time.Hour {
+			day[reply.Items[at].Group]++
+		}
+		if age <= time.Hour {
+			hour[reply.Items[at].Group]++
+		}
+	}
+	if reply.Next != "" {
+		b.Counted = len(reply.Items)
+	}
+	return hour, day
+}

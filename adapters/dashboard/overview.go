@@ -1,0 +1,263 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
+
+// maxWrong is how many lines of what is wrong are shown, and foldQueues from how many queues on those that are well are folded.
+const (
+	maxWrong   = 50
+	foldQueues = 30
+)
+
+// overviewBody is the page of all queues.
+type overviewBody struct {
+	Now            time.Time
+	Wrong          []wrongLine
+	More           int
+	Lag            time.Duration
+	Total          totals
+	Queues, Folded []queueRow
+	Sort           string
+	Desc           bool
+	Find           string
+	Done, Wait     *chart
+	AsOf           time.Time
+}
+
+// totals are sums of all queues.
+type totals struct {
+	Waiting, Running, Retries, Dead int64
+	Done, Failed                    float64
+	Servers                         int
+}
+
+// wrongLine is what is wrong, with the page that helps.
+type wrongLine struct {
+	wrong.Line
+	Class, Sign, Word string
+	Href, Link        string
+	Since             when
+}
+
+// signs are how kinds are marked: by a class, which gives a colour, a shape and a word.
+var signs = map[wrong.Kind][3]string{
+	wrong.Late: {"late", "▲", "late"}, wrong.HotShard: {"late", "▲", "hot shard"}, wrong.Unowned: {"nobody", "▨", "no owner"},
+	wrong.NobodyServes: {"nobody", "▨", "nobody serves"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
+	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
+	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
+	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
+}
+
+// href makes an address of a page and its parameters: name, value, …
+func href(page string, params ...string) string {
+	values := url.Values{}
+	for at := 0; at+1 < len(params); at += 2 {
+		if params[at+1] != "" {
+			values.Add(params[at], params[at+1])
+		}
+	}
+	if len(values) == 0 {
+		return page
+	}
+	return page + "?" + values.Encode()
+}
+
+func wrongLineOf(l *wrong.Line, now time.Time) wrongLine {
+	sign := signs[l.Kind]
+	w := wrongLine{Line: *l, Class: sign[0], Sign: sign[1], Word: sign[2], Since: when{l.Since, now}}
+	w.Href, w.Link = href("queue", "q", l.Queue), "queue"
+	switch l.Kind {
+	case wrong.NoAnswer, wrong.PartAway, wrong.CheckFails, wrong.CheckWarns:
+		w.Href, w.Link = "store", "store"
+	case wrong.NobodyServes, wrong.ServerGone:
+		w.Href, w.Link = "nodes", "servers"
+	case wrong.OwnerGone:
+		w.Href, w.Link = href("busy", "q", l.Queue), "busy"
+	case wrong.Failing:
+		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"
+	case wrong.MorgueGrows:
+		w.Href, w.Link = href("morgue", "q", l.Queue), "morgue"
+	case wrong.HotShard, wrong.Unowned:
+		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
+	}
+	return w
+}
+
+// queueRow is a queue in the table.
+type queueRow struct {
+	Name, State, Class, Sign        string
+	Lag                             time.Duration
+	Waiting, Running, Retries, Dead int64
+	Orphaned, Quarantined           int64
+	Done, Failed                    float64
+	P99                             time.Duration
+	Spark                           *spark
+	Shards, Unowned, Servers        int
+	worst                           int
+}
+
+// rateWindow is over how long rates are.
+const rateWindow = 5 * time.Minute
+
+// rates returns what ended a second, and the 99th percentile of the last hour's runs. The window is shorter for a queue that has just begun.
+func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, p99 time.Duration) {
+	var run core.Histogram
+	from := now.Truncate(time.Minute).Add(-rateWindow)
+	if len(minutes) > 0 && minutes[0].At.After(from) {
+		from = minutes[0].At
+	}
+	for at := range minutes {
+		m := &minutes[at]
+		run.Add(&m.Run)
+		if !m.At.Before(from) {
+			done += float64(m.Processed)
+			failed += float64(m.Failed)
+		}
+	}
+	window := max(now.Sub(from), time.Second).Seconds()
+	return done / window, failed / window, run.Quantile(0.99)
+}
+
+// row makes the row of a queue.
+func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
+	name := stats.Queue.Name
+	r := queueRow{
+		Name: name, State: "", Lag: stats.Lag, Waiting: stats.Length(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
+		Orphaned: stats.Orphaned, Quarantined: stats.Quarantined, Shards: stats.Queue.Shards, Unowned: unowned(stats), worst: int(wrong.ServerGone) + 1,
+	}
+	for at := range s.wrong {
+		if l := &s.wrong[at]; l.Queue == name {
+			sign := signs[l.Kind]
+			r.Class, r.Sign, r.State, r.worst = sign[0], sign[1], sign[2], int(l.Kind)
+			break
+		}
+	}
+	if stats.Queue.Paused {
+		r.Class, r.Sign, r.State = "paused", "‖", "paused"
+	}
+	for at := range s.view.Nodes {
+		if n := &s.view.Nodes[at]; n.State == inspect.NodeAlive && slices.Contains(n.Queues, name) {
+			r.Servers++
+		}
+	}
+	if d := s.details[name]; d != nil && d.failed == nil {
+		r.Done, r.Failed, r.P99 = rates(d.hour, s.view.Now)
+		r.Spark = sparkOf(d.hour, s.view.Now)
+	}
+	return r
+}
+
+// unowned counts the shards that nobody has leased.
+func unowned(stats *inspect.QueueStats) (n int) {
+	for at := range stats.Shards {
+		if sh := &stats.Shards[at]; sh.Owner == "" || !sh.ExpiresAt.After(stats.Now) {
+			n++
+		}
+	}
+	return n
+}
+
+// sorts are the orders of the table of queues. The first is worst first; larger comes first in the others but by name.
+var sorts = map[string]func(a, b *queueRow) int{
+	"": func(a, b *queueRow) int {
+		return cmp.Or(cmp.Compare(a.worst, b.worst), cmp.Compare(b.Lag, a.Lag))
+	},
+	"name":    func(*queueRow, *queueRow) int { return 0 },
+	"lag":     func(a, b *queueRow) int { return cmp.Compare(b.Lag, a.Lag) },
+	"waiting": func(a, b *queueRow) int { return cmp.Compare(b.Waiting, a.Waiting) },
+	"running": func(a, b *queueRow) int { return cmp.Compare(b.Running, a.Running) },
+	"retries": func(a, b *queueRow) int { return cmp.Compare(b.Retries, a.Retries) },
+	"dead":    func(a, b *queueRow) int { return cmp.Compare(b.Dead, a.Dead) },
+	"done":    func(a, b *queueRow) int { return cmp.Compare(b.Done, a.Done) },
+	"failed":  func(a, b *queueRow) int { return cmp.Compare(b.Failed, a.Failed) },
+	"p99":     func(a, b *queueRow) int { return cmp.Compare(b.P99, a.P99) },
+	"servers": func(a, b *queueRow) int { return cmp.Compare(b.Servers, a.Servers) },
+	"unowned": func(a, b *queueRow) int { return cmp.Compare(b.Unowned, a.Unowned) },
+}
+
+// overview makes the page of all queues.
+func (c *call) overview() (*view, error) {
+	s, err := c.looker.look(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if s.failed != nil && s.view.Stats == nil {
+		return nil, c.storeProblem(s.failed)
+	}
+	q := c.r.URL.Query()
+	b := &overviewBody{Now: s.view.Now, AsOf: s.at, Sort: q.Get("sort"), Find: q.Get("find")}
+	order, known := sorts[b.Sort]
+	if !known {
+		b.Sort, order = "", sorts[""]
+	}
+	for at := range s.wrong {
+		if at == maxWrong {
+			b.More = len(s.wrong) - maxWrong
+			break
+		}
+		b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], b.Now))
+	}
+	var minutes []inspect.MinuteStats
+	for at := range s.view.Stats {
+		row := s.row(&s.view.Stats[at])
+		b.add(&row)
+		if d := s.details[row.Name]; d != nil && d.failed == nil {
+			minutes = append(minutes, d.day...)
+		}
+		if strings.Contains(strings.ToLower(row.Name), strings.ToLower(b.Find)) {
+			b.Queues = append(b.Queues, row)
+		}
+	}
+	slices.SortStableFunc(b.Queues, func(x, y queueRow) int { return cmp.Or(order(&x, &y), strings.Compare(x.Name, y.Name)) })
+	b.fold()
+	for at := range s.view.Nodes {
+		if s.view.Nodes[at].State != inspect.NodeGone {
+			b.Total.Servers++
+		}
+	}
+	d := dayOf(minutes, s.view.Nodes, b.Now)
+	b.Done, b.Wait = d.throughput(), d.waits()
+	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
+}
+
+// add sums a queue up.
+func (b *overviewBody) add(row *queueRow) {
+	b.Lag = max(b.Lag, row.Lag)
+	t := &b.Total
+	t.Waiting += row.Waiting
+	t.Running += row.Running
+	t.Retries += row.Retries
+	t.Dead += row.Dead
+	t.Done += row.Done
+	t.Failed += row.Failed
+}
+
+// fold moves queues of which there is nothing to see out of the way, where there are many.
+func (b *overviewBody) fold() {
+	if len(b.Queues) <= foldQueues || b.Find != "" {
+		return
+	}
+	all := b.Queues
+	b.Queues = nil
+	for _, row := range all {
+		if row.State == "" && row.Waiting == 0 && row.Running == 0 {
+			b.Folded = append(b.Folded, row)
+		} else {
+			b.Queues = append(b.Queues, row)
+		}
+	}
+}
+
+// storeProblem is the page for a store of which nothing is known.
+func (c *call) storeProblem(err error) error {
+	return &problem{Status: 503, Title: "The store does not answer", Detail: c.errorText("", "", err.Error())}
+}

@@ -1,0 +1,179 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func TestOverviewOfNothing(t *testing.T) {
+	h := newHouse(t, Options{})
+	if err := h.store.Forget(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	says(t, h.get("/"), "Nothing is wrong. Oldest due job 0 s.", "There is no queue yet.")
+}
+
+func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders", "mails"}, Version: "v1"})
+	h.declare("mails", 1)
+	h.declare("reports", 2)
+	h.declare("bills", 1)
+	h.push("reports", "r", 0, "p")
+	h.push("bills", "b", 0, "p")
+	if err := h.store.Pause(t.Context(), "bills"); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(core.Buried, "boom", numbered("dead", 3)...)
+	h.advance(12 * time.Second)
+	h.store.checks = []ports.Check{{Name: "policy", Status: ports.CheckFail, Value: "allkeys-lru", Advice: "Set noeviction."}}
+	page := h.get("/")
+	says(t, page,
+		"store policy: allkeys-lru. Set noeviction. for 0 s store",
+		"reports nobody serves it, 1 waiting for 12 s servers",
+		"orders 3 died within the hour, the newest 12 s ago for 12 s morgue",
+		"bills paused, 1 waiting for 0 s queue",
+		"reports ▨ nobody serves 12 s 1 0 0 0 0 0 –",
+		"lag 12 s waiting 2 running 0 retries 0 dead 3", "servers 1",
+	)
+	for _, link := range []string{`href="morgue?q=orders"`, `href="nodes"`, `href="store"`, `href="queue?q=bills"`} {
+		if !strings.Contains(page, link) {
+			t.Errorf("no %s", link)
+		}
+	}
+}
+
+func TestOverviewOfAStoreInTrouble(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
+	h.push("orders", "a", 0, "p")
+	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+	w := answerOf(h.board, request(http.MethodGet, "/", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d of a store that has never answered", w.Code)
+	}
+	says(t, w.Body.String(), "The store does not answer", "refused")
+
+	h.store.statsFail = nil
+	saysNot(t, h.get("/"), "does not answer")
+	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+	says(t, h.get("/"), "the store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
+
+	h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
+	says(t, h.get("/"), "orders shard 2 can't be reached; figures lack it")
+	says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
+	says(t, h.get("/shards?q=orders"), "1 shards can't be reached", "1 to 2 of 2")
+
+	h.store.away, h.store.nodesFail = nil, errors.New("no list")
+	saysNot(t, h.get("/"), "nobody serves it")
+	h.store.nodesFail, h.store.historyFail, h.store.checksFail = nil, errors.New("no minutes"), errors.New("no checks")
+	h.advance(time.Minute)
+	h.board.looker.last = nil
+	says(t, h.get("/"), "orders")
+	says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes")
+}
+
+func TestOverviewShowsRatesAndHours(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Version: "v1", Owner: "o1"})
+	h.advance(40 * time.Minute)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Version: "v2", Owner: "o2"})
+	h.record("orders", 10*time.Minute, 600, 30)
+	page := h.get("/")
+	says(t, page, "1.2 0.06", "600 done, 30 failed within an hour", "a new version: v2", "p50", "As a table")
+}
+
+// record counts ended jobs in each of the last minutes.
+func (h *house) record(queue string, last time.Duration, done, failed uint64) {
+	h.t.Helper()
+	r := ports.RecordRequest{Owner: "o"}
+	minutes := int(last / time.Minute)
+	for at := range minutes {
+		var s core.Stats
+		s.Processed, s.Failed = done/uint64(minutes), failed/uint64(minutes)
+		s.ObserveWait(40 * time.Millisecond)
+		minute := h.now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute)
+		r.Records = append(r.Records, ports.Record{Queue: queue, Minute: core.InstantOf(minute), Stats: s})
+	}
+	if err := h.store.Record(h.t.Context(), r); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestOverviewSortsFiltersAndFolds(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 40 {
+		h.declare(fmt.Sprintf("quiet%02d", n), 1)
+	}
+	h.push("orders", "a", time.Hour, "p")
+	page := h.get("/")
+	says(t, page, "40 queues with nothing waiting and nothing wrong")
+	if strings.Index(page, ">orders</a>") > strings.Index(page, "<details>") {
+		t.Error("the queue with a job is folded")
+	}
+	page = h.get("/?find=QUIET1")
+	says(t, page, "quiet10", "quiet19")
+	saysNot(t, page, `>quiet20</a>`, `>orders</a>`)
+	says(t, h.get("/?find=nix"), "No queue has “nix” in its name.")
+	h.push("quiet07", "a", 0, "p", "q")
+	h.push("quiet07", "b", 0, "p", "q")
+	h.advance(time.Second)
+	first := func(page string) string {
+		_, body, _ := strings.Cut(page, "<tbody>")
+		_, row, _ := strings.Cut(body, `data-k="`)
+		name, _, _ := strings.Cut(row, `"`)
+		return name
+	}
+	for sort, want := range map[string]string{"": "quiet07", "waiting": "quiet07", "name": "orders", "nonsense": "quiet07"} {
+		if got := first(h.get("/?sort=" + sort)); got != want {
+			t.Errorf("sorted by %q the first is %s, want %s", sort, got, want)
+		}
+	}
+}
+
+func TestOneLookForAllWhoLook(t *testing.T) {
+	h := newHouse(t, Options{})
+	for range 20 {
+		if w := answerOf(h.board, request(http.MethodGet, "/", nil)); w.Code != http.StatusOK {
+			t.Fatal(w.Code)
+		}
+		answerOf(h.board, request(http.MethodGet, "/queue?q=orders", nil))
+	}
+	if h.store.looks != 1 {
+		t.Errorf("40 pages have looked %d times within a moment", h.store.looks)
+	}
+	now := time.Now()
+	h.board.looker.clock = func() time.Time { return now.Add(maxRest) }
+	answerOf(h.board, request(http.MethodGet, "/", nil))
+	if h.store.looks != 2 {
+		t.Errorf("after the longest rest there were %d looks", h.store.looks)
+	}
+	h.do("op", "pause", "q", "orders")
+	if h.store.looks != 3 {
+		t.Errorf("after an action there were %d looks", h.store.looks)
+	}
+}
+
+func TestAPageThatHasNotChangedIsNotSentAgain(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", time.Hour, "p")
+	first := answerOf(h.board, request(http.MethodGet, "/", nil))
+	r := request(http.MethodGet, "/", nil)
+	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
+	h.board.looker.acted()
+	if w := answerOf(h.board, r); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+		t.Errorf("status %d, %d bytes", w.Code, w.Body.Len())
+	}
+	h.push("orders", "b", time.Hour, "p")
+	h.board.looker.acted()
+	if w := answerOf(h.board, r); w.Code != http.StatusOK {
+		t.Errorf("status %d after a push", w.Code)
+	}
+}

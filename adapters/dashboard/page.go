@@ -1,0 +1,234 @@
+package dashboard
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+)
+
+// route is a page, or an action of a form.
+type route struct {
+	method, path string
+	// acts is whether it is for actions, which a read-only dashboard doesn't have.
+	acts bool
+	// needs is whether it is about a queue, in the parameter q.
+	needs bool
+	run   func(*call) (*view, error)
+}
+
+// table returns all routes, below the prefix.
+func table() []route {
+	return []route{
+		{http.MethodGet, "{$}", false, false, (*call).overview},
+		{http.MethodGet, "queue", false, true, (*call).queuePage},
+		{http.MethodGet, "shards", false, true, (*call).shardsPage},
+		{http.MethodGet, "jobs", false, true, (*call).jobsPage},
+		{http.MethodGet, "id", false, true, (*call).idPage},
+		{http.MethodGet, "search", false, false, (*call).search},
+		{http.MethodGet, "busy", false, false, (*call).busyPage},
+		{http.MethodGet, "morgue", false, true, (*call).morguePage},
+		{http.MethodGet, "nodes", false, false, (*call).nodesPage},
+		{http.MethodGet, "store", false, false, (*call).storePage},
+		{http.MethodPost, "act", true, false, (*call).act},
+		{http.MethodGet, "sheet", true, true, (*call).sheet},
+		{http.MethodGet, "steps", true, true, (*call).steps},
+	}
+}
+
+// call is a request of a page under way.
+type call struct {
+	*Dashboard
+	w     http.ResponseWriter
+	r     *http.Request
+	queue string
+	// allowed is whether the rights have let the page be seen.
+	allowed bool
+	// cost is how long the API took for it.
+	cost time.Duration
+}
+
+// view is a page that is to be shown.
+type view struct {
+	// page names its template, and the tab that is marked; title is for the browser's.
+	page, title string
+	status      int
+	// live is whether it is asked again by scripts.
+	live bool
+	body any
+	// to is where to go instead, after an action.
+	to string
+}
+
+// frame is what the layout of each page is made of.
+type frame struct {
+	Page, Title, Bar, Queue, Actor string
+	Queues                         []string
+	Live, ReadOnly                 bool
+	Now                            time.Time
+	// Rest is after how many milliseconds scripts ask again: what only this page asks of the store counts like a look.
+	Rest  int64
+	Flash *flash
+	Body  any
+}
+
+// maxText is how many bytes a parameter has at most, but for those of textLimits: where a bulk action goes on from, and payloads.
+const maxText = 4 << 10
+
+var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "old": 1 << 20, "new": 1 << 20}
+
+// serve answers a request of a route.
+func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) {
+	c := &call{Dashboard: d, w: w, r: r}
+	err := c.begin(route)
+	var v *view
+	if err == nil {
+		v, err = route.run(c)
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.show(v)
+}
+
+// begin reads what the route needs, and asks whether the page may be seen.
+func (c *call) begin(route *route) error {
+	if route.method == http.MethodPost {
+		if err := c.readForm(); err != nil {
+			return err
+		}
+	}
+	if err := c.r.ParseForm(); err != nil {
+		return &problem{Status: http.StatusBadRequest, Title: "The address can't be read", Detail: "Its parameters are not written as they must be."}
+	}
+	for name, values := range c.r.Form {
+		for _, value := range values {
+			if most := textLimits[name]; !utf8.ValidString(value) || len(value) > cmp.Or(most, maxText) {
+				return &problem{Status: http.StatusBadRequest, Title: "The request can't be read", Detail: fmt.Sprintf("The parameter %q is too long or not UTF-8.", name)}
+			}
+		}
+	}
+	c.queue = c.r.Form.Get("q")
+	if c.queue != "" || route.needs {
+		if err := core.ValidateQueue(c.queue, 1); err != nil {
+			return &problem{Status: http.StatusNotFound, Title: "There is no such queue", Detail: err.Error()}
+		}
+	}
+	if !c.mayView(c.queue) {
+		return &problem{Status: http.StatusForbidden, Title: "Not allowed", Detail: "You may not look at this."}
+	}
+	c.allowed = true
+	return nil
+}
+
+func (c *call) mayView(queue string) bool {
+	allow := c.o.API.Authorize
+	return allow == nil || allow(c.r, httpapi.Action{Verb: httpapi.VerbView, Queue: queue}) == nil
+}
+
+// fail shows what went wrong.
+func (c *call) fail(err error) {
+	var p *problem
+	if !errors.As(err, &p) {
+		p = &problem{Status: http.StatusInternalServerError, Title: "The page can't be made", Detail: c.errorText("", "", err.Error())}
+	}
+	c.show(&view{page: "problem", title: p.Title, status: p.Status, body: p})
+}
+
+// pages are the templates, by page.
+type pages map[string]*template.Template
+
+func parsePages() (pages, error) {
+	layout, err := template.New("layout.html").Funcs(funcs).ParseFS(files, "pages/layout.html", "pages/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := files.ReadDir("pages")
+	if err != nil {
+		return nil, err
+	}
+	all := pages{}
+	for _, entry := range entries {
+		page, err := layout.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if page, err = page.ParseFS(files, "pages/"+entry.Name()); err != nil {
+			return nil, err
+		}
+		all[strings.TrimSuffix(entry.Name(), ".html")] = page
+	}
+	return all, nil
+}
+
+// moments are what an ETag leaves out: how long ago something was, which scripts count on by themselves.
+var moments = regexp.MustCompile(`<time [^>]*>[^<]*</time>`)
+
+// show writes a page. A live one has an ETag.
+func (c *call) show(v *view) {
+	if v.to != "" {
+		c.w.Header().Set("Location", v.to)
+		c.w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	f := &frame{
+		Page: v.page, Title: v.title, Bar: c.o.Title, Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
+		Now: c.looker.now(), Body: v.body, Rest: min(max(restFactor*c.cost, minRest), maxPageRest).Milliseconds(),
+	}
+	if c.allowed {
+		c.know(f)
+	}
+	var b bytes.Buffer
+	if err := c.pages[v.page].ExecuteTemplate(&b, "layout.html", f); err != nil {
+		http.Error(c.w, "the page can't be made: "+c.errorText("", "", err.Error()), http.StatusInternalServerError)
+		return
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if v.live {
+		sum := sha256.Sum256(moments.ReplaceAll(b.Bytes(), nil))
+		tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+		h.Set("ETag", tag)
+		if strings.Contains(strings.Join(c.r.Header.Values("If-None-Match"), ","), tag) {
+			c.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	c.w.WriteHeader(max(v.status, http.StatusOK))
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(b.Bytes()) // the client is gone
+	}
+}
+
+// know adds to a frame what only those are shown who may see the page.
+func (c *call) know(f *frame) {
+	f.Flash = c.flash()
+	if c.o.API.Actor != nil {
+		f.Actor = c.o.API.Actor(c.r)
+	}
+	if c.mayView("") {
+		f.Queues = c.looker.queues()
+	}
+}
+
+// errorText returns what is shown of an error's text.
+func (d *Dashboard) errorText(queue, id, text string) string {
+	if d.o.API.RedactError != nil && text != "" {
+		text = d.o.API.RedactError(queue, id, text)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

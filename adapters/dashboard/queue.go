@@ -1,0 +1,215 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// Sizes of tables of shards.
+const (
+	worstShards = 10
+	shardsAPage = 250
+)
+
+// queueBody is the page of a queue.
+type queueBody struct {
+	Now       time.Time
+	Row       queueRow
+	Stats     *inspect.QueueStats
+	Fresh     int64
+	Processed int64
+	FailedAll int64
+	Oldest    when
+	Wrong     []wrongLine
+	Map       *shardMap
+	Worst     []shardRow
+	Unreached int
+	Servers   []serverOf
+	Done      *chart
+	Wait      *chart
+	Why       string
+}
+
+// shardRow is a shard in a table.
+type shardRow struct {
+	Index                  int
+	Waiting, Running, Dead int64
+	Orphaned               int64
+	Lag                    time.Duration
+	Owner                  string
+	Unowned                bool
+	Until                  when
+	Token                  int64
+}
+
+// serverOf is a server of a queue.
+type serverOf struct {
+	Name, State, Version    string
+	Shards, Running, Lanes  int
+	MaxRetries, MaxRunning  int
+	MaxLanes, Parallel, Max int
+}
+
+// of returns the snapshot and the statistics of the call's queue in it.
+func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
+	s, err := c.looker.look(c.r.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	for at := range s.view.Stats {
+		if s.view.Stats[at].Queue.Name == c.queue {
+			return s, &s.view.Stats[at], nil
+		}
+	}
+	if s.failed != nil {
+		return nil, nil, c.storeProblem(s.failed)
+	}
+	return nil, nil, &problem{Status: http.StatusNotFound, Title: "There is no such queue", Detail: "No push and no server has declared it, or it was forgotten."}
+}
+
+// ownerNames returns the names of servers by their owner ids.
+func (s *snapshot) ownerNames() map[string]string {
+	names := map[string]string{}
+	for at := range s.view.Nodes {
+		names[s.view.Nodes[at].Owner] = s.view.Nodes[at].Name
+	}
+	return names
+}
+
+func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) shardRow {
+	return shardRow{
+		Index: sh.Shard.Index, Waiting: sh.Length(), Running: sh.Claimed - sh.Orphaned, Orphaned: sh.Orphaned, Dead: sh.Dead, Lag: sh.Lag,
+		Owner: cmp.Or(names[sh.Owner], sh.Owner), Unowned: sh.Owner == "" || !sh.ExpiresAt.After(now), Until: when{sh.ExpiresAt, now}, Token: sh.Token,
+	}
+}
+
+// worse orders shards: those first that lag most, then those that have most.
+func worse(a, b *inspect.ShardStats) int {
+	return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Length(), a.Length()), cmp.Compare(b.Orphaned, a.Orphaned), cmp.Compare(a.Shard.Index, b.Shard.Index))
+}
+
+// rows makes rows of the shards of a queue, in an order.
+func (s *snapshot) rows(stats *inspect.QueueStats, order func(a, b *inspect.ShardStats) int) []shardRow {
+	shards := make([]*inspect.ShardStats, len(stats.Shards))
+	for at := range shards {
+		shards[at] = &stats.Shards[at]
+	}
+	slices.SortStableFunc(shards, order)
+	names := s.ownerNames()
+	rows := make([]shardRow, len(shards))
+	for at, sh := range shards {
+		rows[at] = shardRowOf(sh, names, stats.Now)
+	}
+	return rows
+}
+
+// unreachedOf counts the shards of a queue that can't be reached.
+func (s *snapshot) unreachedOf(queue string) (n int) {
+	for _, sh := range s.view.Unreached {
+		if sh.Queue == queue {
+			n++
+		}
+	}
+	return n
+}
+
+// queuePage makes the page of a queue.
+func (c *call) queuePage() (*view, error) {
+	s, stats, err := c.of()
+	if err != nil {
+		return nil, err
+	}
+	b := &queueBody{
+		Now: stats.Now, Row: s.row(stats), Stats: stats, Fresh: stats.Fresh, Processed: stats.Processed, FailedAll: stats.Failed,
+		Oldest: when{stats.Oldest, stats.Now}, Unreached: s.unreachedOf(c.queue),
+		Map: shardMapOf(stats, c.r.URL.Query().Get("by"), s.ownerNames()),
+	}
+	b.Worst = s.rows(stats, worse)
+	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]
+	for at := range s.wrong {
+		if s.wrong[at].Queue == c.queue {
+			b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], s.view.Now))
+		}
+	}
+	b.Servers = s.serversOf(c.queue)
+	if d := s.details[c.queue]; d != nil {
+		if d.failed != nil {
+			b.Why = c.errorText(c.queue, "", d.failed.Error())
+		} else {
+			day := dayOf(d.day, s.view.Nodes, stats.Now)
+			b.Done, b.Wait = day.throughput(), day.waits()
+		}
+	}
+	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
+}
+
+// serversOf lists the servers of a queue that are not gone.
+func (s *snapshot) serversOf(queue string) (list []serverOf) {
+	for at := range s.view.Nodes {
+		n := &s.view.Nodes[at]
+		if n.State == inspect.NodeGone || !slices.Contains(n.Queues, queue) {
+			continue
+		}
+		server := serverOf{Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
+		for _, q := range n.Status.Queues {
+			if q.Queue == queue {
+				server.Shards, server.Running = q.Shards, q.Running
+				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max = q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
+			}
+		}
+		list = append(list, server)
+	}
+	return list
+}
+
+// shardsBody is the page of all shards of a queue.
+type shardsBody struct {
+	Now        time.Time
+	Rows       []shardRow
+	Sort       string
+	From, Of   int
+	Prev, Next string
+	Unreached  int
+}
+
+// shardSorts are the orders of the table of shards.
+var shardSorts = map[string]func(a, b *inspect.ShardStats) int{
+	"":        func(a, b *inspect.ShardStats) int { return cmp.Compare(a.Shard.Index, b.Shard.Index) },
+	"lag":     worse,
+	"waiting": func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Length(), a.Length()) },
+	"running": func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Claimed, a.Claimed) },
+	"dead":    func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Dead, a.Dead) },
+	"owner":   func(a, b *inspect.ShardStats) int { return cmp.Compare(a.Owner, b.Owner) },
+	"until":   func(a, b *inspect.ShardStats) int { return a.ExpiresAt.Compare(b.ExpiresAt) },
+}
+
+// shardsPage lists the shards of a queue.
+func (c *call) shardsPage() (*view, error) {
+	s, stats, err := c.of()
+	if err != nil {
+		return nil, err
+	}
+	q := c.r.URL.Query()
+	b := &shardsBody{Now: stats.Now, Sort: q.Get("sort"), Of: len(stats.Shards), Unreached: s.unreachedOf(c.queue)}
+	order, known := shardSorts[b.Sort]
+	if !known {
+		b.Sort, order = "", shardSorts[""]
+	}
+	b.Rows = s.rows(stats, order)
+	from, err := strconv.Atoi(q.Get("from"))
+	if err == nil && from > 0 && from < len(b.Rows) {
+		b.From = from
+		b.Prev = href("shards", "q", c.queue, "sort", b.Sort, "from", strconv.Itoa(max(0, from-shardsAPage)))
+	}
+	b.Rows = b.Rows[b.From:]
+	if len(b.Rows) > shardsAPage {
+		b.Rows = b.Rows[:shardsAPage]
+		b.Next = href("shards", "q", c.queue, "sort", b.Sort, "from", strconv.Itoa(b.From+shardsAPage))
+	}
+	return &view{page: "shards", title: c.queue + ": shards", live: true, body: b}, nil
+}

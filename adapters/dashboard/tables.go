@@ -1,0 +1,86 @@
+package dashboard
+
+import "strconv"
+
+// head is a column's head in a table, and the address that sorts by it.
+type head struct {
+	Text, By, Title, Href string
+	N                     bool
+}
+
+// heads are the columns of numbers of the table of queues.
+func heads() []head {
+	return []head{
+		{Text: "Lag", By: "lag", Title: "how long the oldest due job has been due"},
+		{Text: "Waiting", By: "waiting", Title: "queued jobs, due or not"},
+		{Text: "Running", By: "running", Title: "jobs that running servers have claimed"},
+		{Text: "Retries", By: "retries", Title: "queued jobs that have failed"},
+		{Text: "Dead", By: "dead", Title: "ids in the morgue"},
+		{Text: "Done/s", By: "done", Title: "over the last five minutes"},
+		{Text: "Failed/s", By: "failed", Title: "over the last five minutes"},
+		{Text: "p99 run", By: "p99", Title: "what 99 of 100 runs did not exceed within an hour"},
+	}
+}
+
+// shardTable is a table of shards.
+type shardTable struct {
+	Queue, Sort string
+	Rows        []shardRow
+	Heads       []head
+}
+
+// shardTableOf makes a table of shards, which may be sorted.
+func shardTableOf(queue, sort string, rows []shardRow, sorted bool) *shardTable {
+	t := &shardTable{Queue: queue, Sort: sort, Rows: rows}
+	if sort == "" {
+		t.Sort = "index"
+	}
+	for _, h := range []head{
+		{Text: "Shard", By: "index", N: true}, {Text: "Lag", By: "lag", N: true}, {Text: "Waiting", By: "waiting", N: true},
+		{Text: "Running", By: "running", N: true}, {Text: "Dead", By: "dead", N: true}, {Text: "Owner", By: "owner"}, {Text: "Lease ends", By: "until", N: true},
+	} {
+		if sorted {
+			by := h.By
+			if by == "index" {
+				by = ""
+			}
+			h.Href = href("shards", "q", queue, "sort", by)
+		}
+		t.Heads = append(t.Heads, h)
+	}
+	return t
+}
+
+// bound writes a bound that 0 is none of.
+func bound(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return strconv.Itoa(n)
+}
+
+// linkedID is an id, with its page if it may be known.
+type linkedID struct {
+	Linked    bool
+	Queue, ID string
+}
+
+// button is an action on one id.
+type button struct {
+	Queue, ID, Op, Text string
+	Danger              bool
+}
+
+// payloadList are the payloads of a place, which may be edited in the morgue.
+type payloadList struct {
+	Queue, ID string
+	List      []payload
+	Edit      bool
+}
+
+// claimTable is a table of claimed jobs.
+type claimTable struct {
+	Linked, ReadOnly bool
+	Rows             []busyRow
+	Label            string
+}
