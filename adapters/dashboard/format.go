@@ -33,8 +33,8 @@ var funcs = template.FuncMap{
 	"shardTable": shardTableOf,
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
 	"button":     func(queue, id, op, text string, danger bool) button { return button{queue, id, op, text, danger} },
-	"payloadsOf": func(queue, id string, list []payload, edit bool) payloadList {
-		return payloadList{queue, id, list, edit}
+	"payloadsOf": func(queue, id string, list []payload, of int, edit bool) payloadList {
+		return payloadList{queue, id, list, of, edit}
 	},
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
 		return claimTable{b.Linked, b.ReadOnly, rows, label}

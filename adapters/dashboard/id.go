@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/figures"
 )
 
 // maxPayloads is how many payloads of each place the page of an id shows.
@@ -68,9 +70,9 @@ func (c *call) idPage() (*view, error) {
 		}
 	}
 	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
-	b.Verdict = sentence(b.Why.Text)
+	b.Verdict = sentence(spans(b.Why.Text))
 	if waits(b.Why.Reason) {
-		b.Verdict = "Waits: " + b.Why.Text + "."
+		b.Verdict = "Waits: " + spans(b.Why.Text) + "."
 	}
 	b.Facts = facts(&b.Why, c.paused())
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
@@ -89,6 +91,21 @@ func waits(reason string) bool {
 		return false
 	}
 	return true
+}
+
+// goSpans are durations as verdicts have them.
+var goSpans = regexp.MustCompile(`\b(for|in) ([0-9][0-9hmsµ.]*[hms])`)
+
+// spans writes durations of a verdict as the page does.
+func spans(text string) string {
+	return goSpans.ReplaceAllStringFunc(text, func(found string) string {
+		word, span, _ := strings.Cut(found, " ")
+		d, err := time.ParseDuration(span)
+		if err != nil {
+			return found
+		}
+		return word + " " + figures.Span(coarse(d))
+	})
 }
 
 func sentence(text string) string {
@@ -120,7 +137,9 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		add("shard", w.ServersUnknown, "%s: no running server is known to have it", w.Found.Shard)
 	default:
 		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which drains"}[o.Draining])
-		add("lane", o.Busy < o.Lanes || o.Lanes == 0, "%d of %d lanes there are busy", o.Busy, o.Lanes)
+		if o.Lanes > 0 {
+			add("lane", o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
+		}
 		if o.MaxLanes > 0 {
 			add("lanes of the queue", o.QueueBusy < o.MaxLanes, "%d of %d there are busy", o.QueueBusy, o.MaxLanes)
 		}

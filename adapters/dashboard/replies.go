@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -51,6 +52,9 @@ type payload struct {
 
 // maxShown is how many bytes of a payload a page shows.
 const maxShown = 8 << 10
+
+// ScoreText is its score as people write numbers.
+func (p *payload) ScoreText() string { return strconv.FormatFloat(p.Score, 'f', -1, 64) }
 
 // Size is how many bytes it has.
 func (p *payload) Size() int64 { return int64(len(p.bytes())) }

@@ -75,7 +75,9 @@ type button struct {
 type payloadList struct {
 	Queue, ID string
 	List      []payload
-	Edit      bool
+	// Of is how many there are.
+	Of   int
+	Edit bool
 }
 
 // claimTable is a table of claimed jobs.

@@ -1,0 +1,178 @@
+package dashboard
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+// queueOf is a queue of which every shard lags by its index in seconds and has as many jobs; each tenth has no owner.
+func queueOf(shards int) *inspect.QueueStats {
+	s := &inspect.QueueStats{Queue: inspect.Queue{Name: "q", Shards: shards}, Now: epoch}
+	for index := range shards {
+		sh := inspect.ShardStats{Shard: core.Shard{Queue: "q", Index: index}}
+		sh.Lag, sh.Fresh = time.Duration(index)*time.Second, int64(index)
+		if index%10 != 9 {
+			sh.Owner, sh.ExpiresAt = fmt.Sprintf("o%d", index%3), epoch.Add(time.Second)
+		}
+		s.Shards = append(s.Shards, sh)
+	}
+	return s
+}
+
+func counts(m *shardMap) string {
+	var list []string
+	for _, l := range m.Levels {
+		list = append(list, fmt.Sprintf("%s %d", l.Label, l.Count))
+		if got := strings.Count(l.Path, "M"); got != l.Count {
+			list = append(list, fmt.Sprintf("drawn %d", got))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestMapOfShards(t *testing.T) {
+	for _, tt := range []struct {
+		shards  int
+		by      string
+		bars    bool
+		group   int
+		noOwner int
+		want    string
+	}{
+		{1, "lag", true, 1, 0, "nothing due 1, under 1 s 0, under 10 s 0, under 1 min 0, under 10 min 0, more 0"},
+		{32, "lag", true, 1, 3, "nothing due 1, under 1 s 1, under 10 s 9, under 1 min 21, under 10 min 0, more 0"},
+		{33, "", false, 1, 3, "nothing due 1, under 1 s 1, under 10 s 9, under 1 min 22, under 10 min 0, more 0"},
+		{1000, "waiting", false, 1, 100, "none 1, 1 to 9 9, 10 to 99 90, 100 to 999 900, 1,000 to 9,999 0, more 0"},
+		{1000, "running", false, 1, 100, "none 1000, 1 to 9 0, 10 to 99 0, 100 to 999 0, 1,000 to 9,999 0, more 0"},
+		{100, "owner", false, 1, 10, "nobody 10, zero 30, one 30, o2 30"},
+		{4096, "lag", false, 1, 409, "nothing due 1, under 1 s 1, under 10 s 9, under 1 min 50, under 10 min 540, more 3495"},
+		{4097, "lag", false, 8, 409, "nothing due 0, under 1 s 0, under 10 s 1, under 1 min 6, under 10 min 68, more 438"},
+	} {
+		m := shardMapOf(queueOf(tt.shards), tt.by, map[string]string{"o0": "zero", "o1": "one"})
+		if m.Bars != tt.bars || m.Group != tt.group || m.NoOwner != tt.noOwner || counts(m) != tt.want {
+			t.Errorf("%d by %q: bars %v, groups of %d, %d without an owner: %s\nwant %s", tt.shards, tt.by, m.Bars, m.Group, m.NoOwner, counts(m), tt.want)
+		}
+	}
+	s := queueOf(100)
+	s.Shards = s.Shards[:90]
+	if m := shardMapOf(s, "lag", nil); m.Away != 10 || strings.Count(m.Unreached, "M") != 10 {
+		t.Errorf("%d are away", m.Away)
+	}
+	s = queueOf(64)
+	for at := range s.Shards {
+		s.Shards[at].Owner, s.Shards[at].ExpiresAt = fmt.Sprintf("o%02d", at%12), epoch.Add(time.Second)
+	}
+	if m := shardMapOf(s, "owner", nil); len(m.Levels) != maxOwners+2 || m.Levels[maxOwners+1].Label != "others" || m.Levels[maxOwners+1].Count != 15 {
+		t.Errorf("twelve owners are %s", counts(m))
+	}
+	if m := shardMapOf(queueOf(core.MaxShards), "lag", nil); (core.MaxShards+m.Group-1)/m.Group > maxSquares {
+		t.Errorf("the largest queue is drawn in groups of %d", m.Group)
+	}
+}
+
+// figure is a number of a path.
+var figure = regexp.MustCompile(`-?\d+(\.\d+)?`)
+
+func TestChartsStayWithinTheirFrames(t *testing.T) {
+	var minutes []inspect.MinuteStats
+	for at := range 96 {
+		m := inspect.MinuteStats{At: epoch.Truncate(quarter).Add(-time.Duration(95-at) * quarter), Processed: uint64(at * at), Failed: uint64(at)}
+		m.Wait.Observe(time.Duration(at) * time.Second)
+		minutes = append(minutes, m)
+	}
+	nodes := []inspect.Node{{Version: "v1", StartedAt: epoch.Add(-48 * time.Hour)}, {Version: "v2", StartedAt: epoch.Add(-3 * time.Hour)}, {Version: "v2", StartedAt: epoch.Add(-2 * time.Hour)}}
+	d := dayOf(append(minutes, minutes...), nodes, epoch)
+	done, wait := d.throughput(), d.waits()
+	if len(done.Deploys) != 1 || done.Deploys[0].Text != "v2" {
+		t.Errorf("new versions: %v", done.Deploys)
+	}
+	if len(done.Rows) < 24 || len(done.Rows) > 25 || len(wait.Rows) != len(done.Rows) {
+		t.Errorf("%d and %d hours", len(done.Rows), len(wait.Rows))
+	}
+	total := 0
+	for _, row := range done.Rows {
+		total += len(row.Cells[0])
+	}
+	paths := []string{done.Bars[0].Path, done.Bars[1].Path, wait.Lines[0].Path, wait.Lines[1].Path}
+	for _, p := range paths {
+		if p == "" {
+			t.Error("a chart is empty")
+		}
+		for part := range strings.SplitSeq(p, "M") {
+			at := figure.FindAllString(part, 2)
+			if len(at) < 2 {
+				continue
+			}
+			var x, y float64
+			fmt.Sscan(at[0], &x)
+			fmt.Sscan(at[1], &y)
+			if x < 0 || x >= chartWidth || y < 0 || y > chartHeight {
+				t.Fatalf("a chart draws at %s,%s", at[0], at[1])
+			}
+		}
+	}
+	if s := sparkOf(nil, epoch); s.Done != "" || s.Text != "0 done, 0 failed within an hour" {
+		t.Errorf("an empty hour is %+v", s)
+	}
+}
+
+func TestTextsOfPages(t *testing.T) {
+	for text, want := range map[string]string{"plain": "plain", "a\u202eb": `a\u202eb`, "é 😀": "é 😀", "a\tb": `a\u0009b`, "\ufeff": `\ufeff`} {
+		if got := shown(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"one": "one", "one\ntwo": "one …", " one \n": "one", strings.Repeat("x", 300): strings.Repeat("x", 200) + " …", "": ""} {
+		if got := line(text); got != want {
+			t.Errorf("%q is the line %q, want %q", text, got, want)
+		}
+	}
+	for perSecond, want := range map[float64]string{0: "0", 0.001: "< 0.01", 0.5: "0.50", 3.14: "3.1", 1234.5: "1,235"} {
+		if got := rate(perSecond); got != want {
+			t.Errorf("%v a second is %q, want %q", perSecond, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"backoff after failure 3 of 25, runs in 4m12.345s": "backoff after failure 3 of 25, runs in 4 min 12 s", "server in x for 10.606s; y": "server in x for 11 s; y", "in 5 steps": "in 5 steps",
+	} {
+		if got := spans(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	if got := (when{epoch.Add(time.Minute), epoch}).Text(); got != "in 1 min" {
+		t.Error(got)
+	}
+}
+
+func TestPayloadsAreShownAsTheyMayBeRead(t *testing.T) {
+	of := func(data string) *payload { return &payload{octets: octetsOf([]byte(data))} }
+	for _, tt := range []struct {
+		data, full, brief string
+		editable          bool
+	}{
+		{`{"b":1,"a":[1,2]}`, "{\n  \"b\": 1,\n  \"a\": [\n    1,\n    2\n  ]\n}", `{"b":1,"a":[1,2]}`, true},
+		{`{"n":12345678901234567890.123}`, "{\n  \"n\": 12345678901234567890.123\n}", `{"n":12345678901234567890.123}`, true},
+		{"plain <b>\u202e\nx", "plain <b>\\u202e\nx", `plain <b>\u202e x`, true},
+		{"a\r\nb", "a\\u000d\nb", "a b", false},
+		{"", "", "", true},
+		{"\xff\x00", "00000000  ff 00                                             |..|\n", "binary: ff00", false},
+	} {
+		p := of(tt.data)
+		if p.Full() != tt.full || p.Brief() != tt.brief || p.Editable() != tt.editable {
+			t.Errorf("%q is shown as %q, in a line as %q, editable %v", tt.data, p.Full(), p.Brief(), p.Editable())
+		}
+	}
+	large := of(strings.Repeat("é", 100_000))
+	if full := large.Full(); len(full) > maxShown+100 || !strings.HasSuffix(full, "… of 200000 bytes") || large.Editable() {
+		t.Errorf("a large payload is shown with %d bytes", len(full))
+	}
+	if binary := of(strings.Repeat("\xff", 100_000)).Full(); !strings.HasSuffix(binary, "… of 100000 bytes") {
+		t.Errorf("a large binary payload ends with %q", binary[len(binary)-40:])
+	}
+}
