@@ -69,7 +69,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 	h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
 	says(t, h.get("/"), "orders shard 2 can't be reached; figures lack it")
 	says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
-	says(t, h.get("/shards?q=orders"), "1 shards can't be reached", "1 to 2 of 2")
+	says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
 
 	h.store.away, h.store.nodesFail = nil, errors.New("no list")
 	saysNot(t, h.get("/"), "nobody serves it")

@@ -1,0 +1,238 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// keys are the rows of a region, in order.
+func keys(page, region string) (list []string) {
+	_, of, _ := strings.Cut(page, `data-region="`+region+`"`)
+	of, _, _ = strings.Cut(of, "</table>")
+	for _, k := range regexp.MustCompile(`data-k="([^"]*)"`).FindAllStringSubmatch(of, -1) {
+		list = append(list, k[1])
+	}
+	return list
+}
+
+// link returns where a link with a text leads to.
+func link(t testing.TB, page, text string) string {
+	t.Helper()
+	found := regexp.MustCompile(`<a href="([^"]*)"[^>]*>` + text + `</a>`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no link %s in %s", text, words(page))
+	}
+	return "/" + html.UnescapeString(found[1])
+}
+
+func TestListsGoOnByCursors(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n, id := range numbered("j", 120) {
+		h.push("orders", id, time.Duration(n+1)*time.Minute, "p")
+	}
+	page := h.get("/jobs?q=orders&list=scheduled")
+	if got := keys(page, "rows"); len(got) != 50 || got[0] != "j00000" {
+		t.Fatalf("the first page is %v", got)
+	}
+	page = h.get(link(t, page, "next"))
+	page = h.get(link(t, page, "next"))
+	if got := keys(page, "rows"); len(got) != 20 || got[19] != "j00119" || strings.Contains(page, `rel="next"`) {
+		t.Errorf("the last page is %v", got)
+	}
+	if got := keys(h.get(link(t, page, "first")), "rows"); got[0] != "j00000" {
+		t.Errorf("the first page is %v", got)
+	}
+	for target, want := range map[string]string{
+		"list=waiting&desc=1":                      "j00119",
+		"sort=id&from=j00100":                      "j00100",
+		"sort=id&prefix=j0009":                     "j00090",
+		"from=2030-01-02T04:04:00Z":                "j00059",
+		"list=fresh&sort=id&desc=1":                "j00119",
+		"list=scheduled&desc=1":                    "j00119",
+		"list=scheduled&from=2030-01-02T04:04:00Z": "j00059",
+	} {
+		if got := keys(h.get("/jobs?q=orders&"+target), "rows"); len(got) == 0 || got[0] != want {
+			t.Errorf("%s begins with %v, want %s", target, got, want)
+		}
+	}
+	shard := core.ShardOf("j00007", houseShards)
+	for _, id := range keys(h.get(fmt.Sprintf("/jobs?q=orders&shard=%d", shard)), "rows") {
+		if core.ShardOf(id, houseShards) != shard {
+			t.Errorf("%s is not of shard %d", id, shard)
+		}
+	}
+	says(t, h.get("/jobs?q=orders&list=retries"), "There is no such job.", "0 of 0")
+	for _, target := range []string{"/jobs?q=orders&from=nix", "/jobs?q=orders&after=nix", "/jobs?q=orders&shard=99", "/jobs?q=orders&list=retries&sort=count&from=x"} {
+		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: status %d", target, w.Code)
+		}
+	}
+	h.advance(30*time.Minute + time.Second)
+	if got := keys(h.get("/jobs?q=orders&list=scheduled"), "rows"); got[0] != "j00030" {
+		t.Errorf("what is not due begins with %s", got[0])
+	}
+}
+
+func TestAnIDInSeveralQueues(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("mails", 1)
+	h.push("orders", "a", time.Hour, "p")
+	if w := answerOf(h.board, request(http.MethodGet, "/search?id=a", nil)); w.Header().Get("Location") != "id?id=a&q=orders" {
+		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
+	}
+	h.push("mails", "a", time.Hour, "p")
+	says(t, h.get("/search?id=a"), "2 queues know a", "mails mails/0 queued")
+	says(t, h.get("/search?id=b"), "No queue knows b")
+	says(t, h.get("/id?q=orders&id=a"), "Other queues that know this id mails queued")
+	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id.")
+}
+
+func TestVerdictsAndTheirFacts(t *testing.T) {
+	h := newHouse(t, Options{})
+	says(t, h.get("/id?q=orders&id=a"), "no: served no running server serves the queue")
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 2, Status: ports.NodeStatus{
+		Busy: 2, Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25, MaxRunning: 4, MaxLanes: 3, Busy: 2}},
+	}})
+	h.ended(core.Failed, "boom\nstack", "a")
+	page := h.get("/id?q=orders&id=a")
+	says(t, page, "Waits: backoff after failure 1 of 25, runs in 1 h.", "yes: served by blue", "held by blue", "no: lane 2 of 2 lanes there are busy", "no: due in 1 h",
+		"yes: limit 2 of 4 batches run over all servers", "yes: lanes of the queue 2 of 3 there are busy", "retries 1 of 25", "boom …", "boom stack", "yes: not paused")
+	says(t, h.do("op", "pause", "q", "orders"), "paused")
+	says(t, h.get("/id?q=orders&id=a"), "Waits: the queue is paused; resume it.", "no: not paused the queue is paused")
+	h.store.nodesFail = errors.New("away")
+	says(t, h.get("/id?q=orders&id=a"), "not known: served the list of servers can't be read now")
+}
+
+func TestWhatRunsIsOfServersThatSaySo(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.record("orders", 10*time.Minute, 100, 0)
+	h.push("orders", "fast", 0, "p")
+	h.push("orders", "slow", 0, "p")
+	var longest []ports.RunningJob
+	for index := range houseShards {
+		for _, claim := range h.turn("orders", index, 9) {
+			if claim.ID == "slow" {
+				longest = append(longest, ports.RunningJob{Shard: core.Shard{Queue: "orders", Index: index}, ID: claim.ID, Receipt: claim.Receipt, Began: core.InstantOf(epoch)})
+			}
+		}
+	}
+	h.advance(90 * time.Second)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8, Status: ports.NodeStatus{Busy: 1, Running: 1, Longest: longest}})
+	h.announce(ports.Node{Name: "green", Owner: "o2", Queues: []string{"mails"}, Lanes: 4})
+	page := h.get("/busy")
+	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders slow", "1 taken: they run, or are about to", "green alive", "It runs nothing.")
+	saysNot(t, h.get("/busy?q=orders"), "green")
+	if w := answerOf(h.board, request(http.MethodGet, "/busy?q=nix", nil)); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown queue: status %d", w.Code)
+	}
+}
+
+func TestMorgueByGroups(t *testing.T) {
+	h := newHouse(t, Options{})
+	bury := func(group, text string, ids ...string) {
+		for _, id := range ids {
+			h.push("orders", id, 0, "p")
+		}
+		policy := core.RetryPolicy{}
+		for index := range houseShards {
+			claims := h.turn("orders", index, 50)
+			var settle []core.Settlement
+			for at := range claims {
+				s := policy.Settlement(&claims[at], &core.Outcome{Kind: core.Buried, Error: text, Group: group}, 0)
+				settle = append(settle, s)
+			}
+			h.turn("orders", index, 0, settle...)
+		}
+	}
+	bury("old error #", "old error 1", numbered("a", 4)...)
+	h.advance(2 * time.Hour)
+	h.turns = map[core.Shard]*ports.TurnRequest{}
+	bury("new error #", "new error 7", numbered("b", 3)...)
+	h.advance(time.Second)
+	page := h.get("/morgue?q=orders")
+	says(t, page, "old error # 0 4 4", "new error # 3 3 3", "all 7")
+	if got := keys(page, "letters"); len(got) != 7 || got[0][0] != 'b' {
+		t.Errorf("the newest are not first: %v", got)
+	}
+	page = h.get(link(t, page, "old error #"))
+	if got := keys(page, "letters"); len(got) != 4 || got[0][0] != 'a' {
+		t.Errorf("the group has %v", got)
+	}
+	sheet := h.get(link(t, page, "purge …"))
+	says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
+	h.advance(time.Second)
+	page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"), "before", field(t, sheet, "before"), "confirm", "4")
+	says(t, page, "4 removed for good")
+	if n := h.stats().Dead; n != 3 {
+		t.Errorf("%d are left", n)
+	}
+	page = h.get("/morgue?q=orders&sort=id&prefix=b00001")
+	if got := keys(page, "letters"); len(got) != 1 {
+		t.Errorf("the prefix has %v", got)
+	}
+	says(t, h.get(link(t, page, "revive …")), "Revive dead letters of orders whose id begins with “b00001”", "1 match of 3")
+	says(t, h.do("op", "revive", "q", "orders", "id", "b00000", "id", "b00002", "back", "morgue"), "2 queued again")
+}
+
+func TestUnreachableShardsAreMissingFromLists(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.store.checks = []ports.Check{
+		{Name: "clock", Status: ports.CheckOK, Value: "0 ms"}, {Name: "memory", Server: "10.0.0.1:6379", Status: ports.CheckFail, Value: "full", Advice: "Give it more."},
+		{Name: "slow", Status: ports.CheckUnknown, Value: "no right"},
+	}
+	h.store.away = []core.Shard{{Queue: "orders", Index: 1}}
+	page := h.get("/store")
+	says(t, page, "Unreachable shards, which are missing here: 1. orders/1", "● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "· ok clock")
+	if got := keys(page, "store"); got[0] != "memory 10.0.0.1:6379" {
+		t.Errorf("the checks are %v", got)
+	}
+	h.store.checksFail = errors.New("no answer")
+	h.board.looker.last = nil
+	says(t, h.get("/store"), "It can't be looked at: no answer")
+}
+
+// A server in which pages are looked at stops at once: nothing is a stream.
+func TestShutdownWaitsForNobodyWhoLooks(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
+	server := httptest.NewServer(h.board)
+	var looking sync.WaitGroup
+	for range 10 {
+		looking.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			for {
+				answer, err := client.Get(server.URL + "/")
+				if err != nil {
+					if !errors.As(err, new(*net.OpError)) && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "closed") {
+						t.Error(err)
+					}
+					return
+				}
+				_ = answer.Body.Close()
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	began := time.Now()
+	if err := server.Config.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("Shutdown took %v", took)
+	}
+	server.Close()
+	looking.Wait()
+}
