@@ -5,6 +5,7 @@ const main = document.getElementById("main");
 // The store's clock, as the page had it.
 let offset = Date.parse(document.body.dataset.now) - Date.now();
 let stopped = false;
+let silent = false;
 let tag = "";
 let seen = Date.now();
 // rest is how long to leave the server alone, as it says.
@@ -46,7 +47,9 @@ function tick() {
     if (t.textContent !== text) t.textContent = text;
   }
   const age = document.getElementById("age");
-  if (age) age.textContent = stopped ? "stopped" : "updated " + span(Date.now() - seen) + " ago";
+  if (!age) return;
+  age.textContent = stopped ? "stopped" : silent ? "● no answer for " + span(Date.now() - seen) : "updated " + span(Date.now() - seen) + " ago";
+  age.className = silent && !stopped ? "bad" : "";
 }
 
 // ask asks for the page again and puts what has changed into this one.
@@ -60,6 +63,7 @@ function ask() {
   if (tag) r.setRequestHeader("If-None-Match", tag);
   r.onloadend = () => {
     asking = null;
+    silent = r.status !== 200 && r.status !== 304;
     if (r.status === 304) seen = Date.now();
     if (r.status === 200 && r.response) {
       seen = Date.now();
@@ -210,7 +214,7 @@ async function pointTo(svg, at) {
   const s = lines[0];
   document.getElementById("strip").textContent = s
     ? `${s.shard}: lag ${s.lag < 10 ? s.lag.toFixed(1) + " s" : span(s.lag * 1000)}, ${s.length} waiting, ${s.claimed - s.orphaned} running, ${s.morgue_length} dead, ` +
-      (s.owner ? `lease ${ago(Date.parse(s.expires_at))}` : "no owner")
+      (s.owner ? `lease ends ${ago(Date.parse(s.expires_at))}` : "no owner")
     : `shard ${at * c.group} can't be reached`;
 }
 
