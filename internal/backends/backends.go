@@ -4,8 +4,10 @@ package backends
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
@@ -16,31 +18,92 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Usage says which URLs Open takes, for the help of a command's flag.
-const Usage = "memory://, redis://HOST:PORT/DB (rediss:// with TLS), redis+cluster://HOST:PORT?addr=HOST:PORT, " +
+// Usage says which URLs Open and Connect take, for the help of a command's flag.
+const Usage = "memory://, redis://HOST:PORT/DB?prefix=NAME: (rediss:// with TLS), redis-cluster://HOST:PORT?addr=HOST:PORT, " +
 	"or postgres://HOST:PORT/DATABASE?schema=NAME"
 
-// Open makes the store that a URL names, and what closes its connections. Redis is
-// not reached for yet; its URL may carry prefix=NAME: beside what go-redis reads of
-// one. A Postgres schema is made or brought to the newest version at once; its URL
-// may carry schema=NAME beside what pgx reads of one.
-func Open(ctx context.Context, rawURL string) (store ports.ShardStore, closeStore func() error, err error) {
+// Backend is a store that a URL names.
+type Backend struct {
+	Store ports.ShardStore
+	// Pool and Schema are those of Postgres. Pool is nil for other stores.
+	Pool   *pgxpool.Pool
+	Schema string
+	// Close closes its connections.
+	Close func() error
+}
+
+// ErrURL is a URL that names no store.
+var ErrURL = errors.New("the store's URL can't be used")
+
+// Connect makes the store that a URL names. It reaches for no server yet, and changes nothing. A Redis URL may carry
+// prefix=NAME: beside what go-redis reads of one, that of Postgres schema=NAME beside what pgx reads. Errors are
+// ErrURL, without passwords.
+func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, nil, fmt.Errorf("store: %w; use %s", err, Usage)
+		return nil, fmt.Errorf("%w: it is no URL; use %s", ErrURL, Usage) // the parser's words have the password
 	}
+	shown := redacted(u)
+	var b *Backend
 	switch u.Scheme {
 	case "memory":
-		store, closeStore = memory.New(memory.Options{}), func() error { return nil }
+		b = &Backend{Store: memory.New(memory.Options{}), Close: func() error { return nil }}
 	case "postgres", "postgresql":
-		store, closeStore, err = openPostgres(ctx, u)
+		b, err = connectPostgres(ctx, u)
 	default:
-		store, closeStore, err = openRedis(u)
+		b, err = connectRedis(u)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("store %s: %w; use %s", u.Redacted(), err, Usage)
+		return nil, fmt.Errorf("%w: %s: %s; use %s", ErrURL, shown, reason(u, err), Usage)
 	}
-	return store, closeStore, nil
+	return b, nil
+}
+
+// Open is Connect for a program that is to run: it makes a Postgres schema, or brings it to the newest version.
+func Open(ctx context.Context, rawURL string) (store ports.ShardStore, closeStore func() error, err error) {
+	b, err := Connect(ctx, rawURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.Pool != nil {
+		if err := postgres.Migrate(ctx, b.Pool, postgres.MigrateOptions{Schema: b.Schema}); err != nil {
+			return nil, nil, errors.Join(err, b.Close())
+		}
+	}
+	return b.Store, b.Close, nil
+}
+
+// secrets are the parameters of a URL that are passwords.
+var secrets = []string{"password", "sslpassword"}
+
+// redacted is a URL as it may be shown.
+func redacted(u *url.URL) string {
+	shown := *u
+	query := shown.Query()
+	for _, name := range secrets {
+		if query.Has(name) {
+			query.Set(name, "xxxxx")
+		}
+	}
+	shown.RawQuery = query.Encode()
+	return shown.Redacted()
+}
+
+// reason is what a driver says of a URL, unless it repeats a password.
+func reason(u *url.URL, err error) string {
+	hidden := []string{u.User.String()}
+	if password, _ := u.User.Password(); password != "" {
+		hidden = append(hidden, password)
+	}
+	for _, name := range secrets {
+		hidden = append(hidden, u.Query().Get(name))
+	}
+	for _, secret := range hidden {
+		if secret != "" && strings.Contains(err.Error(), secret) {
+			return "it can't be read"
+		}
+	}
+	return err.Error()
 }
 
 // take is a parameter of a URL that is ours, and not the driver's to see.
@@ -52,30 +115,23 @@ func take(u *url.URL, name string) string {
 	return value
 }
 
-// openPostgres migrates too: who starts a command expects it to run.
-func openPostgres(ctx context.Context, u *url.URL) (ports.ShardStore, func() error, error) {
+func connectPostgres(ctx context.Context, u *url.URL) (*Backend, error) {
 	schema := take(u, "schema")
 	pool, err := pgxpool.New(ctx, u.String())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := postgres.Migrate(ctx, pool, postgres.MigrateOptions{Schema: schema}); err != nil {
-		pool.Close()
-		return nil, nil, err
-	}
-	return postgres.New(pool, postgres.Options{Schema: schema}), func() error {
-		pool.Close()
-		return nil
-	}, nil
+	store := postgres.New(pool, postgres.Options{Schema: schema})
+	return &Backend{Store: store, Pool: pool, Schema: schema, Close: func() error { pool.Close(); return nil }}, nil
 }
 
-func openRedis(u *url.URL) (ports.ShardStore, func() error, error) {
+func connectRedis(u *url.URL) (*Backend, error) {
 	options := redis.Options{Prefix: take(u, "prefix")}
 	client, err := redisClient(u)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return redis.New(client, options), client.Close, nil
+	return &Backend{Store: redis.New(client, options), Close: client.Close}, nil
 }
 
 func redisClient(u *url.URL) (goredis.UniversalClient, error) {
@@ -86,8 +142,8 @@ func redisClient(u *url.URL) (goredis.UniversalClient, error) {
 			return nil, err
 		}
 		return goredis.NewClient(o), nil
-	case "redis+cluster", "rediss+cluster":
-		u.Scheme = u.Scheme[:len(u.Scheme)-len("+cluster")]
+	case "redis-cluster", "rediss-cluster":
+		u.Scheme = u.Scheme[:len(u.Scheme)-len("-cluster")]
 		o, err := goredis.ParseClusterURL(u.String())
 		if err != nil {
 			return nil, err

@@ -105,7 +105,7 @@ func cutRedis(t *testing.T, client redis.UniversalClient) (store string) {
 func storeURL(client redis.UniversalClient) string {
 	if c, ok := client.(*redis.ClusterClient); ok {
 		addresses := c.Options().Addrs
-		return "redis+cluster://" + addresses[0] + "?addr=" + strings.Join(addresses[1:], "&addr=")
+		return "redis-cluster://" + addresses[0] + "?addr=" + strings.Join(addresses[1:], "&addr=")
 	}
 	return "redis://" + client.(*redis.Client).Options().Addr
 }
