@@ -54,6 +54,8 @@ var house = []room{
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",
 		"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/..."}},
+	{"cmd/skein", []string{"inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "internal/backends", "internal/command",
+		"github.com/spf13/cobra", "github.com/spf13/pflag"}},
 	{"internal/integration/...", []string{"..."}},
 	{"internal/integration/testservers", []string{"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/...", "github.com/ory/dockertest/v3/..."}},
 	{"examples/...", []string{"..."}},
@@ -61,7 +63,7 @@ var house = []room{
 
 // modules are the directories of the modules that the house rules; examples/benchmark
 // is a module as well, and free to import anything.
-var modules = []string{".", "internal/integration", "adapters/prometheus"}
+var modules = []string{".", "internal/integration", "adapters/prometheus", "cmd/skein"}
 
 // impure is what core does without: I/O, randomness, and what carries either.
 var impure = []string{

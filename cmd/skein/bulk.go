@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// bulkFlags choose all that match instead of ids, and how to act on them.
+type bulkFlags struct {
+	all              bool
+	errorText        string
+	before, goOn     string
+	o                inspect.BulkOptions
+	yes              bool
+	verb, what, done string
+}
+
+func (b *bulkFlags) add(f *pflag.FlagSet) {
+	f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
+	f.StringVar(&b.o.Prefix, "prefix", "", "with --all: only ids that begin so")
+	f.StringVar(&b.errorText, "error", "", "with --all: only those whose error has this `TEXT` in it")
+	f.StringVar(&b.before, "before", "", "with --all: only those that were first pushed, or died, before this `TIME`, or so long ago, such as 24h")
+	f.IntVar(&b.o.Rate, "rate", 0, "with --all: how many a second at most; 0 is no bound")
+	f.BoolVar(&b.o.DryRun, "dry-run", false, "with --all: change nothing, and show what would be")
+	f.BoolVarP(&b.yes, "yes", "y", false, "with --all: don't ask")
+	f.StringVar(&b.goOn, "continue", "", "with --all: go on from this `TEXT`, which a call has printed that was cut off; everything else as in that call")
+}
+
+// options are those of the action.
+func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
+	o = b.o
+	switch {
+	case b.all == (len(ids) > 0):
+		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
+	case !b.all && (o.Prefix != "" || o.Group != "" || b.errorText != "" || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
+		return o, fmt.Errorf("%w: --prefix, --error, --group, --before, --rate, --dry-run, --yes and --continue go with --all", errUsage)
+	case b.goOn != "" && (b.before != "" || o.DryRun):
+		return o, fmt.Errorf("%w: --continue has the --before of the first call, and goes without --dry-run", errUsage)
+	}
+	o.Continue = inspect.Checkpoint(b.goOn)
+	if b.errorText != "" {
+		o.Filter = fmt.Sprintf("error has %q", b.errorText)
+	}
+	if b.before != "" {
+		o.Before, err = parseTime("--before", b.before)
+	}
+	return o, err
+}
+
+// resultColumns are what is shown of an action, by the names of the HTTP API.
+var resultColumns = columns[inspect.Result]{
+	{"looked_at", false, func(r *inspect.Result) any { return r.Done }},
+	{"handled", false, func(r *inspect.Result) any { return r.Handled }},
+	{"total", false, func(r *inspect.Result) any { return r.Total }},
+	{"continue", true, func(r *inspect.Result) any { return string(r.Checkpoint) }},
+}
+
+// named shows the result of an action on named ids.
+func (a *app) named(done string, r *inspect.Result, err error) error {
+	if err != nil && r.Handled == 0 {
+		return err
+	}
+	if shown := one(a, resultColumns, r); err != nil || shown != nil {
+		return firstOf(err, shown)
+	}
+	if r.Handled == 0 && done != "made due" { // which jobs may be already
+		return fmt.Errorf("%w: these ids have nothing that could be %s", errNotFound, done)
+	}
+	return nil
+}
+
+// everything is an action on all that match.
+type everything func(context.Context, inspect.BulkOptions) (inspect.Result, error)
+
+// patience is how long a step may go on after a signal.
+const patience = 10 * time.Second
+
+// onAll acts on all that match: it shows what that is, asks, and can be stopped between steps.
+func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
+	if o.DryRun {
+		r, err := do(ctx, o)
+		return firstOf(err, a.showSamples(&r))
+	}
+	if !b.yes && b.goOn == "" {
+		if err := a.confirm(ctx, b, o, do); err != nil {
+			return err
+		}
+	}
+	p := &progress{app: a, flags: b, began: time.Now()}
+	o.Progress, o.Checkpoint = p.progress, p.checkpoint
+	o.Stop = func(int) bool { return ctx.Err() != nil }
+	// A step that has begun is let end, so that counts are exact.
+	steps, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, stop) })()
+	r, err := do(steps, o)
+	p.end()
+	shown := one(a, resultColumns, &r)
+	goOn := ""
+	if r.Checkpoint != "" {
+		goOn = fmt.Sprintf("; to go on, give the same arguments and --continue %s", r.Checkpoint)
+	}
+	switch {
+	case ctx.Err() != nil && r.Checkpoint != "":
+		return fmt.Errorf("%w after %d of %d%s", errStopped, r.Done, r.Total, goOn)
+	case err != nil:
+		return fmt.Errorf("%w%s", err, goOn)
+	}
+	return shown
+}
+
+// previewTime is how long one looks for what is shown before a question.
+const previewTime = 2 * time.Second
+
+// confirm shows what would be done, and asks.
+func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
+	began := time.Now()
+	o.DryRun, o.Rate = true, 0
+	o.Stop = func(int) bool { return time.Since(began) > previewTime }
+	r, err := do(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d looked at, of %d", b.verb, r.Handled, r.Done, r.Total)
+	for at, id := range sampleIDs(&r) {
+		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))
+	}
+	_, _ = fmt.Fprintf(a.stderr, ".\n%s them? Type yes: ", strings.ToUpper(b.verb[:1])+b.verb[1:])
+	answer, err := readLine(ctx, a.stdin)
+	if err != nil {
+		return err
+	}
+	if answer != "yes" && answer != "y" {
+		return fmt.Errorf("nothing is %s, since it was not confirmed; --yes does so without a question", b.done)
+	}
+	return nil
+}
+
+// readLine reads a line, and ends with ctx.
+func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (string, error) {
+	line := make(chan string, 1)
+	go func() {
+		var text []byte
+		for c := make([]byte, 1); ; {
+			n, err := in.Read(c)
+			if n > 0 && c[0] != '\n' {
+				text = append(text, c[0])
+			}
+			if err != nil || n > 0 && c[0] == '\n' {
+				line <- strings.TrimSpace(string(text))
+				return
+			}
+		}
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func sampleIDs(r *inspect.Result) (ids []string) {
+	for at := range r.Samples {
+		ids = append(ids, r.Samples[at].ID)
+	}
+	for at := range r.Jobs {
+		ids = append(ids, r.Jobs[at].ID)
+	}
+	return ids[:min(len(ids), 5)]
+}
+
+// dryColumns are resultColumns with samples.
+var dryColumns = append(append(columns[inspect.Result]{}, resultColumns[:3]...), columns[inspect.Result]{
+	{"jobs", false, func(r *inspect.Result) any { return rowsOf(jobColumns, r.Jobs) }},
+	{"dead", false, func(r *inspect.Result) any { return rowsOf(deadColumns, r.Samples) }},
+}...)
+
+func rowsOf[T any](cols columns[T], items []T) []*object {
+	rows := make([]*object, len(items))
+	for at := range items {
+		rows[at] = cols.row(&items[at])
+	}
+	return rows
+}
+
+func (a *app) showSamples(r *inspect.Result) error { return one(a, dryColumns, r) }
+
+type (
+	onJobs    func(*inspect.Inspector, context.Context, string, []string, inspect.BulkOptions) (inspect.Result, error)
+	onAllJobs func(*inspect.Inspector, context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
+	onAllDead func(*inspect.Inspector, context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
+)
+
+// onJobs is a command that acts on jobs: on those named, or on all that match.
+func (a *app) onJobs(name, short, example, done string, named onJobs, every onAllJobs) *cobra.Command {
+	return a.bulk(&bulkFlags{verb: name, done: done}, short, example, named,
+		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+			var match func(inspect.QueuedJob) bool
+			if text != "" {
+				match = func(j inspect.QueuedJob) bool { return strings.Contains(j.LastError, text) }
+			}
+			return every(i, ctx, queue, match, o)
+		})
+}
+
+// bulk is a command that acts on named ids or on all that match.
+func (a *app) bulk(
+	b *bulkFlags, short, example string, named onJobs,
+	every func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error),
+) *cobra.Command {
+	c := a.command(b.verb+" QUEUE [ID...]", short, example, cobra.MinimumNArgs(1), nil)
+	b.add(c.Flags())
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := b.options(args[1:])
+		if err != nil {
+			return err
+		}
+		i, err := a.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if !b.all {
+			r, err := named(i, cmd.Context(), args[0], args[1:], inspect.BulkOptions{})
+			return a.named(b.done, &r, err)
+		}
+		return a.onAll(cmd.Context(), b, o, func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			return every(ctx, i, args[0], b.errorText, o)
+		})
+	}
+	return c
+}

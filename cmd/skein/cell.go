@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// octets adds bytes: as text if they are UTF-8, and else in Base64 under a name that says so.
+func (o *object) octets(name string, data []byte) {
+	text := string(data)
+	if !utf8.Valid(data) {
+		name, text = name+"_base64", base64.StdEncoding.EncodeToString(data)
+	}
+	o.heads = append(o.heads, head{name: name})
+	o.values = append(o.values, text)
+}
+
+// forPeople is a value in a table's cell.
+func forPeople(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "-"
+	case string:
+		return quoted(v)
+	case []string:
+		return quoted(strings.Join(v, ", "))
+	case time.Time:
+		if v.IsZero() {
+			return "-"
+		}
+		return v.UTC().Format("2006-01-02T15:04:05.000Z")
+	case time.Duration:
+		return span(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case *object:
+		return inCell(v, v == nil)
+	case []*object:
+		return inCell(v, len(v) == 0)
+	}
+	return fmt.Sprint(v)
+}
+
+// inCell is something nested in a cell.
+func inCell(v any, none bool) string {
+	text, err := json.Marshal(v)
+	if none || err != nil {
+		return "-"
+	}
+	return escaped(string(text))
+}
+
+// span is a duration with as many digits as one wants to read.
+func span(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0s"
+	case d < time.Second:
+		return d.Round(time.Microsecond * 100).String()
+	case d < time.Minute:
+		return d.Round(time.Millisecond * 100).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// quoted is a text as it is, or quoted as Go does where a reader might take it for something else.
+func quoted(text string) string {
+	if text == "" {
+		return "-"
+	}
+	if text == "-" || text[0] == '"' || text != strings.TrimSpace(text) || strings.ContainsFunc(text, odd) {
+		return strconv.QuoteToGraphic(text)
+	}
+	return text
+}
+
+// odd is what a terminal does not show as it is: control characters, what changes the direction of text, and what is
+// put on the character before.
+func odd(r rune) bool {
+	return !unicode.IsGraphic(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || r == utf8.RuneError ||
+		unicode.IsSpace(r) && r != ' '
+}
+
+// escaped is a text whose odd characters are escaped, without quotes.
+func escaped(text string) string {
+	if !strings.ContainsFunc(text, odd) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if odd(r) {
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// multiline is an error text for a terminal, whose line ends stay.
+func multiline(text string) string {
+	lines := strings.Split(text, "\n")
+	for at := range lines {
+		lines[at] = escaped(lines[at])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// width is how many columns of a terminal a text takes: two for the characters of East Asian scripts, and of emoji.
+func width(text string) (n int) {
+	for _, r := range text {
+		n++
+		if wide(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func wide(r rune) bool {
+	for _, span := range [][2]rune{
+		{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xa960, 0xa97c}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60},
+		{0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+	} {
+		if r >= span[0] && r <= span[1] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// column is one value of what a command shows of a T: a column of its table, a field of its JSON.
+type column[T any] struct {
+	name string
+	// wide leaves it out of tables unless -o wide asks for it.
+	wide bool
+	// of is a string, int, int64, float64, bool, time.Time, time.Duration, []string, octets, *object or []*object; nil is unknown.
+	of func(*T) any
+}
+
+// columns are what a command shows, in every format.
+type columns[T any] []column[T]
+
+// within are columns of a part of a T.
+func within[T, P any](cols columns[P], part func(*T) *P) columns[T] {
+	out := make(columns[T], len(cols))
+	for at, c := range cols {
+		out[at] = column[T]{c.name, c.wide, func(v *T) any { return c.of(part(v)) }}
+	}
+	return out
+}
+
+// heads are the columns without what they show.
+func (cols columns[T]) heads() []head {
+	out := make([]head, len(cols))
+	for at, c := range cols {
+		out[at] = head{c.name, c.wide}
+	}
+	return out
+}
+
+// row is what is shown of v; nil of nil.
+func (cols columns[T]) row(v *T) *object {
+	if v == nil {
+		return nil
+	}
+	o := &object{heads: cols.heads(), values: make([]any, len(cols))}
+	for at, c := range cols {
+		o.values[at] = c.of(v)
+	}
+	return o
+}
+
+type head struct {
+	name string
+	wide bool
+}
+
+// object is one thing that is shown: values with names, in order.
+type object struct {
+	heads  []head
+	values []any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o *object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for at, v := range o.values {
+		name, err := json.Marshal(o.heads[at].name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(forPrograms(v))
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(map[bool]string{true: "{", false: ","}[at == 0])
+		b.Write(name)
+		b.WriteString(":")
+		b.Write(value)
+	}
+	b.WriteString("}")
+	return b.Bytes(), nil
+}
+
+// forPrograms is a value in JSON and CSV, as the HTTP API has it: durations in seconds, and null for a time that is not known.
+func forPrograms(v any) any {
+	switch v := v.(type) {
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return v.UTC().Format(time.RFC3339Nano)
+	case time.Duration:
+		return v.Seconds()
+	case []string:
+		if v == nil {
+			return []string{}
+		}
+	case *object:
+		if v == nil {
+			return nil
+		}
+	}
+	return v
+}
+
+// payloadColumns are those of the HTTP API's payloads, of which only those that are there are shown.
+func payloadRow(p *core.Payload) *object {
+	o := &object{heads: []head{{name: "score"}}, values: []any{p.Score}}
+	o.octets("data", p.Data)
+	if p.Meta != nil {
+		o.octets("meta", p.Meta)
+	}
+	return o
+}
+
+func payloadRows(list []core.Payload) []*object {
+	rows := make([]*object, len(list))
+	for at := range list {
+		rows[at] = payloadRow(&list[at])
+	}
+	return rows
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// Errors that decide the exit code.
+var (
+	errUsage    = errors.New("usage")
+	errNotFound = errors.New("not found")
+	errStopped  = errors.New("stopped")
+	errAway     = errors.New("the store can't be reached")
+	errFound    = errors.New("something is wrong")
+)
+
+// exits are the exit codes: the first whose errors match is taken, and exitFailed if none does.
+var exits = []struct {
+	code    int
+	meaning string
+	errors  []error
+}{
+	{0, "all is done", nil},
+	{exitFailed, "it failed; standard error says why", nil},
+	{2, "a mistake in the command's arguments, or the store's URL", []error{
+		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
+		inspect.ErrInvalidRequest, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidQueue,
+		inspect.ErrInvalidLine,
+	}},
+	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
+	{4, "stopped midway, by a signal; standard error says how to go on", []error{errStopped, context.Canceled}},
+	{exitAway, "the store can't be reached", []error{errAway}},
+	{6, "doctor found something", []error{errFound}},
+}
+
+const (
+	exitFailed = 1
+	exitAway   = 5
+)
+
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	for _, e := range exits {
+		for _, is := range e.errors {
+			if errors.Is(err, is) {
+				return e.code
+			}
+		}
+	}
+	if ports.FailureOf(err) == ports.FailureUnreachable {
+		return exitAway
+	}
+	return exitFailed
+}
+
+// exitUsageText is the part of the help that lists the exit codes.
+func exitUsageText() string {
+	var b strings.Builder
+	b.WriteString("It exits with:")
+	for _, e := range exits {
+		fmt.Fprintf(&b, "\n  %d  %s", e.code, e.meaning)
+	}
+	return b.String()
+}
+
+// usage is a mistake in how a command was called.
+func usage(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
+}

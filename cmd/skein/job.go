@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+func (a *app) jobCommand() *cobra.Command {
+	c := group("job", "Look at jobs, push them, and act on them",
+		a.listJobs(), a.getJob(), a.why(), a.push(),
+		a.onJobs("run-now", "Make queued jobs due", "skein job run-now orders 42", "made due",
+			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow),
+		a.cancelJobs(),
+		a.onJobs("bury", "Move queued jobs to the morgue; of --all those with a failure", "skein job bury orders 42 43", "buried",
+			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed),
+		a.onJobs("rm", "Remove queued jobs; of --all those with a failure", "skein job rm orders 42", "removed",
+			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed),
+	)
+	c.Long = c.Short + ".\n\nAn ID that begins with - goes behind --: skein job get orders -- -1"
+	return c
+}
+
+func (a *app) listJobs() *cobra.Command {
+	claimed := false
+	var l listFlags
+	c := a.command("ls QUEUE", "List the jobs that wait, or those that servers have claimed", "skein job ls orders --sort retries --desc --limit 20",
+		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			o, err := l.options()
+			if err != nil {
+				return err
+			}
+			if claimed {
+				return list(a, claimedColumns, i.Claimed(ctx, args[0], o))
+			}
+			return list(a, jobColumns, i.Jobs(ctx, args[0], o))
+		})
+	l.add(c.Flags())
+	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, of a queue with an index of ids; retrying, retrying_id and retries, those with a failure by time, id or how often they failed (default time, with --prefix id)")
+	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids that begin so, of lists by id")
+	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
+	c.Flags().BoolVar(&claimed, "claimed", false, "list what servers have claimed, by when")
+	return c
+}
+
+func (a *app) getJob() *cobra.Command {
+	return a.command("get QUEUE ID", "Show all that a queue holds for an id: queued, claimed and dead, with payloads", "skein job get orders 42 -o json",
+		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			found, err := i.Find(ctx, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if found.Queued == nil && found.Claimed == nil && found.DeadLetter == nil {
+				return nothingFor(args[0], args[1])
+			}
+			return one(a, foundColumns, &foundIn{args[0], found})
+		})
+}
+
+func nothingFor(queue, id string) error {
+	return fmt.Errorf("%w: queue %s holds nothing for the id %q", errNotFound, queue, id)
+}
+
+func (a *app) why() *cobra.Command {
+	return a.command("why QUEUE ID", "Say why the job of an id does not run, or that it does", "skein job why orders 42",
+		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			v, err := i.Why(ctx, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if v.Found.Queued == nil && v.Found.Claimed == nil && v.Found.DeadLetter == nil {
+				return nothingFor(args[0], args[1])
+			}
+			return one(a, verdictColumns, &verdict{v, foundIn{args[0], v.Found}})
+		})
+}
+
+func (a *app) cancelJobs() *cobra.Command {
+	drop := false
+	c := a.command("cancel QUEUE ID...", "End claimed jobs: their handlers' contexts end, and what they did not finish is queued again", "skein job cancel orders 42 --drop",
+		cobra.MinimumNArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			mode := inspect.CancelModePutBack
+			if drop {
+				mode = inspect.CancelModeDrop
+			}
+			r, err := i.Cancel(ctx, args[0], args[1:], mode, inspect.BulkOptions{})
+			return a.named("cancelled", &r, err)
+		})
+	c.Flags().BoolVar(&drop, "drop", false, "remove them when they have ended")
+	return c
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/testservers"
+)
+
+// TestMain silences the client's log: scripts name stores that are not there.
+func TestMain(m *testing.M) {
+	logging.Disable()
+	os.Exit(m.Run())
+}
+
+// memories are the stores of memory:// URLs, kept between the commands of a test.
+type memories struct {
+	mu     sync.Mutex
+	stores map[string]*memory.Store
+}
+
+func (m *memories) connect(ctx context.Context, rawURL string) (*backends.Backend, error) {
+	if !strings.HasPrefix(rawURL, "memory://") {
+		return backends.Connect(ctx, rawURL)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stores[rawURL] == nil {
+		m.stores[rawURL] = memory.New(memory.Options{})
+	}
+	return &backends.Backend{Store: m.stores[rawURL], Close: func() error { return nil }}, nil
+}
+
+// storesOfTests are the URLs of a new store of each kind.
+func storesOfTests() map[string]func(*testing.T) string {
+	var names atomic.Int32
+	return map[string]func(*testing.T) string{
+		"Memory": func(*testing.T) string { return fmt.Sprint("memory://", names.Add(1)) },
+		"Redis": func(t *testing.T) string {
+			return testservers.RedisURL(t) + "?prefix=" + testservers.Prefix(t, testservers.Redis(t))
+		},
+		"Postgres": func(t *testing.T) string {
+			pool := testservers.Postgres(t)
+			schema := testservers.Schema(t, pool)
+			if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}); err != nil {
+				t.Fatal(err)
+			}
+			return with(testservers.PostgresURL(t), "schema", schema)
+		},
+	}
+}
+
+// with adds a parameter to a URL.
+func with(rawURL, name, value string) string {
+	between := "?"
+	if strings.Contains(rawURL, "?") {
+		between = "&"
+	}
+	return rawURL + between + name + "=" + value
+}
+
+// TestScripts runs the scripts of testdata/script on each store. In them "skein CODE ARGUMENT..." runs the command and wants
+// that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until each job of the
+// queue has failed once, or until the script ends with all jobs in their handlers.
+func TestScripts(t *testing.T) {
+	for name, newURL := range storesOfTests() {
+		t.Run(name, func(t *testing.T) {
+			kept := &memories{stores: map[string]*memory.Store{}}
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata/script", RequireUniqueNames: true, UpdateScripts: *update,
+				Setup: func(e *testscript.Env) error {
+					e.Setenv("SKEIN_URL", newURL(t))
+					return nil
+				},
+				Condition: func(condition string) (bool, error) { return condition == strings.ToLower(name), nil },
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"skein": func(ts *testscript.TestScript, neg bool, args []string) { runCommand(ts, neg, args, kept) },
+					"serve": func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
+				},
+			})
+		})
+	}
+}
+
+// runCommand is "skein CODE ARGUMENT... [<FILE]".
+func runCommand(ts *testscript.TestScript, neg bool, args []string, kept *memories) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: skein CODE ARGUMENT... [<FILE]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	args = args[1:]
+	var stdin io.Reader = strings.NewReader("")
+	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "<") {
+		stdin, args = strings.NewReader(ts.ReadFile(args[last][1:])), args[:last]
+	}
+	p := process{stdin: stdin, stdout: ts.Stdout(), stderr: ts.Stderr(), env: ts.Getenv, connect: kept.connect}
+	if got := p.run(context.Background(), args); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// serveJobs runs a server on a queue.
+func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
+	b, err := kept.connect(context.Background(), ts.Getenv("SKEIN_URL"))
+	ts.Check(err)
+	i := inspect.New(b.Store, inspect.Options{})
+	known, err := i.Stats(context.Background(), name)
+	ts.Check(err)
+	queue := skein.NewQueue(name, skein.QueueOptions[[]byte]{Codec: raw{}, Shards: known[0].Queue.Shards, IndexIDs: known[0].Queue.IndexIDs})
+	server := skein.NewServer(b.Store, skein.ServerOptions{
+		Name: "node", Lanes: 50, ShutdownTimeout: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	}, queue.Each(func(ctx context.Context, _ string, _ []byte) error {
+		if how == "hold" {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return errors.New("boom")
+	}))
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	finish := func() {
+		stop()
+		<-ended
+		_ = b.Close()
+	}
+	for deadline := time.Now().Add(testservers.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		s, err := i.Stats(context.Background(), name)
+		ts.Check(err)
+		if c := s[0].Counts; how == "hold" && c.Claimed > 0 && c.Length() == 0 {
+			ts.Defer(finish)
+			return
+		} else if how == "fail" && c.Fresh == 0 && c.Claimed == 0 {
+			finish()
+			return
+		}
+	}
+	finish()
+	ts.Fatalf("no job was run")
+}
+
+// raw is a codec of bytes.
+type raw struct{}
+
+func (raw) Encode(data []byte) ([]byte, error) { return data, nil }
+func (raw) Decode(data []byte) ([]byte, error) { return bytes.Clone(data), nil }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// orders are the values of --sort, by the names of the HTTP API.
+var orders = map[string]inspect.SortBy{
+	"time": inspect.ByTime, "id": inspect.ByID,
+	"retrying": inspect.RetryingByTime, "retrying_id": inspect.RetryingByID, "retries": inspect.RetryingByCount,
+}
+
+// listFlags are what every list of a queue takes.
+type listFlags struct {
+	sort, after, from string
+	o                 inspect.ListOptions
+}
+
+func (l *listFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&l.after, "after", "", "begin behind this `CURSOR` of a row (-o wide and json have them); it goes before --from")
+	f.StringVar(&l.from, "from", "", "where to begin, inclusive: a time, an id or a number of retries, as it is sorted")
+	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
+	f.IntVar(&l.o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
+	f.IntSliceVar(&l.o.Shards, "shard", nil, "the index of a shard to list; may be repeated; all without it")
+	f.IntVar(&l.o.Payloads, "payloads", 0, "how many payloads of each row to show, lowest score first, in -o wide and json")
+}
+
+// options are what the flags say.
+func (l *listFlags) options() (o inspect.ListOptions, err error) {
+	o = l.o
+	var known bool
+	if o.SortBy, known = orders[l.sort]; !known && l.sort != "" {
+		return o, fmt.Errorf("%w: --sort %s; see --help for the orders", errUsage, l.sort)
+	}
+	if o.Prefix != "" && l.sort == "" {
+		o.SortBy = inspect.ByID
+	}
+	if o.After, err = inspect.ParseCursor(l.after); err != nil || l.from == "" {
+		return o, err
+	}
+	switch o.SortBy {
+	case inspect.ByID, inspect.RetryingByID:
+		o.FromID = l.from
+	case inspect.RetryingByCount:
+		if o.FromRetries, err = strconv.Atoi(l.from); err != nil {
+			return o, fmt.Errorf("%w: --from %s; a list by retries begins at a number", errUsage, l.from)
+		}
+	default:
+		o.FromTime, err = parseTime("--from", l.from)
+	}
+	return o, err
+}
+
+// parseTime reads a time, or how long ago it was.
+func parseTime(flag, text string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("%w: %s %s; give a time such as 2026-01-02T15:04:05Z, or how long ago, such as 90m", errUsage, flag, text)
+}

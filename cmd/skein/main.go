@@ -1,0 +1,18 @@
+// Command skein looks at the queues of a store and acts on them: see skein help, or docs/cli.md.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/command"
+)
+
+func main() {
+	ctx, stop := command.Context(context.Background())
+	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, connect: backends.Connect}
+	code := p.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+func (a *app) nodeCommand() *cobra.Command {
+	undo := false
+	drain := a.command("drain NODE", "Ask a server, by its name or owner, to give its shards up and take none", "skein node drain web-1", cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			return i.Drain(ctx, args[0], !undo)
+		})
+	drain.Flags().BoolVar(&undo, "undo", false, "let it work again")
+	return group("node", "Look at servers, and drain them",
+		a.command("ls", "List the servers, also those that went within an hour", "skein node ls", cobra.NoArgs,
+			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+				nodes, err := i.Nodes(ctx)
+				return list(a, nodeColumns, all(nodes, err))
+			}),
+		drain)
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	timeout := 2 * time.Second
+	c := a.command("check", "Ask whether the store answers and can be used: for probes", "skein check --timeout 1s", cobra.NoArgs,
+		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+			ctx, stop := context.WithTimeout(ctx, timeout)
+			defer stop()
+			err := i.Ping(ctx)
+			if err != nil && ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded {
+				return fmt.Errorf("%w: no answer within %v: %w", errAway, timeout, err)
+			}
+			return err
+		})
+	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait for the answer")
+	return c
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this program", Example: "  skein version", Args: arguments(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			version := "(unknown)"
+			if info, ok := debug.ReadBuildInfo(); ok {
+				version = info.Main.Version
+			}
+			_, err := fmt.Fprintln(a.stdout, "skein", version)
+			return err
+		},
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// How often progress is shown: where somebody looks on, and where it is kept.
+const (
+	progressSeen = 200 * time.Millisecond
+	progressKept = 5 * time.Second
+)
+
+// progress shows on standard error how far an action is.
+type progress struct {
+	app   *app
+	flags *bulkFlags
+	began time.Time
+	last  time.Time
+	shown bool
+	told  bool
+}
+
+// checkpoint says at the start how to go on if this process is killed: an older checkpoint is as good as a newer one.
+func (p *progress) checkpoint(c inspect.Checkpoint) {
+	if !p.told {
+		_, _ = fmt.Fprintf(p.app.stderr, "if this is cut off, give the same arguments and --continue %s\n", c)
+	}
+	p.told = true
+}
+
+func (p *progress) progress(at inspect.Progress) {
+	every, begin, end := progressKept, "", "\n"
+	if terminal(p.app.stderr) {
+		every, begin, end = progressSeen, "\r", "\x1b[K" // over the line before, and clear the rest of it
+	}
+	if time.Since(max2(p.last, p.began)) < every {
+		return
+	}
+	p.last, p.shown = time.Now(), true
+	_, _ = fmt.Fprintf(p.app.stderr, "%s%s: %d of %d looked at, %d %s, %.0f/s%s", begin, p.flags.verb, at.Done, at.Total, at.Handled, p.flags.done,
+		float64(at.Done)/time.Since(p.began).Seconds(), end)
+}
+
+func max2(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// end leaves the line.
+func (p *progress) end() {
+	if p.shown && terminal(p.app.stderr) {
+		_, _ = fmt.Fprintln(p.app.stderr)
+	}
+}

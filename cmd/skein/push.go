@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// bytesFlags are three ways to give bytes.
+type bytesFlags struct {
+	name               string
+	text, file, base64 string
+	set                *pflag.FlagSet
+}
+
+func (b *bytesFlags) add(f *pflag.FlagSet, name, what string) {
+	b.name, b.set = name, f
+	f.StringVar(&b.text, name, "", what+", as `TEXT`")
+	f.StringVar(&b.file, name+"-file", "", what+": what this `FILE` has, to the last byte; - is standard input")
+	f.StringVar(&b.base64, name+"-base64", "", what+", in standard `BASE64`")
+}
+
+// bytes are what was given; there is false if nothing was.
+func (b *bytesFlags) bytes(stdin io.Reader) (data []byte, there bool, err error) {
+	given := 0
+	for _, suffix := range []string{"", "-file", "-base64"} {
+		if b.set.Changed(b.name + suffix) {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return nil, false, fmt.Errorf("%w: give one of --%s, --%[2]s-file and --%[2]s-base64", errUsage, b.name)
+	case b.set.Changed(b.name + "-base64"):
+		if data, err = base64.StdEncoding.DecodeString(b.base64); err != nil {
+			return nil, false, fmt.Errorf("%w: --%s-base64: %w", errUsage, b.name, err)
+		}
+	case b.set.Changed(b.name + "-file"):
+		if data, err = read(b.file, stdin); err != nil {
+			return nil, false, fmt.Errorf("%w: --%s-file: %w", errUsage, b.name, err)
+		}
+	default:
+		data = []byte(b.text)
+	}
+	return data, given == 1, nil
+}
+
+func read(file string, stdin io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file)
+}
+
+// layoutFlags declare a queue that is not there yet.
+type layoutFlags struct {
+	shards   int
+	indexIDs bool
+}
+
+func (l *layoutFlags) add(f *pflag.FlagSet) {
+	f.IntVar(&l.shards, "shards", 0, "declare the queue with so many shards, for good, if it is not there")
+	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: with an index of ids")
+}
+
+// queue is what the store knows of a queue.
+func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name string) (ports.Queue, error) {
+	queues, err := store.Queues(ctx)
+	if err != nil {
+		return ports.Queue{}, err
+	}
+	for _, q := range queues {
+		if q.Name == name {
+			return q, nil
+		}
+	}
+	if l.shards == 0 {
+		return ports.Queue{}, fmt.Errorf("%w: %q; programs declare it when they push, --shards does so here", inspect.ErrUnknownQueue, name)
+	}
+	reply, err := store.Declare(ctx, ports.DeclareRequest{Queue: name, Shards: l.shards, IndexIDs: l.indexIDs})
+	return ports.Queue{Name: name, Shards: l.shards, Generation: reply.Generation, IndexIDs: l.indexIDs}, err
+}
+
+func (a *app) push() *cobra.Command {
+	var payload bytesFlags
+	var layout layoutFlags
+	var score float64
+	var at string
+	var in time.Duration
+	c := a.command("push QUEUE ID", "Push a payload, byte for byte as the queue's codec has it", `skein job push orders 42 --payload '{"paid":true}'`, cobra.ExactArgs(2), nil)
+	f := c.Flags()
+	payload.add(f, "payload", "the payload")
+	layout.add(f)
+	f.Float64Var(&score, "score", 0, "its place among the payloads of the id, lowest first; now in seconds without it")
+	f.StringVar(&at, "at", "", "when it may run, a `TIME` such as 2026-01-02T15:04:05Z; now without it")
+	f.DurationVar(&in, "in", 0, "how long from now it may run")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		entry := core.Entry{ID: args[1], Payload: core.Payload{Score: score}, When: core.In(in)}
+		if !f.Changed("score") {
+			entry.Score = float64(time.Now().UnixMicro()) / 1e6
+		}
+		if at != "" {
+			t, err := time.Parse(time.RFC3339Nano, at)
+			if err != nil || in != 0 {
+				return usage(cmd, fmt.Errorf("--at %s; give a time such as 2026-01-02T15:04:05Z, and not --in with it", at))
+			}
+			entry.When = core.At(core.InstantOf(t))
+		}
+		data, there, err := payload.bytes(a.stdin)
+		if err != nil {
+			return err
+		}
+		if entry.Data = data; !there {
+			return usage(cmd, fmt.Errorf("give the payload, by --payload, --payload-file or --payload-base64"))
+		}
+		return a.pushEntry(cmd.Context(), args[0], &layout, entry)
+	}
+	return c
+}
+
+// pushed is what a push met.
+var pushedColumns = columns[ports.PushReply]{
+	{"now", false, func(r *ports.PushReply) any { return r.Now.Time() }},
+	{"new", false, func(r *ports.PushReply) any { return r.New }},
+	{"merged", false, func(r *ports.PushReply) any { return r.Merged }},
+	{"duplicate", false, func(r *ports.PushReply) any { return r.Duplicate }},
+}
+
+func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, entry core.Entry) error {
+	if err := entry.Validate(); err != nil {
+		return err
+	}
+	if _, err := a.open(ctx); err != nil {
+		return err
+	}
+	queue, err := layout.queue(ctx, a.backend.Store, name)
+	if err != nil {
+		return err
+	}
+	reply, err := a.backend.Store.Push(ctx, ports.PushRequest{
+		Queue: queue.Name, Shards: queue.Shards, Generation: queue.Generation, Entries: []core.Entry{entry},
+	})
+	if err != nil {
+		return err
+	}
+	return one(a, pushedColumns, &reply)
+}

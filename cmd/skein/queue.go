@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// command is a command that asks the store, or acts on it.
+func (a *app) command(
+	use, short, example string, args cobra.PositionalArgs,
+	do func(ctx context.Context, i *inspect.Inspector, args []string) error,
+) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Example: "  " + example, Args: arguments(args),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i, err := a.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), i, args)
+		},
+	}
+}
+
+func (a *app) queueCommand() *cobra.Command {
+	return group("queue", "Look at queues, pause and forget them",
+		a.command("ls", "List the queues", "skein queue ls", cobra.NoArgs,
+			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+				queues, err := i.Queues(ctx)
+				return list(a, queueColumns, all(queues, err))
+			}),
+		a.command("show QUEUE", "Show the sizes of a queue", "skein queue show orders", cobra.ExactArgs(1),
+			func(ctx context.Context, i *inspect.Inspector, args []string) error {
+				lines, err := statLines(ctx, i, args, nil)
+				if len(lines) == 0 {
+					return err
+				}
+				return firstOf(one(a, statColumns, &lines[0]), err)
+			}),
+		a.onQueue("pause", "Let nothing of a queue be claimed; what runs goes on, and pushes are taken", (*inspect.Inspector).Pause),
+		a.onQueue("resume", "End a pause", (*inspect.Inspector).Resume),
+		a.onQueue("forget", "Remove a queue that is empty and that no server works", (*inspect.Inspector).Forget),
+	)
+}
+
+func (a *app) onQueue(name, short string, do func(*inspect.Inspector, context.Context, string) error) *cobra.Command {
+	return a.command(name+" QUEUE", short, "skein queue "+name+" orders", cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error { return do(i, ctx, args[0]) })
+}
+
+// firstOf is the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) shardCommand() *cobra.Command {
+	return group("shard", "Look at the shards of a queue",
+		a.command("ls QUEUE", "List the shards of a queue, with who works them", "skein shard ls orders", cobra.ExactArgs(1),
+			func(ctx context.Context, i *inspect.Inspector, args []string) error {
+				queues, err := i.Stats(ctx, args[0])
+				var shards []inspect.ShardStats
+				for _, q := range queues {
+					shards = append(shards, q.Shards...)
+				}
+				return list(a, shardColumns, all(shards, err))
+			}))
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports"
+)
+
+// process is what the command has of the world.
+type process struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(name string) string
+	// connect makes the store that a URL names.
+	connect func(ctx context.Context, url string) (*backends.Backend, error)
+}
+
+// run runs the command with these arguments and returns the exit code.
+func (p process) run(ctx context.Context, args []string) int {
+	a := &app{process: p}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	err := a.away(ctx, root.ExecuteContext(ctx))
+	if a.backend != nil {
+		err = errors.Join(err, a.backend.Close())
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(p.stderr, "skein:", multiline(err.Error()))
+	}
+	return exitCode(err)
+}
+
+// away says of an error that nothing explains whether the store answers at all.
+func (a *app) away(ctx context.Context, err error) error {
+	if a.inspector == nil || exitCode(err) != exitFailed || ports.FailureOf(err) != ports.FailureUnknown {
+		return err
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	defer stop()
+	if ping := a.inspector.Ping(ctx); ping != nil && !errors.Is(ping, inspect.ErrUnusable) {
+		return fmt.Errorf("%w: %w", errAway, err)
+	}
+	return err
+}
+
+// pingTimeout is how long a store has to answer before it counts as away.
+const pingTimeout = 2 * time.Second
+
+// app is one run of the command.
+type app struct {
+	process
+	url, urlFile, output string
+
+	backend   *backends.Backend
+	inspector *inspect.Inspector
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "skein",
+		Short: "Look at the queues of a store, and act on them",
+		Long: "skein looks at the queues of a store, and acts on them. The store is named by --url, the variable SKEIN_URL\n" +
+			"or --url-file:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
+			"\nA store memory:// is empty at each start. What other users of the machine must not see, such as a password,\n" +
+			"belongs into the variable or the file.\n\n" + exitUsageText(),
+		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          arguments(cobra.NoArgs),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "url", "", "the store's `URL`")
+	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` that has the store's URL in its first line")
+	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if formats[a.output] == nil {
+			return usage(cmd, fmt.Errorf("-o %s is no format; use %s", a.output, formatNames))
+		}
+		return nil
+	}
+	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.shardCommand(), a.nodeCommand(),
+		a.checkCommand(), a.versionCommand())
+	return root
+}
+
+// group is a command that only has others.
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: name, Short: short, Example: commands[0].Example,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(cmd, fmt.Errorf("unknown command %q", args[0]))
+			}
+			return usage(cmd, fmt.Errorf("it needs a command"))
+		},
+	}
+	c.AddCommand(commands...)
+	return c
+}
+
+// arguments makes a wrong number of arguments a mistake in usage.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usage(cmd, err)
+		}
+		return nil
+	}
+}
+
+// open connects to the store.
+func (a *app) open(ctx context.Context) (*inspect.Inspector, error) {
+	url, err := a.storeURL()
+	if err != nil {
+		return nil, err
+	}
+	if a.backend, err = a.connect(ctx, url); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	a.inspector = inspect.New(a.backend.Store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
+	return a.inspector, nil
+}
+
+func (a *app) storeURL() (string, error) {
+	switch {
+	case a.url != "" && a.urlFile != "":
+		return "", fmt.Errorf("%w: give one of --url and --url-file", errUsage)
+	case a.url != "":
+		return a.url, nil
+	case a.urlFile != "":
+		text, err := os.ReadFile(a.urlFile)
+		if err != nil {
+			return "", fmt.Errorf("%w: --url-file: %w", errUsage, err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		return strings.TrimSpace(line), nil
+	case a.env("SKEIN_URL") != "":
+		return a.env("SKEIN_URL"), nil
+	}
+	return "", fmt.Errorf("%w: no store is named; give --url or --url-file, or set SKEIN_URL, to %s", errUsage, backends.Usage)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// statLine is what stats shows of a queue.
+type statLine struct {
+	inspect.QueueStats
+	// servers is how many serve it and don't drain, and unowned how many shards have no lease that lasts.
+	servers, unowned int
+	// done and failed are jobs a second since the look before; below 0 before there is one.
+	done, failed float64
+}
+
+var statColumns = append(append(columns[statLine]{
+	{"name", false, func(s *statLine) any { return s.Queue.Name }},
+	{"paused", false, func(s *statLine) any { return s.Queue.Paused }},
+}, within(countColumns, func(s *statLine) *inspect.Counts { return &s.Counts })...), columns[statLine]{
+	{"servers", false, func(s *statLine) any { return s.servers }},
+	{"shards", false, func(s *statLine) any { return s.Queue.Shards }},
+	{"unowned", false, func(s *statLine) any { return s.unowned }},
+	{"index_ids", true, func(s *statLine) any { return s.Queue.IndexIDs }},
+	{"as_of", true, func(s *statLine) any { return s.Now }},
+}...)
+
+// watchColumns are shown from the second look on.
+var watchColumns = append(slices.Clone(statColumns), columns[statLine]{
+	{"done_per_second", false, func(s *statLine) any { return rate(s.done) }},
+	{"failed_per_second", false, func(s *statLine) any { return rate(s.failed) }},
+}...)
+
+func rate(perSecond float64) any {
+	if perSecond < 0 {
+		return nil
+	}
+	return float64(int(perSecond*10+0.5)) / 10
+}
+
+// How long a watch rests at most, and how many times as long as its last look took: so that it costs the store a hundredth
+// of its time.
+const (
+	watchRest   = 15 * time.Second
+	watchFactor = 99
+)
+
+func (a *app) statsCommand() *cobra.Command {
+	watch, interval := false, 2*time.Second
+	c := a.command("stats [QUEUE...]", "Show the sizes and the lag of queues, the one with the largest lag first", "skein stats --watch", cobra.ArbitraryArgs,
+		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
+			if interval <= 0 {
+				return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
+			}
+			if watch {
+				return a.watchStats(ctx, i, queues, interval)
+			}
+			lines, err := statLines(ctx, i, queues, nil)
+			return list(a, statColumns, all(lines, err))
+		})
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "show them again and again, with what was done a second, until Ctrl-C")
+	c.Flags().DurationVar(&interval, "interval", interval, "with --watch: how often; a look that takes long is followed by a rest of 99 times as long, 15s at most")
+	return c
+}
+
+// watchStats shows statistics until ctx ends.
+func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []string, interval time.Duration) error {
+	var before []statLine
+	for looks := 0; ; looks++ {
+		began := time.Now()
+		lines, err := statLines(ctx, i, queues, before)
+		if ctx.Err() != nil {
+			return nil
+		}
+		switch {
+		case terminal(a.stdout):
+			_, _ = fmt.Fprint(a.stdout, "\x1b[H\x1b[2J") // to the beginning, and clear
+		case looks > 0 && (a.output == "table" || a.output == "wide"):
+			_, _ = fmt.Fprintln(a.stdout)
+		}
+		if err := list(a, watchColumns, all(lines, err)); err != nil && looks == 0 {
+			return err
+		} else if err != nil {
+			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and go on: outages are when one watches
+		}
+		if before = lines; !rest(ctx, max(interval, min(watchFactor*time.Since(began), watchRest))) {
+			return nil
+		}
+	}
+}
+
+// rest waits, and returns false if ctx ends first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// terminal reports whether what is written is seen by somebody at once.
+func terminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// statLines looks at queues. Lines of which something could not be reached come with an error.
+func statLines(ctx context.Context, i *inspect.Inspector, queues []string, before []statLine) ([]statLine, error) {
+	stats, err := i.Stats(ctx, queues...)
+	if err != nil && len(stats) == 0 {
+		return nil, err
+	}
+	nodes, unlisted := i.Nodes(ctx)
+	lines := make([]statLine, len(stats))
+	for at, s := range stats {
+		line := statLine{QueueStats: s, done: -1, failed: -1}
+		for _, n := range nodes {
+			if n.State == inspect.NodeAlive && slices.Contains(n.Queues, s.Queue.Name) {
+				line.servers++
+			}
+		}
+		for _, shard := range s.Shards {
+			if shard.Owner == "" || shard.ExpiresAt.Before(s.Now) {
+				line.unowned++
+			}
+		}
+		line.since(before)
+		lines[at] = line
+	}
+	slices.SortStableFunc(lines, func(a, b statLine) int { return int(min(max(b.Lag-a.Lag, -1), 1)) })
+	return lines, errors.Join(err, unlisted)
+}
+
+// since sets the rates.
+func (s *statLine) since(before []statLine) {
+	for at := range before {
+		b := &before[at]
+		if seconds := s.Now.Sub(b.Now).Seconds(); b.Queue.Name == s.Queue.Name && seconds > 0 {
+			s.done = max(float64(s.Processed-b.Processed)/seconds, 0)
+			s.failed = max(float64(s.Failed-b.Failed)/seconds, 0)
+		}
+	}
+}

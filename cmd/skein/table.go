@@ -1,0 +1,100 @@
+package main
+
+import (
+	"io"
+	"iter"
+	"strings"
+	"time"
+)
+
+// tableRows is after how many rows the widths of columns are settled, so that a long list is not held in memory.
+const tableRows = 1000
+
+// tableWriter writes rows in columns, without tabs, colours or lines, so that it is fit to be piped.
+type tableWriter struct {
+	w       io.Writer
+	heads   []head
+	widths  []int
+	right   []bool
+	pending [][]string
+	begun   bool
+}
+
+func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
+	t := &tableWriter{w: w, heads: heads, widths: make([]int, len(heads)), right: make([]bool, len(heads))}
+	for row, err := range rows {
+		if err != nil {
+			if !t.begun && len(t.pending) == 0 {
+				return err
+			}
+			if failed := t.flush(); failed != nil {
+				return failed
+			}
+			return err
+		}
+		t.add(row)
+		if len(t.pending) == tableRows {
+			if err := t.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return t.flush()
+}
+
+// add takes the values of the columns that are shown.
+func (t *tableWriter) add(row *object) {
+	line := make([]string, 0, len(t.heads))
+	for at, h := range row.heads {
+		to := len(line)
+		if to == len(t.heads) || t.heads[to] != h {
+			continue
+		}
+		switch row.values[at].(type) {
+		case int, int64, float64, time.Duration:
+			t.right[to] = true
+		}
+		line = append(line, forPeople(row.values[at]))
+	}
+	t.pending = append(t.pending, line)
+}
+
+// flush writes what is pending.
+func (t *tableWriter) flush() error {
+	lines := t.pending
+	if !t.begun {
+		first := make([]string, len(t.heads))
+		for at, h := range t.heads {
+			first[at] = strings.ToUpper(strings.ReplaceAll(h.name, "_", " "))
+		}
+		lines = append([][]string{first}, lines...)
+	}
+	t.begun, t.pending = true, nil
+	for _, line := range lines {
+		for at, text := range line {
+			t.widths[at] = max(t.widths[at], width(text))
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(t.line(line))
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+func (t *tableWriter) line(cells []string) string {
+	var b strings.Builder
+	for at, text := range cells {
+		gap := strings.Repeat(" ", t.widths[at]-width(text))
+		if at > 0 {
+			b.WriteString("  ")
+		}
+		if t.right[at] {
+			b.WriteString(gap + text)
+		} else {
+			b.WriteString(text + gap)
+		}
+	}
+	return strings.TrimRight(b.String(), " ") + "\n"
+}
