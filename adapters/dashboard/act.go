@@ -69,17 +69,30 @@ var ops = map[string]op{
 	"cancel":  {path: "/claimed/cancel", ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "asked to end, to be put back"},
 	"drop": {path: "/claimed/cancel", ofQueue: true, named: true, back: "busy", sure: true, verb: "Cancel and drop", did: "asked to end, to be dropped",
 		body: func(c *call) (any, error) { return idsBody{c.ids(), true}, nil }},
-	"revive": {path: "/morgue/revive", ofQueue: true, named: true, all: true, back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"},
-	"purge":  {path: "/morgue/purge", ofQueue: true, named: true, all: true, back: "morgue", sure: true, verb: "Purge", did: "removed for good", things: "dead letters"},
-	"edit":   {path: "/morgue/edit", ofQueue: true, back: "id", did: "The payload is replaced.", body: (*call).edits},
-	"drain":  {path: "/nodes/drain", back: "nodes", verb: "Drain", did: "The server gives its shards up.", body: nodeBody},
-	"work":   {path: "/nodes/resume", back: "nodes", did: "The server works again.", body: nodeBody},
+	"revive":  {path: "/morgue/revive", ofQueue: true, named: true, all: true, back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"},
+	"purge":   {path: "/morgue/purge", ofQueue: true, named: true, all: true, back: "morgue", sure: true, verb: "Purge", did: "removed for good", things: "dead letters"},
+	"edit":    {path: "/morgue/edit", ofQueue: true, back: "id", did: "The payload is replaced.", body: (*call).edits},
+	"discard": {path: "/quarantine/discard", ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed.", body: (*call).discarded},
+	"drain":   {path: "/nodes/drain", back: "nodes", verb: "Drain", did: "The server gives its shards up.", body: nodeBody},
+	"work":    {path: "/nodes/resume", back: "nodes", did: "The server works again.", body: nodeBody},
 }
 
 func nodeBody(c *call) (any, error) {
 	return struct {
 		Node string `json:"node"`
 	}{c.r.PostForm.Get("node")}, nil
+}
+
+// discarded names the record of a form.
+func (c *call) discarded() (any, error) {
+	shard, err := strconv.Atoi(c.r.PostForm.Get("shard"))
+	if err != nil || c.r.PostForm.Get("key") == "" {
+		return nil, errForm
+	}
+	return struct {
+		Shard int      `json:"shard"`
+		Keys  []string `json:"keys"`
+	}{shard, []string{c.r.PostForm.Get("key")}}, nil
 }
 
 // ids are the chosen ids of a form.

@@ -23,19 +23,20 @@ var samples = map[string]struct {
 	query string
 	form  url.Values
 }{
-	"GET {$}":    {},
-	"GET queue":  {query: "q=orders"},
-	"GET shards": {query: "q=orders"},
-	"GET jobs":   {query: "q=orders&list=retries"},
-	"GET id":     {query: "q=orders&id=a"},
-	"GET search": {query: "id=a"},
-	"GET busy":   {query: "q=orders"},
-	"GET morgue": {query: "q=orders"},
-	"GET nodes":  {},
-	"GET store":  {},
-	"GET sheet":  {query: "q=orders&op=purge"},
-	"GET steps":  {query: "q=orders&op=purge&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9"},
-	"POST act":   {form: url.Values{"q": {"orders"}, "op": {"pause"}}},
+	"GET {$}":        {},
+	"GET queue":      {query: "q=orders"},
+	"GET shards":     {query: "q=orders"},
+	"GET jobs":       {query: "q=orders&list=retries"},
+	"GET id":         {query: "q=orders&id=a"},
+	"GET search":     {query: "id=a"},
+	"GET busy":       {query: "q=orders"},
+	"GET morgue":     {query: "q=orders"},
+	"GET unreadable": {query: "q=orders"},
+	"GET nodes":      {},
+	"GET store":      {},
+	"GET sheet":      {query: "q=orders&op=purge"},
+	"GET steps":      {query: "q=orders&op=purge&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9"},
+	"POST act":       {form: url.Values{"q": {"orders"}, "op": {"pause"}}},
 }
 
 // sampled returns the request of a route's sample.

@@ -143,3 +143,39 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	says(t, page, "You may not see payloads.", "Waits: it is not due, runs in 1 h.")
 	saysNot(t, page, "secret")
 }
+
+func TestRecordsThatCanNotBeRead(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n, text := range hostile {
+		h.store.unreadable = append(h.store.unreadable, ports.QuarantinedRecord{
+			Key: fmt.Sprint("key", n), ID: text, Place: ports.PlaceDead, Since: core.InstantOf(epoch), Reason: text, Stored: []byte(text), Size: len(text),
+		})
+	}
+	says(t, h.get("/"), fmt.Sprintf("orders %d records can't be read: set aside", len(hostile)))
+	page := h.get("/unreadable?q=orders")
+	isText(t, "/unreadable", page)
+	says(t, page, "dead in orders/0, set aside 0 s ago", `▲ a\u202egnp.exe`)
+	form := []string{"op", "discard", "q", "orders", "shard", "0", "key", "key3"}
+	says(t, h.form(form...).Body.String(), "Discard?", "can't be undone")
+	says(t, h.do(append(form, "confirm", "0")...), "The record is removed.")
+	if n := len(h.store.unreadable); n != len(hostile)-1 {
+		t.Errorf("%d records are left", n)
+	}
+	if w := h.form("op", "discard", "q", "orders", "shard", "x", "key", "k", "confirm", "0"); w.Code != http.StatusBadRequest {
+		t.Errorf("status %d", w.Code)
+	}
+}
+
+// Browsers without scripts may be told to ask again, by an address that anyone can give on.
+func TestReloadWithoutScripts(t *testing.T) {
+	h := newHouse(t, Options{})
+	page := h.get("/queue?q=orders&by=owner")
+	again := link(t, page, "reload each 10 s")
+	if page = h.get(again); !strings.Contains(page, `<noscript><meta http-equiv="refresh" content="10"></noscript>`) {
+		t.Error("it is not reloaded")
+	}
+	if got := link(t, page, "reload no more"); got != "/queue?by=owner&q=orders" {
+		t.Errorf("reloading ends at %s", got)
+	}
+	saysNot(t, h.get("/search?id=nix&reload=1"), "refresh")
+}

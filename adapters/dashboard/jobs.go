@@ -82,6 +82,9 @@ func (c *call) with(params ...string) string {
 		}
 	}
 	page := c.r.URL.Path[1:]
+	if page == "" {
+		page = "./"
+	}
 	if len(values) == 0 {
 		return page
 	}

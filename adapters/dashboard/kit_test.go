@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,21 @@ type faulty struct {
 	away                                          []core.Shard
 	checks                                        []ports.Check
 	looks                                         int
+	// unreadable are records of the first shard of orders that can't be read.
+	unreadable []ports.QuarantinedRecord
+}
+
+func (s *faulty) Quarantined(_ context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
+	if r.Shard.Index != 0 {
+		return ports.QuarantinePage{}, nil
+	}
+	return ports.QuarantinePage{Records: s.unreadable}, nil
+}
+
+func (s *faulty) Discard(_ context.Context, r ports.DiscardRequest) (int, error) {
+	before := len(s.unreadable)
+	s.unreadable = slices.DeleteFunc(s.unreadable, func(q ports.QuarantinedRecord) bool { return slices.Contains(r.Keys, q.Key) })
+	return before - len(s.unreadable), nil
 }
 
 func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
@@ -51,6 +67,9 @@ func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 	}
 	stats, err := s.Store.Stats(ctx, r)
 	for at := range stats {
+		if n := int64(len(s.unreadable)); n > 0 && stats[at].Queue.Name == "orders" {
+			stats[at].Quarantined, stats[at].Shards[0].Quarantined = n, n
+		}
 		for _, shard := range s.away {
 			if shard.Queue == stats[at].Queue.Name {
 				stats[at].Unreached = append(stats[at].Unreached, shard)

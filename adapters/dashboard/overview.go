@@ -86,6 +86,8 @@ func wrongLineOf(l *wrong.Line, now time.Time) wrongLine {
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"
 	case wrong.MorgueGrows:
 		w.Href, w.Link = href("morgue", "q", l.Queue), "morgue"
+	case wrong.Unreadable:
+		w.Href, w.Link = href("unreadable", "q", l.Queue), "records"
 	case wrong.HotShard, wrong.Unowned:
 		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
 	}

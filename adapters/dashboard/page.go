@@ -40,6 +40,7 @@ func table() []route {
 		{http.MethodGet, "search", false, false, (*call).search},
 		{http.MethodGet, "busy", false, false, (*call).busyPage},
 		{http.MethodGet, "morgue", false, true, (*call).morguePage},
+		{http.MethodGet, "unreadable", false, true, (*call).unreadable},
 		{http.MethodGet, "nodes", false, false, (*call).nodesPage},
 		{http.MethodGet, "store", false, false, (*call).storePage},
 		{http.MethodPost, "act", true, false, (*call).act},
@@ -79,15 +80,21 @@ type frame struct {
 	Live, ReadOnly                 bool
 	Now                            time.Time
 	// Rest is after how many milliseconds scripts ask again: what only this page asks of the store counts like a look.
-	Rest  int64
-	Flash *flash
-	Body  any
+	Rest int64
+	// Reload is in how many seconds browsers without scripts ask again, 0 for never, and Again where that is switched.
+	Reload int
+	Again  string
+	Flash  *flash
+	Body   any
 }
 
 // maxText is how many bytes a parameter has at most, but for those of textLimits: where a bulk action goes on from, and payloads.
 const maxText = 4 << 10
 
-var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "old": 1 << 20, "new": 1 << 20}
+var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "key": 8 << 10, "old": 1 << 20, "new": 1 << 20}
+
+// reloadTime is after how many seconds a browser without scripts asks again, if it was told to.
+const reloadTime = 10
 
 // serve answers a request of a route.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) {
@@ -187,6 +194,12 @@ func (c *call) show(v *view) {
 	f := &frame{
 		Page: v.page, Title: v.title, Bar: c.o.Title, Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
 		Now: c.looker.now(), Body: v.body, Rest: min(max(restFactor*c.cost, minRest), maxPageRest).Milliseconds(),
+	}
+	if c.r.URL.Query().Get("reload") != "" && v.live {
+		f.Reload = reloadTime
+	}
+	if v.live {
+		f.Again = c.with("reload", map[bool]string{true: "1"}[f.Reload == 0])
 	}
 	if c.allowed {
 		c.know(f)
