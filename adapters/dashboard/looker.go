@@ -179,7 +179,9 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 			s.view.Now = stats[at].Now
 		}
 	}
-	nodes, err := l.inspector.Nodes(ctx)
+	brief, end := context.WithTimeout(ctx, inspect.ServersPatience)
+	nodes, err := l.inspector.Nodes(brief)
+	end()
 	s.view.NodesUnknown = err != nil
 	if err == nil {
 		s.view.Nodes = nodes

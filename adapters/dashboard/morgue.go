@@ -49,6 +49,7 @@ type morgueBody struct {
 	Group, Error  string
 	GroupName     string
 	Sort, Prefix  string
+	From          string
 	Desc          bool
 	Sorts         []tab
 	Turn          string
@@ -70,7 +71,7 @@ func (c *call) morguePage() (*view, error) {
 	}
 	q := c.r.URL.Query()
 	b := &morgueBody{
-		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Sort: "time", Prefix: q.Get("prefix"),
+		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Sort: "time", Prefix: q.Get("prefix"), From: q.Get("from"),
 		Desc: q.Get("asc") == "", Linked: c.o.API.RedactID == nil, ReadOnly: c.o.API.ReadOnly, All: href("morgue", "q", c.queue),
 	}
 	if q.Get("sort") == "id" && b.Group == "" {

@@ -1,0 +1,68 @@
+package integration_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// Within 5 s the overview says that a master of a Cluster is dead, as a browser sees it that asks each 2 s, and it shows the rest, also if
+// that master has the list of queues and servers.
+func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
+	t.Parallel()
+	t.Run("of shards", func(t *testing.T) {
+		o := newOutage(t)
+		failing, lost, _ := o.without("skein:queues")
+		o.seenOnTheDashboard(lost, func() { testservers.Kill(t, failing) })
+	})
+	t.Run("of the list", func(t *testing.T) {
+		o := newOutage(t)
+		node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
+		must(t, err)
+		failing := testservers.RedisNode(t, node.Options().Addr)
+		lost, _ := o.divideBy(failing)
+		o.seenOnTheDashboard(lost, func() { testservers.Kill(t, failing) })
+	})
+}
+
+func (o *outage) seenOnTheDashboard(lost []int, begin func()) {
+	o.Helper()
+	store := redis.New(o.connect(), redis.Options{})
+	_, err := store.Declare(o.Context(), ports.DeclareRequest{Queue: "outages", Shards: outageShards})
+	must(o, err)
+	board, err := dashboard.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), dashboard.Options{})
+	must(o, err)
+	look := func() string {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:9"
+		w := httptest.NewRecorder()
+		board.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "queue?q=outages") {
+			o.Errorf("status %d: %s", w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	if strings.Contains(look(), "be reached") {
+		o.Error("a shard can't be reached before the outage")
+	}
+	begin()
+	began := time.Now()
+	want := fmt.Sprintf("%d shards can&#39;t be reached, the first is %d", len(lost), lost[0])
+	for !strings.Contains(look(), want) {
+		if time.Since(began) > 5*time.Second {
+			o.Fatalf("after %v the overview does not say %q: %s", time.Since(began), want, look())
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	o.Logf("it was said after %v", time.Since(began))
+}
