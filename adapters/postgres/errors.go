@@ -60,7 +60,7 @@ func (s status) leaseErr(l ports.Lease) error {
 }
 
 // translate returns the driver's error as one of the port's. An error of unknown outcome
-// stays one, and loses its type.
+// stays one, and keeps of its type only whether the server was reached.
 func translate(ctx context.Context, err error) error {
 	if err == nil || storekit.HasKnownOutcome(err) {
 		return err
@@ -70,7 +70,7 @@ func translate(ctx context.Context, err error) error {
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return fmt.Errorf("postgres: %v", err)
+		return storekit.UnknownOutcome("postgres", err)
 	}
 	if remedy := remedyFor(pg.Code); remedy != "" {
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, remedy)

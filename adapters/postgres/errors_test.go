@@ -130,4 +130,7 @@ func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
 	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v; want an error that names 127.0.0.1:1 and is no deadline of the caller's", err)
 	}
+	if err != nil && ports.FailureOf(err) != ports.FailureUnreachable {
+		t.Errorf("%v is a failure of the kind %v, want %v", err, ports.FailureOf(err), ports.FailureUnreachable)
+	}
 }

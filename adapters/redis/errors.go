@@ -48,7 +48,7 @@ func advice(err error) string {
 }
 
 // translate returns the port's error for one of the driver. An error of unknown outcome
-// keeps its text and loses its type.
+// keeps its text, and of its type only whether the server was reached.
 func translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):
@@ -68,5 +68,5 @@ func translate(ctx context.Context, err error) error {
 	if !broken(err) && luaFault.MatchString(err.Error()) {
 		return fmt.Errorf("redis: %w: %v", ErrTorn, err)
 	}
-	return fmt.Errorf("redis: %v", err)
+	return storekit.UnknownOutcome("redis", err)
 }

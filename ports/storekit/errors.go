@@ -132,6 +132,24 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
+// UnknownOutcome returns a driver's error of which nothing is known but its words, which begin with the store's name: its
+// type is hidden, so that nobody takes a timeout of the connection for one of his own. Whether the server could
+// not be reached stays visible to [ports.FailureOf]. The error is not nil.
+func UnknownOutcome(store string, err error) error {
+	text := store + ": " + err.Error()
+	if ports.FailureOf(err) == ports.FailureUnreachable {
+		return unreachable(text)
+	}
+	return errors.New(text)
+}
+
+// unreachable is an error of a connection that could not be made, or broke. It is a net.Error.
+type unreachable string
+
+func (u unreachable) Error() string { return string(u) }
+func (unreachable) Timeout() bool   { return false }
+func (unreachable) Temporary() bool { return true }
+
 // HasKnownOutcome reports whether err wraps a sentinel of package ports or core. A call
 // that fails with another error may have taken effect.
 func HasKnownOutcome(err error) bool {

@@ -7,8 +7,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
+	"net"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -169,4 +173,22 @@ func TestInterruptedMeansTheCallersContext(t *testing.T) {
 func jobsOf(by ports.SortBy, q ports.Queue) error {
 	_, err := storekit.ShardsOfJobs(&ports.JobsRequest{SortBy: by}, q)
 	return err
+}
+
+// A driver's error loses its type, but for whether the server was reached.
+func TestUnknownOutcomesHideTheirType(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	slow := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	for _, tt := range []struct {
+		err  error
+		want ports.FailureKind
+	}{
+		{refused, ports.FailureUnreachable}, {io.EOF, ports.FailureUnreachable}, {slow, ports.FailureUnknown},
+		{errors.New("boom"), ports.FailureUnknown}, {context.DeadlineExceeded, ports.FailureUnknown},
+	} {
+		err := storekit.UnknownOutcome("redis", tt.err)
+		if got := ports.FailureOf(err); got != tt.want || err.Error() != "redis: "+tt.err.Error() || errors.Is(err, tt.err) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("of %v: %v, a failure of the kind %v; want %v", tt.err, err, got, tt.want)
+		}
+	}
 }
