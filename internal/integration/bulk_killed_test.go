@@ -14,10 +14,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bulkVariable names what a bulk worker does, and continueVariable where it goes on from.
+// bulkVariable names what a bulk worker does, continueVariable where it goes on from, and apiVariable the server it
+// asks over HTTP.
 const (
 	bulkVariable     = "SKEIN_TEST_WORKER_BULK"
 	continueVariable = "SKEIN_TEST_WORKER_CONTINUE"
+	apiVariable      = "SKEIN_TEST_WORKER_API"
 )
 
 // bulkActs are what bulk workers do: on the half that match, and on all.
@@ -33,6 +35,14 @@ var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.Bulk
 
 // bulkWorker acts on all of a kind, and writes its checkpoints to the journal.
 func bulkWorker() int {
+	j := journal{os.Getenv(journalVariable)}
+	if os.Getenv(apiVariable) != "" {
+		if err := overHTTP(j); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		return 0
+	}
 	ctx := context.Background()
 	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
 	if err != nil {
@@ -40,7 +50,6 @@ func bulkWorker() int {
 		return 2
 	}
 	defer func() { _ = closeStore() }()
-	j := journal{os.Getenv(journalVariable)}
 	o := inspect.BulkOptions{
 		Rate: 2000, Continue: inspect.Checkpoint(os.Getenv(continueVariable)),
 		Checkpoint: func(c inspect.Checkpoint) { j.write(journalLine{what: lineReady, pid: os.Getpid(), id: string(c)}) },
@@ -84,12 +93,12 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 
 // killActing starts one process after another, and kills each soon after it has begun, until one ends by
 // itself. It returns how many it has killed.
-func killActing(t *testing.T, url, act string, meanwhile func(kill int)) (kills int) {
+func killActing(t *testing.T, url, act string, meanwhile func(kill int), env ...string) (kills int) {
 	t.Helper()
 	var at string
 	for ; ; kills++ {
 		j := newJournal(t)
-		p := startProgram(t, os.Args[0], "bulk", url, j, bulkVariable+"="+act, continueVariable+"="+at)
+		p := startProgram(t, os.Args[0], "bulk", url, j, append(env, bulkVariable+"="+act, continueVariable+"="+at)...)
 		j.await(t, lineReady, p.pid(), 1)
 		meanwhile(kills)
 		// Where the machine is slow a first step takes longer than this, and would never be done.
