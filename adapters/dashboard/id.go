@@ -145,6 +145,9 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		}
 	}
 	if q := w.Found.Queued; q != nil {
+		if w.Found.Claimed != nil {
+			add("id free", false, "what was taken of it before ends first")
+		}
 		paused = paused || w.Reason == core.QueuePaused.String()
 		add("not paused", !paused, "%s", map[bool]string{true: "the queue is paused", false: "the queue goes on"}[paused])
 		add("due", !q.PerformAt.After(w.AsOf), "%s", when{q.PerformAt, w.AsOf}.Text())

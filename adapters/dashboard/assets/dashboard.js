@@ -255,6 +255,14 @@ document.addEventListener("keydown", (e) => {
   }
 });
 
+// What was done is said once: not again when the page is loaded anew or its address is given on.
+const here = new URL(location.href);
+if (here.searchParams.has("did")) {
+  here.searchParams.delete("did");
+  here.searchParams.delete("n");
+  history.replaceState(null, "", here);
+}
+
 // The picker of queues needs no button with scripts.
 document.querySelector(".pick select")?.addEventListener("change", (e) => e.target.form.requestSubmit());
 
