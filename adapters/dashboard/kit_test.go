@@ -43,6 +43,7 @@ type faulty struct {
 	away                                          []core.Shard
 	checks                                        []ports.Check
 	looks                                         int
+	historyTakes                                  time.Duration
 	// unreadable are records of the first shard of orders that can't be read.
 	unreadable []ports.QuarantinedRecord
 }
@@ -94,6 +95,7 @@ func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {
 }
 
 func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	time.Sleep(s.historyTakes)
 	if s.historyFail != nil {
 		return nil, s.historyFail
 	}

@@ -177,3 +177,27 @@ func TestAPageThatHasNotChangedIsNotSentAgain(t *testing.T) {
 		t.Errorf("status %d after a push", w.Code)
 	}
 }
+
+// Where history is slow a page does not wait for that of all queues: it comes with the looks that follow.
+func TestSlowHistoryComesBitByBit(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 19 {
+		h.declare(fmt.Sprintf("q%02d", n), 1)
+	}
+	h.store.historyTakes = 30 * time.Millisecond
+	began := time.Now()
+	h.get("/")
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the first page took %v", took)
+	}
+	first := len(h.board.looker.last.details)
+	if first == 0 || first == 20 {
+		t.Errorf("the first page has the history of %d of 20 queues", first)
+	}
+	for looks := 0; len(h.board.looker.last.details) < 20; looks++ {
+		if looks > 20 {
+			t.Fatalf("after %d looks there is the history of %d queues", looks, len(h.board.looker.last.details))
+		}
+		h.get("/")
+	}
+}
