@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -142,6 +143,21 @@ func TestReviveOfAllGoesOnInSteps(t *testing.T) {
 	if s := h.stats(); s.Dead != 0 || s.Length() != 2500 {
 		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
 	}
+}
+
+func TestAStepThatFailsIsGoneOnFrom(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom", numbered("a", 900)...)
+	h.advance(time.Second)
+	page := h.get("/sheet?q=orders&op=revive")
+	h.store.revives, h.store.fails = 1, errors.New("connection reset")
+	page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
+	says(t, page, "The store failed within the last step.", "of 900 looked at")
+	if n := h.stats().Dead; n == 0 || n == 900 {
+		t.Fatalf("%d are left", n)
+	}
+	h.store.fails = nil
+	says(t, h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue")), "900 queued again")
 }
 
 // A page that goes on by itself does so only where our own page has led to it.

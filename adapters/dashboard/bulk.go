@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -115,7 +116,10 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	var reply result
 	err = c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: before, Continue: going}, &reply)
 	c.looker.acted()
-	if err != nil {
+	failed := ""
+	if p := new(problem); errors.As(err, &p) && p.Result != nil && p.Result.Continue != "" {
+		reply, failed = *p.Result, "1"
+	} else if err != nil {
 		return nil, err
 	}
 	if reply.Continue == "" {
@@ -123,7 +127,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	}
 	return &view{to: href("steps", "q", c.queue, "op", name, "group", b.Match.Group, "error", b.Match.Error, "prefix", b.Match.Prefix,
 		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
-		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "away", strconv.Itoa(len(reply.Unreached)))}, nil
+		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)}, nil
 }
 
 // stepsBody is how far an action on all that match is.
@@ -132,6 +136,8 @@ type stepsBody struct {
 	Continue               string
 	Looked, Handled, Total int
 	Away                   int
+	// Failed is whether the last step was cut off by an error of the store.
+	Failed bool
 	// Auto is whether scripts go on by themselves: not when the last step got nowhere, as where shards are away.
 	Auto bool
 }
@@ -152,7 +158,8 @@ func (c *call) steps() (*view, error) {
 		}
 	}
 	was, err := strconv.Atoi(q.Get("was"))
-	b.Auto = (err != nil || b.Looked > was) && c.fromHere()
+	b.Failed = q.Get("failed") != ""
+	b.Auto = (err != nil || b.Looked > was) && !b.Failed && c.fromHere()
 	return &view{page: "steps", title: o.verb, body: b}, nil
 }
 

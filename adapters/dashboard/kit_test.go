@@ -44,6 +44,9 @@ type faulty struct {
 	checks                                        []ports.Check
 	looks                                         int
 	historyTakes                                  time.Duration
+	// revives is how many more steps of a revive succeed, if fails is set.
+	revives int
+	fails   error
 	// unreadable are records of the first shard of orders that can't be read.
 	unreadable []ports.QuarantinedRecord
 }
@@ -100,6 +103,13 @@ func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) ([]ports.M
 		return nil, s.historyFail
 	}
 	return s.Store.History(ctx, r)
+}
+
+func (s *faulty) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	if s.revives--; s.fails != nil && s.revives < 0 {
+		return ports.StepReply{}, s.fails
+	}
+	return s.Store.Revive(ctx, r)
 }
 
 func (s *faulty) Check(context.Context) ([]ports.Check, error) { return s.checks, s.checksFail }
