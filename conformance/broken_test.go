@@ -134,6 +134,7 @@ func brokenStores() []brokenStore {
 		{"hides what was set aside", "damaged/a claimed job stops no acquire", wrapped(hidesDamage)},
 		{"takes a damaged claim for settled", "damaged/a claimed job stops no settlement", wrapped(settlesDamaged)},
 		{"discards more than it was told", "damaged/is discarded by its key", wrapped(discardsAll)},
+		{"finds nothing where it can't read", "damaged/is left out by lists and Find", wrapped(findsNoDamage)},
 		{"forgets what was set aside", "damaged/keeps its queue from being forgotten", wrapped(forgetsDamage)},
 		{"wants fewer turns than none", "limiter/is 0 or more, and stays", wrapped(wantsFewerThanNone)},
 		{"wants more turns each time", "limiter/is 0 or more, and stays", wrapped(wantsMoreEachTime)},

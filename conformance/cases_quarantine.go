@@ -29,7 +29,7 @@ func damageCases() []namedCase {
 		{"a claimed job stops no acquire", ruleAside, damagedOrphan},
 		{"a dead letter stops no step", ruleAside, damagedDead},
 		{"a dead letter leaves its group", ruleGroups, damagedGroup},
-		{"is left out by lists and Find", "Quarantine: lists and Find leave out what they can't read, and write nothing", damagedLists},
+		{"is left out by lists and Find", "Quarantine: lists and Find leave out what they can't read, and write nothing; Found.Damaged are the places where something is stored that the store can't read", damagedLists},
 		{"is discarded by its key", ruleDiscard, damagedDiscarded},
 		{"is listed page by page", "Quarantined lists what a shard has set aside, in order of key", damagedPages},
 		{"keeps its queue from being forgotten", "Quarantine: a queue that holds some is not empty for Forget", damagedForget},
@@ -209,8 +209,9 @@ func damagedLists(e *env) {
 	e.same("the queued jobs", e.queuedIDs(), []string{"q2"})
 	e.same("the claimed jobs", e.claimedPages(wholePage(orders)).ids, []string{"c2"})
 	e.same("the dead letters", e.deadIDs(), []string{"d2"})
-	for _, id := range []string{"q1", "c1", "d1"} {
+	for id, place := range map[string]ports.Place{"q1": ports.PlaceQueued, "c1": ports.PlaceClaimed, "d1": ports.PlaceDead} {
 		f := e.find(id)
+		e.same("what Find says is damaged of "+id, f.Damaged, []ports.Place{place})
 		if f.Queued != nil || f.Claim != nil || f.DeadLetter != nil {
 			e.errorf("Find of %s returned %+v; want nothing", id, f)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // quarantine is what was damaged, and is set aside at once.
@@ -90,6 +91,19 @@ func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, e
 	return before - len(s.set.shards[r.Shard]), nil
 }
 
+// Find says that it is damaged.
+func (s transacted) Find(ctx context.Context, queue, id string) (ports.Found, error) {
+	found, err := s.Store.Find(ctx, queue, id)
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	for _, record := range s.set.shards[found.Shard] {
+		if record.ID == id {
+			found.Damaged = append(found.Damaged, record.Place)
+		}
+	}
+	return found, err
+}
+
 // Stats counts it.
 func (s transacted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	all, err := s.reachedStats(ctx, r)
@@ -169,6 +183,15 @@ func forgetsDamage(s full) full {
 			_, err = s.Discard(ctx, ports.DiscardRequest{Shard: shard, Keys: keys})
 		}
 		return cmp.Or(err, s.Forget(ctx, queue))
+	})
+}
+
+// findsNoDamage is a store that says nothing is there of an id whose record it can't read.
+func findsNoDamage(s full) full {
+	return replace(s, "Find", func(ctx context.Context, r storekit.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r.Queue, r.ID)
+		found.Damaged = nil
+		return found, err
 	})
 }
 

@@ -9,6 +9,8 @@ type Reason uint8
 const (
 	// NothingQueued is an id of which nothing is queued or claimed, nor dead.
 	NothingQueued Reason = iota
+	// Unreadable is an id of which the store can't read what it has: it is about to be set aside, and does not run.
+	Unreadable
 	// OnlyDead is an id that is in the morgue alone.
 	OnlyDead
 	// RunsNow is a job whose handler runs.
@@ -53,7 +55,7 @@ const (
 )
 
 var reasonNames = [...]string{
-	NothingQueued: "nothing queued", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
+	NothingQueued: "nothing queued", Unreadable: "damaged", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
 	PredecessorRuns: "predecessor runs", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
 	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
 	RunsAlone: "runs alone", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
@@ -74,6 +76,8 @@ type Facts struct {
 	Now Instant
 	// Queued, Claimed and Dead say where the id is.
 	Queued, Claimed, Dead bool
+	// Damaged says that the store has something of the id that it can't read.
+	Damaged bool
 	// State is the queued job's.
 	State State
 	// Running says that the claimed job's handler is known to run.
@@ -128,6 +132,7 @@ var whyTable = [...]struct {
 	{OwnerGone, func(f *Facts) bool { return f.Claimed && f.LeaseOver }},
 	{InBuffer, func(f *Facts) bool { return f.Claimed && !f.Queued }},
 	{PredecessorRuns, func(f *Facts) bool { return f.Claimed }},
+	{Unreadable, func(f *Facts) bool { return !f.Queued && f.Damaged }},
 	{OnlyDead, func(f *Facts) bool { return !f.Queued && f.Dead }},
 	{NothingQueued, func(f *Facts) bool { return !f.Queued }},
 	{QueuePaused, func(f *Facts) bool { return f.Paused }},

@@ -19,6 +19,9 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 	}{
 		{"an id that is nowhere", Facts{}, NothingQueued},
 		{"an id that is nowhere, of a paused queue", Facts{Paused: true}, NothingQueued},
+		{"an id whose record can't be read", Facts{Damaged: true, Paused: true}, Unreadable},
+		{"an id whose job can't be read, with a dead letter", Facts{Damaged: true, Dead: true}, Unreadable},
+		{"a due job whose dead letter can't be read", with(func(f *Facts) { f.Damaged = true }), IsNext},
 		{"a dead letter", Facts{Dead: true, Paused: true}, OnlyDead},
 		{"a due job", due, IsNext},
 		{"a due job whose id is dead too", with(func(f *Facts) { f.Dead = true }), IsNext},

@@ -5,6 +5,9 @@ import "github.com/skeinq/skein/ports"
 // found returns what was found of an id.
 func (w viewer) found(id string, stored *ports.Found) Found {
 	found := Found{ID: id, Shard: stored.Shard}
+	for _, place := range stored.Damaged {
+		found.Damaged = append(found.Damaged, place.String())
+	}
 	if q := stored.Queued; q != nil {
 		job := w.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
 		found.Queued = &job

@@ -81,6 +81,9 @@ type Found struct {
 	Queued     *QueuedJob
 	Claimed    *ClaimedJob
 	DeadLetter *DeadLetter
+	// Damaged are the places, "queued", "claimed" or "dead", where the store has something of the id that it can't read,
+	// so that its field is nil. It is about to be set aside: see [Inspector.Quarantined].
+	Damaged []string
 }
 
 // Queue is a queue as a store knows it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -115,6 +116,7 @@ func factsOf(stored *ports.Found, served int) core.Facts {
 	f := core.Facts{
 		Now: st.Now, Paused: st.Paused, Served: served, Owned: st.Owner != "" && st.ExpiresAt > st.Now,
 		Ahead: st.Ahead, BehindAlone: st.Alone != "", ShardClaims: st.Claimed, Dead: stored.DeadLetter != nil,
+		Damaged: len(stored.Damaged) > 0,
 	}
 	if q := stored.Queued; q != nil {
 		f.Queued, f.State = true, q.State
@@ -134,6 +136,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	switch v.Reason {
 	case core.NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
+	case core.Unreadable:
+		return fmt.Sprintf("what is stored of it can't be read (%s): the store sets it aside when it meets it, and Quarantined shows it then", strings.Join(v.Found.Damaged, ", ")), until
 	case core.OnlyDead:
 		return "it is in the morgue; revive it to run it again", until
 	case core.RunsNow:

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // serve announces a server of the queue for an hour.
@@ -31,6 +32,17 @@ func (s *fixture) serveAs(n ports.Node) {
 	}
 }
 
+// damage has the store say that it can't read what it has of an id.
+func (s *fixture) damage(id string, places ...ports.Place) {
+	s.Inspector = inspect.New(storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if found, ok := call.Reply.(*ports.Found); ok && call.Request.(*storekit.FindRequest).ID == id {
+			found.Damaged = places
+		}
+		return err
+	}), inspect.Options{})
+}
+
 func TestWhySaysWhatHoldsAJob(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -40,6 +52,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		until  time.Duration // since the epoch
 	}{
 		{"nothing", func(*fixture) {}, core.NothingQueued, "nothing is queued", 0},
+		{"a record that can't be read", func(s *fixture) { s.damage("x", ports.PlaceQueued, ports.PlaceDead) }, core.Unreadable, "can't be read (queued, dead)", 0},
 		{"a dead letter", func(s *fixture) { s.dead("x") }, core.OnlyDead, "revive it", 0},
 		{"a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) }, core.InBuffer, "server blue for 1s", 0},
 		{"a push for a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.pushAll("x") }, core.PredecessorRuns, "server blue", 0},

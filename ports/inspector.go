@@ -222,6 +222,9 @@ type Found struct {
 	Queued     *core.Job
 	Claim      *ClaimView
 	DeadLetter *core.DeadLetter
+	// Damaged are the places, in their order, where something is stored of the id that the store can't read, so that
+	// its field is nil: the next call that would change or take it sets it aside ([Quarantine]).
+	Damaged []Place
 	// Standing is what decides when the queued job runs.
 	Standing Standing
 }

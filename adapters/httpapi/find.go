@@ -33,10 +33,11 @@ type foundRow struct {
 	Queued  *jobRow     `json:"queued,omitempty" doc:"the job that waits"`
 	Claimed *claimedRow `json:"claimed,omitempty" doc:"the job that a server has"`
 	Dead    *deadRow    `json:"dead,omitempty" doc:"what is in the morgue"`
+	Damaged []string    `json:"damaged,omitempty" doc:"places where the store has something of the id that it can't read: queued, claimed or dead"`
 }
 
 func (c *call) foundIn(queue string, f *inspect.Found, payloads int) foundRow {
-	row := foundRow{Queue: queue, Shard: f.Shard.String()}
+	row := foundRow{Queue: queue, Shard: f.Shard.String(), Damaged: f.Damaged}
 	if f.Queued != nil {
 		job := c.job(queue, f.Queued, payloads)
 		row.Queued = &job
@@ -71,7 +72,7 @@ func (c *call) find(q *findQuery) (*list[foundRow], error) {
 		if err != nil {
 			return nil, err
 		}
-		if q.Queue != "" || f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil {
+		if q.Queue != "" || f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0 {
 			reply.Items = append(reply.Items, c.foundIn(queue, &f, q.Payloads))
 		}
 	}

@@ -1,21 +1,28 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
-// damagedRecord is in the error of a script that can't read what is stored of an id: place and id, in hex.
-var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) `)
+// damagedRecord is in the error of a script that can't read what is stored of an id: place and id, in hex, and
+// whether a part of it is missing.
+var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) (missing: )?`)
 
-// damagedError is that of a script that can't read a record, and so has written nothing.
+// damagedError is that of a script that can't read a record, or misses a part of it, and so has written nothing.
 type damagedError struct {
 	place, id string
 	text      string
+	// missing says that a part is missing.
+	missing bool
 }
 
 // newDamagedError returns the error of which damagedRecord has found the parts.
@@ -24,7 +31,7 @@ func newDamagedError(found []string, err error) error {
 	if badHex != nil {
 		return fmt.Errorf("redis: %v", err)
 	}
-	return &damagedError{place: found[1], id: string(id), text: err.Error()}
+	return &damagedError{place: found[1], id: string(id), text: err.Error(), missing: found[3] != ""}
 }
 
 // Error implements error.
@@ -38,7 +45,7 @@ func isDamage(err error) bool { return err != nil && damagedRecord.MatchString(e
 const mostSetAside = 1000
 
 // exchangeReadable is exchange, but what a script can't read it sets aside, and runs the script again: that has
-// written nothing.
+// written nothing. What another server of a Cluster may have is [ErrTorn].
 func (s *Store) exchangeReadable(ctx context.Context, calls []call) []outcome {
 	outcomes := s.exchange(ctx, calls)
 	for i := range outcomes {
@@ -47,7 +54,14 @@ func (s *Store) exchangeReadable(ctx context.Context, calls []call) []outcome {
 			if !ok || ctx.Err() != nil {
 				break
 			}
-			if err := s.setAside(ctx, calls[i].keys[0].(string), damaged); err != nil {
+			meta := calls[i].keys[0].(string)
+			if damaged.missing {
+				if err := s.torn(ctx, meta); err != nil {
+					outcomes[i].err = fmt.Errorf("%w: %w", err, damaged)
+					break
+				}
+			}
+			if err := s.setAside(ctx, meta, damaged); err != nil {
 				outcomes[i].err = fmt.Errorf("%w; setting it aside failed: %w", damaged, err)
 				break
 			}
@@ -64,16 +78,74 @@ func shardOf(base string) string {
 	return name
 }
 
+// setAllAside sets records aside in the shard whose first key is given.
+func (s *Store) setAllAside(ctx context.Context, meta string, all []*damagedError) error {
+	set, err := await(ctx, s.workers, func() error {
+		if err := s.torn(ctx, meta); err != nil {
+			return err
+		}
+		for _, damaged := range all {
+			if err := s.setAside(ctx, meta, damaged); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return cmp.Or(set, err)
+}
+
 // setAside sets a record aside in the shard whose first key is given.
 func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError) error {
-	base, keys := strings.TrimSuffix(meta, keySuffixes[keyMeta]), make([]any, allKeys)
+	base, keys := shardBase(meta), make([]any, allKeys)
 	for i, suffix := range keySuffixes {
 		keys[i] = base + suffix
 	}
 	o := s.exchange(ctx, []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}})[0]
-	if o.err == nil && o.value == int64(1) {
-		s.logger.Error("a record that can't be read was set aside; Inspector.Quarantined shows it, and Discard removes it",
-			"shard", shardOf(base), "place", places[damaged.place].String(), "id", damaged.id, "error", damaged.text)
+	if o.err != nil {
+		return o.err
 	}
-	return o.err
+	r := replyOf(o.value)
+	if !r.more() {
+		return nil
+	}
+	what, why, place := r.text(), r.text(), places[damaged.place].String()
+	for r.more() {
+		if id, shard := r.text(), shardOf(base); what == "unlisted" {
+			s.logger.Warn("what no list of its shard had was listed anew, as of now", "shard", shard, "place", place, "id", id, "error", why)
+		} else {
+			s.logger.Error("a record that can't be read was set aside; Inspector.Quarantined shows it, and Discard removes it",
+				"shard", shard, "place", place, "id", id, "error", why)
+		}
+	}
+	return r.err()
+}
+
+// shardBase returns what the keys of a shard begin with of which one is given.
+func shardBase(key string) string { return key[:strings.LastIndexByte(key, ':')+1] }
+
+// torn returns [ErrTorn] if more than one master of a Cluster has keys of the slot of a key: a failover amid its
+// migration has left them so. It does too if that can't be found out. Without a Cluster it returns nil.
+func (s *Store) torn(ctx context.Context, key string) error {
+	cluster, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		return nil
+	}
+	slot, err := cluster.ClusterKeySlot(ctx, key).Result()
+	var have atomic.Int64
+	if err == nil {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *goredis.Client) error {
+			n, err := master.ClusterCountKeysInSlot(ctx, int(slot)).Result()
+			if n > 0 {
+				have.Add(1)
+			}
+			return err
+		})
+	}
+	switch {
+	case have.Load() > 1:
+		return fmt.Errorf("redis: %w: %d masters have keys of %s", ErrTorn, have.Load(), shardOf(key))
+	case err != nil:
+		return fmt.Errorf("redis: %w: whether another master has keys of %s can't be found out: %v", ErrTorn, shardOf(key), err)
+	}
+	return nil
 }

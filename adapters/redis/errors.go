@@ -27,15 +27,14 @@ var permanentErrors = []struct{ prefix, advice string }{
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
 
-// ErrTorn is wrapped by the error, of unknown outcome, of a call that finds keys of a shard which
-// contradict each other, or whose record is gone though it was declared: a failover amid the migration
-// of its slot has left some of them on another master, or they are lost. Its queue's other shards work on;
-// docs/redis.md says how to mend it.
+// ErrTorn is wrapped by the error, of unknown outcome, of a call that misses what another key of its shard says is there,
+// while two masters of a Cluster have keys of it, as a failover amid the migration of its slot leaves them; and of a
+// call on a shard whose record is gone though it was declared. Its queue's other shards work on;
+// docs/redis.md says how to mend it. What is only lost is set aside.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
 
-// luaFault is in the error of a script of ours that misses what another key says is there: it
-// says so itself, or Lua does.
-var luaFault = regexp.MustCompile(`: torn: |attempt to |bad argument #`)
+// luaFault is in the error of a script of ours that misses what another key says is there, and does not check that.
+var luaFault = regexp.MustCompile(`attempt to |bad argument #`)
 
 // advice returns what to change after a permanent error, and "" for any other.
 func advice(err error) string {

@@ -73,7 +73,7 @@ func FuzzReply(f *testing.F) {
 		_ = addHour(&sums, &ports.HistoryRequest{}, value)
 		o := outcome{value: value}
 		for _, dead := range []bool{false, true} {
-			_, _ = o.addRows(dead, map[string]row{})
+			_, _, _ = o.addRows(dead, map[string]row{})
 		}
 		_, _ = parsePlaces(value, true)
 		_, _, _ = o.head()

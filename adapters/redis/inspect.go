@@ -142,7 +142,14 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 	if found.Claim != nil {
 		lease.mark(found.Claim)
 	}
-	return found, errors.Join(r.err(), s.err())
+	for _, place := range r.text() {
+		found.Damaged = append(found.Damaged, places[string(place)])
+	}
+	slices.Sort(found.Damaged)
+	if err := errors.Join(r.err(), s.err()); err != nil || len(found.Damaged) == 0 {
+		return found, err
+	}
+	return found, f.store.torn(ctx, f.store.base(shard))
 }
 
 // standing reads what decides when a job runs.

@@ -32,6 +32,22 @@ type seenQueues struct {
 	of map[string]queueRecord
 	// listed says that all queues were seen at once.
 	listed bool
+	// damaged are the records that can't be read, as they were logged.
+	damaged map[string]string
+}
+
+// isNewDamage reports whether a record that can't be read was not seen before.
+func (q *seenQueues) isNewDamage(name, text string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if seen, known := q.damaged[name]; known && seen == text {
+		return false
+	}
+	if q.damaged == nil {
+		q.damaged = make(map[string]string)
+	}
+	q.damaged[name] = text
+	return true
 }
 
 // note takes a queue's record, or that it has none.
@@ -119,11 +135,11 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 	delete(f.all, formatField)
 	records := make(map[string]queueRecord, len(f.all))
 	for name, text := range f.all {
-		q, err := parseQueueRecord(name, text)
-		if err != nil {
-			return nil, err
+		if q, err := parseQueueRecord(name, text); err == nil {
+			records[name] = q
+		} else if s.seen.isNewDamage(name, text) {
+			s.logger.Error("the record of a queue can't be read, so that the queue is not listed; docs/redis.md says how to mend it", "queue", name, "record", text)
 		}
-		records[name] = q
 	}
 	return records, nil
 }

@@ -114,18 +114,41 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 // together with the jobs; so there is something to correct only after a fault of Redis or
 // of a person.
 func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
-	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now()}})
+	all, faults, err := s.recount(ctx, shard)
+	for range mostSetAside {
+		if err != nil || len(faults) == 0 {
+			break
+		}
+		if err = s.setAllAside(ctx, s.keys(shard)[keyMeta].(string), faults); err != nil {
+			break
+		}
+		var last ports.RecountReply
+		last, faults, err = s.recount(ctx, shard)
+		all.After = last.After
+	}
 	if err != nil {
 		return ports.RecountReply{}, err
+	}
+	return all, nil
+}
+
+// recount corrects what can be corrected, and returns some of what can't be read.
+func (s *Store) recount(ctx context.Context, shard core.Shard) (reply ports.RecountReply, faults []*damagedError, err error) {
+	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now()}})
+	if err != nil {
+		return reply, nil, err
 	}
 	r := replyOf(value)
 	switch r.text() {
 	case "ok":
-		before, after := r.list(), r.list()
-		reply := ports.RecountReply{Before: before.counts(), After: after.counts()}
-		return reply, errors.Join(r.err(), before.err(), after.err())
+		before, after, damaged := r.list(), r.list(), r.list()
+		reply = ports.RecountReply{Before: before.counts(), After: after.counts()}
+		for damaged.more() {
+			faults = append(faults, &damagedError{place: damaged.text(), id: damaged.text(), text: "a recount could not read it"})
+		}
+		return reply, faults, errors.Join(r.err(), before.err(), after.err(), damaged.err())
 	case "unknown":
-		return ports.RecountReply{}, s.absent(ctx, shard)
+		return reply, nil, s.absent(ctx, shard)
 	}
-	return ports.RecountReply{}, errReply
+	return reply, nil, errReply
 }

@@ -73,7 +73,10 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 			calls[i] = call{script: rowsScript, keys: s.firstKeys(w.shard, allKeys), args: args}
 		}
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-			reached, err := o.addRows(l.dead, found)
+			reached, missing, err := o.addRows(l.dead, found)
+			if missing > 0 {
+				err = s.torn(ctx, calls[i].keys[0].(string))
+			}
 			if err != nil {
 				if err := lost.Add(ctx, some[i].shard, err); err != nil {
 					return nil, err
@@ -108,26 +111,26 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 }
 
 // addRows adds what the rows script has found, by id, and returns how many of the ids it has read, at
-// least one.
-func (o *outcome) addRows(dead bool, found map[string]row) (reached int, err error) {
+// least one, and of how many a part is missing.
+func (o *outcome) addRows(dead bool, found map[string]row) (reached, missing int, err error) {
 	if o.err != nil {
-		return 0, o.err
+		return 0, 0, o.err
 	}
 	r := replyOf(o.value)
 	_ = r.text()
-	reached = int(r.int())
+	reached, missing = int(r.int()), int(r.int())
 	for r.more() {
 		id, at, count, text := r.text(), r.parsed(), r.int(), r.text()
 		if err := r.err(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		one, err := parseStored(id, text, core.Instant(at), dead)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		found[id] = row{stored: one, count: int(count)}
 	}
-	return max(1, reached), r.err()
+	return max(1, reached), missing, r.err()
 }
 
 // Jobs implements [ports.Inspector]. It leaves jobs with a failure out of the page that it has

@@ -73,10 +73,11 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 		return queueRecord{}, storekit.UnknownQueue(name)
 	}
 	q, err := parseQueueRecord(name, f.text)
-	if err == nil {
-		s.seen.note(name, q, true)
+	if err != nil {
+		return q, fmt.Errorf("%w: %q, the record of queue %q; docs/redis.md says how to mend it", err, f.text, name)
 	}
-	return q, err
+	s.seen.note(name, q, true)
+	return q, nil
 }
 
 // layout returns the queue's shards and generation.

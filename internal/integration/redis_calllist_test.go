@@ -64,6 +64,10 @@ func damageCalls() []scriptCall {
 		{"set aside a claim", "set_aside", true, func(w *worker) error { return w.acquire("other", 1) }},
 		{"set aside a cancel", "set_aside", true, func(w *worker) error { return w.acquire("other", 1) }},
 		{"set aside a dead letter", "set_aside", true, func(w *worker) error { return w.purge(w.dead("dead")) }},
+		{"set aside what has lost its record", "set_aside", true, func(w *worker) error { return w.purge(w.group()) }},
+		{"set aside what has lost its payloads", "set_aside", true, func(w *worker) error { return w.bury("whole") }},
+		{"list a job anew", "set_aside", true, func(w *worker) error { return w.bury("plain") }},
+		{"list a dead letter anew", "set_aside", true, func(w *worker) error { return w.purge(w.dead("dead")) }},
 		{"list what is set aside", "set_aside_list", true, func(w *worker) error {
 			_, err := w.store.Quarantined(w.t.Context(), ports.QuarantineRequest{Shard: w.shard})
 			return err

@@ -1,12 +1,14 @@
 package integration_test
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -31,6 +33,32 @@ func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 	}
 	if left := w.client.HLen(ctx, "skein:{/nodes}:n").Val(); left != 1 {
 		t.Errorf("%d nodes are stored, want one", left)
+	}
+}
+
+// A queue whose record can't be read hides no other, and its own calls name it. The log has it once.
+func TestRedisADamagedQueueRecordHidesNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t, testservers.OwnRedis(t), false)
+	ctx := t.Context()
+	must(t, w.declare("others"))
+	var log strings.Builder
+	w.store = redis.New(w.client, redis.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, text := range []string{"garbage", "1 0 0 1 1", "", "1 0 x"} {
+		must(t, w.client.HSet(ctx, "skein:queues", "orders", text).Err())
+		for range 2 {
+			queues, err := w.store.Queues(ctx)
+			if err != nil || len(queues) != 1 || queues[0].Name != "others" {
+				t.Errorf("beside %q: %+v, %v; want the other queue", text, queues, err)
+			}
+		}
+		_, err := w.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
+		if err == nil || text != "" && !strings.Contains(err.Error(), text) {
+			t.Errorf("of the queue with the record %q: %v", text, err)
+		}
+	}
+	if n := strings.Count(log.String(), "record of a queue can't be read"); n != 4 {
+		t.Errorf("the log has it %d times, want 4:\n%s", n, log.String())
 	}
 }
 

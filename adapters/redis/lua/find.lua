@@ -3,13 +3,14 @@
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 id; then, for the next payloads, 3 whether those of the dead letter
 --   or of the queued job (1 or 0), 4 score and 5 data of the last one
--- Returns {'ok', queued, claim, cancel, dead, standing, token, expires}: queued and dead as
+-- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged}: queued and dead as
 --   {PerformAt, packed job, whether it has more payloads (1 or 0)} or nil, the claim and its
 --   cancel as stored; token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
---   owner, token, expires, claimed, ahead, alone}, as ports.Standing says. For the next payloads
+--   owner, token, expires, claimed, ahead, alone}, as ports.Standing says; damaged has a letter for each place, q, c
+--   and d, where something of the id is at fault. For the next payloads
 --   {'ok', queued or dead}
 -- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, band, precedes, clock, instant, read_meta, bounds,
---   packed, items, queue, morgue, claim_weight, claim_alone, current_token.
+--   packed, passing, items, queue, morgue, claim_weight, claim_alone, fault_of, current_token.
 
 local now, id, dead, score, data = clock(ARGV[1]), ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
 local function view(item, payloads, more)
@@ -20,15 +21,15 @@ local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, 
 if score then
   local item
   if dead then item = dead_letter() else item = queued_job() end
-  return {'ok', item and view(item, items.after(item, score, data)) or false}
+  return {'ok', passing(function() return item and view(item, items.after(item, score, data)) end) or false}
 end
 
-local function found(item)
-  if not item then return false end
+local function first_of(item)
   local n, size = bounds.left(bounds.new())
   local payloads, total = items.first(item, n, size)
   return view(item, payloads, #payloads < total)
 end
+local function found(item) return item and passing(first_of, item) or false end
 
 local MAX_AHEAD = 1000
 
@@ -73,5 +74,9 @@ local function standing()
     math.min(call('HLEN', CLAIMS), MAX_AHEAD), n, alone}
 end
 
-return {'ok', found(queued_job()), found_claim(), call('HGET', CANCELS, id), found(dead_letter()),
-  standing(), current_token(LEASE, now)}
+local queued, claim, letter, damaged = found(queued_job()), found_claim(), found(dead_letter()), ''
+for place, there in pairs({q = queued, c = claim or false, d = letter}) do
+  if not there and fault_of(place, id) then damaged = damaged .. place end
+end
+local token, expires = current_token(LEASE, now)
+return {'ok', queued, claim or false, call('HGET', CANCELS, id), letter, standing(), token, expires, damaged}

@@ -2,9 +2,10 @@
 -- Corrects the lists that the jobs and dead letters of a shard are counted by, and the counts of groups.
 -- KEYS: all of the shard
 -- ARGV: 1 now or ''
--- Returns {'ok', counts before, counts after}, as lib/counts.lua says, or {'unknown'}
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, GROUPS, LEASE, ASIDE, call,
---   sub, byte, pack, clock, fetch, read_meta, plan, readable, packed, groups, claim_alone, counts.
+-- Returns {'ok', counts before, counts after, what can't be read}, counts as lib/counts.lua says, and the last, of the
+--   first so many, as place and id, as lib/faults.lua has them; or {'unknown'}. What can't be read it passes over.
+-- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, GROUPS, LEASE, ASIDE, PAYLOADS,
+--   DPAYLOADS, call, sub, byte, pack, clock, fetch, read_meta, plan, packed, groups, claim_weight, claim_alone, counts.
 
 local now = clock(ARGV[1])
 local index = read_meta()
@@ -46,13 +47,32 @@ local function restrict(key, hash)
   end)
 end
 
+local MOST_FAULTS, faults = 1000, {}
+local function fault(place, id)
+  if #faults < 2 * MOST_FAULTS then faults[#faults + 1], faults[#faults + 2] = place, id end
+end
+
+-- sound returns those of some ids, in a place, whose packed jobs can be read and have their payloads, and the jobs.
+local function sound(place, sets, decoder, all, packed_jobs)
+  local ids, jobs = {}, {}
+  for i, id in ipairs(all) do
+    local ok, job = pcall(decoder, packed_jobs[i], 0)
+    if ok and job.many then
+      ok = call('EXISTS', sets .. id, META) == 2 and type(redis.pcall('ZCARD', sets .. id)) == 'number'
+    end
+    if ok then ids[#ids + 1], jobs[#jobs + 1] = id, job else fault(place, id) end
+  end
+  return ids, jobs
+end
+
 local before = count()
-each('HSCAN', JOBS, function(ids, packed_jobs)
+each('HSCAN', JOBS, function(all, packed_jobs)
+  local ids, jobs = sound('q', PAYLOADS, packed.decode, all, packed_jobs)
   local ready, parked, claimed = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('HMGET', CLAIMS, ids)
   local runs, waits, retries, tries, zeros, listed = {}, {}, {}, {}, {}, {}
   for i in ipairs(ids) do
     local at = tonumber(ready[i] or parked[i] or now)
-    local retry = readable('q', ids[i], packed.decode, packed_jobs[i], at).retry
+    local retry = jobs[i].retry
     runs[i], waits[i] = not claimed[i] and at, claimed[i] and at
     retries[i], tries[i], zeros[i], listed[i] = retry >= 0 and at, retry >= 0 and retry, retry >= 0 and 0, index and 0
   end
@@ -66,10 +86,11 @@ end)
 
 local names = {} -- of groups
 for _, name in ipairs(call('HKEYS', GROUPS)) do names[name] = true end
-each('HSCAN', DEAD, function(ids, packed_jobs)
+each('HSCAN', DEAD, function(all, packed_jobs)
+  local ids, jobs = sound('d', DPAYLOADS, packed.decode_dead, all, packed_jobs)
   local changed, times, zeros, grouped = fetch('ZMSCORE', DTIME, ids), {}, {}, {}
   for i, id in ipairs(ids) do
-    local name = readable('d', id, packed.decode_dead, packed_jobs[i], 0).group
+    local name = jobs[i].group
     local list = grouped[name] or {ids = {}, times = {}}
     times[i], zeros[i], names[name], grouped[name] = true, 0, true, list
     list.ids[#list.ids + 1], list.times[#list.times + 1] = id, tonumber(changed[i] or now)
@@ -91,9 +112,10 @@ for _, key in ipairs({READY, PARKED, RTIME, RCOUNT, RID, BYID}) do restrict(key,
 for _, key in ipairs({DTIME, DID}) do restrict(key, DEAD) end
 
 local alone = 0
-each('HSCAN', CLAIMS, function(_, values)
-  for _, value in ipairs(values) do
-    if claim_alone(value) then alone = alone + 1 end
+each('HSCAN', CLAIMS, function(ids, values)
+  for i, value in ipairs(values) do
+    if not pcall(claim_weight, value) then fault('c', ids[i])
+    elseif claim_alone(value) then alone = alone + 1 end
   end
 end)
 if (tonumber(call('HGET', LEASE, 'alone') or 0)) ~= alone then plan.hset(LEASE, 'alone', alone) end
@@ -111,4 +133,4 @@ for name in pairs(names) do
     call('HSET', GROUPS, name, pack('>I8', n) .. times)
   end
 end
-return {'ok', before, count()}
+return {'ok', before, count(), faults}

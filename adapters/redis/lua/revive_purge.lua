@@ -7,7 +7,7 @@
 --   4 only those changed before, 0 for any that are given, 5 only those of a group, or '', 6 whether dead letters are given
 --   (1 or 0); then for each: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
--- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan, items,
+-- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan, missing, items,
 --   queue, groups, morgue, read_step.
 
 local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
@@ -71,6 +71,7 @@ end
 local handled, reached = 0, 0
 for i, id in ipairs(ids) do
   local item, names = dead[id], named[i]
+  if not item and not given then missing('d', id, 'its record is lost') end
   if item and item.changed and not item.whole and not names then break end -- the rest is for another step
   if item and not item.whole and is_meant(item) then
     local some, whole = handle(item, names)

@@ -3,10 +3,10 @@
 -- KEYS: all of the shard
 -- ARGV: 1 whether dead letters (1 or 0), 2 payloads of each, 3 bytes of each error, as
 --   lib/text.lua has it, 4... ids
--- Returns {'ok', how many of the ids it has read, id, PerformAt or ChangedAt, count, packed
---   job or dead letter, ...}; it reads fewer if they are large, and passes over ids that are not there, or that
---   can't be read
--- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, packed, items, queue, morgue, read_step, cut_text.
+-- Returns {'ok', how many of the ids it has read, of how many the record or the payloads are missing, id, PerformAt or
+--   ChangedAt, count, packed job or dead letter, ...}; it reads fewer if they are large, and passes over ids that are
+--   not there, or that can't be read
+-- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, packed, passing, items, queue, morgue, read_step, cut_text.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local ids, found = {unpack(ARGV, 4)}, nil
@@ -20,20 +20,20 @@ local function some_of(item)
     local _, size = bounds.left(bound)
     return items.first(item, most_payloads, size)
   end
-  if item.job.many then return {}, items.count(item) end
-  return {}, #item.job.list
+  return {}, items.count(item)
 end
 
-local reply = {'ok', #ids}
+local reply = {'ok', #ids, 0}
 local lists = dead and {DTIME} or {READY, PARKED}
 for i, id in ipairs(ids) do
   local item = found[id]
   if not item and not packed_jobs[i] then -- it has moved since it was listed, or the lists contradict the hash
-    for _, list in ipairs(lists) do assert(not call('ZSCORE', list, id), 'attempt to read what only the lists have') end
+    for _, list in ipairs(lists) do if call('ZSCORE', list, id) then reply[3] = reply[3] + 1 end end
   end
-  if item then
-    local payloads, total = some_of(item)
-    local size = 0
+  local payloads, total, size = nil, 0, 0
+  if item then payloads, total = passing(some_of, item) end
+  if item and not payloads then reply[3] = reply[3] + 1 end
+  if payloads then
     for _, p in ipairs(payloads) do size = size + #p.data end
     if not bounds.fits(bound, #payloads, size) then
       reply[2] = i - 1

@@ -1,69 +1,92 @@
 #!lua flags=allow-oom
--- Sets aside what is stored of an id in a place, if it can't be read.
+-- Sets aside what is stored of an id in a place, if it can't be read or lacks a part, and lists it anew if no list
+-- has it. If its record is lost, what other ids of the lists have lost theirs is set aside too, of the first of each list.
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of
 --   a claimed one, d for dead; 3 id
--- Returns 1, or 0 if it can be read or is not there
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, GROUPS, LEASE, CANCELS,
---   ASIDE, PAYLOADS, DPAYLOADS, GROUPED, call, pack, clock, wake, plan, packed, groups, claim_weight,
---   claim_alone, check_cancel.
+-- Returns {}, if nothing is wrong, or what is at fault and why, as lib/faults.lua says, and the ids
+-- Uses: READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DTIME, DID, GROUPS, LEASE, CANCELS,
+--   ASIDE, META, GROUPED, call, pack, clock, read_meta, wake, plan, packed, groups, claim_alone,
+--   hash_of, set_key, lists_of, fault_of.
 --
 -- What is set aside is a field of ASIDE: its key is the time in 16 digits, the place and the id, and its value when it
--- was, the lengths of id and reason, place, id, reason, and the record as it is. Payloads in a set of their own
--- keep it, under the name of ASIDE, a colon and the key.
+-- was, the lengths of id and reason, place, id, reason, and the record as it is, '' if it is lost or stays. Payloads in
+-- a set of their own keep it, under the name of ASIDE, a colon and the key.
 
 local now, place, id = clock(ARGV[1]), ARGV[2], ARGV[3]
-local hash = ({q = JOBS, c = CLAIMS, k = CANCELS, d = DEAD})[place]
-local stored = call('HGET', hash, id)
-if not stored then return 0 end
-local ok, why
-if place == 'c' then ok, why = pcall(claim_weight, stored)
-elseif place == 'k' then ok, why = pcall(check_cancel, stored)
-elseif place == 'd' then ok, why = pcall(packed.decode_dead, stored, 0)
-else ok, why = pcall(packed.decode, stored, 0) end
-if ok then return 0 end
+local MOST, hash = 250, hash_of[place]
+local index = read_meta()
+local what, why = fault_of(place, id)
+if not what then return {} end
 why = string.gsub(tostring(why), '^user_script:%d+: ', '')
 
--- What it says of its group may be wrong: it leaves whatever list has it.
-for _, name in ipairs(place == 'd' and call('HKEYS', GROUPS) or {}) do
-  if call('ZSCORE', groups.list(name), id) then
-    plan.zrem(GROUPED .. name, id)
-    groups.leave(name)
+-- list_anew lists a job or a dead letter as of now.
+local function list_anew()
+  local stored, at = call('HGET', hash, id), string.format('%d', now)
+  if place == 'd' then
+    plan.zadd(DTIME, at, id)
+    plan.zadd(DID, '0', id)
+    plan.zadd(groups.list(packed.decode_dead(stored, now).group), at, id)
+    return
+  end
+  local retry = packed.decode(stored, now).retry
+  plan.zadd(call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY, at, id)
+  if index then plan.zadd(BYID, '0', id) end
+  if retry >= 0 then plan.zadd(RTIME, at, id); plan.zadd(RID, '0', id); plan.zadd(RCOUNT, retry, id) end
+end
+
+-- unlist takes an id out of all lists. What a dead letter says of its group may be wrong: it leaves whatever list has it.
+local function unlist(other)
+  local lists = place == 'q' and {READY, PARKED, BYID, RTIME, RID, RCOUNT} or {DTIME, DID}
+  for _, list in ipairs(lists) do plan.zrem(list, other) end
+  for _, name in ipairs(place == 'd' and call('HKEYS', GROUPS) or {}) do
+    if call('ZSCORE', groups.list(name), other) then
+      plan.zrem(GROUPED .. name, other)
+      groups.leave(name)
+    end
   end
 end
 
-local at, key = now, nil
-repeat
-  key = string.format('%016.0f', at) .. place .. id
-  at = at + 1
-until call('HEXISTS', ASIDE, key) == 0
-local set = ({q = PAYLOADS, d = DPAYLOADS})[place]
-if set and call('EXISTS', set .. id, hash) == 2 then call('RENAME', set .. id, ASIDE .. ':' .. key) end
-call('HSET', ASIDE, key, pack('>I8I2I2', now, #id, #why) .. place .. id .. why .. stored)
-call('HDEL', hash, id)
-if place == 'k' then return 1
-elseif place == 'd' then
-  call('ZREM', DTIME, id)
-  call('ZREM', DID, id)
-  groups.finish()
-  plan.write()
-  return 1
-elseif place == 'q' then
-  for _, list in ipairs({READY, PARKED, BYID, RTIME, RID, RCOUNT}) do call('ZREM', list, id) end
-  return 1
+-- aside sets aside what is at fault of an id.
+local function aside(other, fault)
+  local at, key, stored = now, nil, call('HGET', hash, other)
+  repeat
+    key = string.format('%016.0f', at) .. place .. other
+    at = at + 1
+  until call('HEXISTS', ASIDE, key) == 0
+  plan.hset(ASIDE, key, pack('>I8I2I2', now, #other, #why) .. place .. other .. why .. (fault == 'record' and stored or ''))
+  local set = set_key[place] and set_key[place] .. other
+  if set and call('EXISTS', set, META) == 2 then plan.rename(set, ASIDE .. ':' .. key) end
+  if fault == 'record' then plan.hdel(hash, other) end
+  if set and (fault == 'record' or not stored) then unlist(other) end
 end
 
-call('HDEL', CANCELS, id)
-local waits = call('ZSCORE', PARKED, id)
-if waits then
-  call('ZREM', PARKED, id)
-  call('ZADD', READY, waits, id)
+local reply = {what, why, id}
+if what == 'unlisted' then list_anew()
+else
+  aside(id, what)
+  local lost = set_key[place] and call('HEXISTS', hash, id) == 0
+  for _, list in ipairs(lost and lists_of[place] or {}) do
+    for _, other in ipairs(call('ZRANGE', list, 0, MOST - 1)) do
+      if other ~= id and call('HEXISTS', hash, other) == 0 then
+        aside(other, 'set')
+        reply[#reply + 1] = other
+      end
+    end
+  end
 end
-if tonumber(call('HGET', LEASE, 'alone') or 0) > 0 then -- what runs alone has no others beside it
-  local alone = 0
-  local claims = call('HGETALL', CLAIMS)
-  for i = 2, #claims, 2 do if claim_alone(claims[i]) then alone = alone + 1 end end
-  call('HSET', LEASE, 'alone', alone)
+
+if place == 'c' then
+  plan.hdel(CANCELS, id)
+  local waits = call('ZSCORE', PARKED, id)
+  if waits then plan.zadd(READY, waits, id); plan.zrem(PARKED, id) end
+  if tonumber(call('HGET', LEASE, 'alone') or 0) > 0 then -- what runs alone has no others beside it
+    local alone, claims = 0, call('HGETALL', CLAIMS)
+    for i = 2, #claims, 2 do if claims[i - 1] ~= id and claim_alone(claims[i]) then alone = alone + 1 end end
+    plan.hset(LEASE, 'alone', alone)
+  end
 end
-wake()
-return 1
+groups.finish()
+plan.write()
+if place == 'c' or what == 'unlisted' then wake() end
+return reply

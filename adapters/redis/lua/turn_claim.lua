@@ -1,5 +1,5 @@
 -- The second half of a turn: due jobs are claimed.
--- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, call, byte, pack, precedes,
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, missing, call, byte, pack, precedes,
 --   reader, plan, packed, items, queue.
 -- Defines: claim_jobs.
 
@@ -56,7 +56,9 @@ local function claim_jobs(turn)
 
   -- flags_of returns the flags of candidate k as it is stored.
   local function flags_of(k)
-    local flags = byte(packed_at(k))
+    local packed_job = packed_at(k)
+    if not packed_job then missing('q', ids[k], 'its record is lost') end
+    local flags = byte(packed_job)
     if not flags or flags >= 2 * ALONE then damaged('q', ids[k], 'its flags are unknown') end
     return flags
   end

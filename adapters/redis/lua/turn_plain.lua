@@ -66,7 +66,7 @@ local function plain_turn()
       packed_jobs = call('HMGET', JOBS, unpack(ids, k, read))
     end
     local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])
-    local flags = byte(packed_job)
+    local flags = packed_job and byte(packed_job)
     if not flags then return end
     local simple, skip = bit.band(flags, OTHERS) == 0, 8 + flags % 2
     if simple and flags >= FIRST then skip = skip + 8 end

@@ -8,7 +8,7 @@ local function first_due(paused, alone, JOBS, READY, CLAIMS)
   local first = redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES')
   if not first[1] then return -1 end
   if redis.call('HLEN', CLAIMS) > 0 then
-    local flags = string.byte(redis.call('HGET', JOBS, first[1])) or 0
+    local flags = string.byte(redis.call('HGET', JOBS, first[1]) or '') or 0
     if flags >= ALONE and flags < 2 * ALONE then return -1 end -- what can't be read is for the next turn to set aside
   end
   return tonumber(first[2])

@@ -1,9 +1,9 @@
 -- An item is what is stored of an id, in the queue or in the morgue.
--- Uses: META, call, floor, fetch, precedes, bounds, plan, packed.
+-- Uses: META, call, floor, fetch, precedes, bounds, plan, damaged, missing, packed.
 -- Defines: items.
 --
--- Its fields are id; area, the keys it is stored in (hash of packed jobs, metas, and sets, what
--- the keys of payload sets begin with); old, what is stored now, nil if nothing is; and
+-- Its fields are id; area, where it is stored (hash of packed jobs, metas, sets, what
+-- the keys of payload sets begin with, and place, how damaged names it); old, what is stored now, nil if nothing is; and
 -- job, what is to be stored. With job.many, job.list is only what is to be added to the
 -- set, and taken what is to leave it; once it is stored, known is how many of the list
 -- the set had already.
@@ -48,14 +48,15 @@ do
   end
 
   -- set_of returns the key of an item's payload set. It fails if another server has the set,
-  -- and if the set is not there though what is stored says so, or is and it does not: what
-  -- is missing may be on a server that took no part in a failover, so nothing is written.
+  -- and if the set is not there though what is stored says so, or is and it does not, or is something else.
   local function set_of(item)
-    local key, there = item.area.sets .. item.id, false
-    there = call('EXISTS', key, META) == 2
-    if there ~= (item.old and item.old.many or false) then
-      error('torn: ' .. item.id .. (there and ' has payloads that its record does not tell of' or ' lacks the payloads that its record tells of'))
-    end
+    if item.set then return item.set end
+    local key, place, told = item.area.sets .. item.id, item.area.place, item.old and item.old.many or false
+    local there = call('EXISTS', key, META) == 2
+    if told and not there then missing(place, item.id, 'its payloads are lost') end
+    if there and not told then missing(place, item.id, 'its record does not tell of its payloads') end
+    if there and type(redis.pcall('ZCARD', key)) ~= 'number' then damaged(place, item.id, 'its payloads are no sorted set') end
+    item.set = key
     return key
   end
 

@@ -1,18 +1,20 @@
 -- The dead letters of a shard, as items: stored like jobs, at is when they changed, and group their group.
--- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, readable, packed, items, groups.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, missing, readable, packed, items, groups.
 -- Defines: morgue.
 
 local morgue
 do
-  local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS}
+  local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS, place = 'd'}
 
   -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id. If one can't
-  -- be read the script fails, or, if lenient, it is left out.
+  -- be read, or no list has it, the script fails, or, if lenient, it is left out.
   local function load(ids, packed_jobs, lenient)
     local dead, times = {}, fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
-      if packed_jobs[i] and not (lenient and not packed.decoded(packed.decode_dead, packed_jobs[i], 0)) then
-        local job = readable('d', id, packed.decode_dead, packed_jobs[i], tonumber(times[i]))
+      local at = tonumber(times[i])
+      if packed_jobs[i] and not (lenient and not (at and packed.decoded(packed.decode_dead, packed_jobs[i], 0))) then
+        local job = readable('d', id, packed.decode_dead, packed_jobs[i], at)
+        if not at then missing('d', id, 'no list has it') end
         dead[id] = {id = id, area = area, job = job, old = {at = job.at, many = job.many, group = job.group}}
       end
     end

@@ -1,6 +1,6 @@
 -- How jobs and dead letters are packed to be stored.
 -- Uses: sub, byte, char, pack, parse, band, floor, MAX_INSTANT.
--- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, readable, packed.
+-- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, missing, readable, passing, packed.
 --
 -- A packed job is one byte of flags, then what they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
@@ -23,11 +23,22 @@ local function damaged(place, id, why)
   error('damaged: ' .. place .. ' ' .. string.gsub(id, '.', function(c) return string.format('%02x', byte(c)) end) .. ' ' .. tostring(why))
 end
 
+-- missing does so if a key lacks what another says that it has of an id in a place: it is lost, or on another server
+-- of a Cluster, which the caller finds out.
+local function missing(place, id, why) damaged(place, id, 'missing: ' .. why) end
+
 -- readable returns what a function returns that decodes what is stored of an id in a place.
 local function readable(place, id, decoder, ...)
   local ok, a, b = pcall(decoder, ...)
   if not ok then damaged(place, id, a) end
   return a, b
+end
+
+-- passing returns what a function returns, or nil if it meets what damaged and missing are about.
+local function passing(f, ...)
+  local ok, a, b = pcall(f, ...)
+  if ok then return a, b end
+  if type(a) ~= 'string' or not string.find(a, 'damaged: ', 1, true) then error(a, 0) end
 end
 
 local packed

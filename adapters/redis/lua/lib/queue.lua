@@ -1,11 +1,11 @@
 -- The queued jobs of a shard, as items: ready, or parked while their id is claimed.
 -- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, fetch, plan,
---   readable, packed, items.
+--   missing, readable, packed, items.
 -- Defines: queue.
 
 local queue
 do
-  local area = {hash = JOBS, metas = METAS, sets = PAYLOADS}
+  local area = {hash = JOBS, metas = METAS, sets = PAYLOADS, place = 'q'}
 
   -- item returns the item of a job that is not stored yet.
   local function item(id, job) return {id = id, area = area, job = job} end
@@ -13,11 +13,12 @@ do
   -- stored returns the item of a packed job that is in place, READY or PARKED, since at.
   local function stored(id, packed_job, at, place)
     local job = readable('q', id, packed.decode, packed_job, at)
+    if not at then missing('q', id, 'no list has it') end
     return {id = id, area = area, job = job, old = {at = at, place = place, retry = job.retry, many = job.many}}
   end
 
-  -- load returns the items of those ids that have a packed job in packed_jobs, by id. If one can't be read
-  -- the script fails, or, if lenient, it is left out.
+  -- load returns the items of those ids that have a packed job in packed_jobs, by id. If one can't be read, or no
+  -- list has it, the script fails, or, if lenient, it is left out.
   local function load(ids, packed_jobs, lenient)
     local jobs, found = {}, {}
     for i, id in ipairs(ids) do if packed_jobs[i] then found[#found + 1] = id end end
@@ -26,8 +27,9 @@ do
     for i, id in ipairs(ids) do
       if packed_jobs[i] then
         k = k + 1
-        local read = not lenient or packed.decoded(packed.decode, packed_jobs[i], 0)
-        jobs[id] = read and stored(id, packed_jobs[i], tonumber(ready[k] or parked[k]), ready[k] and READY or PARKED) or nil
+        local at = tonumber(ready[k] or parked[k])
+        local read = not lenient or at and packed.decoded(packed.decode, packed_jobs[i], 0)
+        jobs[id] = read and stored(id, packed_jobs[i], at, ready[k] and READY or PARKED) or nil
       end
     end
     return jobs
