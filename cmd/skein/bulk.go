@@ -14,12 +14,12 @@ import (
 
 // bulkFlags choose all that match instead of ids, and how to act on them.
 type bulkFlags struct {
-	all              bool
-	errorText        string
-	before, goOn     string
-	o                inspect.BulkOptions
-	yes              bool
-	verb, what, done string
+	all          bool
+	errorText    string
+	before, goOn string
+	o            inspect.BulkOptions
+	yes          bool
+	verb, done   string
 }
 
 func (b *bulkFlags) add(f *pflag.FlagSet) {
@@ -93,7 +93,7 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 			return err
 		}
 	}
-	p := &progress{app: a, flags: b, began: time.Now()}
+	p := newProgress(a, b.verb, b.done)
 	o.Progress, o.Checkpoint = p.progress, p.checkpoint
 	o.Stop = func(int) bool { return ctx.Err() != nil }
 	// A step that has begun is let end, so that counts are exact.

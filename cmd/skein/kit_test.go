@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,8 +80,9 @@ func with(rawURL, name, value string) string {
 }
 
 // TestScripts runs the scripts of testdata/script on each store. In them "skein CODE ARGUMENT..." runs the command and wants
-// that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until each job of the
-// queue has failed once, or until the script ends with all jobs in their handlers.
+// that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until a job of the
+// queue has failed once, or until the script ends with all jobs in their handlers. "interrupted TEXT CODE ARGUMENT..." is "skein" with a signal as soon as it has
+// written the text; $FIRST and $CONTINUE are the first and the last text to continue with that it has printed.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +95,9 @@ func TestScripts(t *testing.T) {
 				},
 				Condition: func(condition string) (bool, error) { return condition == strings.ToLower(name), nil },
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"skein": func(ts *testscript.TestScript, neg bool, args []string) { runCommand(ts, neg, args, kept) },
-					"serve": func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
+					"skein":       func(ts *testscript.TestScript, neg bool, args []string) { runCommand(ts, neg, args, kept) },
+					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) { interrupt(ts, neg, args, kept) },
+					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
 				},
 			})
 		})
@@ -106,6 +109,10 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string, kept *memori
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: skein CODE ARGUMENT... [<FILE]")
 	}
+	call(context.Background(), ts, args, kept, ts.Stdout(), ts.Stderr())
+}
+
+func call(ctx context.Context, ts *testscript.TestScript, args []string, kept *memories, stdout, stderr io.Writer) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	args = args[1:]
@@ -113,9 +120,44 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string, kept *memori
 	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "<") {
 		stdin, args = strings.NewReader(ts.ReadFile(args[last][1:])), args[:last]
 	}
-	p := process{stdin: stdin, stdout: ts.Stdout(), stderr: ts.Stderr(), env: ts.Getenv, connect: kept.connect}
-	if got := p.run(context.Background(), args); got != want {
+	p := process{stdin: stdin, stdout: stdout, stderr: stderr, env: ts.Getenv, connect: kept.connect}
+	if got := p.run(ctx, args); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// signalling is a writer that calls stop once a text was written.
+type signalling struct {
+	io.Writer
+	mu      *sync.Mutex
+	written *strings.Builder
+	text    string
+	stop    func()
+}
+
+func (s signalling) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written.Write(p)
+	if strings.Contains(s.written.String(), s.text) {
+		s.stop()
+	}
+	return s.Writer.Write(p)
+}
+
+var goOn = regexp.MustCompile(`--continue (\S+)`)
+
+// interrupt is "interrupted TEXT CODE ARGUMENT...".
+func interrupt(ts *testscript.TestScript, _ bool, args []string, kept *memories) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	s := signalling{mu: new(sync.Mutex), written: new(strings.Builder), text: args[0], stop: stop}
+	stdout, stderr := s, s
+	stdout.Writer, stderr.Writer = ts.Stdout(), ts.Stderr()
+	call(ctx, ts, args[1:], kept, stdout, stderr)
+	if found := goOn.FindAllStringSubmatch(s.written.String(), -1); found != nil {
+		ts.Setenv("CONTINUE", found[len(found)-1][1])
+		ts.Setenv("FIRST", found[0][1])
 	}
 }
 
@@ -150,7 +192,7 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 		if c := s[0].Counts; how == "hold" && c.Claimed > 0 && c.Length() == 0 {
 			ts.Defer(finish)
 			return
-		} else if how == "fail" && c.Fresh == 0 && c.Claimed == 0 {
+		} else if how == "fail" && c.Retrying > 0 && c.Claimed == 0 {
 			finish()
 			return
 		}

@@ -15,12 +15,16 @@ const (
 
 // progress shows on standard error how far an action is.
 type progress struct {
-	app   *app
-	flags *bulkFlags
-	began time.Time
-	last  time.Time
-	shown bool
-	told  bool
+	app        *app
+	verb, done string
+	began      time.Time
+	last       time.Time
+	shown      bool
+	told       bool
+}
+
+func newProgress(a *app, verb, done string) *progress {
+	return &progress{app: a, verb: verb, done: done, began: time.Now(), last: time.Now()}
 }
 
 // checkpoint says at the start how to go on if this process is killed: an older checkpoint is as good as a newer one.
@@ -36,19 +40,12 @@ func (p *progress) progress(at inspect.Progress) {
 	if terminal(p.app.stderr) {
 		every, begin, end = progressSeen, "\r", "\x1b[K" // over the line before, and clear the rest of it
 	}
-	if time.Since(max2(p.last, p.began)) < every {
+	if time.Since(p.last) < every {
 		return
 	}
 	p.last, p.shown = time.Now(), true
-	_, _ = fmt.Fprintf(p.app.stderr, "%s%s: %d of %d looked at, %d %s, %.0f/s%s", begin, p.flags.verb, at.Done, at.Total, at.Handled, p.flags.done,
+	_, _ = fmt.Fprintf(p.app.stderr, "%s%s: %d of %d looked at, %d %s, %.0f/s%s", begin, p.verb, at.Done, at.Total, at.Handled, p.done,
 		float64(at.Done)/time.Since(p.began).Seconds(), end)
-}
-
-func max2(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // end leaves the line.

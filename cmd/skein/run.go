@@ -94,7 +94,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return nil
 	}
-	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.shardCommand(), a.nodeCommand(),
+	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.shardCommand(), a.nodeCommand(),
 		a.checkCommand(), a.versionCommand())
 	return root
 }

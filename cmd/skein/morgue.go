@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+var groupColumns = columns[inspect.Group]{
+	{"name", false, func(g *inspect.Group) any { return g.Name }},
+	{"count", false, func(g *inspect.Group) any { return g.Count }},
+	{"first", false, func(g *inspect.Group) any { return g.First }},
+	{"last", false, func(g *inspect.Group) any { return g.Last }},
+}
+
+func (a *app) morgueCommand() *cobra.Command {
+	return group("morgue", "Look at dead letters, bring them back, and move them between stores",
+		a.listMorgue(), a.listGroups(),
+		a.onDead("revive", "Queue dead letters again, due now, as if they had never failed", "skein morgue revive orders --all --error timeout --rate 100", "revived",
+			(*inspect.Inspector).Revive, (*inspect.Inspector).ReviveAll),
+		a.edit(),
+		a.onDead("rm", "Remove dead letters for good", "skein morgue rm orders --all --before 720h --dry-run", "removed",
+			(*inspect.Inspector).Purge, (*inspect.Inspector).PurgeAll),
+		a.export(), a.importLetters(),
+	)
+}
+
+func (a *app) listMorgue() *cobra.Command {
+	var l listFlags
+	c := a.command("ls QUEUE", "List the dead letters", "skein morgue ls orders --desc --limit 20", cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			o, err := l.options()
+			if err != nil {
+				return err
+			}
+			return list(a, deadColumns, i.Morgue(ctx, args[0], o))
+		})
+	l.add(c.Flags())
+	c.Flags().StringVar(&l.sort, "sort", "", "time, when they last changed, or id (default time, with --prefix id)")
+	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids that begin so, sorted by id")
+	c.Flags().StringVar(&l.o.Group, "group", "", "only those of this group of errors, sorted by time; skein morgue groups lists them")
+	return c
+}
+
+func (a *app) listGroups() *cobra.Command {
+	limit := 0
+	c := a.command("groups QUEUE", "Count the dead letters by error, the most frequent first", "skein morgue groups orders", cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			groups, err := i.Groups(ctx, args[0], limit)
+			return list(a, groupColumns, all(groups.Groups, err))
+		})
+	c.Flags().IntVar(&limit, "limit", 100, "how many groups at most")
+	return c
+}
+
+// onDead is a command that acts on dead letters: on those named, or on all that match.
+func (a *app) onDead(name, short, example, done string, named onJobs, every onAllDead) *cobra.Command {
+	b := &bulkFlags{verb: name, done: done}
+	c := a.bulk(b, short, example, named,
+		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+			var match func(inspect.DeadLetter) bool
+			if text != "" {
+				match = func(d inspect.DeadLetter) bool { return strings.Contains(d.LastError, text) }
+			}
+			return every(i, ctx, queue, match, o)
+		})
+	c.Flags().StringVar(&b.o.Group, "group", "", "with --all: only those of this group of errors; skein morgue groups lists them")
+	return c
+}
+
+func (a *app) edit() *cobra.Command {
+	var from, to bytesFlags
+	c := a.command("edit QUEUE ID", "Replace a payload of a dead letter, which stays dead", "skein morgue edit orders 42 --payload-file mended.json",
+		cobra.ExactArgs(2), nil)
+	to.add(c.Flags(), "payload", "the new payload")
+	from.add(c.Flags(), "old", "the payload to replace, byte for byte, where there are several")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		data, there, err := to.bytes(a.stdin)
+		if err == nil && !there {
+			err = usage(cmd, fmt.Errorf("give the new payload, by --payload, --payload-file or --payload-base64"))
+		}
+		if err != nil {
+			return err
+		}
+		old, named, err := from.bytes(a.stdin)
+		if err != nil {
+			return err
+		}
+		i, err := a.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if !named {
+			if old, err = onlyPayload(cmd.Context(), i, args[0], args[1]); err != nil {
+				return err
+			}
+		}
+		r, err := replace(cmd.Context(), i, args[0], args[1], old, data)
+		return a.named("edited", &r, err)
+	}
+	return c
+}
+
+// onlyPayload is the payload of a dead letter that has one.
+func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([]byte, error) {
+	found, err := i.Find(ctx, queue, id)
+	if err != nil {
+		return nil, err
+	}
+	switch letter := found.DeadLetter; {
+	case letter == nil:
+		return nil, fmt.Errorf("%w: queue %s has no dead letter of the id %q", errNotFound, queue, id)
+	case len(letter.Payloads) > 1:
+		return nil, fmt.Errorf("%w: the dead letter has %d payloads; say which to replace, by --old, --old-file or --old-base64; skein job get shows them",
+			errUsage, len(letter.Payloads))
+	default:
+		return letter.Payloads[0].Data, nil
+	}
+}
+
+// replace puts new bytes in the place of old ones: of the payload that has just these, so that what changed meanwhile stays.
+func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (inspect.Result, error) {
+	return i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
+		func(string, core.Payload) ([]byte, bool, error) { return data, true, nil }, inspect.BulkOptions{})
+}
+
+func (a *app) export() *cobra.Command {
+	var o inspect.ListOptions
+	c := a.command("export QUEUE", "Write dead letters, whole, as lines of JSON, which import reads; what is exported stays", "skein morgue export orders > dead.jsonl",
+		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			n, err := inspect.WriteDeadLetters(a.stdout, i.Export(ctx, args[0], o))
+			_, _ = fmt.Fprintf(a.stderr, "%d exported\n", n)
+			return err
+		})
+	c.Flags().StringVar(&o.Prefix, "prefix", "", "only ids that begin so")
+	c.Flags().StringVar(&o.Group, "group", "", "only those of this group of errors")
+	return c
+}
+
+func (a *app) importLetters() *cobra.Command {
+	var layout layoutFlags
+	c := a.command("import QUEUE [FILE]", "Put exported dead letters into the morgue, as they were; once more changes nothing", "skein morgue import orders dead.jsonl",
+		cobra.RangeArgs(1, 2), nil)
+	layout.add(c.Flags())
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		in := a.stdin
+		if len(args) == 2 && args[1] != "-" {
+			file, err := os.Open(args[1])
+			if err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			defer func() { _ = file.Close() }()
+			in = file
+		}
+		return a.importFrom(cmd.Context(), args[0], &layout, in)
+	}
+	return c
+}
+
+func (a *app) importFrom(ctx context.Context, queue string, layout *layoutFlags, in io.Reader) error {
+	i, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := layout.queue(ctx, a.backend.Store, queue); err != nil {
+		return err
+	}
+	p := newProgress(a, "import", "imported")
+	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(in), inspect.BulkOptions{Progress: p.progress})
+	p.end()
+	if err != nil {
+		return fmt.Errorf("%w; %d were imported: once more, from the beginning, goes on", err, r.Handled)
+	}
+	return one(a, resultColumns, &r)
+}
