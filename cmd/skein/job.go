@@ -53,11 +53,16 @@ func (a *app) getJob() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if found.Queued == nil && found.Claimed == nil && found.DeadLetter == nil {
+			if nothing(&found) {
 				return nothingFor(args[0], args[1])
 			}
 			return one(a, foundColumns, &foundIn{args[0], found})
 		})
+}
+
+// nothing reports whether nothing is stored of an id, not even what can't be read.
+func nothing(f *inspect.Found) bool {
+	return f.Queued == nil && f.Claimed == nil && f.DeadLetter == nil && len(f.Damaged) == 0
 }
 
 func nothingFor(queue, id string) error {
@@ -71,7 +76,7 @@ func (a *app) why() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if v.Found.Queued == nil && v.Found.Claimed == nil && v.Found.DeadLetter == nil {
+			if nothing(&v.Found) {
 				return nothingFor(args[0], args[1])
 			}
 			return one(a, verdictColumns, &verdict{v, foundIn{args[0], v.Found}})

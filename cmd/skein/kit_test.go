@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -82,7 +84,8 @@ func with(rawURL, name, value string) string {
 // TestScripts runs the scripts of testdata/script on each store. In them "skein CODE ARGUMENT..." runs the command and wants
 // that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until a job of the
 // queue has failed once, or until the script ends with all jobs in their handlers. "interrupted TEXT CODE ARGUMENT..." is "skein" with a signal as soon as it has
-// written the text; $FIRST and $CONTINUE are the first and the last text to continue with that it has printed.
+// written the text; $FIRST and $CONTINUE are the first and the last text to continue with that it has printed. "damage QUEUE ID"
+// overwrites the job's record in Redis, and "key" makes $KEY of the first key in the JSON that was written last.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +100,8 @@ func TestScripts(t *testing.T) {
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"skein":       func(ts *testscript.TestScript, neg bool, args []string) { runCommand(ts, neg, args, kept) },
 					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) { interrupt(ts, neg, args, kept) },
+					"damage":      damage,
+					"key":         findKey,
 					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
 				},
 			})
@@ -159,6 +164,31 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string, kept *memories)
 		ts.Setenv("CONTINUE", found[len(found)-1][1])
 		ts.Setenv("FIRST", found[0][1])
 	}
+}
+
+// damage is "damage QUEUE ID", of a queue with one shard.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	u, err := url.Parse(ts.Getenv("SKEIN_URL"))
+	ts.Check(err)
+	prefix := u.Query().Get("prefix")
+	u.RawQuery = ""
+	o, err := goredis.ParseURL(u.String())
+	ts.Check(err)
+	client := goredis.NewClient(o)
+	defer func() { ts.Check(client.Close()) }()
+	added, err := client.HSet(context.Background(), prefix+"{"+args[0]+"/0}:j", args[1], "garbage").Result()
+	ts.Check(err)
+	if added != 0 {
+		ts.Fatalf("queue %s has no job %s", args[0], args[1])
+	}
+}
+
+func findKey(ts *testscript.TestScript, _ bool, _ []string) {
+	found := regexp.MustCompile(`"key": "([^"]*)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("no key was written")
+	}
+	ts.Setenv("KEY", found[1])
 }
 
 // serveJobs runs a server on a queue.

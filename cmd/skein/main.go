@@ -5,11 +5,14 @@ import (
 	"context"
 	"os"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/command"
 )
 
 func main() {
+	logging.Disable() // what the client would say there its errors say too
 	ctx, stop := command.Context(context.Background())
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, connect: backends.Connect}
 	code := p.run(ctx, os.Args[1:])

@@ -86,6 +86,7 @@ var foundColumns = columns[foundIn]{
 	{"queued", false, func(f *foundIn) any { return jobColumns.row(f.Queued) }},
 	{"claimed", false, func(f *foundIn) any { return claimedColumns.row(f.Claimed) }},
 	{"dead", false, func(f *foundIn) any { return deadColumns.row(f.DeadLetter) }},
+	{"damaged", true, func(f *foundIn) any { return f.Damaged }},
 }
 
 // verdict is what why shows.

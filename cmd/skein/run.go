@@ -49,12 +49,20 @@ func (a *app) away(ctx context.Context, err error) error {
 	if a.inspector == nil || exitCode(err) != exitFailed || ports.FailureOf(err) != ports.FailureUnknown {
 		return err
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
-	defer stop()
-	if ping := a.inspector.Ping(ctx); ping != nil && !errors.Is(ping, inspect.ErrUnusable) {
+	if a.unanswered(context.WithoutCancel(ctx)) != nil {
 		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	return err
+}
+
+// unanswered is errAway if the store does not answer.
+func (a *app) unanswered(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, pingTimeout)
+	defer stop()
+	if err := a.inspector.Ping(ctx); err != nil && !errors.Is(err, inspect.ErrUnusable) {
+		return fmt.Errorf("%w: %w", errAway, err)
+	}
+	return nil
 }
 
 // pingTimeout is how long a store has to answer before it counts as away.
@@ -95,7 +103,8 @@ func (a *app) root() *cobra.Command {
 		return nil
 	}
 	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.shardCommand(), a.nodeCommand(),
-		a.checkCommand(), a.versionCommand())
+		a.topCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
+		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand())
 	return root
 }
 

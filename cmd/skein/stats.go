@@ -57,9 +57,6 @@ func (a *app) statsCommand() *cobra.Command {
 	watch, interval := false, 2*time.Second
 	c := a.command("stats [QUEUE...]", "Show the sizes and the lag of queues, the one with the largest lag first", "skein stats --watch", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
-			if interval <= 0 {
-				return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
-			}
 			if watch {
 				return a.watchStats(ctx, i, queues, interval)
 			}
@@ -74,28 +71,44 @@ func (a *app) statsCommand() *cobra.Command {
 // watchStats shows statistics until ctx ends.
 func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []string, interval time.Duration) error {
 	var before []statLine
+	return a.watch(ctx, interval, func() (show func() error) {
+		lines, err := statLines(ctx, i, queues, before)
+		before = lines
+		return func() error { return list(a, watchColumns, all(lines, err)) }
+	})
+}
+
+// watch looks and shows what was seen, again and again, until ctx ends. What the first look fails with is returned.
+func (a *app) watch(ctx context.Context, interval time.Duration, look func() (show func() error)) error {
+	if interval <= 0 {
+		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
+	}
 	for looks := 0; ; looks++ {
 		began := time.Now()
-		lines, err := statLines(ctx, i, queues, before)
+		show := look()
+		took := time.Since(began)
 		if ctx.Err() != nil {
 			return nil
 		}
 		switch {
 		case terminal(a.stdout):
 			_, _ = fmt.Fprint(a.stdout, "\x1b[H\x1b[2J") // to the beginning, and clear
-		case looks > 0 && (a.output == "table" || a.output == "wide"):
+		case looks > 0 && a.asTable():
 			_, _ = fmt.Fprintln(a.stdout)
 		}
-		if err := list(a, watchColumns, all(lines, err)); err != nil && looks == 0 {
+		if err := show(); err != nil && looks == 0 {
 			return err
 		} else if err != nil {
 			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and go on: outages are when one watches
 		}
-		if before = lines; !rest(ctx, max(interval, min(watchFactor*time.Since(began), watchRest))) {
+		if !rest(ctx, max(interval, min(watchFactor*took, watchRest))) {
 			return nil
 		}
 	}
 }
+
+// asTable reports whether what is shown is for people.
+func (a *app) asTable() bool { return a.output == "table" || a.output == "wide" }
 
 // rest waits, and returns false if ctx ends first.
 func rest(ctx context.Context, d time.Duration) bool {

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/cmd/skein/internal/shop"
+	"github.com/skeinq/skein/inspect"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var s serving
+	c := &cobra.Command{
+		Use: "demo", Short: "Serve the dashboard of a shop in memory, with a day behind it and one trouble of each kind", Args: arguments(cobra.NoArgs),
+		Example: "  skein demo",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), &s) },
+	}
+	s.flags(c)
+	return c
+}
+
+func (a *app) demo(ctx context.Context, s *serving) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	there, err := shop.Open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	log := a.log()
+	handler, err := s.handler(inspect.New(there.Store(), inspect.Options{Logger: log}), "demo", a.env(tokenVariable))
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- there.Run(ctx) }()
+	err = serve(ctx, log, s.listen, handler)
+	stop()
+	return errors.Join(err, <-ended)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+var checkColumns = columns[inspect.Check]{
+	{"status", false, func(c *inspect.Check) any { return c.Status.String() }},
+	{"name", false, func(c *inspect.Check) any { return c.Name }},
+	{"server", false, func(c *inspect.Check) any { return c.Server }},
+	{"value", false, func(c *inspect.Check) any { return c.Value }},
+	{"advice", false, func(c *inspect.Check) any { return c.Advice }},
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return a.command("doctor", "Check the store's servers, their settings and their state, with advice; ends with 6 if something is wrong", "skein doctor", cobra.NoArgs,
+		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+			checks, err := i.Checks(ctx)
+			if err == nil && len(checks) == 0 {
+				err = i.Ping(ctx) // a store without a server
+			}
+			if shown := list(a, checkColumns, all(checks, err)); shown != nil {
+				return shown
+			}
+			wrong := 0
+			for _, c := range checks {
+				if c.Status >= inspect.CheckWarn {
+					wrong++
+				}
+			}
+			if wrong > 0 {
+				if err := a.unanswered(ctx); err != nil {
+					return err
+				}
+				return fmt.Errorf("%w: %d of %d checks warn or fail", errFound, wrong, len(checks))
+			}
+			return nil
+		})
+}

@@ -1,0 +1,269 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// day is how long the shop has been open, and step how far the past is made at once.
+const (
+	day  = 24 * time.Hour
+	step = 10 * time.Minute
+)
+
+func dice(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
+
+// past makes what has happened in the shop before anybody looked: with the store's clock set back, customers
+// buy and servers work as they would have. Only how long things took is made up, since nobody waits for it.
+type past struct {
+	shop   *Shop
+	client *skein.Client
+	dice   *rand.Rand
+	number int
+}
+
+// at sets the store's clock.
+func (p *past) at(ago time.Duration) { p.shop.behind.Store(int64(ago)) }
+
+func (p *past) happen(ctx context.Context) error {
+	for ago := day; ago > 0; ago -= step {
+		p.at(ago)
+		if err := p.work(ctx, ago); err != nil {
+			return err
+		}
+	}
+	for _, trouble := range []func(context.Context) error{p.invoices, p.reports, p.thumbnails, p.exports, p.search, p.reminders} {
+		if err := trouble(ctx); err != nil {
+			return err
+		}
+	}
+	p.at(0)
+	return nil
+}
+
+// traffic is how much is bought at a time of the day, 1 on average: most in the evening.
+func traffic(at time.Time) float64 {
+	hour := float64(at.Hour()) + float64(at.Minute())/60
+	return 1 + 0.6*math.Sin((hour-13)/24*2*math.Pi)
+}
+
+// work lets customers buy for one step, and a server work it off.
+func (p *past) work(ctx context.Context, ago time.Duration) error {
+	orders, emails, searches := 800, 150, 900
+	more := traffic(time.Now().Add(-ago))
+	q := p.shop.queues
+	for _, one := range []struct {
+		queue *skein.Queue[event]
+		id    func() string
+		count int
+	}{{q.orders, p.order, orders}, {q.emails, p.customer, emails}, {q.search, p.product, searches}} {
+		entries := make([]skein.Entry[event], int(float64(one.count)*more))
+		for i := range entries {
+			entries[i] = skein.Entry[event]{ID: one.id(), Payload: p.event("bought")}
+		}
+		if err := one.queue.PushMany(ctx, p.client, entries); err != nil {
+			return err
+		}
+	}
+	return p.serve(ctx, ago, step)
+}
+
+// serve lets a server work off what is due, and spreads that over some time.
+func (p *past) serve(ctx context.Context, ago, over time.Duration) error {
+	counted := counts{}
+	options := skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Middleware: []skein.Middleware{counted.count}}
+	server := skein.NewServer(storekit.Intercept(p.shop.store, withoutRecords), options, p.shop.queues.handlers(false)...)
+	if _, err := server.RunDue(ctx); err != nil {
+		return err
+	}
+	return p.record(ctx, ago, over, counted)
+}
+
+// withoutRecords keeps what a server has counted from the store: its jobs took no time.
+func withoutRecords(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+	if call.Method == "Record" {
+		return nil
+	}
+	return next(ctx)
+}
+
+// counts are how many jobs of each queue were done, and failed.
+type counts map[string]*[2]int
+
+func (c counts) count(next skein.RunFunc) skein.RunFunc {
+	return func(ctx context.Context, batch *skein.RawBatch) error {
+		err := next(ctx, batch)
+		one := c[batch.Queue]
+		if one == nil {
+			one = new([2]int)
+			c[batch.Queue] = one
+		}
+		if err != nil {
+			one[1]++
+		} else {
+			one[0]++
+		}
+		return err
+	}
+}
+
+// record spreads what was done over the minutes of some time, with durations as they are today.
+func (p *past) record(ctx context.Context, ago, over time.Duration, counted counts) error {
+	minutes := int(over / time.Minute)
+	start := core.InstantOf(time.Now().Add(-ago)).Minute()
+	for queue, n := range counted {
+		records := make([]ports.Record, minutes)
+		for i := range records {
+			s := &records[i].Stats
+			records[i].Queue, records[i].Minute = queue, start.Add(time.Duration(i)*time.Minute)
+			s.Processed, s.Failed = uint64(share(n[0], i, minutes)), uint64(share(n[1], i, minutes))
+			for range s.Processed + s.Failed {
+				s.ObserveWait(p.about(4 * time.Millisecond))
+				s.ObserveRun(p.about(20 * time.Millisecond))
+			}
+		}
+		if err := p.shop.store.Record(ctx, ports.RecordRequest{Owner: "past", Records: records}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share is the i-th of so many nearly equal parts of n.
+func share(n, i, parts int) int { return n*(i+1)/parts - n*i/parts }
+
+// about returns a duration near a usual one; now and then it is much longer.
+func (p *past) about(usual time.Duration) time.Duration {
+	return time.Duration(float64(usual) * math.Exp(0.7*p.dice.NormFloat64()))
+}
+
+func (p *past) order() string    { return fmt.Sprintf("order-%d", 1000+p.dice.IntN(4000)) }
+func (p *past) customer() string { return fmt.Sprintf("customer-%d", p.dice.IntN(3000)) }
+func (p *past) product() string  { return fmt.Sprintf("product-%d", p.dice.IntN(800)) }
+
+// event returns the next event.
+func (p *past) event(what string) event {
+	p.number++
+	return event{Number: p.number, What: what, Cents: 100 + p.dice.IntN(20000)}
+}
+
+// push pushes events of several ids, so long ago.
+func (p *past) push(ctx context.Context, ago time.Duration, queue *skein.Queue[event], what string, ids ...string) error {
+	p.at(ago)
+	entries := make([]skein.Entry[event], len(ids))
+	for i, id := range ids {
+		entries[i] = skein.Entry[event]{ID: id, Payload: p.event(what)}
+	}
+	return queue.PushMany(ctx, p.client, entries)
+}
+
+// ids returns prefix-1, prefix-2 and so on.
+func ids(prefix string, count int) []string {
+	list := make([]string, count)
+	for i := range list {
+		list[i] = fmt.Sprintf("%s-%d", prefix, i+1)
+	}
+	return list
+}
+
+// invoices: somebody has paused them in the morning, and gone to lunch.
+func (p *past) invoices(ctx context.Context) error {
+	const ago = 3 * time.Hour
+	if err := p.push(ctx, ago, p.shop.queues.invoices, "to be sent", ids("invoice", 40)...); err != nil {
+		return err
+	}
+	return inspect.New(p.shop.store, inspect.Options{Logger: p.shop.log}).Pause(ctx, "invoices")
+}
+
+// reports: their only server died with two of them, and was not started again.
+func (p *past) reports(ctx context.Context) error {
+	const ago, ttl = 25 * time.Minute, 10 * time.Second
+	if err := p.push(ctx, ago, p.shop.queues.reports, "asked for", ids("report", 12)...); err != nil {
+		return err
+	}
+	node := ports.Node{Owner: "reports-1", Name: "reports-1", Host: "reports-1.shop.example", PID: 71, Lanes: 4, Queues: []string{"reports"}, Version: "v1.4.2"}
+	if _, err := p.shop.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: ttl}); err != nil {
+		return err
+	}
+	queues, err := p.shop.store.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == "reports" })
+	if i < 0 {
+		return fmt.Errorf("the store has no queue reports, but %v", queues)
+	}
+	for index := range 2 {
+		shard := core.Shard{Queue: "reports", Index: index}
+		acquired, err := p.shop.store.Acquire(ctx, ports.AcquireRequest{
+			Shard: shard, Shards: queues[i].Shards, Generation: queues[i].Generation, Owner: node.Owner, Attempt: 1, TTL: ttl,
+		})
+		if err != nil {
+			return err
+		}
+		lease := ports.Lease{Shard: shard, Owner: node.Owner, Token: acquired.Token}
+		if _, err := p.shop.store.Turn(ctx, ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// thumbnails: more come than are made.
+func (p *past) thumbnails(ctx context.Context) error {
+	const minutes, come, made = 15, 170, 50
+	for minute := minutes; minute > 0; minute-- {
+		ago := time.Duration(minute) * time.Minute
+		if err := p.push(ctx, ago, p.shop.queues.thumbnails, "uploaded", ids(fmt.Sprintf("image-%d", minute), made)...); err != nil {
+			return err
+		}
+		if err := p.serve(ctx, ago, time.Minute); err != nil {
+			return err
+		}
+	}
+	for minute := minutes; minute > 0; minute-- {
+		ids := ids(fmt.Sprintf("image-%d", minute), come)
+		if err := p.push(ctx, time.Duration(minute)*time.Minute, p.shop.queues.thumbnails, "uploaded", ids[made:]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exports: the one that may run waits for a service that doesn't answer.
+func (p *past) exports(ctx context.Context) error {
+	if err := p.push(ctx, 10*time.Minute, p.shop.queues.exports, "asked for", stuckExport); err != nil {
+		return err
+	}
+	return p.push(ctx, 9*time.Minute, p.shop.queues.exports, "asked for", ids("export", 11)...)
+}
+
+// search: a job waits for something that never answers, and others of its shard for the job.
+func (p *past) search(ctx context.Context) error {
+	if err := p.push(ctx, 8*time.Minute, p.shop.queues.search, "changed", stuckSearch); err != nil {
+		return err
+	}
+	return p.push(ctx, 7*time.Minute, p.shop.queues.search, "changed", ids("product", 800)...)
+}
+
+// reminders are for later.
+func (p *past) reminders(ctx context.Context) error {
+	entries := make([]skein.Entry[event], 60)
+	for i := range entries {
+		entries[i] = skein.Entry[event]{ID: fmt.Sprintf("reminder-%d", i+1), Payload: p.event("please rate us")}
+		entries[i].Options = []skein.PushOption{skein.In(time.Duration(i+1) * 7 * time.Minute)}
+	}
+	p.at(0)
+	return p.shop.queues.emails.PushMany(ctx, p.client, entries)
+}

@@ -1,0 +1,133 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein"
+)
+
+// event is what happened to an entity.
+type event struct {
+	Number int    `json:"number"`
+	What   string `json:"what"`
+	Cents  int    `json:"cents,omitempty"`
+}
+
+// The ids that stand out.
+const (
+	hotOrder    = "order-1001"     // is bought for each second
+	stuckSearch = "catalog-all"    // never ends, and what else is in its shard waits
+	stuckExport = "export-2026-q3" // never ends, and is the only one that may run
+)
+
+// queues are the shop's, each with its own trouble.
+type queues struct {
+	orders     *skein.Queue[event] // merged, some fail and are retried, one id is hot
+	emails     *skein.Queue[event] // fail, and die
+	search     *skein.Queue[event] // many shards, one behind a job that is stuck
+	thumbnails *skein.Queue[event] // slower than what comes
+	exports    *skein.Queue[event] // served, but nothing moves
+	invoices   *skein.Queue[event] // paused
+	reports    *skein.Queue[event] // served by nobody
+}
+
+func newQueues() *queues {
+	score := func(e event) float64 { return float64(e.Number) }
+	return &queues{
+		orders:     skein.NewQueue("orders", skein.QueueOptions[event]{Shards: 16, Score: score, IndexIDs: true}),
+		emails:     skein.NewQueue("emails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxRetries: 2, Backoff: soon}),
+		search:     skein.NewQueue("search", skein.QueueOptions[event]{Shards: 128, Score: score, Parallel: 1}),
+		thumbnails: skein.NewQueue("thumbnails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxLanes: 1}),
+		exports:    skein.NewQueue("exports", skein.QueueOptions[event]{Shards: 2, Score: score, MaxRunning: 1}),
+		invoices:   skein.NewQueue("invoices", skein.QueueOptions[event]{Shards: 4, Score: score}),
+		reports:    skein.NewQueue("reports", skein.QueueOptions[event]{Shards: 4, Score: score}),
+	}
+}
+
+// soon is the backoff of what nobody wants to wait for.
+func soon(retry int) time.Duration { return time.Duration(10*(retry+1)) * time.Second }
+
+// handlers returns the handlers of all queues that are served. Without takesTime they are done at once, and
+// nothing is stuck.
+func (q *queues) handlers(takesTime bool) []skein.Handler {
+	work := func(least, most time.Duration, fails func(id string) error) func(context.Context, string, []event) error {
+		return func(ctx context.Context, id string, _ []event) error {
+			if takesTime {
+				if err := sleep(ctx, least+rand.N(most-least)); err != nil {
+					return err
+				}
+			}
+			return fails(id)
+		}
+	}
+	handlers := []skein.Handler{
+		q.orders.Handler(work(5*time.Millisecond, 45*time.Millisecond, orderFails)),
+		q.emails.Handler(work(20*time.Millisecond, 90*time.Millisecond, emailFails)),
+		q.search.Handler(work(2*time.Millisecond, 12*time.Millisecond, never)),
+		q.thumbnails.Handler(work(300*time.Millisecond, 600*time.Millisecond, never)),
+	}
+	if !takesTime {
+		return handlers
+	}
+	handlers[2] = q.search.Handler(func(ctx context.Context, id string, _ []event) error {
+		if id == stuckSearch {
+			return forever(ctx)
+		}
+		return sleep(ctx, 2*time.Millisecond+rand.N(10*time.Millisecond))
+	})
+	return append(handlers,
+		q.exports.Handler(func(ctx context.Context, _ string, _ []event) error { return forever(ctx) }),
+		q.invoices.Handler(work(50*time.Millisecond, 90*time.Millisecond, never)))
+}
+
+// sleep waits, or returns why it doesn't.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// forever waits for something that never answers.
+func forever(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func never(string) error { return nil }
+
+// orderFails lets some orders fail always, and 3 of 100 executions of the others, by chance.
+func orderFails(id string) error {
+	if n, err := strconv.Atoi(strings.TrimPrefix(id, "order-")); err == nil && n%97 == 0 {
+		return fmt.Errorf("payment gateway: card of %s declined: do_not_honor", id)
+	}
+	switch rand.IntN(100) {
+	case 0, 1:
+		return fmt.Errorf("payment gateway: POST https://pay.example/charges/%d: 503 Service Unavailable", rand.IntN(1e6))
+	case 2:
+		return fmt.Errorf("reserve stock for %s: %w", id, context.DeadlineExceeded)
+	}
+	return nil
+}
+
+// emailFails lets the mail of one recipient in four fail, always.
+func emailFails(id string) error {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	switch h.Sum32() % 16 {
+	case 0, 1, 2:
+		return fmt.Errorf("smtp: 550 5.1.1 %q: no such mailbox", strings.Replace(id, "customer-", "c", 1)+"@example.com")
+	case 3:
+		return errors.New("render template order_shipped.html: map has no entry for key \"TrackingURL\"")
+	}
+	return nil
+}

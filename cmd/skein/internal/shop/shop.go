@@ -1,0 +1,69 @@
+// Package shop is a shop to look at: a memory store with a day behind it, three servers and customers, for
+// whoever wants to see Skein before he has jobs of his own. What goes wrong in it goes wrong on purpose, one
+// trouble of each kind, and is the same at each start.
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+)
+
+// Shop is the shop. Make it with Open, and let it live with Run. It is safe for concurrent use.
+type Shop struct {
+	store *memory.Store
+	// behind is by how much the store's clock is behind while the past is made.
+	behind atomic.Int64
+	log    *slog.Logger
+	queues *queues
+}
+
+// Open returns a shop that has been open for a day. log receives what its servers have to say; nil discards
+// it.
+func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Shop{log: log, queues: newQueues()}
+	s.store = memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(-time.Duration(s.behind.Load())) }})
+	p := past{shop: s, dice: dice(1), client: skein.NewClient(s.store, skein.ClientOptions{})}
+	if err := p.happen(ctx); err != nil {
+		return nil, fmt.Errorf("make the shop's past: %w", err)
+	}
+	return s, nil
+}
+
+// Store returns where the shop's jobs are.
+func (s *Shop) Store() skein.Store { return s.store }
+
+// Run serves and buys until ctx ends, and then waits a second at most for what runs.
+func (s *Shop) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range []string{"worker-a", "worker-b", "worker-c"} {
+		group.Go(func() error { return s.server(name).Run(ctx) })
+	}
+	group.Go(func() error { return s.customers(ctx) })
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// server returns one of the shop's servers. The last one has not been deployed yet.
+func (s *Shop) server(name string) *skein.Server {
+	version := "v1.5.0"
+	if name == "worker-c" {
+		version = "v1.4.2"
+	}
+	return skein.NewServer(s.store, skein.ServerOptions{
+		Name: name, Version: version, Lanes: 16, ShutdownTimeout: time.Second, Logger: s.log.With("node", name),
+	}, s.queues.handlers(true)...)
+}

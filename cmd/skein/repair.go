@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+var quarantineColumns = columns[inspect.QuarantinedRecord]{
+	{"index", false, func(q *inspect.QuarantinedRecord) any { return q.Shard.Index }},
+	{"key", false, func(q *inspect.QuarantinedRecord) any { return q.Key }},
+	{"id", false, func(q *inspect.QuarantinedRecord) any { return q.ID }},
+	{"place", false, func(q *inspect.QuarantinedRecord) any { return q.Place }},
+	{"since", false, func(q *inspect.QuarantinedRecord) any { return q.Since }},
+	{"reason", false, func(q *inspect.QuarantinedRecord) any { return q.Reason }},
+	{"size", false, func(q *inspect.QuarantinedRecord) any { return q.Size }},
+	{"stored", true, func(q *inspect.QuarantinedRecord) any { return storedRow(q.Stored) }},
+}
+
+// storedRow is a record as it is kept.
+func storedRow(stored []byte) *object {
+	o := new(object)
+	o.octets("data", stored)
+	return o
+}
+
+var recountColumns = columns[inspect.Recounted]{
+	{"shard", false, func(r *inspect.Recounted) any { return r.Shard.String() }},
+	{"fresh_was", false, func(r *inspect.Recounted) any { return r.Before.Fresh }},
+	{"fresh", false, func(r *inspect.Recounted) any { return r.After.Fresh }},
+	{"retrying_was", false, func(r *inspect.Recounted) any { return r.Before.Retrying }},
+	{"retrying", false, func(r *inspect.Recounted) any { return r.After.Retrying }},
+	{"claimed_was", false, func(r *inspect.Recounted) any { return r.Before.Claimed }},
+	{"claimed", false, func(r *inspect.Recounted) any { return r.After.Claimed }},
+	{"dead_was", false, func(r *inspect.Recounted) any { return r.Before.Dead }},
+	{"dead", false, func(r *inspect.Recounted) any { return r.After.Dead }},
+}
+
+// discarded is what discard shows.
+type discarded struct{ count int }
+
+var discardedColumns = columns[discarded]{{"discarded", false, func(d *discarded) any { return d.count }}}
+
+// repairCommand has what an operator does after something has written to the store that should not have.
+func (a *app) repairCommand() *cobra.Command {
+	return group("repair", "Look at damaged records, remove them, and count anew",
+		a.command("ls QUEUE", "List the records that can't be read and were set aside", "skein repair ls orders", cobra.ExactArgs(1),
+			func(ctx context.Context, i *inspect.Inspector, args []string) error {
+				return list(a, quarantineColumns, i.Quarantined(ctx, args[0]))
+			}),
+		a.command("discard QUEUE INDEX KEY...", "Remove for good records that were set aside, by the index of their shard and their keys, as ls shows them",
+			"skein repair discard orders 3 1700000000000000q42", cobra.MinimumNArgs(3), a.discard),
+		a.command("recount QUEUE", "Put the counts of a queue right, and show the shards whose counts were wrong; takes as long as the queue is large", "skein repair recount orders",
+			cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+				wrong, err := i.Recount(ctx, args[0])
+				return list(a, recountColumns, all(wrong, err))
+			}),
+	)
+}
+
+func (a *app) discard(ctx context.Context, i *inspect.Inspector, args []string) error {
+	index, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("%w: %q is no shard; give its index", errUsage, args[1])
+	}
+	queues, err := i.Stats(ctx, args[0])
+	if len(queues) == 0 {
+		return err
+	}
+	for _, s := range queues[0].Shards {
+		if s.Shard.Index != index {
+			continue
+		}
+		n, err := i.Discard(ctx, s.Shard, args[2:]...)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%w: shard %s has none of these keys", errNotFound, s.Shard)
+		}
+		return firstOf(err, one(a, discardedColumns, &discarded{n}))
+	}
+	if err != nil {
+		return err // that shard may be among those out of reach
+	}
+	return fmt.Errorf("%w: queue %q has no shard %d", errNotFound, args[0], index)
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	prom "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/adapters/prometheus"
+	"github.com/skeinq/skein/inspect"
+)
+
+// serving is what the flags of a server say.
+type serving struct {
+	listen   string
+	hosts    []string
+	origins  []string
+	readOnly bool
+	metrics  bool
+}
+
+// tokenVariable is the environment's variable with what requests must carry.
+const tokenVariable = "SKEIN_TOKEN"
+
+func (s *serving) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.listen, "listen", "localhost:8080", "the `ADDRESS` to serve at")
+	f.StringSliceVar(&s.hosts, "host", nil, "a `NAME` that requests may be addressed to, without port; with a token any unless given, without one only this machine's")
+	f.StringSliceVar(&s.origins, "trusted-origin", nil, "an `ORIGIN` whose pages may act, such as https://ops.example.com, behind a proxy that changes Host")
+	f.BoolVar(&s.readOnly, "read-only", false, "leave out all that changes something")
+	f.BoolVar(&s.metrics, "metrics", false, "serve the store's metrics at /metrics too")
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var s serving
+	c := a.command("serve", "Serve the dashboard and the HTTP API, for this machine alone unless "+tokenVariable+" is set",
+		tokenVariable+"=$(openssl rand -hex 32) skein serve --listen :8080 --read-only", cobra.NoArgs,
+		func(ctx context.Context, _ *inspect.Inspector, _ []string) error {
+			log := a.log()
+			handler, err := s.handler(inspect.New(a.backend.Store, inspect.Options{Logger: log}), a.title(), a.env(tokenVariable))
+			if err != nil {
+				return err
+			}
+			return serve(ctx, log, s.listen, handler)
+		})
+	c.Long = c.Short + ".\n\n" + tokenText
+	s.flags(c)
+	return c
+}
+
+const tokenText = "Whoever sends the token that " + tokenVariable + " has may look, and act unless --read-only is given: as Authorization: Bearer, or from a\n" +
+	"browser as the password of any user. TLS is for a proxy in front, which may strip a prefix. /livez and /readyz are for probes."
+
+// log is where a command that serves says what happens.
+func (a *app) log() *slog.Logger { return slog.New(slog.NewTextHandler(a.stderr, nil)) }
+
+// title says which store it is, without the password.
+func (a *app) title() string {
+	text, err := a.storeURL()
+	if err != nil {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + " " + u.Host
+}
+
+// handler makes what is served: the dashboard with the API, probes and, if asked for, metrics.
+func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handler, error) {
+	options := httpapi.Options{ReadOnly: s.readOnly, TrustedOrigins: s.origins, Hosts: s.hosts}
+	if token != "" {
+		options.Authorize = func(r *http.Request, _ httpapi.Action) error { return allowed(r, token) }
+	}
+	board, err := dashboard.New(i, dashboard.Options{API: options, Title: title})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", asked(board, token))
+	mux.Handle("GET /livez", httpapi.Livez())
+	mux.Handle("GET /readyz", httpapi.Readyz(i, httpapi.HealthOptions{}))
+	if s.metrics {
+		metrics, err := metricsOf(i)
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("GET /metrics", metrics)
+	}
+	return mux, nil
+}
+
+var errToken = errors.New("no such token")
+
+// allowed refuses a request without the token, whoever sends it: as a bearer's or, from a browser, as a password.
+func allowed(r *http.Request, token string) error {
+	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found {
+		_, given, found = r.BasicAuth()
+	}
+	if !found || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+		return errToken
+	}
+	return nil
+}
+
+// asked has a browser ask for the token where a page is refused.
+func asked(next http.Handler, token string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token != "" && r.Header.Get("Authorization") == "" && !strings.HasPrefix(r.URL.Path, "/api/") {
+			w.Header().Set("WWW-Authenticate", `Basic realm="skein", charset="UTF-8"`)
+			http.Error(w, "the password is the token", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func metricsOf(i *inspect.Inspector) (http.Handler, error) {
+	collector, err := prometheus.NewCollector(i, prometheus.CollectorOptions{})
+	if err != nil {
+		return nil, err
+	}
+	registry := prom.NewRegistry()
+	if err := registry.Register(collector); err != nil {
+		return nil, err
+	}
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), nil
+}
+
+func (a *app) exporterCommand() *cobra.Command {
+	var listen string
+	c := a.command("exporter", "Serve the store's metrics to Prometheus at /metrics; one for a store is enough", "skein exporter --listen :9180", cobra.NoArgs,
+		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+			metrics, err := metricsOf(i)
+			if err != nil {
+				return err
+			}
+			mux := http.NewServeMux()
+			mux.Handle("GET /metrics", metrics)
+			mux.Handle("GET /livez", httpapi.Livez())
+			return serve(ctx, a.log(), listen, mux)
+		})
+	c.Flags().StringVar(&listen, "listen", "localhost:9180", "the `ADDRESS` to serve at")
+	return c
+}
+
+// Bounds of a server.
+const (
+	readTime  = 10 * time.Second
+	writeTime = time.Minute
+	endTime   = 5 * time.Second
+)
+
+// serve serves until ctx ends.
+func serve(ctx context.Context, log *slog.Logger, address string, handler http.Handler) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("it can't serve at %s: %v", address, err) // whose kind would be taken for the store's
+	}
+	log.Info("serving", "url", "http://"+listener.Addr().String())
+	server := &http.Server{
+		Handler: handler, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: writeTime,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	return server.Shutdown(last)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/internal/backends"
+)
+
+// written is what a command that runs has written so far.
+type written struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
+
+// served runs a command that serves until the test has ended, and returns its URL.
+func served(t *testing.T, env map[string]string, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var said written
+	ended := make(chan int, 1)
+	go func() {
+		p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(name string) string { return env[name] }, connect: backends.Connect}
+		ended <- p.run(ctx, append(args, "--listen", "127.0.0.1:0"))
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("it ended with %d: %s", code, said.String())
+		}
+	})
+	for t.Context().Err() == nil {
+		if m := regexp.MustCompile(`url=(http://\S+)`).FindStringSubmatch(said.String()); m != nil {
+			return m[1]
+		}
+		select {
+		case code := <-ended:
+			ended <- code
+			t.Fatalf("it ended with %d: %s", code, said.String())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return ""
+}
+
+func get(t *testing.T, url, header, value string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != "" {
+		r.Header.Set(header, value)
+	}
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.StatusCode, string(text)
+}
+
+func TestServe(t *testing.T) {
+	open := served(t, nil, "serve", "--url", "memory://", "--metrics")
+	for path, want := range map[string]string{"/": "<html", "/api/v1/stats": "total", "/livez": "", "/readyz": "", "/metrics": "skein_"} {
+		if status, body := get(t, open+path, "", ""); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, %.200s; want %q", path, status, body, want)
+		}
+	}
+	if status, _ := get(t, open+"/", "X-Forwarded-For", "192.0.2.1"); status == http.StatusOK {
+		t.Error("without a token a request through a proxy is served")
+	}
+
+	closed := served(t, map[string]string{tokenVariable: "open sesame", "SKEIN_URL": "memory://"}, "serve")
+	for _, tt := range []struct {
+		path, authorization string
+		want                int
+	}{
+		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusForbidden}, {"/api/v1/stats", "", http.StatusForbidden},
+		{"/api/v1/stats", "Bearer open sesame", http.StatusOK}, {"/", "Basic OnNlc2FtZQ==", http.StatusForbidden},
+		{"/", "Basic bWU6b3BlbiBzZXNhbWU=", http.StatusOK}, {"/livez", "", http.StatusOK},
+	} {
+		if status, body := get(t, closed+tt.path, "Authorization", tt.authorization); status != tt.want {
+			t.Errorf("%s with %q: %d, %.200s; want %d", tt.path, tt.authorization, status, body, tt.want)
+		}
+	}
+}
+
+func TestExporter(t *testing.T) {
+	if status, body := get(t, served(t, nil, "exporter", "--url", "memory://")+"/metrics", "", ""); status != http.StatusOK || !strings.Contains(body, "skein_exporter") {
+		t.Errorf("%d, %.200s", status, body)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	url := served(t, nil, "demo")
+	_, body := get(t, url+"/api/v1/stats", "", "")
+	for _, queue := range []string{"orders", "emails", "search", "thumbnails", "exports", "invoices", "reports"} {
+		if !strings.Contains(body, `"`+queue+`"`) {
+			t.Errorf("the demo has no queue %s: %.300s", queue, body)
+		}
+	}
+}
