@@ -32,7 +32,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	if err != nil {
 		return ports.GroupsReply{}, err
 	}
-	if err := s.mergeInboxes(ctx, r.Queue, shards); err != nil {
+	if err := s.mergeForLook(ctx, r.Queue, shards); err != nil {
 		return ports.GroupsReply{}, err
 	}
 	var reply ports.GroupsReply

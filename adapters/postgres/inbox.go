@@ -15,19 +15,47 @@ const mayWrite = `NOT current_setting('transaction_read_only')::boolean AND has_
 // inbox returns the name of the table that whoever writes must be allowed to delete from.
 func (s *Store) inbox() string { return s.schema + ".inbox" }
 
-// mergeInboxes merges what waits in the inboxes of a queue's shards, of those named or for nil of all, so
-// that what is read next sees it. Each call of the function merges no more than lets turns wait briefly. Who may
-// only read does without.
+// mergeInboxes merges all that waits in the inboxes of a queue's shards, of those named or for nil of all, so
+// that what is read next sees it.
 func (s *Store) mergeInboxes(ctx context.Context, queue string, shards []core.Shard) error {
+	return s.mergeSome(ctx, queue, shards, 0)
+}
+
+// lookMerges bounds how much a look at whole shards merges before it shows what there is: some 25,000 rows, which
+// take about half a second. The rest is left to turns and to the looks that follow.
+const lookMerges = 25
+
+// mergeForLook is mergeInboxes for those who look at whole shards: it ends after [lookMerges] calls.
+func (s *Store) mergeForLook(ctx context.Context, queue string, shards []core.Shard) error {
+	return s.mergeSome(ctx, queue, shards, lookMerges)
+}
+
+func (s *Store) mergeSome(ctx context.Context, queue string, shards []core.Shard, most int) error {
+	return s.merge(ctx, most, `SELECT until::text, more FROM {schema}.merge_inboxes($1, $3::text::xid8, $4) WHERE `+mayWrite,
+		queue, indexesOf(shards))
+}
+
+// mergeIDs merges what waits in a shard's inbox for some ids, so that what is read of these next is all there is.
+func (s *Store) mergeIDs(ctx context.Context, shard core.Shard, ids ...string) error {
+	return s.merge(ctx, 0, `SELECT until::text, more FROM {schema}.merge_ids($1, $4, $5, $3::text::xid8) WHERE `+mayWrite,
+		shard.Queue, index(shard), possible(ids))
+}
+
+// merge calls a function that merges, until it says that it is done or, unless that is 0, so many times. Each call
+// merges no more than lets turns wait briefly. Who may only read does without.
+//
+//	$1 the queue, $2 as mayWrite has it, $3 what the call before returned, then the rest
+func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ...any) error {
 	var until *string
-	for more := true; more; {
+	more := true
+	for calls := 0; more && (most == 0 || calls < most); calls++ {
 		err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 			if !rows.Next() {
 				more = false
 				return nil
 			}
 			return rows.Scan(&until, &more)
-		}, `SELECT until::text, more FROM {schema}.merge_inboxes($1, $3::text::xid8, $4) WHERE `+mayWrite, queue, s.inbox(), until, indexesOf(shards))
+		}, call, append([]any{queue, s.inbox(), until}, rest...)...)
 		if err != nil {
 			return err
 		}

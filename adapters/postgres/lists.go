@@ -132,7 +132,7 @@ func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, other any) 
 // page returns a page of a list, and the cursor of the next: first where its entries are, and then
 // these alone. The caller has checked that the queue exists.
 func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []core.Shard) ([]entry, ports.Cursor, error) {
-	if err := s.mergeInboxes(ctx, r.Queue, shards); err != nil {
+	if err := s.mergeForLook(ctx, r.Queue, shards); err != nil {
 		return nil, ports.Cursor{}, err
 	}
 	p := storekit.NewPager[storekit.Listed](r, l.key == "")

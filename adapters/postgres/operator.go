@@ -9,13 +9,18 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// stepOf merges what waits in the inbox for some ids, and then calls a step function for them.
+func (s *Store) stepOf(ctx context.Context, shard core.Shard, ids []string, call string, args ...any) (ports.StepReply, error) {
+	if err := s.mergeIDs(ctx, shard, ids...); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.step(ctx, shard, len(ids), call, args...)
+}
+
 // step calls one of the step functions, whose first arguments are the shard and the clock,
 // for so many named entries, and sends a wake-up for what it made due. It is not repeated
 // after an unknown outcome: the repeat would not count what the first call has done.
 func (s *Store) step(ctx context.Context, shard core.Shard, named int, call string, args ...any) (ports.StepReply, error) {
-	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {
-		return ports.StepReply{}, err
-	}
 	var (
 		st       status
 		reply    = ports.StepReply{Reached: named}
@@ -46,7 +51,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), `step_expedite($1, $2, $3, $4, $5, $6)`, possible(r.IDs), int64(r.Before), r.Failed)
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6)`, possible(r.IDs), int64(r.Before), r.Failed)
 }
 
 // Bury implements [ports.Operator].
@@ -65,11 +70,11 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *strin
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7)`,
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7)`,
 		possible(r.IDs), int64(r.Before), r.Failed, group)
 }
 
-// Cancel implements [ports.Operator].
+// Cancel implements [ports.Operator]. It is about claimed jobs, which the inbox holds nothing of.
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -114,13 +119,23 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 			data = append(data, notNull(d))
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.DeadLetters), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+	merge := func() error { return s.mergeIDs(ctx, r.Shard, ids...) }
+	if ids == nil { // by time or group, of which any row of the inbox may be
+		merge = func() error { return s.mergeInboxes(ctx, r.Shard.Queue, []core.Shard{r.Shard}) }
+	}
+	if err := merge(); err != nil {
+		return ports.StepReply{}, err
+	}
+	return s.step(ctx, r.Shard, len(ids), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group))
 }
 
 // Edit implements [ports.Operator].
 func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	if err := s.mergeIDs(ctx, r.Shard, r.ID); err != nil {
 		return ports.StepReply{}, err
 	}
 	return s.step(ctx, r.Shard, 0, `step_edit($1, $2, $3, $4, $5, $6)`, orNone(r.ID), notNull(r.Old), notNull(r.New))

@@ -54,7 +54,7 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 	if indexes != nil {
 		chosen = shards
 	}
-	if err := s.mergeInboxes(ctx, name, chosen); err != nil {
+	if err := s.mergeForLook(ctx, name, chosen); err != nil {
 		return ports.QueueStats{}, err
 	}
 	if err := s.query(ctx, idempotent, noRows, `SELECT f FROM {schema}.fold_counts($1) f WHERE `+mayWrite, name, s.inbox()); err != nil {

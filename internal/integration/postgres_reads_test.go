@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -33,7 +34,7 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 			return err
 		},
 		"Delete": func(v *viewed, s *postgres.Store) error {
-			_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders", Index: 1}, IDs: []string{"nobody"}})
+			_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders", Index: 1}, IDs: []string{id}})
 			return err
 		},
 	}
@@ -50,6 +51,59 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 			v.must(look(v, s))
 			if got, want := v.column("inbox", "shard"), []int{0, 2}; !slices.Equal(got, want) {
 				t.Errorf("the inboxes of shards %v hold something, want %v", got, want)
+			}
+		})
+	}
+}
+
+// Who looks at whole shards merges so much of a long inbox, and shows what there is then. What counts must be complete
+// for is complete.
+func TestPostgresLooksAtWholeShardsMergeSoMuch(t *testing.T) {
+	t.Parallel()
+	const step, jobs, most = 100, 2600, 2500
+	page := ports.PageRequest{Queue: "orders"}
+	looks := map[string]struct {
+		left int
+		look func(context.Context, *postgres.Store) error
+	}{
+		"Stats": {jobs - most, func(ctx context.Context, s *postgres.Store) error {
+			stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
+			if err == nil && stats[0].Fresh != most {
+				err = fmt.Errorf("%d jobs are counted, want %d", stats[0].Fresh, most)
+			}
+			return err
+		}},
+		"Jobs": {jobs - most, func(ctx context.Context, s *postgres.Store) error {
+			_, err := s.Jobs(ctx, ports.JobsRequest{PageRequest: page})
+			return err
+		}},
+		"Groups": {jobs - most, func(ctx context.Context, s *postgres.Store) error {
+			_, err := s.Groups(ctx, ports.GroupsRequest{Queue: "orders"})
+			return err
+		}},
+		"Recount": {0, func(ctx context.Context, s *postgres.Store) error {
+			_, err := s.Recount(ctx, core.Shard{Queue: "orders"})
+			return err
+		}},
+		"Purge before a time": {0, func(ctx context.Context, s *postgres.Store) error {
+			_, err := s.Purge(ctx, ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, Before: 1})
+			return err
+		}},
+	}
+	for name, tt := range looks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newViewed(t, 1)
+			s := v.open(postgres.Options{NoWakeups: true})
+			execAll(t, v.pool, fmt.Sprintf(`UPDATE %s.shards SET ttl = 50000`, v.schema)) // beside which a step merges 100 rows
+			ids := make([]string, jobs)
+			for i := range ids {
+				ids[i] = fmt.Sprint(i)
+			}
+			v.pushApart(s, ids...)()
+			v.must(tt.look(t.Context(), s))
+			if left := len(v.column("inbox", "shard")); left != tt.left {
+				t.Errorf("%d rows are left in the inbox after steps of %d, want %d", left, step, tt.left)
 			}
 		})
 	}

@@ -44,13 +44,6 @@ BEGIN
     WHERE v_later[u.place] ORDER BY u.nth);
   IF cardinality(v_buried) > 0 THEN
     PERFORM {schema}.change_counts(v_locked.shard, 0, 0, {schema}.bury(v_locked.shard, v_buried));
-    UPDATE {schema}.dead_groups g SET first_at = n.at
-    FROM (
-      SELECT d.grp, min(d.changed_at) AS at FROM unnest(p_ids, v_later) u (id, later), LATERAL (
-        SELECT l.grp, l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
-      ) d WHERE u.later GROUP BY d.grp
-    ) n
-    WHERE g.shard = v_locked.shard AND g.grp = n.grp AND n.at < g.first_at;
   END IF;
   v_reply.handled := v_united + cardinality(array_positions(v_later, true));
   RETURN v_reply;

@@ -21,7 +21,9 @@ CREATE TABLE {schema}.inbox (
 );
 CREATE INDEX inbox_shard ON {schema}.inbox (shard, tx, seq);
 -- The ids that wait there to be merged into the queue.
-CREATE INDEX inbox_id ON {schema}.inbox (shard, id) WHERE kind IN ('push', 'put_back');
+CREATE INDEX inbox_id ON {schema}.inbox (shard, id, tx, seq) WHERE kind IN ('push', 'put_back');
+-- And the others, apart, so that claims don't pass over them.
+CREATE INDEX inbox_settled ON {schema}.inbox (shard, id, tx, seq) WHERE kind IN ('buried', 'freed');
 COMMENT ON COLUMN {schema}.inbox.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.inbox.rule_limit IS 'How far Debounce may move a job away from its first push';
 COMMENT ON COLUMN {schema}.inbox.perform_at IS 'PerformAt; of a dead letter its ChangedAt';
