@@ -26,6 +26,7 @@ func brokenStores() []brokenStore {
 		{"stores what comes before a bad entry", "input/refuses a push whole for one bad entry", wrapped(storesBeforeBad)},
 		{"takes any bytes for a name", "input/refuses names that are no text", wrapped(takesAnyName)},
 		{"fails for an owner that is no text", "input/knows nobody by a name that is no text", wrapped(failsForOddOwners)},
+		{"refuses the name of a queue that is no text otherwise", "input/knows no queue by a name that is no text", wrapped(failsForOddQueues)},
 		{"fails for a receipt that is no text", "input/settles and begins nothing by an id that is no text", wrapped(failsForOddReceipts)},
 		{"fails for a cursor that is no text", "input/leaves no doubt of a cursor that no page returned", wrapped(failsForOddCursors)},
 		{"ends an error at NUL", "settle/keeps errors as ErrorText has them", wrapped(endsErrorsAtNUL)},

@@ -40,6 +40,15 @@ func failsForOddReceipts(s full) full {
 	})
 }
 
+func failsForOddQueues(s full) full {
+	return replace(s, "Renew", func(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
+		if !isText(r.Lease.Shard.Queue) {
+			return ports.RenewReply{}, ports.ErrInvalidRequest
+		}
+		return s.Renew(ctx, r)
+	})
+}
+
 func failsForOddCursors(s full) full {
 	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 		if !isText(r.After.ID) {

@@ -32,6 +32,7 @@ func inputCases() []namedCase {
 		{"deals ids to their shards", "RULES 6: shard = crc32_ieee(id) mod shards", inputDeals},
 		{"refuses names that are no text", ruleTexts, inputOddNames},
 		{"knows nobody by a name that is no text", "Retire: a node that is not known is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one", inputOddOwners},
+		{"knows no queue by a name that is no text", "ErrUnknownQueue is a queue that was never declared", inputOddQueues},
 		{"settles and begins nothing by an id that is no text", "Turn: settlements of jobs that are not claimed are skipped", inputOddReceipts},
 		{"leaves no doubt of a cursor that no page returned", "Cursor: a store may refuse one whose ID no entry can have, with ErrInvalidRequest", inputOddCursors},
 		{"stores a large push whole", "Push: each entry makes a new job for its id or merges into the queued one", inputManyEntries},

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/skeinq/skein/core"
@@ -52,6 +53,16 @@ func inputOddOwners(e *env) {
 		e.refused("Release", e.store.Release(e.ctx, lease), ports.ErrLeaseLost)
 	}
 	h.turn(0)
+}
+
+func inputOddQueues(e *env) {
+	for _, odd := range noTexts() {
+		calls := undeclaredCalls(e, odd)
+		delete(calls, "Import") // which, as Push, says what a name is made of
+		for what, err := range calls {
+			e.refused(fmt.Sprintf("%s on queue %q", what, odd), err, ports.ErrUnknownQueue)
+		}
+	}
 }
 
 func inputOddReceipts(e *env) {

@@ -77,7 +77,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 			_ = sums.AddEncoded(*minute, stats) // a damaged record is passed over: it hides no other
 			return nil
 		})
-	}, historySQL, s.now(), r.Queue, int64(r.From), to)
+	}, historySQL, s.now(), textOrNone(r.Queue), int64(r.From), to)
 	if err == nil && sums == nil {
 		err = storekit.UnknownQueue(r.Queue)
 	}

@@ -55,7 +55,7 @@ func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ..
 				return nil
 			}
 			return rows.Scan(&until, &more)
-		}, call, append([]any{queue, s.inbox(), until}, rest...)...)
+		}, call, append([]any{textOrNone(queue), s.inbox(), until}, rest...)...)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		return ports.AcquireReply{}, err
 	}
 	var got reply
-	err := s.query(ctx, idempotent, got.read, acquireSQL, r.Shard.Queue, index(r.Shard), int32(r.Shards), r.Generation,
+	err := s.query(ctx, idempotent, got.read, acquireSQL, textOrNone(r.Shard.Queue), index(r.Shard), int32(r.Shards), r.Generation,
 		r.Owner, r.Attempt, r.TTL.Microseconds(), s.now())
 	h := &got.header
 	if err == nil {
@@ -72,7 +72,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	)
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &remaining, &reply.Paused, &due)
-	}, renewSQL, r.Lease.Shard.Queue, index(r.Lease.Shard), ownerOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
+	}, renewSQL, textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
 	if err == nil {
 		err = st.leaseErr(r.Lease)
 	}
@@ -93,7 +93,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	var st status
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		return readOne(rows, &st)
-	}, releaseSQL, l.Shard.Queue, index(l.Shard), ownerOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
+	}, releaseSQL, textOrNone(l.Shard.Queue), index(l.Shard), textOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ const headsSQL = `SELECT status, now, head FROM {schema}.heads(p_queues => $1, p
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	queues, indexes := make([]string, len(shards)), make([]int32, len(shards))
 	for i, shard := range shards {
-		queues[i], indexes[i] = shard.Queue, index(shard)
+		queues[i], indexes[i] = textOrNone(shard.Queue), index(shard)
 	}
 	var reply ports.HeadsReply
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {

@@ -118,7 +118,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	var woken int
 	return s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &woken)
-	}, retireSQL, ownerOrNone(owner), s.channelOrNull())
+	}, retireSQL, textOrNone(owner), s.channelOrNull())
 }
 
 // DrainNode implements [ports.Registry].
@@ -126,7 +126,7 @@ func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	var known bool
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &known)
-	}, drainSQL, s.now(), ownerOrNone(owner), drain, s.channelOrNull())
+	}, drainSQL, s.now(), textOrNone(owner), drain, s.channelOrNull())
 	if err == nil && !known {
 		return storekit.UnknownNode(owner)
 	}

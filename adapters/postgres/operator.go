@@ -30,7 +30,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, call stri
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest)
 	}, `SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
-		append([]any{shard.Queue, shard.Index, s.now()}, args...)...)
+		append([]any{textOrNone(shard.Queue), shard.Index, s.now()}, args...)...)
 	if err == nil {
 		err = st.err(shard)
 	}
@@ -167,12 +167,13 @@ func possible(ids []string) []string {
 	return list
 }
 
-// ownerOrNone returns an owner, or "", which no lease and no node has, for one that can't exist.
-func ownerOrNone(owner string) string {
-	if core.Text(owner) != owner {
+// textOrNone returns the name of a queue or an owner, or "", which no queue, no lease and no node has, for one that is
+// no text: Postgres can't read it.
+func textOrNone(name string) string {
+	if core.Text(name) != name {
 		return ""
 	}
-	return owner
+	return name
 }
 
 // orNone returns an id, or "", which no job has, for one that can't exist.

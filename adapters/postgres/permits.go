@@ -28,7 +28,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 	)
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &remaining, &reply.Held, &freed, &owners, &holds, &wants)
-	}, permitSQL, r.Queue, r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(), s.now())
+	}, permitSQL, textOrNone(r.Queue), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(), s.now())
 	switch {
 	case err != nil:
 	case st == statusStaleAttempt:

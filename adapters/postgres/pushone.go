@@ -95,7 +95,7 @@ func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []
 	}
 	var (
 		p     = pushedOne{due: due{index: int(st.index[0]), at: -1}}
-		queue = []any{r.Queue, int32(r.Shards), r.Generation, s.now()}
+		queue = []any{textOrNone(r.Queue), int32(r.Shards), r.Generation, s.now()}
 		rule  = []any{int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds()}
 		entry = []any{st.index[0], st.ids[0], fixed, delay, st.scores[0], st.data[0], st.meta[0]}
 	)
@@ -144,7 +144,7 @@ func (p *pushedOne) read(rows pgx.Rows) error {
 // missingLayout returns why a queue does not have the layout that a push asks for.
 func (s *Store) missingLayout(ctx context.Context, r *ports.PushRequest) error {
 	var st status
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error { return readOne(rows, &st) }, `SELECT {schema}.missing_layout($1)`, r.Queue)
+	err := s.query(ctx, idempotent, func(rows pgx.Rows) error { return readOne(rows, &st) }, `SELECT {schema}.missing_layout($1)`, textOrNone(r.Queue))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (c *columns) add(shard int, id string, p core.Payload) {
 // args returns the parameters of pushSQL.
 func (st *pushStatement) args(s *Store, r *ports.PushRequest) []any {
 	return []any{
-		r.Queue, int32(r.Shards), r.Generation, s.now(), int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
+		textOrNone(r.Queue), int32(r.Shards), r.Generation, s.now(), int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
 		st.index, st.ids, st.at, st.delay, st.scores, st.data, st.meta,
 		st.more.index, st.more.ids, st.more.scores, st.more.data, st.more.meta,
 	}

@@ -58,7 +58,8 @@ func (s *Store) queues(ctx context.Context, name *string) ([]ports.Queue, error)
 
 // queue returns the record of a queue.
 func (s *Store) queue(ctx context.Context, name string) (ports.Queue, error) {
-	queues, err := s.queues(ctx, &name)
+	known := textOrNone(name)
+	queues, err := s.queues(ctx, &known)
 	if err == nil && len(queues) == 0 {
 		err = storekit.UnknownQueue(name)
 	}
@@ -126,7 +127,7 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &shards)
-	}, pauseSQL, queue, paused)
+	}, pauseSQL, textOrNone(queue), paused)
 	if err == nil && shards == 0 {
 		err = storekit.UnknownQueue(queue)
 	}
@@ -151,7 +152,7 @@ func (s *Store) Forget(ctx context.Context, queue string) error {
 	)
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &at.Index, &owner, &remaining)
-	}, `SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, queue, s.now())
+	}, `SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, textOrNone(queue), s.now())
 	switch {
 	case err != nil:
 		return fmt.Errorf("forget %q, which waits for open transactions that have pushed: %w", queue, err)

@@ -106,7 +106,7 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
 			&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &oldest)
-	}, recountSQL, shard.Queue, index(shard))
+	}, recountSQL, textOrNone(shard.Queue), index(shard))
 	if err == nil {
 		err = st.err(shard)
 	}

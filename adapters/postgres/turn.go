@@ -70,7 +70,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (template string, args []any) {
 	budget := storekit.BudgetOf(r)
 	args = append(make([]any, 0, turnArgs),
-		r.Lease.Shard.Queue, index(r.Lease.Shard), ownerOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
+		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
 	if settlements.usual() && !r.Resent && len(r.Begin) == 0 {

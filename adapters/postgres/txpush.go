@@ -67,7 +67,7 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	}
 	var st status
 	var now core.Instant
-	err = t.ask(ctx, pushTxSQL, r.Queue, r.Shards, r.Generation, t.store.now(),
+	err = t.ask(ctx, pushTxSQL, textOrNone(r.Queue), r.Shards, r.Generation, t.store.now(),
 		int(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(), string(text)).Scan(&st, &now)
 	if err != nil {
 		return 0, translateTx(err)

@@ -24,7 +24,7 @@ func (t *Tx) Settle(ctx context.Context, shard core.Shard, settlements []core.Se
 		st    status
 		found int
 	)
-	err = t.ask(ctx, settleTxSQL, shard.Queue, shard.Index, t.store.now(), text).Scan(&st, &found)
+	err = t.ask(ctx, settleTxSQL, textOrNone(shard.Queue), shard.Index, t.store.now(), text).Scan(&st, &found)
 	if err != nil {
 		return translateTx(err)
 	}
@@ -44,7 +44,7 @@ func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core
 	)
 	err = s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &found)
-	}, settleTxSQL, shard.Queue, int(index(shard)), s.now(), text)
+	}, settleTxSQL, textOrNone(shard.Queue), int(index(shard)), s.now(), text)
 	if err == nil {
 		err = settleError(st, shard, found, len(settlements))
 	}

@@ -36,6 +36,35 @@ func TestPostgresAJobHasAPayload(t *testing.T) {
 	}
 }
 
+// The tables admit no times that no clock shows, and no scores that have no order.
+func TestPostgresATimeIsAnInstantAndAScoreANumber(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Minute)
+	w.queue("a", 2, false)
+	execAll(t, w.pool, strings.ReplaceAll(`
+		INSERT INTO {s}.dead_letters (shard, id, changed_at, error, grp) VALUES (0, 'a', 1, '', 'g');
+		INSERT INTO {s}.dead_letter_payloads (shard, id, digest, score, data) VALUES (0, 'a', '', 1, 'p');
+		INSERT INTO {s}.inbox (shard, kind, perform_at, id) VALUES (0, 'push', 1, 'a')`, "{s}", w.schema))
+	for constraint, columns := range map[string][]string{
+		"jobs_times": {"perform_at", "first_push"}, "jobs_score": {"score"}, "payloads_score": {"score"}, "dead_letters_times": {"changed_at"},
+		"dead_letter_payloads_score": {"score"}, "inbox_times": {"perform_at", "first_push"}, "inbox_score": {"score"},
+	} {
+		values := []any{"'NaN'", "'Infinity'", "'-Infinity'"}
+		if columns[0] != "score" {
+			values = []any{-1, int64(core.MaxInstant) + 1}
+		}
+		table := constraint[:strings.LastIndex(constraint, "_")]
+		for _, column := range columns {
+			for _, value := range values {
+				_, err := w.pool.Exec(t.Context(), fmt.Sprintf(`UPDATE %s.%s SET %s = %v`, w.schema, table, column, value))
+				if err == nil || !strings.Contains(err.Error(), constraint) {
+					t.Errorf("%s.%s = %v is admitted: %v", table, column, value, err)
+				}
+			}
+		}
+	}
+}
+
 // A job whose payloads somebody has deleted stops nothing, and is not counted for ever.
 func TestPostgresAJobWithoutPayloadsIsRemoved(t *testing.T) {
 	t.Parallel()

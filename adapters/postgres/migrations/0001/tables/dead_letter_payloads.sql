@@ -6,7 +6,8 @@ CREATE TABLE {schema}.dead_letter_payloads (
   score  double precision NOT NULL,
   data   bytea NOT NULL,
   meta   bytea,
-  PRIMARY KEY (shard, id, digest)
+  PRIMARY KEY (shard, id, digest),
+  CONSTRAINT dead_letter_payloads_score CHECK (score > '-Infinity' AND score < 'Infinity') -- NaN is larger than all
 );
 -- As payloads_order.
 CREATE INDEX dead_letter_payloads_order ON {schema}.dead_letter_payloads (shard, id, score, substr(data, 1, 256));

@@ -5,7 +5,8 @@ CREATE TABLE {schema}.dead_letters (
   changed_at bigint NOT NULL,
   error      text NOT NULL,
   grp        text COLLATE "C" NOT NULL,
-  PRIMARY KEY (shard, id)
+  PRIMARY KEY (shard, id),
+  CONSTRAINT dead_letters_times CHECK (changed_at BETWEEN 0 AND 9007199254740992) -- core.MaxInstant
 );
 CREATE INDEX dead_letters_time ON {schema}.dead_letters (shard, changed_at, id);
 CREATE INDEX dead_letters_group ON {schema}.dead_letters (shard, grp, changed_at, id);

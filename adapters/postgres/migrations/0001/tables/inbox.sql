@@ -17,7 +17,10 @@ CREATE TABLE {schema}.inbox (
   error       text NOT NULL DEFAULT '',
   data        bytea NOT NULL DEFAULT '',
   meta        bytea,
-  grp         text COLLATE "C"
+  grp         text COLLATE "C",
+  -- Within 0 and core.MaxInstant; NaN is larger than all.
+  CONSTRAINT inbox_times CHECK (perform_at BETWEEN 0 AND 9007199254740992 AND first_push BETWEEN 0 AND 9007199254740992),
+  CONSTRAINT inbox_score CHECK (score > '-Infinity' AND score < 'Infinity')
 );
 CREATE INDEX inbox_shard ON {schema}.inbox (shard, tx, seq);
 -- The ids that wait there to be merged into the queue.

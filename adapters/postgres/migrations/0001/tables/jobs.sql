@@ -18,7 +18,10 @@ CREATE TABLE {schema}.jobs (
   error             text NOT NULL,
   prior_retry_count int,
   PRIMARY KEY (shard, id),
-  CONSTRAINT jobs_payload CHECK (data IS NOT NULL OR has_more)
+  CONSTRAINT jobs_payload CHECK (data IS NOT NULL OR has_more),
+  -- Within 0 and core.MaxInstant; NaN is larger than all.
+  CONSTRAINT jobs_times CHECK (perform_at BETWEEN 0 AND 9007199254740992 AND first_push BETWEEN 0 AND 9007199254740992),
+  CONSTRAINT jobs_score CHECK (score > '-Infinity' AND score < 'Infinity')
 ) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 -- Claims read what is not parked, so that they don't pass over what can't be claimed.
 CREATE INDEX jobs_time ON {schema}.jobs (shard, parked, perform_at, id);

@@ -7,7 +7,8 @@ CREATE TABLE {schema}.payloads (
   score  double precision NOT NULL,
   data   bytea NOT NULL,
   meta   bytea,
-  PRIMARY KEY (shard, id, digest)
+  PRIMARY KEY (shard, id, digest),
+  CONSTRAINT payloads_score CHECK (score > '-Infinity' AND score < 'Infinity') -- NaN is larger than all
 );
 -- The order in which they are claimed. An entry has no room for more than the beginning of the data:
 -- only payloads that have the same score and begin alike are sorted.
