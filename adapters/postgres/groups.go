@@ -10,7 +10,8 @@ import (
 )
 
 // groupsSQL returns a row for each of the largest groups of some shards of a queue, with how many groups there are
-// and how many dead letters they have; one row with a clock alone if there is none.
+// and how many dead letters they have; one row with a clock alone if there is none. An array chooses the rows, by their
+// key: a join would take all groups of all queues into a hash table, and on disk if they are many.
 //
 //	$1 now, $2 the queue, $3 the indexes of the shards, $4 the most groups
 const groupsSQL = `
@@ -18,10 +19,10 @@ SELECT n.now, coalesce(s.total, 0), coalesce(s.dead, 0), s.grp, coalesce(s.count
 FROM (SELECT {schema}.clock($1) AS now) n LEFT JOIN (
   SELECT count(*) OVER () AS total, (sum(g.count) OVER ())::bigint AS dead, g.* FROM (
     SELECT g.grp, sum(g.count)::bigint AS count, min(g.first_at) AS first_at, max(g.last_at) AS last_at
-    FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
-    CROSS JOIN unnest($3::int[]) i (index)
-    JOIN {schema}.dead_groups g ON g.shard = q.first + i.index
-    WHERE g.count > 0 GROUP BY g.grp
+    FROM {schema}.dead_groups g
+    WHERE g.count > 0 AND g.shard = ANY (ARRAY(
+      SELECT {schema}.first_shard(q.id) + i.index FROM {schema}.queues q, unnest($3::int[]) i (index) WHERE q.name = $2))
+    GROUP BY g.grp
   ) g ORDER BY g.count DESC, g.grp LIMIT $4
 ) s ON true
 ORDER BY s.count DESC, s.grp`

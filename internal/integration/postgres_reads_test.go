@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
@@ -106,6 +107,22 @@ func TestPostgresLooksAtWholeShardsMergeSoMuch(t *testing.T) {
 				t.Errorf("%d rows are left in the inbox after steps of %d, want %d", left, step, tt.left)
 			}
 		})
+	}
+}
+
+// The groups of many shards are read by their key and summed up where they are: nothing goes through temporary files.
+func TestPostgresGroupsAreSummedInMemory(t *testing.T) {
+	t.Parallel()
+	const shards, groups = 1000, 100
+	v := newViewed(t, shards)
+	execAll(t, v.pool, fmt.Sprintf(`
+		INSERT INTO %[1]s.dead_groups SELECT s.id, 'a group of errors ' || g, 1, g, g FROM generate_series(1, %[2]d) g, %[1]s.shards s;
+		ANALYZE %[1]s.dead_groups, %[1]s.shards, %[1]s.queues`, v.schema, groups))
+	s := v.openAs("groups", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["temp_file_limit"] = "0" })
+	reply, err := s.Groups(t.Context(), ports.GroupsRequest{Queue: "orders"})
+	v.must(err)
+	if reply.Total != groups || reply.Dead != shards*groups {
+		t.Errorf("%d groups have %d dead letters, want %d and %d", reply.Total, reply.Dead, groups, shards*groups)
 	}
 }
 
