@@ -100,6 +100,14 @@ func cutsNoErrors(s full) full {
 	})
 }
 
+// countsAllPayloads counts more payloads than it was asked to.
+func countsAllPayloads(s full) full {
+	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+		r.MaxCount = 0
+		return s.Morgue(ctx, r)
+	})
+}
+
 // listsFailed lists jobs with a failure among the fresh ones.
 func listsFailed(s full) full {
 	return changesJobs(s, func(r *ports.JobsRequest) { r.Fresh = false }, func(ports.JobsRequest, *ports.JobsPage) {})
@@ -145,6 +153,7 @@ func brokenLists() []brokenStore {
 		{"lists all shards for some", "list/lists and stats are of the shards asked for", wrapped(listsAllShards)},
 		{"counts all shards for some", "list/lists and stats are of the shards asked for", wrapped(countsAllShards)},
 		{"returns long errors whole", "list/error texts are no longer than asked for", wrapped(cutsNoErrors)},
+		{"counts payloads to the end", "list/payloads are counted as far as asked for", wrapped(countsAllPayloads)},
 		{"lists failed jobs among fresh ones", "list/fresh jobs come alone", wrapped(listsFailed)},
 		{"hides rows beside an unreached shard", "unreached/lists have what other shards have", wrapped(hidesRows)},
 		{"hides which shards are unreached", "unreached/stats count what other shards have", wrapped(hidesUnreached)},

@@ -19,6 +19,7 @@ func pageCases() []namedCase {
 		{"a cursor goes before a value", "PageRequest: From is ignored where After is set", pageFromAfter},
 		{"lists by id have those with a prefix", "PageRequest: Prefix limits a list by id to the ids that begin with it", pagePrefix},
 		{"fresh jobs come alone", "JobsRequest: Fresh leaves jobs with a failure out, of ByTime and ByID", pageFresh},
+		{"payloads are counted as far as asked for", "PageRequest: MaxCount is how many payloads of each entry to count at most", pageCounts},
 		{"error texts are no longer than asked for", "PageRequest: ErrorBytes is how many bytes of each error text to return at most", pageErrors},
 		{"requests that make no sense are refused", "Inspector: every method returns ErrInvalidRequest for a request that its Validate refuses or a shard that the queue does not have", pageRefused},
 	}
@@ -200,6 +201,31 @@ func pageFresh(e *env) {
 			return l
 		}
 		e.pagesOf(fmt.Sprintf("fresh jobs in order %v", order), ports.PageRequest{Queue: "wide"}, pages, want, 1, 2, 3, 8)
+	}
+}
+
+func pageCounts(e *env) {
+	for _, id := range []string{"a", "b", "c"} {
+		e.push(entry(id, "p", 1), entry(id, "q", 2), entry(id, "r", 3))
+	}
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	h.settle(buried(claims[0], "boom"))
+	for most, want := range map[int]int{0: 3, -1: 0, 1: 1, 2: 2, 3: 3, 4: 3} {
+		r := ports.PageRequest{Queue: orders, MaxCount: most, Payloads: 2}
+		jobs, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: r})
+		if e.check(err, "Jobs") && len(jobs.Jobs) == 1 {
+			e.same(fmt.Sprintf("the payloads of a job, counted to %d, and how many come", most), []int{jobs.Jobs[0].Count, len(jobs.Jobs[0].Payloads)}, []int{want, 2})
+		}
+		claimed, err := e.store.Claimed(e.ctx, r)
+		if e.check(err, "Claimed") && len(claimed.Claims) == 1 {
+			e.same(fmt.Sprintf("the payloads of a claim, counted to %d", most), claimed.Claims[0].Count, want)
+		}
+		dead, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r})
+		if e.check(err, "Morgue") && len(dead.DeadLetters) == 1 {
+			e.same(fmt.Sprintf("the payloads of a dead letter, counted to %d", most), dead.DeadLetters[0].Count, want)
+		}
+		e.same("how many entries", []int{len(jobs.Jobs), len(claimed.Claims), len(dead.DeadLetters)}, []int{1, 1, 1})
 	}
 }
 

@@ -45,6 +45,9 @@ type ListOptions struct {
 	// ErrorBytes is how many bytes of each error text to fetch at most, cut between characters, before
 	// Options.DecodeError sees it: 0 is the whole text, below 0 none.
 	ErrorBytes int
+	// MaxCount is how many payloads of each element to count at most: its Count is no more. 0 counts them
+	// all, below 0 none. On Postgres a list reads what it counts.
+	MaxCount int
 }
 
 // jobOrders are what queued jobs can be sorted by.
@@ -122,7 +125,7 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 func (o *ListOptions) request() ports.PageRequest {
 	r := ports.PageRequest{
 		After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
-		Shards: o.Shards, Prefix: o.Prefix, ErrorBytes: o.ErrorBytes,
+		Shards: o.Shards, Prefix: o.Prefix, ErrorBytes: o.ErrorBytes, MaxCount: o.MaxCount,
 	}
 	if o.Fresh && o.Limit > 0 { // of a page some may be left out
 		r.Limit = max(o.Limit, ports.DefaultPage)

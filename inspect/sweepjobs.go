@@ -44,9 +44,9 @@ func (i *Inspector) onAllJobs(
 	case prefix != "":
 		k.sortBy = ByID
 	}
-	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, Prefix: prefix, Descending: k.sortBy == ByTime}
+	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: k.sortBy == ByTime}
 	if k.whole {
-		page.Limit, page.ErrorBytes, page.Payloads = sweepPage, 0, sweepPayloads
+		page.Limit, page.ErrorBytes, page.MaxCount, page.Payloads = sweepPage, 0, 0, sweepPayloads
 	}
 	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
 	return s.run(ctx, i)

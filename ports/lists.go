@@ -81,6 +81,17 @@ type PageRequest struct {
 	// ErrorBytes is how many bytes of each error text to return at most, as [core.CutText] cuts
 	// it: 0 is the whole text, below 0 none of it.
 	ErrorBytes int
+	// MaxCount is how many payloads of each entry to count at most: the view's Count is no more. 0 counts
+	// them all, below 0 none. Some stores read what they count.
+	MaxCount int
+}
+
+// Counted returns the Count of an entry with so many payloads, as MaxCount has it.
+func (r PageRequest) Counted(payloads int) int {
+	if r.MaxCount == 0 {
+		return payloads
+	}
+	return min(payloads, max(0, r.MaxCount))
 }
 
 // Size returns Limit with its default and bound applied.

@@ -73,6 +73,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	var page ports.JobsPage
 	page.Jobs, page.Next = p.Page()
 	for i := range page.Jobs {
+		page.Jobs[i].Count = r.Counted(page.Jobs[i].Count)
 		page.Jobs[i].Error = core.CutText(page.Jobs[i].Error, r.ErrorBytes)
 	}
 	if r.Fresh {
@@ -129,6 +130,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
 	for i := range page.Claims {
+		page.Claims[i].Count = r.Counted(page.Claims[i].Count)
 		page.Claims[i].Error = core.CutText(page.Claims[i].Error, r.ErrorBytes)
 	}
 	return page, nil
@@ -164,6 +166,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	var page ports.MorguePage
 	page.DeadLetters, page.Next = p.Page()
 	for i := range page.DeadLetters {
+		page.DeadLetters[i].Count = r.Counted(page.DeadLetters[i].Count)
 		page.DeadLetters[i].Error = core.CutText(page.DeadLetters[i].Error, r.ErrorBytes)
 	}
 	return page, nil

@@ -13,14 +13,14 @@ import (
 // that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
 // FirstPush, error; of claims token, number, since, node, owner (of a dead letter its group), whether cancelled,
 // whether begun, whether the lease is over; then how many payloads there are, and the
-// scores, data and meta of the first ones. $1 is the most payloads to return. Between
-// claimColumns and claimPayloads goes the parameter for the clock.
+// scores, data and meta of the first ones. $1 is the most payloads to return, and {counted} how many to
+// count about, NULL for all. Between claimColumns and claimPayloads goes the parameter for the clock.
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
   0::bigint, 0::bigint, 0::bigint, '', '', false, false, false, 0::bigint,
   CASE WHEN e.data IS NULL THEN 0 ELSE 1 END + CASE WHEN e.has_more THEN (
-    SELECT count(*) FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id) ELSE 0 END,
+    SELECT count(*) FROM (SELECT FROM {schema}.payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}) p) ELSE 0 END,
   CASE WHEN e.has_more THEN m.scores WHEN $1::int > 0 THEN ARRAY[e.score] END,
   CASE WHEN e.has_more THEN m.data WHEN $1 > 0 THEN ARRAY[e.data] END,
   CASE WHEN e.has_more THEN m.meta WHEN $1 > 0 THEN ARRAY[e.meta] END`
@@ -35,7 +35,7 @@ LEFT JOIN LATERAL (
   e.token, e.number, e.since, e.node, e.owner, e.cancel_drop IS NOT NULL, e.cancel_drop IS TRUE, e.begun IS TRUE,
   CASE WHEN l.held AND l.token = e.token AND {schema}.remaining(l.expires, l.ttl, {schema}.clock(`
 	claimPayloads = `)) > 0 THEN l.expires ELSE 0 END,
-  1 + coalesce(cardinality(e.more_data), 0),
+  least(1 + coalesce(cardinality(e.more_data), 0), {counted}),
   (ARRAY[e.score] || e.more_scores)[1:$1::int],
   (ARRAY[e.data] || e.more_data)[1:$1],
   (ARRAY[e.meta] || e.more_meta)[1:$1]`
@@ -45,7 +45,7 @@ JOIN {schema}.leases l ON l.shard = e.shard`
 	deadColumns = `
   'd'::"char", e.shard, e.id, e.changed_at, 0, 0, 0::bigint, e.error,
   0::bigint, 0::bigint, 0::bigint, '', e.grp, false, false, false, 0::bigint,
-  (SELECT count(*) FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id),
+  (SELECT count(*) FROM (SELECT FROM {schema}.dead_letter_payloads p WHERE p.shard = e.shard AND p.id = e.id LIMIT {counted}) p),
   m.scores, m.data, m.meta`
 	deadPayloads = `
 LEFT JOIN LATERAL (

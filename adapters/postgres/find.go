@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"math"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,21 +14,21 @@ import (
 // findSQL reads all that a shard holds for an id, at one instant.
 //
 //	$1 the most payloads, $2 the queue, $3 the shard's index, $4 the id, $5 now
-const findSQL = `
+var findSQL = strings.ReplaceAll(`
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
 )
-SELECT` + jobColumns + `
-FROM {schema}.jobs e` + jobPayloads + `
+SELECT`+jobColumns+`
+FROM {schema}.jobs e`+jobPayloads+`
 WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 UNION ALL
-SELECT` + claimColumns + `$5` + claimPayloads + `
-FROM {schema}.claimed e` + claimLease + `
+SELECT`+claimColumns+`$5`+claimPayloads+`
+FROM {schema}.claimed e`+claimLease+`
 WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 UNION ALL
-SELECT` + deadColumns + `
-FROM {schema}.dead_letters e` + deadPayloads + `
-WHERE e.shard = (SELECT id FROM s) AND e.id = $4`
+SELECT`+deadColumns+`
+FROM {schema}.dead_letters e`+deadPayloads+`
+WHERE e.shard = (SELECT id FROM s) AND e.id = $4`, "{counted}", "NULL::bigint")
 
 // Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
 // id, and for a job that is due the first rows, some of which may be ahead of it: see [aheadMerges].

@@ -66,7 +66,7 @@ const rowsByTime = `SELECT * FROM {schema}.places_by_time(q.first, $2, $5, $4, $
 // pageSQL returns entries of a page, in the order asked for; those that are gone are missing.
 //
 //	$1 the most payloads, $2 the queue, $3 the indexes of their shards, $4 their ids, $5 the most characters
-//	of each error, $6 now where claims are listed
+//	of each error, $6 how many payloads to count about, $7 now where claims are listed
 const pageSQL = `
 SELECT {columns}
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
@@ -100,7 +100,7 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 
 // pageSQL returns the statement for entries of the list.
 func (l list) pageSQL() string {
-	columns := strings.Replace(l.columns, "e.error", "left(e.error, $5)", 1)
+	columns := strings.NewReplacer("e.error", "left(e.error, $5)", "{counted}", "$6::bigint").Replace(l.columns)
 	return strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 }
 
@@ -199,7 +199,12 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 	if r.ErrorBytes != 0 {
 		errorChars = max(0, r.ErrorBytes)
 	}
-	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars}
+	var counted *int
+	if r.MaxCount != 0 {
+		counted = new(int)
+		*counted = max(0, r.MaxCount)
+	}
+	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars, counted}
 	if l.joins == claimLease {
 		args = append(args, s.now())
 	}
@@ -236,7 +241,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	entries, next, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
 	page := ports.JobsPage{Next: next}
 	for i := range entries {
-		page.Jobs = append(page.Jobs, ports.JobView{Job: entries[i].Job, Count: entries[i].Count})
+		page.Jobs = append(page.Jobs, ports.JobView{Job: entries[i].Job, Count: r.Counted(entries[i].Count)})
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -260,10 +265,11 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
-	claimed := list{table: "claimed", columns: claimColumns + "$6" + claimPayloads, joins: claimLease, key: "since", keyOf: sinceOf}
+	claimed := list{table: "claimed", columns: claimColumns + "$7" + claimPayloads, joins: claimLease, key: "since", keyOf: sinceOf}
 	entries, next, err := s.page(ctx, claimed, r, shards)
 	page := ports.ClaimedPage{Next: next}
 	for i := range entries {
+		entries[i].Count = r.Counted(entries[i].Count)
 		page.Claims = append(page.Claims, entries[i].ClaimView)
 	}
 	return page, err
@@ -285,7 +291,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	entries, next, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: next}
 	for i := range entries {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: entries[i].deadLetter(), Count: entries[i].Count})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: entries[i].deadLetter(), Count: r.Counted(entries[i].Count)})
 	}
 	return page, err
 }

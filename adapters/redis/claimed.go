@@ -33,6 +33,9 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	}
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
+	for i := range page.Claims {
+		page.Claims[i].Count = r.Counted(page.Claims[i].Count)
+	}
 	page.Unreached, err = lost.Shards(len(shards))
 	return page, err
 }

@@ -147,7 +147,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	p, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
 	page := ports.JobsPage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
-		page.Jobs = append(page.Jobs, ports.JobView{Job: p.rows[i].Job, Count: p.rows[i].count})
+		page.Jobs = append(page.Jobs, ports.JobView{Job: p.rows[i].Job, Count: r.Counted(p.rows[i].count)})
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -169,7 +169,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	p, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *p.rows[i].deadLetter(), Count: p.rows[i].count})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *p.rows[i].deadLetter(), Count: r.Counted(p.rows[i].count)})
 	}
 	return page, err
 }

@@ -143,6 +143,7 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
 		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
+		page[i].Count = r.Counted(page[i].Count)
 	}
 	return ports.JobsPage{Jobs: page, Next: next}, nil
 }
@@ -167,6 +168,7 @@ func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
 		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
+		page[i].Count = r.Counted(page[i].Count)
 	}
 	return ports.ClaimedPage{Claims: page, Next: next}, nil
 }
@@ -203,6 +205,7 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	for i := range page {
 		page[i].Payloads = first(page[i].Payloads, r.Payloads)
 		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
+		page[i].Count = r.Counted(page[i].Count)
 	}
 	return ports.MorguePage{DeadLetters: page, Next: next}, nil
 }

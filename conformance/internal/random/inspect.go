@@ -62,6 +62,7 @@ func (d *driver) checkQueue(q ports.Queue) {
 		Descending: rapid.Bool().Draw(d.t, "descending"),
 		Payloads:   pick(d, "payloads", 0, 1, 2, 9, 1<<20),
 		ErrorBytes: pick(d, "error bytes", 0, 0, -1, 1, 3),
+		MaxCount:   pick(d, "most counted", 0, 0, -1, 1, 2),
 	}
 	d.checkLists(r, q.Shards)
 	d.checkGroups(q.Name, q.Shards)
