@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/metrics"
+	"github.com/skeinq/skein/internal/metrics/counting"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -32,16 +32,17 @@ type Options struct {
 // Metrics counts what the clients and servers of a process do. It is a [ports.Observer] and a prometheus.Collector. Make it with
 // [New]; it may be given to any number of clients and servers. It is safe for concurrent use.
 type Metrics struct {
+	*observer
 	vectors *vectors
-	// queues is replaced as a whole when a queue is first seen.
-	queues atomic.Pointer[map[string]*queueSeries]
-	turns  turnSeries
-	server map[string]described
-	build  prometheus.Gauge
+	server  map[string]described
+	build   prometheus.Gauge
 
 	mu    sync.Mutex
 	nodes []func() ports.Node
 }
+
+// observer is embedded under a name that users don't see.
+type observer = counting.Observer
 
 var (
 	_ ports.Observer       = (*Metrics)(nil)
@@ -59,13 +60,10 @@ func New(o Options) (*Metrics, error) {
 	if err := checkLabels(o.Labels); err != nil {
 		return nil, err
 	}
-	m := &Metrics{vectors: newVectors(o.Labels, o.PerShard), server: descriptions(metrics.Server, o.Labels), build: buildInfo(o)}
-	m.turns = newTurnSeries(m.vectors)
-	m.queues.Store(&map[string]*queueSeries{})
-	for _, name := range o.Queues {
-		m.queue(name)
-	}
-	return m, nil
+	v := newVectors(o.Labels, o.PerShard)
+	return &Metrics{
+		observer: counting.New(v, o.PerShard, o.Queues...), vectors: v, server: descriptions(metrics.Server, o.Labels), build: buildInfo(o),
+	}, nil
 }
 
 // Watch shows a server's lanes, jobs and leases too: give it the method Node of each server. The values of several are added up. The function
@@ -97,10 +95,8 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	var lanes, busy int
 	queues := make(map[string]ports.QueueStatus)
-	for name := range *m.queues.Load() {
-		if name != invalidQueue {
-			queues[name] = ports.QueueStatus{}
-		}
+	for _, name := range m.Queues() {
+		queues[name] = ports.QueueStatus{}
 	}
 	for _, node := range nodes {
 		n := node()

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/skeinq/skein/internal/metrics"
+	"github.com/skeinq/skein/internal/metrics/counting"
 )
 
 // Native histograms, for servers that scrape them: bounds that grow by 10 % at most, and so many of them.
@@ -19,11 +20,10 @@ const (
 type vectors struct {
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
-	perShard   bool
 }
 
 func newVectors(constant prometheus.Labels, perShard bool) *vectors {
-	v := &vectors{make(map[string]*prometheus.CounterVec), make(map[string]*prometheus.HistogramVec), perShard}
+	v := &vectors{make(map[string]*prometheus.CounterVec), make(map[string]*prometheus.HistogramVec)}
 	for _, m := range metrics.All() {
 		if m.Source != metrics.Process {
 			continue
@@ -55,24 +55,14 @@ func (v *vectors) each(f func(prometheus.Collector)) {
 	}
 }
 
-// counter returns the series of a metric of the table, whose last label may be that of the shard.
-func (v *vectors) counter(name string, labels ...string) prometheus.Counter {
+// Counter implements [counting.Series].
+func (v *vectors) Counter(name string, labels ...string) counting.Counter {
 	return v.counters[name].WithLabelValues(labels...)
 }
 
-func (v *vectors) histogram(name string, labels ...string) prometheus.Observer {
+// Measure implements [counting.Series].
+func (v *vectors) Measure(name string, labels ...string) counting.Measure {
 	return v.histograms[name].WithLabelValues(labels...)
-}
-
-// counted returns a series for each value of a metric's last label of its own, with the labels before and behind it.
-func (v *vectors) counted(name string, before, behind []string) map[string]prometheus.Counter {
-	row, _ := metrics.Of(name)
-	series := make(map[string]prometheus.Counter)
-	for _, value := range row.Labels[len(before)].Values {
-		labels := append(append(append([]string(nil), before...), value), behind...)
-		series[value] = v.counter(name, labels...)
-	}
-	return series
 }
 
 // descriptions are the metrics of other sources.

@@ -1,0 +1,213 @@
+// Package counting counts what clients and servers do in series of the table of metrics, whoever shows them.
+package counting
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/metrics"
+	"github.com/skeinq/skein/ports"
+)
+
+// Counter is a series that only grows.
+type Counter interface{ Add(float64) }
+
+// Measure is a series of values by size.
+type Measure interface{ Observe(float64) }
+
+// Series makes the series of a metric of the table with these values of its labels, in their order; last that of the shard, if the
+// series are by shard and the metric can be.
+type Series interface {
+	Counter(name string, labels ...string) Counter
+	Measure(name string, labels ...string) Measure
+}
+
+// Observer is a [ports.Observer] that counts. It is safe for concurrent use.
+type Observer struct {
+	maker maker
+	// queues is replaced as a whole when a queue is first seen.
+	queues atomic.Pointer[map[string]*queueSeries]
+	turns  turnSeries
+	mu     sync.Mutex
+}
+
+var _ ports.Observer = (*Observer)(nil)
+
+// New returns an Observer that counts in these series: by shard, if perShard, where the table allows it. The series of the named queues
+// are there from the start.
+func New(series Series, perShard bool, queues ...string) *Observer {
+	o := &Observer{maker: maker{series, perShard}}
+	o.turns = newTurnSeries(o.maker)
+	o.queues.Store(&map[string]*queueSeries{})
+	for _, name := range queues {
+		o.queue(name)
+	}
+	return o
+}
+
+// Queues returns the names of the queues that were seen, without [InvalidQueue].
+func (o *Observer) Queues() []string {
+	var names []string
+	for name := range *o.queues.Load() {
+		if name != InvalidQueue {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// turnSeries are the series that no queue has.
+type turnSeries struct {
+	duration, claimed, settled      Measure
+	results, wakeups, leases, nodes map[string]Counter
+	failures                        map[string]map[string]Counter
+}
+
+func newTurnSeries(v maker) turnSeries {
+	row, _ := metrics.Of("skein_store_errors_total")
+	failures := make(map[string]map[string]Counter)
+	for _, call := range row.Labels[0].Values {
+		failures[call] = v.counted(row.Name, []string{call}, nil)
+	}
+	return turnSeries{
+		duration: v.Measure("skein_turn_duration_seconds"),
+		claimed:  v.Measure("skein_turn_jobs", "claimed"), settled: v.Measure("skein_turn_jobs", "settled"),
+		results: v.counted("skein_turns_total", nil, nil), wakeups: v.counted("skein_wakeups_total", nil, nil),
+		leases: v.counted("skein_lease_changes_total", nil, nil), nodes: v.counted("skein_node_changes_total", nil, nil),
+		failures: failures,
+	}
+}
+
+// add counts in a series, and leaves out what the table does not have, such as an outcome of a newer version.
+func add(series map[string]Counter, value string, n int) {
+	if c := series[value]; c != nil && n > 0 {
+		c.Add(float64(n))
+	}
+}
+
+// Pushed implements [ports.Observer].
+func (o *Observer) Pushed(_ context.Context, e ports.PushEvent) {
+	q := o.queue(e.Queue)
+	add(q.pushes, pushResult(e.Err), 1)
+	add(q.met, "new", e.New)
+	add(q.met, "merged", e.Merged)
+	add(q.met, "duplicate", e.Duplicate)
+	q.pushDuration.Observe(e.Took.Seconds())
+}
+
+func pushResult(err error) string {
+	if err == nil {
+		return "stored"
+	}
+	switch ports.FailureOf(err) {
+	case ports.FailureRefused:
+		return "refused"
+	case ports.FailureFull:
+		return "full"
+	}
+	return "unknown"
+}
+
+// BatchStart implements [ports.Observer]. The context is the handler's as it is.
+func (o *Observer) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
+	jobs := o.jobsOf(e.Shard)
+	payloads := 0
+	for i := range e.Claims {
+		n := len(e.Claims[i].Payloads)
+		payloads += n
+		jobs.payloadsEach.Observe(float64(n))
+		jobs.wait.Observe(e.Wait(i).Seconds())
+	}
+	jobs.started.Add(float64(len(e.Claims)))
+	jobs.payloads.Add(float64(payloads))
+	return ctx
+}
+
+// BatchEnd implements [ports.Observer].
+func (o *Observer) BatchEnd(_ context.Context, e ports.BatchEvent) {
+	jobs := o.jobsOf(e.Shard)
+	if slices.ContainsFunc(e.Outcomes, bad) {
+		jobs.failed.Observe(e.Took.Seconds())
+		return
+	}
+	jobs.ok.Observe(e.Took.Seconds())
+}
+
+// bad reports whether a job, or one of its payloads, failed or was buried.
+func bad(o core.Outcome) bool {
+	if o.Kind == core.Failed || o.Kind == core.Buried {
+		return true
+	}
+	return slices.ContainsFunc(o.Payloads, func(p core.PayloadOutcome) bool { return p.Bury })
+}
+
+// JobsEnded implements [ports.Observer].
+func (o *Observer) JobsEnded(e ports.EndEvent) {
+	jobs := o.jobsOf(e.Shard)
+	for _, job := range e.Jobs {
+		add(jobs.outcomes, job.End.String(), 1)
+		if job.Buried > 0 {
+			jobs.buried.Add(float64(job.Buried))
+		}
+	}
+}
+
+// HandlerOverran implements [ports.Observer].
+func (o *Observer) HandlerOverran(e ports.OverrunEvent) {
+	add(o.jobsOf(e.Shard).overruns, e.Cause.String(), 1)
+}
+
+// TurnEnd implements [ports.Observer].
+func (o *Observer) TurnEnd(e ports.TurnEvent) {
+	o.turns.duration.Observe(e.Took.Seconds())
+	add(o.turns.results, turnResult(e.Err), 1)
+	if e.Err != nil {
+		return
+	}
+	o.turns.claimed.Observe(float64(e.Claimed))
+	o.turns.settled.Observe(float64(e.Settled))
+	if e.Woken && e.Claimed > 0 {
+		add(o.turns.wakeups, "work", 1)
+	} else if e.Woken {
+		add(o.turns.wakeups, "spurious", 1)
+	}
+	if e.Recovered > 0 {
+		o.jobsOf(e.Shard).recovered.Add(float64(e.Recovered))
+	}
+}
+
+func turnResult(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, ports.ErrLeaseLost):
+		return "lost"
+	case errors.Is(err, ports.ErrStaleTurn):
+		return "stale"
+	}
+	return "unknown"
+}
+
+// StoreFailed implements [ports.Observer].
+func (o *Observer) StoreFailed(e ports.FailureEvent) {
+	add(o.turns.failures[e.Call], e.Kind.String(), 1)
+}
+
+// LeaseChanged implements [ports.Observer].
+func (o *Observer) LeaseChanged(e ports.LeaseEvent) {
+	add(o.turns.leases, e.Change.String(), 1)
+	jobs := o.jobsOf(e.Shard)
+	if e.Orphans > 0 {
+		jobs.recovered.Add(float64(e.Orphans))
+	}
+}
+
+// NodeChanged implements [ports.Observer].
+func (o *Observer) NodeChanged(e ports.NodeEvent) { add(o.turns.nodes, e.Change.String(), 1) }
+
+// ShardsAssigned implements [ports.Observer]. Leases say what came of it.
+func (o *Observer) ShardsAssigned(ports.AssignEvent) {}
