@@ -40,6 +40,7 @@ var house = []room{
 	{"internal/wrong", []string{"inspect", "core", "internal/figures"}},
 	{"adapters/dashboard", []string{"adapters/httpapi", "inspect", "core", "internal/figures", "internal/wrong"}},
 	{"internal/metrics", nil},
+	{"internal/metrics/stored", []string{"core", "inspect"}},
 	{"internal/metrics/counting", []string{"core", "ports", "internal/metrics"}},
 	{"adapters/prometheus", []string{"inspect", "core", "ports", "internal/metrics/...", "github.com/prometheus/client_golang/..."}},
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},

@@ -12,6 +12,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// How long the collector leaves the store alone, as its comment says.
+const minRest = 5 * time.Second
+
 // slowStore answers Stats after so long, and fails or leaves shards out as it is told.
 type slowStore struct {
 	ports.ShardStore

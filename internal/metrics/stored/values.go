@@ -1,50 +1,41 @@
-package prometheus
+package stored
 
 import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/skeinq/skein/inspect"
 )
 
-// sink makes metrics of a view.
-type sink struct {
-	metrics map[string]described
-	ch      chan<- prometheus.Metric
-}
+// sink is told the values of metrics of the table, with their labels' in their order.
+type sink func(name string, v float64, labels ...string)
 
-func (s sink) put(name string, v float64, labels ...string) {
-	s.ch <- s.metrics[name].value(v, labels...)
-}
-
-func (s sink) bool(name string, v bool, labels ...string) {
+func (put sink) bool(name string, v bool, labels ...string) {
 	if v {
-		s.put(name, 1, labels...)
+		put(name, 1, labels...)
 		return
 	}
-	s.put(name, 0, labels...)
+	put(name, 0, labels...)
 }
 
-func (s sink) queues(v *view) {
+func (put sink) queues(v *view) {
 	for i := range v.stats {
 		q := &v.stats[i]
 		name := q.Queue.Name
 		for state, n := range map[string]int64{
 			"fresh": q.Fresh, "retry": q.Retrying, "claimed": q.Claimed, "orphaned": q.Orphaned, "dead": q.Dead, "quarantined": q.Quarantined,
 		} {
-			s.put("skein_queue_jobs", float64(n), name, state)
+			put("skein_queue_jobs", float64(n), name, state)
 		}
-		s.put("skein_queue_lag_seconds", q.Lag.Seconds(), name)
-		s.put("skein_queue_processed_total", float64(q.Processed), name)
-		s.put("skein_queue_failed_total", float64(q.Failed), name)
-		s.bool("skein_queue_paused", q.Queue.Paused, name)
-		s.shards(q)
+		put("skein_queue_lag_seconds", q.Lag.Seconds(), name)
+		put("skein_queue_processed_total", float64(q.Processed), name)
+		put("skein_queue_failed_total", float64(q.Failed), name)
+		put.bool("skein_queue_paused", q.Queue.Paused, name)
+		put.shards(q)
 	}
 }
 
-func (s sink) shards(q *inspect.QueueStats) {
+func (put sink) shards(q *inspect.QueueStats) {
 	states := map[string]int{"owned": 0, "free": 0, "expired": 0, "unreached": max(0, q.Queue.Shards-len(q.Shards))}
 	lags := make([]time.Duration, 0, len(q.Shards)+1)
 	var longest int64
@@ -55,15 +46,15 @@ func (s sink) shards(q *inspect.QueueStats) {
 		longest = max(longest, shard.Length())
 	}
 	for state, n := range states {
-		s.put("skein_queue_shards", float64(n), q.Queue.Name, state)
+		put("skein_queue_shards", float64(n), q.Queue.Name, state)
 	}
 	if len(lags) == 0 {
 		lags = append(lags, 0)
 	}
 	slices.Sort(lags)
-	s.put("skein_queue_shard_lag_seconds", lags[len(lags)-1].Seconds(), q.Queue.Name, "max")
-	s.put("skein_queue_shard_lag_seconds", lags[len(lags)/2].Seconds(), q.Queue.Name, "median")
-	s.put("skein_queue_shard_jobs_max", float64(longest), q.Queue.Name)
+	put("skein_queue_shard_lag_seconds", lags[len(lags)-1].Seconds(), q.Queue.Name, "max")
+	put("skein_queue_shard_lag_seconds", lags[len(lags)/2].Seconds(), q.Queue.Name, "median")
+	put("skein_queue_shard_jobs_max", float64(longest), q.Queue.Name)
 }
 
 func leaseState(s *inspect.ShardStats, now time.Time) string {
@@ -76,7 +67,7 @@ func leaseState(s *inspect.ShardStats, now time.Time) string {
 	return "owned"
 }
 
-func (s sink) servers(v *view) {
+func (put sink) servers(v *view) {
 	states := map[string]int{inspect.NodeAlive.String(): 0, inspect.NodeDraining.String(): 0}
 	serving := make(map[string]int)
 	for i := range v.nodes {
@@ -92,20 +83,20 @@ func (s sink) servers(v *view) {
 		}
 	}
 	for state, n := range states {
-		s.put("skein_nodes", float64(n), state)
+		put("skein_nodes", float64(n), state)
 	}
 	for i := range v.stats {
 		name := v.stats[i].Queue.Name
-		s.put("skein_queue_nodes", float64(serving[name]), name)
+		put("skein_queue_nodes", float64(serving[name]), name)
 	}
 }
 
-func (s sink) checks(checks []inspect.Check) {
+func (put sink) checks(checks []inspect.Check) {
 	worst := make(map[string]inspect.CheckStatus)
 	for _, check := range checks {
 		worst[check.Name] = max(worst[check.Name], check.Status)
 	}
 	for name, status := range worst {
-		s.put("skein_store_check", float64(status), name)
+		put("skein_store_check", float64(status), name)
 	}
 }
