@@ -43,6 +43,7 @@ var house = []room{
 	{"internal/metrics/stored", []string{"core", "inspect"}},
 	{"internal/metrics/counting", []string{"core", "ports", "internal/metrics"}},
 	{"adapters/prometheus", []string{"inspect", "core", "ports", "internal/metrics/...", "github.com/prometheus/client_golang/..."}},
+	{"adapters/otel", []string{".", "inspect", "core", "ports", "internal/metrics/...", "go.opentelemetry.io/otel/..."}},
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/redis", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/redis/go-redis/v9/..."}},
 	{"adapters/postgres", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/jackc/pgx/v5/..."}},
@@ -67,7 +68,7 @@ var house = []room{
 
 // modules are the directories of the modules that the house rules; examples/benchmark
 // is a module as well, and free to import anything.
-var modules = []string{".", "internal/integration", "adapters/prometheus", "cmd/skein"}
+var modules = []string{".", "internal/integration", "adapters/prometheus", "adapters/otel", "cmd/skein"}
 
 // impure is what core does without: I/O, randomness, and what carries either.
 var impure = []string{

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -37,8 +36,7 @@ type Metrics struct {
 	server  map[string]described
 	build   prometheus.Gauge
 
-	mu    sync.Mutex
-	nodes []func() ports.Node
+	nodes counting.Nodes
 }
 
 // observer is embedded under a name that users don't see.
@@ -68,11 +66,7 @@ func New(o Options) (*Metrics, error) {
 
 // Watch shows a server's lanes, jobs and leases too: give it the method Node of each server. The values of several are added up. The function
 // is called at each scrape.
-func (m *Metrics) Watch(node func() ports.Node) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.nodes = append(m.nodes, node)
-}
+func (m *Metrics) Watch(node func() ports.Node) { m.nodes.Watch(node) }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
@@ -87,33 +81,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.vectors.each(func(c prometheus.Collector) { c.Collect(ch) })
 	m.build.Collect(ch)
-	m.mu.Lock()
-	nodes := slices.Clone(m.nodes)
-	m.mu.Unlock()
-	if len(nodes) == 0 {
-		return
-	}
-	var lanes, busy int
-	queues := make(map[string]ports.QueueStatus)
-	for _, name := range m.Queues() {
-		queues[name] = ports.QueueStatus{}
-	}
-	for _, node := range nodes {
-		n := node()
-		lanes, busy = lanes+n.Lanes, busy+n.Status.Busy
-		for _, q := range n.Status.Queues {
-			sum := queues[q.Queue]
-			sum.Running, sum.Claimed, sum.Shards = sum.Running+q.Running, sum.Claimed+q.Claimed, sum.Shards+q.Shards
-			queues[q.Queue] = sum
-		}
-	}
-	ch <- m.server["skein_lanes"].value(float64(lanes))
-	ch <- m.server["skein_lanes_busy"].value(float64(busy))
-	for name, q := range queues {
-		ch <- m.server["skein_jobs_running"].value(float64(q.Running), name)
-		ch <- m.server["skein_jobs_buffered"].value(float64(q.Claimed), name)
-		ch <- m.server["skein_leases_held"].value(float64(q.Shards), name)
-	}
+	m.nodes.Each(m.Queues(), func(name string, v float64, labels ...string) { ch <- m.server[name].value(v, labels...) })
 }
 
 // checkLabels refuses what would make Prometheus panic.

@@ -2,6 +2,8 @@
 // adapters make the metrics of it, docs/metrics.md is written from it, and docs/alerts.yaml and docs/grafana.json may name nothing else.
 package metrics
 
+import "strings"
+
 // Type is the kind of a metric.
 type Type string
 
@@ -50,6 +52,33 @@ type Metric struct {
 	// Buckets are the upper bounds of a histogram.
 	Buckets []float64
 	Help    string
+	// Messaging is the name that OpenTelemetry's conventions for messaging have for it, version [Conventions]; mostly they have none.
+	Messaging string
+}
+
+// Conventions is the version of OpenTelemetry's semantic conventions that names follow.
+const Conventions = "1.43.0"
+
+// OpenTelemetry returns its name there.
+func (m Metric) OpenTelemetry() string {
+	if m.Messaging != "" {
+		return m.Messaging
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(m.Name, "_total"), "_seconds")
+	return strings.ReplaceAll(name, "_", ".")
+}
+
+// UCUM returns its unit as OpenTelemetry writes it.
+func (m Metric) UCUM() string {
+	switch {
+	case m.Unit == "":
+		return "1"
+	case m.Unit == "seconds":
+		return "s"
+	case strings.HasSuffix(m.Unit, "shes"), strings.HasSuffix(m.Unit, "ches"):
+		return "{" + strings.TrimSuffix(m.Unit, "es") + "}"
+	}
+	return "{" + strings.TrimSuffix(m.Unit, "s") + "}"
 }
 
 // LabelNames returns the names of the labels, in their order.

@@ -45,6 +45,24 @@ func TestRowsAreWellFormed(t *testing.T) {
 	}
 }
 
+func TestNamesInOpenTelemetry(t *testing.T) {
+	want := map[string][2]string{
+		"skein_pushes_total": {"skein.pushes", "{push}"}, "skein_handler_overrun_total": {"skein.handler.overrun", "{batch}"},
+		"skein_turn_duration_seconds": {"skein.turn.duration", "s"}, "skein_leases_held": {"skein.leases.held", "{lease}"},
+		"skein_queue_paused": {"skein.queue.paused", "1"}, "skein_job_duration_seconds": {"messaging.process.duration", "s"},
+	}
+	seen := make(map[string]bool)
+	for _, m := range All() {
+		if seen[m.OpenTelemetry()] {
+			t.Errorf("%s: another metric is called %s", m.Name, m.OpenTelemetry())
+		}
+		seen[m.OpenTelemetry()] = true
+		if w, ok := want[m.Name]; ok && w != [2]string{m.OpenTelemetry(), m.UCUM()} {
+			t.Errorf("%s is %s in %s; want %v", m.Name, m.OpenTelemetry(), m.UCUM(), w)
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	if m, ok := Of("skein_lanes"); !ok || m.Type != Gauge {
 		t.Errorf("Of(skein_lanes) = %v, %v", m, ok)
@@ -79,10 +97,10 @@ func tables() string {
 		source Source
 		title  string
 	}{{Process, "What a process does"}, {Server, "What the servers of a process have now"}, {Store, "What the store holds"}} {
-		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what | by |\n| --- | --- | --- | --- | --- |\n", section.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | what | by | in OpenTelemetry |\n| --- | --- | --- | --- | --- | --- |\n", section.title)
 		for _, m := range All() {
 			if m.Source == section.source {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, labels(m), m.Help, m.By)
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s`, %s |\n", m.Name, m.Type, labels(m), m.Help, m.By, m.OpenTelemetry(), m.UCUM())
 			}
 		}
 	}

@@ -1,0 +1,167 @@
+package otel
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/metrics"
+	"github.com/skeinq/skein/internal/metrics/counting"
+)
+
+// scope is the name of the instrumentation.
+const scope = "github.com/skeinq/skein/adapters/otel"
+
+// meterOf returns a provider's meter; nil is the global provider.
+func meterOf(p metric.MeterProvider) metric.Meter {
+	if p == nil {
+		p = otel.GetMeterProvider()
+	}
+	return p.Meter(scope)
+}
+
+// Attributes that are the same in metrics and traces.
+const (
+	systemKey    = attribute.Key("messaging.system")
+	queueKey     = attribute.Key("messaging.destination.name")
+	shardKey     = attribute.Key("messaging.destination.partition.id")
+	operationKey = attribute.Key("messaging.operation.name")
+	typeKey      = attribute.Key("messaging.operation.type")
+	countKey     = attribute.Key("messaging.batch.message_count")
+	errorKey     = attribute.Key("error.type")
+)
+
+// Values of attributes.
+const (
+	system     = "skein"
+	pushing    = "push"
+	processing = "process"
+	sending    = "send"
+	otherError = "_OTHER"
+)
+
+// operations are the operations of the metrics that the conventions name.
+var operations = map[string]string{
+	"skein_pushed_total": pushing, "skein_push_duration_seconds": pushing,
+	"skein_payloads_total": processing, "skein_job_duration_seconds": processing,
+}
+
+// attributesOf returns the attributes of a series of the table, whose labels may have that of the shard behind them.
+func attributesOf(row metrics.Metric, labels []string) attribute.Set {
+	var all []attribute.KeyValue
+	if row.Messaging != "" {
+		all = append(all, systemKey.String(system), operationKey.String(operations[row.Name]))
+	}
+	for i, value := range labels {
+		switch {
+		case i >= len(row.Labels):
+			all = append(all, shardKey.String(value))
+		case row.Labels[i].Name == "queue":
+			all = append(all, queueKey.String(value))
+		default:
+			all = append(all, attribute.String("skein."+row.Labels[i].Name, value))
+			if row.Messaging != "" && value == "error" {
+				all = append(all, errorKey.String(otherError))
+			}
+		}
+	}
+	return attribute.NewSet(all...)
+}
+
+// instruments are those of the metrics that are counted as it happens.
+type instruments struct {
+	rows       map[string]metrics.Metric
+	counters   map[string]metric.Int64Counter
+	histograms map[string]metric.Float64Histogram
+}
+
+func newInstruments(meter metric.Meter) (*instruments, error) {
+	all := &instruments{map[string]metrics.Metric{}, map[string]metric.Int64Counter{}, map[string]metric.Float64Histogram{}}
+	for _, row := range metrics.All() {
+		if row.Source != metrics.Process {
+			continue
+		}
+		all.rows[row.Name] = row
+		var err error
+		switch row.Type {
+		case metrics.Counter:
+			all.counters[row.Name], err = meter.Int64Counter(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+		case metrics.Histogram:
+			all.histograms[row.Name], err = meter.Float64Histogram(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help),
+				metric.WithExplicitBucketBoundaries(row.Buckets...))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", core.ErrInvalidOptions, row.OpenTelemetry(), err)
+		}
+	}
+	return all, nil
+}
+
+// Counter implements [counting.Series]. The series is there from now on, at 0.
+func (all *instruments) Counter(name string, labels ...string) counting.Counter {
+	c := counter{all.counters[name], []metric.AddOption{metric.WithAttributeSet(attributesOf(all.rows[name], labels))}}
+	c.Add(0)
+	return c
+}
+
+// Measure implements [counting.Series].
+func (all *instruments) Measure(name string, labels ...string) counting.Measure {
+	return measure{all.histograms[name], []metric.RecordOption{metric.WithAttributeSet(attributesOf(all.rows[name], labels))}}
+}
+
+type counter struct {
+	metric.Int64Counter
+	series []metric.AddOption
+}
+
+func (c counter) Add(n float64) { c.Int64Counter.Add(context.Background(), int64(n), c.series...) }
+
+type measure struct {
+	metric.Float64Histogram
+	series []metric.RecordOption
+}
+
+func (m measure) Observe(v float64) { m.Record(context.Background(), v, m.series...) }
+
+// observed are the instruments of metrics that are asked for.
+type observed struct {
+	rows map[string]metrics.Metric
+	of   map[string]metric.Float64Observable
+	all  []metric.Observable
+}
+
+func newObserved(meter metric.Meter, source metrics.Source) (*observed, error) {
+	o := &observed{rows: map[string]metrics.Metric{}, of: map[string]metric.Float64Observable{}}
+	for _, row := range metrics.All() {
+		if row.Source != source {
+			continue
+		}
+		var one metric.Float64Observable
+		var err error
+		if row.Type == metrics.Counter {
+			one, err = meter.Float64ObservableCounter(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+		} else {
+			one, err = meter.Float64ObservableGauge(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", core.ErrInvalidOptions, row.OpenTelemetry(), err)
+		}
+		o.rows[row.Name], o.of[row.Name] = row, one
+		o.all = append(o.all, one)
+	}
+	return o, nil
+}
+
+// register has each call of the meter ask for values.
+func (o *observed) register(meter metric.Meter, each func(put func(name string, v float64, labels ...string))) (metric.Registration, error) {
+	return meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		each(func(name string, v float64, labels ...string) {
+			to.ObserveFloat64(o.of[name], v, metric.WithAttributeSet(attributesOf(o.rows[name], labels)))
+		})
+		return nil
+	}, o.all...)
+}

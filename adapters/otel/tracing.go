@@ -1,0 +1,174 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/metrics"
+)
+
+// TracingOptions are the options of [Tracing]. The zero value is ready.
+type TracingOptions struct {
+	// TracerProvider makes the spans; nil is the global one, as it is when [NewTracing] is called.
+	TracerProvider trace.TracerProvider
+	// MaxLinks is how many pushes the span of a run links to at most, those of the lowest scores; 0 is 128, below 0 is none.
+	MaxLinks int
+	// IDs and Shards add the entity's id, of calls with one job, and its shard to the spans of runs.
+	IDs, Shards bool
+	// ErrorText is what a span says of an error; "" says only that there was one, and of what type. nil is the error's text, of which at most 1,000
+	// bytes are kept. Texts of errors may quote payloads.
+	ErrorText func(error) string
+}
+
+// Bounds of what a span has.
+const (
+	defaultLinks   = 128
+	errorTextBytes = 1000
+)
+
+// Tracing makes a span for each push of a client and each call of a handler. The span of a call links to those of the pushes of its payloads,
+// also when it is tried again: their contexts are stored as the Meta of payloads that have none of their own, 55 bytes each, more with a
+// tracestate. Make it with [NewTracing], and give its methods to clients and servers as middleware, first of all. It is safe for concurrent use.
+type Tracing struct {
+	tracer  trace.Tracer
+	options TracingOptions
+}
+
+// NewTracing returns a Tracing.
+func NewTracing(o TracingOptions) *Tracing {
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	if o.MaxLinks == 0 {
+		o.MaxLinks = defaultLinks
+	}
+	if o.ErrorText == nil {
+		o.ErrorText = func(err error) string { return core.CutText(err.Error(), errorTextBytes) }
+	}
+	return &Tracing{o.TracerProvider.Tracer(scope, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+metrics.Conventions)), o}
+}
+
+// Push is a [skein.PushMiddleware]: a span of kind producer for each push, a child of the caller's.
+func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
+	return func(ctx context.Context, push *skein.RawPush) (err error) {
+		ctx, span := t.tracer.Start(ctx, pushing+" "+push.Queue, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
+			systemKey.String(system), operationKey.String(pushing), typeKey.String(sending), queueKey.String(push.Queue), countKey.Int(len(push.Entries)),
+		))
+		defer func() { t.end(span, err) }()
+		if meta := metaOf(span.SpanContext()); meta != nil {
+			for i := range push.Entries {
+				if len(push.Entries[i].Meta) == 0 {
+					push.Entries[i].Meta = meta
+				}
+			}
+		}
+		return next(ctx, push)
+	}
+}
+
+// Run is a [skein.Middleware]: a span of kind consumer for each call of a handler, a trace of its own with links to the pushes. An error that the
+// handler returns is the span's, unless it is a snooze; what Settle says is not seen.
+func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
+	return func(ctx context.Context, batch *skein.RawBatch) (err error) {
+		ctx, span := t.tracer.Start(ctx, processing+" "+batch.Queue, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer),
+			trace.WithLinks(t.links(batch)...), trace.WithAttributes(t.attributes(batch)...))
+		defer func() { t.end(span, err) }()
+		return next(ctx, batch)
+	}
+}
+
+func (t *Tracing) attributes(batch *skein.RawBatch) []attribute.KeyValue {
+	payloads := 0
+	for i := range batch.Jobs {
+		payloads += len(batch.Jobs[i].Payloads)
+	}
+	all := []attribute.KeyValue{
+		systemKey.String(system), operationKey.String(processing), typeKey.String(processing), queueKey.String(batch.Queue),
+		countKey.Int(payloads), attribute.Int("skein.jobs", len(batch.Jobs)),
+	}
+	if t.options.Shards {
+		all = append(all, shardKey.String(strconv.Itoa(batch.Shard)))
+	}
+	if len(batch.Jobs) == 1 {
+		all = append(all, attribute.Int("skein.retries", batch.Jobs[0].Retries))
+		if t.options.IDs {
+			all = append(all, attribute.String("skein.id", batch.Jobs[0].ID))
+		}
+	}
+	return all
+}
+
+// links returns one link for each push of the payloads, whichever was the span of several.
+func (t *Tracing) links(batch *skein.RawBatch) (links []trace.Link) {
+	var seen map[trace.SpanID]bool
+	for i := range batch.Jobs {
+		for _, payload := range batch.Jobs[i].Payloads {
+			if len(links) >= t.options.MaxLinks {
+				return links
+			}
+			pushed := contextOf(payload.Meta)
+			if !pushed.IsValid() || seen[pushed.SpanID()] {
+				continue
+			}
+			if seen == nil {
+				seen = make(map[trace.SpanID]bool)
+			}
+			seen[pushed.SpanID()] = true
+			links = append(links, trace.Link{SpanContext: pushed})
+		}
+	}
+	return links
+}
+
+// end ends a span as the error says.
+func (t *Tracing) end(span trace.Span, err error) {
+	defer span.End()
+	var snooze *skein.SnoozeError
+	switch {
+	case err == nil:
+	case errors.As(err, &snooze):
+		span.SetAttributes(attribute.Bool("skein.snoozed", true))
+	default:
+		span.SetAttributes(errorKey.String(errorType(err)))
+		span.SetStatus(codes.Error, t.errorText(err))
+	}
+}
+
+// errorText asks the user's function, whose panic is no reason to lose a job.
+func (t *Tracing) errorText(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = ""
+		}
+	}()
+	return t.options.ErrorText(err)
+}
+
+// errorType returns the type of the error that others wrap: a name that there are few of.
+func errorType(err error) string {
+	var panicked *skein.PanicError
+	if errors.As(err, &panicked) {
+		return "panic"
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			break
+		}
+		err = inner
+	}
+	name := fmt.Sprintf("%T", err)
+	if name == "*errors.errorString" || name == "*fmt.wrapErrors" || name == "*errors.joinError" {
+		return otherError
+	}
+	return name
+}
