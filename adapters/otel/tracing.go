@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -41,6 +42,8 @@ const (
 type Tracing struct {
 	tracer  trace.Tracer
 	options TracingOptions
+	// pushes and runs have what the spans of a queue start with, as []trace.SpanStartOption by its name.
+	pushes, runs sync.Map
 }
 
 // NewTracing returns a Tracing.
@@ -54,15 +57,29 @@ func NewTracing(o TracingOptions) *Tracing {
 	if o.ErrorText == nil {
 		o.ErrorText = func(err error) string { return core.CutText(err.Error(), errorTextBytes) }
 	}
-	return &Tracing{o.TracerProvider.Tracer(scope, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+metrics.Conventions)), o}
+	schema := trace.WithSchemaURL("https://opentelemetry.io/schemas/" + metrics.Conventions)
+	return &Tracing{tracer: o.TracerProvider.Tracer(scope, schema), options: o}
+}
+
+// starts returns what spans of a queue start with, so that a span which is not sampled costs little.
+func starts(known *sync.Map, queue, operation, kind string, more ...trace.SpanStartOption) []trace.SpanStartOption {
+	if options, ok := known.Load(queue); ok {
+		return options.([]trace.SpanStartOption)
+	}
+	options, _ := known.LoadOrStore(queue, append(more, trace.WithAttributes(
+		systemKey.String(system), operationKey.String(operation), typeKey.String(kind), queueKey.String(queue),
+	)))
+	return options.([]trace.SpanStartOption)
 }
 
 // Push is a [skein.PushMiddleware]: a span of kind producer for each push, a child of the caller's.
 func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 	return func(ctx context.Context, push *skein.RawPush) (err error) {
-		ctx, span := t.tracer.Start(ctx, pushing+" "+push.Queue, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
-			systemKey.String(system), operationKey.String(pushing), typeKey.String(sending), queueKey.String(push.Queue), countKey.Int(len(push.Entries)),
-		))
+		options := starts(&t.pushes, push.Queue, pushing, sending, trace.WithSpanKind(trace.SpanKindProducer))
+		ctx, span := t.tracer.Start(ctx, pushing+" "+push.Queue, options...)
+		if span.IsRecording() {
+			span.SetAttributes(countKey.Int(len(push.Entries)))
+		}
 		defer func() { t.end(span, err) }()
 		if meta := metaOf(span.SpanContext()); meta != nil {
 			for i := range push.Entries {
@@ -79,8 +96,14 @@ func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 // handler returns is the span's, unless it is a snooze; what Settle says is not seen.
 func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, batch *skein.RawBatch) (err error) {
-		ctx, span := t.tracer.Start(ctx, processing+" "+batch.Queue, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer),
-			trace.WithLinks(t.links(batch)...), trace.WithAttributes(t.attributes(batch)...))
+		options := starts(&t.runs, batch.Queue, processing, processing, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer))
+		ctx, span := t.tracer.Start(ctx, processing+" "+batch.Queue, options...)
+		if span.IsRecording() {
+			span.SetAttributes(t.attributes(batch)...)
+			for _, link := range t.links(batch) {
+				span.AddLink(link)
+			}
+		}
 		defer func() { t.end(span, err) }()
 		return next(ctx, batch)
 	}
@@ -91,10 +114,7 @@ func (t *Tracing) attributes(batch *skein.RawBatch) []attribute.KeyValue {
 	for i := range batch.Jobs {
 		payloads += len(batch.Jobs[i].Payloads)
 	}
-	all := []attribute.KeyValue{
-		systemKey.String(system), operationKey.String(processing), typeKey.String(processing), queueKey.String(batch.Queue),
-		countKey.Int(payloads), attribute.Int("skein.jobs", len(batch.Jobs)),
-	}
+	all := []attribute.KeyValue{countKey.Int(payloads), attribute.Int("skein.jobs", len(batch.Jobs))}
 	if t.options.Shards {
 		all = append(all, shardKey.String(strconv.Itoa(batch.Shard)))
 	}
