@@ -53,6 +53,8 @@ var house = []room{
 	{".", []string{"core", "ports", "internal/engine", "internal/logs"}},
 	{"skeintest", []string{".", "inspect", "core", "ports", "ports/storekit", "adapters/memory"}},
 	{"internal/command", nil},
+	{"internal/tier", nil},
+	{"internal/testrun", nil},
 	{"internal/gitfixture", nil},
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",
