@@ -11,29 +11,50 @@ POSTGRES_TESTS ?= Postgres
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# Suites that are run once more under a twist: fewer model runs of each are enough.
-# What waits more than it computes has more tests at once than there are cores.
-TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix|RedisPilesAsMemoryDoes)$$
+# make test passes -short: tests marked by tier.Long wait for make test-all, and random models
+# run a fifth of their histories. CONTRIBUTING.md has the table of what runs where.
+#
+# Suites that only make test-all runs, once more under a twist: fewer model runs of each are enough.
+TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix)$$
+
+# Tests on servers wait more than they compute: more of them run at once than there are cores.
+# They always run: the go command's cache doesn't know which servers they found.
+SERVERS := -vet=off -parallel 6 -count=1 -timeout 60m
+
+# REPEAT=1 runs a failed test of the modules that use servers once more, alone, as CI does.
+REPEAT ?=
+TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat internal/integration$(comma)cmd/skein$(comma)examples/benchmark)
+comma := ,
+
+INTEGRATION := go -C internal/integration
 RACE := test -race -parallel 6 -timeout 30m
 
-# The tests that need servers are a module of their own. They always run: the go
-# command's cache doesn't know which servers they found.
-INTEGRATION := go -C internal/integration
+.PHONY: test test-all test-docker test-postgres lint fuzz bench long
 
-.PHONY: test test-docker test-postgres lint fuzz bench long
-
-# Everything that must pass, from a fresh clone.
+# What must pass before each push, from a fresh clone.
 test:
 	@scripts/need go git cc redis-server postgres -- valkey-server
 	@scripts/formatted
 	@scripts/modules vet ./...
-	scripts/failures go $(RACE) ./...
-	scripts/failures $(INTEGRATION) $(RACE) -count=1 -skip '$(TWISTED)' ./...
-	scripts/failures $(INTEGRATION) $(RACE) -count=1 -run '$(TWISTED)' . -rapid.checks=20
-	scripts/failures go -C examples/benchmark $(RACE) ./...
-	scripts/failures go -C adapters/prometheus $(RACE) ./...
-	scripts/failures go -C adapters/otel $(RACE) ./...
-	scripts/failures go -C cmd/skein $(RACE) -count=1 ./...
+	@$(TESTRUN) \
+		'. -short -vet=off -race ./...' \
+		'internal/integration -short $(SERVERS) ./...' \
+		'adapters/prometheus -short -vet=off ./...' \
+		'adapters/otel -short -vet=off ./...' \
+		'examples/benchmark -short $(SERVERS) ./...' \
+		'cmd/skein -short $(SERVERS) ./...'
+
+# Everything: make test, then all that it leaves out, with the race detector.
+test-all: test
+	@$(TESTRUN) \
+		'. -vet=off -race -timeout 60m ./...' \
+		'internal/integration $(SERVERS) -race -skip $(TWISTED) ./...' \
+		'internal/integration $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 .' \
+		'adapters/prometheus -vet=off -race ./...' \
+		'adapters/otel -vet=off -race ./...' \
+		'examples/benchmark $(SERVERS) -race ./...' \
+		'cmd/skein $(SERVERS) -race ./...'
+	$(MAKE) test-docker test-postgres fuzz
 
 # That tests get their servers from Docker where nothing else is.
 test-docker:

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/internal/gitfixture"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // TestGitindexWhileConnectionsAreCut replays a history through handlers that fail,
@@ -21,6 +22,7 @@ import (
 // them ten times a second. The program itself says whether each change was applied once,
 // in its order.
 func TestGitindexWhileConnectionsAreCut(t *testing.T) {
+	tier.Long(t, "cuts connections at length")
 	program, repo := gitindex(t, 1000)
 	for name, open := range map[string]func(*testing.T) (store string){
 		"standalone": func(t *testing.T) string { return cutRedis(t, testservers.OwnRedis(t)) },
@@ -48,6 +50,7 @@ const repositoryVariable = "SKEIN_TEST_REPOSITORY"
 // TestGitindexWhileItsNodesAreKilled replays a history in processes that are killed and started
 // again.
 func TestGitindexWhileItsNodesAreKilled(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	program, repo := gitindex(t, 500)
 	args := []string{"-repo", repo, "-nodes", "2", "-kill", "4s", "-lanes", "4", "-slow", "0.5", "-fail", "0.02", "-panic", "0.01"}
 	if repo = os.Getenv(repositoryVariable); repo != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -24,6 +25,7 @@ const (
 // What a history of 24 hours, which 16 nodes have recorded of a queue of SKEIN_TEST_LIST_SHARDS shards, takes to
 // read, and how much Redis keeps of it, which is at most 8 MiB.
 func TestRedisHistoryOfADay(t *testing.T) {
+	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
 	store := redis.New(client, redis.Options{})
 	declareRecorded(t, store)
@@ -50,6 +52,7 @@ func TestRedisHistoryOfADay(t *testing.T) {
 
 // As TestRedisHistoryOfADay.
 func TestPostgresHistoryOfADay(t *testing.T) {
+	tier.Long(t, "measures")
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	store := postgres.New(pool, postgres.Options{NoWakeups: true})

@@ -19,6 +19,7 @@ import (
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -101,6 +102,7 @@ func overHTTP(j journal) error {
 // Dead letters are revived over HTTP by clients of which all but the last are killed, while a server works the same
 // queue: each letter runs once, and the queue goes on. SKEIN_TEST_LIST_JOBS makes them many.
 func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	for name, newURL := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			store, closeStore, err := backends.Open(t.Context(), newURL(t))

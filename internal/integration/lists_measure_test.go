@@ -16,6 +16,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -32,6 +33,7 @@ type measured struct {
 // What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them retries, and a tenth as
 // many dead letters, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
+	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
 	cpu := func() time.Duration { return mainThread(t, client) }
 	m := newMeasured(t, redis.New(client, redis.Options{}), cpu)
@@ -43,6 +45,7 @@ func TestRedisListsOfManyShards(t *testing.T) {
 
 // As TestRedisListsOfManyShards.
 func TestPostgresListsOfManyShards(t *testing.T) {
+	tier.Long(t, "measures")
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)

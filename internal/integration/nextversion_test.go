@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // otherVariable names a program made by `go test -c` of these tests in another version of the
@@ -75,6 +76,7 @@ func otherVersion(t *testing.T) string {
 // Nodes of two versions of the code work side by side while one replaces the other, forwards and back:
 // no job is lost or runs twice, and the old program starts on what the new one has made of the store.
 func TestTwoVersionsWorkSideBySide(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	other := otherVersion(t)
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {

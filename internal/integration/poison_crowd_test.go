@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 const (
@@ -63,6 +64,7 @@ func poisonCrowdWorker() int {
 // Each of the others is done, and runs again only after a death: one that ends a moment
 // before it may not have been settled.
 func TestPoisonIsFoundAmongHundreds(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 const (
@@ -85,6 +86,7 @@ func stopWhenEmpty(ctx context.Context, store inspect.Store, stop func()) {
 // A job that kills its process ends in the morgue after MaxRecoveries + 1 crashes,
 // and takes nobody with it.
 func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	rounds := fromVariable(t, roundsVariable, poisonRounds)
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -63,6 +64,7 @@ func (w *workbench) pagesOf(statement string) (n int) {
 
 // What a turn reads depends on what it claims, not on what waits behind it.
 func TestPostgresATurnCostsWhatItClaims(t *testing.T) {
+	tier.Long(t, "counts pages")
 	t.Parallel()
 	for name, ties := range map[string]bool{"rising scores": false, "equal scores": true} {
 		t.Run(name, func(t *testing.T) {

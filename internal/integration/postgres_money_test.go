@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // killsVariable says how often the process is killed, by default a few times.
@@ -18,6 +19,7 @@ const killsVariable = "SKEIN_TEST_KILLS"
 // A process that moves money is killed at random moments and started again. At the
 // end it checks every account's history itself.
 func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	kills := fromVariable(t, killsVariable, 5)
 	program := filepath.Join(t.TempDir(), "moneytransfer")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", program, "./examples/moneytransfer").CombinedOutput(); err != nil {

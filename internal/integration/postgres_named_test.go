@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -80,6 +81,7 @@ func TestPostgresNamedCallsMergeTheirIDs(t *testing.T) {
 
 // What the merge of an id reads depends on the rows of that id, however long the inbox.
 func TestPostgresMergingAnIDReadsItsRows(t *testing.T) {
+	tier.Long(t, "counts pages")
 	t.Parallel()
 	for name, analyzed := range plannedFor {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // plannedFor are what the tables held when the planner last counted: nothing, as after a quiet night, or what
@@ -12,6 +14,7 @@ var plannedFor = map[string]bool{"an empty table": false, "what is there": true}
 
 // What a push adds to jobs is looked up by index, however many payloads and jobs there are.
 func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
+	tier.Long(t, "counts pages")
 	t.Parallel()
 	for name, analyzed := range plannedFor {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +43,7 @@ func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
 
 // A settlement in a transaction looks up what it settles by index, however much is claimed and queued.
 func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
+	tier.Long(t, "counts pages")
 	t.Parallel()
 	for name, analyzed := range plannedFor {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -42,6 +43,7 @@ func TestPostgresRefusesSettingsThatDoNotFit(t *testing.T) {
 // A primary that has become a standby keeps its connections, and refuses to write. New ones find
 // the new primary: here sessions that began while they could only read never write.
 func TestPostgresFindsThePrimaryAgain(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -137,6 +138,7 @@ func empty(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 
 // The suite passes while a random connection is ended ten times a second.
 func TestPostgresCutConformance(t *testing.T) {
+	tier.Long(t, "runs the suite while connections are cut")
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	testservers.ChaosPostgres(t, pool, 100*time.Millisecond)

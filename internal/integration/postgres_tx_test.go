@@ -17,6 +17,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -112,6 +113,7 @@ func (s throughTx) Settle(ctx context.Context, shard core.Shard, settle []core.S
 
 // What transactions push and settle is by the rules.
 func TestPostgresTransactionsConformance(t *testing.T) {
+	tier.Long(t, "runs the suite through transactions")
 	t.Parallel()
 	pool := testservers.Postgres(t)
 	backends, within := newSchemas(t, pool), pgxTransactor(pool)

@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -167,6 +168,7 @@ func (w *vacuumed) vacuums(table string) (n int) {
 
 // A transaction that stays open keeps all that died since from being removed.
 func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
+	tier.Long(t, "counts pages")
 	t.Parallel()
 	const batches, most = 40, 300
 	w := newVacuumed(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -102,6 +103,7 @@ func (v *viewed) blocks(q pgx.TraceQueryStartData) int {
 }
 
 func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
+	tier.Long(t, "counts pages")
 	t.Parallel()
 	const shards, jobs, most = 3, 40_000, 300
 	v := newViewed(t, shards)

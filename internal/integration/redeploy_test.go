@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 const (
@@ -23,6 +24,7 @@ const (
 
 // A node that is stopped under load hands its shards over, and so does one that another joins.
 func TestStoppedNodesHandTheirShardsOverUnderLoad(t *testing.T) {
+	tier.Long(t, "replaces processes at length")
 	stops := fromVariable(t, stopsVariable, 4)
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +88,7 @@ func handOversIn(lines []journalLine, stopped map[int]time.Time) (ofStopped, ofO
 // Four nodes are replaced one by one under load, whether the new one starts before or after
 // the old one stops. No second passes without a job that is done, and no execution is repeated.
 func TestRedeploysUnderLoadRepeatNothing(t *testing.T) {
+	tier.Long(t, "replaces processes at length")
 	rounds := fromVariable(t, redeploysVariable, 1)
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {

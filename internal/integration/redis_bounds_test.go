@@ -17,6 +17,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -29,6 +30,7 @@ var (
 // large jobs. It is the server's own processor time, and the bounds are generous: each call
 // took several times as much when it moved or read all at once.
 func TestRedisCallsAreBounded(t *testing.T) {
+	tier.Long(t, "measures")
 	t.Run("many jobs of 1,000 payloads", func(t *testing.T) { newBounds(t).manyJobs(*boundsJobs) })
 	t.Run("one job of many payloads", func(t *testing.T) { newBounds(t).oneJob(*boundsHot) })
 	t.Run("payloads of 256 KiB", func(t *testing.T) { newBounds(t).largePayloads() })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -22,6 +23,7 @@ const (
 
 // What a script reads is bounded in bytes also where small payloads come before large ones.
 func TestRedisReadsAreBoundedWhateverTheSizes(t *testing.T) {
+	tier.Long(t, "measures")
 	t.Run("a large set", func(t *testing.T) {
 		b := newBounds(t)
 		b.mixed("set", 1, 8, 400)
@@ -49,6 +51,7 @@ func TestRedisReadsAreBoundedWhateverTheSizes(t *testing.T) {
 
 // A push onto large jobs takes several scripts.
 func TestRedisPushesAreBoundedByWhatTheyMeet(t *testing.T) {
+	tier.Long(t, "measures")
 	b := newBounds(t)
 	var entries []core.Entry
 	for _, id := range b.fill("large", 240, 1, largeData) {
@@ -75,6 +78,7 @@ func TestRedisPushesAreBoundedByWhatTheyMeet(t *testing.T) {
 
 // What settlements read is bounded, also of claims that leave nothing, or little of what they have.
 func TestRedisSettlementsAreBoundedByWhatTheyRead(t *testing.T) {
+	tier.Long(t, "measures")
 	b := newBounds(t)
 	b.fill("a", 24, 1, 100)
 	b.fill("b", 40, 16, largeData)

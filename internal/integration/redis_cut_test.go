@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -40,6 +41,7 @@ func eachKind(t *testing.T, test func(*testing.T, goredis.UniversalClient)) {
 
 // The suite passes while every connection is cut ten times a second.
 func TestRedisCutConformance(t *testing.T) {
+	tier.Long(t, "runs the suite while connections are cut")
 	t.Parallel()
 	eachKind(t, func(t *testing.T, client goredis.UniversalClient) {
 		testservers.Chaos(t, client, 100*time.Millisecond)

@@ -13,12 +13,14 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
 // The overview says that a master of a Cluster is dead, as a browser sees it that asks again and again, and it shows the rest, also if
 // that master has the list of queues and servers. How soon is logged: within 5 s on a machine that has nothing else to do.
 func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	t.Run("of shards", func(t *testing.T) {
 		o := newOutage(t)

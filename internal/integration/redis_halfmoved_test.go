@@ -10,6 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // TestRedisHalfMovedSlot runs every script on both servers of a slot that is half
@@ -17,6 +18,7 @@ import (
 // must fail before its first write and read nothing wrong: all is as it was, or as
 // after the call on a server that has all keys.
 func TestRedisHalfMovedSlot(t *testing.T) {
+	tier.Long(t, "waits for slots to move")
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
 	for _, call := range scriptCalls() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // The suite passes while the slots of its shards move between the masters of a
@@ -19,6 +20,7 @@ import (
 // pace is that of a resharding by redis-cli, ten keys at a time and one slot after
 // another, each at rest for as long as it took to move and 50 ms.
 func TestRedisMovingConformance(t *testing.T) {
+	tier.Long(t, "runs the suite while slots move")
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
 	testservers.MoveSlots(t, client, 50*time.Millisecond, "{orders/0}", "{orders/1}", "{day/0}", "{mail/0}", "{/nodes}")

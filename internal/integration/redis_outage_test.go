@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -179,6 +180,7 @@ func (o *outage) wakes(wakeups <-chan core.Shard, shards []int) {
 // While a master of a Cluster is dead, pushes to the shards of the others are accepted and
 // handled as before.
 func TestRedisDeadMasterStopsOnlyItsShards(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	o.serve()
@@ -197,6 +199,7 @@ func TestRedisDeadMasterStopsOnlyItsShards(t *testing.T) {
 
 // So it is while a master hangs, whose shards go on when it answers again.
 func TestRedisHungMasterStopsOnlyItsShards(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	o.serve()
@@ -226,6 +229,7 @@ func TestRedisHungMasterStopsOnlyItsShards(t *testing.T) {
 // When a replica has taken the place of a dead master, its shards go on without a poll, and a
 // client that only pushes finds it at once, also where pushes wait for replicas.
 func TestRedisFailoverIsFoundByPushes(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	o := newOutage(t)
 	failing, lost, healthy := o.divide()

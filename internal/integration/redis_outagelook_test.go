@@ -12,12 +12,14 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
 // While a master of a Cluster is dead, statistics and lists have what the others have, within a second,
 // and name the shards that they lack.
 func TestRedisDeadMasterHidesOnlyItsShards(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	failing, lost, healthy := o.without("skein:queues")
@@ -26,6 +28,7 @@ func TestRedisDeadMasterHidesOnlyItsShards(t *testing.T) {
 
 // So it is if that master has the list of queues, also for who looks for the first time.
 func TestRedisDeadRegistryHidesOnlyItsShards(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
@@ -37,6 +40,7 @@ func TestRedisDeadRegistryHidesOnlyItsShards(t *testing.T) {
 
 // And while it hangs.
 func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
@@ -49,6 +53,7 @@ func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 // Statistics of all queues need the list. A store that has seen it answers for what it knows, also for a queue all
 // of whose shards are away.
 func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")

@@ -7,11 +7,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // A server and a client that start while a master is dead work the shards that they can
 // reach, and the others once a replica has taken its place.
 func TestRedisServersStartBesideADeadMaster(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	failing, lost, healthy := o.without("skein:queues")
@@ -35,6 +37,7 @@ func TestRedisServersStartBesideADeadMaster(t *testing.T) {
 
 // So they do while one hangs.
 func TestRedisServersStartBesideAHungMaster(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	failing, lost, healthy := o.without("skein:queues")

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -48,6 +49,7 @@ func (p *pipelines) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredi
 // While a page, a history or statistics of many shards are read, the server answers others in
 // between: each exchange has few scripts. How long another connection waits is printed.
 func TestRedisPagesLeaveTheServerToOthers(t *testing.T) {
+	tier.Long(t, "measures")
 	const shards, jobs = 512, 20_000
 	client := testservers.OwnRedis(t)
 	store := redis.New(client, redis.Options{})

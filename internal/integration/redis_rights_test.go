@@ -15,12 +15,14 @@ import (
 	"github.com/skeinq/skein/conformance"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
 // The suite passes for a user who has the rights that docs/redis.md lists and no
 // others, but for the prefix, which the suite chooses.
 func TestRedisUserOfAPrefix(t *testing.T) {
+	tier.Long(t, "runs the suite with the rights of one prefix")
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	rights := strings.NewReplacer("~skein:*", "~backend-*", "&skein:*", "&backend-*").Replace(documentedRights(t))
@@ -82,6 +84,7 @@ func TestRedisThatMayEvictIsRefused(t *testing.T) {
 // A store goes on after Sentinel has promoted a replica, with all that had been
 // replicated, and its tokens grow.
 func TestRedisFailsOver(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -26,6 +27,7 @@ var (
 // server's time from a script's start to its end, so the shortest of the repeats
 // is the processor's.
 func TestRedisSlowest(t *testing.T) {
+	tier.Long(t, "measures")
 	s := newSlow(t)
 	for len(s.claims) < core.MaxTurnJobs {
 		s.turn(nil, core.MaxTurnJobs)

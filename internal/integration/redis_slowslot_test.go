@@ -11,12 +11,14 @@ import (
 
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
 // While a slot of a Cluster migrates, and does so for long, who looks at all shards has those of its server
 // that are in other slots, and names the one that is in this.
 func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
+	tier.Long(t, "waits for slots to move")
 	t.Parallel()
 	o := newOutage(t)
 	store := redis.New(o.connect(), redis.Options{})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // successorsWithin is how long after a killed node's lease is over its shards are worked
@@ -16,6 +17,7 @@ const successorsWithin = time.Second
 // lease the jobs of its shards run again, those that it had claimed and those that had
 // waited behind them.
 func TestSuccessorsStartSoonAfterAKill(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	kills := fromVariable(t, killsVariable, 3)
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {

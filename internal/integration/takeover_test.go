@@ -10,6 +10,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -44,6 +45,7 @@ func takeoverWorker(work func()) int {
 // which stands by or starts at once, run them all again, each once, as soon as the leases
 // are over.
 func TestSuccessorTakesOverAThousandRunningJobs(t *testing.T) {
+	tier.Long(t, "kills processes at length")
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
