@@ -69,12 +69,20 @@ func (p *permits) call(r ports.PermitRequest) {
 	if !kept {
 		p.drop(fmt.Errorf("%w: the store no longer had the permits of %q", ports.ErrLeaseLost, p.queue))
 	}
+	p.tell(err)
+	signal(p.node.permitsNow)
+}
+
+// tell leaves for obtain how a call ended. Two calls may end at once, since the next can begin while one is logged, and
+// but for obtain nobody receives: a call makes room and sends under one lock, or it might wait for ever.
+func (p *permits) tell(err error) {
+	p.node.pooling.Lock()
+	defer p.node.pooling.Unlock()
 	select {
 	case <-p.answered: // nobody has taken the last
 	default:
 	}
 	p.answered <- err
-	signal(p.node.permitsNow)
 }
 
 // answer takes the end of a call. It returns false if the store gave fewer than the node believed to hold.
