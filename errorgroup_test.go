@@ -20,6 +20,23 @@ type noOrder struct{ id int }
 
 func (e noOrder) Error() string { return fmt.Sprintf("no order %d", e.id) }
 
+// mute is an error whose text panics.
+type mute struct{}
+
+func (mute) Error() string { panic("mute") }
+
+// bottomless is an error whose Unwrap panics.
+type bottomless struct{}
+
+func (bottomless) Error() string { return "bottomless" }
+func (bottomless) Unwrap() error { panic("bottomless") }
+
+// hollow is an error that wraps several, of which there are none.
+type hollow struct{}
+
+func (hollow) Error() string   { return "hollow" }
+func (hollow) Unwrap() []error { return []error{nil} }
+
 func panicsHere(id string) { panic("no order " + id) }
 
 // TestDeadLettersHaveTheGroupOfTheirError buries a job for each error, by its own outcome.
@@ -38,6 +55,13 @@ func TestDeadLettersHaveTheGroupOfTheirError(t *testing.T) {
 		{name: "several errors", err: errors.Join(noOrder{1}, errBoom), want: "skein_test.noOrder: no order #"},
 		{name: "a system call", err: &fs.PathError{Op: "open", Path: "/a/17", Err: os.ErrNotExist}, want: "open #: file does not exist"},
 		{name: "a nil pointer", err: (*selfish)(nil), want: "panic in skein_test.(*selfish).As"},
+		{name: "a text that panics", err: mute{}, want: "skein_test.mute: skein_test.mute, whose text can't be made: pani"},
+		{name: "an Unwrap that panics", err: bottomless{}, want: "panic in skein_test.bottomless.Unwrap"},
+		{name: "a wrapped error of a join of a join", err: fmt.Errorf("a: %w", errors.Join(nil, errors.Join(fmt.Errorf("b: %w", noOrder{1}), errBoom))), want: "skein_test.noOrder: a: b: no order #"},
+		{name: "a join of nothing", err: hollow{}, want: "skein_test.hollow: hollow"},
+		{name: "a megabyte", err: errors.New(strings.Repeat("x1 ", 1<<20/3)), want: strings.Repeat("x# ", 22)[:64]},
+		{name: "a megabyte that is quoted", err: fmt.Errorf("decode %q", strings.Repeat("x", 1<<20)), want: "decode #"},
+		{name: "no UTF-8", err: errors.New("caf\xff\xfe \x00 late\n\nstack"), want: "caf late"},
 		{name: "no text", err: skein.Bury(nil), want: "no reason given"},
 		{name: "a panic", want: "panic in skein_test.panicsHere"},
 		{name: "FormatError", options: skein.ServerOptions{FormatError: func(error) string { return "secret" }}, err: noOrder{1}, want: "skein_test.noOrder: secret"},

@@ -76,13 +76,16 @@ func (n *groupNamer) write(r rune) (full bool) {
 
 // add appends the first line of a text.
 func (n *groupNamer) add(text string) {
-	text = strings.TrimLeftFunc(CutText(text, maxGroupText), unicode.IsSpace)
+	whole := len(text)
+	text = CutText(text, maxGroupText)
+	cut := len(text) < whole
+	text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
-		text = text[:end]
+		text, cut = text[:end], false
 	}
 	before := rune(' ')
 	for i := 0; i < len(text); {
-		if skip := variable(text[i:], before); skip > 0 {
+		if skip := variable(text[i:], before, cut); skip > 0 {
 			if n.write(groupSign) {
 				return
 			}
@@ -106,15 +109,16 @@ func (n *groupNamer) add(text string) {
 }
 
 // variable returns how many bytes of the beginning of a text differ between errors that are alike: a
-// quoted part, a path, or a number. The character before the text is given, a space if there is none.
-func variable(text string, before rune) int {
+// quoted part, a path, or a number. The character before the text is given, a space if there is none, and whether more
+// of the text is cut off.
+func variable(text string, before rune, cut bool) int {
 	if c := text[0]; c == '"' || c == '`' || c == '\'' {
-		return quoted(text, before)
+		return quoted(text, before, cut)
 	}
 	if isWordRune(before) {
 		return number(text)
 	}
-	if n := path(text, before); n > 0 {
+	if n := path(text); n > 0 {
 		return n
 	}
 	if n := hex(text); n > 0 {
@@ -124,8 +128,8 @@ func variable(text string, before rune) int {
 }
 
 // quoted returns the length of the quoted part that a text begins with. A ' within a word is an
-// apostrophe.
-func quoted(text string, before rune) int {
+// apostrophe. Where the text is cut, what is quoted may end behind that, such as a payload.
+func quoted(text string, before rune, cut bool) int {
 	quote := text[0]
 	if quote == '\'' && isWordRune(before) {
 		return 0
@@ -139,15 +143,15 @@ func quoted(text string, before rune) int {
 			return i + 1
 		}
 	}
+	if cut && quote != '\'' {
+		return len(text)
+	}
 	return 0
 }
 
 // path returns the length of the path or URL that a text begins with: /a, ./a, ~/a, c:\a, s://a, or what has
 // two separators. One alone is kept, as in i/o.
-func path(text string, before rune) int {
-	if before == '/' || before == '\\' {
-		return 0
-	}
+func path(text string) int {
 	end := strings.IndexAny(text, " \t\"'`<>()[]{}|,;")
 	if end < 0 {
 		end = len(text)

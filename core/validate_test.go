@@ -172,6 +172,21 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
+func TestCutText(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"abc", 0, "abc"}, {"abc", -1, ""}, {"", 2, ""}, {"abc", 2, "ab"}, {"abc", 3, "abc"}, {"aéb", 2, "a"}, {"日", 1, ""},
+		{"\x80\x80\x80", 2, ""}, // no character begins in it
+	} {
+		if got := core.CutText(tt.text, tt.most); got != tt.want {
+			t.Errorf("%q cut to %d: %q, want %q", tt.text, tt.most, got, tt.want)
+		}
+	}
+}
+
 func FuzzErrorText(f *testing.F) {
 	for _, text := range []string{"", "boom", "a\x00\xff", strings.Repeat("日", core.MaxErrorBytes), strings.Repeat("\x00", core.MaxErrorBytes)} {
 		f.Add(text)
