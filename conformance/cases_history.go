@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -127,11 +128,12 @@ func historyMany(e *env) {
 			at := e.now().Minute().Add(-time.Duration(i) * time.Minute)
 			s := core.Stats{Processed: uint64(i + len(queue))}
 			records = append(records, ports.Record{Queue: queue, Minute: at, Stats: s})
-			want[queue] = append([]ports.MinuteStats{{At: at, Stats: s}}, want[queue]...)
+			want[queue] = append(want[queue], ports.MinuteStats{At: at, Stats: s})
 		}
 	}
 	e.record("n1", records...)
 	for queue, minutes := range want {
+		slices.Reverse(minutes)
 		e.history(ports.HistoryRequest{Queue: queue}, minutes...)
 	}
 	e.record("n2", e.recorded(measured(2)), e.recorded(measured(3)), e.recorded(measured(1)))

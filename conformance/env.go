@@ -9,9 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -94,7 +91,7 @@ func (e *env) same(what string, got, want any) {
 	if want == nil {
 		want = reflect.Zero(reflect.TypeOf(got)).Interface()
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+	if diff := harness.StrictDiff(want, got); diff != "" {
 		e.errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

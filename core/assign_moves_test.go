@@ -80,7 +80,7 @@ func leastMoves(before []string, members []core.Member, s shares) int {
 // more; but nodes agree without a word by what they see now, so a newcomer must get
 // shards by chance that it had no need of. Where most nodes have one shard or none, that is a greater part.
 func TestFewShardsMove(t *testing.T) {
-	const steps = 10_000
+	const steps = 4000
 	for _, tt := range []struct {
 		name         string
 		shards, most int

@@ -14,11 +14,17 @@ import (
 // Diff returns how two replies differ to a caller, or "" if they don't. Nil and
 // empty are equal, and so are two heads that are not OK.
 func Diff(want, got any) string {
+	return diff(want, got, cmp.Comparer(func(a, b core.Head) bool { return a == b || !a.OK && !b.OK }))
+}
+
+// StrictDiff is Diff for what heads that are not OK have as well.
+func StrictDiff(want, got any) string { return diff(want, got) }
+
+func diff(want, got any, more ...cmp.Option) string {
 	if reflect.DeepEqual(want, got) {
 		return "" // nearly always, and much sooner than cmp knows
 	}
-	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
-		cmp.Comparer(func(a, b core.Head) bool { return a == b || !a.OK && !b.OK }))
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Options(more))
 }
 
 // ErrorClass is what a caller can learn from an error.

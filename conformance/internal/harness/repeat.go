@@ -100,10 +100,11 @@ func count(ctx context.Context, method string) {
 	}
 }
 
-// How often a call is repeated, and how long to wait before, doubling. A store that
-// never replies is found out within a second or two.
+// How often a call is repeated, and how long to wait before, doubling. A large call whose
+// connection is cut every moment may take a hundred on a machine that is busy; a store that never
+// replies is found out within half a minute.
 const (
-	maxRepeats = 40
+	maxRepeats = 400
 	firstPause = time.Millisecond
 	maxPause   = 50 * time.Millisecond
 )

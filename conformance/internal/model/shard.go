@@ -1,9 +1,6 @@
 package model
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -14,17 +11,20 @@ import (
 // the bytes of another is a duplicate.
 func (s *shard) countPush(entries []core.Entry, reply *ports.PushReply) {
 	queued, there := s.queued[entries[0].ID]
+	seen := make(map[string]bool, len(queued.Payloads)+len(entries))
+	for _, p := range queued.Payloads {
+		seen[string(p.Data)] = true
+	}
 	for i, e := range entries {
-		same := func(p core.Payload) bool { return bytes.Equal(p.Data, e.Data) }
 		switch {
 		case i == 0 && !there:
 			reply.New++
-		case slices.ContainsFunc(queued.Payloads, same),
-			slices.ContainsFunc(entries[:i], func(earlier core.Entry) bool { return same(earlier.Payload) }):
+		case seen[string(e.Payload.Data)]:
 			reply.Duplicate++
 		default:
 			reply.Merged++
 		}
+		seen[string(e.Payload.Data)] = true
 	}
 }
 
