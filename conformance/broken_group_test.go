@@ -230,6 +230,7 @@ func brokenGroups() []brokenStore {
 		{"keeps the group of the first burial", "group/is that of the newest burial", wrapped(keepsFirstGroup)},
 		{"takes what is edited out of its group", "group/stays with what is left, and with an edit", wrapped(editsIntoOther)},
 		{"remembers groups that were empty", "group/goes with its last dead letter", wrapped(keepsEmptyGroups)},
+		{"remembers a group's first burial as its earliest", "group/keeps its earliest and latest burial when the clock steps back", wrapped(keepsEmptyGroups)},
 		{"counts what one call buries one by one", "group/counts together what one call buries", wrapped(settlesTurnsOneByOne)},
 		{"has room for fewer groups", "group/tells so many apart", wrapped(fillsGroupsEarly)},
 		{"counts the groups that it returns", "group/comes in order of its size, and as many as asked for", wrapped(countsLimited)},

@@ -12,7 +12,7 @@ import (
 const (
 	ruleGroups    = "Groups counts the dead letters by group. Each is of one group, that of its newest burial; so the counts are those of the lists and steps by group, and all together are Counts.Dead"
 	ruleGroupName = "Groups: the group is core.GroupName of Settlement.Group, or core.BuriedByHand of Operator.Bury"
-	ruleGroupTime = "Group: First is when the first one was buried since the group was empty, and Last when the last one was; dead letters that are gone count for both, and an edit for neither"
+	ruleGroupTime = "Group: First is the earliest instant at which one was buried since the group was empty, and Last the latest; dead letters that are gone count for both, and an edit for neither"
 	ruleGroupStep = "DeadLetterStep: Group limits a step over all to the dead letters of a group"
 	ruleGroupMost = "Groups: core.OtherGroup, if its shard had core.MaxGroups groups already and not that one"
 )
@@ -24,6 +24,7 @@ func groupCases() []namedCase {
 		{"is that of the newest burial", ruleGroups, groupNewest},
 		{"stays with what is left, and with an edit", "Groups: an edit keeps the group, and so does what is left after a step has taken some of the payloads", groupStays},
 		{"goes with its last dead letter", ruleGroupTime, groupGoes},
+		{"keeps its earliest and latest burial when the clock steps back", ruleGroupTime, groupClockBack},
 		{"counts together what one call buries", "Groups: what one call buries is counted together", groupTogether},
 		{"tells so many apart", ruleGroupMost, groupMost},
 		{"comes in order of its size, and as many as asked for", "GroupsReply: Groups are those with the most dead letters; Total and Dead include those that Limit leaves out", groupLargest},
@@ -169,6 +170,15 @@ func groupGoes(e *env) {
 	e.haveGroups("of an empty morgue")
 	e.buryIn("timeout", "e")
 	e.haveGroups("that begins anew", groupOf("timeout", 1, 3, 3))
+}
+
+func groupClockBack(e *env) {
+	e.clock.Advance(time.Minute)
+	e.buryIn("timeout", "a", "b")
+	e.haveGroups("of two", groupOf("timeout", 2, 61, 61))
+	e.clock.Advance(-time.Minute)
+	e.buryIn("timeout", "c")
+	e.haveGroups("after the clock stepped back", groupOf("timeout", 3, 2, 61))
 }
 
 func groupTogether(e *env) {

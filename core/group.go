@@ -47,9 +47,9 @@ type Group struct {
 	Name string
 	// Count is how many dead letters there are, at least one.
 	Count int64
-	// First is when the first one was buried since the group was empty, and Last when the last one was. Dead
-	// letters that were revived or purged since count for both, and an edit for neither. One that was imported
-	// counts as buried at its ChangedAt.
+	// First is the earliest instant at which one was buried since the group was empty, and Last the latest. The
+	// clock may have stepped back between them. Dead letters that were revived or purged since count for both, and an
+	// edit for neither. One that was imported counts as buried at its ChangedAt.
 	First, Last Instant
 }
 
@@ -63,44 +63,31 @@ type Groups struct {
 	empty []string
 }
 
-// Bury counts a burial. It takes the dead letter out of the group that it had, "" if it is new, and puts
-// it into that of the name given; or into [OtherGroup], if the shard has no such group and [MaxGroups]
-// others. It returns the name of the group that it is in now.
-func (g *Groups) Bury(had, name string, now Instant) (entered string) {
-	if had == name {
-		g.byName[name].Last = max(g.byName[name].Last, now)
-		return name
-	}
+// Bury counts a burial at an instant, which may be before others that were counted. It takes the dead letter
+// out of the group that it had, "" if it is new, and puts it into that of the name given; or into [OtherGroup],
+// if the shard has no such group and [MaxGroups] others. It returns the name of the group that it is in now.
+func (g *Groups) Bury(had, name string, at Instant) (entered string) {
 	if g.byName[name] == nil && len(g.byName) >= MaxGroups {
 		name = OtherGroup
 	}
-	g.enter(name, now)
+	g.enter(name, at)
 	if had != "" {
 		g.Leave(had)
 	}
 	return name
 }
 
-// Import is Bury for a dead letter that another store had, which was buried at an instant that may be long past: it counts
-// for First too.
-func (g *Groups) Import(had, name string, at Instant) (entered string) {
-	entered = g.Bury(had, name, at)
-	group := g.byName[entered]
-	group.First = min(group.First, at)
-	return entered
-}
-
-func (g *Groups) enter(name string, now Instant) {
+func (g *Groups) enter(name string, at Instant) {
 	group := g.byName[name]
 	if group == nil {
-		group = &Group{Name: name, First: now, Last: now}
+		group = &Group{Name: name, First: at, Last: at}
 		if g.byName == nil {
 			g.byName = make(map[string]*Group)
 		}
 		g.byName[name] = group
 	}
 	group.Count++
-	group.Last = max(group.Last, now)
+	group.First, group.Last = min(group.First, at), max(group.Last, at)
 }
 
 // Leave takes a dead letter out of its group.

@@ -30,7 +30,7 @@ type Group struct {
 	Name string
 	// Count is how many dead letters there are.
 	Count int64
-	// First is when the first was buried since the group was empty, and Last when the last one was.
+	// First is the earliest burial since the group was empty, and Last the latest.
 	First, Last time.Time
 }
 

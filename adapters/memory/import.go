@@ -41,7 +41,7 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 func (m *morgue) bringIn(d core.DeadLetter) bool {
 	known := m.deadLetters[d.ID]
 	if known == nil {
-		d.Group = m.groups.Import("", d.Group, d.ChangedAt)
+		d.Group = m.groups.Bury("", d.Group, d.ChangedAt)
 		m.add(d)
 		return true
 	}
@@ -50,7 +50,7 @@ func (m *morgue) bringIn(d core.DeadLetter) bool {
 		return false
 	}
 	if merged.ChangedAt > known.ChangedAt {
-		merged.Group = m.groups.Import(known.Group, d.Group, d.ChangedAt)
+		merged.Group = m.groups.Bury(known.Group, d.Group, d.ChangedAt)
 	}
 	m.replace(known, merged)
 	return true

@@ -27,10 +27,7 @@ for n, id in ipairs(ids) do
   local letter, item = letters[n], dead[id]
   local news, later = letter.payloads, item == nil or letter.at > item.job.at
   if item then news = items.news(item, news) end
-  if later then
-    item = morgue.open(dead, id, letter.error, letter.group, letter.at)
-    groups.since(item.job.group, letter.at)
-  end
+  if later then item = morgue.open(dead, id, letter.error, letter.group, letter.at) end
   if later or #news > 0 then
     items.unite(item, news)
     morgue.store(item)

@@ -47,15 +47,15 @@ func addGroup(sums []core.Group, g core.Group) []core.Group {
 
 // enterGroup counts a burial into the group of a name, of a dead letter that had another or none, and returns
 // the group's name: core.OtherGroup for a new one if there are as many as may be.
-func (s *shard) enterGroup(had, name string, now core.Instant) string {
+func (s *shard) enterGroup(had, name string, at core.Instant) string {
 	if _, known := s.groups[name]; !known && len(s.groups) >= core.MaxGroups {
 		name = core.OtherGroup
 	}
 	g, known := s.groups[name]
 	if !known {
-		g = core.Group{Name: name, First: now}
+		g = core.Group{Name: name, First: at}
 	}
-	g.Last = max(g.Last, now)
+	g.First, g.Last = min(g.First, at), max(g.Last, at)
 	g.Count++
 	s.groups[name] = g
 	if had != "" {

@@ -39,9 +39,6 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	}
 	if there.ID == "" || d.ChangedAt > there.ChangedAt {
 		group := s.enterGroup(there.Group, d.Group, d.ChangedAt)
-		g := s.groups[group]
-		g.First = min(g.First, d.ChangedAt)
-		s.groups[group] = g
 		there, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
 	}
 	there.Payloads = payloads.List()

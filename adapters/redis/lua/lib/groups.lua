@@ -2,7 +2,7 @@
 -- Uses: META, GROUPS, GROUPED, call, pack, parse, plan.
 -- Defines: groups.
 --
--- GROUPS is a hash: of each group the count, and when the first and the last one were buried, of 8 bytes
+-- GROUPS is a hash: of each group the count, and the earliest and the latest burial, of 8 bytes
 -- each. What a script changes it counts together: a group that it leaves empty goes with finish.
 
 local groups
@@ -39,25 +39,19 @@ do
 
   -- bury counts a burial, as core.Groups does: into the group of a name, of a dead letter that had another, or nil if it is
   -- new. It returns the name of the group that it is in now.
-  local function bury(had, name, now)
+  local function bury(had, name, at)
     local g = find(name)
     if not g and name ~= OTHER then
       size = size or call('HLEN', GROUPS)
       if size >= MOST then name, g = OTHER, find(OTHER) end
     end
     if not g then
-      g = {n = 0, first = now, last = now}
+      g = {n = 0, first = at, last = at}
       known[name], size = g, size and size + 1
     end
-    g.n, g.last, changed[name] = g.n + 1, math.max(g.last, now), true
+    g.n, g.first, g.last, changed[name] = g.n + 1, math.min(g.first, at), math.max(g.last, at), true
     if had then leave(had) end
     return name
-  end
-
-  -- since has a group begin at an instant at the latest.
-  local function since(name, at)
-    local g = find(name)
-    g.first, changed[name] = math.min(g.first, at), true
   end
 
   -- finish plans to store what has changed.
@@ -69,5 +63,5 @@ do
     end
   end
 
-  groups = {bury = bury, since = since, leave = leave, list = list, finish = finish}
+  groups = {bury = bury, leave = leave, list = list, finish = finish}
 end

@@ -8,5 +8,5 @@ CREATE TABLE {schema}.dead_groups (
   last_at  bigint NOT NULL,
   PRIMARY KEY (shard, grp)
 ) WITH (fillfactor = 50);
-COMMENT ON COLUMN {schema}.dead_groups.first_at IS 'When the first one was buried since the group was empty';
-COMMENT ON COLUMN {schema}.dead_groups.last_at IS 'When the last one was buried, be it gone since';
+COMMENT ON COLUMN {schema}.dead_groups.first_at IS 'The earliest instant at which one was buried since the group was empty';
+COMMENT ON COLUMN {schema}.dead_groups.last_at IS 'The latest one, of dead letters that are gone since too';
