@@ -192,15 +192,19 @@ func outdated(err error) bool {
 	return errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrShardCountMismatch)
 }
 
-// sendAgain declares the queue anew and repeats what was not stored.
+// sendAgain declares the queue anew and repeats what was not stored. If that fails, its error names what was not.
 func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, cause error) (ports.PushReply, error) {
+	var partly *PushError
+	part := errors.As(cause, &partly) && len(partly.Entries) < len(r.Entries)
 	generation, err := c.declare(ctx, t)
-	if err != nil {
+	switch {
+	case err != nil && part:
+		return ports.PushReply{}, &PushError{Entries: partly.Entries, Err: err}
+	case err != nil:
 		return ports.PushReply{}, err
 	}
 	r.Generation = generation.(int64)
-	var partly *PushError
-	if !errors.As(cause, &partly) {
+	if !part {
 		return c.store.Push(ctx, r)
 	}
 	all := r.Entries

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/skeintest"
 )
 
 var plain = skein.NewQueue("plain", skein.QueueOptions[string]{Shards: 3})
@@ -228,6 +229,30 @@ func TestAPartlyFailedPushNamesItsEntries(t *testing.T) {
 		t.Fatalf("PushMany = %v, want a PushError around the cause", err)
 	}
 	equal(t, "entries not known to be stored", partly.Entries, []int{3})
+}
+
+// What a store has stored of a push is not among what failed, whatever keeps the client from sending the rest again.
+func TestARestThatCannotBeSentAgainIsNamed(t *testing.T) {
+	for name, cause := range map[string]error{"of unknown outcome": errors.New("connection refused"), "refused": ports.ErrUnusable} {
+		for _, method := range []string{"Push", "Declare"} {
+			t.Run(method+" "+name, func(t *testing.T) {
+				store := skeintest.NewFailingStore(memory.New(memory.Options{}))
+				client := skein.NewClient(store, skein.ClientOptions{})
+				entries := []skein.Entry[string]{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+				if err := plain.PushMany(t.Context(), client, entries); err != nil {
+					t.Fatal(err)
+				}
+				store.Fail(skeintest.Fault{Method: "Push", Times: 1, Err: &ports.PushError{Entries: []int{1, 2}, Err: ports.ErrUnknownQueue}})
+				store.Fail(skeintest.Fault{Method: method, Err: cause})
+				err := plain.PushMany(t.Context(), client, entries)
+				var partly *skein.PushError
+				if !errors.As(err, &partly) || !errors.Is(err, cause) {
+					t.Fatalf("PushMany = %v, want a PushError around the cause", err)
+				}
+				equal(t, "entries not known to be stored", partly.Entries, []int{1, 2})
+			})
+		}
+	}
 }
 
 func TestPushingNothingIsNoError(t *testing.T) {

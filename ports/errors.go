@@ -81,7 +81,11 @@ type PushError struct {
 
 // Error implements error.
 func (e *PushError) Error() string {
-	return fmt.Sprintf("%d pushed entries are not known to be stored: %v", len(e.Entries), e.Err)
+	what := "are not known to be stored"
+	if e.Err != nil && FailureOf(e.Err).NoEffect() {
+		what = "are not stored"
+	}
+	return fmt.Sprintf("%d pushed entries %s: %v", len(e.Entries), what, e.Err)
 }
 
 // Unwrap returns Err.

@@ -32,10 +32,12 @@ func TestPushErrorNamesTheEntriesAndItsCause(t *testing.T) {
 	tests := []struct {
 		name  string
 		cause error
+		reads string
 	}{
-		{"a full store", fmt.Errorf("orders/3: %w", ports.ErrFull)},
-		{"a queue that was lost", ports.ErrUnknownQueue},
-		{"an unknown outcome", context.DeadlineExceeded},
+		{"a full store", fmt.Errorf("orders/3: %w", ports.ErrFull), "are not stored"},
+		{"a queue that was lost", ports.ErrUnknownQueue, "are not stored"},
+		{"a store that can't be used", ports.ErrUnusable, "are not stored"},
+		{"an unknown outcome", context.DeadlineExceeded, "are not known to be stored"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,7 +52,7 @@ func TestPushErrorNamesTheEntriesAndItsCause(t *testing.T) {
 			if diff := cmp.Diff([]int{1, 4}, push.Entries); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
-			if want := "push: 2 pushed entries are not known to be stored: " + tt.cause.Error(); err.Error() != want {
+			if want := "push: 2 pushed entries " + tt.reads + ": " + tt.cause.Error(); err.Error() != want {
 				t.Errorf("it reads %q, want %q", err, want)
 			}
 		})

@@ -21,7 +21,6 @@ func refusals() []error {
 }
 
 // FailureOf returns what kind of failure the error of a call of a store is. The error is not nil.
-// [FailureRefused] and [FailureFull] are calls that have had no effect; the others may have had theirs.
 func FailureOf(err error) FailureKind {
 	var network net.Error
 	switch {

@@ -112,6 +112,10 @@ func (k FailureKind) String() string {
 	return fmt.Sprintf("FailureKind(%d)", uint8(k))
 }
 
+// NoEffect reports whether a call that has failed so has had no effect, as of [FailureRefused] and [FailureFull]. One of another kind may
+// have had its effect.
+func (k FailureKind) NoEffect() bool { return k == FailureRefused || k == FailureFull }
+
 // FailureEvent is a call of a server to the store that failed.
 type FailureEvent struct {
 	// Call is what the server called the store for: acquire, turn, renew, release, declare, announce, record,

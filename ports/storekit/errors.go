@@ -152,10 +152,4 @@ func (unreachable) Temporary() bool { return true }
 
 // HasKnownOutcome reports whether err wraps a sentinel of package ports or core. A call
 // that fails with another error may have taken effect.
-func HasKnownOutcome(err error) bool {
-	if err == nil {
-		return false
-	}
-	kind := ports.FailureOf(err)
-	return kind == ports.FailureRefused || kind == ports.FailureFull
-}
+func HasKnownOutcome(err error) bool { return err != nil && ports.FailureOf(err).NoEffect() }
