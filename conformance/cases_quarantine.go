@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	ruleAside   = "Quarantine: a record that can't be read never stops its shard: the first call that would change or take it sets it aside and does the rest of its work as if it were not there"
-	ruleDiscard = "Discard removes records that were set aside; what their ids have besides stays. Keys that are not there are ignored"
+	ruleAside       = "Quarantine: a record that can't be read never stops its shard: the first call that would change or take it sets it aside and does the rest of its work as if it were not there"
+	ruleAsideShards = "QuarantinedShards tells which shards of a queue have set something aside"
+	ruleDiscard     = "Discard removes records that were set aside; what their ids have besides stays. Keys that are not there are ignored"
 )
 
 // quarantineCases are for all stores, damageCases for those that the suite can damage.
@@ -29,6 +30,7 @@ func damageCases() []namedCase {
 		{"a claimed job stops no acquire", ruleAside, damagedOrphan},
 		{"a dead letter stops no step", ruleAside, damagedDead},
 		{"a dead letter leaves its group", ruleGroups, damagedGroup},
+		{"is told of its shard", ruleAsideShards, damagedShards},
 		{"is left out by lists and Find", "Quarantine: lists and Find leave out what they can't read, and write nothing; Found.Damaged are the places where something is stored that the store can't read", damagedLists},
 		{"is discarded by its key", ruleDiscard, damagedDiscarded},
 		{"is listed page by page", "Quarantined lists what a shard has set aside, in order of key", damagedPages},
@@ -80,6 +82,7 @@ func quarantineEmpty(e *env) {
 	e.pushIDs("y")
 	e.same("what was set aside", e.quarantined(), []ports.QuarantinedRecord(nil))
 	e.same("its count", e.counts().Quarantined, int64(0))
+	e.same("the shards that have set something aside", e.quarantinedShards(orders, nil), []int(nil))
 	e.unchanged("Discard of what is not there", func() { e.same("what it discarded", e.discard("x", ""), 0) })
 }
 
@@ -93,6 +96,8 @@ func quarantineRefuses(e *env) {
 		e.refused("Quarantined of "+at.String(), err, sentinel)
 		_, err = e.store.Discard(e.ctx, ports.DiscardRequest{Shard: at, Keys: []string{"x"}})
 		e.refused("Discard in "+at.String(), err, sentinel)
+		_, err = e.store.QuarantinedShards(e.ctx, ports.QuarantinedShardsRequest{Queue: at.Queue, Shards: []int{at.Index}})
+		e.refused("QuarantinedShards of "+at.String(), err, sentinel)
 	}
 	_, err := e.store.Discard(e.ctx, ports.DiscardRequest{Shard: e.shard, Keys: make([]string, ports.MaxStep+1)})
 	e.refused("Discard of too much", err, ports.ErrInvalidRequest)

@@ -16,6 +16,7 @@ func unreachedListCases() []namedCase {
 		{"lists have what other shards have", ruleUnreachedLists, unreachedLists},
 		{"stats count what other shards have", ruleUnreachedLists, unreachedStats},
 		{"groups count what other shards have", ruleUnreachedLists, unreachedGroups},
+		{"quarantines name what can't be reached", ruleUnreachedLists, unreachedQuarantines},
 		{"lists and stats fail if no shard can be reached", "Inspector: an error only if it reached none of the shards", unreachedNone},
 	}
 }
@@ -156,6 +157,22 @@ func unreachedGroups(e *env) {
 	defer e.sever(shards...)()
 	if got, err := e.store.Groups(e.ctx, ports.GroupsRequest{Queue: "wide"}); err == nil {
 		e.errorf("Groups of shards that can't be reached returned %+v and no error", got)
+	}
+}
+
+func unreachedQuarantines(e *env) {
+	shards := everywhere(e)
+	for _, without := range shards {
+		mend := e.sever(without)
+		got, err := e.store.QuarantinedShards(e.ctx, ports.QuarantinedShardsRequest{Queue: "wide"})
+		if e.check(err, "QuarantinedShards without "+without.String()) {
+			e.same("the quarantines without "+without.String(), got, ports.QuarantinedShards{Unreached: []core.Shard{without}})
+		}
+		mend()
+	}
+	defer e.sever(shards...)()
+	if got, err := e.store.QuarantinedShards(e.ctx, ports.QuarantinedShardsRequest{Queue: "wide"}); err == nil {
+		e.errorf("QuarantinedShards of shards that can't be reached returned %+v and no error", got)
 	}
 }
 

@@ -58,6 +58,25 @@ func (s transacted) Damage(ctx context.Context, shard core.Shard, id string, pla
 	return err
 }
 
+// QuarantinedShards are those where something was damaged.
+func (s transacted) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (reply ports.QuarantinedShards, err error) {
+	reached, unreached, err := s.reached(ctx, r.Queue, r.Shards)
+	if err != nil {
+		return reply, err
+	}
+	stats, err := s.Store.Stats(ctx, ports.StatsRequest{Queues: []string{r.Queue}, Shards: reached})
+	if err != nil {
+		return reply, err
+	}
+	for _, shard := range stats[0].Shards {
+		if s.set.count(func(of core.Shard) bool { return of == shard.Shard }) > 0 {
+			reply.Shards = append(reply.Shards, shard.Shard)
+		}
+	}
+	reply.Unreached = unreached
+	return reply, nil
+}
+
 // Quarantined adds what was damaged.
 func (s transacted) Quarantined(ctx context.Context, r ports.QuarantineRequest) (page ports.QuarantinePage, err error) {
 	if page, err = s.Store.Quarantined(ctx, r); err != nil {
@@ -139,6 +158,42 @@ func stopsForDamage(s full) full {
 func dropsDamage(s full) full {
 	return replace(s, "Quarantined", func(context.Context, ports.QuarantineRequest) (ports.QuarantinePage, error) {
 		return ports.QuarantinePage{}, nil
+	})
+}
+
+// hidesDamagedShards is a store that says of no shard that it has set something aside.
+func hidesDamagedShards(s full) full {
+	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+		reply, err := s.QuarantinedShards(ctx, r)
+		reply.Shards = nil
+		return reply, err
+	})
+}
+
+// suspectsAllShards is a store that says of all shards that they have set something aside.
+func suspectsAllShards(s full) full {
+	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+		reply, err := s.QuarantinedShards(ctx, r)
+		if err != nil {
+			return reply, err
+		}
+		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{r.Queue}, Shards: r.Shards})
+		reply.Shards = nil
+		for i := range stats {
+			for _, shard := range stats[i].Shards {
+				reply.Shards = append(reply.Shards, shard.Shard)
+			}
+		}
+		return reply, err
+	})
+}
+
+// hidesUnreachedQuarantines is a store that takes shards out of reach for sound.
+func hidesUnreachedQuarantines(s full) full {
+	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+		reply, err := s.QuarantinedShards(ctx, r)
+		reply.Unreached = nil
+		return reply, err
 	})
 }
 

@@ -59,6 +59,10 @@ func (p *partialStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 	return all, err
 }
 
+func (p *partialStore) QuarantinedShards(context.Context, ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	return ports.QuarantinedShards{Unreached: []core.Shard{unreachedShard}}, nil
+}
+
 // reachable returns the ids that are not in the shard that can't be reached.
 func reachable(ids []string) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return core.ShardOf(id, fixtureShards) == 1 })

@@ -36,17 +36,19 @@ const MaxQuarantinedBytes = ports.MaxQuarantinedBytes
 // Discard it.
 func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[QuarantinedRecord, error] {
 	return func(yield func(QuarantinedRecord, error) bool) {
-		stats, err := i.queueStats(ctx, queue)
+		found, err := ask(i, func(s Store) (ports.QuarantinedShards, error) {
+			return s.QuarantinedShards(ctx, ports.QuarantinedShardsRequest{Queue: queue})
+		})
 		if err != nil {
-			yield(QuarantinedRecord{}, err)
+			yield(QuarantinedRecord{}, fmt.Errorf("quarantine of %s: %w", queue, err))
 			return
 		}
-		for at := range stats.Shards {
-			if stats.Shards[at].Quarantined > 0 && !i.quarantined(ctx, stats.Shards[at].Shard, yield) {
+		for _, shard := range found.Shards {
+			if !i.quarantined(ctx, shard, yield) {
 				return
 			}
 		}
-		if err := partial(stats.Unreached); err != nil {
+		if err := partial(found.Unreached); err != nil {
 			yield(QuarantinedRecord{}, err)
 		}
 	}

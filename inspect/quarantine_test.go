@@ -30,6 +30,10 @@ func (s *damagedStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 	return all, err
 }
 
+func (s *damagedStore) QuarantinedShards(context.Context, ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	return ports.QuarantinedShards{Shards: []core.Shard{s.shard}}, nil
+}
+
 func (s *damagedStore) Quarantined(_ context.Context, r ports.QuarantineRequest) (page ports.QuarantinePage, err error) {
 	if r.Shard != s.shard {
 		return page, fmt.Errorf("%v has nothing to ask for", r.Shard)

@@ -19,6 +19,13 @@ import (
 // A queue that holds some is not empty for Forget. A store whose server admits no such record, by
 // types and constraints, always has none.
 type Quarantine interface {
+	// QuarantinedShards tells which shards of a queue have set something aside, and reads no record. Stats
+	// counts the same beside much else, and costs accordingly.
+	//
+	// Errors: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have; any other only if it
+	// reached none of the shards.
+	QuarantinedShards(ctx context.Context, r QuarantinedShardsRequest) (QuarantinedShards, error)
+
 	// Quarantined lists what a shard has set aside, in order of key.
 	//
 	// Errors: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have.
@@ -29,6 +36,24 @@ type Quarantine interface {
 	//
 	// Errors: ErrUnknownQueue; ErrInvalidRequest, also for more than MaxStep keys.
 	Discard(ctx context.Context, r DiscardRequest) (discarded int, err error)
+}
+
+// QuarantinedShardsRequest asks which shards of a queue have set something aside.
+type QuarantinedShardsRequest struct {
+	Queue string
+	// Shards are the indexes of those to look at, in any order; nil is all of them, an empty list none.
+	Shards []int
+}
+
+// Validate returns [ErrInvalidRequest] for a shard below 0.
+func (r *QuarantinedShardsRequest) Validate() error { return validateShards(r.Shards) }
+
+// QuarantinedShards are the shards of a queue that have set something aside.
+type QuarantinedShards struct {
+	// Shards are in order of index.
+	Shards []core.Shard
+	// Unreached are those of which that can't be told, in order of index.
+	Unreached []core.Shard
 }
 
 // QuarantineRequest asks for what a shard has set aside.

@@ -4,7 +4,20 @@ import (
 	"context"
 
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
+
+// QuarantinedShards implements [ports.Quarantine]: none has set anything aside.
+func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	q, err := s.b.queue(ctx, r.Queue)
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		_, err = storekit.ShardsOf(q.record, r.Shards)
+	}
+	return ports.QuarantinedShards{}, err
+}
 
 // Quarantined implements [ports.Quarantine]: what is kept as values of Go can always be read.
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {

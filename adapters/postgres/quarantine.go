@@ -8,6 +8,18 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
+// QuarantinedShards implements [ports.Quarantine]: none has set anything aside.
+func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	q, err := s.queue(ctx, r.Queue)
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		_, err = storekit.ShardsOf(q, r.Shards)
+	}
+	return ports.QuarantinedShards{}, err
+}
+
 // Quarantined implements [ports.Quarantine]. It is always empty: a record is columns with types, and the server
 // itself refuses pages that it can't read.
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {

@@ -3,11 +3,53 @@ package redis
 import (
 	"context"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // places are how scripts name where a record stood. k is the cancel of a claimed job.
 var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "k": ports.PlaceClaimed, "d": ports.PlaceDead}
+
+// QuarantinedShards implements [ports.Quarantine], by a plain command a shard.
+func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	_, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
+	if err != nil {
+		return ports.QuarantinedShards{}, err
+	}
+	var (
+		reply ports.QuarantinedShards
+		lost  storekit.Lost
+	)
+	if reply.Shards, err = s.having(ctx, "exists", keyAside, shards, &lost); err == nil {
+		reply.Unreached, err = lost.Shards(len(shards))
+	}
+	if err != nil {
+		return ports.QuarantinedShards{}, err
+	}
+	return reply, nil
+}
+
+// having returns which of the shards answer more than 0 to a plain command on one of their keys.
+func (s *Store) having(ctx context.Context, command string, key int, shards []core.Shard, lost *storekit.Lost) ([]core.Shard, error) {
+	calls := make([]call, len(shards))
+	for i, shard := range shards {
+		calls[i] = call{command: command, keys: s.someKeys(shard, key)}
+	}
+	var some []core.Shard
+	for i, o := range s.runApartBy(ctx, plainApart, calls) {
+		if n, _ := o.value.(int64); n > 0 {
+			some = append(some, shards[i])
+		}
+		if o.err == nil {
+			continue
+		}
+		if err := lost.Add(ctx, shards[i], o.err); err != nil {
+			return nil, err
+		}
+	}
+	return some, nil
+}
 
 // Quarantined implements [ports.Quarantine].
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {

@@ -237,6 +237,10 @@ func (s *intercepted) Recount(ctx context.Context, shard core.Shard) (ports.Reco
 	return pass(ctx, s, "Recount", shard, ports.ShardStore.Recount)
 }
 
+func (s *intercepted) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	return pass(ctx, s, "QuarantinedShards", r, ports.ShardStore.QuarantinedShards)
+}
+
 func (s *intercepted) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	return pass(ctx, s, "Quarantined", r, ports.ShardStore.Quarantined)
 }

@@ -6,6 +6,20 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// QuarantinedShards implements ports.Quarantine.
+func (m *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q, err := m.queue(ctx, r.Queue)
+	if err == nil {
+		err = r.Validate()
+	}
+	if err == nil {
+		_, err = q.chosen(r.Shards)
+	}
+	return ports.QuarantinedShards{}, err
+}
+
 // Quarantined implements ports.Quarantine. The model can read all that it has.
 func (m *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	if err := r.Validate(); err != nil {
