@@ -21,7 +21,7 @@ func registryStatus(e *env) {
 	n := ports.Node{Owner: "1", Queues: []string{orders, "mail"}, Status: ports.NodeStatus{
 		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5,
 		Queues: []ports.QueueStatus{
-			{Queue: orders, MaxRetries: 25, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4}, {Queue: "mail"},
+			{Queue: orders, MaxRetries: 25, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
 		},
 		Longest: []ports.RunningJob{
 			{Shard: e.shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},
@@ -53,6 +53,16 @@ func registryStatusBound(e *env) {
 	_, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
 	e.refused("with a job more", err, ports.ErrInvalidRequest)
 	e.same("the jobs of the status after it", len(e.nodes()[0].Status.Longest), ports.MaxLongest)
+	busy := make([]int, ports.MaxLaneBusy+1)
+	for i := range busy {
+		busy[i] = i
+	}
+	n.Status.Longest, n.Status.Queues = n.Status.Longest[:ports.MaxLongest], []ports.QueueStatus{{Queue: orders, LaneBusy: busy[1:]}}
+	e.announce(n)
+	e.same("the busy lanes of the status", e.nodes()[0].Status.Queues, n.Status.Queues)
+	n.Status.Queues[0].LaneBusy = busy
+	_, err = e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
+	e.refused("with a shard more", err, ports.ErrInvalidRequest)
 }
 
 func registryCut(e *env) {

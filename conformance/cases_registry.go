@@ -18,7 +18,7 @@ func registryCases() []namedCase {
 		{"retires a node at once", "Retire forgets a node at once; a node that is not known is not an error", registryRetires},
 		{"refuses a bad announcement", "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", registryInvalid},
 		{"shows in Nodes alone what nodes are doing", "Node: Only Nodes returns Status; in the reply of Announce it is zero", registryStatus},
-		{"bounds what a node says that it is doing", "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status", registryStatusBound},
+		{"bounds what a node says that it is doing", "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue", registryStatusBound},
 		{"drains a node and has it work again", ruleDrain, registryDrains},
 		{"keeps a drain while a node renews", "Announce: what an operator has asked by DrainNode stays while the node is known", registryDrainKept},
 		{"ends a drain with the announcement", "Announce: what an operator has asked by DrainNode stays until the node is retired or its announcement has run out", registryDrainEnds},

@@ -46,7 +46,7 @@ const (
 	LanesFull
 	// ShardFull is a due job of a shard of which as many batches are claimed as its owner may run at once.
 	ShardFull
-	// LanesBusy is a due job of a shard whose owner has no free lane.
+	// LanesBusy is a due job of a shard whose owner has no free lane, or has pinned it to one that is not.
 	LanesBusy
 	// BehindOthers is a job with due jobs of its shard in front.
 	BehindOthers
@@ -115,6 +115,8 @@ type OwnerFacts struct {
 	// Parallel is how many batches of a shard of the queue it runs at once, of BatchSize jobs at most.
 	// A Parallel of 0 is no bound.
 	Parallel, BatchSize int
+	// LaneBusy says that the one lane to which a splitter pins the shard runs a batch.
+	LaneBusy bool
 }
 
 // ShardFull reports whether so many claimed jobs of a shard are as many batches as may run at once, or more.
@@ -146,7 +148,7 @@ var whyTable = [...]struct {
 	{AtLimit, func(f *Facts) bool { return f.LimitReached }},
 	{LanesFull, func(f *Facts) bool { return f.Owner.MaxLanes > 0 && f.Owner.QueueBusy >= f.Owner.MaxLanes }},
 	{ShardFull, func(f *Facts) bool { return f.Owner.ShardFull(f.ShardClaims) }},
-	{LanesBusy, func(f *Facts) bool { return f.Owner.Lanes > 0 && f.Owner.Busy >= f.Owner.Lanes }},
+	{LanesBusy, func(f *Facts) bool { return f.Owner.LaneBusy || f.Owner.Lanes > 0 && f.Owner.Busy >= f.Owner.Lanes }},
 	{BehindOthers, func(f *Facts) bool { return f.Ahead > 0 }},
 	{IsNext, func(*Facts) bool { return true }},
 }

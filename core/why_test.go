@@ -1,6 +1,9 @@
 package core
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestWhyAJobDoesNotRun(t *testing.T) {
 	const now = Instant(1000)
@@ -47,6 +50,7 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a job beside one batch of two", with(func(f *Facts) { f.Owner, f.ShardClaims = OwnerFacts{Parallel: 2, BatchSize: 2}, 2 }), IsNext},
 		{"a job whose owner has no free lane", with(func(f *Facts) { f.Owner, f.Ahead = OwnerFacts{Lanes: 2, Busy: 2}, 3 }), LanesBusy},
 		{"a job whose owner is to have fewer lanes", with(func(f *Facts) { f.Owner = OwnerFacts{Lanes: 2, Busy: 3} }), LanesBusy},
+		{"a job that is pinned to a busy lane, beside free ones", with(func(f *Facts) { f.Owner, f.Ahead = OwnerFacts{Lanes: 2, Busy: 1, LaneBusy: true}, 3 }), LanesBusy},
 		{"a job whose owner has a free lane", with(func(f *Facts) { f.Owner = OwnerFacts{Lanes: 2, Busy: 1} }), IsNext},
 		{"a job of a shard that nobody has", with(func(f *Facts) { f.Owned, f.Ahead = false, 3 }), ShardUnowned},
 		{"a job that nobody serves", with(func(f *Facts) { f.Owned, f.Served = false, 0 }), NobodyServes},
@@ -85,7 +89,9 @@ func TestReasonsHaveNames(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	if got := Reason(99).String(); got != "Reason(99)" {
-		t.Errorf("an unknown reason is called %q", got)
+	for _, r := range []Reason{IsNext + 1, 99} {
+		if got, want := r.String(), fmt.Sprintf("Reason(%d)", uint8(r)); got != want {
+			t.Errorf("an unknown reason is called %q, want %q", got, want)
+		}
 	}
 }

@@ -26,7 +26,9 @@ func (s *fixture) serve(name string, draining bool) {
 // serveAs announces what a server of the queue says of itself.
 func (s *fixture) serveAs(n ports.Node) {
 	s.t.Helper()
-	n.Lanes, n.Queues = 1, []string{"orders"}
+	if n.Lanes = 1; n.Queues == nil {
+		n.Queues = []string{"orders"}
+	}
 	if _, err := s.store.Announce(s.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Hour}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -61,8 +63,29 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, core.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
 		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, core.NotDueYet, "runs in 24h0m0s", 24 * time.Hour},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, core.NobodyServes, "no server serves the queue", 0},
-		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, core.NobodyServes, "no server", 0},
-		{"a shard without an owner", func(s *fixture) { s.pushAll("x"); s.serve("blue", false) }, core.ShardUnowned, "one of 1 servers", 0},
+		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, core.NobodyServes, "no server serves the queue, and these drain: blue", 0},
+		{"servers that are gone", func(s *fixture) {
+			s.pushAll("x")
+			s.serve("red", false)
+			s.advance(time.Second)
+			s.serve("blue", false)
+			s.serveAs(ports.Node{Owner: "mails", Name: "green", Queues: []string{"mail"}})
+			s.advance(90 * time.Minute)
+		}, core.NobodyServes, "no server serves the queue; server blue did last, until " + epoch.Add(time.Hour+time.Second).Format(time.RFC3339) + ", 30m0s ago", 0},
+		{"a shard without an owner", func(s *fixture) { s.pushAll("x"); s.serve("blue", false) }, core.ShardUnowned, "no server has shard orders/0; one of 1 servers", 0},
+		{"a shard whose owner is gone", func(s *fixture) {
+			s.claim()
+			s.serveAs(ports.Node{Owner: "owner", Name: "red"})
+			s.advance(90 * time.Minute)
+			s.pushAll("x")
+			s.serve("blue", false)
+		}, core.ShardUnowned, "since the lease of red ended 30m0s ago; one of 1 servers", 0},
+		{"a shard whose owner has left no name", func(s *fixture) {
+			s.claim()
+			s.advance(2 * time.Hour)
+			s.pushAll("x")
+			s.serve("blue", false)
+		}, core.ShardUnowned, "since the lease of owner ended 1h0m0s ago", 0},
 		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, core.RunsNow, "it runs on server blue for 2s", 0},
 		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, core.PredecessorRuns, "predecessor runs on server blue for 2s", 0},
 		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, core.InBuffer, "taken by server blue", 0},
@@ -70,11 +93,19 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.failed("x")
 			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "mail", MaxRetries: 99}, {Queue: "orders", MaxRetries: 25}}}})
 		}, core.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
-		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "2 batches of the queue run over all servers, and no more than 2 may", 0},
+		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "2 batches of the queue run over all servers, and no more than 2 may (node 0 1, node 1 1)", 0},
 		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, core.IsNext, "it is next", 0},
 		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, core.OwnerDrains, "server red, which has the shard, drains", 0},
 		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, core.LanesBusy, "waits for a free lane: all 1 of server red", 0},
 		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, core.IsNext, "it is next", 0},
+		{"an owner with a free lane, and none for the shard", func(s *fixture) {
+			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{0, 1, 2}})
+			s.pushAll("x")
+		}, core.LanesBusy, "it waits for its lane: the one that server red gives its shard runs a batch", 0},
+		{"an owner with lanes that are busy for other shards", func(s *fixture) {
+			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{core.ShardOf("x", fixtureShards) + 1}})
+			s.pushAll("x")
+		}, core.IsNext, "it is next", 0},
 		{"no free lane and others in front", func(s *fixture) {
 			s.owns(false, 1, ports.QueueStatus{})
 			s.push("x", 0, "p")
@@ -160,7 +191,7 @@ func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {
 // does not know yet.
 func (s *fixture) busy(limit, each int) {
 	for i, known := range []int{limit, limit - 1} {
-		s.serveAs(ports.Node{Owner: strconv.Itoa(i), Status: ports.NodeStatus{
+		s.serveAs(ports.Node{Owner: strconv.Itoa(i), Name: "node " + strconv.Itoa(i), Status: ports.NodeStatus{
 			Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: known, Busy: each}, {Queue: "mail", MaxRunning: 9, Busy: 9}},
 		}})
 	}
@@ -178,8 +209,38 @@ func sameShard(id string, n int) (ids []string) {
 }
 
 func TestWhyRefusesWhatFindRefuses(t *testing.T) {
-	if _, err := newFixture(t).Why(t.Context(), "orders", ""); !errors.Is(err, inspect.ErrInvalidID) {
-		t.Errorf("Why of no id: %v", err)
+	s := newFixture(t)
+	for _, id := range []string{"", "a\x00", "\xff", strings.Repeat("i", core.MaxIDBytes+1)} {
+		if _, err := s.Why(t.Context(), "orders", id); !errors.Is(err, inspect.ErrInvalidID) {
+			t.Errorf("Why of id %.9q: %v", id, err)
+		}
+	}
+	for _, queue := range []string{"", "nothing", ".", "orders/1"} {
+		if _, err := s.Why(t.Context(), queue, "x"); !errors.Is(err, inspect.ErrUnknownQueue) {
+			t.Errorf("Why of queue %q: %v", queue, err)
+		}
+	}
+}
+
+// A queue that was forgotten and declared anew with another shard count has its ids in other shards, and nothing of the old ones.
+func TestWhyAfterAnotherLayout(t *testing.T) {
+	s := newFixture(t)
+	s.pushAll("x")
+	s.advance(time.Hour)
+	if _, err := s.Delete(t.Context(), "orders", []string{"x"}, inspect.BulkOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Forget(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Why(t.Context(), "orders", "x"); !errors.Is(err, inspect.ErrUnknownQueue) {
+		t.Errorf("Why of a forgotten queue: %v", err)
+	}
+	s.declare("orders", 64)
+	s.serve("blue", false)
+	v, err := s.Why(t.Context(), "orders", "x")
+	if want := core.ShardOf("x", 64); err != nil || v.Reason != core.NothingQueued || v.Found.Shard.Index != want {
+		t.Errorf("%v of %v, %v; want nothing of shard %d", v.Reason, v.Found.Shard, err, want)
 	}
 }
 

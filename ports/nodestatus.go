@@ -5,6 +5,9 @@ import "github.com/skeinq/skein/core"
 // MaxLongest is how many running jobs a node's status may name.
 const MaxLongest = 32
 
+// MaxLaneBusy is how many shards of a queue a node's status may say have a lane that is busy.
+const MaxLaneBusy = 1000
+
 // NodeStatus is what a node was doing when it announced itself last, which it does at each third
 // of its lease TTL and when the list of nodes changes; of one that is gone it is what it did last. The zero
 // value is a node that does nothing.
@@ -48,6 +51,10 @@ type QueueStatus struct {
 	Running int
 	Busy    int
 	Claimed int
+	// LaneBusy are the indexes of those of its shards whose lane ran a batch, where a splitter gives each lane
+	// shards of its own: none of them starts another batch before that has ended. They are in order, the first
+	// [MaxLaneBusy]. It is empty where lanes share the shards.
+	LaneBusy []int
 }
 
 // RunningJob is a job that is in a handler.

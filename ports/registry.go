@@ -27,7 +27,7 @@ type Registry interface {
 	// not seem to run for as long as the clock stepped.
 	//
 	// Errors: ErrInvalidRequest for an owner that is empty, an owner, name, host, version or queue that is no
-	// [core.Text], a TTL below 1 ms, or more than [MaxLongest] running jobs in the status.
+	// [core.Text], a TTL below 1 ms, or a status of more than [MaxLongest] running jobs or [MaxLaneBusy] shards of a queue.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
 
 	// Retire forgets a node at once. A node that is not known is not an error.
@@ -154,6 +154,11 @@ func (r *AnnounceRequest) Validate() error {
 	}
 	if n := len(n.Status.Longest); n > MaxLongest {
 		return fmt.Errorf("%w: the status names %d running jobs; %d is the most", ErrInvalidRequest, n, MaxLongest)
+	}
+	for i := range n.Status.Queues {
+		if busy := len(n.Status.Queues[i].LaneBusy); busy > MaxLaneBusy {
+			return fmt.Errorf("%w: the status names %d shards of %q whose lane is busy; %d is the most", ErrInvalidRequest, busy, n.Status.Queues[i].Queue, MaxLaneBusy)
+		}
 	}
 	return validateTTL(r.TTL)
 }

@@ -56,7 +56,7 @@ func (c *call) history(q *historyQuery) (*list[historyRow], error) {
 	for at := range minutes {
 		m := &minutes[at]
 		reply.Items = append(reply.Items, historyRow{
-			At: utc(m.At), Processed: m.Processed, Failed: m.Failed,
+			At: m.At.UTC(), Processed: m.Processed, Failed: m.Failed,
 			WaitMean: m.WaitMean.Seconds(), WaitDeviation: m.WaitDeviation.Seconds(),
 			WaitP50: m.Wait.Quantile(0.5).Seconds(), WaitP99: m.Wait.Quantile(0.99).Seconds(),
 			RunMean: m.RunMean.Seconds(), RunDeviation: m.RunDeviation.Seconds(),
@@ -67,7 +67,7 @@ func (c *call) history(q *historyQuery) (*list[historyRow], error) {
 }
 
 type quarantineQuery struct {
-	Limit int `query:"limit" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
+	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
 }
 
 func (q *quarantineQuery) about(a *Action) { a.Verb = VerbViewPayload }
@@ -94,7 +94,7 @@ func (c *call) quarantine(q *quarantineQuery) (*list[quarantineRow], error) {
 			break
 		}
 		reply.Items = append(reply.Items, quarantineRow{
-			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.id(c.queue, r.ID), Place: r.Place, Since: utc(r.Since),
+			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.id(c.queue, r.ID), Place: r.Place, Since: r.Since.UTC(),
 			Reason: c.errorText(c.queue, r.ID, r.Reason), Size: r.Size, octets: octetsOf(c.bytes(c.queue, r.ID, r.Stored)),
 		})
 	}
@@ -157,10 +157,12 @@ func (c *call) node(n *inspect.Node) nodeRow {
 	row := nodeRow{
 		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Lanes: n.Lanes,
 		Busy: s.Busy, Running: s.Running, Claimed: s.Claimed, Shards: s.Shards, Memory: s.Memory, Goroutines: s.Goroutines,
-		StartedAt: utc(n.StartedAt), ExpiresAt: utc(n.ExpiresAt), Queues: []nodeQueue{}, Longest: []runningRow{},
+		StartedAt: n.StartedAt.UTC(), ExpiresAt: n.ExpiresAt.UTC(), Queues: []nodeQueue{}, Longest: []runningRow{},
 	}
 	for _, q := range s.Queues {
-		row.Queues = append(row.Queues, nodeQueue(q))
+		row.Queues = append(row.Queues, nodeQueue{
+			q.Queue, q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize, q.Shards, q.Running, q.Busy, q.Claimed,
+		})
 	}
 	for _, j := range s.Longest {
 		row.Longest = append(row.Longest, runningRow{j.Shard.String(), c.id(j.Shard.Queue, j.ID), j.Began.Time().UTC()})

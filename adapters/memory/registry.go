@@ -27,6 +27,9 @@ func (n node) view() ports.Node {
 	v := n.Node
 	v.Queues = slices.Clone(v.Queues)
 	v.Status.Queues, v.Status.Longest = slices.Clone(v.Status.Queues), slices.Clone(v.Status.Longest)
+	for i := range v.Status.Queues {
+		v.Status.Queues[i].LaneBusy = slices.Clone(v.Status.Queues[i].LaneBusy)
+	}
 	v.Draining = v.Draining || n.asked
 	return v
 }

@@ -50,10 +50,18 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 		if i := slices.IndexFunc(st.Queues, func(q ports.QueueStatus) bool { return q.Queue == s.id.Queue }); i >= 0 {
 			q := &st.Queues[i]
 			q.Shards, q.Running, q.Busy, q.Claimed = q.Shards+part.Shards, q.Running+part.Running, q.Busy+part.Busy, q.Claimed+part.Claimed
+			if part.Shards > 0 && s.laneBusy() {
+				q.LaneBusy = append(q.LaneBusy, s.id.Index)
+			}
 		}
 		for _, b := range running {
 			st.Longest = b.appendRunning(st.Longest)
 		}
+	}
+	for i := range st.Queues {
+		q := &st.Queues[i]
+		slices.Sort(q.LaneBusy)
+		q.LaneBusy = q.LaneBusy[:min(len(q.LaneBusy), ports.MaxLaneBusy)]
 	}
 	slices.SortStableFunc(st.Longest, func(a, b ports.RunningJob) int { return cmp.Compare(a.Began, b.Began) })
 	st.Longest = st.Longest[:min(len(st.Longest), ports.MaxLongest)]
@@ -73,6 +81,17 @@ func (s *shard) doing() (status ports.QueueStatus, running []*Batch) {
 	}
 	status.Claimed = s.unstarted()
 	return status, slices.Clone(s.running)
+}
+
+// laneBusy reports whether the shard is pinned to a lane that runs a batch, or is about to.
+func (s *shard) laneBusy() bool {
+	p := s.member.pool
+	if p.shared || p.manual {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy >= int(p.laneCount.Load())
 }
 
 // appendRunning appends the jobs of the batch that are in its handler: all of them, or, where they run one

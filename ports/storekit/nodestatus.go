@@ -32,6 +32,7 @@ type queueStatus struct {
 	Running    int    `json:"running"`
 	Busy       int    `json:"busy"`
 	Claimed    int    `json:"claimed"`
+	LaneBusy   []int  `json:"lane_busy,omitempty"`
 }
 
 type runningJob struct {

@@ -1,0 +1,157 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// say returns the verdict's Text and Until.
+func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
+	st, lease := &stored.Standing, time.Time{}
+	if st.Owner != "" && st.ExpiresAt > st.Now {
+		lease = st.ExpiresAt.Time()
+	}
+	switch v.Reason {
+	case core.NothingQueued:
+		return "nothing is queued, claimed or dead for this id", until
+	case core.Unreadable:
+		return fmt.Sprintf("what is stored of it can't be read (%s): the store sets it aside when it meets it, and Quarantined shows it then", strings.Join(v.Found.Damaged, ", ")), until
+	case core.OnlyDead:
+		return "it is in the morgue; revive it to run it again", until
+	case core.RunsNow:
+		return "it runs on " + v.running(), until
+	case core.InBuffer:
+		return "it is taken by " + v.taken() + ": it runs, or is about to", until
+	case core.PredecessorRuns:
+		if !v.RunningSince.IsZero() {
+			return "its predecessor runs on " + v.running() + "; what came since runs after it", until
+		}
+		return "its predecessor is taken by " + v.taken() + "; what came since runs after it", until
+	case core.OwnerGone:
+		return "the lease is over of " + v.taken() + ", which had it; " + v.successor(), lease
+	case core.QueuePaused:
+		return "the queue is paused; resume it", until
+	case core.BacksOff:
+		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
+	case core.NotDueYet:
+		return fmt.Sprintf("it is not due, runs in %v", v.due()), v.Found.Queued.PerformAt
+	case core.NobodyServes:
+		return v.nobody(), until
+	case core.ShardUnowned:
+		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
+	case core.WaitsForAlone:
+		return fmt.Sprintf("job %q has lost its process so often that it runs alone, and comes first", v.Alone), until
+	case core.RunsAlone:
+		return fmt.Sprintf("it has lost its process so often that it runs alone, and %d jobs of its shard are still taken", st.Claimed), until
+	case core.AtLimit:
+		return fmt.Sprintf("%d batches of the queue run over all servers, and no more than %d may (%s)", v.Busy, v.MaxRunning, someOf(v.busy)), until
+	case core.OwnerDrains, core.LanesFull, core.ShardFull, core.LanesBusy:
+		return v.held(st.Claimed), until
+	case core.BehindOthers:
+		return v.front(), until
+	}
+	return "it is next; the server that has the shard claims it", until
+}
+
+// held says what keeps the server that has the shard from claiming more of it.
+func (v *Verdict) held(claimed int) (text string) {
+	o := &v.OwnerFacts
+	switch v.Reason {
+	case core.OwnerDrains:
+		return fmt.Sprintf("server %s, which has the shard, drains: it claims nothing more, and another server takes the shard when what runs has ended", v.Owner)
+	case core.LanesFull:
+		text = fmt.Sprintf("server %s, which has the shard, runs %d batches of the queue, and no more than %d may run there (MaxLanes)", v.Owner, o.QueueBusy, o.MaxLanes)
+	case core.ShardFull:
+		text = fmt.Sprintf("server %s has taken %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
+	case core.LanesBusy:
+		if o.LaneBusy {
+			text = fmt.Sprintf("it waits for its lane: the one that server %s gives its shard runs a batch", v.Owner)
+			break
+		}
+		text = fmt.Sprintf("it waits for a free lane: all %d of server %s, which has the shard, run batches", o.Lanes, v.Owner)
+	}
+	if v.Ahead > 0 {
+		text += "; " + v.front()
+	}
+	return text
+}
+
+// front says how much is in front.
+func (v *Verdict) front() string {
+	if v.Ahead == ports.MaxAhead {
+		return fmt.Sprintf("%d due jobs of its shard or more are in front", v.Ahead)
+	}
+	return fmt.Sprintf("due jobs of its shard in front: %d", v.Ahead)
+}
+
+// taken says who has claimed it, and since when.
+func (v *Verdict) taken() string {
+	c := v.Found.Claimed
+	return fmt.Sprintf("server %s for %v", c.Node, v.Now.Sub(c.Since).Round(time.Millisecond))
+}
+
+// running says where it runs, and since when.
+func (v *Verdict) running() string {
+	if v.RunningSince.IsZero() {
+		return v.taken()
+	}
+	return fmt.Sprintf("server %s for %v", v.Found.Claimed.Node, v.Now.Sub(v.RunningSince).Round(time.Millisecond))
+}
+
+// failures says how often the queued job has failed, and of how many times if that is known.
+func (v *Verdict) failures() string {
+	if v.MaxRetries == 0 {
+		return strconv.Itoa(v.Found.Queued.Retries)
+	}
+	return fmt.Sprintf("%d of %d", v.Found.Queued.Retries, v.MaxRetries)
+}
+
+// successor says who takes the shard.
+func (v *Verdict) successor() string {
+	if len(v.Servers) == 0 {
+		return v.nobody()
+	}
+	return fmt.Sprintf("one of %d servers of the queue takes the shard", len(v.Servers))
+}
+
+// nobody says that no server serves the queue, and which did.
+func (v *Verdict) nobody() string {
+	text := "no server serves the queue"
+	if len(v.Drains) > 0 {
+		text += ", and these drain: " + someOf(v.Drains)
+	}
+	if v.LastServer != "" {
+		text += fmt.Sprintf("; server %s did last, until %s, %v ago", v.LastServer, v.LastServed.UTC().Format(time.RFC3339), v.Now.Sub(v.LastServed).Round(time.Second))
+	}
+	return text
+}
+
+// unowned says since when no server has the shard, if that is known.
+func (v *Verdict) unowned(st *ports.Standing) string {
+	if st.Owner == "" {
+		return ""
+	}
+	return fmt.Sprintf(" since the lease of %s ended %v ago", cmp.Or(v.leaseOf, st.Owner), v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
+}
+
+// most is how many servers a text names.
+const most = 5
+
+// someOf lists a few of several.
+func someOf(list []string) string {
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// due is in how long the queued job may run.
+func (v *Verdict) due() time.Duration {
+	return v.Found.Queued.PerformAt.Sub(v.Now).Round(time.Millisecond)
+}
