@@ -61,6 +61,36 @@ func forgetsOrphansOnRepeat(s full) full {
 	})
 }
 
+// countsNoHandOver does not number a turn that only hands over.
+func countsNoHandOver(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		if err == nil && !reply.Repeat && len(r.Settlements)+len(r.Begin)+len(reply.Claims) == 0 && !r.Resent {
+			reply.Last = r.Number - 1
+		}
+		return reply, err
+	})
+}
+
+// claimsBesideOrphans claims with a turn that hands over what the next one would.
+func claimsBesideOrphans(s full) full {
+	ahead := map[ports.Lease]int64{}
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		outer := r.Number
+		r.Number += ahead[r.Lease]
+		reply, err := s.Turn(ctx, r)
+		if err != nil || len(reply.Orphans) == 0 || r.Want == 0 {
+			reply.Last -= r.Number - outer
+			return reply, err
+		}
+		r.Settlements, r.Begin, r.Number = nil, nil, r.Number+1
+		more, err := s.Turn(ctx, r)
+		reply.Claims, reply.Orphans, reply.Last = append(reply.Claims, more.Claims...), append(reply.Orphans, more.Orphans...), outer
+		ahead[r.Lease] = more.Last - outer
+		return reply, err
+	})
+}
+
 // hidesTheRest acquires without a word of what is left to be handed over.
 func hidesTheRest(s full) full {
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {

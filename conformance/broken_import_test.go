@@ -86,3 +86,15 @@ func importsInPart(s full) full {
 		return all, nil
 	})
 }
+
+// importsInPlace makes the scores -0 of its caller 0.
+func importsInPlace(s full) full {
+	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+		for _, d := range r.DeadLetters {
+			for i := range d.Payloads {
+				d.Payloads[i].Score = core.NormalScore(d.Payloads[i].Score)
+			}
+		}
+		return s.Import(ctx, r)
+	})
+}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -22,6 +23,22 @@ func countsAllAhead(s full) full {
 		if found.Queued != nil && found.Queued.PerformAt > st.Now {
 			st.Ahead++
 		}
+	})
+}
+
+// recountsAway claims beside a job that runs alone once its shard has been recounted.
+func recountsAway(s full) full {
+	recounted := false
+	noted := replace(s, "Recount", func(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+		recounted = true
+		return s.Recount(ctx, shard)
+	})
+	return replace(noted, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		if recounted && err == nil && r.Want > 0 && len(reply.Claims) == 0 {
+			reply.Claims = []core.Claim{{Job: core.Job{ID: "a"}}}
+		}
+		return reply, err
 	})
 }
 

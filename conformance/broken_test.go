@@ -88,6 +88,7 @@ func brokenStores() []brokenStore {
 		{"takes named dead letters that have changed", "morgue/steps on named ones leave what has changed since", wrapped(ignoresChanges)},
 		{"loses the Metas of what is imported", "import/brings all that a dead letter has", wrapped(importsWithoutMeta)},
 		{"has what is imported change now", "import/brings all that a dead letter has", wrapped(importsAsOfNow)},
+		{"changes what its caller imports", "import/brings all that a dead letter has", wrapped(importsInPlace)},
 		{"buries what is imported anew", "import/keeps what changed later", wrapped(importsNewest)},
 		{"counts what is imported again", "import/changes and counts nothing when it is repeated", wrapped(importsTwice)},
 		{"makes two of a payload that is imported again", "import/changes and counts nothing when it is repeated", wrapped(doublesImports)},
@@ -123,18 +124,23 @@ func brokenStores() []brokenStore {
 		{"claims before it merges what transactions pushed", "transaction/is not overtaken by a later push", wrapped(claimsBeforeItMerges)},
 		{"stops all ids for a long inbox", "transaction/does not stop other ids with a long inbox", wrapped(stopsForALongInbox)},
 		{"passes over what transactions push", "transaction/does not hold up an id by pushing it without end", wrapped(starvesWhatIsPushed)},
+		{"loses what a transaction has put back once it is found", "racing/a working day of transactions", wrapped(losesWhatIsFound)},
 		{"fails a turn beside pushes", "transaction/does not hold up an id by pushing it without end", wrapped(failsThirdTurn)},
 		{"puts back what a push has moved", "transaction/puts a job back once", wrapped(putsBackTwice)},
 		{"fails for one shard that can't be reached", "unreached/one shard can't be reached", wrapped(failsForOne)},
 		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},
 		{"counts what is not due as ahead", "standing/counts nothing for what is not due, claimed or absent", wrapped(countsAllAhead)},
 		{"says nothing of a job that runs alone", "standing/names a claimed job that runs alone", wrapped(hidesAlone)},
+		{"claims beside a job that runs alone after a recount", "recount/leaves a job alone that runs alone", wrapped(recountsAway)},
 		{"shows a lease that was released", "standing/shows the lease", wrapped(standsReleased)},
 		{"stops for a damaged record", "damaged/a queued job stops no turn", wrapped(stopsForDamage)},
 		{"drops what it can't read", "damaged/a queued job makes room for a push", wrapped(dropsDamage)},
 		{"hides what was set aside", "damaged/a claimed job stops no acquire", wrapped(hidesDamage)},
 		{"takes a damaged claim for settled", "damaged/a claimed job stops no settlement", wrapped(settlesDamaged)},
 		{"discards more than it was told", "damaged/is discarded by its key", wrapped(discardsAll)},
+		{"hides shards that have set something aside", "damaged/is told of its shard", wrapped(hidesDamagedShards)},
+		{"suspects all shards", "damaged/is told of its shard", wrapped(suspectsAllShards)},
+		{"takes unreached shards for sound", "unreached/quarantines name what can't be reached", wrapped(hidesUnreachedQuarantines)},
 		{"finds nothing where it can't read", "damaged/is left out by lists and Find", wrapped(findsNoDamage)},
 		{"forgets what was set aside", "damaged/keeps its queue from being forgotten", wrapped(forgetsDamage)},
 		{"wants fewer turns than none", "limiter/is 0 or more, and stays", wrapped(wantsFewerThanNone)},
@@ -146,6 +152,9 @@ func brokenStores() []brokenStore {
 		{"hands over a job twice", "bounds/hands over what was left in parts", wrapped(handsOverTwice)},
 		{"hides what is left to be handed over", "bounds/hands over what was left in parts", wrapped(hidesTheRest)},
 		{"hands over nothing when a turn is repeated", "bounds/hands over the same when it is repeated", wrapped(forgetsOrphansOnRepeat)},
+		{"numbers no turn that only hands over", "bounds/hands over the same when it is repeated", wrapped(countsNoHandOver)},
+		{"claims beside what it hands over as if that were nothing", "bounds/claims less beside what it hands over", wrapped(claimsBesideOrphans)},
+		{"claims beside what it hands over as if that were nothing, in bytes", "bytes/claims less beside what it hands over", wrapped(claimsBesideOrphans)},
 		{"settles whatever comes in one turn", "bounds/puts back in parts", wrapped(settlesAll)},
 		{"loses what it defers", "bounds/buries in parts", wrapped(losesDeferred)},
 		{"defers all that follows what it defers", "bounds/skips what was settled, and does not defer it", wrapped(defersSkipped)},
@@ -158,7 +167,9 @@ func brokenStores() []brokenStore {
 	}
 }
 
-func allBroken() []brokenStore { return slices.Concat(brokenStores(), brokenLists(), brokenGroups()) }
+func allBroken() []brokenStore {
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups())
+}
 
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is
 // caught by the case that names its fault, and by that rule. Time is virtual, so

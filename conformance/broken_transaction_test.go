@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -162,4 +163,57 @@ func failsThirdTurn(s full) full {
 		}
 		return s.Turn(ctx, r)
 	})
+}
+
+// findsAndLoses loses what a transaction has put back of an id that somebody finds before it is claimed again.
+type findsAndLoses struct {
+	full
+	left sync.Map // ids that were put back
+}
+
+func losesWhatIsFound(s full) full { return &findsAndLoses{full: s} }
+
+func (s *findsAndLoses) Begin(ctx context.Context) (Transaction, error) {
+	tx, err := s.full.Begin(ctx)
+	return &notingPutBacks{Transaction: tx, store: s}, err
+}
+
+func (s *findsAndLoses) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	reply, err := s.full.Turn(ctx, r)
+	for _, c := range reply.Claims {
+		s.left.Delete(c.ID)
+	}
+	return reply, err
+}
+
+func (s *findsAndLoses) Find(ctx context.Context, queue, id string) (ports.Found, error) {
+	found, err := s.full.Find(ctx, queue, id)
+	if _, lost := s.left.LoadAndDelete(id); lost && err == nil {
+		_, err = s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{id}})
+	}
+	return found, err
+}
+
+// notingPutBacks notes the ids that its settlements put back.
+type notingPutBacks struct {
+	Transaction
+	store *findsAndLoses
+	ids   []string
+}
+
+func (tx *notingPutBacks) Settle(ctx context.Context, at core.Shard, settle []core.Settlement) error {
+	for _, x := range settle {
+		if x.Rest == core.Requeue {
+			tx.ids = append(tx.ids, x.ID)
+		}
+	}
+	return tx.Transaction.Settle(ctx, at, settle)
+}
+
+func (tx *notingPutBacks) Commit(ctx context.Context) error {
+	err := tx.Transaction.Commit(ctx)
+	for _, id := range tx.ids {
+		tx.store.left.Store(id, true)
+	}
+	return err
 }

@@ -42,6 +42,7 @@ func volumeCases(v volume) []namedCase {
 	return []namedCase{
 		{"hands over what was left in parts", ruleRest, with(boundHandsOver)},
 		{"hands over the same when it is repeated", "Acquire: a repeat hands over nothing new; Turn: a repeat has the same orphans", with(boundRepeats)},
+		{"claims less beside what it hands over", "Turn: a turn that hands over orphans may claim less, since both together keep to the bounds", with(boundClaimsBeside)},
 		{"claims in parts", ruleBounds, with(boundClaims)},
 		{"puts back in parts", ruleBounds, with(boundPutsBack)},
 		{"buries in parts", ruleBounds, with(boundBuries)},
@@ -98,7 +99,8 @@ func boundRepeats(e *env, v volume) {
 		first := h.send(r)
 		e.reported("whether a first turn is a repeat", first.Repeat, false)
 		if first.Last < r.Number {
-			break // nothing is left
+			e.same("the orphans of a turn that did not count", first.Orphans, nil)
+			break
 		}
 		second := h.send(r)
 		e.same("the repeated turn's orphans", briefly(second.Orphans), briefly(first.Orphans))
@@ -147,6 +149,26 @@ func boundClaims(e *env, v volume) {
 		e.same("its payloads", brief(c.Payloads), brief(v.list()))
 	}
 	h.settleInParts(claims, done)
+	h.release()
+}
+
+// boundClaimsBeside claims while jobs are left to hand over.
+func boundClaimsBeside(e *env, v volume) {
+	left := leaveVolume(e, v)
+	others := volume{v.jobs, v.payloads - 1, v.size}
+	e.pushVolume(others)
+	h := e.acquire("n2")
+	var claims []core.Claim
+	for range len(left) {
+		r := h.request(core.MaxTurnJobs)
+		r.Bytes = core.MaxStepBytes
+		reply := h.send(r)
+		e.inBounds("what a turn hands over and claims", payloadsOf(slices.Concat(reply.Orphans, reply.Claims)...)...)
+		claims = append(claims, reply.Claims...)
+	}
+	e.same("the jobs handed over", briefly(h.inherited), briefly(left))
+	e.reported("whether some were claimed beside", len(claims) > 0, true)
+	h.settleInParts(slices.Concat(left, claims), dropped)
 	h.release()
 }
 

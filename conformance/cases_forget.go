@@ -130,6 +130,7 @@ func (e *env) forgetQueue(queue string) {
 func recountCases() []namedCase {
 	return []namedCase{
 		{"agrees with Stats", ruleCount, recountAgrees},
+		{"leaves a job alone that runs alone", "Recount counts; while a job that runs alone is claimed nothing else is, before and after", recountAlone},
 		{"refuses what is no shard", "Operator: ErrInvalidRequest for a shard that the queue does not have", recountInvalid},
 	}
 }
@@ -149,6 +150,23 @@ func recountAgrees(e *env) {
 		e.same("fresh, retrying, claimed and dead",
 			[4]int64{counts.Fresh, counts.Retrying, counts.Claimed, counts.Dead}, [4]int64{3, 1, 1, 2})
 	})
+}
+
+func recountAlone(e *env) {
+	recount := func() {
+		_, err := e.store.Recount(e.ctx, e.shard)
+		e.must(err, "Recount")
+	}
+	e.placeAlone("r", 10)
+	h := e.acquire("n1")
+	c := h.one()
+	e.push(entryAt("a", "p", 1, 20))
+	recount()
+	e.same("the claims beside it", h.claim(10), nil)
+	e.same("the claims once it is done", ids(h.turn(10, done(c)).Claims), []string{"a"})
+	e.push(entryAt("b", "p", 1, 30))
+	recount()
+	e.same("the claims beside one that does not run alone", ids(h.claim(10)), []string{"b"})
 }
 
 func recountInvalid(e *env) {

@@ -93,8 +93,10 @@ func importBrings(e *env) {
 	}
 	e.same("the dead by time", e.deadIDs(), []string{"a", "b", "c"})
 	e.same("how many are dead", e.counts().Dead, int64(3))
-	e.bringIn(letter("d", 1, core.Payload{Data: []byte("p"), Score: math.Copysign(0, -1)}))
+	d := letter("d", 1, core.Payload{Data: []byte("p"), Score: math.Copysign(0, -1)})
+	e.bringIn(d)
 	e.same("the score -0", math.Signbit(e.deadLetter("d").Payloads[0].Score), false)
+	e.same("the caller's, which is only read", math.Signbit(d.Payloads[0].Score), true)
 	e.reported("how many of none were imported", e.bringIn(), 0)
 	reply, err := e.store.Import(e.ctx, e.importRequest(letter("e", 1, pay("p", 1))))
 	e.must(err, "Import")

@@ -36,7 +36,8 @@ func races(store ports.ShardStore) []namedCase {
 		{"counts are what lists show", ruleCounts, countsHold},
 	}
 	if _, ok := store.(Transactor); ok {
-		all = append(all, namedCase{"transactions keep an id's order", ruleCommitted, transactionsInOrder})
+		all = append(all, namedCase{"transactions keep an id's order", ruleCommitted, transactionsInOrder},
+			namedCase{"a working day of transactions", "each accepted copy of a payload is in exactly one place; executions for one id never overlap", dayOfTransactions})
 	}
 	return all
 }

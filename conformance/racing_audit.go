@@ -22,8 +22,9 @@ type audit struct {
 	// incomplete is true once a lease was lost before it was known whether its last turn
 	// was carried out.
 	incomplete bool
-	// turns are those that were carried out.
+	// turns are those that were carried out, and apart what transactions have settled.
 	turns []carriedOut
+	apart []core.Settlement
 	// tokens are the largest that an Acquire has answered, for each shard.
 	tokens map[core.Shard]int64
 	// spans are the claims of each id, filled by verify.
@@ -105,10 +106,13 @@ func (a *audit) verify(queue string) {
 	}
 	for _, t := range a.turns {
 		for i, s := range t.request.Settlements {
-			if !slices.Contains(t.reply.Skipped, i) {
+			if !slices.Contains(t.reply.Skipped, i) && !slices.Contains(t.reply.Deferred, i) {
 				a.settled(t.receipt(), s)
 			}
 		}
+	}
+	for _, s := range a.apart {
+		a.settled(s.Receipt, s) // by no turn, some time after the one that claimed it
 	}
 	for id := range a.pushed {
 		slices.SortFunc(a.spans[id], func(x, y *span) int { return compareReceipts(x.Receipt, y.Receipt) })
@@ -211,6 +215,8 @@ func kindOf(id string) string {
 	kind, _, _ := strings.Cut(id, "-")
 	return kind
 }
+
+var kindsOfIDs = []string{plainID, buriable, deletable}
 
 // Kinds of ids, each the first part of its ids: what may happen to them.
 const (

@@ -29,10 +29,16 @@ func workingDay(e *env) {
 	e.declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e)}
 	var people []func(hour int)
-	for _, kind := range []string{plainID, buriable, deletable} {
+	for _, kind := range kindsOfIDs {
 		store := e.open()
 		people = append(people, func(hour int) { d.produce(store, kind, hour) })
 	}
+	d.work(people, nil)
+}
+
+// work has workers and an operator at work beside others, each hour some more at its end, and then verifies the audit.
+func (d *day) work(people, atEnd []func(hour int)) {
+	e := d.e
 	for n := range 3 {
 		w := &worker{day: d, store: e.open(), owner: "n" + strconv.Itoa(n), rand: rand.New(rand.NewPCG(1, uint64(n)))}
 		people = append(people, w.work)
@@ -40,11 +46,13 @@ func workingDay(e *env) {
 	store, random := e.open(), rand.New(rand.NewPCG(2, 0))
 	people = append(people, func(int) { d.operate(store, random) })
 	for hour := range dayHours {
-		var wg sync.WaitGroup
-		for _, person := range people {
-			wg.Go(func() { person(hour) })
+		for _, together := range [][]func(int){people, atEnd} {
+			var wg sync.WaitGroup
+			for _, person := range together {
+				wg.Go(func() { person(hour) })
+			}
+			wg.Wait()
 		}
-		wg.Wait()
 	}
 	d.audit.verify(dayQueue)
 }
@@ -52,6 +60,8 @@ func workingDay(e *env) {
 type day struct {
 	e     *env
 	audit *audit
+	// transacts has workers settle some of their jobs in transactions.
+	transacts bool
 }
 
 // produce is the only one to push for its ids, with rising scores.
@@ -167,6 +177,9 @@ func (w *worker) hold(s *leaseState) {
 	}
 	switch w.rand.IntN(4) {
 	case 0:
+		if w.transacts {
+			w.settleApart(s) // nothing merges it for some time
+		}
 		w.e.clock.Advance(ttl)
 		return
 	case 1:
@@ -185,6 +198,10 @@ func (w *worker) hold(s *leaseState) {
 // whether the lease is still held.
 func (w *worker) turn(s *leaseState, want int) bool {
 	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: ttl, Want: want, PerJob: w.rand.IntN(3)}
+	if w.transacts {
+		w.settleApart(s)
+	}
+	claims := s.claims
 	if w.rand.IntN(4) > 0 {
 		r.Settlements, s.claims = w.settle(s), nil
 	}
@@ -202,6 +219,9 @@ func (w *worker) turn(s *leaseState, want int) bool {
 	}
 	w.audit.turned(r, reply)
 	w.repeat(r, reply)
+	for _, position := range reply.Deferred {
+		s.claims = append(s.claims, claims[position])
+	}
 	s.number, s.claims = reply.Last, slices.Concat(s.claims, reply.Claims, reply.Orphans)
 	return true
 }

@@ -100,7 +100,7 @@ func groups(store ports.ShardStore) []group {
 		{"permits", permitCases()},
 		{"stats", statsCases()},
 		{"history", historyCases()},
-		{"list", slices.Concat(listCases(), pageCases())},
+		{"list", slices.Concat(listCases(), pageCases(), pageOtherCases())},
 		{"standing", standingCases()},
 		{"step", stepCases()},
 		{"morgue", morgueCases()},
