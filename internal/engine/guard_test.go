@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"runtime/debug"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,12 +27,22 @@ func (n *node) awaitEnd() {
 		n.Errorf("Run has not returned %v after the stop; the log's end:\n%s", endTimeout, n.log.tail(20))
 		n.link.set(leaseLost)
 		if !n.endsWithin(endTimeout) {
-			panic("Run does not return, though its leases are lost")
+			panic(n.Name() + ": Run does not return, though its leases are lost; the log's end:\n" + n.log.tail(40) +
+				"\nthe goroutines, of other tests too:\n" + stacks())
 		}
 	}
 	if n.err != nil {
 		n.Errorf("Run: %v", n.err)
 	}
+}
+
+// stacks returns the stacks of all goroutines, each once with how many have it: a panic shows no other goroutine's.
+func stacks() string {
+	var text strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		return err.Error()
+	}
+	return text.String()
 }
 
 func (n *node) endsWithin(d time.Duration) bool {
@@ -117,13 +129,13 @@ func (s guardedHeads) Choose(now core.Instant) core.Choice {
 }
 
 // realTimeout is far more than any test in virtual time takes on a busy machine.
-const realTimeout = 4 * time.Minute
+const realTimeout = 10 * time.Minute
 
 // limitRealTime ends the process, naming the test, if the returned function is not
 // called in time: virtual time stands still while a goroutine computes for ever or
 // waits for a mutex, and nothing within the test can end that.
 func limitRealTime(t *testing.T) (stop func() bool) {
 	return time.AfterFunc(realTimeout, func() {
-		panic(t.Name() + ": virtual time stands still; see the goroutine that runs or waits for a mutex")
+		panic(t.Name() + ": virtual time stands still; see the goroutine that runs or waits for a mutex:\n" + stacks())
 	}).Stop
 }

@@ -70,6 +70,7 @@ func (h *history) push(w *world, id string) {
 // shards while handlers fail, panic and dawdle, links fail, hang, lose replies
 // and recover, and nodes leave and come back.
 func TestInRandomHistoriesNoIDOverlapsAndOrderHolds(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			inWorld(t, func(w *world) { randomHistory(w, rand.New(rand.NewPCG(seed, 7))) })

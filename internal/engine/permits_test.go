@@ -11,6 +11,7 @@ import (
 )
 
 func TestNoMoreBatchesRunOverAllNodesThanMaxRunning(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name                 string
 		limit, nodes, shards int
@@ -56,6 +57,7 @@ func pinned(s *setup) {
 
 // Whatever jobs there are, all permits are in use.
 func TestAllPermitsAreUsedWhileThereIsWork(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]func(*setup){"wake-ups": nil, "polls": {noWakeups}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -114,6 +116,7 @@ func TestNodesSharePermits(t *testing.T) {
 
 // Where there are fewer permits than nodes, they take turns.
 func TestNodesTakeTurnsWithOnePermit(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]func(*setup){"wake-ups": nil, "polls": {noWakeups}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -259,7 +262,8 @@ func TestALateCallForPermitsCountsForNothing(t *testing.T) {
 // Nodes of all kinds, whose links fail, hang and lose replies, never run more batches than there are permits, and all
 // jobs are done.
 func TestPermitsHoldInRandomHistories(t *testing.T) {
-	for seed := range 8 {
+	t.Parallel()
+	for seed := range 5 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inWorld(t, func(w *world) { permitHistory(w, uint64(seed)) })
 		})

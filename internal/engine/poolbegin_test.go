@@ -56,6 +56,7 @@ func (b *begins) note(r ports.TurnRequest) {
 
 // One turn begins all recovered jobs that lanes are about to run, and none that no lane runs.
 func TestFewTurnsBeginManyRecoveredJobs(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		lanes, shards int
 		length        time.Duration

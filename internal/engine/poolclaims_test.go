@@ -107,6 +107,7 @@ func longest(length func() time.Duration) (most time.Duration) {
 
 // A node claims for its free lanes, and for what starts within 50 ms, over all its shards.
 func TestWhatANodeClaimsIsBounded(t *testing.T) {
+	t.Parallel()
 	const exchange = time.Millisecond
 	byLanes := func(n int) func(int) int { return func(started int) int { return min(started, n) } }
 	for name, c := range map[string]struct {
@@ -119,9 +120,9 @@ func TestWhatANodeClaimsIsBounded(t *testing.T) {
 	}{
 		"long handlers":             {5, 10, 1, 100, 1000, always(time.Second), byLanes(0), 9},
 		"long handlers, 100 shards": {100, 10, 1, 300, 1000, always(time.Second), byLanes(0), 9},
-		"short handlers":            {5, 100, 1, 10000, 1000, always(10 * time.Millisecond), byLanes(500), 8000},
-		"short handlers, 16 shards": {16, 100, 1, 10000, 1000, always(10 * time.Millisecond), byLanes(500), 8000},
-		"short handlers in batches": {5, 20, 10, 10000, 1000, always(10 * time.Millisecond), byLanes(1000), 10000},
+		"short handlers":            {5, 100, 1, 4000, 1000, always(10 * time.Millisecond), byLanes(500), 8000},
+		"short handlers, 16 shards": {16, 100, 1, 4000, 1000, always(10 * time.Millisecond), byLanes(500), 8000},
+		"short handlers in batches": {5, 20, 10, 4000, 1000, always(10 * time.Millisecond), byLanes(1000), 10000},
 		"handlers of all lengths": {5, 100, 1, 5000, 1000, func() time.Duration { return rand.N(100 * time.Millisecond) },
 			byLanes(200), 1500},
 		"blank handlers":        {5, 10, 1, 10000, 1000, always(0), func(started int) int { return started + core.MaxTurnJobs }, 10000},

@@ -9,6 +9,7 @@ import (
 
 // Jobs go back after a poll interval, so with a short one fewer are claimed ahead.
 func TestAShortPollIntervalSendsNoJobsBack(t *testing.T) {
+	t.Parallel()
 	for _, every := range []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, poll} {
 		t.Run(every.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {

@@ -11,10 +11,11 @@ import (
 // While all shards have work, each other one is granted lanes at most once before a shard is: as many as are free or
 // will be soon.
 func TestNoSchedulerStarvesAShard(t *testing.T) {
+	t.Parallel()
 	for name, scheduler := range map[string]core.SchedulerFunc{
 		"lag": core.Lag, "seq": core.Seq, "strict": core.StrictBy(queueName), "weighted": core.WeightedBy(nil),
 	} {
-		for _, lanes := range []int{1, 4, 10} {
+		for _, lanes := range []int{1, 10} {
 			t.Run(fmt.Sprintf("%s, %d lanes", name, lanes), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					const queueShards, length = 50, 10 * time.Millisecond
@@ -53,16 +54,18 @@ func (r *record) wantGapsBelow(most, shards int) {
 
 // Weights share the starts, however many lanes there are and however short handlers are, where lanes are what
 // is short: handlers of no length would leave them free, and so would a Prefetch below what starts of a shard
-// while its next jobs are claimed. Shares are those of many grants, each of which is up to a full turn.
+// while its next jobs are claimed. Shares are those of many grants, each of which is up to a full turn. For some
+// exchanges at first, whoever has jobs claimed starts: how many of each depends on which lane comes first.
 func TestWeightsShareTheStarts(t *testing.T) {
+	t.Parallel()
 	const blank = 10 * time.Microsecond
 	for _, c := range []struct {
 		lanes  int
 		length time.Duration
 		starts int
 	}{
-		{1, blank, 10000}, {10, 10 * blank, 10000}, {100, 100 * blank, 10000},
-		{1, 10 * time.Millisecond, 2000}, {10, 10 * time.Millisecond, 4000}, {100, 10 * time.Millisecond, 12500},
+		{1, blank, 4000}, {10, 10 * blank, 4000}, {100, 100 * blank, 4000},
+		{1, 10 * time.Millisecond, 2000}, {10, 10 * time.Millisecond, 2000}, {100, 10 * time.Millisecond, 12500},
 	} {
 		for _, perQueue := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%d lanes, %v, %d shards", c.lanes, c.length, perQueue), func(t *testing.T) {
@@ -75,7 +78,8 @@ func TestWeightsShareTheStarts(t *testing.T) {
 						roundTrip(time.Millisecond), scheduled(core.WeightedBy(map[string]int{"heavy": 3, "light": 1})),
 						func(s *setup) { s.Prefetch = c.starts })
 					w.sleep(poll/2 + time.Duration(c.starts/c.lanes)*c.length*5/4)
-					r.wantShare("heavy", 0.75, c.starts/5, c.starts)
+					settled := int(25*time.Millisecond/c.length) * c.lanes
+					r.wantShare("heavy", 0.75, max(settled, c.starts/5), c.starts)
 				})
 			})
 		}
@@ -103,6 +107,7 @@ func (r *record) wantShare(queue string, want float64, from, to int) {
 // With Strict, a job of the first queue that becomes due starts after no more of the other queue than is claimed
 // already.
 func TestStrictStartsTheFirstQueueNext(t *testing.T) {
+	t.Parallel()
 	for _, lanes := range []int{1, 10, 100} {
 		t.Run(fmt.Sprintf("%d lanes", lanes), func(t *testing.T) {
 			inWorld(t, func(w *world) {

@@ -11,6 +11,7 @@ import (
 // A shard whose turns get no answer delays no job of another one by more than 200 ms, be it that it begins to
 // hang, that its turn is called off and repeated, or that its lease is given up.
 func TestShardsThatHangDelayNoOther(t *testing.T) {
+	t.Parallel()
 	const most = 200 * time.Millisecond
 	for _, c := range []struct {
 		shards, hang, lanes, maxTurns int
@@ -19,9 +20,9 @@ func TestShardsThatHangDelayNoOther(t *testing.T) {
 		{shards: 6, hang: 5, lanes: 4},
 		{shards: 6, hang: 5, lanes: 1},
 		{shards: 6, hang: 5, lanes: 4, maxTurns: 2},
-		{shards: 1000, hang: 500, lanes: 100},
+		{shards: 400, hang: 200, lanes: 40},
 		// A poll that hangs makes all shards turn, hundreds of which begin to hang at that instant.
-		{shards: 1000, hang: 500, lanes: 100, maxTurns: 4},
+		{shards: 400, hang: 200, lanes: 40, maxTurns: 4},
 	} {
 		t.Run(fmt.Sprintf("%d of %d, %d lanes, %d turns", c.hang, c.shards, c.lanes, c.maxTurns), func(t *testing.T) {
 			inWorld(t, func(w *world) {

@@ -15,6 +15,7 @@ import (
 
 // With handlers that wait 10 ms, the lanes of a node are at work, in however many shards the jobs are.
 func TestLanesAreAtWork(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ lanes, shards int }{{100, 5}, {100, 1}, {1000, 5}, {1000, 1}} {
 		t.Run(fmt.Sprintf("%d lanes, %d shards", c.lanes, c.shards), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -39,10 +40,11 @@ func TestLanesAreAtWork(t *testing.T) {
 
 // At four fifths of what the lanes can do, long jobs among short ones do not delay these.
 func TestFewLongJobsDelayNoShortOnes(t *testing.T) {
+	t.Parallel()
 	for _, queueShards := range []int{5, 16} {
 		t.Run(fmt.Sprintf("%d shards", queueShards), func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				const lanes, jobs, oneIn = 100, 15000, 100
+				const lanes, jobs, oneIn = 100, 6000, 100
 				const short, long = 10 * time.Millisecond, time.Second
 				mean := (short*(oneIn-1) + long) / oneIn
 				r := w.record()

@@ -11,6 +11,7 @@ import (
 // A queue of which nothing would be claimed ahead of free lanes, since few lanes may run it and it is not known how
 // many jobs those start, gets its turn all the same while another queue keeps each lane busy.
 func TestABoundedQueueStartsWhileAnotherKeepsAllLanesBusy(t *testing.T) {
+	t.Parallel()
 	bounds := map[string]func(*engine.Queue){
 		"Parallel": func(q *engine.Queue) { q.Parallel = 1 },
 		"MaxLanes": func(q *engine.Queue) { q.MaxLanes = 1 },

@@ -13,6 +13,7 @@ import (
 // A queue of the first rank into which jobs trickle has a claim under way at nearly any time. The
 // lanes that it leaves free work the queue behind it.
 func TestAQueueThatTricklesLeavesTheOtherLanesToLowerRanks(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const lanes, each1, trip, span = 20, 20 * time.Millisecond, 10 * time.Millisecond, 10 * time.Second
 		high := newQueue("high", each(lasting(time.Millisecond)))

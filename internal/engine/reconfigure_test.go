@@ -108,6 +108,7 @@ func TestARemovedQueueThatIsIdleIsReleasedAtOnce(t *testing.T) {
 }
 
 func TestLanesChangeOnARunningNode(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		rec := w.record()
 		n := w.start(nil, spread, serving(rec.queue("red", 4, lasting(100*time.Millisecond))))
@@ -170,6 +171,7 @@ func TestWhatCannotChangeOnARunningNode(t *testing.T) {
 
 // Queues and lanes come and go while jobs flow, and each job runs once.
 func TestJobsRunOnceWhileANodeIsReconfigured(t *testing.T) {
+	t.Parallel()
 	for name, scheduler := range map[string]func(*setup){
 		"lag": scheduled(core.Lag), "seq": scheduled(core.Seq), "a user's": choose(firstDue),
 		"weighted": scheduled(core.WeightedBy(map[string]int{"red": 2})),

@@ -81,6 +81,7 @@ func loseReplies(methods ...string) func(*setup) {
 }
 
 func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
+	t.Parallel()
 	for _, methods := range [][]string{
 		{"Turn"}, {"Acquire"}, {"Renew"}, {"Release"}, {"Heads"}, {"Declare"}, {"Announce"}, {"Wakeups"}, {},
 	} {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
+	t.Parallel()
 	const most = 200 * time.Millisecond
 	for name, options := range map[string][]func(*setup){
 		"with wake-ups": nil,

@@ -92,6 +92,7 @@ func TestAnIdleNodeMakesNoTurns(t *testing.T) {
 }
 
 func TestIdleShardsMakeNoTurnsAtStart(t *testing.T) {
+	t.Parallel()
 	const shardCount = 1000
 	for name, option := range map[string]func(*setup){"with wake-ups": func(*setup) {}, "polling": noWakeups} {
 		t.Run(name, func(t *testing.T) {
