@@ -35,6 +35,14 @@ type TurnLimiter interface {
 	MaxTurns() int
 }
 
+// Pooled is a store whose connections come from a pool that handlers may use besides, such as for transactions of
+// their own. It is optional.
+type Pooled interface {
+	// Connections returns how many connections the pool may have at once, 0 for no bound. It asks no server and is
+	// safe for concurrent use.
+	Connections() int
+}
+
 // Settler is a store, or a caller's transaction on one, that settles outside a
 // turn, so that a handler's effect commits together with its settlement.
 type Settler interface {

@@ -41,7 +41,8 @@ type Options struct {
 	Clock func() time.Time
 	// Listen is how the connection that receives wake-ups is made, for a pool that
 	// goes through PgBouncer in transaction mode, where LISTEN can't work. nil
-	// takes a connection of the pool out of it.
+	// takes a connection of the pool out of it. For a failover it names all servers, with
+	// target_session_attrs=read-write, as pgx.ParseConfig makes it of a URL with many hosts.
 	Listen *pgx.ConnConfig
 	// NoWakeups turns wake-ups off: none is sent or received, and the engine polls.
 	NoWakeups bool
@@ -94,6 +95,14 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 // MaxTurns implements [ports.TurnLimiter]. It is half of the pool's MaxConns, at least 1:
 // pushes, renewals and handlers find connections while all turns are in flight.
 func (s *Store) MaxTurns() int { return s.maxTurns }
+
+// Connections implements [ports.Pooled]: the pool's MaxConns.
+func (s *Store) Connections() int {
+	if s.pool == nil {
+		return 0
+	}
+	return int(s.pool.Config().MaxConns)
+}
 
 // String says where the store is, for the log: host, port, database and schema of the pool; no user and no password.
 func (s *Store) String() string {

@@ -23,7 +23,9 @@ type node struct {
 	clock      *storeClock
 	roundTrips roundTrips
 	outages    outageLog
-	tallies    tallies
+	// poolChecked is done once a handler has settled in a transaction.
+	poolChecked sync.Once
+	tallies     tallies
 
 	// nodes are those that the last announcement returned, and nodesChanged asks for the next one.
 	nodes        atomic.Pointer[[]ports.Node]

@@ -85,6 +85,21 @@ func (e *Engine) checkSettings() {
 	}
 }
 
+// checkPool logs, once, that the store's pool has too few connections, if handlers settle in transactions of it: that they do is
+// known when the first does.
+func (n *node) checkPool() {
+	n.poolChecked.Do(func() {
+		pooled, ok := n.store.(ports.Pooled)
+		if !ok {
+			return
+		}
+		if most, lanes := pooled.Connections(), n.cfg.Lanes; most > 0 && most <= lanes {
+			n.log.Warn("needs attention", "check", "pool", "server", "", "value", fmt.Sprintf("%d connections, %d lanes", most, lanes),
+				"advice", fmt.Sprintf("handlers settle in transactions; if these are of the store's pool, each lane may hold a connection, and none is left to renew leases: let it have %d", lanes+4))
+		}
+	})
+}
+
 // logDraining says that the server stops, and how many batches it waits for.
 func (e *Engine) logDraining() {
 	running, _ := runningBatches(e.shards(), time.Now())

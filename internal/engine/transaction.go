@@ -33,6 +33,7 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
+	b.shard.node.checkPool()
 	settlements, again, err := b.noteTransaction(c.job)
 	if err != nil {
 		return err
