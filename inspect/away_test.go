@@ -131,6 +131,35 @@ func (f away0) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepRe
 	return f.Store.Revive(ctx, r)
 }
 
+func (f away0) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+	if r.Shard.Index == 0 {
+		return ports.StepReply{}, errors.New("master is away")
+	}
+	return f.Store.Import(ctx, r)
+}
+
+// An import brings what belongs to the shards that are there, however many steps it takes, and the same again brings the rest.
+func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
+	var letters []core.DeadLetter
+	want := 0
+	for _, id := range numbered("d", 3*core.MaxTurnPayloads) {
+		letters = append(letters, core.DeadLetter{ID: id, ChangedAt: 5, Payloads: []core.Payload{{Data: []byte("p")}}})
+		if core.ShardOf(id, fixtureShards) != 0 {
+			want++
+		}
+	}
+	s := newFixture(t)
+	r, err := inspect.New(away0{s.store}, inspect.Options{}).Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{})
+	var partial *inspect.PartialError
+	if r.Handled != want || !errors.As(err, &partial) || len(partial.Unreached) != 1 {
+		t.Errorf("%d imported (%v); want the %d of the shards that are there", r.Handled, err, want)
+	}
+	r, err = s.Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{})
+	if err != nil || r.Handled != len(letters)-want || s.counts().Dead != int64(len(letters)) {
+		t.Errorf("%d imported (%v) when it is back; want the other %d", r.Handled, err, len(letters)-want)
+	}
+}
+
 // How many fresh ones are asked for says nothing about how many others are in front of them.
 func TestFreshOnesComeInLargePages(t *testing.T) {
 	s := newFixture(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime/debug"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -53,7 +54,8 @@ type Options struct {
 	// texts as they are stored.
 	DecodeError func(stored string) string
 	// Logger gets a record of each action that changes something, also of one that failed: who acted
-	// ([WithActor]), what, on how many, and how many were changed. nil is [slog.Default].
+	// ([WithActor]), what, on how many, and how many were changed; and of a panic of the store, with its stack. nil is
+	// [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -78,11 +80,14 @@ type Options struct {
 // far, and the error; call it again to go on.
 //
 // Every method that names a queue returns [ErrUnknownQueue] for one that the store doesn't know.
-// An error that doesn't match one of this package's is the store's.
+// An error that doesn't match one of this package's is the store's. A panic of the store is an error as well, and in the log:
+// what looks at a store, in whichever goroutine, does not end the process. Such a call is not repeated.
 type Inspector struct {
 	store Store
 	views viewer
 	log   *slog.Logger
+	// panics says which panics of the store to log.
+	panics *logs.Once
 }
 
 // New returns an inspector of a store. It doesn't contact the store, and never
@@ -91,7 +96,9 @@ func New(store Store, options Options) *Inspector {
 	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
 		store = nil
 	}
-	return &Inspector{store: store, views: viewer{options.DecodeError}, log: logs.New(options.Logger)}
+	return &Inspector{
+		store: store, views: viewer{options.DecodeError}, log: logs.New(options.Logger), panics: logs.NewOnce(time.Minute, mostPanics),
+	}
 }
 
 // Ping asks whether the store answers and can be used: its version, the format of what it holds, settings and rights. It
@@ -186,10 +193,30 @@ func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 }
 
 // ask makes one call of the store. All calls go through it, so that an inspector
-// without a store returns ErrInvalidOptions from each.
+// without a store returns ErrInvalidOptions from each, and a store that panics an error.
 func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	if i == nil || i.store == nil {
 		return reply, fmt.Errorf("%w: the inspector has no store; give inspect.New one", ErrInvalidOptions)
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = i.panicked(v)
+		}
+	}()
 	return call(i.store)
+}
+
+// errStorePanicked is a call of the store that ended by a panic.
+var errStorePanicked = errors.New("the store panicked, as the log says")
+
+// mostPanics is of how many different panics in a minute the log has a record.
+const mostPanics = 16
+
+// panicked logs a panic of the store and returns it as an error. It is called by the function that recovers.
+func (i *Inspector) panicked(v any) error {
+	text := fmt.Sprint(v)
+	if i.panics.Pass(time.Now(), text) {
+		i.log.Error("the store panicked; what was asked of it is unknown", "error", text, "stack", string(debug.Stack()))
+	}
+	return fmt.Errorf("%w: %s", errStorePanicked, text)
 }

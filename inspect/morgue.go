@@ -142,6 +142,7 @@ func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, 0)(&err)
+	defer func() { i.sayLater(ctx, a, &r, err) }()
 	if o := &a.going.o; match == nil && !o.DryRun && o.Prefix == "" {
 		d := &drain{inspector: i, action: a, step: step}
 		return d.run(ctx, queue)

@@ -17,7 +17,7 @@ const (
 )
 
 // persist makes a call of the store, and repeats it a few times with doubling
-// pauses while its outcome is unknown.
+// pauses while its outcome is unknown, but for a panic.
 func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	for repeat := range callTries {
 		if repeat > 0 {
@@ -28,7 +28,7 @@ func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, erro
 		if ended := ctx.Err(); ended != nil {
 			return reply, ended
 		}
-		if reply, err = ask(i, call); err == nil || refused(err) || ctx.Err() != nil {
+		if reply, err = ask(i, call); err == nil || refused(err) || errors.Is(err, errStorePanicked) || ctx.Err() != nil {
 			return reply, err
 		}
 	}

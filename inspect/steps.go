@@ -86,6 +86,10 @@ type Result struct {
 	// Done and Total are as in [Progress].
 	Done  int
 	Total int
+	// Later is how many dead letters an action on all has left alone, since they are later than it: they changed after it began, or
+	// after Before, or were imported with a time to come. It counts among the newest hundred, and those that match would refuse as
+	// well, since match is not asked about them. Actions on named ids take these.
+	Later int
 	// Checkpoint is where to go on after Limit, Stop or an error of an action on all of a kind, but for
 	// EditAll; empty if the action is done or has not begun.
 	Checkpoint Checkpoint
@@ -159,11 +163,23 @@ func onEntries[E any](
 	ctx context.Context, i *Inspector, a *action, queue string, entries []E,
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
 ) error {
+	away := &absent{inspector: i, queue: queue}
+	if err := onReached(ctx, i, a, away, entries, id, chunks, step); err != nil {
+		return err
+	}
+	return partial(away.met)
+}
+
+// onReached is onEntries that passes over the shards that are away, and notes which.
+func onReached[E any](
+	ctx context.Context, i *Inspector, a *action, away *absent, entries []E,
+	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
+) error {
+	queue := away.queue
 	shards, err := i.shards(ctx, queue)
 	if err != nil {
 		return err
 	}
-	away := &absent{inspector: i, queue: queue}
 	for at, entries := range byShard(entries, shards, id) {
 		shard := core.Shard{Queue: queue, Index: at}
 		for chunk := range chunks(entries) {
@@ -176,7 +192,7 @@ func onEntries[E any](
 			}
 		}
 	}
-	return partial(away.met)
+	return nil
 }
 
 // absent are the shards that an action on named entries passes over, since they can't be reached now.

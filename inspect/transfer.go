@@ -58,11 +58,13 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 // were, with Score, Meta, ChangedAt, Error and Group. One whose id is there is united with it: ChangedAt, Error and
 // Group are those of the one that changed later. So importing the same again, from its beginning, changes nothing, which is how an import
 // goes on that was interrupted; but what was revived or purged meanwhile comes back. Nothing that is imported runs
-// until it is revived.
+// until it is revived. A ChangedAt that is still to come is kept, and until then an action on all that match passes over
+// that dead letter; by its id it can be revived and purged.
 //
 // Payloads may be in any order, and the dead letters of an id in parts. Result.Handled counts those, or parts of
 // those with over 1,000 payloads or 8 MiB, that are new or of which something changed. The queue must have been declared. An
-// error of letters ends the import, after what came before it. Of o only Progress counts; its Total is what was read so far.
+// error of letters ends the import, after what came before it. What belongs to shards that can't be reached is passed
+// over, and the error is then a *[PartialError]: import the same again when they are back. Of o only Progress counts; its Total is what was read so far.
 func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], o BulkOptions) (r Result, err error) {
 	a := o.action("import")
 	defer a.log(ctx, i, queue, 0)(&err)
@@ -73,16 +75,16 @@ func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[
 	if err != nil {
 		return a.end(err)
 	}
-	b := importBatch{inspector: i, action: a, record: record}
+	b := importBatch{inspector: i, action: a, record: record, away: absent{inspector: i, queue: queue}}
 	for d, err := range letters {
 		if err == nil {
 			err = b.add(ctx, d)
 		}
 		if err != nil {
-			return a.end(errors.Join(err, b.flush(ctx)))
+			return a.end(errors.Join(err, b.end(ctx)))
 		}
 	}
-	return a.end(b.flush(ctx))
+	return a.end(b.end(ctx))
 }
 
 // record returns what the store knows of a queue.
@@ -108,6 +110,16 @@ type importBatch struct {
 	letters   []core.DeadLetter
 	payloads  int
 	bytes     int
+	// away are the shards that can't be reached.
+	away absent
+}
+
+// end sends what is left, and says which shards could not be reached.
+func (b *importBatch) end(ctx context.Context) error {
+	if err := b.flush(ctx); err != nil {
+		return err
+	}
+	return partial(b.away.met)
 }
 
 // add takes one dead letter, in parts if it is more than a step moves, and sends what has gathered if that is enough.
@@ -166,7 +178,7 @@ func (b *importBatch) flush(ctx context.Context) error {
 	}
 	b.action.progress.Total += len(letters)
 	id := func(d core.DeadLetter) string { return d.ID }
-	return onEntries(ctx, b.inspector, b.action, b.record.Name, letters, id, importChunks,
+	return onReached(ctx, b.inspector, b.action, &b.away, letters, id, importChunks,
 		func(s Store, shard core.Shard, some []core.DeadLetter) (ports.StepReply, error) {
 			return s.Import(ctx, b.request(shard, some))
 		})

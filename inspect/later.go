@@ -1,0 +1,29 @@
+package inspect
+
+import (
+	"context"
+	"strings"
+
+	"github.com/skeinq/skein/ports"
+)
+
+// sayLater adds to the result of an action that is done with all dead letters how many it has left alone since they are later than it, match or no match. It looks at
+// the newest, and only if there were more than it has handled; where they can't be read nothing is said.
+func (i *Inspector) sayLater(ctx context.Context, a *action, r *Result, failed error) {
+	if failed != nil || r.Handled >= r.Total || r.Checkpoint != "" {
+		return
+	}
+	at := &a.going.at
+	page, err := ask(i, func(s Store) (ports.MorguePage, error) {
+		newest := ports.PageRequest{Queue: at.Queue, Descending: true, ErrorBytes: -1, MaxCount: -1}
+		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: newest, Group: at.Group})
+	})
+	if err != nil {
+		return
+	}
+	for n := range page.DeadLetters {
+		if d := &page.DeadLetters[n]; d.ChangedAt >= at.Before && strings.HasPrefix(d.ID, at.Prefix) {
+			r.Later++
+		}
+	}
+}
