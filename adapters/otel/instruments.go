@@ -3,6 +3,8 @@ package otel
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -72,53 +74,75 @@ func attributesOf(row metrics.Metric, labels []string) attribute.Set {
 	return attribute.NewSet(all...)
 }
 
-// instruments are those of the metrics that are counted as it happens.
+// instruments are those of the metrics that are counted as it happens. Counters are read at a collection, so that what happens costs no more than an
+// addition; the API has no histograms that can be read so.
 type instruments struct {
 	rows       map[string]metrics.Metric
-	counters   map[string]metric.Int64Counter
+	counters   map[string]metric.Int64ObservableCounter
 	histograms map[string]metric.Float64Histogram
+	mu         sync.Mutex
+	// all are the counters made so far.
+	all []*counter
 }
 
 func newInstruments(meter metric.Meter) (*instruments, error) {
-	all := &instruments{map[string]metrics.Metric{}, map[string]metric.Int64Counter{}, map[string]metric.Float64Histogram{}}
+	in := &instruments{rows: map[string]metrics.Metric{}, counters: map[string]metric.Int64ObservableCounter{}, histograms: map[string]metric.Float64Histogram{}}
+	var read []metric.Observable
 	for _, row := range metrics.All() {
 		if row.Source != metrics.Process {
 			continue
 		}
-		all.rows[row.Name] = row
+		in.rows[row.Name] = row
 		var err error
 		switch row.Type {
 		case metrics.Counter:
-			all.counters[row.Name], err = meter.Int64Counter(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+			in.counters[row.Name], err = meter.Int64ObservableCounter(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help))
+			read = append(read, in.counters[row.Name])
 		case metrics.Histogram:
-			all.histograms[row.Name], err = meter.Float64Histogram(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help),
+			in.histograms[row.Name], err = meter.Float64Histogram(row.OpenTelemetry(), metric.WithUnit(row.UCUM()), metric.WithDescription(row.Help),
 				metric.WithExplicitBucketBoundaries(row.Buckets...))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", core.ErrInvalidOptions, row.OpenTelemetry(), err)
 		}
 	}
-	return all, nil
+	// For as long as the meter is there: what was counted stays.
+	if _, err := meter.RegisterCallback(in.collect, read...); err != nil {
+		return nil, fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
+	}
+	return in, nil
+}
+
+// collect shows the counters.
+func (in *instruments) collect(_ context.Context, to metric.Observer) error {
+	in.mu.Lock()
+	all := slices.Clip(in.all)
+	in.mu.Unlock()
+	for _, c := range all {
+		to.ObserveInt64(c.of, c.Value(), c.series...)
+	}
+	return nil
 }
 
 // Counter implements [counting.Series]. The series is there from now on, at 0.
-func (all *instruments) Counter(name string, labels ...string) counting.Counter {
-	c := counter{all.counters[name], []metric.AddOption{metric.WithAttributeSet(attributesOf(all.rows[name], labels))}}
-	c.Add(0)
+func (in *instruments) Counter(name string, labels ...string) counting.Counter {
+	c := &counter{of: in.counters[name], series: []metric.ObserveOption{metric.WithAttributeSet(attributesOf(in.rows[name], labels))}}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.all = append(in.all, c)
 	return c
 }
 
 // Measure implements [counting.Series].
-func (all *instruments) Measure(name string, labels ...string) counting.Measure {
-	return measure{all.histograms[name], []metric.RecordOption{metric.WithAttributeSet(attributesOf(all.rows[name], labels))}}
+func (in *instruments) Measure(name string, labels ...string) counting.Measure {
+	return measure{in.histograms[name], []metric.RecordOption{metric.WithAttributeSet(attributesOf(in.rows[name], labels))}}
 }
 
 type counter struct {
-	metric.Int64Counter
-	series []metric.AddOption
+	counting.Sum
+	of     metric.Int64ObservableCounter
+	series []metric.ObserveOption
 }
-
-func (c counter) Add(n float64) { c.Int64Counter.Add(context.Background(), int64(n), c.series...) }
 
 type measure struct {
 	metric.Float64Histogram

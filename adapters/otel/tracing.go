@@ -23,6 +23,10 @@ type TracingOptions struct {
 	TracerProvider trace.TracerProvider
 	// MaxLinks is how many pushes the span of a run links to at most, those of the lowest scores; 0 is 128, below 0 is none.
 	MaxLinks int
+	// OnlySampled makes the span of a run only if a push of its payloads was sampled, and asks the sampler about no other. It is for processes
+	// whose sampler takes all that they begin, sdktrace.AlwaysSample: those that push decide what is traced, a push that is leads to its run, and
+	// other runs cost nothing. Without it each run is sampled by itself.
+	OnlySampled bool
 	// IDs and Shards add the entity's id, of calls with one job, and its shard to the spans of runs.
 	IDs, Shards bool
 	// ErrorText is what a span says of an error; "" says only that there was one, and of what type. nil is the error's text, of which at most 1,000
@@ -37,13 +41,19 @@ const (
 )
 
 // Tracing makes a span for each push of a client and each call of a handler. The span of a call links to those of the pushes of its payloads,
-// also when it is tried again: their contexts are stored as the Meta of payloads that have none of their own, 55 bytes each, more with a
-// tracestate. Make it with [NewTracing], and give its methods to clients and servers as middleware, first of all. It is safe for concurrent use.
+// also when it is tried again: the contexts of those that are sampled are stored as the Meta of payloads that have none of their own, 55 bytes
+// each, more with a tracestate. Make it with [NewTracing], and give its methods to clients and servers as middleware, first of all. It is safe for concurrent use.
 type Tracing struct {
 	tracer  trace.Tracer
 	options TracingOptions
-	// pushes and runs have what the spans of a queue start with, as []trace.SpanStartOption by its name.
+	// pushes and runs have a *start by the queue's name.
 	pushes, runs sync.Map
+}
+
+// start is what the spans of a queue start with, so that a span which is not sampled costs little.
+type start struct {
+	name    string
+	options []trace.SpanStartOption
 }
 
 // NewTracing returns a Tracing.
@@ -61,34 +71,39 @@ func NewTracing(o TracingOptions) *Tracing {
 	return &Tracing{tracer: o.TracerProvider.Tracer(scope, schema), options: o}
 }
 
-// starts returns what spans of a queue start with, so that a span which is not sampled costs little.
-func starts(known *sync.Map, queue, operation, kind string, more ...trace.SpanStartOption) []trace.SpanStartOption {
-	if options, ok := known.Load(queue); ok {
-		return options.([]trace.SpanStartOption)
+// startOf returns what spans of a queue start with.
+func startOf(known *sync.Map, queue, operation, kind string, more ...trace.SpanStartOption) *start {
+	if s, ok := known.Load(queue); ok {
+		return s.(*start)
 	}
-	options, _ := known.LoadOrStore(queue, append(more, trace.WithAttributes(
+	s, _ := known.LoadOrStore(queue, &start{operation + " " + queue, append(more, trace.WithAttributes(
 		systemKey.String(system), operationKey.String(operation), typeKey.String(kind), queueKey.String(queue),
-	)))
-	return options.([]trace.SpanStartOption)
+	))})
+	return s.(*start)
 }
 
 // Push is a [skein.PushMiddleware]: a span of kind producer for each push, a child of the caller's.
 func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 	return func(ctx context.Context, push *skein.RawPush) (err error) {
-		options := starts(&t.pushes, push.Queue, pushing, sending, trace.WithSpanKind(trace.SpanKindProducer))
-		ctx, span := t.tracer.Start(ctx, pushing+" "+push.Queue, options...)
+		s := startOf(&t.pushes, push.Queue, pushing, sending, trace.WithSpanKind(trace.SpanKindProducer))
+		ctx, span := t.tracer.Start(ctx, s.name, s.options...)
 		if span.IsRecording() {
 			span.SetAttributes(countKey.Int(len(push.Entries)))
 		}
 		defer func() { t.end(span, err) }()
-		if meta := metaOf(span.SpanContext()); meta != nil {
-			for i := range push.Entries {
-				if len(push.Entries[i].Meta) == 0 {
-					push.Entries[i].Meta = meta
-				}
-			}
+		if span.SpanContext().IsSampled() { // what nobody records nothing need link to
+			mark(push.Entries, metaOf(span.SpanContext()))
 		}
 		return next(ctx, push)
+	}
+}
+
+// mark gives payloads without a Meta this one.
+func mark(entries []core.Entry, meta []byte) {
+	for i := range entries {
+		if len(entries[i].Meta) == 0 {
+			entries[i].Meta = meta
+		}
 	}
 }
 
@@ -96,8 +111,11 @@ func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 // handler returns is the span's, unless it is a snooze; what Settle says is not seen.
 func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, batch *skein.RawBatch) (err error) {
-		options := starts(&t.runs, batch.Queue, processing, processing, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer))
-		ctx, span := t.tracer.Start(ctx, processing+" "+batch.Queue, options...)
+		if t.options.OnlySampled && !anySampled(batch) {
+			return next(ctx, batch)
+		}
+		s := startOf(&t.runs, batch.Queue, processing, processing, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer))
+		ctx, span := t.tracer.Start(ctx, s.name, s.options...)
 		if span.IsRecording() {
 			span.SetAttributes(t.attributes(batch)...)
 			for _, link := range t.links(batch) {
@@ -107,6 +125,18 @@ func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 		defer func() { t.end(span, err) }()
 		return next(ctx, batch)
 	}
+}
+
+// anySampled reports whether a push of a payload was sampled.
+func anySampled(batch *skein.RawBatch) bool {
+	for i := range batch.Jobs {
+		for _, payload := range batch.Jobs[i].Payloads {
+			if len(payload.Meta) > 0 && contextOf(payload.Meta).IsSampled() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *Tracing) attributes(batch *skein.RawBatch) []attribute.KeyValue {

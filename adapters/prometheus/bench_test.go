@@ -1,18 +1,23 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports"
 )
 
-// BenchmarkBlankJobs handles blank jobs on the memory store without an observer, with one that does nothing, and with Metrics.
+// BenchmarkBlankJobs pushes blank jobs to the store of SKEIN_URL, or in memory, and handles them: without an observer, with one that does nothing,
+// and with Metrics. SKEIN_WAIT is how long a handler waits.
 func BenchmarkBlankJobs(b *testing.B) {
 	for _, c := range []struct {
 		name     string
@@ -26,42 +31,65 @@ func BenchmarkBlankJobs(b *testing.B) {
 	}
 }
 
+// Blank jobs of a round, and how many are pushed in a call.
+const (
+	roundJobs = 100_000
+	pushJobs  = 500
+)
+
 func blankJobs(b *testing.B, observer skein.Observer) {
+	wait, _ := time.ParseDuration(os.Getenv("SKEIN_WAIT")) // none without it
+	store, closeStore, err := backends.Open(b.Context(), cmp.Or(os.Getenv("SKEIN_URL"), "memory://"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = closeStore() }()
 	blank := skein.NewQueue("blank", skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}})
-	const backlog = 200_000
-	store := memory.New(memory.Options{})
-	for left := b.N; left > 0; left -= backlog {
-		b.StopTimer()
-		n := min(left, backlog)
-		fill(b, blank, store, n)
-		b.StartTimer()
+	client := skein.NewClient(store, skein.ClientOptions{Observer: observer})
+	for b.Loop() {
+		for n := range roundJobs / pushJobs {
+			entries := make([]skein.Entry[[]byte], pushJobs)
+			for i := range entries {
+				entries[i].ID = "order-" + strconv.Itoa(n*pushJobs+i)
+			}
+			if err := blank.PushMany(b.Context(), client, entries); err != nil {
+				b.Fatal(err)
+			}
+		}
 		ctx, stop := context.WithCancel(b.Context())
 		var done atomic.Int64
 		h := blank.Handler(func(context.Context, string, [][]byte) error {
-			if done.Add(1) == int64(n) {
+			if wait > 0 {
+				time.Sleep(wait)
+			}
+			if done.Add(1) == roundJobs {
 				stop()
 			}
 			return nil
 		})
 		o := skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Observer: observer}
+		if wait > 0 {
+			o.Lanes = 1000
+		}
 		if err := skein.NewServer(store, o, h).Run(ctx); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.StopTimer()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+	b.ReportMetric(float64(b.N)*roundJobs/b.Elapsed().Seconds(), "jobs/s")
 }
 
-func fill(b *testing.B, blank *skein.Queue[[]byte], store skein.Store, n int) {
-	client := skein.NewClient(store, skein.ClientOptions{})
-	entries := make([]skein.Entry[[]byte], 0, 500)
-	for i := range n {
-		entries = append(entries, skein.Entry[[]byte]{ID: "order-" + strconv.Itoa(i)})
-		if len(entries) == cap(entries) || i == n-1 {
-			if err := blank.PushMany(b.Context(), client, entries); err != nil {
-				b.Fatal(err)
-			}
-			entries = entries[:0]
+// BenchmarkJob is what a job that a handler does costs beyond the handler: the events of a batch of one.
+func BenchmarkJob(b *testing.B) {
+	m := newMetrics(b, Options{Queues: []string{"orders"}})
+	shard := core.Shard{Queue: "orders"}
+	claims := []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 1)}}}
+	e := ports.BatchEvent{Shard: shard, Claims: claims, Now: core.InstantOf(time.Unix(2, 0)), Took: time.Microsecond, Outcomes: []core.Outcome{{}}}
+	ended := make([]ports.EndedJob, 64)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		m.BatchEnd(m.BatchStart(b.Context(), e), e)
+		if n%len(ended) == 0 {
+			m.JobsEnded(ports.EndEvent{Shard: shard, Jobs: ended})
 		}
 	}
 }

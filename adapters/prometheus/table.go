@@ -57,8 +57,13 @@ func (v *vectors) each(f func(prometheus.Collector)) {
 
 // Counter implements [counting.Series].
 func (v *vectors) Counter(name string, labels ...string) counting.Counter {
-	return v.counters[name].WithLabelValues(labels...)
+	return counter{v.counters[name].WithLabelValues(labels...)}
 }
+
+type counter struct{ prometheus.Counter }
+
+// Add implements [counting.Counter].
+func (c counter) Add(n int) { c.Counter.Add(float64(n)) }
 
 // Measure implements [counting.Series].
 func (v *vectors) Measure(name string, labels ...string) counting.Measure {

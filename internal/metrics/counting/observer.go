@@ -14,7 +14,7 @@ import (
 )
 
 // Counter is a series that only grows.
-type Counter interface{ Add(float64) }
+type Counter interface{ Add(n int) }
 
 // Measure is a series of values by size.
 type Measure interface{ Observe(float64) }
@@ -85,7 +85,7 @@ func newTurnSeries(v maker) turnSeries {
 // add counts in a series, and leaves out what the table does not have, such as an outcome of a newer version.
 func add(series map[string]Counter, value string, n int) {
 	if c := series[value]; c != nil && n > 0 {
-		c.Add(float64(n))
+		c.Add(n)
 	}
 }
 
@@ -122,8 +122,8 @@ func (o *Observer) BatchStart(ctx context.Context, e ports.BatchEvent) context.C
 		jobs.payloadsEach.Observe(float64(n))
 		jobs.wait.Observe(e.Wait(i).Seconds())
 	}
-	jobs.started.Add(float64(len(e.Claims)))
-	jobs.payloads.Add(float64(payloads))
+	jobs.started.Add(len(e.Claims))
+	jobs.payloads.Add(payloads)
 	return ctx
 }
 
@@ -147,12 +147,22 @@ func bad(o core.Outcome) bool {
 
 // JobsEnded implements [ports.Observer].
 func (o *Observer) JobsEnded(e ports.EndEvent) {
-	jobs := o.jobsOf(e.Shard)
+	var buried int
+	var ends [ports.EndLost + 1]int
 	for _, job := range e.Jobs {
-		add(jobs.outcomes, job.End.String(), 1)
-		if job.Buried > 0 {
-			jobs.buried.Add(float64(job.Buried))
+		buried += job.Buried
+		if int(job.End) < len(ends) {
+			ends[job.End]++
 		}
+	}
+	jobs := o.jobsOf(e.Shard)
+	for end, n := range ends {
+		if n > 0 {
+			add(jobs.outcomes, ports.JobEnd(end).String(), n)
+		}
+	}
+	if buried > 0 {
+		jobs.buried.Add(buried)
 	}
 }
 
@@ -176,7 +186,7 @@ func (o *Observer) TurnEnd(e ports.TurnEvent) {
 		add(o.turns.wakeups, "spurious", 1)
 	}
 	if e.Recovered > 0 {
-		o.jobsOf(e.Shard).recovered.Add(float64(e.Recovered))
+		o.jobsOf(e.Shard).recovered.Add(e.Recovered)
 	}
 }
 
@@ -202,7 +212,7 @@ func (o *Observer) LeaseChanged(e ports.LeaseEvent) {
 	add(o.turns.leases, e.Change.String(), 1)
 	jobs := o.jobsOf(e.Shard)
 	if e.Orphans > 0 {
-		jobs.recovered.Add(float64(e.Orphans))
+		jobs.recovered.Add(e.Orphans)
 	}
 }
 
