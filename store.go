@@ -39,17 +39,19 @@ type BatchEvent = ports.BatchEvent
 // jobs it settled and claimed, how long it took and its error.
 type TurnEvent = ports.TurnEvent
 
-// LeaseEvent is the start or the end of a lease, for [Observer].LeaseChanged.
+// LeaseEvent is the start or the end of a lease, for [Observer].LeaseChanged: a constant such as [ports.LeaseAcquired].
 type LeaseEvent = ports.LeaseEvent
 
-// EndEvent is the end of jobs that the store has kept, for [Observer].JobsEnded.
+// EndEvent is the end of jobs that the store has kept, for [Observer].JobsEnded. How each ended is a constant such as
+// [ports.EndDone].
 type EndEvent = ports.EndEvent
 
 // OverrunEvent is a handler that goes on long after the end of its context, for
-// [Observer].HandlerOverran.
+// [Observer].HandlerOverran, with its cause, such as [ports.OverrunTimeout].
 type OverrunEvent = ports.OverrunEvent
 
-// FailureEvent is a call of a server to the store that failed, for [Observer].StoreFailed.
+// FailureEvent is a call of a server to the store that failed, for [Observer].StoreFailed, with its kind, such as
+// [ports.FailureUnreachable].
 type FailureEvent = ports.FailureEvent
 
 // Node is a server as others see it, with what it does, for [Server.Node].

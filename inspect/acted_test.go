@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -37,6 +38,7 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"purge":           func() error { return bulk(i.Purge(ctx, "orders", one, inspect.BulkOptions{})) },
 		"purge payloads":  func() error { return bulk(i.PurgePayloads(ctx, "orders", named, inspect.BulkOptions{})) },
 		"purge all":       func() error { return bulk(i.PurgeAll(ctx, "orders", nil, inspect.BulkOptions{})) },
+		"discard":         func() error { _, err := i.Discard(ctx, core.Shard{Queue: "orders"}, "key"); return err },
 		"import":          func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), inspect.BulkOptions{})) },
 		"edit":            func() error { return bulk(i.Edit(ctx, "orders", one, upper, inspect.BulkOptions{})) },
 		"edit payloads":   func() error { return bulk(i.EditPayloads(ctx, "orders", named, upper, inspect.BulkOptions{})) },

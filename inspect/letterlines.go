@@ -40,7 +40,7 @@ type linePayload struct {
 
 // WriteDeadLetters writes dead letters, such as those of [Inspector.Export], a line of JSON each, and returns how many:
 //
-//	{"id":"order-1","changed_at_us":1900000000000000,"error":"boom","group":"*errors.errorString: boom",
+//	{"id":"order-1","changed_at_us":1790000000000000,"error":"boom","group":"*errors.errorString: boom",
 //	 "payloads":[{"score":1.5,"data":"paid","meta":"trace=1"},{"score":2,"data_base64":"/w=="}]}
 //
 // in one line. It ends at the first error of letters or of w.

@@ -10,7 +10,8 @@ import (
 
 // Observer is notified of what clients and servers do, for metrics and traces. Every method is
 // called on the path of the work, from many goroutines at once, and must be
-// quick. A panic harms nothing but what is measured; the first of each method is in the log. Without an
+// quick: one that blocks keeps up the lane, or the shard, that called it, and others where lanes wait for what that shard
+// was to bring; a TurnEnd that blocks for longer than a lease lasts loses it. No method is called under a lock, so that it may ask the server and the store back. A panic harms nothing but what is measured; the first of each method is in the log. Without an
 // observer nothing is measured.
 // Embed [NopObserver] to keep compiling when methods are added.
 type Observer interface {

@@ -1,0 +1,252 @@
+package inspect_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// An option that an action on named entries does not have is refused: a dry run must not be a purge.
+func TestNamedActionsRefuseWhatTheyCanNotDo(t *testing.T) {
+	s := newFixture(t)
+	s.dead("a")
+	s.pushAll("b")
+	ctx, one := t.Context(), []string{"a", "b"}
+	some := []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("p")}}}
+	letter := core.DeadLetter{ID: "c", Group: "g", Payloads: []core.Payload{{Data: []byte("p")}}}
+	options := map[string]inspect.BulkOptions{
+		"Before": {Before: epoch}, "Limit": {Limit: 1}, "Rate": {Rate: 1}, "DryRun": {DryRun: true}, "Prefix": {Prefix: "a"}, "Group": {Group: "g"}, "Filter": {Filter: "f"},
+		"Stop": {Stop: func(int) bool { return false }}, "Checkpoint": {Checkpoint: func(inspect.Checkpoint) {}}, "Continue": {Continue: "x"},
+	}
+	before := s.state()
+	for name, o := range options {
+		for verb, act := range map[string]func() (inspect.Result, error){
+			"run now":         func() (inspect.Result, error) { return s.RunNow(ctx, "orders", one, o) },
+			"bury":            func() (inspect.Result, error) { return s.Bury(ctx, "orders", one, o) },
+			"delete":          func() (inspect.Result, error) { return s.Delete(ctx, "orders", one, o) },
+			"cancel":          func() (inspect.Result, error) { return s.Cancel(ctx, "orders", one, inspect.CancelModeDrop, o) },
+			"revive":          func() (inspect.Result, error) { return s.Revive(ctx, "orders", one, o) },
+			"revive payloads": func() (inspect.Result, error) { return s.RevivePayloads(ctx, "orders", some, o) },
+			"purge":           func() (inspect.Result, error) { return s.Purge(ctx, "orders", one, o) },
+			"purge payloads":  func() (inspect.Result, error) { return s.PurgePayloads(ctx, "orders", some, o) },
+			"edit":            func() (inspect.Result, error) { return s.Edit(ctx, "orders", one, upper, o) },
+			"edit payloads":   func() (inspect.Result, error) { return s.EditPayloads(ctx, "orders", some, upper, o) },
+			"import": func() (inspect.Result, error) {
+				return s.Import(ctx, "orders", sequence([]core.DeadLetter{letter}, nil), o)
+			},
+		} {
+			if r, err := act(); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
+				t.Errorf("%s with %s: %+v, %v", verb, name, r, err)
+			}
+		}
+	}
+	s.holds(before...)
+}
+
+// A checkpoint in a shard before one that is away leads to what is left of it too.
+func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		s := newFixture(t)
+		s.dead(numbered("d", 30)...)
+		away := inspect.New(&partialStore{Store: s.store}, inspect.Options{})
+		result, err := reviving(away)[name](t.Context(), inspect.BulkOptions{Limit: 1})
+		if err != nil || result.Handled != 1 || result.Checkpoint == "" {
+			t.Fatalf("%s: %+v, %v", name, result, err)
+		}
+		if _, err := reviving(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: result.Checkpoint}); err != nil {
+			t.Error(err)
+		}
+		if c := s.counts(); c.Dead != 0 || c.Fresh != 30 {
+			t.Errorf("%s: %+v; want all revived", name, c)
+		}
+	}
+}
+
+// lettersOf are dead letters that may be imported.
+func lettersOf(ids []string, payloads int) (list []core.DeadLetter) {
+	for _, id := range ids {
+		d := core.DeadLetter{ID: id, ChangedAt: core.InstantOf(epoch) - 1, Error: "boom", Group: "g"}
+		for n := range payloads {
+			d.Payloads = append(d.Payloads, core.Payload{Data: fmt.Append(nil, n), Score: float64(n)})
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (s *fixture) imported(ids []string, payloads int) {
+	s.t.Helper()
+	if _, err := s.Import(s.t.Context(), "orders", sequence(lettersOf(ids, payloads), nil), inspect.BulkOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// After a queue has other shards a checkpoint names other places: it is refused.
+func TestACheckpointOfOtherShardsIsRefused(t *testing.T) {
+	for _, name := range []string{"filter", "all"} {
+		s := newFixture(t)
+		s.imported(numbered("d", 30), 1)
+		first, err := purging(s.Inspector)[name](t.Context(), inspect.BulkOptions{Limit: 1})
+		if err != nil || first.Checkpoint == "" {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		if _, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Forget(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		s.declare("orders", 5)
+		s.imported(numbered("d", 30), 1)
+		r, err := purging(s.Inspector)[name](t.Context(), inspect.BulkOptions{Continue: first.Checkpoint})
+		if !errors.Is(err, inspect.ErrInvalidCheckpoint) || s.counts().Dead != 30 {
+			t.Errorf("%s: %+v, %v; %d are left of 30", name, r, err, s.counts().Dead)
+		}
+	}
+}
+
+// purging is reviving for a purge.
+func purging(i *inspect.Inspector) map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error) {
+	return map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error){
+		"all": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			return i.PurgeAll(ctx, "orders", nil, o)
+		},
+		"filter": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			o.Filter = "any"
+			return i.PurgeAll(ctx, "orders", anyLetter, o)
+		},
+	}
+}
+
+// A checkpoint is whatever a client sends: one that says what can't be is refused, though its sum is right.
+func TestACheckpointOutOfRangeIsRefused(t *testing.T) {
+	s := newFixture(t)
+	s.imported(numbered("d", 9), 1)
+	first, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := base64.RawURLEncoding.DecodeString(string(first.Checkpoint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(field string, value any) inspect.Checkpoint {
+		content := map[string]any{}
+		if err := json.Unmarshal(data[:len(data)-4], &content); err != nil {
+			t.Fatal(err)
+		}
+		for name := range content {
+			if strings.EqualFold(name, field) {
+				content[name] = value
+				field = ""
+			}
+		}
+		if field != "" {
+			content[field] = value
+		}
+		body, err := json.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inspect.Checkpoint(base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(body, crc32.ChecksumIEEE(body))))
+	}
+	for field, values := range map[string][]any{
+		"d": {-1, 1000}, "h": {-1}, "k": {-1}, "i": {strings.Repeat("x", core.MaxIDBytes+1), "a\x00"}, "s": {-1, fixtureShards, 99}, "b": {-1, core.MaxInstant + 1},
+	} {
+		for _, value := range values {
+			if r, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{Continue: with(field, value)}); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+				t.Errorf("%s = %v: %+v, %v", field, value, r, err)
+			}
+		}
+	}
+	if n := s.counts().Dead; n != 8 {
+		t.Errorf("%d are left", n)
+	}
+	if _, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{Continue: with("d", 1)}); err != nil {
+		t.Errorf("what is in range: %v", err)
+	}
+}
+
+// What a page leaves out of an entry is fetched. Where that fails the action fails too, and what is gone by then is passed over.
+func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
+	many := make([]string, 20)
+	for n := range many {
+		many[n] = fmt.Sprint("p", n)
+	}
+	anyJob := func(inspect.QueuedJob) bool { return true }
+	for name, act := range map[string]func(context.Context, *inspect.Inspector) error{
+		"revive": func(ctx context.Context, i *inspect.Inspector) error {
+			_, err := i.ReviveAll(ctx, "orders", anyLetter, inspect.BulkOptions{})
+			return err
+		},
+		"delete": func(ctx context.Context, i *inspect.Inspector) error {
+			_, err := i.DeleteFailed(ctx, "orders", anyJob, inspect.BulkOptions{})
+			return err
+		},
+		"run now": func(ctx context.Context, i *inspect.Inspector) error {
+			_, err := i.RunAllNow(ctx, "orders", anyJob, inspect.BulkOptions{})
+			return err
+		},
+		"export": func(ctx context.Context, i *inspect.Inspector) error {
+			for _, err := range i.Export(ctx, "orders", inspect.ListOptions{}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		for _, gone := range []bool{false, true} {
+			s := newFixture(t)
+			s.push("f", 0, many...)
+			s.fail("boom")
+			s.imported([]string{"d"}, 20)
+			plain := s.Inspector
+			h := s.intercept()
+			h.before = func(method string) error {
+				if method != "Find" {
+					return nil
+				}
+				if !gone {
+					return ports.ErrUnusable
+				}
+				_, dead := plain.Purge(t.Context(), "orders", []string{"d"}, inspect.BulkOptions{})
+				_, queued := plain.Delete(t.Context(), "orders", []string{"f"}, inspect.BulkOptions{})
+				return errors.Join(dead, queued)
+			}
+			if err := act(t.Context(), s.Inspector); gone != (err == nil) {
+				t.Errorf("%s, gone %v: %v", name, gone, err)
+			}
+		}
+	}
+}
+
+// A dry run counts what the action would take: of failed jobs those alone, and of dead letters those of before.
+func TestADryRunCountsWhatTheActionTakes(t *testing.T) {
+	s := newFixture(t)
+	s.failed("a1", "a2")
+	s.push("a3", time.Hour, "p")
+	s.dead("b1", "b2")
+	s.advance(time.Minute)
+	before := epoch.Add(time.Minute)
+	s.dead("b3")
+	failed, err := s.BuryFailed(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true})
+	if err != nil || failed.Handled != 2 || failed.Total != 2 || len(failed.Jobs) != 2 {
+		t.Errorf("%+v, %v; want 2 of 2", failed, err)
+	}
+	old, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true, Prefix: "b", Before: before})
+	if err != nil || old.Handled != 2 || len(old.Samples) != 2 {
+		t.Errorf("%+v, %v; want 2", old, err)
+	}
+}
