@@ -19,6 +19,8 @@ const (
 	failingWindow = 10 * time.Minute
 	failingShare  = 0.2
 	failingCount  = 10
+	// knownTime is how much of the past Recent has.
+	knownTime = time.Hour
 	// hot is how many times the median lag of its queue's shards a hot one has, of hotShards at least.
 	hot       = 10
 	hotShards = 4
@@ -83,7 +85,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "nobody serves it, %s", waiting(s.Length(), s.Claimed))
 	case s.Queue.Paused && s.Length() > 0:
 		r.of(Paused, s, s.Length(), time.Time{}, "paused, %s", waiting(s.Length(), 0))
-	case served && due && !s.Queue.Paused:
+	default:
 		r.moving(s)
 		r.unownedShards(s)
 	}
@@ -113,7 +115,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		r.of(NotMoving, s, s.Length(), s.Oldest, "no job has ended for %s, %s", figures.Span(still), waiting(s.Length(), 0))
 		return
 	}
-	if index, lag, median := hottest(s); lag > late && lag > hot*median {
+	if index, lag, median := hottest(s); lag > hot*median {
 		r.add(Line{
 			Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: s.Oldest,
 			Text: fmt.Sprintf("shard %d lags %s, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
@@ -121,7 +123,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		return
 	}
 	trend := ""
-	if past := r.lags[s.Queue.Name]; len(past) > 0 && r.Now.Sub(past[0].at) >= time.Minute {
+	if past := r.lags[s.Queue.Name]; r.Now.Sub(past[0].at) >= time.Minute { // This look's is among them.
 		switch was := past[0].lag; {
 		case s.Lag > was+rising:
 			trend = " and rises"
@@ -155,13 +157,15 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 func (r *rules) failing(s *inspect.QueueStats) {
 	var done, failed uint64
 	var since time.Time
+	sinceKnown := false
 	recent := r.Recent[s.Queue.Name]
 	for _, m := range slices.Backward(recent) {
 		inWindow := m.At.After(r.Now.Add(-failingWindow))
 		if inWindow {
 			done, failed = done+m.Processed, failed+m.Failed
 		}
-		if failed > 0 && !inWindow && float64(m.Failed) <= failingShare*float64(m.Failed+m.Processed) {
+		if !inWindow && float64(m.Failed) <= failingShare*float64(m.Failed+m.Processed) {
+			sinceKnown = true
 			break
 		}
 		if m.Failed > 0 {
@@ -171,6 +175,8 @@ func (r *rules) failing(s *inspect.QueueStats) {
 	if failed > failingCount && float64(failed) > failingShare*float64(done+failed) {
 		share := int(100 * failed / (done + failed))
 		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s", share, jobs(int64(done+failed)), figures.Span(failingWindow))
+		// Without an end of it in the hour that is known it may have failed for longer, unless the queue is that young.
+		r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
 	}
 }
 
@@ -181,7 +187,7 @@ func (r *rules) servers() {
 		alive[r.Nodes[at].Name] = alive[r.Nodes[at].Name] || r.Nodes[at].State != inspect.NodeGone
 	}
 	for at := range r.Nodes {
-		if n := &r.Nodes[at]; n.State == inspect.NodeGone && !alive[n.Name] {
+		if n := &r.Nodes[at]; !alive[n.Name] {
 			r.add(Line{Kind: ServerGone, Shard: -1, Server: n.Name, Text: "it went without a word", Since: n.ExpiresAt, weight: n.ExpiresAt.UnixMicro()})
 		}
 	}

@@ -99,8 +99,9 @@ type Line struct {
 	Server string
 	// Text says it, without the queue.
 	Text string
-	// Since is since when it is so, or was first seen to be so.
+	// Since is since when it is so. Where nothing tells, Seen is set and it is when it was first seen to be so: it may have been so for longer.
 	Since time.Time
+	Seen  bool
 	// weight ranks lines of a kind.
 	weight int64
 }
@@ -139,7 +140,7 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 		}
 		after.first[l.key()] = seen
 		if l.Since.IsZero() {
-			l.Since = seen
+			l.Since, l.Seen = seen, true
 		}
 	}
 	slices.SortStableFunc(r.lines, func(a, b Line) int {

@@ -78,7 +78,7 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
 	}, []string{"nobody serves orders since 1s: nobody serves it, 1 waiting"}},
 	{"a server that drains serves nothing new", func(v *View) {
-		v.Nodes[0].State = inspect.NodeDraining
+		v.Nodes[0].State, v.Nodes[0].ExpiresAt = inspect.NodeDraining, now.Add(5*time.Second)
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
 	}, []string{"nobody serves orders since 1s: nobody serves it, 1 waiting"}},
 	{"the last server is gone", func(v *View) {
@@ -86,6 +86,18 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 1, time.Hour, 4)
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
 	}, []string{"nobody serves orders since 3m0s: nobody serves it, 4 waiting, 2 claimed", "server gone @blue since 3m0s: it went without a word"}},
+	{"nobody serves what is claimed alone", func(v *View) {
+		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders"), server("blue", inspect.NodeGone, "orders"), server("red", inspect.NodeGone, "emails")}
+		v.Nodes[1].ExpiresAt, v.Nodes[2].ExpiresAt = ago(4*time.Minute), ago(time.Minute)
+		v.Stats[0].Claimed, v.Stats[0].Oldest = 2, now.Add(time.Hour)
+	}, []string{
+		"nobody serves orders since 3m0s: nobody serves it, 0 waiting, 2 claimed",
+		"server gone @red since 1m0s: it went without a word", "server gone @blue since 3m0s: it went without a word", "server gone @blue since 4m0s: it went without a word",
+	}},
+	{"nobody serves what is paused", func(v *View) {
+		v.Nodes, v.Stats[0] = nil, queue("orders", 1, time.Hour, 3)
+		v.Stats[0].Queue.Paused = true
+	}, []string{"paused orders since 0s: paused, 3 waiting"}},
 	{"nobody serves what is empty", func(v *View) { v.Nodes = nil }, nil},
 	{"nobody serves what is not due", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 0, 3) }, nil},
 	{"servers are not known", func(v *View) {
@@ -96,6 +108,22 @@ var tests = []struct {
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
 		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 7, ago(4*time.Second)
 	}, []string{"owner gone orders since 4s: 7 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	{"claimed by servers of which the first is gone for longest", func(v *View) {
+		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
+		for at, gone := range []time.Duration{4 * time.Second, 6 * time.Second, 2 * time.Second, time.Hour} {
+			v.Stats[0].Shards[at].Orphaned, v.Stats[0].Shards[at].ExpiresAt = 2, ago(gone)
+		}
+		v.Stats[0].Shards[3].Orphaned = 0
+	}, []string{"owner gone orders since 6s: 7 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	{"orphans whose lease is not known", func(v *View) {
+		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
+		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 1, ago(4*time.Second)
+		v.Stats[0].Shards[1].Orphaned, v.Stats[0].Shards[1].Owner, v.Stats[0].Shards[1].ExpiresAt = 1, "", time.Time{}
+	}, []string{"owner gone orders since 4s: 2 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	{"late for a shorter time than nothing has ended", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 300)
+		v.Recent["orders"] = minutes(40, 5, 0)[:30]
+	}, []string{"late orders since 2m0s: lags 2 min, 300 waiting"}},
 	{"not moving", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
@@ -117,6 +145,14 @@ var tests = []struct {
 		}
 		v.Recent["orders"] = minutes(40, 5, 0)
 	}, []string{"late orders since 12m0s: lags 12 min, 300 waiting"}},
+	{"as many shards lag as don't", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
+		v.Stats[0].Shards[1].Lag = 9 * time.Minute
+		v.Recent["orders"] = minutes(40, 5, 0)
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less"}},
+	{"failing again", func(v *View) {
+		v.Recent["orders"] = append(append(minutes(60, 0, 9)[:20], minutes(40, 9, 0)[:37]...), minutes(3, 1, 9)...)
+	}, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
 	{"failing", func(v *View) { v.Recent["orders"] = minutes(30, 6, 4) }, []string{"failing orders since 29m5s: 40 % of 100 jobs failed within 10 min"}},
 	{"failing since a while", func(v *View) { v.Recent["orders"] = append(minutes(30, 9, 0)[:27], minutes(3, 1, 9)...) }, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
 	{"a tenth fails", func(v *View) { v.Recent["orders"] = minutes(30, 90, 10) }, nil},
@@ -125,6 +161,14 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		v.Stats[0].Shards[0].ExpiresAt = ago(25 * time.Second)
 	}, []string{"unowned orders since 25s: nobody has 1 of its 4 shards, 3 waiting there"}},
+	{"shards without an owner for different times", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
+		for at, gone := range []time.Duration{40 * time.Second, 25 * time.Second, time.Hour, 0} {
+			v.Stats[0].Shards[at].Lag, v.Stats[0].Shards[at].ExpiresAt = 30*time.Second, ago(gone)
+		}
+		v.Stats[0].Shards[2].Lag = 0 // has nothing to do
+		v.Stats[0].Shards[3].Owner, v.Stats[0].Shards[3].ExpiresAt = "", time.Time{}
+	}, []string{"unowned orders since 40s: nobody has 3 of its 4 shards, 3 waiting there"}},
 	{"a shard that has just lost its owner", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		v.Stats[0].Shards[0].ExpiresAt = ago(time.Second)
@@ -133,6 +177,10 @@ var tests = []struct {
 		v.Stats[0].Dead = 20
 		v.Died["orders"] = Deaths{Count: 12, First: ago(50 * time.Minute), Last: ago(3 * time.Minute)}
 	}, []string{"morgue grows orders since 50m0s: 12 died within the hour, the newest 3 min ago"}},
+	{"no deaths of late", func(v *View) { v.Stats[0].Dead = 20 }, nil},
+	{"a death by a clock that is ahead", func(v *View) {
+		v.Stats[0].Dead, v.Died["orders"] = 1, Deaths{Count: 1, First: now.Add(time.Second), Last: now.Add(time.Second)}
+	}, []string{"morgue grows orders since -1s: 1 died within the hour, the newest 0 s ago"}},
 	{"deaths that were dealt with", func(v *View) { v.Died["orders"] = Deaths{Count: 12, First: ago(time.Minute), Last: ago(time.Minute)} }, nil},
 	{"very many deaths", func(v *View) {
 		v.Stats[0].Dead = 5000
@@ -183,43 +231,10 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What has no time of its own is wrong since it was first seen so, and lag rises or falls against what was seen before.
-func TestSinceAndTrendAreRemembered(t *testing.T) {
-	look := func(at time.Duration, lag time.Duration, before Memory) (string, Memory) {
-		v := &View{Now: now.Add(at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
-		v.Stats = []inspect.QueueStats{queue("orders", 2, lag, 5)}
-		v.Silence = "refused"
-		lines, after := Now(v, before)
-		text := ""
-		for _, l := range lines {
-			text += fmt.Sprintf("%v %v: %s; ", l.Kind, l.Since.Sub(now), l.Text)
-		}
-		return text, after
-	}
-	var memory Memory
-	var got string
-	for _, step := range []struct {
-		at, lag time.Duration
-		want    string
-	}{
-		{0, 2 * time.Minute, "no answer 0s: the store does not answer: refused; late -2m0s: lags 2 min, 5 waiting; "},
-		{20 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: lags 4 min, 5 waiting; "},
-		{70 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: lags 4 min and rises, 5 waiting; "},
-		{90 * time.Second, 80 * time.Second, "no answer 0s: the store does not answer: refused; late -1m20s: lags 1 min 20 s and falls, 5 waiting; "},
-	} {
-		if got, memory = look(step.at, step.lag, memory); got != step.want {
-			t.Errorf("at %v: %s\nwant %s", step.at, got, step.want)
-		}
-	}
-	v := &View{Now: now.Add(2 * time.Minute)}
-	_, memory = Now(v, memory)
-	if got, _ = look(3*time.Minute, 0, memory); got != "no answer 3m0s: the store does not answer: refused; " {
-		t.Errorf("what was well meanwhile is wrong since %s", got)
-	}
-}
-
 func TestKindsHaveNames(t *testing.T) {
-	if got := Kind(99).String(); got != "Kind(99)" {
-		t.Errorf("an unknown kind is called %q", got)
+	for _, k := range []Kind{ServerGone + 1, 99} {
+		if got, want := k.String(), fmt.Sprintf("Kind(%d)", k); got != want {
+			t.Errorf("an unknown kind is called %q, want %q", got, want)
+		}
 	}
 }
