@@ -66,6 +66,8 @@ func damageCalls() []scriptCall {
 		{"set aside a dead letter", "set_aside", true, func(w *worker) error { return w.purge(w.dead("dead")) }},
 		{"set aside what has lost its record", "set_aside", true, func(w *worker) error { return w.purge(w.group()) }},
 		{"set aside what has lost its payloads", "set_aside", true, func(w *worker) error { return w.bury("whole") }},
+		{"beside others, set aside what has lost its record", "set_aside", true, func(w *worker) error { return w.purge(w.group()) }},
+		{"beside others, set aside the record of many payloads", "set_aside", true, func(w *worker) error { return w.bury("whole") }},
 		{"list a job anew", "set_aside", true, func(w *worker) error { return w.bury("plain") }},
 		{"list a dead letter anew", "set_aside", true, func(w *worker) error { return w.purge(w.dead("dead")) }},
 		{"list what is set aside", "set_aside_list", true, func(w *worker) error {
@@ -73,7 +75,7 @@ func damageCalls() []scriptCall {
 			return err
 		}},
 		{"discard", "discard", true, func(w *worker) error {
-			_, err := w.store.Discard(w.t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{"1700000000000000qb"}})
+			_, err := w.store.Discard(w.t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{"1700000000000000qb", "1700000000000000qwhole", "never"}})
 			return err
 		}},
 	}
@@ -194,6 +196,7 @@ func stepCalls() []scriptCall {
 		step("delete some", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step(all...)) }),
 		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step()) }),
 		{"recount", "recount", true, func(w *worker) error { _, err := w.store.Recount(w.t.Context(), w.shard); return err }},
+		{"recount what is wrong", "recount", true, func(w *worker) error { _, err := w.store.Recount(w.t.Context(), w.shard); return err }},
 		step("cancel", "cancel", func(w *worker) (ports.StepReply, error) {
 			return w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: []string{"a", "cut"}, Drop: true})
 		}),

@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -181,55 +180,6 @@ func (w *worker) beginning(ids ...string) ports.TurnRequest {
 		r.Begin = append(r.Begin, core.ClaimRef{ID: id, Receipt: w.claims[id].Receipt})
 	}
 	return r
-}
-
-// prepare makes what a call needs besides the shard.
-func (w *worker) prepare(call scriptCall) {
-	w.t.Helper()
-	if strings.HasSuffix(call.name, "a known node") {
-		w.must(w.announce(5))
-	}
-	switch call.script {
-	case "pause_shard":
-		if strings.HasPrefix(call.name, "resume") {
-			w.must(pausing(w))
-		}
-	case "permit":
-		w.must(w.permit("held", 4))
-		w.must(w.permit("wanting", 2))
-	case "set_aside":
-		for suffix, command := range losses {
-			if strings.HasSuffix(call.name, suffix) {
-				w.lose(strings.Fields(command))
-				return
-			}
-		}
-		base, damaged := "skein:{"+w.shard.String()+"}:", map[string]string{"j": "b", "c": "a", "x": "dead"}
-		if strings.HasSuffix(call.name, "a cancel") {
-			damaged = map[string]string{"k": "b"}
-		}
-		for key, id := range damaged {
-			w.must(w.client.HSet(w.t.Context(), base+key, id, "?").Err())
-		}
-		w.must(w.store.Release(w.t.Context(), w.lease))
-	case "forget", "forget_shard":
-		w.must(w.declare("other"))
-	}
-}
-
-// losses are what a call is about that sets aside what is lost.
-var losses = map[string]string{
-	"lost its record": "hdel x gone", "lost its payloads": "del p:whole", "job anew": "zrem r plain", "letter anew": "zrem xt dead",
-}
-
-// lose runs a command, of which the second word is a key of the shard.
-func (w *worker) lose(command []string) {
-	w.t.Helper()
-	args := []any{command[0], "skein:{" + w.shard.String() + "}:" + command[1]}
-	for _, arg := range command[2:] {
-		args = append(args, arg)
-	}
-	w.must(w.client.Do(w.t.Context(), args...).Err())
 }
 
 // announce announces a node with so many lanes.

@@ -6,11 +6,14 @@
 
 local META, ASIDE = KEYS[1], KEYS[2]
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end
-local discarded = 0
+local there, sets, seen = {}, {}, {}
 for _, key in ipairs(ARGV) do
-  if redis.call('HDEL', ASIDE, key) == 1 then
-    redis.call('UNLINK', ASIDE .. ':' .. key)
-    discarded = discarded + 1
+  local set = ASIDE .. ':' .. key
+  if not seen[key] and redis.call('HEXISTS', ASIDE, key) == 1 then
+    seen[key], there[#there + 1] = true, key
+    if redis.call('EXISTS', set, META) == 2 then sets[#sets + 1] = set end -- fails if another server has one of them
   end
 end
-return {'ok', discarded}
+for _, key in ipairs(there) do redis.call('HDEL', ASIDE, key) end
+for _, set in ipairs(sets) do redis.call('UNLINK', set) end
+return {'ok', #there}

@@ -56,7 +56,10 @@ local function aside(other, fault)
   until call('HEXISTS', ASIDE, key) == 0
   plan.hset(ASIDE, key, pack('>I8I2I2', now, #other, #why) .. place .. other .. why .. (fault == 'record' and stored or ''))
   local set = set_key[place] and set_key[place] .. other
-  if set and call('EXISTS', set, META) == 2 then plan.rename(set, ASIDE .. ':' .. key) end
+  if set and call('EXISTS', set, META) == 2 then
+    call('EXISTS', ASIDE .. ':' .. key, META) -- fails here, not in plan.write(), while the slot migrates
+    plan.rename(set, ASIDE .. ':' .. key)
+  end
   if fault == 'record' then plan.hdel(hash, other) end
   if set and (fault == 'record' or not stored) then unlist(other) end
 end
@@ -78,6 +81,7 @@ end
 
 if place == 'c' then
   plan.hdel(CANCELS, id)
+  plan.hdel(LEASE, ':' .. id) -- its note
   local waits = call('ZSCORE', PARKED, id)
   if waits then plan.zadd(READY, waits, id); plan.zrem(PARKED, id) end
   if tonumber(call('HGET', LEASE, 'alone') or 0) > 0 then -- what runs alone has no others beside it
