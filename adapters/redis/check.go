@@ -3,16 +3,17 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // minMajor is the first major version of Redis whose scripts have flags.
@@ -20,8 +21,11 @@ const minMajor = 7
 
 // serverCheck is whether the server was found usable.
 type serverCheck struct {
-	done atomic.Bool
-	mu   sync.Mutex
+	done  atomic.Bool
+	going flight[error]
+	// fit is closed once one server of those that take writes was found fit.
+	fit     chan struct{}
+	fitOnce sync.Once
 }
 
 // ready checks the server once, at first use.
@@ -29,20 +33,94 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	if err := s.checkClient(); err != nil {
+	check, err := s.startCheck(ctx)
+	if err != nil {
 		return err
 	}
+	select {
+	case <-check.done:
+		return check.value
+	case <-ctx.Done():
+		return translate(ctx, ctx.Err())
+	}
+}
+
+// readyToLook is ready for calls that write nothing. Where a Cluster's server that has the list of queues does not answer, it is enough that
+// another was found fit: which format is stored is not known then.
+func (s *Store) readyToLook(ctx context.Context) error {
+	if s.server.done.Load() || !s.onCluster() {
+		return s.ready(ctx)
+	}
+	check, err := s.startCheck(ctx)
+	if err != nil {
+		return err
+	}
+	late := time.NewTimer(time.Until(check.began.Add(registryPatience)))
+	defer late.Stop()
+	var enough <-chan struct{}
+	for {
+		select {
+		case <-check.done:
+			if check.value != nil && !storekit.HasKnownOutcome(check.value) && s.server.hasFit() {
+				return nil
+			}
+			return check.value
+		case <-late.C:
+			enough = s.server.fit
+		case <-enough:
+			return nil
+		case <-ctx.Done():
+			return translate(ctx, ctx.Err())
+		}
+	}
+}
+
+// registryPatience is how long who looks waits for the store to be found usable, the Cluster's server with the list of queues included.
+const registryPatience = 2 * checkPatience
+
+// hasFit reports whether a server was found fit.
+func (c *serverCheck) hasFit() bool {
+	select {
+	case <-c.fit:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *Store) checkPrefix() error {
 	if strings.ContainsAny(s.prefix, "{}") {
 		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would tie all keys to one slot; use one without", ports.ErrUnusable, s.prefix)
 	}
-	err, ended := await(ctx, s.workers, func() error { return s.checkServer(ctx) })
-	return errors.Join(err, ended)
+	return nil
+}
+
+// readyTimeout is how long a check of the server may take, with a client that heeds contexts.
+const readyTimeout = time.Minute
+
+// startCheck has the server checked, unless that is going on. It ends for all who wait, whoever gives up. It is an error if no server can be
+// used with these options.
+func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
+	if err := cmp.Or(s.checkClient(), s.checkPrefix()); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	return s.server.going.join(s.workers, func() error {
+		ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+		defer cancel()
+		err := s.checkServer(ctx)
+		if err != nil && ctx.Err() != nil && !storekit.HasKnownOutcome(err) {
+			return fmt.Errorf("redis: the server could not be checked within %v", readyTimeout) // no context of a caller's has ended
+		}
+		return err
+	}), nil
 }
 
 // Ping implements [ports.Registry]. Rights and policy may have changed since the
 // first use; the version has not.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.ready(ctx); err != nil {
+	first := !s.server.done.Load()
+	if err := s.ready(ctx); err != nil || first {
 		return err
 	}
 	err, ended := await(ctx, s.workers, func() error {
@@ -52,8 +130,6 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 func (s *Store) checkServer(ctx context.Context) error {
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
 	if s.server.done.Load() {
 		return nil
 	}
@@ -69,7 +145,11 @@ func (s *Store) checkServer(ctx context.Context) error {
 // checkMasters checks what each master has of its own.
 func (s *Store) checkMasters(ctx context.Context) error {
 	return s.eachMaster(ctx, func(ctx context.Context, master goredis.UniversalClient) error {
-		return cmp.Or(s.checkVersion(ctx, master), s.checkPolicy(ctx, master))
+		err := cmp.Or(s.checkVersion(ctx, master), s.checkPolicy(ctx, master))
+		if err == nil {
+			s.server.fitOnce.Do(func() { close(s.server.fit) })
+		}
+		return err
 	})
 }
 

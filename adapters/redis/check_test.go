@@ -1,9 +1,12 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -13,12 +16,19 @@ import (
 
 func TestAStoreWithoutAClientSaysSo(t *testing.T) {
 	var client *goredis.Client
-	for name, store := range map[string]*Store{"nil": New(nil, Options{}), "a nil pointer": New(client, Options{})} {
+	var cluster *goredis.ClusterClient
+	for name, store := range map[string]*Store{"nil": New(nil, Options{}), "a nil pointer": New(client, Options{}), "a nil Cluster": New(cluster, Options{})} {
 		if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s: Declare = %v, want ErrUnusable", name, err)
 		}
 		if err := store.Ping(t.Context()); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s: Ping = %v, want ErrUnusable", name, err)
+		}
+		if rows, err := store.Check(t.Context()); !errors.Is(err, ports.ErrUnusable) {
+			t.Errorf("%s: Check = %v, %v, want ErrUnusable", name, rows, err)
+		}
+		if _, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}}); !errors.Is(err, ports.ErrUnusable) {
+			t.Errorf("%s: Stats = %v, want ErrUnusable", name, err)
 		}
 	}
 }
@@ -74,4 +84,79 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 	if _, err := New(ring, Options{}).Queues(t.Context()); !errors.Is(err, ports.ErrUnusable) {
 		t.Errorf("the first call through a ring: %v", err)
 	}
+}
+
+// A server is shown with what people ask of it first: its version, how long it has been up, and its memory with the peak.
+func TestFiguresOfAServer(t *testing.T) {
+	f := parseInfo("redis_version:7.2.4\r\nuptime_in_days:1\r\nused_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\nconnected_clients:6\r\nmaxclients:10000\r\n")
+	if got := f.version().Value; got != "redis 7.2.4, up for 1 day" {
+		t.Errorf("version: %q", got)
+	}
+	if got := f.memory().Value; got != "1.0 MiB used, 3.0 MiB at its peak, no maxmemory" {
+		t.Errorf("memory: %q", got)
+	}
+	f["valkey_version"], f["uptime_in_days"], f["maxmemory"] = "8.1.0", "12", "2097152"
+	if got := f.version().Value; got != "valkey 8.1.0, up for 12 days" {
+		t.Errorf("version: %q", got)
+	}
+	if got := f.memory().Value; got != "1.0 MiB used of 2.0 MiB, 50 %, 3.0 MiB at its peak" {
+		t.Errorf("memory: %q", got)
+	}
+}
+
+// answers is a hook of a client that has no server: it answers each command by itself.
+type answers goredis.ProcessHook
+
+func (answers) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (a answers) ProcessHook(goredis.ProcessHook) goredis.ProcessHook { return goredis.ProcessHook(a) }
+
+func (answers) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// hanging is the server of a client that does not answer until it is back; only what heeds its context ends before.
+func hanging(back *atomic.Bool) answers {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if !back.Load() {
+			<-ctx.Done()
+			cmd.SetErr(ctx.Err())
+			return ctx.Err()
+		}
+		switch c := cmd.(type) {
+		case *goredis.Cmd: // the rights
+			c.SetVal([]any{})
+		case *goredis.StringCmd:
+			if c.SetVal("redis_version:7.2.4\r\n"); c.Name() == "hget" { // the format
+				c.SetErr(goredis.Nil)
+			}
+		}
+		return cmd.Err()
+	}
+}
+
+// A check of the server on a connection that is dead without saying so ends by itself, with a client that heeds contexts and waits
+// for replies without an end: nobody's deadline ends what others wait for, and it holds up no call for ever.
+func TestACheckOnADeadConnectionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := goredis.NewClient(&goredis.Options{Addr: "10.0.0.1:1", ReadTimeout: -1, ContextTimeoutEnabled: true})
+		defer client.Close()
+		var back atomic.Bool
+		client.AddHook(hanging(&back))
+		store := New(client, Options{})
+		ping := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return store.Ping(ctx)
+		}
+		if err := ping(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while the server hangs: %v", err)
+		}
+		back.Store(true)
+		time.Sleep(readyTimeout)
+		if err := ping(); err != nil {
+			t.Errorf("once it is back: %v", err)
+		}
+		time.Sleep(time.Second) // in which what goes on in the background ends
+	})
 }

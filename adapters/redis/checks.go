@@ -3,10 +3,10 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -25,36 +25,77 @@ const (
 	slowCommands = 128 // the newest that are looked at
 )
 
+// checkPatience is how long a server may take to be looked at when another was, and how long the store may take to be found usable.
+const checkPatience = time.Second
+
 // Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET, SLOWLOG GET
-// and CLUSTER INFO; what the user may not run is unknown.
+// and CLUSTER INFO; what the user may not run is unknown. A master that does not answer though others do has a row that says so.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
+	if err := s.checkClient(); err != nil {
+		return nil, err
+	}
+	if s.onCluster() {
+		return s.checkCluster(ctx)
+	}
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	type looked struct {
-		rows []ports.Check
-		err  error
+	return s.lookAtAll(ctx, []goredis.UniversalClient{s.client})
+}
+
+// checkCluster looks at the masters while the Cluster is found usable, for which a master may be needed that hangs: this has its row.
+func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
+	usable := make(chan error, 1)
+	s.workers.do(func() { usable <- s.ready(ctx) })
+	masters, err := s.masters(ctx)
+	if err != nil {
+		return nil, translate(ctx, err)
 	}
-	all, ended := await(ctx, s.workers, func() looked {
-		masters, err := s.masters(ctx)
-		if err != nil {
-			return looked{err: translate(ctx, err)}
-		}
-		return looked{rows: lookAtAll(ctx, masters)}
-	})
-	return all.rows, cmp.Or(ended, all.err)
+	if len(masters) == 0 {
+		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Value: "no server of it has a slot",
+			Advice: "give its masters all slots, as redis-cli --cluster create does; if they had some, see CLUSTER NODES"}}, nil
+	}
+	rows, err := s.lookAtAll(ctx, masters)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case err = <-usable:
+	case <-time.After(patience(ctx, checkPatience)):
+	}
+	if errors.Is(err, ports.ErrUnusable) {
+		return nil, err
+	}
+	return rows, nil
 }
 
 // lookAtAll looks at all servers at once, and returns the rows in order of their addresses.
-func lookAtAll(ctx context.Context, servers []goredis.UniversalClient) []ports.Check {
-	slices.SortFunc(servers, func(a, b goredis.UniversalClient) int { return cmp.Compare(addressOf(a), addressOf(b)) })
-	rows := make([][]ports.Check, len(servers))
-	var looking sync.WaitGroup
-	for i, server := range servers {
-		looking.Go(func() { rows[i] = lookAt(ctx, server) })
+func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient) ([]ports.Check, error) {
+	servers = slices.SortedFunc(slices.Values(servers), func(a, b goredis.UniversalClient) int { return cmp.Compare(addressOf(a), addressOf(b)) })
+	type looked struct {
+		at   int
+		rows []ports.Check
 	}
-	looking.Wait()
-	return slices.Concat(rows...)
+	rows := make([][]ports.Check, len(servers))
+	looks := make([]func(func(looked)), len(servers))
+	for i, server := range servers {
+		rows[i] = silent(addressOf(server), "no, though another server does")
+		looks[i] = func(report func(looked)) { report(looked{i, lookAt(ctx, server)}) }
+	}
+	err := together(ctx, s.workers, checkPatience, looks, func(l looked) (bool, error) {
+		rows[l.at] = l.rows
+		return l.rows[0].Status == ports.CheckOK, nil
+	})
+	if err != nil && err != errStraggler {
+		return nil, err
+	}
+	return slices.Concat(rows...), nil
+}
+
+// silent is the row of a server that does not answer.
+func silent(addr, why string) []ports.Check {
+	return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Value: why,
+		Advice: "start the server, or let this process reach it and run INFO; if it runs, it hangs: look at its log and its machine"}}
 }
 
 // lookAt looks at one server. It has a row that says so if that does not answer.
@@ -62,14 +103,13 @@ func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
 	addr := addressOf(server)
 	text, err := server.Info(ctx, "everything").Result()
 	if err != nil {
-		return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Value: err.Error(),
-			Advice: "start the server, or let this process reach it and run INFO"}}
+		return silent(addr, err.Error())
 	}
 	f := parseInfo(text)
 	rows := []ports.Check{{Name: "answers", Value: "yes"}, f.version(), policyRow(ctx, server), f.memory(), f.appendOnly(), f.snapshots(),
 		f.lag(), slowRow(ctx, server), f.evicted(), f.clients()}
 	if f["cluster_enabled"] == "1" {
-		rows = append(rows, clusterRow(ctx, server))
+		rows = append(rows, clusterRow(ctx, server), coverageRow(ctx, server))
 	}
 	for i := range rows {
 		rows[i].Server = addr
@@ -82,7 +122,8 @@ func (f info) version() ports.Check {
 	if v := f["valkey_version"]; v != "" {
 		name, version = "valkey", v
 	}
-	return ports.Check{Name: "version", Value: name + " " + version}
+	days := f.int("uptime_in_days")
+	return ports.Check{Name: "version", Value: fmt.Sprintf("%s %s, up for %d %s", name, version, days, map[bool]string{true: "day", false: "days"}[days == 1])}
 }
 
 // checkRow is a check that warns or fails from certain values on.
@@ -102,13 +143,13 @@ func when(holds bool, status ports.CheckStatus) ports.CheckStatus {
 }
 
 func (f info) memory() ports.Check {
-	used, most := f.int("used_memory"), f.int("maxmemory")
+	used, peak, most := f.int("used_memory"), f.int("used_memory_peak"), f.int("maxmemory")
 	if most == 0 {
-		return checkRow("memory", size(used)+" used, no maxmemory", ports.CheckWarn,
+		return checkRow("memory", fmt.Sprintf("%s used, %s at its peak, no maxmemory", size(used), size(peak)), ports.CheckWarn,
 			"set maxmemory below what the machine has: without, the system kills Redis where it would have refused pushes")
 	}
 	share := used * 100 / most
-	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%", size(used), size(most), share),
+	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),
 		max(when(share >= memoryWarns, ports.CheckWarn), when(share >= memoryFails, ports.CheckFail)),
 		"let servers drain the queues, purge dead letters, or raise maxmemory: a full server refuses pushes")
 }
@@ -204,4 +245,17 @@ func clusterRow(ctx context.Context, server goredis.UniversalClient) ports.Check
 	return checkRow(name, fmt.Sprintf("%s, %s of 16384 slots served", f["cluster_state"], f["cluster_slots_ok"]),
 		when(f["cluster_state"] != "ok" || f["cluster_slots_ok"] != "16384", ports.CheckFail),
 		"see CLUSTER NODES: shards whose slots nobody serves stand still")
+}
+
+func coverageRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
+	const setting, name = "cluster-require-full-coverage", "cluster_require_full_coverage"
+	config, err := server.ConfigGet(ctx, setting).Result()
+	if err == nil && config[setting] == "" {
+		err = fmt.Errorf("the server does not say its %s", setting)
+	}
+	if err != nil {
+		return unknown(name, err)
+	}
+	return checkRow(name, config[setting], when(config[setting] != "no", ports.CheckWarn),
+		"set "+setting+" no: with yes, Redis's default, one master that is dead or hangs and that no replica replaces makes all servers refuse every key (CLUSTERDOWN) once cluster-node-timeout is over, and all queues stand still")
 }

@@ -42,23 +42,12 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 
 // withClaims returns which of the shards have claims.
 func (s *Store) withClaims(ctx context.Context, shards []core.Shard, lost *storekit.Lost) ([]claimsCursor, error) {
-	calls := make([]call, len(shards))
-	for i, shard := range shards {
-		calls[i] = call{command: "hlen", keys: s.someKeys(shard, keyClaims)}
+	some, err := s.having(ctx, "hlen", keyClaims, shards, lost)
+	open := make([]claimsCursor, len(some))
+	for i, shard := range some {
+		open[i].shard = shard
 	}
-	var open []claimsCursor
-	for i, o := range s.runApartBy(ctx, plainApart, calls) {
-		if o.err != nil {
-			if err := lost.Add(ctx, shards[i], o.err); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if n, _ := o.value.(int64); n > 0 {
-			open = append(open, claimsCursor{shard: shards[i]})
-		}
-	}
-	return open, nil
+	return open, err
 }
 
 // readClaims adds claims of the shards to a page, and returns those that have more.
@@ -68,7 +57,7 @@ func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimVie
 		keys := s.someKeys(c.shard, keyMeta, keyClaims, keyCancels, keyLease)
 		calls[i] = call{script: claimedScript, keys: keys, args: []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes}}
 	}
-	for i, o := range s.runApartBy(ctx, apart{most: pageScripts, patience: lookPatience}, calls) {
+	for i, o := range s.runApartBy(ctx, apart{most: pageScripts, patience: lookPatience, looks: true}, calls) {
 		last, others, err := o.addClaims(p, open[i].shard)
 		switch {
 		case err != nil:

@@ -13,6 +13,9 @@ import (
 // The format of what is stored: storedFormat is what this program writes, and oldestReader the
 // oldest that a program may know which uses it, so that old and new ones can run side by
 // side while one replaces the other. Declare stores both.
+//
+// What scripts store is held to that of an earlier version, byte for byte, by TestRedisVersionsTellOneStory of
+// internal/integration, and whoever changes it meets that test first: docs/architecture.md says what then.
 const (
 	storedFormat = 1
 	oldestReader = 1
@@ -24,7 +27,7 @@ const formatField = "/format"
 
 // checkFormat refuses a format that only newer programs may use, before anything is written.
 func (s *Store) checkFormat(ctx context.Context) error {
-	text, err := s.client.HGet(ctx, s.queuesKey(), formatField).Result()
+	text, err := ask(ctx, s, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), formatField)).Result()
 	if errors.Is(err, goredis.Nil) {
 		return nil
 	}

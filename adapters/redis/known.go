@@ -64,7 +64,7 @@ func (q *seenQueues) note(name string, record queueRecord, known bool) {
 	q.of[name] = record
 }
 
-// noteAll takes the list.
+// noteAll takes the list, which is then not its caller's any more.
 func (q *seenQueues) noteAll(records map[string]queueRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,26 +96,36 @@ func inOrder(records map[string]queueRecord) []ports.Queue {
 }
 
 // Queues implements [ports.Registry]. While the Cluster's server that has the list can't be reached, it is
-// the list as this store has seen it last.
+// the list as this store has seen it last, or after a few seconds an error.
 func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.readyToLook(ctx); err != nil {
 		return nil, err
 	}
 	asking, cancel := ctx, context.CancelFunc(func() {})
 	seen, known := s.seen.list()
-	if known = known && s.onCluster(); known {
+	switch {
+	case !s.onCluster():
+		known = false
+	case known:
 		asking, cancel = context.WithTimeout(ctx, listPatience)
+	default:
+		asking, cancel = context.WithTimeout(ctx, longestPatience)
 	}
 	defer cancel()
 	records, err := s.listQueues(asking)
 	switch {
 	case err == nil:
+		queues := inOrder(records)
 		s.seen.noteAll(records)
-		return inOrder(records), nil
-	case !known || storekit.HasKnownOutcome(err) || ctx.Err() != nil:
+		return queues, nil
+	case storekit.HasKnownOutcome(err) || ctx.Err() != nil:
 		return nil, err
+	case known:
+		return seen, nil
+	case asking.Err() != nil:
+		return nil, fmt.Errorf("redis: the Cluster's server that has the list of queues has not answered within %v", longestPatience)
 	}
-	return seen, nil
+	return nil, err
 }
 
 // listQueues reads the list.
@@ -125,7 +135,7 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 		err error
 	}
 	f, err := await(ctx, s.workers, func() found {
-		all, err := s.client.HGetAll(ctx, s.queuesKey()).Result()
+		all, err := ask(ctx, s, goredis.NewMapStringStringCmd(ctx, "hgetall", s.queuesKey())).Result()
 		s.noteMoves(ctx, err)
 		return found{all, translate(ctx, err)}
 	})
@@ -168,6 +178,9 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if !s.onCluster() {
 		return s.queue(ctx, name)
 	}
+	if err := s.readyToLook(ctx); err != nil {
+		return queueRecord{}, err
+	}
 	if l.lost == nil {
 		brief, cancel := context.WithTimeout(ctx, listPatience)
 		defer cancel()
@@ -181,7 +194,7 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	for _, shard := range core.Shards(name, shardsToAsk) {
 		calls = append(calls, call{command: "get", keys: s.someKeys(shard, keyMeta)})
 	}
-	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2}, calls) {
+	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2, looks: true}, calls) {
 		if text, ok := o.value.(string); ok && o.err == nil {
 			return parseQueueRecord(name, text)
 		}

@@ -61,7 +61,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 		err  error
 	}
 	f, err := await(ctx, s.workers, func() found {
-		text, err := s.client.HGet(ctx, s.queuesKey(), name).Result()
+		text, err := ask(ctx, s, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name)).Result()
 		s.noteMoves(ctx, err)
 		return found{text, translate(ctx, err)}
 	})

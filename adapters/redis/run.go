@@ -181,9 +181,11 @@ func (c *call) cmder(cmd *goredis.Cmd) goredis.Cmder {
 // command returns EVALSHA, or EVAL with the full text, or the plain command.
 func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
 	if c.script == nil {
-		cmd := goredis.NewCmd(ctx, append(append([]any{c.command}, c.keys...), c.args...)...)
+		args := make([]any, 1, 1+len(c.keys)+len(c.args))
+		args[0] = c.command
+		cmd := goredis.NewCmd(ctx, append(append(args, c.keys...), c.args...)...)
 		cmd.SetFirstKeyPos(1)
-		return cmd
+		return ofOneServer(cmd)
 	}
 	args := make([]any, 3, 3+len(c.keys)+len(c.args))
 	args[0], args[1], args[2] = "evalsha", c.script.sha, len(c.keys)
@@ -193,6 +195,19 @@ func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
 	args = append(args, c.keys...)
 	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
 	cmd.SetFirstKeyPos(3)
+	return ofOneServer(cmd)
+}
+
+// ofOneServer returns a command as one whose keys are all in one slot. Of any other the client of a Cluster wants to know where its
+// keys stand: it asks a server for the list of all commands, any one, also one that hangs, and has every call wait for that.
+func ofOneServer[C goredis.Cmder](cmd C) C {
+	cmd.SetStepCount(1)
+	return cmd
+}
+
+// ask runs a plain command that reads one key, and returns it.
+func ask[C goredis.Cmder](ctx context.Context, s *Store, cmd C) C {
+	_ = s.client.Process(ctx, ofOneServer(cmd)) // the command has the error too
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -41,23 +40,6 @@ func (s *Store) checkClient() error {
 
 var errNoClient = fmt.Errorf("%w: there is no client of Redis; give New one", ports.ErrUnusable)
 
-// masters returns a client for each server that takes writes.
-func (s *Store) masters(ctx context.Context) ([]goredis.UniversalClient, error) {
-	cluster, ok := s.client.(*goredis.ClusterClient)
-	if !ok {
-		return []goredis.UniversalClient{s.client}, nil
-	}
-	var mu sync.Mutex
-	var all []goredis.UniversalClient
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, master *goredis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, master)
-		return nil
-	})
-	return all, err
-}
-
 // eachMaster checks every master at once. One that can't be reached fails nothing if another
 // is: servers start beside it.
 func (s *Store) eachMaster(ctx context.Context, check func(context.Context, goredis.UniversalClient) error) error {
@@ -71,7 +53,7 @@ func (s *Store) eachMaster(ctx context.Context, check func(context.Context, gore
 	}
 	reached := false
 	var failure error
-	err = together(ctx, s.workers, longestPatience, checks, func(err error) (bool, error) {
+	err = together(ctx, s.workers, checkPatience, checks, func(err error) (bool, error) {
 		if errors.Is(err, ports.ErrUnusable) {
 			return false, err
 		}

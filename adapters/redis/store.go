@@ -67,6 +67,7 @@ type Store struct {
 	names   keyNames
 	pushes  coalescer
 	seen    seenQueues
+	cluster mastersList
 
 	replicas    int
 	waitTimeout time.Duration
@@ -81,7 +82,7 @@ const defaultWaitTimeout = time.Second
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
 		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
-		replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
+		server: serverCheck{fit: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
 	}
 	if s.waitTimeout <= 0 {
 		s.waitTimeout = defaultWaitTimeout

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -52,4 +53,36 @@ func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	case <-ctx.Done():
 		return zero, translate(ctx, ctx.Err())
 	}
+}
+
+// flight is a call that is made once for all who want it meanwhile, and goes on when they have given up.
+type flight[T any] struct {
+	mu    sync.Mutex
+	going *landing[T]
+}
+
+// landing is what a flight brings, once done is closed.
+type landing[T any] struct {
+	began time.Time
+	done  chan struct{}
+	value T
+}
+
+// join begins the call, unless it is going on.
+func (f *flight[T]) join(c workerPool, do func() T) *landing[T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.going != nil {
+		return f.going
+	}
+	l := &landing[T]{began: time.Now(), done: make(chan struct{})}
+	f.going = l
+	c.do(func() {
+		l.value = do()
+		f.mu.Lock()
+		f.going = nil
+		f.mu.Unlock()
+		close(l.done)
+	})
+	return l
 }

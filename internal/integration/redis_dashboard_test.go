@@ -18,7 +18,8 @@ import (
 )
 
 // The overview says that a master of a Cluster is dead, as a browser sees it that asks again and again, and it shows the rest, also if
-// that master has the list of queues and servers. How soon is logged: within 5 s on a machine that has nothing else to do.
+// that master has the list of queues and servers, and hangs. How soon is logged: within 5 s on a machine that has nothing else to do, to which
+// the tests of package dashboard hold it.
 func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -27,13 +28,13 @@ func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 		failing, lost, _ := o.without("skein:queues")
 		o.seenOnTheDashboard(lost, func() { testservers.Kill(t, failing) })
 	})
-	t.Run("of the list", func(t *testing.T) {
+	t.Run("of the list, which hangs", func(t *testing.T) {
 		o := newOutage(t)
 		node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
 		must(t, err)
 		failing := testservers.RedisNode(t, node.Options().Addr)
 		lost, _ := o.divideBy(failing)
-		o.seenOnTheDashboard(lost, func() { testservers.Kill(t, failing) })
+		o.seenOnTheDashboard(lost, func() { testservers.Freeze(t, failing) })
 	})
 }
 
@@ -54,14 +55,17 @@ func (o *outage) seenOnTheDashboard(lost []int, begin func()) {
 		}
 		return w.Body.String()
 	}
-	if strings.Contains(look(), "be reached") {
-		o.Error("a shard can't be reached before the outage")
+	began := time.Now()
+	for strings.Contains(look(), "be reached") { // a busy machine may be late with a part
+		if time.Since(began) > testservers.Patience {
+			o.Fatal("a shard can't be reached before the outage")
+		}
 	}
 	begin()
-	began := time.Now()
+	began = time.Now()
 	want := fmt.Sprintf("%d shards can&#39;t be reached, the first is %d", len(lost), lost[0])
 	for !strings.Contains(look(), want) {
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > testservers.Patience {
 			o.Fatalf("after %v the overview does not say %q: %s", time.Since(began), want, look())
 		}
 		time.Sleep(500 * time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,15 +17,14 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
-	"github.com/skeinq/skein/ports"
 )
 
 const (
 	outageShards = 12
-	// Without a wake-up a job would wait five times as long.
-	outagePoll = time.Minute
-	// promptly is how long a job may take that nothing holds up, on a machine that is busy.
-	promptly = 10 * time.Second
+	// Without a wake-up a job would wait five times as long as it may.
+	outagePoll = 10 * time.Minute
+	// promptly is how long a job may take that nothing holds up, on a machine that is very busy.
+	promptly = 2 * time.Minute
 )
 
 var outages = skein.NewQueue[int]("outages", skein.QueueOptions[int]{Shards: outageShards})
@@ -36,15 +36,20 @@ type outage struct {
 	cluster *goredis.ClusterClient
 	client  *skein.Client
 	next    int
+	// readTimeout is how long the clients wait for a reply; 0 is what they do by default.
+	readTimeout time.Duration
 
 	mu      sync.Mutex
 	handled map[string]chan struct{}
+	log     logText
 }
 
-// newOutage starts a Cluster and what works on it. With a replica of the first shard's master
-// that takes its place.
-func newOutage(t *testing.T) *outage {
-	cluster := testservers.OwnRedisCluster(t, outageFlags...).(*goredis.ClusterClient)
+// newOutage starts a Cluster and what works on it.
+func newOutage(t *testing.T) *outage { return newOutageWith(t, outageFlags...) }
+
+// newOutageWith is newOutage with other flags of the servers.
+func newOutageWith(t *testing.T, flags ...string) *outage {
+	cluster := testservers.OwnRedisCluster(t, flags...).(*goredis.ClusterClient)
 	o := &outage{T: t, cluster: cluster, handled: map[string]chan struct{}{}}
 	o.client = skein.NewClient(redis.New(o.connect(), redis.Options{}), skein.ClientOptions{})
 	return o
@@ -55,9 +60,16 @@ var outageFlags = []string{"--cluster-require-full-coverage", "no", "--cluster-n
 
 // connect opens another client of the Cluster, as another process has it.
 func (o *outage) connect() *goredis.ClusterClient {
-	client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: o.cluster.Options().Addrs})
+	client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: o.cluster.Options().Addrs, ReadTimeout: o.readTimeout})
 	o.Cleanup(func() { client.Close() })
 	return client
+}
+
+// waitForever has all clients that are opened from now on wait for a reply for longer than any test: who waits for a server that
+// hangs is never late, but does not end.
+func (o *outage) waitForever() {
+	o.readTimeout = time.Hour
+	o.client = skein.NewClient(redis.New(o.connect(), redis.Options{}), skein.ClientOptions{})
 }
 
 // serve runs a server until the test ends.
@@ -149,10 +161,10 @@ func (o *outage) handles(what string, shards []int, within time.Duration) (longe
 	return longest
 }
 
-// listen asks for the wake-ups of all shards.
+// listen asks for the wake-ups of all shards, and logs into o.log.
 func (o *outage) listen() <-chan core.Shard {
 	o.Helper()
-	wakeups, err := redis.New(o.connect(), redis.Options{}).Wakeups(o.Context(), core.Shards("outages", outageShards))
+	wakeups, err := redis.New(o.connect(), redis.Options{Logger: slog.New(slog.NewTextHandler(&o.log, nil))}).Wakeups(o.Context(), core.Shards("outages", outageShards))
 	must(o, err)
 	return wakeups
 }
@@ -161,11 +173,11 @@ func (o *outage) listen() <-chan core.Shard {
 func (o *outage) wakes(wakeups <-chan core.Shard, shards []int) {
 	o.Helper()
 	woken := make(map[int]bool)
-	timeout := time.After(promptly)
 	for _, shard := range shards {
 		if _, err := o.push(shard, promptly); err != nil {
 			o.Fatal(err)
 		}
+		timeout := time.After(promptly)
 		for !woken[shard] {
 			select {
 			case s := <-wakeups:
@@ -173,6 +185,23 @@ func (o *outage) wakes(wakeups <-chan core.Shard, shards []int) {
 			case <-timeout:
 				o.Fatalf("no wake-up of shard %d within %v", shard, promptly)
 			}
+		}
+	}
+}
+
+// undisturbed checks that the subscriptions to shards last while others can't be made: one that comes back sends
+// a wake-up for each shard, and nobody pushes.
+func (o *outage) undisturbed(wakeups <-chan core.Shard, shards []int) {
+	o.Helper()
+	const settling, retries = 3 * time.Second, 5 * time.Second // what was pushed before may still arrive
+	for began := time.Now(); time.Since(began) < settling+retries; {
+		select {
+		case s := <-wakeups:
+			if time.Since(began) > settling && slices.Contains(shards, s.Index) {
+				o.Errorf("a wake-up of shard %d though nobody pushed: its subscription was interrupted", s.Index)
+				return
+			}
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -195,6 +224,10 @@ func TestRedisDeadMasterStopsOnlyItsShards(t *testing.T) {
 		}
 	}
 	o.wakes(wakeups, healthy)
+	o.undisturbed(wakeups, healthy)
+	if n := strings.Count(o.log.String(), "wake-ups are interrupted"); n != 1 {
+		t.Errorf("the log says %d times that wake-ups are interrupted, want once", n)
+	}
 }
 
 // So it is while a master hangs, whose shards go on when it answers again.
@@ -202,6 +235,7 @@ func TestRedisHungMasterStopsOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
+	o.waitForever()
 	o.serve()
 	failing, lost, healthy := o.divide()
 	o.handles("before", append(healthy, lost...), testservers.Patience)
@@ -224,54 +258,4 @@ func TestRedisHungMasterStopsOnlyItsShards(t *testing.T) {
 		}
 	}
 	o.Logf("after: %v", o.handles("when it answers again", lost, outagePoll/2))
-}
-
-// When a replica has taken the place of a dead master, its shards go on without a poll, and a
-// client that only pushes finds it at once, also where pushes wait for replicas.
-func TestRedisFailoverIsFoundByPushes(t *testing.T) {
-	tier.Long(t, "waits for a failover")
-	t.Parallel()
-	o := newOutage(t)
-	failing, lost, healthy := o.divide()
-	replica := testservers.ClusterReplica(t, failing.Options().Addr, outageFlags...)
-	o.serve()
-	o.handles("before", append(healthy, lost...), testservers.Patience)
-	waiting := redis.New(o.connect(), redis.Options{WaitReplicas: 1, WaitTimeout: time.Second})
-	durable := ports.PushRequest{Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{{ID: idOfShard(0)}}}
-	_, err := waiting.Push(t.Context(), durable)
-	must(t, err)
-	testservers.Kill(t, failing)
-	for role := ""; role != "master"; time.Sleep(time.Millisecond) {
-		reply, err := replica.Do(t.Context(), "ROLE").Slice()
-		must(t, err)
-		role, _ = reply[0].(string)
-	}
-	promoted := time.Now()
-	for {
-		if _, err := o.push(0, promptly); err == nil {
-			break
-		} else if time.Since(promoted) > outagePoll/2 {
-			t.Fatalf("no push was accepted %v after the promotion: %v", time.Since(promoted), err)
-		}
-	}
-	o.Logf("accepted %v after the promotion", time.Since(promoted))
-	for { // the promoted one has no replica, so that the push arrives and is not confirmed
-		_, err := waiting.Push(t.Context(), durable)
-		if err != nil && strings.Contains(err.Error(), "0 of 1 replicas") {
-			break
-		}
-		if time.Since(promoted) > outagePoll/2 {
-			t.Fatalf("no push that waits for replicas arrived %v after the promotion: %v", time.Since(promoted), err)
-		}
-	}
-	o.Logf("handled within %v", o.handles("after the failover", lost, outagePoll/2))
-}
-
-// idOfShard returns an id of a shard.
-func idOfShard(shard int) string {
-	for i := 0; ; i++ {
-		if id := fmt.Sprint("waiting-", i); core.ShardOf(id, outageShards) == shard {
-			return id
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +22,12 @@ func TestRedisServersStartBesideADeadMaster(t *testing.T) {
 	testservers.Kill(t, failing)
 	o.serve()
 	o.Logf("started: %v", o.handles("beside a dead master", healthy, testservers.Patience))
+	wakeups := o.listen()
+	o.wakes(wakeups, healthy)
 	if _, err := o.push(lost[0], promptly); err == nil {
 		t.Error("a push to a shard of the dead master was accepted")
 	}
+	o.logs("wake-ups are interrupted") // what is back sooner is worth no line
 	must(t, replica.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err())
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		if _, err := o.push(lost[0], promptly); err == nil {
@@ -33,6 +37,18 @@ func TestRedisServersStartBesideADeadMaster(t *testing.T) {
 		}
 	}
 	o.Logf("after the takeover: %v", o.handles("after the takeover", lost, outagePoll/2))
+	o.wakes(wakeups, lost)
+	o.logs("wake-ups are back")
+}
+
+// logs waits until the log says something.
+func (o *outage) logs(what string) {
+	o.Helper()
+	for began := time.Now(); !strings.Contains(o.log.String(), what); time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > testservers.Patience {
+			o.Fatalf("the log does not say that %s: %s", what, o.log.String())
+		}
+	}
 }
 
 // So they do while one hangs.

@@ -1,0 +1,118 @@
+package redis
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// mostAskings is how many times at once a store asks a Cluster which servers are its masters. The client puts the question to one
+// server after another, in a random order, and waits for each as long as for any reply: so one that hangs is got round by asking again.
+const mostAskings = 8
+
+// mastersList is the masters of a Cluster as it has named them last.
+type mastersList struct {
+	mu   sync.Mutex
+	last []goredis.UniversalClient
+	// heard is that some were named, lastBegun the number of the asking that named them, and begun that of the newest.
+	heard            bool
+	lastBegun, begun int
+	asking           int
+	next             *namedMasters // what those get who wait; nil if nobody does
+}
+
+// namedMasters is what an asking has brought, once done is closed.
+type namedMasters struct {
+	done chan struct{}
+	all  []goredis.UniversalClient
+	err  error
+}
+
+// seen returns the masters that were named last; ok is false if none ever were.
+func (m *mastersList) seen() (last []goredis.UniversalClient, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last, m.heard
+}
+
+// ask has the Cluster asked, unless that is going on often enough, and returns what the next answer will be. The asking goes on though
+// nobody waits for it: what it brings is what is seen by then.
+func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalClient, error)) *namedMasters {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.next == nil {
+		m.next = &namedMasters{done: make(chan struct{})}
+	}
+	if m.asking < mostAskings {
+		m.asking++
+		m.begun++
+		begun := m.begun
+		pool.do(func() {
+			all, err := masters()
+			m.hear(begun, all, err)
+		})
+	}
+	return m.next
+}
+
+// hear takes what an asking has brought. One that began before another which was answered brings no news, to nobody: who waits has
+// seen what that one has brought.
+func (m *mastersList) hear(begun int, all []goredis.UniversalClient, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asking--
+	if begun < m.lastBegun {
+		return
+	}
+	if err == nil {
+		m.last, m.heard, m.lastBegun = all, true, begun
+	}
+	if m.next != nil {
+		m.next.all, m.next.err = all, err
+		close(m.next.done)
+		m.next = nil
+	}
+}
+
+// masters returns a client for each server that takes writes. The client of a Cluster asks any of its servers which these are: if that
+// one does not answer soon, they are those that were seen last, and if none were, another is asked. The list is the store's own, and not to be changed.
+func (s *Store) masters(ctx context.Context) ([]goredis.UniversalClient, error) {
+	cluster, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		return []goredis.UniversalClient{s.client}, nil
+	}
+	seen, known := s.cluster.seen()
+	detached := context.WithoutCancel(ctx)
+	again := time.NewTicker(listPatience)
+	defer again.Stop()
+	for {
+		named := s.cluster.ask(s.workers, func() ([]goredis.UniversalClient, error) { return mastersOf(detached, cluster) })
+		select {
+		case <-named.done:
+			if named.err != nil && known {
+				return seen, nil
+			}
+			return named.all, named.err
+		case <-again.C:
+			if known {
+				return seen, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func mastersOf(ctx context.Context, cluster *goredis.ClusterClient) ([]goredis.UniversalClient, error) {
+	var mu sync.Mutex
+	var all []goredis.UniversalClient
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, master *goredis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, master)
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,67 @@
+package integration_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
+)
+
+// While a master of a Cluster hangs that has the list of queues, who looks at the servers sees that, and the others, whether the store has
+// worked before or not. One that has does not wait as long as its client would.
+func TestRedisChecksBesideAHungMaster(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
+	must(t, err)
+	hung := node.Options().Addr
+	patient := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: o.cluster.Options().Addrs, ReadTimeout: time.Hour})
+	t.Cleanup(func() { patient.Close() })
+	worked := redis.New(patient, redis.Options{})
+	healthy := serversChecked(t, worked)
+	for server, rows := range healthy {
+		if row := named(rows, "cluster_require_full_coverage"); row.Status != inspect.CheckOK || row.Value != "no" {
+			t.Errorf("%s: %+v; want it to be well", server, row)
+		}
+	}
+	testservers.Freeze(t, testservers.RedisNode(t, hung))
+	for name, store := range map[string]*redis.Store{"that has worked": worked, "that begins": redis.New(o.connect(), redis.Options{})} {
+		began := time.Now()
+		rows := serversChecked(t, store)
+		t.Logf("a store %s has looked within %v", name, time.Since(began))
+		if len(rows) != len(healthy) {
+			t.Errorf("a store %s has rows of %d servers, before the hang of %d", name, len(rows), len(healthy))
+		}
+		seen := 0 // how long one may take that is well is held by the adapter's own tests
+		for server, all := range rows {
+			switch first := all[0]; {
+			case server == hung && (len(all) != 1 || first.Name != "answers" || first.Status != inspect.CheckFail || first.Advice == ""):
+				t.Errorf("a store %s: rows of the server that hangs: %+v", name, all)
+			case server != hung && first.Status == inspect.CheckOK && len(all) == len(healthy[server]):
+				seen++
+			}
+		}
+		if seen == 0 {
+			t.Errorf("a store %s has seen no server that is well: %+v", name, rows)
+		}
+	}
+}
+
+// serversChecked returns the rows of the store's servers.
+func serversChecked(t *testing.T, store inspect.Store) map[string][]inspect.Check {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rows, err := inspect.New(store, inspect.Options{}).Checks(ctx)
+	must(t, err)
+	servers := make(map[string][]inspect.Check)
+	for _, r := range rows {
+		servers[r.Server] = append(servers[r.Server], r)
+	}
+	return servers
+}

@@ -1,0 +1,95 @@
+package integration_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// With Redis's default of cluster-require-full-coverage one master that hangs stops all shards of a Cluster once the others
+// have noticed: a push is repeated, and then an error says why. When the master answers again all goes on, and nothing is lost.
+func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
+	t.Parallel()
+	o := newOutageWith(t, "--cluster-require-full-coverage", "yes", "--cluster-node-timeout", "2000")
+	for server, rows := range serversChecked(t, redis.New(o.connect(), redis.Options{})) {
+		if row := named(rows, "cluster_require_full_coverage"); row.Status != inspect.CheckWarn || row.Value != "yes" || !strings.Contains(row.Advice, "CLUSTERDOWN") {
+			t.Errorf("%s: %+v; want a warning", server, row)
+		}
+	}
+	o.serve()
+	failing, lost, healthy := o.divide()
+	o.handles("before", append(healthy, lost...), testservers.Patience)
+	store := redis.New(o.connect(), redis.Options{})
+	for i := range outageShards { // due long after the test
+		o.mustPush(store, core.Entry{ID: idOfShard(i), When: core.At(core.InstantOf(time.Now().Add(24 * time.Hour)))})
+	}
+	thaw := testservers.Freeze(t, failing)
+	for _, shard := range healthy {
+		o.untilDown(o.master(shard))
+	}
+	began := time.Now()
+	_, err := o.push(healthy[0], testservers.Patience)
+	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "CLUSTERDOWN") || took < 4*time.Second {
+		t.Errorf("a push to a shard whose master is well gave %v after %v; want an error with CLUSTERDOWN, once it was repeated for 5s", err, took)
+	}
+	thaw()
+	for began := time.Now(); ; { // accepted as soon as the Cluster takes it for well again
+		if _, err := o.push(lost[0], testservers.Patience); err == nil {
+			break
+		} else if time.Since(began) > testservers.Patience {
+			t.Fatal(err)
+		}
+	}
+	o.handles("when it answers again", append(healthy, lost...), testservers.Patience)
+	stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"outages"}})
+	must(t, err)
+	if n := stats[0].Fresh; n < outageShards || len(stats[0].Shards) != outageShards {
+		t.Errorf("%d jobs in %d shards wait, want the %d of before", n, len(stats[0].Shards), outageShards)
+	}
+	for i := range outageShards {
+		if found, err := store.Find(t.Context(), "outages", idOfShard(i)); err != nil || found.Queued == nil {
+			t.Errorf("the job %s is lost: %v", idOfShard(i), err)
+		}
+	}
+}
+
+// named returns the row of a name.
+func named(rows []inspect.Check, name string) inspect.Check {
+	for _, r := range rows {
+		if r.Name == name {
+			return r
+		}
+	}
+	return inspect.Check{}
+}
+
+// mustPush pushes one entry.
+func (o *outage) mustPush(store *redis.Store, e core.Entry) {
+	o.Helper()
+	_, err := store.Push(o.Context(), ports.PushRequest{Queue: "outages", Shards: outageShards, Generation: 1, Entries: []core.Entry{e}})
+	must(o, err)
+}
+
+// untilDown waits until a server says that the Cluster is down.
+func (o *outage) untilDown(server *goredis.Client) {
+	o.Helper()
+	ctx, cancel := context.WithTimeout(o.Context(), testservers.Patience)
+	defer cancel()
+	for {
+		text, err := server.ClusterInfo(ctx).Result()
+		must(o, err)
+		if strings.Contains(text, "cluster_state:fail") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
