@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"slices"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -11,75 +10,132 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// shardsPerCount is of how many shards one script counts what they hold, where one server has all
-// shards: to start a script takes as long as what it does for one.
-const shardsPerCount = 16
+// shardsPerLook is of how many shards one transaction reads: the server takes less than a millisecond for it.
+const shardsPerLook = 64
 
-// counting is a script that counts what shards hold, by some of their keys.
-type counting struct {
+// shardLook is what is read of each of some shards, at one instant of the shard.
+type shardLook struct {
+	// commands read a shard, each by its first key. The first one replies 0 if there is no such shard.
+	commands func(core.Shard) []call
+	// script runs the same commands, and replies the store's time and then what each of them does.
 	script *script
-	keys   []int
-	// read gets what the script says of each shard that can be reached, in any order.
-	read func(now core.Instant, shard core.Shard, value any) error
+	// read gets what the others reply, for each shard that can be reached.
+	read func(now core.Instant, shard core.Shard, replies []any) error
 }
 
-// countEach has a script count what shards hold.
-func (s *Store) countEach(ctx context.Context, c *script, keys []int, shards []core.Shard, lost *storekit.Lost,
-	read func(now core.Instant, shard core.Shard, value any) error,
-) error {
-	each := shardsPerCount
-	if _, cluster := s.client.(*goredis.ClusterClient); cluster {
-		each = 1
-	}
-	count := counting{script: c, keys: keys, read: read}
-	failed, err := s.countParts(ctx, &count, slices.Collect(slices.Chunk(shards, each)), lost)
-	if err != nil || len(failed) == 0 {
+// lookAt reads each of the shards. One server gets transactions of plain commands, which cost it half of what a script
+// does that makes the same calls. A Cluster gets scripts, and so does a server where a transaction fails: they are repeated while it
+// refuses them, and one shard that can't be read hides no other.
+func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
+	if err := s.readyToLook(ctx); err != nil {
 		return err
 	}
-	_, err = s.countParts(ctx, &count, slices.Collect(slices.Chunk(failed, 1)), lost)
-	return err
-}
-
-// countParts counts what parts of the shards hold, each in a call. It returns the shards of parts of
-// several that failed: perhaps only one of them did.
-func (s *Store) countParts(ctx context.Context, c *counting, parts [][]core.Shard, lost *storekit.Lost) (failed []core.Shard, err error) {
-	calls := make([]call, len(parts))
-	for i, part := range parts {
-		calls[i] = call{script: c.script, args: []any{s.now()}}
-		for _, shard := range part {
-			calls[i].keys = append(calls[i].keys, s.someKeys(shard, c.keys...)...)
-		}
-	}
-	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-		switch {
-		case o.err == nil:
-			err = s.readPart(ctx, c, parts[i], o.value)
-		case len(parts[i]) > 1 && ctx.Err() == nil && !storekit.HasKnownOutcome(o.err):
-			failed = append(failed, parts[i]...)
-		default:
-			err = lost.Add(ctx, parts[i][0], o.err)
-		}
+	for len(shards) > 0 && !s.onCluster() {
+		part := shards[:min(len(shards), shardsPerLook)]
+		calls := s.callsOf(l, part)
+		replies, err := await(ctx, s.workers, func() []any { return s.transact(ctx, calls) })
 		if err != nil {
-			return nil, err
+			return err
 		}
+		if len(replies) == 0 {
+			break
+		}
+		if err := s.readPart(ctx, l, part, replies); err != nil {
+			return err
+		}
+		shards = shards[len(part):]
 	}
-	return failed, nil
+	return s.lookByScripts(ctx, l, shards, lost)
 }
 
-// readPart reads what the script says of some shards.
-func (s *Store) readPart(ctx context.Context, c *counting, part []core.Shard, value any) error {
-	r := replyOf(value)
-	now := core.Instant(r.int())
-	for _, shard := range part {
-		one := r.next()
-		if _, unknown := one.(string); unknown {
-			return s.absent(ctx, shard)
+// callsOf returns the commands that read the store's time and then each of the shards.
+func (s *Store) callsOf(l shardLook, shards []core.Shard) []call {
+	calls := append(make([]call, 0, 1+16*len(shards)), call{command: "time"})
+	for _, shard := range shards {
+		calls = append(calls, l.commands(shard)...)
+	}
+	return calls
+}
+
+// transact runs plain commands that read as one transaction, and returns what they reply; nil if any of them failed.
+func (s *Store) transact(ctx context.Context, calls []call) []any {
+	pipe, replies := s.client.TxPipeline(), make([]any, len(calls))
+	for i := range calls {
+		_ = pipe.Process(ctx, command(ctx, &calls[i], false))
+	}
+	cmds, err := pipe.Exec(ctx)
+	if err != nil || len(cmds) != len(calls) {
+		return nil
+	}
+	for i, cmd := range cmds {
+		if cmd.Err() != nil {
+			return nil
 		}
-		if err := c.read(now, shard, one); err != nil {
+		replies[i] = cmd.(*goredis.Cmd).Val()
+	}
+	return replies
+}
+
+// readPart reads what callsOf has asked.
+func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, replies []any) error {
+	now, err := s.instantOf(replies[0])
+	if err != nil {
+		return err
+	}
+	each := (len(replies) - 1) / len(part)
+	for i, shard := range part {
+		if err := s.readShard(ctx, l, now, shard, replies[1+i*each:][:each]); err != nil {
 			return err
 		}
 	}
-	return r.err()
+	return nil
+}
+
+// readShard reads what the commands have replied of a shard.
+func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any) error {
+	if len(replies) == 0 || replies[0] == int64(0) {
+		return s.absent(ctx, shard)
+	}
+	return l.read(now, shard, replies[1:])
+}
+
+// instantOf returns the store's time, given the reply of TIME.
+func (s *Store) instantOf(reply any) (core.Instant, error) {
+	if s.clock != nil {
+		return core.InstantOf(s.clock()), nil
+	}
+	r := replyOf(reply)
+	now := r.parsed()*1e6 + r.parsed()
+	return core.Instant(now), r.err()
+}
+
+// lookByScripts reads each of the shards by a script.
+func (s *Store) lookByScripts(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
+	calls := make([]call, len(shards))
+	for i, shard := range shards {
+		calls[i] = call{script: l.script, args: []any{s.now()}}
+		for _, c := range l.commands(shard) {
+			calls[i].keys = append(calls[i].keys, c.keys[0])
+		}
+	}
+	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
+		err := o.err
+		if err == nil {
+			r := replyOf(o.value)
+			err = s.readShard(ctx, l, core.Instant(r.int()), shards[i], r.values)
+		} else {
+			err = lost.Add(ctx, shards[i], err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the plain command that reads a key of a shard.
+func (s *Store) read(shard core.Shard, command string, key int, args ...any) call {
+	return call{command: command, keys: s.keys(shard)[key : key+1 : key+1], args: args}
 }
 
 // Groups implements [ports.Inspector].
@@ -93,10 +149,16 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 		sums  storekit.GroupSums
 		lost  storekit.Lost
 	)
-	err = s.countEach(ctx, groupsScript, []int{keyMeta, keyGroups}, shards, &lost, func(now core.Instant, _ core.Shard, value any) error {
-		reply.Now = now
-		return addGroups(&sums, value)
-	})
+	err = s.lookAt(ctx, shardLook{
+		script: groupsScript,
+		commands: func(shard core.Shard) []call {
+			return []call{s.read(shard, "exists", keyMeta), s.read(shard, "hgetall", keyGroups)}
+		},
+		read: func(now core.Instant, _ core.Shard, replies []any) error {
+			reply.Now = now
+			return addGroups(&sums, replies)
+		},
+	}, shards, &lost)
 	if err == nil {
 		reply.Unreached, err = lost.Shards(len(shards))
 	}
@@ -108,14 +170,33 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 }
 
 // addGroups adds the groups of a shard, but for those whose counts can't be read.
-func addGroups(sums *storekit.GroupSums, value any) error {
-	r := replyOf(value)
-	for r.more() {
-		g, counts := core.Group{Name: r.text()}, decoder{rest: r.text()}
+func addGroups(sums *storekit.GroupSums, replies []any) error {
+	r := reply{values: replies}
+	groups := r.pairs()
+	for groups.more() {
+		g, counts := core.Group{Name: groups.text()}, decoder{rest: groups.text()}
 		g.Count, g.First, g.Last = int64(counts.instant()), counts.instant(), counts.instant()
 		if !counts.bad && counts.rest == "" && g.Count > 0 {
 			sums.Add(g)
 		}
 	}
+	r.bad = r.bad || groups.bad
 	return r.err()
+}
+
+// pairs reads the fields and values of a hash: a map if the client speaks RESP3, else a list.
+func (r *reply) pairs() reply {
+	if len(r.values) == 0 {
+		return r.list()
+	}
+	fields, mapped := r.values[0].(map[any]any)
+	if !mapped {
+		return r.list()
+	}
+	r.values = r.values[1:]
+	pairs := reply{values: make([]any, 0, 2*len(fields))}
+	for field, value := range fields {
+		pairs.values = append(pairs.values, field, value)
+	}
+	return pairs
 }

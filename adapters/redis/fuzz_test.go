@@ -63,8 +63,8 @@ func FuzzReply(f *testing.F) {
 		for _, dead := range []bool{false, true} {
 			_, _, _ = parseView("a", value, dead)
 		}
-		_, _ = parseShardStats(core.Shard{}, value)
-		_ = addGroups(&storekit.GroupSums{}, value)
+		_, _ = parseShardStats(core.Shard{}, replyOf(value).values)
+		_ = addGroups(&storekit.GroupSums{}, replyOf(value).values)
 		r = replyOf(value)
 		_, _ = parseNodes(&r)
 		r = replyOf(value)

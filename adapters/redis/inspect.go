@@ -50,26 +50,61 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 
 // addStats adds those of the shards that can be reached to a queue's state.
 func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []core.Shard, lost *storekit.Lost) error {
-	of := []int{keyMeta, keyReady, keyParked, keyClaims, keyRetriesByID, keyDead, keyLease, keyAside}
 	stats.Shards = make([]ports.ShardStats, 0, len(shards))
-	err := s.countEach(ctx, statsScript, of, shards, lost, func(now core.Instant, shard core.Shard, value any) error {
-		one, err := parseShardStats(shard, value)
+	err := s.lookAt(ctx, shardLook{script: statsScript, commands: s.statsOf, read: func(now core.Instant, shard core.Shard, replies []any) error {
+		one, err := parseShardStats(shard, replies)
 		stats.Now = now
 		stats.Shards = append(stats.Shards, one)
 		stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
 		return err
-	})
+	}}, shards, lost)
 	slices.SortFunc(stats.Shards, func(a, b ports.ShardStats) int { return cmp.Compare(a.Shard.Index, b.Shard.Index) })
 	return err
 }
 
-func parseShardStats(shard core.Shard, value any) (ports.ShardStats, error) {
-	r := replyOf(value)
-	counts := r.list()
-	stats := ports.ShardStats{Shard: shard, Counts: counts.counts()}
-	r.bad = r.bad || counts.bad
-	stats.Owner, stats.Token, stats.ExpiresAt = r.text(), r.int(), core.Instant(r.int())
+// statsOf returns the commands that count what a shard holds and has done, as lua/stats.lua has them too.
+func (s *Store) statsOf(shard core.Shard) []call {
+	return []call{
+		s.read(shard, "exists", keyMeta),
+		s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked), s.read(shard, "zcard", keyRetriesByID),
+		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
+		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
+		s.read(shard, "hmget", keyLease, "processed", "failed", "held", "owner", "token", "expires"),
+	}
+}
+
+func parseShardStats(shard core.Shard, replies []any) (ports.ShardStats, error) {
+	r := reply{values: replies}
+	stats := ports.ShardStats{Shard: shard}
+	queued := r.int() + r.int()
+	stats.Retrying = r.int()
+	stats.Fresh = queued - stats.Retrying
+	stats.Claimed, stats.Dead, stats.Quarantined = r.int(), r.int(), r.int()
+	for range 2 {
+		first, err := parsePlaces(r.next(), true)
+		r.bad = r.bad || err != nil
+		for _, at := range first {
+			stats.Oldest = stats.Oldest.Earlier(core.Head{Due: core.Instant(at.Key), OK: true})
+		}
+	}
+	lease := r.list()
+	stats.Processed, stats.Failed = lease.number(), lease.number()
+	if held := lease.number() == 1; held {
+		stats.Owner, stats.Token, stats.ExpiresAt = lease.text(), lease.number(), core.Instant(lease.number())
+	}
+	r.bad = r.bad || lease.bad
 	return stats, r.err()
+}
+
+// number reads a whole number that comes as text, or nil, which is 0.
+func (r *reply) number() int64 {
+	text, ok := r.optional()
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	r.bad = r.bad || err != nil
+	return n
 }
 
 // counts reads what lua/lib/counts.lua returns.

@@ -67,7 +67,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), call{script: cancelScript, keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels), args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), call{script: cancelScript, keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels, keyLease), args: args})
 }
 
 // Revive implements [ports.Operator].

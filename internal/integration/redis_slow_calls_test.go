@@ -171,8 +171,4 @@ func (s *slow) timePages() {
 		_, err := s.store.Claimed(ctx, ports.PageRequest{Queue: "orders", Limit: ports.MaxPage})
 		s.must(err)
 	})
-	s.time("stats", nothing, func() {
-		_, err := s.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
-		s.must(err)
-	})
 }

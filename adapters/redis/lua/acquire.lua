@@ -10,7 +10,7 @@
 --
 -- What earlier leases left is handed over by the acquire and, as orphans, by the turns that
 -- follow. The lease has the id up to which that was done, handed, '' for all, and whether
--- there is more, orphans. What turned and large are says turn.lua.
+-- there is more, orphans. What turned and large are says turn.lua, and what noted is lib/notes.lua.
 
 local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
@@ -20,7 +20,7 @@ if not record then return {'unknown'} end
 local found = string.match(record, '^%d %d (%d+ %d+)')
 if found ~= layout then return {'mismatch', found} end
 
-local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held', 'alone', 'handed', 'orphans')
+local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held', 'alone', 'handed', 'orphans', 'noted')
 local mine, held, last = lease[1] == owner, lease[6] == '1', tonumber(lease[2] or 0)
 local token, remaining = tonumber(lease[3] or 0), 0
 if held then
@@ -41,9 +41,14 @@ local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)
 if not paused and (rest and not again or again and lease[9] == '1') and (due < 0 or due > now) then due = now end
 local expires = math.min(now + ttl, MAX_INSTANT)
 if not again then
+  if lease[10] ~= lease[3] then -- whoever held the shard kept no notes, so those of before are wrong
+    for _, field in ipairs(redis.call('HKEYS', LEASE)) do
+      if string.sub(field, 1, 1) == ':' then redis.call('HDEL', LEASE, field) end
+    end
+  end
   redis.call('HSET', LEASE, 'owner', owner, 'attempt', attempt, 'token', token, 'last', 0,
     'ttl', ttl, 'expires', expires, 'held', 1, 'handed', rest and handed or '', 'orphans', rest and 1 or 0,
-    'turned', '', 'large', '')
+    'turned', '', 'large', '', 'noted', token)
 else
   redis.call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
 end

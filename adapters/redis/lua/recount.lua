@@ -10,7 +10,7 @@
 local now = clock(ARGV[1])
 local index = read_meta()
 if index == nil then return {'unknown'} end
-local function count() return (counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, ASIDE)) end
+local function count() return counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, ASIDE) end
 
 -- each calls visit with the members of a hash or a sorted set and their values or
 -- scores, some at a time.

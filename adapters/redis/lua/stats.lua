@@ -1,19 +1,13 @@
 #!lua flags=no-writes
--- Counts what shards hold: several of one server, or one of a Cluster.
--- KEYS: meta ready parked claims rid dead lease aside, of each shard
+-- Counts what a shard of a Cluster holds, and reads its lease, by the commands that one server gets as a transaction: see statsOf.
+-- KEYS: meta ready parked rid claims dead aside ready parked lease
 -- ARGV: 1 now or ''
--- Returns now, and for each shard {counts, owner, token, expires}, counts as lib/counts.lua
---   says, or 'unknown'
--- Uses: clock, counts.
+-- Returns now, and what each command replies
+-- Uses: clock.
 
-local now = clock(ARGV[1])
-
-local function stats(meta, ready, parked, claims, rid, dead, lease, aside)
-  if redis.call('EXISTS', meta) == 0 then return 'unknown' end
-  local all, owner, token, expires = counts(ready, parked, claims, rid, dead, lease, aside)
-  return {all, owner, token, expires}
-end
-
-local reply = {now}
-for i = 1, #KEYS, 8 do reply[#reply + 1] = stats(unpack(KEYS, i, i + 7)) end
-return reply
+local call = redis.call
+return {clock(ARGV[1]), call('EXISTS', KEYS[1]),
+  call('ZCARD', KEYS[2]), call('ZCARD', KEYS[3]), call('ZCARD', KEYS[4]),
+  call('HLEN', KEYS[5]), call('HLEN', KEYS[6]), call('HLEN', KEYS[7]),
+  call('ZRANGE', KEYS[8], 0, 0, 'WITHSCORES'), call('ZRANGE', KEYS[9], 0, 0, 'WITHSCORES'),
+  call('HMGET', KEYS[10], 'processed', 'failed', 'held', 'owner', 'token', 'expires')}

@@ -13,11 +13,11 @@
 --   {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
---   plan, queue, groups, morgue, first_due, readable, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   plan, queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- The lease has beside the last turn's number what a repeat of it returns: turned, the number
--- of the last turn that handed something over and the id after which it began, and
--- large, that of the last turn that claimed large jobs, and their ids.
+-- of the last turn that handed something over and the id after which it began; and large, which is
+-- not empty once a turn has claimed a job that has a note.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
 -- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have
@@ -32,7 +32,7 @@ local receipt = ARGV[9]
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed',
-  'handed', 'orphans', 'turned', 'large')
+  'handed', 'orphans', 'turned')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end
 local last, alone, expires = tonumber(lease[4]), tonumber(lease[7] or 0), instant(now + ttl)
 if number < last then return {'stale', last} end
@@ -45,21 +45,12 @@ local function head_of(head, rest)
   return head
 end
 
--- LARGE is how many bytes a claim has at most that a repeat looks for among all claims.
-local LARGE = 20480
-
 -- repeated answers a repeat: the claims of this receipt, the orphans that the turn handed
--- over, and what is so now. Only a claim itself has its receipt; so that not all are read,
--- the lease names the large ones of its last turn that had any.
+-- over, and what is so now.
 local function repeated()
-  local list, orphans, named, pos = {}, {}, {}, 9
-  local large = (lease[13] or '') ~= '' and parse('>I8', lease[13]) == last and lease[13] or ''
-  while pos <= #large do
-    local n = parse('>I2', large, pos)
-    named[sub(large, pos + 2, pos + 1 + n)], pos = true, pos + 2 + n
-  end
+  local list, orphans = {}, {}
   for _, id in ipairs(claims_after('')) do
-    local value = (named[id] or call('HSTRLEN', CLAIMS, id) <= LARGE) and call('HGET', CLAIMS, id)
+    local value = (noted(id) or receipt) == receipt and call('HGET', CLAIMS, id)
     if value and sub(value, 1, 16) == receipt then
       readable('c', id, claim_weight, value)
       list[#list + 1] = id
@@ -116,12 +107,9 @@ local fields = {'last', number, 'ttl', ttl, 'expires', expires, 'alone', claimed
 if lease[11] == '1' then
   for _, v in ipairs({'handed', handed, 'orphans', rest and 1 or 0, 'turned', pack('>I8', number) .. lease[10]}) do fields[#fields + 1] = v end
 end
-local large = {pack('>I8', number)}
-for i = 1, #claimed.list, 2 do
-  local id = claimed.list[i]
-  if #claimed.list[i + 1] > LARGE then large[#large + 1] = pack('>I2', #id) .. id end
-end
-if #large > 1 then fields[#fields + 1], fields[#fields + 2] = 'large', table.concat(large) end
+for _, id in ipairs(settled.notes) do if not claimed.notes[id] then plan.hdel(LEASE, ':' .. id) end end
+for id, text in pairs(claimed.notes) do fields[#fields + 1], fields[#fields + 2] = ':' .. id, text end
+if next(claimed.notes) then fields[#fields + 1], fields[#fields + 2] = 'large', 1 end
 plan.hset_all(LEASE, fields)
 plan.write()
 return {'ok', number, now, expires - now, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun,

@@ -1,6 +1,6 @@
 -- The second half of a turn: due jobs are claimed.
 -- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, missing, call, byte, pack, precedes,
---   reader, plan, packed, items, queue.
+--   reader, plan, packed, items, queue, NOTED, note.
 -- Defines: claim_jobs.
 
 -- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the
@@ -40,6 +40,7 @@ end
 --     each text that it makes, so a claim is made once
 --   chosen: the ids as a set
 --   count: how many there are
+--   notes: by id the notes of the claims that get one
 --   whole: the ids of jobs that are claimed as they are packed
 --   alone: how many claims run alone now
 --   head: PerformAt of the first job left, or -1 if it can't be claimed
@@ -49,7 +50,7 @@ local function claim_jobs(turn)
   local now, want, moved, waiting, index = turn.now, turn.want, turn.moved, turn.waiting, turn.index
   local ids, times = candidates(turn)
   local MOST_PAYLOADS = 1000
-  local list, chosen, whole, taken, payloads, size, cut = {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
+  local list, chosen, notes, whole, taken, payloads, size, cut = {}, {}, {}, {}, 0, turn.carried.payloads, turn.carried.bytes, false
   local alone, prefix = turn.alone, turn.receipt .. pack('>I8', turn.now) .. turn.claimer
 
   local packed_at = reader(JOBS, ids)
@@ -97,7 +98,7 @@ local function claim_jobs(turn)
 
   local k = 1
   while not turn.paused and not cut and taken < want and ids[k] and times[k] <= now do
-    local id, claim = ids[k], nil
+    local id, claim, payloads_before, size_before = ids[k], nil, payloads, size
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
     local flags = item and MANY or flags_of(k)
@@ -117,11 +118,12 @@ local function claim_jobs(turn)
     end
     list[#list + 1] = id
     list[#list + 1] = claim
+    if #claim > NOTED then notes[id] = note(turn.receipt, #claim, payloads - payloads_before, size - size_before, single) end
     chosen[id], waiting[id] = true, nil
     taken, k = taken + 1, k + 1
     if single then alone = alone + 1 end
   end
   local head = -1
   if ids[k] and not turn.paused and alone == 0 and not (runs_alone(k) and not nothing_claimed()) then head = times[k] end
-  return {list = list, chosen = chosen, count = taken, whole = whole, alone = alone, head = head}
+  return {list = list, chosen = chosen, notes = notes, count = taken, whole = whole, alone = alone, head = head}
 end

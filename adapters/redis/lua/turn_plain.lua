@@ -3,6 +3,7 @@
 -- it has written nothing, and turn.lua does the turn. It is tried before the library is
 -- made, whose functions cost more than a small turn. What both do, they do alike:
 -- conformance runs turns of both kinds against one model.
+-- Uses: NOTED, note.
 -- Defines: plain_turn, plain_reply.
 
 -- plain_turn returns the reply, or nil if the turn is another.
@@ -28,14 +29,18 @@ local function plain_turn()
   end
 
   local index = byte(record) == 49 -- '1'
-  local processed, failed, seen = 0, 0, {}
+  local processed, failed, seen, ended = 0, 0, {}, {} -- ended are the notes of claims that end
   if n > 0 then
     local receipts, codes = ARGV[12 + n], ARGV[13 + n]
     local receipt = #receipts == 16 and receipts
     local own, large, size = pack('>I8', lease[2]), (lease[7] or '') ~= '', 0
     for i = 1, #receipts, 16 do large = large or sub(receipts, i, i + 7) ~= own end
     if large then -- no claim of another lease, and none if the lease tells of some, is known to be small: see turn.lua
-      for i = 1, n do size = size + call('HSTRLEN', CLAIMS, ARGV[11 + i]) end
+      for i = 1, n do
+        local length = call('HSTRLEN', CLAIMS, ARGV[11 + i])
+        size = size + length
+        if length > NOTED then ended[#ended + 1] = ':' .. ARGV[11 + i] end
+      end
       if size > 262144 then return end
     end
     local claimed = call('HMGET', CLAIMS, unpack(ARGV, 12, 11 + n))
@@ -59,7 +64,7 @@ local function plain_turn()
     ids[count] = ready[i]
   end
   local prefix, head, claims = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}
-  local packed_jobs, before, read, taken, size, large = nil, 0, 0, 0, 0, nil
+  local packed_jobs, before, read, taken, size, notes = nil, 0, 0, 0, 0, {'large', 1}
   for k = 1, count do
     if k > read then -- some at a time, since payloads may be large
       before, read = read, math.min(count, read + math.max(1, math.min(16, math.floor(k * 524288 / (size + 1)))))
@@ -81,7 +86,9 @@ local function plain_turn()
     end
     if not simple then return end
     local claim = prefix .. pack('>I8', at) .. packed_job
-    if #claim > 20480 then large = (large or pack('>I8', number)) .. pack('>I2', #ids[k]) .. ids[k] end -- see turn.lua
+    if #claim > NOTED then
+      notes[#notes + 1], notes[#notes + 2] = ':' .. ids[k], note(ARGV[9], #claim, 1, #packed_job - skip, false)
+    end
     claims[2 * k - 1], claims[2 * k] = ids[k], claim
     taken = k
   end
@@ -96,7 +103,8 @@ local function plain_turn()
   if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 12, 11 + n)) end
   if processed > 0 then call('HINCRBY', LEASE, 'processed', processed) end
   if failed > 0 then call('HINCRBY', LEASE, 'failed', failed) end
-  if large then call('HSET', LEASE, 'large', large) end
+  if #ended > 0 then call('HDEL', LEASE, unpack(ended)) end
+  if #notes > 2 then call('HSET', LEASE, unpack(notes)) end
   local expires = math.min(now + ARGV[5], 9007199254740992)
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))
   return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}}

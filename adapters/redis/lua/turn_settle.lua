@@ -1,6 +1,6 @@
 -- The first half of a turn: claims end or begin, and what ended leaves is merged.
 -- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch,
---   bounds, readable, packed, items, queue, morgue, claim_from, claim_weight, claim_alone.
+--   bounds, readable, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
 -- kept returns what is kept of the text of an error: all, or its first bytes on a server that
@@ -53,7 +53,7 @@ end
 
 -- settle_claims finds the claims that the settlements of a turn end; ARGV[11] is how many
 -- settlements there are, and alone how many claims run alone. It returns
---   freed: the ids of claims that end, in order, and gone: the same as a set
+--   freed: the ids of claims that end, in order, gone: the same as a set, and notes: those of them that have a note, as a list
 --   skipped: the positions of settlements whose claim is not there
 --   deferred: the positions of those that are too much for this turn
 --   left: what becomes of those that leave something: id, job, dead, reason and group as of dispose
@@ -61,21 +61,23 @@ end
 --   alone: how many of the claims that stay run alone
 --   last: the index of the last ARGV that is about settlements
 --
--- What is read of claims is bounded, also of those that leave little or nothing: only a
--- claim itself has its receipt.
+-- What is read of claims is bounded, also of those that leave little or nothing: one without a note is read for its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
-  local s = {freed = {}, gone = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
+  local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
   local n, ids = tonumber(ARGV[11]), {}
   for i = 1, n do ids[i] = ARGV[11 + i] end
   local receipts, codes, text = ARGV[12 + n], ARGV[13 + n], 13 + n
   local freed, gone, bound, removed, full, last = s.freed, s.gone, bounds.new(), 0, false, false
 
-  -- leave reports whether the claim that the i-th settlement ends fits the bound, with what it
-  -- may meet in queue and morgue, and keeps what it leaves if so.
-  local function leave(id, value)
+  -- leave reports whether the claim that a settlement ends fits the bound, with what it may meet in queue and morgue,
+  -- and keeps what it leaves if so. n and weight are what its note says, if it has one.
+  local function leave(id, value, n, weight)
+    local beside = call('HSTRLEN', JOBS, id) + call('HSTRLEN', DEAD, id)
+    if n and not bounds.fits(bound, n, weight + beside) then return false end
+    value = value or call('HGET', CLAIMS, id)
     local count, size = readable('c', id, claim_weight, value)
-    size = size + call('HSTRLEN', JOBS, id) + call('HSTRLEN', DEAD, id)
+    size = size + beside
     if not bounds.fits(bound, count, size) then return false end
     bounds.count(bound, count, size)
     local job, dead, reason, group = dispose(value, ARGV[text], now)
@@ -84,26 +86,31 @@ local function settle_claims(alone, now)
   end
 
   for i, id in ipairs(ids) do
-    local code, of, leaves, value = byte(codes, i), #receipts > 16 and i or 1, false, nil
+    local code, of, leaves = byte(codes, i), #receipts > 16 and i or 1, false
+    local receipt, count, size, runs_alone, value
     leaves = code > 3
     if leaves then text = text + 1 end
     local defers = not gone[id] and (leaves and full or not leaves and last)
-    if not gone[id] and not defers then value = call('HGET', CLAIMS, id) end
+    if not gone[id] and not defers then
+      receipt, count, size, runs_alone = noted(id)
+      if not receipt then value = call('HGET', CLAIMS, id) end
+    end
     if defers then s.deferred[#s.deferred + 1] = i - 1
-    elseif not value or sub(value, 1, 16) ~= sub(receipts, 16 * of - 15, 16 * of) then
+    elseif (receipt or value and sub(value, 1, 16)) ~= sub(receipts, 16 * of - 15, 16 * of) then
       if value then readable('c', id, claim_weight, value) end
       s.skipped[#s.skipped + 1] = i - 1
-    elseif leaves and not leave(id, value) then
+    elseif leaves and not leave(id, value, count, size) then
       full, s.deferred[#s.deferred + 1] = true, i - 1
     else
       gone[id] = true
       freed[#freed + 1] = id
+      if receipt then s.notes[#s.notes + 1] = id end
       if code % 2 > 0 then s.processed = s.processed + 1 end
       if code % 4 > 1 then s.failed = s.failed + 1 end
-      if s.alone > 0 and claim_alone(value) then s.alone = s.alone - 1 end
-      if not leaves then removed = removed + #value end
-      last = removed > MOST_REMOVED
+      if s.alone > 0 and (runs_alone or value and claim_alone(value)) then s.alone = s.alone - 1 end
     end
+    if value and not leaves then removed = removed + #value end
+    last = removed > MOST_REMOVED
   end
   s.last = text
   return s
@@ -116,7 +123,9 @@ local function begin_claims(from, gone)
   local begun, not_begun, size = {}, {}, 0
   for i = from, #ARGV, 2 do
     local id = ARGV[i]
-    local value = not gone[id] and size < bounds.most_bytes and call('HGET', CLAIMS, id)
+    local receipt = noted(id)
+    local ours = not gone[id] and (not receipt or receipt == ARGV[i + 1])
+    local value = ours and size < bounds.most_bytes and call('HGET', CLAIMS, id)
     size = size + (value and #value or 0)
     if value and sub(value, 1, 16) == ARGV[i + 1] then
       begun[#begun + 1] = id

@@ -1,6 +1,9 @@
 -- The claims of a shard, in order of id.
--- Uses: CLAIMS, CANCELS, ALONE, call, sub, byte, parse, precedes, bounds, readable, packed.
--- Defines: claim_from, claim_weight, claim_alone, check_cancel, read_cancels, claims_after, hand_over.
+-- Uses: CLAIMS, CANCELS, LEASE, ALONE, call, sub, byte, parse, precedes, bounds, readable, packed, note_reader.
+-- Defines: noted, claim_from, claim_weight, claim_alone, check_cancel, read_cancels, claims_after, hand_over.
+
+-- noted returns what the note of a claim says.
+local noted = note_reader(CLAIMS, LEASE)
 
 -- claim_from returns where PerformAt, of 8 bytes, and then the packed job begin in a claim as
 -- it is stored.
@@ -56,7 +59,10 @@ local function hand_over(token, after, to, bound, gone)
   local list, last = {}, after
   for _, id in ipairs(claims_after(after)) do
     if to ~= '' and precedes(to, id) then break end
-    local value = not gone[id] and call('HGET', CLAIMS, id)
+    local receipt, payloads, bytes = noted(id)
+    local other = not gone[id] and not (receipt and parse('>I8', receipt) == token)
+    if other and receipt and not bounds.fits(bound, payloads, bytes) then return list, last, true end
+    local value = other and call('HGET', CLAIMS, id)
     if value and (#value < 8 or parse('>I8', value) ~= token) then
       local n, size = readable('c', id, claim_weight, value)
       if not bounds.fits(bound, n, size) then return list, last, true end

@@ -1,17 +1,14 @@
 -- Defines: counts.
 
 -- counts returns what a shard holds and has done: queued, retries, claimed, dead,
--- processed, failed, PerformAt of the oldest or -1, and set aside; then owner, token and end of the lease
--- that somebody has, or '', 0 and 0.
+-- processed, failed, PerformAt of the oldest or -1, and set aside.
 local function counts(ready, parked, claims, rid, dead, lease, aside)
   local oldest, sizes = -1, {redis.call('ZCARD', ready), redis.call('ZCARD', parked)}
   for i, key in ipairs({ready, parked}) do
     local head = sizes[i] > 0 and redis.call('ZRANGE', key, 0, 0, 'WITHSCORES') or {}
     if head[1] and (oldest < 0 or tonumber(head[2]) < oldest) then oldest = tonumber(head[2]) end
   end
-  local l = redis.call('HMGET', lease, 'processed', 'failed', 'held', 'owner', 'token', 'expires')
-  local held = l[3] == '1'
+  local l = redis.call('HMGET', lease, 'processed', 'failed')
   return {sizes[1] + sizes[2], redis.call('ZCARD', rid), redis.call('HLEN', claims),
-    redis.call('HLEN', dead), tonumber(l[1] or 0), tonumber(l[2] or 0), oldest, redis.call('HLEN', aside)},
-    held and l[4] or '', held and tonumber(l[5]) or 0, held and tonumber(l[6]) or 0
+    redis.call('HLEN', dead), tonumber(l[1] or 0), tonumber(l[2] or 0), oldest, redis.call('HLEN', aside)}
 end
