@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -178,5 +179,49 @@ func TestRedisWakesOnlyForEarlierHeads(t *testing.T) {
 				t.Errorf("it sent %d wake-ups, want %d", sent, tt.sends)
 			}
 		})
+	}
+}
+
+// Wake-ups of a queue whose record can't be read, now or at all, arrive: the shards' own records say what they hold. Those of a queue or a shard
+// that is not there are refused.
+func TestRedisWakeupsNeedNoRecordThatCanBeRead(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	record := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	cut := goredis.NewClient(client.Options())
+	defer cut.Close()
+	cuts := &cutShards{}
+	cut.AddHook(cuts)
+	store := redis.New(cut, redis.Options{})
+	must(t, store.Ping(t.Context()))
+	wakes := func(what string) {
+		t.Helper()
+		woken, err := store.Wakeups(t.Context(), []core.Shard{w.shard})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			return
+		}
+		must(t, client.SPublish(t.Context(), "skein:{orders/0}:wake", "").Err())
+		select {
+		case <-woken:
+		case <-time.After(testservers.Patience):
+			t.Errorf("%s: no wake-up", what)
+		}
+	}
+	wakes("the record is as it was stored")
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", "garbage").Err())
+	wakes("the record can't be read")
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", record).Err())
+	cuts.tags.Store("skein:queues", true)
+	wakes("the server with the list can't be reached")
+	cuts.tags.Clear()
+	if _, err := store.Wakeups(t.Context(), []core.Shard{w.shard, {Queue: "never"}}); !errors.Is(err, ports.ErrUnknownQueue) {
+		t.Errorf("wake-ups of a queue that is not there: %v, want %v", err, ports.ErrUnknownQueue)
+	}
+	for _, index := range []int{-2, 1} { // -1 are the permits
+		if _, err := store.Wakeups(t.Context(), []core.Shard{{Queue: "orders", Index: index}}); !errors.Is(err, ports.ErrInvalidRequest) {
+			t.Errorf("wake-ups of shard %d of one: %v", index, err)
+		}
 	}
 }
