@@ -144,6 +144,7 @@ func TestPostgresParksBehindAPush(t *testing.T) {
 func TestPostgresTurnsFastBesideParkedJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
+	w.stopClock()
 	claims := w.claimedAgain("a", "b")
 	w.next(9)
 	w.same("parked", w.parked(), 2)

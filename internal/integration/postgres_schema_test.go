@@ -237,6 +237,7 @@ func TestPostgresNeedsNoRightToCreate(t *testing.T) {
 // Behind PgBouncer statements can't stay prepared, and each transaction may have
 // another session: here each has one of its own.
 func TestPostgresWorksWithoutSessions(t *testing.T) {
+	t.Parallel()
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)
 	if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}); err != nil {

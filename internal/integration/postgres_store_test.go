@@ -29,7 +29,11 @@ type workbench struct {
 
 func newWorkbench(t *testing.T, ttl time.Duration) *workbench {
 	t.Helper()
-	pool := testservers.Postgres(t)
+	return workbenchOn(t, testservers.Postgres(t), ttl)
+}
+
+func workbenchOn(t *testing.T, pool *pgxpool.Pool, ttl time.Duration) *workbench {
+	t.Helper()
 	w := &workbench{t: t, pool: pool, schema: testservers.Schema(t, pool)}
 	w.must(postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: w.schema}))
 	w.store = postgres.New(pool, postgres.Options{Schema: w.schema, NoWakeups: true})
@@ -37,6 +41,14 @@ func newWorkbench(t *testing.T, ttl time.Duration) *workbench {
 	w.must(err)
 	w.turn = ports.TurnRequest{Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}}, TTL: ttl}
 	return w
+}
+
+// stopClock gives the store a clock that stands still, for tests of which turns take the short way: a second after the
+// last one a turn may rescan, which takes the long way, and a busy machine takes longer between two turns.
+func (w *workbench) stopClock() {
+	o := still()
+	o.Schema = w.schema
+	w.store = postgres.New(w.pool, o)
 }
 
 // viewed is the same backend for what needs no lease.

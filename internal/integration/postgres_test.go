@@ -58,6 +58,15 @@ func poolLike(t testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) *p
 	return other
 }
 
+// poolOf is a pool on the servers of a URL.
+func poolOf(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(context.Background(), url)
+	must(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 // factory is a conformance.Factory.
 func (s *schemas) factory(t testing.TB, clock func() time.Time) func() ports.ShardStore {
 	schema := s.take()

@@ -169,6 +169,7 @@ func TestPostgresPushIsVisibleWhenItsTransactionCommits(t *testing.T) {
 
 // A handler's effect and its settlement are one.
 func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
+	t.Parallel()
 	pool := testservers.Postgres(t)
 	store := newTxStore(t, pool)
 	schema := testservers.Schema(t, pool)

@@ -89,17 +89,28 @@ func (s *seen) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQuer
 
 func (*seen) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// blocks are how many a statement reads.
+// blocks are how many a statement reads where the session knows its tables: the first
+// run, and each after another test has altered one, reads some hundreds of the catalog.
 func (v *viewed) blocks(q pgx.TraceQueryStartData) int {
 	v.t.Helper()
-	var plan []struct {
-		Plan struct {
-			Hit  int `json:"Shared Hit Blocks"`
-			Read int `json:"Shared Read Blocks"`
+	conn, err := v.pool.Acquire(v.t.Context())
+	v.must(err)
+	defer conn.Release()
+	var least int
+	for i := range 3 {
+		var plan []struct {
+			Plan struct {
+				Hit  int `json:"Shared Hit Blocks"`
+				Read int `json:"Shared Read Blocks"`
+			}
+		}
+		v.must(conn.QueryRow(v.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+q.SQL, q.Args...).Scan(&plan))
+		n := plan[0].Plan.Hit + plan[0].Plan.Read
+		if i == 0 || n < least {
+			least = n
 		}
 	}
-	v.must(v.pool.QueryRow(v.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+q.SQL, q.Args...).Scan(&plan))
-	return plan[0].Plan.Hit + plan[0].Plan.Read
+	return least
 }
 
 func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
