@@ -71,6 +71,6 @@ BEGIN
   RETURN NEXT {schema}.reply_header('ok', p_paused => v_row.paused, p_now => v_now, p_last => v_lease.last, p_head => v_head,
     p_remaining => {schema}.remaining({schema}.later(v_now, p_ttl), p_ttl, v_now),
     p_lease_token => v_lease.token, p_lease_owner => p_owner);
-  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r WHERE c.shard = v_shard AND c.id = ANY (v_ids);
+  RETURN QUERY SELECT * FROM {schema}.reply_claims('c', v_shard, v_ids);
   RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard);
 END {$};

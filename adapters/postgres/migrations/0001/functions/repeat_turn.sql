@@ -14,9 +14,9 @@ BEGIN
   RETURN NEXT {schema}.reply_header('repeated', p_paused => p_shard.paused, p_now => p_now, p_last => p_last,
     p_remaining => {schema}.remaining(v_expires, p_ttl, p_now),
     p_head => v_head, p_lease_token => p_shard.token, p_lease_owner => p_shard.owner);
-  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r
-  WHERE c.shard = p_shard.id AND c.token = p_shard.token AND c.number = p_last;
-  RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('o', c) r
-  WHERE c.shard = p_shard.id AND c.handed_token = p_shard.token AND c.handed_number = p_last;
+  RETURN QUERY SELECT * FROM {schema}.reply_claims('c', p_shard.id, ARRAY(
+    SELECT c.id FROM {schema}.claimed c WHERE c.shard = p_shard.id AND c.token = p_shard.token AND c.number = p_last));
+  RETURN QUERY SELECT * FROM {schema}.reply_claims('o', p_shard.id, ARRAY(
+    SELECT c.id FROM {schema}.claimed c WHERE c.shard = p_shard.id AND c.handed_token = p_shard.token AND c.handed_number = p_last));
   RETURN QUERY SELECT * FROM {schema}.reply_cancellations(p_shard.id);
 END {$};

@@ -143,12 +143,10 @@ BEGIN
     RETURN NEXT {schema}.reply_places('n', v_not_begun);
   END IF;
   IF v_count > 0 THEN
-    RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('c', c) r
-    WHERE c.shard = v_shard.id AND c.id = ANY (v_claimed.ids);
+    RETURN QUERY SELECT * FROM {schema}.reply_claims('c', v_shard.id, v_claimed.ids);
   END IF;
   IF v_handed.ids IS NOT NULL THEN
-    RETURN QUERY SELECT r.* FROM {schema}.claimed c, {schema}.reply_claim('o', c) r
-    WHERE c.shard = v_shard.id AND c.id = ANY (v_handed.ids);
+    RETURN QUERY SELECT * FROM {schema}.reply_claims('o', v_shard.id, v_handed.ids);
   END IF;
   IF v_exceptional THEN
     RETURN QUERY SELECT * FROM {schema}.reply_cancellations(v_shard.id);
