@@ -10,8 +10,9 @@ CREATE FUNCTION {schema}.recount(p_queue text, p_index int, OUT status text,
 LANGUAGE plpgsql VOLATILE
 SET jit = off AS {$}
 DECLARE
-  v_shard int := {schema}.find_shard(p_queue, p_index);
+  v_shard int;
 BEGIN
+  SELECT s.id INTO v_shard FROM {schema}.shards s WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index;
   IF v_shard IS NULL THEN
     status := {schema}.missing_shard(p_queue);
     RETURN;
