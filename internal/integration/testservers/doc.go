@@ -5,14 +5,15 @@
 //     [redis.ParseURL] reads them, SKEIN_TEST_REDIS_CLUSTER one for
 //     [redis.ParseClusterURL], SKEIN_TEST_POSTGRES one for
 //     [pgxpool.ParseConfig];
-//   - this machine's own program, redis-server, valkey-server or postgres in PATH
-//     (or where Debian has postgres), started on a free loopback port, in a
+//   - this machine's own program, redis-server, valkey-server, postgres or pgbouncer in PATH
+//     (or where Debian has the last two), started on a free loopback port, in a
 //     directory of its own that goes with it;
-//   - Docker, with the images redis:7, valkey/valkey:8 and postgres:15.
+//   - Docker, with the images redis:7, valkey/valkey:8 and postgres:15. There is none for
+//     PgBouncer.
 //
 // SKEIN_TEST_VIA=local or docker asks for that one and no other. A test that
-// gets no server fails and says how to get one. Only tests of Valkey are skipped
-// without it, and not even they in CI, where the environment variable CI is true.
+// gets no server fails and says how to get one. Only tests of Valkey, PgBouncer and standbys
+// are skipped without these, and not even they in CI, where the environment variable CI is true.
 //
 // SKEIN_TEST_POSTGRES_MAJOR is the major version that every Postgres must have,
 // such as 14, if it is set.

@@ -22,6 +22,9 @@ type containers struct {
 }
 
 func openDocker(p program, ports []int) (machine, error) {
+	if p.repository == "" {
+		return nil, errors.New("docker: there is no image of it")
+	}
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, fmt.Errorf("docker: %w", err)
 	}

@@ -10,11 +10,19 @@ import (
 type local struct{ program program }
 
 func openLocal(p program, _ []int) (machine, error) {
-	_, err := exec.LookPath(p.binary)
-	if found, _ := filepath.Glob(p.elsewhere); err != nil && len(found) == 0 {
+	if _, err := p.path(); err != nil {
 		return nil, fmt.Errorf("this machine: %w", err)
 	}
 	return local{p}, nil
+}
+
+// path returns where the program is on this machine.
+func (p program) path() (string, error) {
+	path, err := exec.LookPath(p.binary)
+	if found, _ := filepath.Glob(p.elsewhere); err != nil && len(found) > 0 {
+		return found[len(found)-1], nil
+	}
+	return path, err
 }
 
 // runHere runs a command in an empty directory until the command ends or the script's

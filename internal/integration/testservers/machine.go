@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// program is a server's program, and an image that has it.
+// program is a server's program, and an image that has it, if there is one.
 type program struct {
 	binary, repository, tag string
 	// elsewhere is a pattern of files that are the program where PATH has none.

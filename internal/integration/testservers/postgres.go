@@ -37,7 +37,7 @@ var sharedPostgres = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return postgresURL(g), nil
+	return postgresURL(g, 0), nil
 })
 
 // Postgres returns a pool of connections to the shared Postgres, which is closed
@@ -66,7 +66,7 @@ func OwnPostgres(t testing.TB, settings ...string) *pgxpool.Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.end)
-	return postgresPool(t, postgresURL(g))
+	return postgresPool(t, postgresURL(g, 0))
 }
 
 func postgresPool(t testing.TB, url string) *pgxpool.Pool {
@@ -82,18 +82,25 @@ func postgresPool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-func postgresURL(g *group) string {
-	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", g.address(0))
+// postgresURL is where the server with the i-th port of a group is.
+func postgresURL(g *group, i int) string {
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", g.address(i))
 }
+
+// findPostgres has a script find the server's programs where Debian keeps them.
+const findPostgres = `
+command -v postgres >/dev/null || for bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done`
+
+// settingsAsFlags makes of a script's arguments, which are settings, flags of the server.
+const settingsAsFlags = `
+for setting; do
+	shift && set -- "$@" -c "$setting"
+done`
 
 // runPostgres makes a cluster in the working directory and serves it on the port
 // $1 of the address $2. $3 is what initdb is asked for; the settings follow.
-const runPostgres = `
-command -v postgres >/dev/null || for bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done
-port=$1 bind=$2 init=$3 && shift 3
-for setting; do
-	shift && set -- "$@" -c "$setting"
-done
+const runPostgres = findPostgres + `
+port=$1 bind=$2 init=$3 && shift 3` + settingsAsFlags + `
 # Before 15 there is no choice of that.
 case $(initdb --help) in *--locale-provider*) ;; *) init= ;; esac
 initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
@@ -102,13 +109,16 @@ exec postgres -D data -p "$port" -c listen_addresses="$bind" -c unix_socket_dire
 `
 
 func postgres(init string, settings ...string) (*group, error) {
-	return form(postgresServer(), 1, func(ctx context.Context, g *group) error {
-		command := append([]string{"sh", "-c", runPostgres, "sh", g.port(0), g.machine.bind(), init}, settings...)
-		if err := g.start(command...); err != nil {
-			return err
-		}
-		return g.until(ctx, func(ctx context.Context) error { return connected(ctx, postgresURL(g)) })
-	})
+	return form(postgresServer(), 1, func(ctx context.Context, g *group) error { return g.startPostgres(ctx, 0, init, settings...) })
+}
+
+// startPostgres starts a server on the group's i-th port, and returns when it serves.
+func (g *group) startPostgres(ctx context.Context, i int, init string, settings ...string) error {
+	command := append([]string{"sh", "-c", runPostgres, "sh", g.port(i), g.machine.bind(), init}, settings...)
+	if err := g.start(command...); err != nil {
+		return err
+	}
+	return g.until(ctx, func(ctx context.Context) error { return connected(ctx, postgresURL(g, i)) })
 }
 
 // connected asks a server whether it serves.

@@ -71,3 +71,40 @@ func TestChaosPostgresEndsConnections(t *testing.T) {
 	testservers.ChaosPostgres(t, pool, 20*time.Millisecond)
 	until(t, "an idle connection is ended", func(ctx context.Context) bool { return conn.Ping(ctx) != nil })
 }
+
+// A standby has and shows what its primary has acknowledged, refuses to write, and writes once it
+// is promoted.
+func TestPostgresStandbyTakesThePrimarysPlace(t *testing.T) {
+	t.Parallel()
+	pair := testservers.PostgresWithStandby(t)
+	count := func(pool *pgxpool.Pool) (n int) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM things`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	both, err := pgxpool.New(t.Context(), pair.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer both.Close()
+	if _, err := both.Exec(t.Context(), `CREATE TABLE things AS SELECT generate_series(1, 10)`); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(pair.Standby); n != 10 {
+		t.Errorf("the standby shows %d rows, want 10", n)
+	}
+	if _, err := pair.Standby.Exec(t.Context(), `DELETE FROM things`); err == nil {
+		t.Error("the standby writes")
+	}
+	pair.KillPrimary()
+	pair.Promote(t)
+	until(t, "a write after the promotion", func(ctx context.Context) bool {
+		_, err := both.Exec(ctx, `INSERT INTO things VALUES (11)`)
+		return err == nil
+	})
+	if n := count(pair.Standby); n != 11 {
+		t.Errorf("the promoted standby has %d rows, want 11", n)
+	}
+}
