@@ -11,9 +11,12 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// checkedFor is how long all checks together may take: who asks wants to know that the server is away, or that it
-// answers nothing, while it is so.
-const checkedFor = 5 * time.Second
+// checkedFor is how long all checks together may take, and answersFor the first of them: who asks wants to know that the
+// server is away, or that it answers nothing, while it is so.
+const (
+	checkedFor = 5 * time.Second
+	answersFor = 2 * time.Second
+)
 
 // Check implements [ports.Checker]. A role that may only select sees most; what others run it sees as a member of
 // pg_monitor. Nothing that a table holds is counted without a bound, and nothing is repeated.
@@ -23,7 +26,9 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	}
 	looking, cancel := context.WithTimeout(ctx, checkedFor)
 	defer cancel()
-	if err := once(looking, func() error { return s.look(looking) }); err != nil {
+	first, done := context.WithTimeout(looking, answersFor)
+	defer done()
+	if err := once(first, func() error { return s.look(first) }); err != nil {
 		return unanswered(ctx, err)
 	}
 	rows := []ports.Check{{Name: "answers", Value: "yes"}}
@@ -37,7 +42,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 		case err != nil && looking.Err() == nil && !errors.As(err, &refused):
 			return unanswered(ctx, err)
 		case err != nil:
-			row.Status, row.Value, row.Advice = ports.CheckUnknown, translate(ctx, err).Error(), "grant the role what docs/postgres-dba.md lists, or look yourself"
+			row.Status, row.Value, row.Advice = ports.CheckUnknown, translate(ctx, err).Error(), unknownAdvice(err)
 		case row.Status == ports.CheckUnknown:
 			row.Advice = "GRANT pg_monitor to the role, or look as one that has it"
 		case row.Status != ports.CheckOK:
@@ -48,14 +53,31 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	return rows, nil
 }
 
+// moreTime is what to do about a check for which there was no time.
+const moreTime = "there was no time for it: look again when the server has less to do, or raise statement_timeout for the role"
+
+// unknownAdvice returns what to do about a check that failed.
+func unknownAdvice(err error) string {
+	switch codeOf(err) {
+	case "", queryCanceled:
+		return moreTime
+	case noRight:
+		return "grant the role what docs/postgres-dba.md lists, or look yourself"
+	}
+	return "look yourself"
+}
+
 // unanswered returns the only row of a server that could not be asked, or the error if it is the caller, the schema or
 // the store's settings that make it so.
 func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
-	interrupted := storekit.Interrupted(ctx, err)
+	interrupted, advice := storekit.Interrupted(ctx, err), "start the server, or let this process reach it"
+	if codeOf(err) == queryCanceled {
+		advice = moreTime
+	}
 	if err = translate(ctx, err); interrupted != nil || storekit.HasKnownOutcome(err) {
 		return nil, err
 	}
-	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Value: err.Error(), Advice: "start the server, or let this process reach it"}}, nil
+	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Value: err.Error(), Advice: advice}}, nil
 }
 
 // check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3 fail.
@@ -65,7 +87,7 @@ type check struct{ name, sql, advice string }
 
 // checks are in the order in which they are shown. Each begins with its parameters, so that all take the same.
 var checks = [...]check{
-	{"version", params + `SELECT 'postgres ' || current_setting('server_version'), 0 FROM p`, ""},
+	{"version", params + `SELECT format('postgres %s, up for %s days', current_setting('server_version'), extract(day FROM clock_timestamp() - pg_postmaster_start_time())), 0 FROM p`, ""},
 	{"schema_version", params + `SELECT format('version %s', (SELECT max(version) FROM {schema}.migrations)), 0 FROM p`, ""},
 	{"writes", params + `
 SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('transaction_read_only')::boolean THEN 'read only' ELSE 'yes' END,

@@ -27,6 +27,8 @@ const (
 	statusStaleAttempt   status = "stale_attempt"
 	statusLeaseHeld      status = "lease_held"
 	statusNotEmpty       status = "not_empty"
+	statusNotUTF8        status = "not_utf8"
+	statusSearchPath     status = "search_path"
 )
 
 // err returns the port's error for a refused call on a shard, nil if it was accepted. Callers
@@ -39,6 +41,10 @@ func (s status) err(shard core.Shard) error {
 		return storekit.UnknownQueue(shard.Queue)
 	case statusNoSuchShard:
 		return storekit.NoSuchShard(shard)
+	case statusNotUTF8:
+		return errClientEncoding
+	case statusSearchPath:
+		return errSearchPath
 	}
 	return fmt.Errorf("postgres: status %q of shard %v, which this version does not know", string(s), shard)
 }
@@ -80,6 +86,8 @@ func translate(ctx context.Context, err error) error {
 		return storekit.Full(pg.Message)
 	case pg.Code == notText:
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s)", ports.ErrInvalidRequest, pg.Message, pg.Code)
+	case pg.Code == queryCanceled:
+		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, giveTime)
 	case pg.Code == readOnlyServer:
 		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, findPrimary)
 	}
@@ -90,7 +98,11 @@ func translate(ctx context.Context, err error) error {
 const notText = "22021"
 
 // findPrimary is how a pool finds the server that writes.
-const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write"
+const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write; " +
+	"if this is the primary, turn default_transaction_read_only off for the role or the database"
+
+// giveTime is what to do about a statement that was cancelled. Some drivers do that too, when the context of a call ends.
+const giveTime = "unless an operator or the end of the call's context ended it, raise statement_timeout for the role"
 
 const tooManyConnections = "53300"
 
@@ -102,13 +114,21 @@ func remedyFor(code string) string {
 		return "correct the role and the password with which the pool connects, or let that role in by pg_hba.conf"
 	case "3D000":
 		return "create the database, or correct its name in the pool's configuration"
-	case "42501":
+	case noRight:
 		return "grant the role the rights that docs/postgres.md lists"
 	case undefinedTable, undefinedSchema, undefinedFunction:
 		return "make the schema with postgres.Migrate, or correct Options.Schema"
+	case "53400": // configuration limit exceeded
+		return "raise the limit that this names, such as temp_file_limit, for the role"
+	case "26000", "42P05": // a prepared statement is not there, or another one is
+		return "a pooler hands this program's connections to several of the server: add default_query_exec_mode=cache_describe " +
+			"to the pool's URL, or let the pooler pass prepared statements on (max_prepared_statements of PgBouncer)"
 	}
 	return ""
 }
+
+// noRight is what the server says to a role that may not.
+const noRight = "42501"
 
 // What the server says of a schema that is not there, or is not ours.
 const (
@@ -116,5 +136,14 @@ const (
 	undefinedFunction = "42883"
 	undefinedSchema   = "3F000"
 )
+
+// codeOf returns the code of what the server has said, or "" if an error is nothing that it has said.
+func codeOf(err error) string {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return ""
+	}
+	return pg.Code
+}
 
 func class(e *pgconn.PgError) string { return e.Code[:min(2, len(e.Code))] }

@@ -20,7 +20,7 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		reply = ports.StepReply{Reached: len(r.DeadLetters)}
 	)
 	args := append([]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation}, importArgs(r.DeadLetters)...)
-	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &reply.Handled)
 	}, `SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, args...)
 	if err == nil {

@@ -126,12 +126,15 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, new
 	if err := checkName(schema); err != nil {
 		return err
 	}
-	return attempt(ctx, &pooled{pool: pool}, idempotent, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
+	return attempt(ctx, &pooled{pool: pool}, idempotent|operated, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
 }
 
 // migrateOnce may be repeated: it begins from the version that the schema has.
 func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL search_path = pg_catalog`); err != nil {
+			return err
+		}
 		var encoding string
 		if err := tx.QueryRow(ctx, `SELECT current_setting('server_encoding')`).Scan(&encoding); err != nil {
 			return err

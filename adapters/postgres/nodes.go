@@ -124,7 +124,7 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 // DrainNode implements [ports.Registry].
 func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	var known bool
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+	err := s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &known)
 	}, drainSQL, s.now(), textOrNone(owner), drain, s.channelOrNull())
 	if err == nil && !known {

@@ -27,7 +27,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, call stri
 		reached  *int
 		earliest *core.Instant
 	)
-	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest)
 	}, `SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
 		append([]any{textOrNone(shard.Queue), shard.Index, s.now()}, args...)...)

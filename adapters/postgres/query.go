@@ -22,9 +22,12 @@ type retry int
 const (
 	// ifRolledBack: only if the server says, or the driver knows, that nothing was
 	// committed.
-	ifRolledBack retry = iota
+	ifRolledBack retry = 0
 	// idempotent: also after an unknown outcome.
-	idempotent
+	idempotent retry = 1
+	// operated, with one of these: not at a server that only reads, once a new connection has met it
+	// too. Servers and producers wait for a failover to end, and an operator is told at once.
+	operated retry = 2
 )
 
 // How long a call is repeated, and how long to wait in between, doubling.
@@ -56,7 +59,7 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 // error is the port's.
 func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) error) error {
 	if err := s.ready(ctx); err != nil {
-		return translate(ctx, err)
+		return err
 	}
 	return attempt(ctx, &s.pooled, mode, do)
 }
@@ -65,11 +68,14 @@ func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) e
 // reads, as the primary does once it is a standby, the pool makes its connections anew and
 // finds the new primary.
 func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Context) error) error {
-	began := time.Now()
+	began, anew := time.Now(), false
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		err := do(ctx)
 		if onlyReads(err) {
-			pool.reset()
+			if anew && mode&operated != 0 {
+				return errReadOnlyHere
+			}
+			anew = !pool.reset().Before(began)
 		}
 		if err == nil || !repeatable(ctx, err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
 			return translate(ctx, err)
@@ -99,11 +105,13 @@ type pooled struct {
 // left to the others.
 const resetEvery = time.Second
 
-func (p *pooled) reset() {
+// reset makes the connections anew, unless that was done a moment ago, and returns when it was done last.
+func (p *pooled) reset() time.Time {
 	last, now := p.last.Load(), time.Now().UnixNano()
 	if now-last >= int64(resetEvery) && p.last.CompareAndSwap(last, now) {
 		p.pool.Reset()
 	}
+	return time.Unix(0, p.last.Load())
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -135,10 +143,10 @@ func repeatable(ctx context.Context, err error, mode retry) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return rolledBack(pg) || mode == idempotent && class(pg) == "08"
+		return rolledBack(pg) || mode&idempotent != 0 && class(pg) == "08"
 	}
 	var connecting *pgconn.ConnectError
-	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) || mode == idempotent && connectionLost(err)
+	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) || mode&idempotent != 0 && connectionLost(err)
 }
 
 // connectionLost reports whether the connection broke.
@@ -158,10 +166,7 @@ func lostSession(err error) bool {
 }
 
 // onlyReads reports whether a server refused to write at all.
-func onlyReads(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == readOnlyServer
-}
+func onlyReads(err error) bool { return codeOf(err) == readOnlyServer }
 
 // sessionEnded reports whether the server ended the session on an operator's or its own
 // decision. It says so only while nothing is being committed.

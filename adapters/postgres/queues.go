@@ -125,7 +125,7 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 
 // setPaused returns how many shards the queue has.
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
-	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+	err = s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &shards)
 	}, pauseSQL, textOrNone(queue), paused)
 	if err == nil && shards == 0 {
@@ -150,7 +150,7 @@ func (s *Store) Forget(ctx context.Context, queue string) error {
 		owner     string
 		remaining int64
 	)
-	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &at.Index, &owner, &remaining)
 	}, `SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, textOrNone(queue), s.now())
 	switch {

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/skeinq/skein/ports"
 )
 
@@ -59,8 +57,20 @@ func (v schemaVersion) fits() bool {
 	return v.version == known || v.version > known && v.oldest <= known
 }
 
-// serverSQL returns the settings of a session that checkServer looks at.
-const serverSQL = `SELECT current_setting('server_encoding'), current_setting('default_transaction_isolation')`
+// sessionColumns are the settings that a [session] has. Where search_path does not fit, only what names pg_catalog is
+// the server's own.
+const sessionColumns = `pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('client_encoding'),
+  pg_catalog.current_setting('default_transaction_isolation'), pg_catalog.current_schemas(false)::pg_catalog.text[]`
+
+// session is the settings of a session under which the store would be wrong or slow. path are the schemas that
+// search_path names and that exist.
+type session struct {
+	server, client, isolation string
+	path                      []string
+}
+
+// columns returns where [sessionColumns] go.
+func (s *session) columns() []any { return []any{&s.server, &s.client, &s.isolation, &s.path} }
 
 // checkEncoding returns ErrUnusable for a database whose texts are not what ids are.
 func checkEncoding(encoding string) error {
@@ -71,20 +81,32 @@ func checkEncoding(encoding string) error {
 	return nil
 }
 
-// checkServer returns ErrUnusable for a database or a role under whose settings the store
-// would be wrong or slow.
-func checkServer(encoding, isolation string) error {
-	if err := checkEncoding(encoding); err != nil {
+var errClientEncoding = fmt.Errorf("postgres: %w: client_encoding is not UTF8, so that the server takes each id for another text; "+
+	"set it to UTF8 for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable)
+
+var errSearchPath = fmt.Errorf("postgres: %w: search_path has another schema before pg_catalog, whose functions and operators would be taken for "+
+	"the server's own; leave pg_catalog out of search_path, which puts it first", ports.ErrUnusable)
+
+// check returns ErrUnusable for a setting that does not fit.
+func (s *session) check() error {
+	if err := checkEncoding(s.server); err != nil {
 		return err
 	}
-	if isolation != "read committed" {
+	if s.client != "UTF8" {
+		return errClientEncoding
+	}
+	if slices.Index(s.path, "pg_catalog") > 0 {
+		return errSearchPath
+	}
+	if s.isolation != "read committed" {
 		return fmt.Errorf("postgres: %w: default_transaction_isolation is %q, under which most turns fail to serialize; "+
-			"set it to 'read committed' for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable, isolation)
+			"set it to 'read committed' for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable, s.isolation)
 	}
 	return nil
 }
 
-// ready checks the schema's version and the server's settings, once, at first use.
+// ready checks the schema's version and the server's settings, once, at first use. The error is the
+// port's.
 func (s *Store) ready(ctx context.Context) error {
 	if s.schemaCheck.fits.Load() {
 		return nil
@@ -96,7 +118,7 @@ func (s *Store) ready(ctx context.Context) error {
 	case s.schemaCheck.checking <- struct{}{}:
 		defer func() { <-s.schemaCheck.checking }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return translate(ctx, ctx.Err())
 	}
 	if s.schemaCheck.fits.Load() {
 		return nil
@@ -109,13 +131,13 @@ func (s *Store) ready(ctx context.Context) error {
 // look looks at the server's settings and the schema's version.
 func (s *Store) look(ctx context.Context) error {
 	var (
-		encoding, isolation string
-		v                   schemaVersion
+		settings session
+		v        schemaVersion
 	)
-	if err := s.pool.QueryRow(ctx, serverSQL).Scan(&encoding, &isolation); err != nil {
+	if err := s.pool.QueryRow(ctx, `SELECT `+sessionColumns).Scan(settings.columns()...); err != nil {
 		return err
 	}
-	if err := checkServer(encoding, isolation); err != nil {
+	if err := settings.check(); err != nil {
 		return err
 	}
 	switch err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&v.version, &v.oldest); {
@@ -132,8 +154,8 @@ func (s *Store) look(ctx context.Context) error {
 
 // schemaMissing reports whether the schema or its table of migrations does not exist.
 func schemaMissing(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
+	code := codeOf(err)
+	return code == undefinedTable || code == undefinedSchema
 }
 
 // unfit returns the error for a schema that this program may not use; the zero version is none.
@@ -158,21 +180,23 @@ func (s *Store) configured() error {
 	return checkName(s.options.Schema)
 }
 
-// pingSQL returns the schema's version, the settings that checkServer looks at, whether the
-// server only reads, and the tables that the role may not use in full.
+// pingSQL returns the schema's version, whether the server only reads, the tables that the role may
+// not use in full, and the settings that a session has.
 //
 //	$1 the schema's name, $2 the store's tables in it
 const pingSQL = `
-SELECT v.version, v.oldest, current_setting('server_encoding'),
-  current_setting('default_transaction_isolation'), current_setting('transaction_read_only')::boolean, ARRAY(
-  SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = $1::text AND c.relkind = 'r' AND c.relname = ANY ($2::text[]) AND NOT (
-    has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
-    AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
-  ORDER BY c.relname)
+SELECT v.version, v.oldest, pg_catalog.current_setting('transaction_read_only')::boolean, ARRAY(
+  SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1::pg_catalog.text AND c.relkind = 'r' AND c.relname = ANY ($2::pg_catalog.text[]) AND NOT (
+    pg_catalog.has_table_privilege(c.oid, 'SELECT') AND pg_catalog.has_table_privilege(c.oid, 'INSERT')
+    AND pg_catalog.has_table_privilege(c.oid, 'UPDATE') AND pg_catalog.has_table_privilege(c.oid, 'DELETE'))
+  ORDER BY c.relname), ` + sessionColumns + `
 FROM (` + versionSQL + `) v (version, oldest)`
 
 var errReadOnly = errors.New("postgres: the server only reads, as a standby does; " + findPrimary)
+
+// errReadOnlyHere is errReadOnly for an operator, who is not to wait for a failover.
+var errReadOnlyHere = fmt.Errorf("postgres: %w: the server only reads, as a standby does; %s", ports.ErrUnusable, findPrimary)
 
 // Ping implements [ports.Registry]. It asks once.
 func (s *Store) Ping(ctx context.Context) error {
@@ -184,23 +208,24 @@ func (s *Store) Ping(ctx context.Context) error {
 		schema = DefaultSchema
 	}
 	var (
-		v                   schemaVersion
-		encoding, isolation string
-		readOnly            bool
-		forbidden           []string
+		v         schemaVersion
+		settings  session
+		readOnly  bool
+		forbidden []string
 	)
 	err := once(ctx, func() error {
-		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).Scan(&v.version, &v.oldest, &encoding, &isolation, &readOnly, &forbidden)
+		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).
+			Scan(append([]any{&v.version, &v.oldest, &readOnly, &forbidden}, settings.columns()...)...)
 	})
 	switch {
 	case schemaMissing(err):
 		return s.unfit(schemaVersion{})
 	case err != nil:
 		return translate(ctx, err)
+	case settings.check() != nil: // what else was found may come of it
+		return settings.check()
 	case !v.fits():
 		return s.unfit(v)
-	case checkServer(encoding, isolation) != nil:
-		return checkServer(encoding, isolation)
 	case len(forbidden) > 0:
 		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; grant it the rights that docs/postgres.md lists",
 			ports.ErrUnusable, strings.Join(forbidden, ", "), s.schema)

@@ -103,7 +103,7 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 		before = &reply.Before
 		after  = &reply.After
 	)
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
+	err := s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
 			&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &oldest)
 	}, recountSQL, textOrNone(shard.Queue), index(shard))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -151,10 +152,18 @@ func (t *Tx) ready(ctx context.Context) error {
 // translateTx wraps the caller's driver's error, beside the port's if the port has one for it.
 func translateTx(err error) error {
 	var coded interface{ SQLState() string }
-	if errors.As(err, &coded) && remedyFor(coded.SQLState()) != "" {
-		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrUnusable, err, remedyFor(coded.SQLState()))
+	if !errors.As(err, &coded) {
+		return fmt.Errorf("postgres: in a transaction: %w", err)
 	}
-	if errors.As(err, &coded) && coded.SQLState() != tooManyConnections && coded.SQLState()[:min(2, len(coded.SQLState()))] == "53" {
+	code := coded.SQLState()
+	switch {
+	case remedyFor(code) != "":
+		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrUnusable, err, remedyFor(code))
+	case code == queryCanceled:
+		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
+	case code == readOnlyServer:
+		return fmt.Errorf("postgres: in a transaction: %w; %s", err, findPrimary)
+	case code != tooManyConnections && strings.HasPrefix(code, "53"):
 		return fmt.Errorf("%w: %w; let servers drain the queue, or give the database room", ports.ErrFull, err)
 	}
 	return fmt.Errorf("postgres: in a transaction: %w", err)

@@ -41,14 +41,15 @@ type inboxEntry struct {
 	In    int64         `json:"in,omitempty"`
 }
 
-// pushTxSQL puts entries into the inbox, and returns a status and the time.
+// pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of types for the sake of
+// a session whose search_path does not fit, which the function refuses.
 //
 //	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule, $6 its limit in µs,
 //	$7 the entries
 const pushTxSQL = `
 SELECT status, now
-FROM {schema}.push_in_tx(p_queue => $1::text, p_shards => $2::int, p_generation => $3::bigint, p_now => $4::bigint,
-  p_rule => $5::smallint, p_limit => $6::bigint, p_entries => $7::text::json)`
+FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_generation => $3::bigint, p_now => $4::bigint,
+  p_rule => $5::smallint, p_limit => $6::bigint, p_entries => $7::pg_catalog.text::pg_catalog.json)`
 
 // insert puts entries into the inbox.
 func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.Entry) (core.Instant, error) {

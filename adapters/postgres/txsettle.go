@@ -56,12 +56,13 @@ func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core
 }
 
 // settleTxSQL settles claimed jobs of a shard, all or none, and returns a status and how
-// many are claimed with the receipts given.
+// many are claimed with the receipts given. Its types are as those of pushTxSQL.
 //
 //	$1 the queue, $2 the shard's index, $3 now, $4 the settlements
 const settleTxSQL = `
 SELECT status, coalesce(settled, 0)
-FROM {schema}.settle_in_tx(p_queue => $1::text, p_index => $2::int, p_now => $3::bigint, p_settlements => $4::text::jsonb)`
+FROM {schema}.settle_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_now => $3::bigint,
+  p_settlements => $4::pg_catalog.text::pg_catalog.jsonb)`
 
 // settleError returns the port's error for settlements that were refused, or nil.
 func settleError(st status, shard core.Shard, found, settlements int) error {

@@ -34,9 +34,24 @@ func TestPostgresRefusesSettingsThatDoNotFit(t *testing.T) {
 		says(t, "Declare", err, "default_transaction_isolation")
 		says(t, "Ping", store.Ping(t.Context()), "default_transaction_isolation")
 	}
+	latin := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["client_encoding"] = "latin1" })
+	store := postgres.New(latin, postgres.Options{NoWakeups: true})
+	_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("Größe")})
+	says(t, "Push", err, "client_encoding")
+	says(t, "Ping", store.Ping(t.Context()), "client_encoding")
+	well := postgres.New(pool, postgres.Options{NoWakeups: true})
+	_, err = well.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	must(t, pgx.BeginFunc(t.Context(), latin, func(tx pgx.Tx) error { // the caller's own pool, and not the store's
+		_, err := well.Tx(tx).Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entriesOf("Größe")})
+		says(t, "Push in a transaction", err, "client_encoding")
+		err = well.Tx(tx).Settle(t.Context(), core.Shard{Queue: "orders"}, []core.Settlement{{ID: "Größe", Processed: true}})
+		says(t, "Settle in a transaction", err, "client_encoding")
+		return nil
+	}))
 	ascii := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Database = "ascii" })
 	says(t, "Migrate", postgres.Migrate(t.Context(), ascii, postgres.MigrateOptions{}), "SQL_ASCII")
-	_, err := postgres.New(ascii, postgres.Options{NoWakeups: true}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	_, err = postgres.New(ascii, postgres.Options{NoWakeups: true}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	says(t, "Declare", err, "SQL_ASCII")
 }
 

@@ -1,7 +1,8 @@
 -- Pushes entries in a caller's transaction: into the inbox, so that it waits for nobody and nobody
 -- for it. The entries are a JSON array of {shard, id, data, meta, score, at, in}: data and meta in
--- base64, the PerformAt either at, or so many microseconds in. status is ok, unknown_queue or
--- layout_mismatch.
+-- base64, the PerformAt either at, or so many microseconds in. status is ok, unknown_queue,
+-- layout_mismatch, not_utf8 for a session of the caller's in which ids would be other texts, or search_path for one
+-- in which what functions call would not be the server's.
 CREATE FUNCTION {schema}.push_in_tx(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_entries json, OUT status text, OUT now bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
@@ -9,6 +10,14 @@ DECLARE
   v_first int;
 BEGIN
   now := {schema}.clock(p_now);
+  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog'::pg_catalog.name) OPERATOR(pg_catalog.>) 1 THEN
+    status := 'search_path';
+    RETURN;
+  END IF;
+  IF current_setting('client_encoding') <> 'UTF8' THEN
+    status := 'not_utf8';
+    RETURN;
+  END IF;
   -- In the snapshot of the call; whoever changes a layout waits for older transactions.
   SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;

@@ -2,7 +2,7 @@
 -- JSON array of objects with the fields of core.Settlement and its PutBack; except is an object of
 -- dispositions by position. It locks nothing but these rows of claimed, and waits for another
 -- transaction that settles one of them; what comes back or is buried goes into the inbox, and a note
--- of each id that has a parked job. status is ok, unknown_queue or no_such_shard; settled is how many are claimed with these receipts: if it is
+-- of each id that has a parked job. status is ok, unknown_queue, no_such_shard, not_utf8 or search_path as of push_in_tx; settled is how many are claimed with these receipts: if it is
 -- not all of them, none is settled.
 CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements jsonb,
   OUT status text, OUT settled int)
@@ -14,6 +14,14 @@ DECLARE
   v_shard int := {schema}.find_shard(p_queue, p_index);
   v_now   bigint := {schema}.clock(p_now);
 BEGIN
+  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog'::pg_catalog.name) OPERATOR(pg_catalog.>) 1 THEN
+    status := 'search_path';
+    RETURN;
+  END IF;
+  IF current_setting('client_encoding') <> 'UTF8' THEN
+    status := 'not_utf8';
+    RETURN;
+  END IF;
   IF v_shard IS NULL THEN
     status := {schema}.missing_shard(p_queue);
     RETURN;
