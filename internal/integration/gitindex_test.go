@@ -18,7 +18,7 @@ import (
 )
 
 // TestGitindexWhileConnectionsAreCut replays a history through handlers that fail,
-// on servers that cut every connection fifty times a second, or on Postgres one of
+// on servers that cut every connection twenty times a second, or on Postgres one of
 // them ten times a second. The program itself says whether each change was applied once,
 // in its order.
 func TestGitindexWhileConnectionsAreCut(t *testing.T) {
@@ -100,7 +100,7 @@ func runGitindex(t *testing.T, program string, args ...string) (out string) {
 }
 
 func cutRedis(t *testing.T, client redis.UniversalClient) (store string) {
-	testservers.Chaos(t, client, 20*time.Millisecond)
+	testservers.Chaos(t, client, 50*time.Millisecond)
 	return storeURL(client)
 }
 

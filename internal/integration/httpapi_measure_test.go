@@ -103,6 +103,7 @@ func overHTTP(j journal) error {
 // queue: each letter runs once, and the queue goes on. SKEIN_TEST_LIST_JOBS makes them many.
 func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 	tier.Long(t, "kills processes at length")
+	t.Parallel()
 	for name, newURL := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			store, closeStore, err := backends.Open(t.Context(), newURL(t))
@@ -111,7 +112,7 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 			m := &measured{t: t, store: store, shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 20)}
 			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
 			must(t, err)
-			letters := fromVariable(t, "SKEIN_TEST_LIST_JOBS", 40_000) / 10
+			letters := fromVariable(t, "SKEIN_TEST_LIST_JOBS", 20_000) / 10
 			m.push("dead", letters)
 			m.bury()
 

@@ -34,11 +34,14 @@ type measured struct {
 // many dead letters, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
+	t.Parallel()
 	client := testservers.OwnRedis(t)
 	cpu := func() time.Duration { return mainThread(t, client) }
 	m := newMeasured(t, redis.New(client, redis.Options{}), cpu)
 	m.measure()
 	m.routes("")
+	m.pages("")
+	m.polled()
 	m.revive()
 	m.routesAtWork()
 }
@@ -46,12 +49,15 @@ func TestRedisListsOfManyShards(t *testing.T) {
 // As TestRedisListsOfManyShards.
 func TestPostgresListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
+	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)
 	execAll(t, pool, `VACUUM ANALYZE`)
 	m.measure()
 	m.routes("")
+	m.pages("")
+	m.polled()
 	m.revive()
 	m.routesAtWork()
 }
@@ -142,7 +148,7 @@ func (m *measured) fail(each int) {
 // rounds is how often each call is timed: enough for a p99 where much is measured.
 func (m *measured) rounds() int {
 	if m.jobs < 100_000 {
-		return 5
+		return 1
 	}
 	return 100
 }

@@ -2,6 +2,7 @@
 package integration_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -10,11 +11,15 @@ import (
 
 // TestMain silences the client's log, which is full of the connections that
 // these tests cut. A process that a test starts to be killed is this program again,
-// and does what workerVariable says instead of running tests.
+// and does what workerVariable says instead of running tests. A call of a server costs what
+// many of the memory store do, so half of rapid's runs are enough unless a flag says otherwise.
 func TestMain(m *testing.M) {
 	logging.Disable()
 	if work := workers[os.Getenv(workerVariable)]; work != nil {
 		os.Exit(work())
+	}
+	if err := flag.Set("rapid.checks", "50"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

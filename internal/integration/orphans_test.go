@@ -80,6 +80,7 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 // A transaction of somebody who is not dead may still settle a job whose lease is over. Until it has ended the
 // job stays where it is, and the others go back.
 func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
+	t.Parallel()
 	const ttl = time.Second
 	pool := testservers.Postgres(t)
 	for name, commits := range map[string]bool{"and is done": true, "and goes back": false} {

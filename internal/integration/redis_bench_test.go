@@ -72,21 +72,39 @@ func BenchmarkRedisPush(b *testing.B) {
 	}
 }
 
+// acquire acquires the queue's one shard for turns that claim so many jobs.
+func (l *load) acquire(want int) ports.TurnRequest {
+	l.b.Helper()
+	shard := core.Shard{Queue: l.queue.Queue}
+	a, err := l.store.Acquire(l.b.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: time.Hour})
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	return ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "bench", Token: a.Token}, TTL: time.Hour, Want: want, Node: "bench"}
+}
+
+// turn makes the next turn, and returns how many jobs it has claimed. The one after it settles them all alike.
+func (l *load) turn(r *ports.TurnRequest, as core.Settlement) (claimed int) {
+	r.Number++
+	reply, err := l.store.Turn(l.b.Context(), *r)
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	r.Settlements = r.Settlements[:0]
+	for _, c := range reply.Claims {
+		as.ID, as.Receipt = c.ID, c.Receipt
+		r.Settlements = append(r.Settlements, as)
+	}
+	return len(reply.Claims)
+}
+
 // BenchmarkRedisTurn settles as many jobs as it claims.
 func BenchmarkRedisTurn(b *testing.B) {
 	for _, size := range []int{1, 64, 256} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			l := newLoad(b, testservers.Redis(b), 1)
 			l.declare(false)
-			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
-				Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: time.Hour})
-			if err != nil {
-				b.Fatal(err)
-			}
-			turn := ports.TurnRequest{
-				Lease: ports.Lease{Shard: core.Shard{Queue: "orders"}, Owner: "bench", Token: a.Token},
-				TTL:   time.Hour, Want: size, Node: "bench",
-			}
+			turn := l.acquire(size)
 			for b.Loop() {
 				if turn.Number%(5000/int64(size)+1) == 0 {
 					b.StopTimer()
@@ -95,14 +113,8 @@ func BenchmarkRedisTurn(b *testing.B) {
 					}
 					b.StartTimer()
 				}
-				turn.Number++
-				reply, err := l.store.Turn(b.Context(), turn)
-				if err != nil || len(reply.Claims) != size {
-					b.Fatalf("%d claims: %v", len(reply.Claims), err)
-				}
-				turn.Settlements = turn.Settlements[:0]
-				for _, c := range reply.Claims {
-					turn.Settlements = append(turn.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Processed: true})
+				if n := l.turn(&turn, core.Settlement{Processed: true}); n != size {
+					b.Fatalf("%d claims", n)
 				}
 			}
 			perJob(b, size)

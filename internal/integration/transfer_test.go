@@ -43,6 +43,7 @@ func transferred(t *testing.T) []byte {
 
 // A morgue goes from store to store and is the same in each.
 func TestAMorgueMovesBetweenStores(t *testing.T) {
+	t.Parallel()
 	redisServer := testservers.Redis(t)
 	want := transferred(t)
 	file := want
