@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 )
 
 // security are the headers of every answer. Answers are data of the moment: nothing keeps, frames, sniffs
@@ -71,11 +73,11 @@ func headerBytes(r *http.Request) int {
 
 // forwarding are headers that a proxy adds. They are never trusted, but where one is there is a proxy, and its
 // address says nothing of who asks.
-var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
 
 func fromThisMachine(r *http.Request) bool {
-	for _, name := range forwarding {
-		if r.Header.Get(name) != "" {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwarding, name) {
 			return false
 		}
 	}

@@ -39,9 +39,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = rooted(r)
 	if _, pattern := a.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
-		p, method := a.noRoute(r)
-		if method != "" {
-			w.Header().Set("Allow", method)
+		p, allowed := a.noRoute(r)
+		if allowed != "" {
+			w.Header().Set("Allow", allowed)
 		}
 		p.write(w, r)
 		return
@@ -63,13 +63,13 @@ func rooted(r *http.Request) *http.Request {
 	return &copied
 }
 
-// noRoute says that there is no route, or which other method it has.
-func (a *API) noRoute(r *http.Request) (p *problem, method string) {
-	for _, method = range []string{http.MethodGet, http.MethodPost} {
+// noRoute says that there is no route, or which other methods it has.
+func (a *API) noRoute(r *http.Request) (p *problem, allowed string) {
+	for method, allowed := range map[string]string{http.MethodGet: "GET, HEAD", http.MethodPost: "POST"} {
 		other := *r
 		other.Method = method
 		if _, pattern := a.mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
-			return problemMethod.with("it is for %s", method), method
+			return problemMethod.with("it is for %s", method), allowed
 		}
 	}
 	return problemNotFound.with("the routes are in %s/openapi.json; a read-only API has no actions", base), ""

@@ -61,6 +61,16 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 		{name: "a server", arrange: func(h *house) { h.announced("owner", os.Getpid()) }, options: HealthOptions{Server: true}, want: "ready"},
 		{name: "another process's", arrange: func(h *house) { h.announced("owner", os.Getpid()+1) }, options: HealthOptions{Server: true}, want: "server: none of host"},
 		{
+			name: "that of another host with the same number",
+			arrange: func(h *house) {
+				node := ports.Node{Owner: "owner", Name: "blue", Host: "elsewhere.example", PID: os.Getpid(), Queues: []string{"orders"}}
+				if _, err := h.store.Announce(h.t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Minute}); err != nil {
+					h.t.Fatal(err)
+				}
+			},
+			options: HealthOptions{Server: true}, want: "server: none of host",
+		},
+		{
 			name:    "one that no longer announces itself",
 			arrange: func(h *house) { h.announced("owner", os.Getpid()); h.advance(time.Hour / 2) },
 			options: HealthOptions{Server: true}, want: "server: none of host",

@@ -26,7 +26,7 @@ import (
 func TestInvalidOptionsAreRefused(t *testing.T) {
 	for _, o := range []Options{
 		{TrustedOrigins: []string{"ops.example.com"}}, {TrustedOrigins: []string{"https://ops.example.com/jobs"}}, {Hosts: []string{"localhost:8080"}},
-		{Hosts: []string{"https://localhost"}}, {Hosts: []string{""}}, {CursorKey: []byte("short")}, {MaxBodyBytes: -1}, {MaxHeaderBytes: -1},
+		{Hosts: []string{"https://localhost"}}, {Hosts: []string{""}}, {Hosts: []string{"local/host"}}, {Hosts: []string{"a b"}}, {CursorKey: []byte("short")}, {MaxBodyBytes: -1}, {MaxHeaderBytes: -1},
 	} {
 		if _, err := New(inspect.New(nil, inspect.Options{}), o); !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("%+v: %v", o, err)
