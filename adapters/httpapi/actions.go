@@ -161,9 +161,9 @@ func (c *call) edit(b *editBody) (*bulkReply, error) {
 
 // match chooses entries of an action on all of a kind. All fields must hold; without any it chooses all.
 type match struct {
-	Prefix string `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
-	Group  string `json:"group,omitempty" doc:"dead letters of this group of errors: a group of the list of groups; not beside prefix"`
-	Error  string `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
+	Prefix given `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
+	Group  given `json:"group,omitempty" doc:"dead letters of this group of errors: a group of the list of groups; not beside prefix"`
+	Error  given `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
 }
 
 // filter names the match in the log and in checkpoints; empty is a match of all.
@@ -171,7 +171,7 @@ func (m *match) filter() string {
 	if m.Error == "" {
 		return ""
 	}
-	return "error has " + quoted(m.Error)
+	return "error has " + quoted(string(m.Error))
 }
 
-func (m *match) holds(text string) bool { return strings.Contains(text, m.Error) }
+func (m *match) holds(text string) bool { return strings.Contains(text, string(m.Error)) }

@@ -103,7 +103,7 @@ func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 	before := h.now
 	h.advance(time.Second)
 	h.dead("boom late", "late")
-	body := bulkBody{Match: &match{Error: "boom"}, Before: before}
+	body := bulkBody{Match: &match{Error: "boom"}, Before: &before}
 	calls := 0
 	var reply bulkReply
 	for more := true; more; calls++ {
@@ -238,6 +238,10 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 	h.dead("boom", numbered("a", 700)...)
 	h.advance(time.Second)
 	steps := 0
+	o := Options{
+		RedactError: func(_, _, text string) string { return strings.ReplaceAll(text, "store", "***") },
+		CursorKey:   []byte(strings.Repeat("k", 32)),
+	}
 	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		if call.Method == "Revive" {
 			if steps++; steps > 2 {
@@ -245,13 +249,13 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 			}
 		}
 		return next(ctx)
-	}), Options{RedactError: func(_, _, text string) string { return strings.ReplaceAll(text, "store", "***") }})
+	}), o)
 	w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
 	p := refused(t, "revive", w, 503, "store")
 	if p.Result == nil || p.Result.Handled == 0 || p.Result.Continue == "" || strings.Contains(p.Detail, "store") {
 		t.Fatalf("%s", w.Body)
 	}
-	h.api = h.over(h.store, Options{})
+	h.api = h.over(h.store, o)
 	reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}, Continue: p.Result.Continue})
 	if reply.Handled != 700 || reply.Continue != "" {
 		t.Errorf("%+v", reply)

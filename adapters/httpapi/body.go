@@ -41,7 +41,7 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return problemBadRequest.with("the body has more than one JSON value")
 	}
-	return nil
+	return unambiguous(data)
 }
 
 // halfSurrogate reports whether JSON has an escape \uD800 to \uDFFF that is no part of a pair.

@@ -17,11 +17,11 @@ const (
 
 // bulkBody says what to act on: ids, or a match.
 type bulkBody struct {
-	IDs      []string  `json:"ids,omitempty" doc:"the ids, at most 1,000"`
-	Match    *match    `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
-	Before   time.Time `json:"before,omitzero" doc:"with match: only jobs that were first pushed, or dead letters that last changed, before it; without it, before the first call"`
-	Continue string    `json:"continue,omitempty" doc:"with match: the continue of the answer before, to go on from there"`
-	DryRun   bool      `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
+	IDs      []string   `json:"ids,omitempty" doc:"the ids, at most 1,000"`
+	Match    *match     `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
+	Before   *time.Time `json:"before,omitempty" doc:"with match: only jobs that were first pushed, or dead letters that last changed, before it; without it, before the first call"`
+	Continue string     `json:"continue,omitempty" doc:"with match: the continue of the answer before, to go on from there"`
+	DryRun   bool       `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
 }
 
 func (b *bulkBody) about(a *Action) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
@@ -37,8 +37,10 @@ func (b *bulkBody) check(others int) error {
 	switch {
 	case named != 1:
 		return problemBadRequest.with("say what to act on by one of ids, match and, in the morgue, payloads")
-	case b.Match == nil && (!b.Before.IsZero() || b.Continue != "" || b.DryRun):
+	case b.Match == nil && (b.Before != nil || b.Continue != "" || b.DryRun):
 		return problemBadRequest.with("before, continue and dry_run go with match")
+	case b.Before != nil && b.Before.IsZero():
+		return problemBadRequest.with("before is the year 1; leave it out, or give the time that is meant")
 	}
 	return nil
 }
@@ -67,6 +69,7 @@ type bulkReply struct {
 	LookedAt  int       `json:"looked_at" doc:"how many entries were looked at since the first call"`
 	Handled   int       `json:"handled" doc:"how many of them were changed; of a dry run, would be"`
 	Total     int       `json:"total" doc:"how many there were at the first call"`
+	Later     int       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were left alone since they are later than before, as those that were imported with a time to come, also those that match would refuse for their error; name their ids to act on them"`
 	Continue  string    `json:"continue,omitempty" doc:"what to give as continue to go on; the action is done without it. A dry run has none: where looked_at is less than total, it is a sample"`
 	Jobs      []jobRow  `json:"jobs,omitempty" doc:"of a dry run, some of the jobs that would be changed, without payloads"`
 	Dead      []deadRow `json:"dead,omitempty" doc:"of a dry run, some of the dead letters"`
@@ -75,7 +78,7 @@ type bulkReply struct {
 
 // bulkReply makes the answer of a result. What was done before an error is said with the problem.
 func (c *call) bulkReply(r *inspect.Result, err error) (*bulkReply, error) {
-	reply := &bulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Continue: c.sealed(string(r.Checkpoint))}
+	reply := &bulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
 	for at := range r.Jobs {
 		reply.Jobs = append(reply.Jobs, c.job(c.queue, &r.Jobs[at], 0))
 	}
@@ -108,10 +111,13 @@ func (c *call) named(ids []string, on func(context.Context, []string) (inspect.R
 func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
-		Before: b.Before, Prefix: b.Match.Prefix, Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun,
+		Prefix: string(b.Match.Prefix), Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun,
 		Stop: func(done int) bool { return done >= bulkSteps || time.Since(began) >= bulkTime },
 	}
-	if o.Group, err = c.group(b.Match.Group); err != nil || b.Continue == "" {
+	if b.Before != nil {
+		o.Before = *b.Before
+	}
+	if o.Group, err = c.group(string(b.Match.Group)); err != nil || b.Continue == "" {
 		return o, err
 	}
 	text, err := c.opened(b.Continue, inspect.ErrInvalidCheckpoint)

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"errors"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -53,28 +55,42 @@ func (c *call) foundIn(queue string, f *inspect.Found, payloads int) foundRow {
 	return row
 }
 
-// find looks in one queue, which then has a row in any case, or in all, of which those have one that hold something.
+// find looks in one queue, which then has a row in any case, or in all.
 func (c *call) find(q *findQuery) (*list[foundRow], error) {
-	queues := []string{q.Queue}
 	if q.Queue == "" {
-		all, err := c.inspector.Queues(c.ctx)
-		if err != nil {
-			return nil, err
-		}
-		queues = nil
-		for _, queue := range all {
-			queues = append(queues, queue.Name)
-		}
+		return c.findInAll(q)
+	}
+	f, err := c.inspector.Find(c.ctx, q.Queue, q.ID)
+	if err != nil {
+		return nil, err
+	}
+	return newList([]foundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
+}
+
+// findInAll looks in all queues, of which those have a row that hold something. Those whose shard of the id does not answer are unreached, unless
+// none does.
+func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
+	queues, err := c.inspector.Queues(c.ctx)
+	if err != nil {
+		return nil, err
 	}
 	reply := newList[foundRow](nil)
 	for _, queue := range queues {
-		f, err := c.inspector.Find(c.ctx, queue, q.ID)
-		if err != nil {
-			return nil, err
+		f, failed := c.inspector.Find(c.ctx, queue.Name, q.ID)
+		switch {
+		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
+			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
+		case failed == nil, errors.Is(failed, inspect.ErrUnknownQueue): // which was forgotten meanwhile
+		case c.problemOf(queue.Name, failed).silent():
+			err = failed
+			shard := core.Shard{Queue: queue.Name, Index: core.ShardOf(q.ID, queue.Shards)}
+			reply.Unreached = append(reply.Unreached, shard.String())
+		default:
+			return nil, failed
 		}
-		if q.Queue != "" || f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0 {
-			reply.Items = append(reply.Items, c.foundIn(queue, &f, q.Payloads))
-		}
+	}
+	if len(reply.Unreached) > 0 && len(reply.Unreached) == len(queues) {
+		return nil, err
 	}
 	return reply, nil
 }
@@ -96,6 +112,7 @@ type ownerRow struct {
 	QueueBusy int    `json:"queue_busy" doc:"how many do"`
 	Parallel  int    `json:"parallel" doc:"how many batches of one shard may run there at once; 0 is no bound"`
 	BatchSize int    `json:"batch_size" doc:"how many jobs a batch has at most"`
+	LaneBusy  bool   `json:"lane_busy" doc:"whether the one lane that a splitter gives the shard there runs a batch"`
 }
 
 type whyReply struct {
@@ -130,11 +147,11 @@ func (c *call) why(q *whyQuery) (*whyReply, error) {
 	}
 	var owner *ownerRow
 	if o := v.OwnerFacts; v.Owner != "" {
-		owner = &ownerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize}
+		owner = &ownerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.LaneBusy}
 	}
 	return &whyReply{
-		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: utc(v.Until), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
-		RunningSince: utc(v.RunningSince), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
-		Found: c.foundIn(q.Queue, &v.Found, q.Payloads), AsOf: utc(v.Now),
+		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: v.Until.UTC(), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
+		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
+		Found: c.foundIn(q.Queue, &v.Found, q.Payloads), AsOf: v.Now.UTC(),
 	}, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 type groupsQuery struct {
-	Limit int `query:"limit" max:"1000" default:"100" doc:"how many groups at most, the largest first"`
+	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many groups at most, the largest first"`
 }
 
 type groupRow struct {
@@ -40,17 +40,14 @@ func (g *groupsReply) describe(h http.Header) {
 }
 
 func (c *call) groups(q *groupsQuery) (*groupsReply, error) {
-	if q.Limit == 0 {
-		return nil, problemBadRequest.with("limit is 0; give a number from 1 to 1000")
-	}
 	groups, err := c.inspector.Groups(c.ctx, c.queue, q.Limit)
 	unreached, err := c.partial(err)
 	if err != nil {
 		return nil, err
 	}
-	reply := &groupsReply{Items: []groupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: utc(groups.Now)}
+	reply := &groupsReply{Items: []groupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: groups.Now.UTC()}
 	for _, g := range groups.Groups {
-		reply.Items = append(reply.Items, groupRow{c.groupKey(g.Name), c.errorText(c.queue, "", g.Name), g.Count, utc(g.First), utc(g.Last)})
+		reply.Items = append(reply.Items, groupRow{c.groupKey(g.Name), c.errorText(c.queue, "", g.Name), g.Count, g.First.UTC(), g.Last.UTC()})
 	}
 	return reply, nil
 }

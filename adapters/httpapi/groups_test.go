@@ -40,7 +40,7 @@ func TestGroupsAreListedAndActedOn(t *testing.T) {
 	if one := get[groupsReply](h, "/queues/orders/groups?limit=1"); len(one.Items) != 1 || one.Total != 2 {
 		t.Errorf("%+v", one)
 	}
-	reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{Group: groups.Items[0].Group}})
+	reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{Group: given(groups.Items[0].Group)}})
 	if reply.Handled != 3 || h.letters() != 1 {
 		t.Errorf("%+v", reply)
 	}

@@ -29,7 +29,7 @@ type jobRow struct {
 
 func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) jobRow {
 	return jobRow{
-		ID: c.id(queue, j.ID), PerformAt: utc(j.PerformAt), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: utc(j.FirstPush),
+		ID: c.id(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
 		LastError: c.errorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
 		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
 	}
@@ -68,8 +68,8 @@ type claimedRow struct {
 
 func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) claimedRow {
 	return claimedRow{
-		jobRow: c.job(queue, &j.QueuedJob, payloads), Shard: j.Shard.String(), Owner: j.Owner, Node: j.Node, Token: j.Token, Since: utc(j.Since),
-		Begun: j.Begun, LeaseOver: j.LeaseOver, LeaseUntil: utc(j.LeaseUntil), Cancelled: j.Cancelled, Drop: j.Drop,
+		jobRow: c.job(queue, &j.QueuedJob, payloads), Shard: j.Shard.String(), Owner: j.Owner, Node: j.Node, Token: j.Token, Since: j.Since.UTC(),
+		Begun: j.Begun, LeaseOver: j.LeaseOver, LeaseUntil: j.LeaseUntil.UTC(), Cancelled: j.Cancelled, Drop: j.Drop,
 	}
 }
 
@@ -104,7 +104,7 @@ type deadRow struct {
 
 func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) deadRow {
 	return deadRow{
-		ID: c.id(queue, d.ID), ChangedAt: utc(d.ChangedAt), LastError: c.errorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group),
+		ID: c.id(queue, d.ID), ChangedAt: d.ChangedAt.UTC(), LastError: c.errorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group),
 		PayloadCount: d.PayloadCount, Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
 	}
 }

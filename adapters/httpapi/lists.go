@@ -45,7 +45,7 @@ func newList[R any](items []R) *list[R] {
 type pageQuery struct {
 	After      string `query:"after" doc:"the next of the page before; it goes before from"`
 	Desc       bool   `query:"desc" doc:"list backwards"`
-	Limit      int    `query:"limit" max:"1000" default:"100" doc:"how many rows at most"`
+	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many rows at most"`
 	Shard      []int  `query:"shard" doc:"the index of a shard to list; may be repeated; all without it"`
 	Payloads   int    `query:"payloads" max:"1000" doc:"how many payloads of each row to show, lowest score first"`
 	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"how many bytes of each error to show; 0 is all"`
@@ -59,9 +59,6 @@ func (q *pageQuery) about(a *Action) {
 
 // options returns the options of a page. from is in the terms of the order.
 func (c *call) options(q *pageQuery, sort, from, prefix string) (o inspect.ListOptions, err error) {
-	if q.Limit == 0 {
-		return o, problemBadRequest.with("limit is 0; give a number from 1 to 1000")
-	}
 	o = inspect.ListOptions{
 		SortBy: orders[sort], Descending: q.Desc, Prefix: prefix, Shards: q.Shard,
 		Limit: q.Limit, Payloads: q.Payloads, ErrorBytes: q.ErrorBytes,
@@ -135,12 +132,4 @@ func shardNames(shards []core.Shard) (names []string) {
 		names = append(names, s.String())
 	}
 	return names
-}
-
-// utc returns a time as it is shown.
-func utc(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC()
 }

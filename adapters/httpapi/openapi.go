@@ -68,6 +68,7 @@ func (s schemas) operation(r *route) object {
 	}
 	if r.body != nil {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.of(r.body)}}}
+		s.close(r.body)
 	}
 	return op
 }
@@ -105,7 +106,7 @@ func (s schemas) parameters(r *route) (list []any) {
 			number = items
 		}
 		if number["type"] == "integer" {
-			number["minimum"] = 0
+			number["minimum"] = p.least
 		}
 		if p.most > 0 {
 			schema["maximum"] = p.most
@@ -133,6 +134,8 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "string", "description": "as 5m"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"type": "object"}
+	case reflect.TypeFor[given]():
+		return object{"type": "string", "minLength": 1}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -151,6 +154,21 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "string"}
 	}
 	return object{"type": "integer"}
+}
+
+// close says of the objects of a request that they have no other fields.
+func (s schemas) close(t reflect.Type) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	schema, known := s[typeName(t)].(object)
+	if _, closed := schema["additionalProperties"]; !known || closed || t.Kind() != reflect.Struct {
+		return
+	}
+	schema["additionalProperties"] = false
+	for _, f := range jsonFields(t) {
+		s.close(f.typ)
+	}
 }
 
 // named adds the schema of a struct and returns a reference to it.

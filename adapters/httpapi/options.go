@@ -72,11 +72,10 @@ type Options struct {
 	// RedactError returns what is shown of an error text of a job, or of the store, where queue and id may be
 	// empty. nil shows all.
 	RedactError func(queue, id, text string) string
-	// RedactID returns what is shown of an id. Who knows an id may still ask for it. Cursors and checkpoints
-	// have ids in them, and are encrypted then. nil shows ids.
+	// RedactID returns what is shown of an id. Who knows an id may still ask for it. nil shows ids.
 	RedactID func(queue, id string) string
-	// CursorKey encrypts cursors and checkpoints where ids are redacted, and names of groups where errors
-	// are: 32 bytes, the same in each process that is to go on where another ended. nil is drawn by [New].
+	// CursorKey encrypts cursors, checkpoints and keys, in which ids and names of groups are, where ids or errors are redacted, and
+	// names of groups where errors are: 32 bytes, the same in each process that is to go on where another ended. nil is drawn by [New].
 	CursorKey []byte
 
 	// MaxBodyBytes bounds a request's body; 0 is 1 MiB. MaxHeaderBytes bounds its headers with the URL; 0 is

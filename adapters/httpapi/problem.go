@@ -59,10 +59,11 @@ var (
 		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store can't be used as it is set up", inspect.ErrUnusable, 0),
 		newProblem(http.StatusBadRequest, "invalid-options", "out of range", inspect.ErrInvalidOptions, 0),
 		newProblem(http.StatusBadRequest, "invalid-request", "out of range", inspect.ErrInvalidRequest, 0),
-		newProblem(http.StatusServiceUnavailable, "timeout", "the store took too long", context.DeadlineExceeded, time.Second),
+		problemTimeout,
 		problemStore,
 	}
-	problemStore = newProblem(http.StatusServiceUnavailable, "store", "the store fails", nil, time.Second)
+	problemTimeout = newProblem(http.StatusServiceUnavailable, "timeout", "the store took too long", context.DeadlineExceeded, time.Second)
+	problemStore   = newProblem(http.StatusServiceUnavailable, "store", "the store fails", nil, time.Second)
 )
 
 // with returns the problem with a detail.
@@ -75,6 +76,9 @@ func (p *problem) with(format string, args ...any) *problem {
 // Error implements error, so that decoders and routes may return a problem.
 func (p *problem) Error() string { return p.Title + ": " + p.Detail }
 
+// silent reports whether the store, or the part that was asked, did not answer.
+func (p *problem) silent() bool { return p.name == problemStore.name || p.name == problemTimeout.name }
+
 // problemOf returns the problem of an error: the first whose sentinel it matches, or that of the store.
 func (a *API) problemOf(queue string, err error) *problem {
 	var own *problem
@@ -83,7 +87,7 @@ func (a *API) problemOf(queue string, err error) *problem {
 	}
 	detail := a.errorText(queue, "", err.Error())
 	for _, p := range problems {
-		if p.is != nil && errors.Is(err, p.is) {
+		if errors.Is(err, p.is) {
 			return p.with("%s", detail)
 		}
 	}

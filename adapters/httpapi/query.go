@@ -16,7 +16,7 @@ type parameter struct {
 	index            []int
 	typ              reflect.Type
 	enum             []string
-	most             int
+	least, most      int
 }
 
 // parameters returns the fields of a query's type, those of embedded ones too.
@@ -30,6 +30,7 @@ func parameters(t reflect.Type) (list []parameter) {
 		if enum := f.Tag.Get("enum"); enum != "" {
 			p.enum = strings.Split(enum, ",")
 		}
+		p.least, _ = strconv.Atoi(f.Tag.Get("min"))
 		p.most, _ = strconv.Atoi(f.Tag.Get("max")) // 0 is no bound; the table's test reads the tags
 		list = append(list, p)
 	}
@@ -130,11 +131,11 @@ func (p *parameter) set(field reflect.Value, text string) error {
 
 func (p *parameter) number(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || p.most > 0 && n > p.most {
+	if err != nil || n < p.least || p.most > 0 && n > p.most {
 		if p.most > 0 {
-			return 0, problemBadRequest.with("%s is %q; give a number from 0 to %d", p.name, text, p.most)
+			return 0, problemBadRequest.with("%s is %q; give a number from %d to %d", p.name, text, p.least, p.most)
 		}
-		return 0, problemBadRequest.with("%s is %q; give a number from 0", p.name, text)
+		return 0, problemBadRequest.with("%s is %q; give a number from %d", p.name, text, p.least)
 	}
 	return n, nil
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,15 +33,7 @@ func (a *API) errorText(queue, id, text string) string {
 // quoted is an id as texts of package inspect have it.
 func quoted(id string) string { return strconv.Quote(id) }
 
-// redactedText returns a text in which ids that are quoted are shown as they may be.
-func (c *call) redactedText(text string, ids ...string) string {
-	if c.o.RedactID == nil {
-		return text
-	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if id != "" {
-			text = strings.ReplaceAll(text, quoted(id), quoted(c.id(c.queue, id)))
-		}
-	}
-	return text
+// redactedText returns a text in which an id that is quoted is shown as it may be.
+func (c *call) redactedText(text, id string) string {
+	return strings.ReplaceAll(text, quoted(id), quoted(c.id(c.queue, id)))
 }

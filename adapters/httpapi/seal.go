@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// seal makes the cipher of cursors and checkpoints, if ids are not to be read in them, and of groups, if errors are not.
+// seal makes the cipher of cursors, checkpoints, keys and groups, if ids, or names of groups that are made of errors, are not to be read in them.
 func (a *API) seal() error {
 	key := a.o.CursorKey
 	switch {
@@ -61,7 +61,7 @@ func (s *sealer) open(text string) (string, error) {
 
 // sealed returns a cursor, a checkpoint or a key as clients get it.
 func (a *API) sealed(text string) string {
-	if a.o.RedactID == nil || text == "" {
+	if a.sealer == nil || text == "" {
 		return text
 	}
 	return a.sealer.seal(text)
@@ -69,7 +69,7 @@ func (a *API) sealed(text string) string {
 
 // opened returns what sealed was given, or the error invalid.
 func (a *API) opened(text string, invalid error) (string, error) {
-	if a.o.RedactID == nil || text == "" {
+	if a.sealer == nil || text == "" {
 		return text, nil
 	}
 	plain, err := a.sealer.open(text)

@@ -33,7 +33,7 @@ type counts struct {
 func countsOf(c *inspect.Counts) counts {
 	return counts{
 		Length: c.Length(), MorgueLength: c.Dead, Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
-		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Oldest: utc(c.Oldest),
+		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Oldest: c.Oldest.UTC(),
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *call) queueStats(*noQuery) (*queueReply, error) {
 	reply.ShardList = make([]shardRow, len(of.Shards))
 	for at := range of.Shards {
 		sh := &of.Shards[at]
-		reply.ShardList[at] = shardRow{sh.Shard.String(), sh.Shard.Index, countsOf(&sh.Counts), sh.Owner, sh.Token, utc(sh.ExpiresAt)}
+		reply.ShardList[at] = shardRow{sh.Shard.String(), sh.Shard.Index, countsOf(&sh.Counts), sh.Owner, sh.Token, sh.ExpiresAt.UTC()}
 	}
 	return reply, nil
 }
@@ -157,7 +157,7 @@ func (s *snapped) asOf() (at time.Time) {
 			at = now
 		}
 	}
-	return utc(at)
+	return at.UTC()
 }
 
 // forget lets the next look be a new one: something was changed here.

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// unambiguous refuses JSON that package json reads as something else than its client may have meant: a field that is given twice, of which the last
+// one would count; one that is spelt in other letters, such as IDS; and null, which would be as if the field were not there, so that a match
+// whose text a client has lost would match all. The JSON is known to be well-formed.
+func unambiguous(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var open []*scope
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil // its end
+		}
+		var in *scope
+		if len(open) > 0 {
+			in = open[len(open)-1]
+		}
+		if name, ok := token.(string); ok && in != nil && in.nameNext {
+			if err := in.name(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if token == nil {
+			return problemBadRequest.with("the body has null; leave the field out")
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, &scope{object: true, nameNext: true, seen: map[string]bool{}})
+			continue
+		case json.Delim('['):
+			open = append(open, &scope{})
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+			if len(open) == 0 {
+				return nil
+			}
+			in = open[len(open)-1]
+		}
+		if in != nil {
+			in.nameNext = in.object
+		}
+	}
+}
+
+// scope is an object or a list that is read.
+type scope struct {
+	object, nameNext bool
+	seen             map[string]bool
+}
+
+// name reads the name of a field.
+func (s *scope) name(name string) error {
+	s.nameNext = false
+	if strings.Trim(name, fieldLetters) != "" {
+		return problemBadRequest.with("the body can't be read: unknown field %q", name)
+	}
+	if s.seen[name] {
+		return problemBadRequest.with("the body has %q twice in one object", name)
+	}
+	s.seen[name] = true
+	return nil
+}
+
+// fieldLetters are those of the names of fields.
+const fieldLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+// given is a text that is not empty if it is given: one that a client has lost must not match everything.
+type given string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (g *given) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	if text == "" {
+		return problemBadRequest.with("an empty text in match; leave the field out, and {} is all")
+	}
+	*g = given(text)
+	return nil
+}
