@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/ports"
 )
 
 // samples are a request of each route that is answered with a page, and of forms one that acts.
@@ -124,7 +121,9 @@ func TestEveryPageRefuses(t *testing.T) {
 	for _, refusal := range refusals {
 		t.Run(refusal.name, func(t *testing.T) {
 			h := newHouse(t, Options{API: refusal.options})
-			h.board.looker.take(t.Context(), nil)
+			if _, err := h.board.looker.look(t.Context()); err != nil || len(h.board.looker.queues()) == 0 {
+				t.Fatalf("no queue is known, error %v", err)
+			}
 			for _, route := range table() {
 				if refusal.acts && route.method != http.MethodPost {
 					continue
@@ -205,77 +204,6 @@ func TestReadOnlyHasNothingThatActs(t *testing.T) {
 	}
 }
 
-func TestPrefixes(t *testing.T) {
-	h := newHouse(t, Options{})
-	mux := func(prefix, strip string) http.Handler {
-		m := http.NewServeMux()
-		m.Handle(prefix, http.StripPrefix(strip, h.board))
-		return m
-	}
-	for name, c := range map[string]struct {
-		h    http.Handler
-		base string
-	}{
-		"at the root":            {h.board, "/"},
-		"below a path":           {mux("/a/", "/a"), "/a/"},
-		"below a path, stripped": {mux("/a/b/", "/a/b/"), "/a/b/"},
-	} {
-		t.Run(name, func(t *testing.T) { crawl(t, c.h, c.base) })
-	}
-	t.Run("behind a proxy that strips", func(t *testing.T) {
-		open := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
-		backend := httptest.NewServer(open.board)
-		defer backend.Close()
-		to, _ := url.Parse(backend.URL)
-		proxy := httputil.NewSingleHostReverseProxy(to)
-		m := http.NewServeMux()
-		m.Handle("/ops/", http.StripPrefix("/ops", proxy))
-		crawl(t, m, "/ops/")
-	})
-	w := answerOf(http.StripPrefix("/a/b", h.board), request(http.MethodGet, "/a/b?x=1", nil))
-	if w.Code != http.StatusPermanentRedirect || w.Header().Get("Location") != "./b/?x=1" {
-		t.Errorf("without the slash: status %d, to %q", w.Code, w.Header().Get("Location"))
-	}
-}
-
-// crawl follows the links of pages, and the redirect of a form, all of which stay below the base.
-func crawl(t *testing.T, handler http.Handler, base string) {
-	t.Helper()
-	seen, next := map[string]bool{}, []string{base}
-	for len(next) > 0 && len(seen) < 200 {
-		target := next[0]
-		next = next[1:]
-		if seen[target] {
-			continue
-		}
-		seen[target] = true
-		w := answerOf(handler, request(http.MethodGet, target, nil))
-		if w.Code != http.StatusOK {
-			t.Errorf("%s: status %d", target, w.Code)
-			continue
-		}
-		at, _ := url.Parse(target)
-		for _, link := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(w.Body.String(), -1) {
-			to, err := at.Parse(strings.ReplaceAll(link[1], "&amp;", "&"))
-			if err != nil || !strings.HasPrefix(to.Path, base) {
-				t.Errorf("%s links to %s", target, link[1])
-				continue
-			}
-			to.Fragment = ""
-			next = append(next, to.String())
-		}
-	}
-	if len(seen) < 8 {
-		t.Errorf("there are only %v", seen)
-	}
-	w := answerOf(handler, request(http.MethodPost, base+"act", url.Values{"q": {"orders"}, "op": {"resume"}}))
-	at, _ := url.Parse(base + "act")
-	to, err := at.Parse(w.Header().Get("Location"))
-	if err != nil || w.Code != http.StatusSeeOther || to.String() != base+"queue?did=resume&q=orders" {
-		t.Errorf("a form: status %d, to %q", w.Code, w.Header().Get("Location"))
-	}
-}
-
 func TestThereIsNoSuchPage(t *testing.T) {
 	h := newHouse(t, Options{})
 	for _, target := range []string{"/nix", "/queue/", "/assets/", "/assets/dashboard.css", "/assets/../queue?q=orders", "//queue?q=orders", "/queue?q=nix", "/queue?q=a/b"} {
@@ -336,35 +264,5 @@ func TestSizes(t *testing.T) {
 		if n := len(h.get(target)); n > most {
 			t.Errorf("%s of 1,000 shards has %d bytes, %d are the most", target, n, most)
 		}
-	}
-}
-
-// hostile are texts that try to be more than text.
-var hostile = []string{
-	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
-	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero", "😀 👩‍👩‍👧",
-}
-
-func TestHostileServersAreText(t *testing.T) {
-	h := newHouse(t, Options{Title: `<b onload="x">`})
-	for n, text := range hostile {
-		h.announce(ports.Node{Owner: fmt.Sprint(n), Name: text, Host: text, Version: text, Queues: []string{"orders"}})
-	}
-	h.store.checks = []ports.Check{{Name: "<i>", Server: hostile[1], Status: ports.CheckFail, Value: hostile[0], Advice: hostile[0]}}
-	for _, target := range []string{"/", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders"} {
-		isText(t, target, h.get(target))
-	}
-}
-
-// values are what forms send, which is as it is.
-var values = regexp.MustCompile(`(?s) value="[^"<>]*"|<textarea [^>]*>[^<>]*</textarea>`)
-
-// isText checks that a page has no markup but its own, and shows nothing that turns text around.
-func isText(t testing.TB, target, page string) {
-	t.Helper()
-	page = values.ReplaceAllString(page, "")
-	saysNot(t, page, "<script>", "<img", "<b onload", "<i>", "\u202e", "\u2066", "ZgotmplZ", "<script>x")
-	if strings.Count(page, "<script") != 1 {
-		t.Errorf("%s has %d scripts", target, strings.Count(page, "<script"))
 	}
 }

@@ -179,3 +179,33 @@ func TestReloadWithoutScripts(t *testing.T) {
 	}
 	saysNot(t, h.get("/search?id=nix&reload=1"), "refresh")
 }
+
+// hostile are texts that try to be more than text.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
+	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero", "😀 👩‍👩‍👧",
+}
+
+func TestHostileServersAreText(t *testing.T) {
+	h := newHouse(t, Options{Title: `<b onload="x">`})
+	for n, text := range hostile {
+		h.announce(ports.Node{Owner: fmt.Sprint(n), Name: text, Host: text, Version: text, Queues: []string{"orders"}})
+	}
+	h.store.checks = []ports.Check{{Name: "<i>", Server: hostile[1], Status: ports.CheckFail, Value: hostile[0], Advice: hostile[0]}}
+	for _, target := range []string{"/", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders"} {
+		isText(t, target, h.get(target))
+	}
+}
+
+// values are what forms send, which is as it is.
+var values = regexp.MustCompile(`(?s) value="[^"<>]*"|<textarea [^>]*>[^<>]*</textarea>`)
+
+// isText checks that a page has no markup but its own, and shows nothing that turns text around.
+func isText(t testing.TB, target, page string) {
+	t.Helper()
+	page = values.ReplaceAllString(page, "")
+	saysNot(t, page, "<script>", "<img", "<b onload", "<i>", "\u202e", "\u2066", "ZgotmplZ", "<script>x")
+	if strings.Count(page, "<script") != 1 {
+		t.Errorf("%s has %d scripts", target, strings.Count(page, "<script"))
+	}
+}
