@@ -45,7 +45,7 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	}
 	d := &Dashboard{o: o, api: api, mux: http.NewServeMux()}
 	d.looker = newLooker(inspector, func(text string) string { return d.errorText("", "", text) })
-	if d.pages, err = parsePages(); err != nil {
+	if d.pages, err = parsedPages(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
 	d.door = api.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -1,10 +1,8 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,13 +20,20 @@ const (
 	maxRest    = 15 * time.Second
 	// maxPageRest is the longest rest of a page that asks for more than the snapshot.
 	maxPageRest = time.Minute
-	// lookTime is how long a look may take, detailTime how much of it may go into what changes slowly, beyond one queue's.
+	// lookTime is how long a look may take, detailTime how much of it may go into what changes slowly, beyond one queue's, and awayTime
+	// how much with it, where a part of the store is away, which is to be said soon.
 	lookTime   = 4 * time.Second
 	detailTime = 300 * time.Millisecond
+	awayTime   = 500 * time.Millisecond
 	// detailRest is how old that gets at least.
 	detailRest = 10 * time.Second
 	maxDetail  = 2 * time.Minute
 )
+
+// restAfter returns for how long the store is left alone after something that took so long.
+func restAfter(cost, least, most time.Duration) time.Duration {
+	return min(max(restFactor*cost, least), most)
+}
 
 // looker has the snapshot of the store that pages show.
 type looker struct {
@@ -43,6 +48,7 @@ type looker struct {
 	next    time.Time
 	stale   bool
 	memory  wrong.Memory
+	newest  map[string]*newest
 }
 
 // snapshot is what a look has found. It is not changed once it is there.
@@ -59,16 +65,6 @@ type snapshot struct {
 	// checked is when the checks were done, and how long they took.
 	checked time.Time
 	cost    time.Duration
-}
-
-// details are what is read of a queue more seldom.
-type details struct {
-	at     time.Time
-	cost   time.Duration
-	failed error
-	// hour is by minute, day by a quarter of an hour.
-	hour, day []inspect.MinuteStats
-	died      wrong.Deaths
 }
 
 func newLooker(inspector *inspect.Inspector, redact func(string) string) *looker {
@@ -101,7 +97,7 @@ func (l *looker) queues() (names []string) {
 func (l *looker) acted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stale = true
+	l.stale, l.newest = true, nil
 }
 
 // known returns the last snapshot, and whether it is to be shown instead of a new one.
@@ -138,9 +134,9 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	// What is found counts for others too, so that it does not end with this request.
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer end()
-	began := time.Now()
+	began := l.clock()
 	s = l.take(ctx, s)
-	l.keep(s, time.Since(began))
+	l.keep(s, l.clock().Sub(began))
 	return s, nil
 }
 
@@ -150,7 +146,7 @@ func (l *looker) keep(s *snapshot, cost time.Duration) {
 	defer l.mu.Unlock()
 	s.wrong, l.memory = wrong.Now(&s.view, l.memory)
 	l.last, l.stale = s, false
-	l.next = l.clock().Add(min(max(restFactor*cost, minRest), maxRest))
+	l.next = l.clock().Add(restAfter(cost, minRest, maxRest))
 }
 
 // take asks the store. What it does not say is as it was before.
@@ -159,10 +155,11 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	if before != nil {
 		s.view, s.details, s.checked, s.cost, s.checksFailed = before.view, before.details, before.checked, before.cost, before.checksFailed
 	}
-	began := l.clock()
+	b := l.askBeside(ctx, s)
 	stats, err := l.inspector.Stats(ctx)
 	unreached, err := partial(err)
 	s.at = l.clock()
+	b.wait(err)
 	if s.failed = err; err != nil {
 		s.view.Silence = l.redact(err.Error())
 		if s.view.Now.IsZero() {
@@ -179,111 +176,9 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 			s.view.Now = stats[at].Now
 		}
 	}
-	brief, end := context.WithTimeout(ctx, inspect.ServersPatience)
-	nodes, err := l.inspector.Nodes(brief)
-	end()
-	s.view.NodesUnknown = err != nil
-	if err == nil {
-		s.view.Nodes = nodes
-	}
-	l.check(ctx, s)
-	l.detail(ctx, s, began)
+	b.fill(l, s)
+	l.detail(ctx, s)
 	return s
-}
-
-// check looks at the store's servers, once the checks of before have rested.
-func (l *looker) check(ctx context.Context, s *snapshot) {
-	began := l.clock()
-	if !s.checked.IsZero() && began.Before(s.checked.Add(min(max(restFactor*s.cost, detailRest), maxDetail))) {
-		return
-	}
-	checks, err := l.inspector.Checks(ctx)
-	s.checked, s.cost, s.checksFailed = l.clock(), l.clock().Sub(began), err
-	if err != nil {
-		return
-	}
-	s.view.Checks = checks
-	for at := range checks {
-		checks[at].Value = l.redact(checks[at].Value)
-	}
-}
-
-// detail reads the history and the newest deaths of queues, those first that were read longest ago, until the time for it is over.
-func (l *looker) detail(ctx context.Context, s *snapshot, began time.Time) {
-	queues := make([]int, len(s.view.Stats))
-	for at := range queues {
-		queues[at] = at
-	}
-	old := s.details
-	was := func(at int) time.Time {
-		if d := old[s.view.Stats[at].Queue.Name]; d != nil {
-			return d.at
-		}
-		return time.Time{}
-	}
-	slices.SortStableFunc(queues, func(a, b int) int { return was(a).Compare(was(b)) })
-	s.details = make(map[string]*details, len(queues))
-	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
-	var total time.Duration
-	for _, d := range old {
-		total += d.cost
-	}
-	for _, at := range queues {
-		stats := &s.view.Stats[at]
-		name := stats.Queue.Name
-		d := old[name]
-		rested := d == nil || !l.clock().Before(d.at.Add(min(max(restFactor*total, detailRest), maxDetail)))
-		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
-			d = l.detailsOf(ctx, stats, s.view.Now)
-		}
-		if d == nil {
-			continue
-		}
-		s.details[name] = d
-		if d.failed == nil {
-			s.view.Recent[name], s.view.Died[name] = d.hour, d.died
-		}
-	}
-}
-
-// mostDeaths is up to how many dead letters of the last hour are counted.
-const mostDeaths = 1000
-
-func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, now time.Time) *details {
-	queue, began := stats.Queue.Name, l.clock()
-	d := &details{}
-	var errDay, errDied error
-	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
-	d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
-	if stats.Dead > 0 {
-		d.died, errDied = l.deaths(ctx, queue, now.Add(-time.Hour))
-	}
-	d.failed = cmp.Or(d.failed, errDay, errDied)
-	d.at, d.cost = l.clock(), l.clock().Sub(began)
-	return d
-}
-
-// quarter is how much of the day a point of its charts sums up.
-const quarter = 15 * time.Minute
-
-// deaths counts the dead letters that have changed since a time.
-func (l *looker) deaths(ctx context.Context, queue string, since time.Time) (d wrong.Deaths, err error) {
-	o := inspect.ListOptions{Descending: true, Limit: mostDeaths, ErrorBytes: -1}
-	for letter, err := range l.inspector.Morgue(ctx, queue, o) {
-		if _, err = partial(err); err != nil {
-			return d, err
-		}
-		if letter.ID == "" || letter.ChangedAt.Before(since) {
-			break
-		}
-		if d.Count == 0 {
-			d.Last = letter.ChangedAt
-		}
-		d.First = letter.ChangedAt
-		d.Count++
-	}
-	d.More = d.Count == mostDeaths
-	return d, nil
 }
 
 // partial returns the shards that a result lacks, or the error if it is another.

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -96,8 +98,16 @@ var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "key": 8
 // reloadTime is after how many seconds a browser without scripts asks again, if it was told to.
 const reloadTime = 10
 
+// pageTime is how long all that a page asks for may take. Scripts wait a little longer.
+const pageTime = 9 * time.Second
+
 // serve answers a request of a route.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) {
+	if route.method != http.MethodPost { // an action has the time of the API
+		ctx, end := context.WithTimeout(r.Context(), pageTime)
+		defer end()
+		r = r.WithContext(ctx)
+	}
 	c := &call{Dashboard: d, w: w, r: r}
 	err := c.begin(route)
 	var v *view
@@ -158,6 +168,9 @@ func (c *call) fail(err error) {
 // pages are the templates, by page.
 type pages map[string]*template.Template
 
+// parsedPages returns the templates, which all dashboards of a process share.
+var parsedPages = sync.OnceValues(parsePages)
+
 func parsePages() (pages, error) {
 	layout, err := template.New("layout.html").Funcs(funcs).ParseFS(files, "pages/layout.html", "pages/parts.html")
 	if err != nil {
@@ -181,8 +194,9 @@ func parsePages() (pages, error) {
 	return all, nil
 }
 
-// moments are what an ETag leaves out: how long ago something was, which scripts count on by themselves.
-var moments = regexp.MustCompile(`<time [^>]*>[^<]*</time>`)
+// moments are what an ETag leaves out: when the page was made and how long to leave it alone, and how long ago something was, which scripts
+// count on by themselves.
+var moments = regexp.MustCompile(`<body [^>]*>|<time [^>]*>[^<]*</time>`)
 
 // show writes a page. A live one has an ETag.
 func (c *call) show(v *view) {
@@ -193,7 +207,7 @@ func (c *call) show(v *view) {
 	}
 	f := &frame{
 		Page: v.page, Title: v.title, Bar: c.o.Title, Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
-		Now: c.looker.now(), Body: v.body, Rest: min(max(restFactor*c.cost, minRest), maxPageRest).Milliseconds(),
+		Now: c.looker.now(), Body: v.body, Rest: restAfter(c.cost, minRest, maxPageRest).Milliseconds(),
 	}
 	if c.r.URL.Query().Get("reload") != "" && v.live {
 		f.Reload = reloadTime

@@ -1,0 +1,129 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
+
+// details are what is read of a queue more seldom.
+type details struct {
+	at     time.Time
+	cost   time.Duration
+	failed error
+	// hour is by minute, day by a quarter of an hour.
+	hour, day []inspect.MinuteStats
+	died      wrong.Deaths
+}
+
+// detail reads the history and the newest deaths of queues, those first that were read longest ago, until the time for it is over.
+func (l *looker) detail(ctx context.Context, s *snapshot) {
+	began := l.clock()
+	if s.view.NodesUnknown || len(s.view.Unreached) > 0 {
+		brief, end := context.WithTimeout(ctx, awayTime)
+		defer end()
+		ctx = brief
+	}
+	queues := make([]int, len(s.view.Stats))
+	for at := range queues {
+		queues[at] = at
+	}
+	old := s.details
+	was := func(at int) time.Time {
+		if d := old[s.view.Stats[at].Queue.Name]; d != nil {
+			return d.at
+		}
+		return time.Time{}
+	}
+	slices.SortStableFunc(queues, func(a, b int) int { return was(a).Compare(was(b)) })
+	s.details = make(map[string]*details, len(queues))
+	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
+	var total time.Duration
+	for _, d := range old {
+		total += d.cost
+	}
+	for _, at := range queues {
+		stats := &s.view.Stats[at]
+		name := stats.Queue.Name
+		d := old[name]
+		rested := d == nil || !l.clock().Before(d.at.Add(restAfter(total, detailRest, maxDetail)))
+		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
+			d = l.detailsOf(ctx, stats, s.view.Now)
+		}
+		if d == nil {
+			continue
+		}
+		s.details[name] = d
+		if d.failed == nil {
+			s.view.Recent[name], s.view.Died[name] = d.hour, d.died
+		}
+	}
+}
+
+func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, now time.Time) *details {
+	queue, began := stats.Queue.Name, l.clock()
+	d := &details{}
+	var errDay, errDied error
+	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
+	d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
+	if stats.Dead > 0 {
+		d.died, errDied = l.deaths(ctx, stats, now.Add(-time.Hour))
+	}
+	d.failed = cmp.Or(d.failed, errDay, errDied)
+	d.at, d.cost = l.clock(), l.clock().Sub(began)
+	return d
+}
+
+// quarter is how much of the day a point of its charts sums up.
+const quarter = 15 * time.Minute
+
+// deathsRead is how many of the newest dead letters are read at a time, to count those of the last hour: few at first, which is most often enough.
+var deathsRead = [...]int{100, 200, 700}
+
+// allGroups is the most groups that are returned.
+const allGroups = 1000
+
+// deaths counts the dead letters of a queue that were buried since a time. The groups say that of most queues; a dead letter is read only
+// if they don't.
+func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since time.Time) (wrong.Deaths, error) {
+	groups, err := l.inspector.Groups(ctx, stats.Queue.Name, allGroups)
+	if _, err = partial(err); err != nil {
+		return wrong.Deaths{}, err
+	}
+	spans := make([]span, len(groups.Groups))
+	for at, g := range groups.Groups {
+		spans[at] = span{g.Name, g.Count, g.First, g.Last}
+	}
+	r := recentOf(since, spans, groups.Total > len(spans) || groups.Dead < stats.Dead)
+	o := inspect.ListOptions{Descending: true, ErrorBytes: -1}
+	for _, o.Limit = range deathsRead {
+		if !r.open {
+			break
+		}
+		if r.open, err = l.read(ctx, r, stats.Queue.Name, &o); err != nil {
+			return wrong.Deaths{}, err
+		}
+	}
+	r.sum.More = r.open
+	return r.sum, nil
+}
+
+// read counts the next of the newest dead letters, and returns whether there are more that count.
+func (l *looker) read(ctx context.Context, r *recent, queue string, o *inspect.ListOptions) (more bool, err error) {
+	left := o.Limit
+	for letter, err := range l.inspector.Morgue(ctx, queue, *o) {
+		if _, err = partial(err); err != nil {
+			return false, err
+		}
+		if letter.ID == "" || r.letter(letter.Group, letter.ChangedAt) {
+			return false, nil
+		}
+		o.After = letter.Cursor
+		left--
+	}
+	return left == 0, nil
+}

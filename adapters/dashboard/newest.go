@@ -1,0 +1,97 @@
+package dashboard
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// newest is how many dead letters of a queue came within an hour and a day, by group.
+type newest struct {
+	hour, day *recent
+	// counted is of how many of the newest that is, as far as groups don't tell; 0 is all.
+	counted int
+	// until is when they are counted anew.
+	until time.Time
+}
+
+// newest counts those of the page's queue, by its groups and, as far as these don't tell, by the newest dead letters, with which the list begins unless
+// it is nil. To read more of these costs more than the rest of the page, so what is known is shown again, as what else is read more seldom.
+func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow]) *newest {
+	if known := c.looker.newestOf(c.queue); known != nil {
+		return known
+	}
+	spans := make([]span, len(groups.Items))
+	for at, g := range groups.Items {
+		spans[at] = span{g.Group, g.Count, g.First, g.Last}
+	}
+	others := groups.Total > len(spans)
+	n := &newest{hour: recentOf(now.Add(-time.Hour), spans, others), day: recentOf(now.Add(-24*time.Hour), spans, others)}
+	if !n.hour.open && !n.day.open {
+		return n
+	}
+	began := c.looker.clock()
+	if err := c.readNewest(n, list); err != nil {
+		return n // the page has a list of its own, which says why
+	}
+	ended := c.looker.clock()
+	n.until = ended.Add(restAfter(ended.Sub(began), detailRest, maxDetail))
+	c.looker.keepNewest(c.queue, n)
+	return n
+}
+
+// newestRead is how many are read at a time. A day's are most often more than few, and each time costs by itself.
+var newestRead = [...]int{100, 900}
+
+// readNewest reads dead letters until they are too old, or there were enough.
+func (c *call) readNewest(n *newest, list *listOf[deadRow]) error {
+	read := 0
+	ask := url.Values{"desc": {"true"}, "error_bytes": {"1"}}
+	for _, limit := range newestRead {
+		if read > 0 || list == nil {
+			list = new(listOf[deadRow])
+			ask.Set("limit", strconv.Itoa(limit))
+			if err := c.get(c.queue, "/morgue", ask, list); err != nil {
+				return err
+			}
+		}
+		if n.letters(list.Items) || list.Next == "" {
+			return nil
+		}
+		read += len(list.Items)
+		ask.Set("after", list.Next)
+	}
+	n.counted = read
+	return nil
+}
+
+// letters counts dead letters, the newest first, and returns whether those behind them are too old.
+func (n *newest) letters(rows []deadRow) (old bool) {
+	for at := range rows {
+		l := &rows[at]
+		hour, day := n.hour.letter(l.Group, l.ChangedAt), n.day.letter(l.Group, l.ChangedAt)
+		if day || hour && !n.day.open {
+			return true
+		}
+	}
+	return false
+}
+
+// newestOf returns what is known of a queue's newest dead letters, nil if they are to be counted.
+func (l *looker) newestOf(queue string) *newest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.newest[queue]; n != nil && l.clock().Before(n.until) {
+		return n
+	}
+	return nil
+}
+
+func (l *looker) keepNewest(queue string, n *newest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.newest == nil {
+		l.newest = map[string]*newest{}
+	}
+	l.newest[queue] = n
+}
