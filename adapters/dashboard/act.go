@@ -122,6 +122,7 @@ type result struct {
 	LookedAt  int       `json:"looked_at"`
 	Handled   int       `json:"handled"`
 	Total     int       `json:"total"`
+	Later     int       `json:"later"`
 	Continue  string    `json:"continue"`
 	Jobs      []jobRow  `json:"jobs"`
 	Dead      []deadRow `json:"dead"`

@@ -85,8 +85,12 @@ func (c *call) sheet() (*view, error) {
 	if !known || !o.all {
 		return nil, errForm
 	}
-	if _, _, err := c.of(); err != nil {
+	s, _, err := c.of()
+	if err != nil {
 		return nil, err
+	}
+	if s.failed != nil { // what can't be looked at now can't be acted on
+		return nil, c.storeProblem(s.failed)
 	}
 	b := c.sheetOf(name, &o, matchOf(q), c.looker.now())
 	if err := c.try(b, &o); err != nil {

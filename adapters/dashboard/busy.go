@@ -11,9 +11,10 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
 )
 
-// What the page of what runs shows at most: so many queues' claims, and so many of each.
+// What the page of what runs shows at most: so many queues' claims, none once it has taken as long as a look may, and so many of each.
 const (
 	busyQueues = 20
 	busyRows   = 200
@@ -21,14 +22,14 @@ const (
 
 // busyBody is what servers have claimed.
 type busyBody struct {
-	Queue    string
-	Now      time.Time
-	Servers  []busyServer
-	Orphans  []busyRow
-	More     []string // queues of which not all is shown
-	Failed   []string
-	ReadOnly bool
-	Linked   bool
+	Queue   string
+	Now     time.Time
+	Servers []busyServer
+	Orphans []busyRow
+	More    []string // queues of which not all is shown
+	Failed  []string
+	May     *rights
+	Linked  bool
 }
 
 // busyServer is a server and what it has.
@@ -42,20 +43,48 @@ type busyServer struct {
 
 // busyRow is a claimed job.
 type busyRow struct {
-	Queue, Shard, ID string
-	claimed          *claimedRow
-	Began            when
-	Took             time.Duration
-	Bar, P99         float64 // on the scale of the page, in pixels
-	Slow             bool    // longer than five times the 99th percentile, and a minute
-	Cancelled        string
-	Retries          int
-	Token            int64
-	LeaseUntil       when
+	Queue, ID string
+	// Shard is its index.
+	Shard   string
+	claimed *claimedRow
+	// Taker says who puts an orphan back, and Nobody that it is nobody.
+	Taker      string
+	Nobody     bool
+	Began      when
+	Took       time.Duration
+	Bar, P99   float64 // on the scale of the page, in pixels
+	Slow       bool    // longer than five times the 99th percentile
+	Cancelled  string
+	Retries    int
+	Token      int64
+	LeaseUntil when
 }
 
 // barWidth is the width of the scale, from 10 ms to a day.
-const barWidth = 160
+const barWidth = 240
+
+// timeScale are the marks of the scale.
+func timeScale() (marks []mark) {
+	for _, d := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		marks = append(marks, mark{X: onScale(d), Text: figures.Span(d)})
+	}
+	return marks
+}
+
+// A job that runs for slowTimes the 99th percentile of its queue is marked, if that is slowLeast or more. Of a queue of which nothing has ended
+// within the hour it is one that runs for slowUnknown.
+const (
+	slowTimes   = 5
+	slowLeast   = time.Second
+	slowUnknown = time.Minute
+)
+
+func slow(took, p99 time.Duration) bool {
+	if p99 == 0 {
+		return took > slowUnknown
+	}
+	return took > max(slowLeast, slowTimes*p99)
+}
 
 func onScale(d time.Duration) float64 {
 	const from, to = 10 * time.Millisecond, 24 * time.Hour
@@ -65,11 +94,11 @@ func onScale(d time.Duration) float64 {
 
 // busyPage shows what runs, of all queues or of one.
 func (c *call) busyPage() (*view, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.seen()
 	if err != nil {
 		return nil, err
 	}
-	b := &busyBody{Queue: c.queue, Now: s.view.Now, ReadOnly: c.o.API.ReadOnly, Linked: c.o.API.RedactID == nil}
+	b := &busyBody{Queue: c.queue, Now: s.view.Now, May: c.may(), Linked: c.o.API.RedactID == nil}
 	if c.queue != "" {
 		if _, _, err := c.of(); err != nil {
 			return nil, err
@@ -87,18 +116,19 @@ func (c *call) busyPage() (*view, error) {
 		if c.queue != "" && name != c.queue || stats.Claimed == 0 {
 			continue
 		}
-		if asked++; asked > busyQueues {
+		if asked++; asked > busyQueues || c.cost > lookTime {
 			b.More = append(b.More, name)
 			continue
 		}
 		b.claims(c, s, name, began, byOwner)
 	}
 	for at := range s.view.Nodes {
-		n := byOwner[s.view.Nodes[at].Owner]
+		owner := s.view.Nodes[at].Owner
+		n := byOwner[owner]
+		delete(byOwner, owner)
 		if n == nil || n.State == inspect.NodeGone.String() && len(n.Rows)+len(n.Waiting) == 0 {
 			continue
 		}
-		delete(byOwner, s.view.Nodes[at].Owner)
 		n.sort()
 		b.Servers = append(b.Servers, *n)
 	}
@@ -166,7 +196,7 @@ func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey
 	for at := range reply.Items {
 		j := &reply.Items[at]
 		row := busyRow{
-			Queue: queue, Shard: j.Shard, ID: j.ID, Retries: j.Retries, Token: j.Token, claimed: j,
+			Queue: queue, Shard: j.Shard[strings.LastIndex(j.Shard, "/")+1:], ID: j.ID, Retries: j.Retries, Token: j.Token, claimed: j,
 			LeaseUntil: when{j.LeaseUntil, b.Now}, P99: onScale(p99), Began: when{j.Since, b.Now},
 		}
 		if j.Cancelled {
@@ -177,9 +207,10 @@ func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey
 			row.Began.At = since
 		}
 		row.Took = max(0, b.Now.Sub(row.Began.At))
-		row.Bar, row.Slow = onScale(row.Took), row.Took > max(time.Minute, 5*p99)
+		row.Bar, row.Slow = onScale(row.Took), slow(row.Took, p99)
 		switch n := byOwner[j.Owner]; {
 		case j.LeaseOver:
+			row.Taker, row.Nobody = s.takerOf(queue, row.Shard)
 			b.Orphans = append(b.Orphans, row)
 		case n == nil:
 			byOwner[j.Owner] = &busyServer{Name: j.Node, State: "unknown", Waiting: []busyRow{row}}
@@ -189,6 +220,36 @@ func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey
 			n.Waiting = append(n.Waiting, row)
 		}
 	}
+}
+
+// takerOf says who takes what a server that is gone has left in a shard: whoever has it by now, or else may get it.
+func (s *snapshot) takerOf(queue, index string) (who string, nobody bool) {
+	for at := range s.view.Stats {
+		stats := &s.view.Stats[at]
+		if stats.Queue.Name != queue {
+			continue
+		}
+		for n := range stats.Shards {
+			if sh := &stats.Shards[n]; strconv.Itoa(sh.Shard.Index) == index && sh.Owner != "" && sh.ExpiresAt.After(stats.Now) {
+				return cmp.Or(s.ownerNames()[sh.Owner], sh.Owner), false
+			}
+		}
+	}
+	var serve []string
+	for _, server := range s.serversOf(queue) {
+		if server.State == inspect.NodeAlive.String() {
+			serve = append(serve, server.Name)
+		}
+	}
+	switch {
+	case s.view.NodesUnknown:
+		return "whoever serves it", false
+	case len(serve) == 0:
+		return "nobody serves it", true
+	case len(serve) == 1:
+		return serve[0], false
+	}
+	return "one of " + names(serve), false
 }
 
 // sort puts the longest first.

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,114 +15,87 @@ import (
 // Sizes of charts, in pixels.
 const (
 	sparkWidth, sparkHeight = 120, 24
-	chartWidth, chartHeight = 560, 112
-	// chartTop is where figures of a chart begin below what it says of itself, chartFoot what hours need below it.
-	chartTop, chartFoot = 16, 16
+	chartWidth, chartHeight = 560, 140
+	// chartLeft is where figures of a chart begin beside its scale, chartTop below the marks of versions; chartFoot is what times need below it.
+	chartLeft, chartTop, chartFoot = 52, 12, 18
+	chartBase                      = chartHeight - chartFoot
 )
 
-// spark is an hour by minutes: done above a line, failed below it.
-type spark struct {
-	Done, Failed string
-	Text         string
-}
-
-// sparkOf draws the last hour of a queue. nil is unknown.
-func sparkOf(minutes []inspect.MinuteStats, now time.Time) *spark {
-	const n, up, down = 60, 16, 8
-	done, failed := series(minutes, now.Truncate(time.Minute).Add(-(n-1)*time.Minute), time.Minute, n)
-	s := &spark{Done: bars(done, sparkWidth/n, up, up, false), Failed: bars(failed, sparkWidth/n, up, down, true)}
-	s.Text = fmt.Sprintf("%s done, %s failed within an hour", figures.Count(int64(sum(done))), figures.Count(int64(sum(failed))))
-	return s
-}
-
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
-	}
-	return total
-}
-
-// series puts minutes into n steps from a time.
-func series(minutes []inspect.MinuteStats, from time.Time, step time.Duration, n int) (done, failed []float64) {
-	done, failed = make([]float64, n), make([]float64, n)
-	for at := range minutes {
-		m := &minutes[at]
-		if slot := int(m.At.Sub(from) / step); slot >= 0 && slot < n && !m.At.Before(from) {
-			done[slot] += float64(m.Processed)
-			failed[slot] += float64(m.Failed)
-		}
-	}
-	return done, failed
-}
-
-// bars draws values as one path, from a base line up, or down: the largest has the height, and none that is not zero less than a pixel.
-func bars(values []float64, width, base, height float64, down bool) string {
-	most := 0.0
-	for _, v := range values {
-		most = max(most, v)
-	}
-	var b strings.Builder
-	for at, v := range values {
-		if v <= 0 {
-			continue
-		}
-		high := -max(1, v/most*height)
-		if down {
-			high = -high
-		}
-		fmt.Fprintf(&b, "M%.1f %.0fv%.1fh%.1fv%.1fz", float64(at)*width, base, high, max(1, width-0.4), -high)
-	}
-	return b.String()
-}
-
-// chart is a day of one or two series.
+// chart is some hours of one or two series.
 type chart struct {
 	Title, Unit string
 	Above       string // the largest value, as a text
-	Bars        []barsOf
-	Lines       []linesOf
-	Hours       []mark
+	Base        float64
+	Scale       []tick
+	Bars, Lines []drawn
+	Times       []mark
 	Deploys     []mark
 	Rows        []chartRow
 	Heads       []string
+	Empty       bool
 }
 
-type barsOf struct{ Class, Path, Name string }
+// drawn is a series.
+type drawn struct{ Class, Path, Name string }
 
-type linesOf struct{ Class, Path, Name string }
-
-// mark is a place on the time axis.
-type mark struct {
-	X    float64
+// tick is a line of the scale; without a text it has none, for want of room.
+type tick struct {
+	Y    float64
 	Text string
 }
 
-// chartRow is an hour as text.
+// TextY is where the text of a tick stands.
+func (t tick) TextY() float64 { return t.Y + 4 }
+
+// mark is a place on the time axis, and when that is.
+type mark struct {
+	X    float64
+	Text string
+	At   time.Time
+}
+
+// chartRow is a part of the time as text.
 type chartRow struct {
 	At    time.Time
 	Cells []string
 }
 
-// day is what is known of the last 24 hours.
-type day struct {
+// window is what is known of the last hours, in points of one length.
+type window struct {
 	from    time.Time
+	step    time.Duration
 	points  int
 	minutes []inspect.MinuteStats
 	nodes   []inspect.Node
 	now     time.Time
+	// words says how long it is; labels are so far apart, and rows of the table so long.
+	words       string
+	labels, row time.Duration
 }
 
-func dayOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *day {
-	const points = int(24 * time.Hour / quarter)
-	return &day{from: now.Truncate(quarter).Add(-(time.Duration(points) - 1) * quarter), points: points, minutes: merged(minutes), nodes: nodes, now: now}
+func dayOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
+	w := &window{step: quarter, points: int(24 * time.Hour / quarter), words: "24 h", labels: 4 * time.Hour, row: time.Hour}
+	return w.of(minutes, nodes, now)
 }
 
-// merged sums up what begins at the same time.
-func merged(minutes []inspect.MinuteStats) []inspect.MinuteStats {
+func hourOf(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
+	w := &window{step: time.Minute, points: 60, words: "the last hour", labels: 10 * time.Minute, row: 5 * time.Minute}
+	return w.of(minutes, nodes, now)
+}
+
+func (w *window) of(minutes []inspect.MinuteStats, nodes []inspect.Node, now time.Time) *window {
+	w.from, w.nodes, w.now = now.Truncate(w.step).Add(-(time.Duration(w.points)-1)*w.step), nodes, now
+	w.minutes = slices.DeleteFunc(merged(minutes, w.step), func(m inspect.MinuteStats) bool { return m.At.Before(w.from) })
+	return w
+}
+
+// merged sums up what begins within the same step.
+func merged(minutes []inspect.MinuteStats, step time.Duration) []inspect.MinuteStats {
 	byTime := map[time.Time]*inspect.MinuteStats{}
 	var all []*inspect.MinuteStats
 	for at := range minutes {
 		m := minutes[at]
+		m.At = m.At.Truncate(step)
 		sum := byTime[m.At]
 		if sum == nil {
 			byTime[m.At] = &m
@@ -141,33 +115,26 @@ func merged(minutes []inspect.MinuteStats) []inspect.MinuteStats {
 	return list
 }
 
-// hours sums the day up by the hour, of those in which something ran.
-func (d *day) hours() []inspect.MinuteStats {
-	list := slices.Clone(d.minutes)
-	for at := range list {
-		list[at].At = list[at].At.Truncate(time.Hour)
-	}
-	return merged(list)
+// width is that of a point.
+func (w *window) width() float64 { return float64(chartWidth-chartLeft) / float64(w.points) }
+
+func (w *window) x(t time.Time) float64 {
+	x := chartLeft + float64(t.Sub(w.from))/float64(w.step)*w.width()
+	return math.Round(x*10) / 10
 }
 
-func (d *day) x(t time.Time) float64 {
-	return float64(t.Sub(d.from)) / float64(quarter) * chartWidth / float64(d.points)
-}
-
-// axis adds hours and the marks of new versions.
-func (d *day) axis(c *chart) *chart {
-	for t := d.from.Truncate(time.Hour).Add(time.Hour); t.Before(d.now); t = t.Add(time.Hour) {
-		if t.Hour()%4 == 0 {
-			c.Hours = append(c.Hours, mark{d.x(t), t.Format("15:04")})
-		}
+// axis adds times and the marks of new versions.
+func (w *window) axis(c *chart) *chart {
+	for t := w.from.Truncate(w.labels).Add(w.labels); t.Before(w.now); t = t.Add(w.labels) {
+		c.Times = append(c.Times, mark{w.x(t), t.UTC().Format("15:04"), t})
 	}
 	first := map[string]time.Time{}
-	oldest := d.now
-	if len(d.minutes) > 0 {
-		oldest = d.minutes[0].At.Add(quarter)
+	oldest := w.now
+	if len(w.minutes) > 0 {
+		oldest = w.minutes[0].At.Add(w.step)
 	}
-	for at := range d.nodes {
-		n := &d.nodes[at]
+	for at := range w.nodes {
+		n := &w.nodes[at]
 		if was, known := first[n.Version]; n.Version != "" && (!known || n.StartedAt.Before(was)) {
 			first[n.Version] = n.StartedAt
 		}
@@ -176,61 +143,95 @@ func (d *day) axis(c *chart) *chart {
 		}
 	}
 	for version, at := range first { // what began with the first of all is no change
-		if at.After(d.from) && at.After(oldest) {
-			c.Deploys = append(c.Deploys, mark{d.x(at), version})
+		if at.After(w.from) && at.After(oldest) {
+			c.Deploys = append(c.Deploys, mark{w.x(at), version, at})
 		}
 	}
-	slices.SortFunc(c.Deploys, func(a, b mark) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Text, b.Text)) })
+	slices.SortFunc(c.Deploys, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
+	c.Empty = len(w.minutes) == 0
 	return c
 }
 
-// throughput is the chart of what ended.
-func (d *day) throughput() *chart {
-	done, failed := series(d.minutes, d.from, quarter, d.points)
-	const down = 16
-	const base = chartHeight - chartFoot - down
-	width := chartWidth / float64(d.points)
-	c := &chart{Title: "Done and failed in 24 h", Unit: "a minute", Heads: []string{"done", "failed"}}
-	most := 0.0
-	for at := range done {
-		most = max(most, done[at])
-	}
-	c.Above = rate(most / quarter.Minutes())
-	c.Bars = []barsOf{{"done", bars(done, width, base, base-chartTop, false), "done"}, {"failed", bars(failed, width, base, down, true), "failed"}}
-	for _, m := range d.hours() {
+// throughput is the chart of what ended: done above a line, failed below it, on one scale.
+func (w *window) throughput() *chart {
+	done, failed := series(w.minutes, w.from, w.step, w.points)
+	up, down := slices.Max(done), slices.Max(failed)
+	pixels := (chartBase - chartTop) / max(1, up+down)
+	b := barsAt{chartLeft, w.width(), chartBase - down*pixels, pixels}
+	c := &chart{Title: "Done and failed in " + w.words, Unit: "a minute", Heads: []string{"done", "failed"}, Base: b.base}
+	perMinute := func(n float64) string { return rate(n / w.step.Minutes()) }
+	c.Above = perMinute(up)
+	c.Bars = []drawn{{"done", b.path(done), "done"}, {"failed", b.down().path(failed), "failed"}}
+	c.Scale = spaced([]tick{{b.base, "0"}, {b.base - up*pixels, c.Above}, {b.base + down*pixels, perMinute(down)}})
+	for _, m := range merged(w.minutes, w.row) {
 		c.Rows = append(c.Rows, chartRow{m.At, []string{figures.Exact(int64(m.Processed)), figures.Exact(int64(m.Failed))}})
 	}
-	return d.axis(c)
+	return w.axis(c)
 }
 
-// waits is the chart of how long jobs waited.
-func (d *day) waits() *chart {
-	c := &chart{Title: "Wait in 24 h", Unit: "from due to start", Heads: []string{"p50", "p99"}}
+// waitSteps are what a scale of waits may be marked with.
+var waitSteps = []time.Duration{
+	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour, 100 * time.Hour, 1000 * time.Hour,
+}
+
+// waits is the chart of how long jobs waited. Its scale is logarithmic: a wait of milliseconds and one of an hour can both be read.
+func (w *window) waits() *chart {
+	c := &chart{Title: "Wait in " + w.words, Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
 	var most time.Duration
-	for at := range d.minutes {
-		most = max(most, d.minutes[at].Wait.Quantile(0.99))
+	for at := range w.minutes {
+		most = max(most, w.minutes[at].Wait.Quantile(0.99))
 	}
 	c.Above = figures.Span(coarse(most))
-	p50, p99 := d.quantiles(0.5, most), d.quantiles(0.99, most)
-	c.Lines = []linesOf{{"p99", p99, "p99"}, {"p50", p50, "p50"}}
-	for _, m := range d.hours() {
+	top := 3
+	for top < len(waitSteps)-1 && waitSteps[top] < most {
+		top++
+	}
+	height := func(d time.Duration) float64 {
+		share := math.Log(float64(max(d, waitSteps[0]))/float64(waitSteps[0])) / math.Log(float64(waitSteps[top])/float64(waitSteps[0]))
+		return min(share, 1) * (chartBase - chartTop)
+	}
+	for _, d := range waitSteps[:top+1] {
+		c.Scale = append(c.Scale, tick{chartBase - height(d), figures.Span(d)})
+	}
+	c.Scale = spaced(c.Scale)
+	c.Lines = []drawn{{"p99", w.steps(0.99, height), "p99"}, {"p50", w.steps(0.5, height), "p50"}}
+	for _, m := range merged(w.minutes, w.row) {
 		c.Rows = append(c.Rows, chartRow{m.At, []string{figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99))}})
 	}
-	return d.axis(c)
+	return w.axis(c)
 }
 
-// quantiles draws steps of a quantile; where nothing ran there is a gap.
-func (d *day) quantiles(q float64, most time.Duration) string {
-	const base = chartHeight - chartFoot
-	width := chartWidth / float64(d.points)
+// spaced leaves out texts of a scale that would stand in one another; earlier ones stay.
+func spaced(scale []tick) []tick {
+	const apart = 20
+	for at := range scale {
+		scale[at].Y = math.Round(scale[at].Y*10) / 10
+		for _, before := range scale[:at] {
+			if before.Text != "" && math.Abs(before.Y-scale[at].Y) < apart {
+				scale[at].Text = ""
+			}
+		}
+	}
+	return scale
+}
+
+// steps draws a quantile as a line of steps; where nothing ran there is a gap.
+func (w *window) steps(q float64, height func(time.Duration) float64) string {
 	var b strings.Builder
-	for at := range d.minutes {
-		m := &d.minutes[at]
-		if m.Wait.Count() == 0 || m.At.Before(d.from) {
+	var next time.Time
+	for at := range w.minutes {
+		m := &w.minutes[at]
+		if m.Wait.Count() == 0 {
 			continue
 		}
-		height := float64(m.Wait.Quantile(q)) / float64(max(most, 1)) * (base - chartTop)
-		fmt.Fprintf(&b, "M%.1f %.1fh%.1f", d.x(m.At), base-height, width)
+		y := chartBase - height(m.Wait.Quantile(q))
+		if !m.At.Equal(next) {
+			fmt.Fprintf(&b, "M%.1f %.1f", w.x(m.At), y)
+		} else {
+			fmt.Fprintf(&b, "V%.1f", y)
+		}
+		next = m.At.Add(w.step)
+		fmt.Fprintf(&b, "H%.1f", w.x(next))
 	}
 	return b.String()
 }

@@ -27,13 +27,28 @@ func queueOf(shards int) *inspect.QueueStats {
 
 func counts(m *shardMap) string {
 	var list []string
-	for _, l := range m.Levels {
+	for at, l := range m.Levels {
 		list = append(list, fmt.Sprintf("%s %d", l.Label, l.Count))
-		if got := strings.Count(l.Path, "M"); got != l.Count {
-			list = append(list, fmt.Sprintf("drawn %d", got))
+		for _, d := range m.Drawings {
+			if got := squares(d.Paths[at].Path); got != l.Count || d.Paths[at].Class != l.Class {
+				list = append(list, fmt.Sprintf("%s: drawn %d as %s", d.Class, got, d.Paths[at].Class))
+			}
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// squares counts what a path draws: a row of squares is one stroke, and so is a bar.
+func squares(path string) (n int) {
+	for stroke := range strings.SplitSeq(path, "M") {
+		var x, y, length int
+		if _, err := fmt.Sscanf(stroke, "%d %dh%d", &x, &y, &length); err == nil {
+			n += (length + 2) / pitch
+		} else if stroke != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func TestMapOfShards(t *testing.T) {
@@ -55,13 +70,13 @@ func TestMapOfShards(t *testing.T) {
 		{4097, "lag", false, 8, 409, "nothing due 0, under 1 s 0, under 10 s 1, under 1 min 6, under 10 min 68, more 438"},
 	} {
 		m := shardMapOf(queueOf(tt.shards), tt.by, map[string]string{"o0": "zero", "o1": "one"})
-		if m.Bars != tt.bars || m.Group != tt.group || m.NoOwner != tt.noOwner || counts(m) != tt.want {
-			t.Errorf("%d by %q: bars %v, groups of %d, %d without an owner: %s\nwant %s", tt.shards, tt.by, m.Bars, m.Group, m.NoOwner, counts(m), tt.want)
+		if m.Drawings[0].Bars != tt.bars || m.Group != tt.group || m.NoOwner != tt.noOwner || counts(m) != tt.want {
+			t.Errorf("%d by %q: bars %v, groups of %d, %d without an owner: %s\nwant %s", tt.shards, tt.by, m.Drawings[0].Bars, m.Group, m.NoOwner, counts(m), tt.want)
 		}
 	}
 	s := queueOf(100)
 	s.Shards = s.Shards[:90]
-	if m := shardMapOf(s, "lag", nil); m.Away != 10 || strings.Count(m.Unreached, "M") != 10 {
+	if m := shardMapOf(s, "lag", nil); m.Away != 10 || strings.Count(m.Drawings[1].Unreached, "M") != 10 {
 		t.Errorf("%d are away", m.Away)
 	}
 	s = queueOf(64)
@@ -70,6 +85,19 @@ func TestMapOfShards(t *testing.T) {
 	}
 	if m := shardMapOf(s, "owner", nil); len(m.Levels) != maxOwners+2 || m.Levels[maxOwners+1].Label != "others" || m.Levels[maxOwners+1].Count != 15 {
 		t.Errorf("twelve owners are %s", counts(m))
+	}
+	// A row of 20 squares is narrow enough for a phone; what is narrower anyway is drawn once.
+	for shards, classes := range map[int]string{1: "", 18: "", 19: "wide narrow", 32: "wide narrow", 33: "wide narrow", 4097: "wide narrow"} {
+		var got []string
+		for _, d := range shardMapOf(queueOf(shards), "lag", nil).Drawings {
+			got = append(got, d.Class)
+			if d.Class != "wide" && d.Width+mapLeft > 372 {
+				t.Errorf("the map of %d shards is %d pixels wide on a phone", shards, d.Width+mapLeft)
+			}
+		}
+		if strings.Join(got, " ") != classes {
+			t.Errorf("%d shards are drawn as %q, want %q", shards, got, classes)
+		}
 	}
 	if m := shardMapOf(queueOf(core.MaxShards), "lag", nil); (core.MaxShards+m.Group-1)/m.Group > maxSquares {
 		t.Errorf("the largest queue is drawn in groups of %d", m.Group)
@@ -117,8 +145,57 @@ func TestChartsStayWithinTheirFrames(t *testing.T) {
 			}
 		}
 	}
+	if last := strings.SplitAfter(wait.Lines[0].Path, "M"); len(last) != 2 {
+		t.Errorf("a wait that was known all day is drawn in %d pieces", len(last)-1)
+	}
 	if s := sparkOf(nil, epoch); s.Done != "" || s.Text != "0 done, 0 failed within an hour" {
 		t.Errorf("an empty hour is %+v", s)
+	}
+}
+
+// A wait of milliseconds and one of an hour can both be read on one scale, whose texts don't stand in one another.
+func TestScalesOfCharts(t *testing.T) {
+	of := func(waits ...time.Duration) *chart {
+		var minutes []inspect.MinuteStats
+		for at, wait := range waits {
+			m := inspect.MinuteStats{At: epoch.Add(-time.Duration(at) * time.Hour), Processed: 1}
+			m.Wait.Observe(wait)
+			minutes = append(minutes, m)
+		}
+		return dayOf(minutes, nil, epoch).waits()
+	}
+	texts := func(c *chart) string {
+		var list []string
+		y := float64(chartHeight)
+		for _, s := range c.Scale {
+			if s.Text != "" {
+				if y-s.Y < 14 {
+					t.Errorf("%s stands at %v, the text before at %v", s.Text, s.Y, y)
+				}
+				list, y = append(list, s.Text), s.Y
+			}
+		}
+		return strings.Join(list, ", ")
+	}
+	for want, waits := range map[string][]time.Duration{
+		"1 ms, 10 ms, 100 ms, 1 s": {2 * time.Millisecond}, "1 ms, 100 ms, 10 s, 10 min": {2 * time.Millisecond, 5 * time.Minute},
+		"1 ms, 100 ms, 10 s, 10 min, 10 h": {time.Millisecond, 40 * time.Hour},
+	} {
+		if got := texts(of(waits...)); got != want {
+			t.Errorf("the scale of waits of %v is %q, want %q", waits, got, want)
+		}
+	}
+	if c := of(); !c.Empty || c.Lines[0].Path != "" {
+		t.Errorf("a day without a run is %+v", c)
+	}
+	var y float64
+	fmt.Sscanf(of(2*time.Millisecond, time.Hour).Lines[1].Path, "M%f %f", new(float64), &y)
+	if y > chartBase-5 || y < chartTop {
+		t.Errorf("a wait of 2 ms beside one of an hour is drawn at %v", y)
+	}
+	hour := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: 60, Failed: 30}, {At: epoch.Add(-2 * time.Hour), Processed: 1000}}, nil, epoch).throughput()
+	if hour.Above != "60" || len(hour.Rows) != 1 || hour.Base != chartTop+(chartBase-chartTop)*2/3.0 {
+		t.Errorf("an hour of 60 done and 30 failed is at most %s, has %d rows and its line at %v", hour.Above, len(hour.Rows), hour.Base)
 	}
 }
 

@@ -28,17 +28,21 @@ var funcs = template.FuncMap{
 	"heads": heads,
 	"add":   func(a, b int) int { return a + b },
 	// the map has room for labels on the left
-	"mapWidth":   func(m *shardMap) int { return m.Width + 37 },
-	"mapHeight":  func(m *shardMap) int { return m.Height + 2 },
+	"mapWidth":   func(d drawing) int { return d.Width + mapLeft + 1 },
+	"mapHeight":  func(d drawing) int { return d.Height + 2 },
 	"shardTable": shardTableOf,
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
-	"button":     func(queue, id, op, text string, danger bool) button { return button{queue, id, op, text, danger} },
-	"payloadsOf": func(queue, id string, list []payload, of int, edit bool) payloadList {
-		return payloadList{queue, id, list, of, edit}
+	"button": func(b *idBody, op, text string, danger bool) button {
+		return button{b.Queue, b.ID, op, text, danger, b.May.To(op)}
+	},
+	"payloadsOf": func(b *idBody, list []payload, of int, dead bool) payloadList {
+		return payloadList{b.Queue, b.ID, list, of, dead && b.Editable && b.May.To("edit"), b.May.To("revive")}
 	},
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
-		return claimTable{b.Linked, b.ReadOnly, rows, label}
+		return claimTable{b, rows, label, len(rows) > 0 && rows[0].Taker != "", timeScale()}
 	},
+	"figure":  func(n int64, href string) linkedFigure { return linkedFigure{n, href} },
+	"zero":    func(n float64) bool { return n == 0 },
 	"text":    readable,
 	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"list":    func(parts ...any) []any { return parts },

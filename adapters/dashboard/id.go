@@ -29,7 +29,7 @@ type idBody struct {
 	Why       whyReply
 	Hidden    bool // payloads may not be seen
 	Others    []foundRow
-	ReadOnly  bool
+	May       *rights
 	Editable  bool
 }
 
@@ -49,7 +49,7 @@ var classes = map[string]string{
 // idPage makes the page of an id in a queue.
 func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
-	b := &idBody{Queue: c.queue, ID: id, ReadOnly: c.o.API.ReadOnly, Editable: c.o.API.RedactPayload == nil}
+	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
 	ask := url.Values{"queue": {c.queue}, "id": {id}, "payloads": {strconv.Itoa(maxPayloads)}}
 	err := c.get("", "/why", ask, &b.Why)
 	var p *problem

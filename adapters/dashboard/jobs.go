@@ -54,7 +54,7 @@ type jobsBody struct {
 	Unreached  []string
 	MaxRetries int
 	Linked     bool
-	ReadOnly   bool
+	May        *rights
 	Hidden     []hiddenField
 }
 
@@ -117,7 +117,7 @@ func (c *call) jobsPage() (*view, error) {
 		return nil, err
 	}
 	q := c.r.URL.Query()
-	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, ReadOnly: c.o.API.ReadOnly}
+	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, May: c.may()}
 	order := b.choose(q)
 	ask := url.Values{"sort": {order.api}, "limit": {strconv.Itoa(pageRows)}, "error_bytes": {"500"}}
 	for _, name := range []string{"after", "from", "shard", "prefix"} {
@@ -158,6 +158,11 @@ func (c *call) jobsPage() (*view, error) {
 		b.MaxRetries = max(b.MaxRetries, server.MaxRetries)
 	}
 	return &view{page: "jobs", title: c.queue + ": " + b.List.Title, live: true, body: b}, nil
+}
+
+// Marks reports whether rows can be marked.
+func (b *jobsBody) Marks() bool {
+	return b.Linked && len(b.Rows) > 0 && b.May.To("run-now", "bury", "delete")
 }
 
 // tabs makes the links to the other lists and orders.

@@ -1,14 +1,12 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,84 +33,6 @@ type house struct {
 	now   time.Time
 	turns map[core.Shard]*ports.TurnRequest
 }
-
-// faulty is a store of which parts fail or are away, and which has checks.
-type faulty struct {
-	*memory.Store
-	statsFail, nodesFail, historyFail, checksFail error
-	away                                          []core.Shard
-	checks                                        []ports.Check
-	looks                                         int
-	historyTakes                                  time.Duration
-	// revives is how many more steps of a revive succeed, if fails is set.
-	revives int
-	fails   error
-	// unreadable are records of the first shard of orders that can't be read.
-	unreadable []ports.QuarantinedRecord
-}
-
-func (s *faulty) Quarantined(_ context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
-	if r.Shard.Index != 0 {
-		return ports.QuarantinePage{}, nil
-	}
-	return ports.QuarantinePage{Records: s.unreadable}, nil
-}
-
-func (s *faulty) Discard(_ context.Context, r ports.DiscardRequest) (int, error) {
-	before := len(s.unreadable)
-	s.unreadable = slices.DeleteFunc(s.unreadable, func(q ports.QuarantinedRecord) bool { return slices.Contains(r.Keys, q.Key) })
-	return before - len(s.unreadable), nil
-}
-
-func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
-	s.looks++
-	if s.statsFail != nil {
-		return nil, s.statsFail
-	}
-	stats, err := s.Store.Stats(ctx, r)
-	for at := range stats {
-		if n := int64(len(s.unreadable)); n > 0 && stats[at].Queue.Name == "orders" {
-			stats[at].Quarantined, stats[at].Shards[0].Quarantined = n, n
-		}
-		for _, shard := range s.away {
-			if shard.Queue == stats[at].Queue.Name {
-				stats[at].Unreached = append(stats[at].Unreached, shard)
-				kept := stats[at].Shards[:0]
-				for _, sh := range stats[at].Shards {
-					if sh.Shard != shard {
-						kept = append(kept, sh)
-					}
-				}
-				stats[at].Shards = kept
-			}
-		}
-	}
-	return stats, err
-}
-
-func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {
-	if s.nodesFail != nil {
-		return ports.NodesReply{}, s.nodesFail
-	}
-	return s.Store.Nodes(ctx)
-}
-
-func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-	time.Sleep(s.historyTakes)
-	if s.historyFail != nil {
-		return nil, s.historyFail
-	}
-	return s.Store.History(ctx, r)
-}
-
-func (s *faulty) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
-	if s.revives--; s.fails != nil && s.revives < 0 {
-		return ports.StepReply{}, s.fails
-	}
-	return s.Store.Revive(ctx, r)
-}
-
-func (s *faulty) Check(context.Context) ([]ports.Check, error) { return s.checks, s.checksFail }
 
 func newHouse(t testing.TB, o Options) *house {
 	t.Helper()

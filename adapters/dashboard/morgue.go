@@ -6,11 +6,8 @@ import (
 	"time"
 )
 
-// What the page of the morgue reads: so many groups, and so many of the newest dead letters to count hours and days by.
-const (
-	maxGroups    = 100
-	countedDeads = 1000
-)
+// maxGroups is how many groups the page of the morgue shows.
+const maxGroups = 100
 
 type groupsReply struct {
 	Items []struct {
@@ -45,7 +42,8 @@ type morgueBody struct {
 	GroupsFailed  string
 	MoreGroups    int
 	Dead          int64
-	Counted       int // of how many newest dead letters hours and days are; 0 is all
+	Hour, Day     int64 // of all groups
+	Counted       int   // of how many newest dead letters hours and days are; 0 is all
 	Group, Error  string
 	GroupName     string
 	Sort, Prefix  string
@@ -57,7 +55,7 @@ type morgueBody struct {
 	Next, First   string
 	Unreached     []string
 	Linked        bool
-	ReadOnly      bool
+	May           *rights
 	Hidden        []hiddenField
 	All           string
 	Revive, Purge string
@@ -72,12 +70,11 @@ func (c *call) morguePage() (*view, error) {
 	q := c.r.URL.Query()
 	b := &morgueBody{
 		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Sort: "time", Prefix: q.Get("prefix"), From: q.Get("from"),
-		Desc: q.Get("asc") == "", Linked: c.o.API.RedactID == nil, ReadOnly: c.o.API.ReadOnly, All: href("morgue", "q", c.queue),
+		Desc: q.Get("asc") == "", Linked: c.o.API.RedactID == nil, May: c.may(), All: href("morgue", "q", c.queue),
 	}
 	if q.Get("sort") == "id" && b.Group == "" {
 		b.Sort, b.Desc = "id", q.Get("desc") != ""
 	}
-	b.groups(c)
 	ask := url.Values{"sort": {b.Sort}, "limit": {strconv.Itoa(pageRows)}, "error_bytes": {"1000"}}
 	if b.Desc {
 		ask.Set("desc", "true")
@@ -95,8 +92,14 @@ func (c *call) morguePage() (*view, error) {
 		return nil, err
 	}
 	b.Rows, b.Unreached = reply.Items, reply.Unreached
+	b.groups(c, &reply)
 	b.links(c, reply.Next)
 	return &view{page: "morgue", title: c.queue + ": morgue", live: true, body: b}, nil
+}
+
+// Marks reports whether rows can be marked.
+func (b *morgueBody) Marks() bool {
+	return b.Linked && len(b.Rows) > 0 && b.May.To("revive", "purge")
 }
 
 // links makes the addresses of the page.
@@ -134,19 +137,24 @@ func (b *morgueBody) links(c *call, next string) {
 	b.Purge = href("sheet", "op", "purge", "q", c.queue, "group", b.Group, "error", b.Error, "prefix", prefix)
 }
 
-// groups reads the groups, and counts those of the hour and the day among the newest dead letters.
-func (b *morgueBody) groups(c *call) {
+// groups reads the groups, and counts those of the hour and the day. The list may begin with the newest dead letters.
+func (b *morgueBody) groups(c *call, list *listOf[deadRow]) {
 	var reply groupsReply
 	if err := c.get(c.queue, "/groups", url.Values{"limit": {strconv.Itoa(maxGroups)}}, &reply); err != nil {
 		b.GroupsFailed = c.errorText(c.queue, "", err.Error())
 		return
 	}
 	b.MoreGroups = reply.Total - len(reply.Items)
-	hour, day := b.windows(c)
+	if q := c.r.URL.Query(); b.Sort != "time" || !b.Desc || b.Group != "" || q.Get("after") != "" || q.Get("from") != "" {
+		list = nil
+	}
+	recent := c.newest(b.Now, &reply, list)
+	b.Counted, b.Hour, b.Day = recent.counted, int64(recent.hour.sum.Count), int64(recent.day.sum.Count)
 	for at := range reply.Items {
 		g := &reply.Items[at]
 		row := groupRow{
-			Group: g.Group, Name: g.Name, Count: g.Count, Hour: hour[g.Group], Day: day[g.Group], First: when{g.First, b.Now}, Last: when{g.Last, b.Now},
+			Group: g.Group, Name: g.Name, Count: g.Count, Hour: min(recent.hour.byGroup[g.Group], g.Count), Day: min(recent.day.byGroup[g.Group], g.Count),
+			First: when{g.First, b.Now}, Last: when{g.Last, b.Now},
 			Share: int(100 * g.Count / max(reply.Dead, 1)), Href: href("morgue", "q", c.queue, "group", g.Group), Current: g.Group == b.Group,
 		}
 		if row.Current {
@@ -154,27 +162,4 @@ func (b *morgueBody) groups(c *call) {
 		}
 		b.Groups = append(b.Groups, row)
 	}
-}
-
-// windows counts the dead letters of the last hour and day by group, of the newest that are counted.
-func (b *morgueBody) windows(c *call) (hour, day map[string]int64) {
-	hour, day = map[string]int64{}, map[string]int64{}
-	var reply listOf[deadRow]
-	ask := url.Values{"desc": {"true"}, "limit": {strconv.Itoa(countedDeads)}, "error_bytes": {"1"}}
-	if err := c.get(c.queue, "/morgue", ask, &reply); err != nil {
-		return hour, day // the list below says why
-	}
-	for at := range reply.Items {
-		age := b.Now.Sub(reply.Items[at].ChangedAt)
-		if age <= 24*time.Hour {
-			day[reply.Items[at].Group]++
-		}
-		if age <= time.Hour {
-			hour[reply.Items[at].Group]++
-		}
-	}
-	if reply.Next != "" {
-		b.Counted = len(reply.Items)
-	}
-	return hour, day
 }

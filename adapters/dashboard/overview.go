@@ -12,25 +12,31 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// maxWrong is how many lines of what is wrong are shown, and foldQueues from how many queues on those that are well are folded.
+// Bounds of the overview: how many lines of what is wrong are shown, of which those beyond openWrong are folded, from how many queues on those that
+// are well are folded, and how many rows of queues there are unless all are asked for.
 const (
 	maxWrong   = 50
+	openWrong  = 12
 	foldQueues = 30
+	maxQueues  = 80
 )
 
 // overviewBody is the page of all queues.
 type overviewBody struct {
-	Now            time.Time
-	Wrong          []wrongLine
-	More           int
-	Lag            time.Duration
-	Total          totals
-	Queues, Folded []queueRow
-	Sort           string
-	Desc           bool
-	Find           string
-	Done, Wait     *chart
-	AsOf           time.Time
+	Now         time.Time
+	Wrong, Less []wrongLine
+	More        int
+	Lag         time.Duration
+	Total       totals
+	Queues      []queueRow
+	Folded      []string
+	// Cut is how many rows there would be, 0 if all are there.
+	Cut        int
+	Sort       string
+	Desc       bool
+	Find       string
+	Done, Wait *chart
+	AsOf       time.Time
 }
 
 // totals are sums of all queues.
@@ -188,12 +194,9 @@ var sorts = map[string]func(a, b *queueRow) int{
 
 // overview makes the page of all queues.
 func (c *call) overview() (*view, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.seen()
 	if err != nil {
 		return nil, err
-	}
-	if s.failed != nil && s.view.Stats == nil {
-		return nil, c.storeProblem(s.failed)
 	}
 	q := c.r.URL.Query()
 	b := &overviewBody{Now: s.view.Now, AsOf: s.at, Sort: q.Get("sort"), Find: q.Get("find")}
@@ -201,13 +204,7 @@ func (c *call) overview() (*view, error) {
 	if !known {
 		b.Sort, order = "", sorts[""]
 	}
-	for at := range s.wrong {
-		if at == maxWrong {
-			b.More = len(s.wrong) - maxWrong
-			break
-		}
-		b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], b.Now))
-	}
+	b.say(s.wrong)
 	var minutes []inspect.MinuteStats
 	for at := range s.view.Stats {
 		row := s.row(&s.view.Stats[at])
@@ -221,6 +218,9 @@ func (c *call) overview() (*view, error) {
 	}
 	slices.SortStableFunc(b.Queues, func(x, y queueRow) int { return cmp.Or(order(&x, &y), strings.Compare(x.Name, y.Name)) })
 	b.fold()
+	if len(b.Queues) > maxQueues && q.Get("all") == "" {
+		b.Cut, b.Queues = len(b.Queues), b.Queues[:maxQueues]
+	}
 	for at := range s.view.Nodes {
 		if s.view.Nodes[at].State != inspect.NodeGone {
 			b.Total.Servers++
@@ -229,6 +229,17 @@ func (c *call) overview() (*view, error) {
 	d := dayOf(minutes, s.view.Nodes, b.Now)
 	b.Done, b.Wait = d.throughput(), d.waits()
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
+}
+
+// say shows what is wrong, worst first.
+func (b *overviewBody) say(lines []wrong.Line) {
+	b.More = max(0, len(lines)-maxWrong)
+	for at := range lines[:len(lines)-b.More] {
+		b.Wrong = append(b.Wrong, wrongLineOf(&lines[at], b.Now))
+	}
+	if len(b.Wrong) > openWrong {
+		b.Wrong, b.Less = b.Wrong[:openWrong], b.Wrong[openWrong:]
+	}
 }
 
 // add sums a queue up.
@@ -252,11 +263,23 @@ func (b *overviewBody) fold() {
 	b.Queues = nil
 	for _, row := range all {
 		if row.State == "" && row.Waiting == 0 && row.Running == 0 {
-			b.Folded = append(b.Folded, row)
+			b.Folded = append(b.Folded, row.Name)
 		} else {
 			b.Queues = append(b.Queues, row)
 		}
 	}
+}
+
+// seen returns the last snapshot, or the problem of a store that has said nothing yet.
+func (c *call) seen() (*snapshot, error) {
+	s, err := c.looker.look(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if s.failed != nil && s.view.Stats == nil {
+		return nil, c.storeProblem(s.failed)
+	}
+	return s, nil
 }
 
 // storeProblem is the page for a store of which nothing is known.

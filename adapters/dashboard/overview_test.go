@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,10 +37,10 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 	h.store.checks = []ports.Check{{Name: "policy", Status: ports.CheckFail, Value: "allkeys-lru", Advice: "Set noeviction."}}
 	page := h.get("/")
 	says(t, page,
-		"store policy: allkeys-lru. Set noeviction. for 0 s store",
+		"store policy: allkeys-lru. Set noeviction. for at least 0 s store",
 		"reports nobody serves it, 1 waiting for 12 s servers",
 		"orders 3 died within the hour, the newest 12 s ago for 12 s morgue",
-		"bills paused, 1 waiting for 0 s queue",
+		"bills paused, 1 waiting for at least 0 s queue",
 		"reports ▨ nobody serves 12 s 1 0 0 0 0 0 –",
 		"lag 12 s waiting 2 running 0 retries 0 dead 3", "servers 1",
 	)
@@ -138,6 +139,28 @@ func TestOverviewSortsFiltersAndFolds(t *testing.T) {
 	}
 }
 
+// Of very many queues the worst are shown, and the page stays small.
+func TestOverviewOfVeryManyQueues(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 500 {
+		name := fmt.Sprintf("q%03d", n)
+		h.declare(name, 1)
+		if n%2 == 0 {
+			h.push(name, "a", 0, "p")
+		}
+	}
+	h.advance(time.Minute)
+	page := h.get("/")
+	says(t, page, "38 more", "and 200 more", "These are the first 80. all 250", "251 queues with nothing waiting and nothing wrong")
+	if rows := strings.Count(page, `<tr data-k="q`); rows != 80 || len(page) > 150_000 {
+		t.Errorf("%d rows in %d bytes", rows, len(page))
+	}
+	if rows := strings.Count(h.get("/?all=1"), `<tr data-k="q`); rows != 250 {
+		t.Errorf("%d rows of all", rows)
+	}
+	says(t, h.get("/?find=q49"), "q499")
+}
+
 func TestOneLookForAllWhoLook(t *testing.T) {
 	h := newHouse(t, Options{})
 	for range 20 {
@@ -159,22 +182,68 @@ func TestOneLookForAllWhoLook(t *testing.T) {
 	if h.store.looks != 3 {
 		t.Errorf("after an action there were %d looks", h.store.looks)
 	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	h.board.looker.acted()
+	if s, err := h.board.looker.look(gone); err != nil || s.failed != nil || h.store.looks != 4 {
+		t.Errorf("who left while it looked leaves the others %v, %v after %d looks", s.failed, err, h.store.looks)
+	}
 }
 
-func TestAPageThatHasNotChangedIsNotSentAgain(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.push("orders", "a", time.Hour, "p")
-	first := answerOf(h.board, request(http.MethodGet, "/", nil))
-	r := request(http.MethodGet, "/", nil)
-	r.Header.Set("If-None-Match", first.Header().Get("ETag"))
-	h.board.looker.acted()
-	if w := answerOf(h.board, r); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
-		t.Errorf("status %d, %d bytes", w.Code, w.Body.Len())
+// After a look the store is left alone for 99 times as long as that took, within bounds.
+func TestTheStoreRestsAfterALook(t *testing.T) {
+	for took, rest := range map[time.Duration]time.Duration{0: minRest, 100 * time.Millisecond: 9900 * time.Millisecond, time.Second: maxRest} {
+		h := newHouse(t, Options{})
+		now := time.Now()
+		h.board.looker.clock = func() time.Time { return now }
+		began := now
+		h.store.onHistory = func() { now = began.Add(took) }
+		looks := func() int {
+			if _, err := h.board.looker.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return h.store.looks
+		}
+		looks()
+		h.store.onHistory = nil
+		now = now.Add(rest - 1)
+		if n := looks(); n != 1 {
+			t.Errorf("%d looks within %v after one that took %v", n, rest, took)
+		}
+		now = now.Add(1)
+		if n := looks(); n != 2 {
+			t.Errorf("%d looks %v after one that took %v", n, rest, took)
+		}
 	}
-	h.push("orders", "b", time.Hour, "p")
-	h.board.looker.acted()
-	if w := answerOf(h.board, r); w.Code != http.StatusOK {
-		t.Errorf("status %d after a push", w.Code)
+}
+
+// A page that scripts ask for again is not sent again while nothing but the time has changed.
+func TestAPageThatHasNotChangedIsNotSentAgain(t *testing.T) {
+	for _, path := range []string{"/", "/queue?q=orders", "/shards?q=orders", "/jobs?q=orders", "/busy", "/morgue?q=orders", "/nodes", "/store"} {
+		t.Run(path, func(t *testing.T) {
+			h := newHouse(t, Options{})
+			h.board.looker.clock = func() time.Time {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				return h.now
+			}
+			h.push("orders", "a", time.Hour, "p")
+			again := request(http.MethodGet, path, nil)
+			again.Header.Set("If-None-Match", answerOf(h.board, again).Header().Get("ETag"))
+			h.advance(maxRest)
+			if w := answerOf(h.board, again); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+				t.Errorf("status %d, %d bytes", w.Code, w.Body.Len())
+			}
+			h.push("orders", "b", -time.Second, "p")
+			h.end("orders", core.Buried, "broken")
+			h.push("orders", "c", time.Hour, "p")
+			h.announce(ports.Node{Owner: "n1", Name: "n1", Queues: []string{"orders"}})
+			h.store.checks = []ports.Check{{Name: "answers", Status: ports.CheckOK}}
+			h.advance(maxRest)
+			if w := answerOf(h.board, again); w.Code != http.StatusOK {
+				t.Errorf("status %d after it has changed", w.Code)
+			}
+		})
 	}
 }
 
@@ -184,12 +253,10 @@ func TestSlowHistoryComesBitByBit(t *testing.T) {
 	for n := range 19 {
 		h.declare(fmt.Sprintf("q%02d", n), 1)
 	}
-	h.store.historyTakes = 30 * time.Millisecond
-	began := time.Now()
+	now := time.Now()
+	h.board.looker.clock = func() time.Time { return now }
+	h.store.onHistory = func() { now = now.Add(30 * time.Millisecond) }
 	h.get("/")
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("the first page took %v", took)
-	}
 	first := len(h.board.looker.last.details)
 	if first == 0 || first == 20 {
 		t.Errorf("the first page has the history of %d of 20 queues", first)

@@ -13,7 +13,7 @@ import (
 // Sizes of tables of shards.
 const (
 	worstShards = 10
-	shardsAPage = 250
+	shardsAPage = 100
 )
 
 // queueBody is the page of a queue.
@@ -33,6 +33,10 @@ type queueBody struct {
 	Done      *chart
 	Wait      *chart
 	Why       string
+	// Span is how much of the past the charts show, and Spans the choices.
+	Span  string
+	Spans []tab
+	May   *rights
 }
 
 // shardRow is a shard in a table.
@@ -127,7 +131,13 @@ func (c *call) queuePage() (*view, error) {
 	b := &queueBody{
 		Now: stats.Now, Row: s.row(stats), Stats: stats, Fresh: stats.Fresh, Processed: stats.Processed, FailedAll: stats.Failed,
 		Oldest: when{stats.Oldest, stats.Now}, Unreached: s.unreachedOf(c.queue),
-		Map: shardMapOf(stats, c.r.URL.Query().Get("by"), s.ownerNames()),
+		Map: shardMapOf(stats, c.r.URL.Query().Get("by"), s.ownerNames()), May: c.may(), Span: "1 h",
+	}
+	if c.r.URL.Query().Get("span") == "24h" {
+		b.Span = "24 h"
+	}
+	for _, span := range []string{"1 h", "24 h"} {
+		b.Spans = append(b.Spans, tab{span, c.with("span", map[string]string{"24 h": "24h"}[span]), span == b.Span})
 	}
 	b.Worst = s.rows(stats, worse)
 	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]
@@ -141,8 +151,11 @@ func (c *call) queuePage() (*view, error) {
 		if d.failed != nil {
 			b.Why = c.errorText(c.queue, "", d.failed.Error())
 		} else {
-			day := dayOf(d.day, s.view.Nodes, stats.Now)
-			b.Done, b.Wait = day.throughput(), day.waits()
+			w := hourOf(d.hour, s.view.Nodes, stats.Now)
+			if b.Span == "24 h" {
+				w = dayOf(d.day, s.view.Nodes, stats.Now)
+			}
+			b.Done, b.Wait = w.throughput(), w.waits()
 		}
 	}
 	return &view{page: "queue", title: c.queue, live: true, body: b}, nil

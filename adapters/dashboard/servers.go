@@ -14,7 +14,7 @@ type nodesBody struct {
 	Rows     []nodeRow
 	Versions int
 	Unknown  bool
-	ReadOnly bool
+	May      *rights
 }
 
 // nodeRow is a server.
@@ -28,20 +28,18 @@ type nodeRow struct {
 	Longest                               time.Duration
 	Memory                                int64
 	Goroutines                            int
-	Started, Expires                      when
-	Gone                                  bool
+	// Silent is when it counts as gone, or went.
+	Started, Silent when
+	Gone            bool
 }
 
 // nodesPage lists the servers.
 func (c *call) nodesPage() (*view, error) {
-	s, err := c.looker.look(c.r.Context())
+	s, err := c.seen()
 	if err != nil {
 		return nil, err
 	}
-	if s.failed != nil && s.view.Stats == nil {
-		return nil, c.storeProblem(s.failed)
-	}
-	b := &nodesBody{Now: s.view.Now, Unknown: s.view.NodesUnknown, ReadOnly: c.o.API.ReadOnly}
+	b := &nodesBody{Now: s.view.Now, Unknown: s.view.NodesUnknown, May: c.may()}
 	versions := map[string]int{}
 	for at := range s.view.Nodes {
 		n := &s.view.Nodes[at]
@@ -74,7 +72,7 @@ func nodeRowOf(n *inspect.Node, now time.Time) nodeRow {
 	r := nodeRow{
 		Name: n.Name, Owner: n.Owner, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Queues: n.Queues,
 		Shards: n.Status.Shards, Running: n.Status.Running, Busy: n.Status.Busy, Lanes: n.Lanes, Claimed: n.Status.Claimed,
-		Memory: n.Status.Memory, Goroutines: n.Status.Goroutines, Started: when{n.StartedAt, now}, Expires: when{n.ExpiresAt, now},
+		Memory: n.Status.Memory, Goroutines: n.Status.Goroutines, Started: when{n.StartedAt, now}, Silent: when{n.ExpiresAt, now},
 		Gone: n.State == inspect.NodeGone,
 	}
 	switch n.State {

@@ -11,38 +11,59 @@ import (
 )
 
 // Sizes of the map of shards: up to maxBars shards are bars, up to maxSquares squares, and beyond that groups of shards. A square is
-// cell pixels and a gap.
+// cell pixels and a gap, and a bar as wide as wideBar with its gap.
 const (
 	maxBars    = 32
 	maxSquares = 4096
-	mapColumns = 40
 	cell       = 12
 	pitch      = cell + 2
+	wideBar    = 18
 	barHeight  = 96
+	// mapLeft is what labels need beside it, and mapFoot below bars.
+	mapLeft, mapFoot = 36, 16
 	// maxOwners is how many owners have a colour of their own.
 	maxOwners = 9
 )
 
-// shardMap is the map of a queue's shards as drawing instructions: one path for each level, so that a thousand shards are some kilobytes.
+// shardMap is the map of a queue's shards as drawing instructions: one path for each level.
 type shardMap struct {
-	By                 string
-	Bars               bool
-	Width, Height      int
-	Columns            int
-	Pitch              float64
-	Shards, Group      int
-	Paused             bool
-	Levels             []level
-	Unowned, Unreached string
-	NoOwner, Away      int
-	Rows               []mark
+	By            string
+	Shards, Group int
+	Paused        bool
+	Levels        []level
+	NoOwner, Away int
+	// Drawings are the map for wide windows and for narrow ones, or one for both.
+	Drawings []drawing
 }
 
 // level is what is drawn alike.
 type level struct {
-	Class, Label, Path string
-	Count              int
+	Class, Label string
+	Count        int
 }
+
+// drawing is the map of a size.
+type drawing struct {
+	// Class is wide or narrow, empty for both.
+	Class              string
+	Bars               bool
+	Width, Height      int
+	Columns            int
+	Pitch              float64
+	Paths              []levelPath
+	Unowned, Unreached string
+	// Rows are the first shards of some rows, and Labels those of bars.
+	Rows, Labels []mark
+}
+
+// levelPath is what a drawing has of a level: strokes along rows, which the stylesheet dashes into squares, or along bars.
+type levelPath struct{ Class, Path string }
+
+// layouts are how many columns of squares a drawing has, and up to how many shards bars.
+var layouts = []struct {
+	class         string
+	columns, bars int
+}{{"wide", 40, maxBars}, {"narrow", 20, 18}}
 
 // cellOf is a shard, or a group of them, in the map.
 type cellOf struct {
@@ -77,53 +98,81 @@ func shardMapOf(s *inspect.QueueStats, by string, names map[string]string) *shar
 		m.Group *= 8
 	}
 	cells := m.cells(s, names)
-	paths := make([]strings.Builder, len(m.Levels))
-	var bare, away strings.Builder
-	m.layout(len(cells))
 	for at := range cells {
-		x, y, w, h := m.place(at, &cells[at])
 		c := &cells[at]
-		switch {
-		case c.unreached:
+		if c.unreached {
 			m.Away++
-			fmt.Fprintf(&away, "M%d %dl%d %dm0-%dl-%d %d", x+1, y+1, w-2, h-2, h-2, w-2, h-2)
 			continue
-		case c.unowned:
-			m.NoOwner++
-			fmt.Fprintf(&bare, "M%d %dh%d", x+3, y+h/2, w-6)
 		}
 		m.Levels[c.level].Count++
-		fmt.Fprintf(&paths[c.level], "M%d %dh%dv%dh-%dz", x, y, w, h, w)
+		if c.unowned {
+			m.NoOwner++
+		}
 	}
-	for at := range paths {
-		m.Levels[at].Path = paths[at].String()
+	for _, l := range layouts {
+		m.Drawings = append(m.Drawings, m.draw(cells, l.class, l.columns, len(cells) <= l.bars && m.Group == 1))
+		if m.Drawings[0].Bars && len(cells) <= layouts[1].bars {
+			m.Drawings[0].Class = "" // it is small enough for all
+			break
+		}
 	}
-	m.Unowned, m.Unreached = bare.String(), away.String()
 	return m
 }
 
-// layout decides how large the map of n cells is.
-func (m *shardMap) layout(n int) {
-	if m.Bars = n <= maxBars && m.Group == 1; m.Bars {
-		m.Columns, m.Pitch = max(1, n), 18
-		m.Width, m.Height = n*18, barHeight+2
-		return
+// draw draws cells with so many columns, or as bars.
+func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) drawing {
+	d := drawing{Class: class, Bars: bars, Columns: columns, Pitch: pitch}
+	if bars {
+		d.Columns, d.Pitch = max(1, len(cells)), wideBar
+		d.Width, d.Height = len(cells)*wideBar, barHeight+mapFoot+2
+	} else {
+		rows := (len(cells) + columns - 1) / columns
+		d.Width, d.Height = columns*pitch, rows*pitch
+		for row := 0; row < rows; row += 10 {
+			d.Rows = append(d.Rows, mark{X: float64(row * pitch), Text: fmt.Sprint(row * columns * m.Group)})
+		}
 	}
-	m.Columns, m.Pitch = mapColumns, pitch
-	rows := (n + mapColumns - 1) / mapColumns
-	m.Width, m.Height = mapColumns*pitch, rows*pitch
-	for row := 0; row < rows; row += 10 {
-		m.Rows = append(m.Rows, mark{float64(row * pitch), fmt.Sprint(row * mapColumns * m.Group)})
+	paths := make([]strings.Builder, len(m.Levels))
+	var bare, away strings.Builder
+	for at := 0; at < len(cells); at++ {
+		c := &cells[at]
+		x, y, high := d.place(at, c)
+		switch {
+		case c.unreached:
+			fmt.Fprintf(&away, "M%d %dl%d %dm0-%dl-%d %d", x+1, y-high+1, cell-2, high-2, high-2, cell-2, high-2)
+		case bars:
+			fmt.Fprintf(&paths[c.level], "M%d %dv-%d", x+wideBar/2-1, y, high)
+		case at%columns == 0 || cells[at-1].unreached || cells[at-1].level != c.level:
+			fmt.Fprintf(&paths[c.level], "M%d %dh%d", x, y-cell/2, alikeFrom(cells, at, columns)*pitch-2)
+		}
+		if c.unowned && !c.unreached {
+			fmt.Fprintf(&bare, "M%d %dh%d", x+3, y-high/2, map[bool]int{true: 10, false: 6}[bars])
+		}
+		if bars && (at%4 == 0 || len(cells) <= 16) {
+			d.Labels = append(d.Labels, mark{X: float64(x + wideBar/2 - 1), Text: fmt.Sprint(at)})
+		}
 	}
+	for at := range paths {
+		d.Paths = append(d.Paths, levelPath{m.Levels[at].Class, paths[at].String()})
+	}
+	d.Unowned, d.Unreached = bare.String(), away.String()
+	return d
 }
 
-// place is where a cell stands.
-func (m *shardMap) place(at int, c *cellOf) (x, y, w, h int) {
-	if m.Bars {
-		high := max(4, int(c.share*barHeight))
-		return at * 18, barHeight + 1 - high, 16, high
+// alikeFrom counts the cells of a row from one on that are drawn alike.
+func alikeFrom(cells []cellOf, from, columns int) (n int) {
+	for at := from; at < len(cells) && (at == from || at%columns != 0) && !cells[at].unreached && cells[at].level == cells[from].level; at++ {
+		n++
 	}
-	return at % mapColumns * pitch, at / mapColumns * pitch, cell, cell
+	return n
+}
+
+// place is where a cell stands: its left, its foot, and how high it is.
+func (d *drawing) place(at int, c *cellOf) (x, foot, high int) {
+	if d.Bars {
+		return at * wideBar, barHeight + 1, max(map[bool]int{true: cell, false: 4}[c.unreached], int(c.share*barHeight))
+	}
+	return at % d.Columns * pitch, at/d.Columns*pitch + cell, cell
 }
 
 // cells returns what is drawn of each shard, of a group the worst of its shards.

@@ -5,7 +5,8 @@ import "strconv"
 // head is a column's head in a table, and the address that sorts by it.
 type head struct {
 	Text, By, Title, Href string
-	N                     bool
+	// N is whether it is one of numbers, Up whether the smallest comes first.
+	N, Up bool
 }
 
 // heads are the columns of numbers of the table of queues.
@@ -36,8 +37,8 @@ func shardTableOf(queue, sort string, rows []shardRow, sorted bool) *shardTable 
 		t.Sort = "index"
 	}
 	for _, h := range []head{
-		{Text: "Shard", By: "index", N: true}, {Text: "Lag", By: "lag", N: true}, {Text: "Waiting", By: "waiting", N: true},
-		{Text: "Running", By: "running", N: true}, {Text: "Dead", By: "dead", N: true}, {Text: "Owner", By: "owner"}, {Text: "Lease ends", By: "until", N: true},
+		{Text: "Shard", By: "index", N: true, Up: true}, {Text: "Lag", By: "lag", N: true}, {Text: "Waiting", By: "waiting", N: true},
+		{Text: "Running", By: "running", N: true}, {Text: "Dead", By: "dead", N: true}, {Text: "Owner", By: "owner", Up: true}, {Text: "Lease ends", By: "until", N: true, Up: true},
 	} {
 		if sorted {
 			by := h.By
@@ -68,7 +69,8 @@ type linkedID struct {
 // button is an action on one id.
 type button struct {
 	Queue, ID, Op, Text string
-	Danger              bool
+	// May is whether it is there for whoever looks.
+	Danger, May bool
 }
 
 // payloadList are the payloads of a place, which may be edited in the morgue.
@@ -76,13 +78,22 @@ type payloadList struct {
 	Queue, ID string
 	List      []payload
 	// Of is how many there are.
-	Of   int
-	Edit bool
+	Of           int
+	Edit, Revive bool
 }
 
 // claimTable is a table of claimed jobs.
 type claimTable struct {
-	Linked, ReadOnly bool
-	Rows             []busyRow
-	Label            string
+	*busyBody
+	Rows  []busyRow
+	Label string
+	// Orphaned is whether they are of servers that are gone.
+	Orphaned bool
+	Scale    []mark
+}
+
+// linkedFigure is a number, and the list of what it counts.
+type linkedFigure struct {
+	N    int64
+	Href string
 }

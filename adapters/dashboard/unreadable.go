@@ -24,11 +24,11 @@ type unreadableRow struct {
 
 // unreadableBody is the page of records that were set aside.
 type unreadableBody struct {
-	Queue    string
-	Now      time.Time
-	Rows     []unreadableRow
-	More     bool
-	ReadOnly bool
+	Queue string
+	Now   time.Time
+	Rows  []unreadableRow
+	More  bool
+	May   *rights
 }
 
 // unreadable lists what the store can't read of a queue.
@@ -41,6 +41,6 @@ func (c *call) unreadable() (*view, error) {
 	if err := c.get(c.queue, "/quarantine", url.Values{"limit": {strconv.Itoa(maxUnreadable)}}, &reply); err != nil {
 		return nil, err
 	}
-	b := &unreadableBody{Queue: c.queue, Now: stats.Now, Rows: reply.Items, More: len(reply.Items) == maxUnreadable, ReadOnly: c.o.API.ReadOnly}
+	b := &unreadableBody{Queue: c.queue, Now: stats.Now, Rows: reply.Items, More: len(reply.Items) == maxUnreadable, May: c.may()}
 	return &view{page: "unreadable", title: c.queue + ": unreadable", live: true, body: b}, nil
 }

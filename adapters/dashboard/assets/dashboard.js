@@ -36,8 +36,40 @@ function two(n, large, largeUnit, small, smallUnit) {
   return Math.floor(n / large) + " " + largeUnit + (rest ? " " + rest + " " + smallUnit : "");
 }
 
+// local is how times are written that are not how long ago something was: UTC or local.
+let local = kept() === "local";
+
+// kept is what was chosen before, and keep keeps it, where the browser does.
+function kept() {
+  try { return localStorage.getItem("skein-times"); } catch { return null; }
+}
+
+function keep(choice) {
+  try { localStorage.setItem("skein-times", choice); } catch { /* it holds for this page */ }
+}
+
+function full(iso) {
+  if (!local) return iso.slice(0, 10) + " " + iso.slice(11, 19) + " UTC";
+  const t = new Date(iso), two = (n) => String(n).padStart(2, "0");
+  const name = new Intl.DateTimeFormat("en", {timeZoneName: "short"}).formatToParts(t).find((p) => p.type === "timeZoneName").value;
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())} ${name}`;
+}
+
+// clocks writes all times as UTC or local.
+function clocks() {
+  const write = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+  for (const t of document.querySelectorAll("time[data-full]")) write(t, full(t.dateTime));
+  for (const t of document.querySelectorAll("[data-clock]")) write(t, full(t.dataset.clock).slice(11, 16));
+  for (const e of document.querySelectorAll(".zone")) write(e, local ? "local time" : "UTC");
+  for (const t of document.querySelectorAll("time[data-ago], time[data-for]")) {
+    const title = ("for" in t.dataset ? "since " : "") + full(t.dateTime);
+    if (t.title !== title) t.title = title;
+  }
+}
+
 // tick counts times on between two answers.
 function tick() {
+  clocks();
   for (const t of document.querySelectorAll("time[data-ago]")) {
     const text = ago(Date.parse(t.dateTime));
     if (t.textContent !== text) t.textContent = text;
@@ -125,7 +157,7 @@ function own(n) {
   return n.nodeType === Node.ELEMENT_NODE && n.classList.contains("cursor");
 }
 
-const figures = ["class", "title", "datetime", "d", "x", "aria-label", "max", "value", "width", "height"];
+const figures = ["class", "title", "datetime", "data-clock", "d", "x", "y", "aria-label", "max", "value", "width", "height"];
 
 function update(a, b) {
   if (a.nodeType === Node.TEXT_NODE) {
@@ -140,6 +172,7 @@ function update(a, b) {
     const value = b.getAttribute(name);
     if (value !== null && a.getAttribute(name) !== value && !a.matches("input, select, textarea")) a.setAttribute(name, value);
   }
+  if (a.matches(".zone, [data-clock], [data-full]")) return; // which tick writes
   const right = b.childNodes;
   [...a.childNodes].filter((n) => !own(n)).forEach((n, at) => update(n, right[at]));
 }
@@ -171,6 +204,8 @@ document.addEventListener("keydown", (e) => {
     stop();
   } else if (e.key === "g") {
     location.href = "./";
+  } else if (e.key === "?") {
+    document.querySelector(".keys").scrollIntoView();
   }
 });
 
@@ -263,8 +298,28 @@ if (here.searchParams.has("did")) {
   history.replaceState(null, "", here);
 }
 
-// The picker of queues needs no button with scripts.
-document.querySelector(".pick select")?.addEventListener("change", (e) => e.target.form.requestSubmit());
+// The picker of queues needs no button for who points. By the keyboard a queue is chosen first, and then asked for by Enter or the button: whoever
+// goes through the list must not be taken away at each name.
+let typed = false;
+const picker = document.querySelector(".pick select");
+picker?.addEventListener("pointerdown", () => { typed = false; });
+picker?.addEventListener("keydown", (e) => {
+  typed = true;
+  if (e.key === "Enter" && picker.value) picker.form.requestSubmit();
+});
+picker?.addEventListener("change", () => { if (!typed) picker.form.requestSubmit(); });
+
+// What a payload is shown as can be copied, and times may be written as local ones.
+document.addEventListener("click", (e) => {
+  if (e.target.matches(".copy")) {
+    getSelection().selectAllChildren(e.target.closest("details").querySelector("pre"));
+    e.target.textContent = document.execCommand("copy") ? "Copied" : "Marked";
+  } else if (e.target.closest("#zone")) {
+    local = !local;
+    keep(local ? "local" : "UTC");
+    tick();
+  }
+});
 
 // Marked rows: how many, and all at once.
 document.addEventListener("change", (e) => {

@@ -1,0 +1,114 @@
+package dashboard
+
+import (
+	"context"
+	"slices"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// faulty is a store of which parts fail or are away, and which has checks.
+type faulty struct {
+	*memory.Store
+	statsFail, nodesFail, historyFail, checksFail error
+	away                                          []core.Shard
+	checks                                        []ports.Check
+	looks, lists                                  int
+	// onHistory is called before a history is read.
+	onHistory func()
+	// revives is how many more steps of a revive succeed, if fails is set.
+	revives int
+	fails   error
+	// unreadable are records of the first shard of orders that can't be read.
+	unreadable []ports.QuarantinedRecord
+	// groups changes what is known of groups.
+	groups func(*ports.GroupsReply)
+}
+
+func (s *faulty) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
+	reply, err := s.Store.Groups(ctx, r)
+	if s.groups != nil {
+		s.groups(&reply)
+	}
+	return reply, err
+}
+
+func (s *faulty) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	reply, err := s.Store.QuarantinedShards(ctx, r)
+	if r.Queue == "orders" && len(s.unreadable) > 0 {
+		reply.Shards = append(reply.Shards, core.Shard{Queue: r.Queue})
+	}
+	return reply, err
+}
+
+func (s *faulty) Quarantined(_ context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
+	if r.Shard.Index != 0 {
+		return ports.QuarantinePage{}, nil
+	}
+	return ports.QuarantinePage{Records: s.unreadable}, nil
+}
+
+func (s *faulty) Discard(_ context.Context, r ports.DiscardRequest) (int, error) {
+	before := len(s.unreadable)
+	s.unreadable = slices.DeleteFunc(s.unreadable, func(q ports.QuarantinedRecord) bool { return slices.Contains(r.Keys, q.Key) })
+	return before - len(s.unreadable), nil
+}
+
+func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	s.looks++
+	if s.statsFail != nil {
+		return nil, s.statsFail
+	}
+	stats, err := s.Store.Stats(ctx, r)
+	for at := range stats {
+		if n := int64(len(s.unreadable)); n > 0 && stats[at].Queue.Name == "orders" {
+			stats[at].Quarantined, stats[at].Shards[0].Quarantined = n, n
+		}
+		for _, shard := range s.away {
+			if shard.Queue == stats[at].Queue.Name {
+				stats[at].Unreached = append(stats[at].Unreached, shard)
+				kept := stats[at].Shards[:0]
+				for _, sh := range stats[at].Shards {
+					if sh.Shard != shard {
+						kept = append(kept, sh)
+					}
+				}
+				stats[at].Shards = kept
+			}
+		}
+	}
+	return stats, err
+}
+
+func (s *faulty) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+	s.lists++
+	return s.Store.Morgue(ctx, r)
+}
+
+func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {
+	if s.nodesFail != nil {
+		return ports.NodesReply{}, s.nodesFail
+	}
+	return s.Store.Nodes(ctx)
+}
+
+func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	if s.onHistory != nil {
+		s.onHistory()
+	}
+	if s.historyFail != nil {
+		return nil, s.historyFail
+	}
+	return s.Store.History(ctx, r)
+}
+
+func (s *faulty) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	if s.revives--; s.fails != nil && s.revives < 0 {
+		return ports.StepReply{}, s.fails
+	}
+	return s.Store.Revive(ctx, r)
+}
+
+func (s *faulty) Check(context.Context) ([]ports.Check, error) { return s.checks, s.checksFail }

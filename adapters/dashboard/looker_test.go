@@ -1,0 +1,132 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// Who asks while another looks gets what was found before, or waits for what is found, but no longer than he cares to.
+func TestWhoAsksWhileAnotherLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		const took = 4 * time.Second
+		h.store.onHistory = func() { time.Sleep(took / 2) } // it is read twice
+		first := make(chan *snapshot, 1)
+		go func() {
+			s, _ := h.board.looker.look(context.Background())
+			first <- s
+		}()
+		synctest.Wait()
+		impatient, stop := context.WithTimeout(context.Background(), time.Second)
+		defer stop()
+		if _, err := h.board.looker.look(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who waits a second: %v", err)
+		}
+		s, err := h.board.looker.look(context.Background())
+		if was := <-first; err != nil || s != was || h.store.looks != 1 {
+			t.Errorf("who waits has another answer after %d looks, %v", h.store.looks, err)
+		}
+		h.board.looker.acted()
+		time.Sleep(maxDetail)
+		go func() {
+			s, _ := h.board.looker.look(context.Background())
+			first <- s
+		}()
+		synctest.Wait()
+		began := time.Now()
+		if again, err := h.board.looker.look(context.Background()); err != nil || again != s || time.Since(began) != 0 {
+			t.Errorf("who asks meanwhile waits %v, or has not what was found before: %v", time.Since(began), err)
+		}
+		if was := <-first; was == s || h.store.looks != 2 {
+			t.Errorf("%d looks", h.store.looks)
+		}
+		if last, err := h.board.looker.look(context.Background()); err != nil || h.store.looks != 2 || last == s {
+			t.Errorf("%d looks, %v", h.store.looks, err)
+		}
+	})
+}
+
+// What changes slowly rests longer than the sizes of queues, and so do the checks; and what rests longer the more it costs.
+func TestHistoriesAndChecksRestLonger(t *testing.T) {
+	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: restFactor * 500 * time.Millisecond, 10 * time.Second: maxDetail} {
+		h := newHouse(t, Options{})
+		var mu sync.Mutex // the servers are looked at beside other calls
+		now := time.Now()
+		clock := func(passed time.Duration) time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			now = now.Add(passed)
+			return now
+		}
+		histories, checks := 0, 0
+		h.store.onHistory = func() {
+			if histories++; histories%2 == 1 { // an hour and a day are one look
+				clock(cost)
+			}
+		}
+		board, err := New(inspect.New(&checked{h.store, func() {
+			checks++
+			clock(cost)
+		}}, inspect.Options{}), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		board.looker.clock = func() time.Time { return clock(0) }
+		look := func() {
+			board.looker.acted()
+			if _, err := board.looker.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look()
+		look() // where checks take long, what changes slowly comes with the next look
+		was := [2]int{histories, checks}
+		began := now
+		for now.Sub(began) < rest-cost-time.Second {
+			look()
+			now = now.Add(min(time.Second, rest/4))
+		}
+		if histories != was[0] || checks != was[1] {
+			t.Errorf("a look of %v at each is followed by %d histories and %d checks within %v", cost, histories-was[0], checks-was[1], rest)
+		}
+		now = began.Add(rest)
+		look()
+		look()
+		if histories == was[0] || checks == was[1] {
+			t.Errorf("after %v nothing is read again: %d histories, %d checks", rest, histories-was[0], checks-was[1])
+		}
+	}
+}
+
+// checked is a store that calls something when it is checked.
+type checked struct {
+	*faulty
+	onCheck func()
+}
+
+func (s *checked) Check(ctx context.Context) ([]ports.Check, error) {
+	s.onCheck()
+	return s.faulty.Check(ctx)
+}
+
+// Dead letters of longer ago than an hour have not died of late.
+func TestOldDeathsAreNotNew(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
+	h.ended(core.Buried, "boom", "a")
+	h.advance(2 * time.Hour)
+	h.ended(core.Buried, "boom", "b", "c")
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
+	says(t, h.get("/"), "2 died within the hour")
+	h.advance(2 * time.Hour)
+	h.board.looker.last = nil
+	saysNot(t, h.get("/"), "died within")
+}

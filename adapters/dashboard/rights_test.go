@@ -1,0 +1,134 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// furnished is a house in which there is something to do on every page.
+func furnished(t testing.TB, o Options) *house {
+	h := newHouse(t, o)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
+	h.ended(core.Buried, "boom", "dead")
+	h.ended(core.Failed, "boom", "failed")
+	h.push("orders", "runs", 0, "p")
+	for index := range houseShards {
+		h.turn("orders", index, 9)
+	}
+	h.push("orders", "waits", time.Hour, "p")
+	h.store.unreadable = []ports.QuarantinedRecord{{Key: "k", ID: "x", Reason: "torn", Stored: []byte("s")}}
+	return h
+}
+
+// pagesThatAct are the pages with forms and links of actions.
+var pagesThatAct = []string{
+	"/queue?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders", "/morgue?q=orders", "/id?q=orders&id=dead", "/id?q=orders&id=waits", "/id?q=orders&id=runs", "/busy", "/nodes",
+	"/unreadable?q=orders",
+}
+
+var offer = regexp.MustCompile(`name="op" value="([a-z-]+)"|name="then" value="([a-z-]+)"|sheet\?[^"]*op=([a-z-]+)`)
+
+// offers are the actions that pages have a button or a link for.
+func (h *house) offers() (list []string) {
+	for _, target := range pagesThatAct {
+		for _, found := range offer.FindAllStringSubmatch(h.get(target), -1) {
+			list = append(list, strings.Join(found[1:], ""))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Who may not do something is not offered it; who may, is.
+func TestPagesOfferWhatIsAllowed(t *testing.T) {
+	all := []string{"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "purge", "recount", "revive", "run-now"}
+	if got := furnished(t, Options{}).offers(); !slices.Equal(got, all) {
+		t.Errorf("all are allowed, and offered are %q, want %q", got, all)
+	}
+	for _, op := range all {
+		refused := verbOf(op)
+		h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+			if a.Verb == refused {
+				return errors.New("not that")
+			}
+			return nil
+		}}})
+		want := slices.DeleteFunc(slices.Clone(all), func(o string) bool { return verbOf(o) == refused })
+		if got := h.offers(); !slices.Equal(got, want) {
+			t.Errorf("without %s offered are %q, want %q", refused, got, want)
+		}
+	}
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Bulk {
+			return errors.New("one by one")
+		}
+		return nil
+	}}})
+	for _, target := range pagesThatAct {
+		saysNot(t, h.get(target), "sheet?")
+	}
+	if got := h.offers(); !slices.Equal(got, all) {
+		t.Errorf("without actions on all offered are %q, want %q", got, all)
+	}
+}
+
+// What a page asks the rights for is what the API asks them for when a form is sent.
+func TestRightsAreThoseOfTheAPI(t *testing.T) {
+	for op, o := range ops {
+		var asked []httpapi.Action
+		h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+			asked = append(asked, a)
+			return nil
+		}}})
+		asked = nil
+		form := []string{"op", op, "confirm", "1", "id", "dead", "node", "owner", "shard", "0", "key", "k", "old", "cA==", "new", "x"}
+		if o.ofQueue {
+			form = append(form, "q", "orders")
+		}
+		if !o.named {
+			form[3] = "0"
+			form[4] = "unused"
+		}
+		if op == "edit" {
+			form[4] = "id"
+		}
+		h.form(form...)
+		if !slices.ContainsFunc(asked, func(a httpapi.Action) bool { return a.Verb == verbOf(op) && (a.Queue == "orders") == o.ofQueue }) {
+			t.Errorf("%s: the API asks for %+v, a page for %s", op, asked, verbOf(op))
+		}
+	}
+}
+
+// The rights are asked once for what stands on a page many times.
+func TestRightsAreAskedOnceAPage(t *testing.T) {
+	asked := map[httpapi.Verb]int{}
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		asked[a.Verb]++
+		return nil
+	}}})
+	for _, id := range numbered("a", 40) {
+		h.push("orders", id, 0, "p")
+	}
+	for index := range houseShards {
+		h.turn("orders", index, core.MaxTurnJobs)
+	}
+	clear(asked)
+	says(t, h.get("/busy"), "40 claimed")
+	if asked[httpapi.VerbCancel] != 1 {
+		t.Errorf("one page asks %v", asked)
+	}
+	clear(asked)
+	if w := answerOf(h.board, request(http.MethodGet, "/sheet?"+url.Values{"q": {"orders"}, "op": {"purge"}}.Encode(), nil)); w.Code != http.StatusOK {
+		t.Error(w.Code)
+	}
+}
