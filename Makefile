@@ -15,7 +15,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # run a fifth of their histories. CONTRIBUTING.md has the table of what runs where.
 #
 # Suites that only make test-all runs, once more under a twist: fewer model runs of each are enough.
-TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix)$$
+TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions|Versions)Conformance|RedisUserOfAPrefix)$$
 
 # Tests on servers wait more than they compute: more of them run at once than there are cores.
 # They always run: the go command's cache doesn't know which servers they found.
@@ -23,26 +23,26 @@ SERVERS := -vet=off -parallel 6 -count=1 -timeout 60m
 
 # REPEAT=1 runs a failed test of the modules that use servers once more, alone, as CI does.
 REPEAT ?=
-TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat internal/integration$(comma)cmd/skein$(comma)examples/benchmark)
-comma := ,
+WITH_SERVERS := internal/integration,adapters/prometheus,examples/benchmark,cmd/skein,internal/browser
+TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat $(WITH_SERVERS))
 
 INTEGRATION := go -C internal/integration
-RACE := test -race -parallel 6 -timeout 30m
 
 .PHONY: test test-all test-docker test-postgres lint fuzz bench long
 
 # What must pass before each push, from a fresh clone.
 test:
-	@scripts/need go git cc redis-server postgres -- valkey-server
+	@scripts/need go git cc redis-server postgres -- valkey-server pgbouncer chromium prometheus
 	@scripts/formatted
 	@scripts/modules vet ./...
 	@$(TESTRUN) \
 		'. -short -vet=off -race ./...' \
 		'internal/integration -short $(SERVERS) ./...' \
-		'adapters/prometheus -short -vet=off ./...' \
+		'adapters/prometheus -short $(SERVERS) ./...' \
 		'adapters/otel -short -vet=off ./...' \
 		'examples/benchmark -short $(SERVERS) ./...' \
-		'cmd/skein -short $(SERVERS) ./...'
+		'cmd/skein -short $(SERVERS) ./...' \
+		'internal/browser -short $(SERVERS) ./...'
 
 # Everything: make test, then all that it leaves out, with the race detector.
 test-all: test
@@ -50,10 +50,11 @@ test-all: test
 		'. -vet=off -race -timeout 60m ./...' \
 		'internal/integration $(SERVERS) -race -skip $(TWISTED) ./...' \
 		'internal/integration $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 .' \
-		'adapters/prometheus -vet=off -race ./...' \
+		'adapters/prometheus $(SERVERS) -race ./...' \
 		'adapters/otel -vet=off -race ./...' \
 		'examples/benchmark $(SERVERS) -race ./...' \
-		'cmd/skein $(SERVERS) -race ./...'
+		'cmd/skein $(SERVERS) -race ./...' \
+		'internal/browser $(SERVERS) -race ./...'
 	$(MAKE) test-docker test-postgres fuzz
 
 # That tests get their servers from Docker where nothing else is.
@@ -61,12 +62,12 @@ test-docker:
 	@scripts/need go cc
 	SKEIN_TEST_VIA=docker scripts/with-docker $(INTEGRATION) test -race -count=1 -timeout 15m ./testservers
 
-# The Postgres store on other versions, whose binaries npm has.
+# The Postgres store on other versions, whose binaries npm has: what differs is the server.
 test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
 		scripts/other-postgres $$version scripts/ran \
-			$(INTEGRATION) test -race -count=1 -timeout 30m -run '$(POSTGRES_TESTS)' ./... || exit; \
+			$(INTEGRATION) test $(SERVERS) -run '$(POSTGRES_TESTS)' . ./testservers || exit; \
 	done
 
 # What reads the code instead of running it.

@@ -59,18 +59,19 @@ var house = []room{
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",
 		"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/..."}},
-	{"cmd/skein", []string{"inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "adapters/dashboard", "adapters/prometheus", "internal/backends",
+	{"cmd/skein", []string{"inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "adapters/dashboard", "adapters/prometheus", "internal/backends", "internal/wrong",
 		"internal/command", "cmd/skein/internal/shop", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/prometheus/client_golang/...",
-		"github.com/redis/go-redis/v9/logging"}},
+		"github.com/redis/go-redis/v9/logging", "golang.org/x/sys/unix", "golang.org/x/text/width"}},
 	{"cmd/skein/internal/shop", []string{".", "inspect", "core", "ports", "ports/storekit", "adapters/memory", "golang.org/x/sync/errgroup"}},
 	{"internal/integration/...", []string{"..."}},
 	{"internal/integration/testservers", []string{"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/...", "github.com/ory/dockertest/v3/..."}},
+	{"internal/browser", []string{"..."}},
 	{"examples/...", []string{"..."}},
 }
 
 // modules are the directories of the modules that the house rules; examples/benchmark
 // is a module as well, and free to import anything.
-var modules = []string{".", "internal/integration", "adapters/prometheus", "adapters/otel", "cmd/skein"}
+var modules = []string{".", "internal/integration", "internal/browser", "adapters/prometheus", "adapters/otel", "cmd/skein"}
 
 // impure is what core does without: I/O, randomness, and what carries either.
 var impure = []string{

@@ -1,0 +1,186 @@
+package browser_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// mark marks the row of an id in a list.
+func (b *tab) mark(id string) {
+	b.t.Helper()
+	b.do(chromedp.Click(fmt.Sprintf(`input[name=id][value=%s]`, quoted(id))))
+}
+
+// Every action of every page, as a person does it: by a pointer, in view, with what is asked and what is said.
+func TestActions(t *testing.T) {
+	for _, l := range []look{desk, {width: 400, height: 800}, {width: 1280, height: 900, plain: true}} {
+		t.Run(fmt.Sprintf("%d without scripts %v", l.width, l.plain), func(t *testing.T) { act(t, l) })
+	}
+}
+
+// act acts once in each way. The steps follow from one another.
+func act(t *testing.T, l look) {
+	h := newHouse(t, dashboard.Options{})
+	b := h.tab(l)
+	for n := range 6 {
+		h.push(h.orders, fmt.Sprintf("dead-%d", n), 0, "die")
+		h.push(h.orders, fmt.Sprintf("failed-%d", n), 0, "fail")
+		h.push(h.orders, fmt.Sprintf("later-%d", n), time.Hour, "done")
+	}
+	h.push(h.orders, "runs-1", 0, "run")
+	h.push(h.orders, "runs-2", 0, "run")
+	h.declare(h.paused)
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 6 && s.Retrying == 6 && s.Claimed == 2 })
+
+	b.open("queue?q=orders")
+	b.press("Pause the queue")
+	b.says("The queue is paused: nothing more of it is claimed.")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Queue.Paused })
+	b.press("Resume the queue")
+	b.says("The queue goes on.")
+	b.press("Count anew")
+	b.says("The queue was counted anew.")
+	b.open("queue?q=paused")
+	b.press("Forget …")
+	b.says("This can't be undone.")
+	b.press("Forget the queue")
+	b.says("The queue is forgotten.")
+
+	b.jobs(h)
+	b.dead(h)
+	b.running(h)
+	b.servers(h)
+	b.isClean("the actions")
+}
+
+// jobs acts on queued jobs.
+func (b *tab) jobs(h *house) {
+	b.t.Helper()
+	b.open("jobs?q=orders&list=scheduled")
+	b.mark("later-0")
+	b.mark("later-1")
+	b.press("Run now")
+	b.says("2 made due")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Processed == 2 })
+	b.open("jobs?q=orders&list=scheduled")
+	b.mark("later-2")
+	b.press("Bury")
+	b.says("1 moved to the morgue")
+	b.open("jobs?q=orders&list=retries")
+	b.mark("failed-0")
+	b.press("Delete …")
+	b.says("failed-0")
+	b.press("Delete")
+	b.says("1 deleted")
+	b.press("delete …")
+	b.says("5 match of")
+	b.press("No")
+	b.press("bury …")
+	b.says("5 match of")
+	b.press("Bury 5")
+	b.says("5 moved to the morgue")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 12 && s.Retrying == 0 && s.Fresh == 3 })
+	b.open(at("id", "q", "orders", "id", "later-3"))
+	b.press("Run now")
+	b.says("1 made due")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Processed == 3 })
+}
+
+// dead acts on dead letters.
+func (b *tab) dead(h *house) {
+	b.t.Helper()
+	b.open("morgue?q=orders")
+	b.mark("later-2")
+	b.press("Revive")
+	b.says("1 queued again")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 11 && s.Processed == 4 })
+	b.open("morgue?q=orders")
+	b.mark("dead-0")
+	b.press("Purge …")
+	b.press("Purge")
+	b.says("1 removed for good")
+	b.open(at("id", "q", "orders", "id", "dead-1"))
+	b.unfold("die")
+	b.unfold("edit")
+	b.do(chromedp.SetValue("textarea", "mended\nin two lines"))
+	b.press("Replace and revive")
+	b.says("queued again")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 9 && s.Processed == 5 })
+	b.open("morgue?q=orders")
+	b.press("purge …")
+	b.do(chromedp.SetValue("input[name=error]", "die"))
+	b.press("Look again")
+	b.says("4 match of 9")
+	b.press("Purge 4")
+	b.says("4 removed for good")
+	b.open("morgue?q=orders")
+	b.press("revive …")
+	b.press("Revive 5")
+	b.says("5 queued again")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 0 && s.Retrying == 5 })
+	b.open("unreadable?q=orders")
+	b.press("Discard …")
+	b.press("Discard")
+	b.says("The record is removed.")
+}
+
+// unfold opens what is folded of a payload under a text.
+func (b *tab) unfold(text string) {
+	b.t.Helper()
+	if !eval[bool](b, fmt.Sprintf(`(() => {
+	  const e = [...document.querySelectorAll(".payload summary")].find((e) => e.innerText.includes(%s) && e.getClientRects().length);
+	  if (e) e.parentElement.open = true;
+	  return !!e;
+	})()`, quoted(text))) {
+		b.t.Fatalf("nothing with %q can be unfolded: %s", text, b.text())
+	}
+}
+
+// running acts on what runs.
+func (b *tab) running(h *house) {
+	b.t.Helper()
+	b.open("busy")
+	b.within(`[...document.querySelectorAll("tr")].find((e) => e.textContent.includes("runs-1"))`, "put back")
+	b.says("asked to end, to be put back")
+	b.open("busy")
+	b.within(`[...document.querySelectorAll("tr")].find((e) => e.textContent.includes("runs-2"))`, "drop …")
+	b.press("Cancel and drop")
+	b.says("asked to end, to be dropped")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Claimed <= 1 })
+}
+
+// servers drains a server and lets it work again.
+func (b *tab) servers(h *house) {
+	b.t.Helper()
+	b.open("nodes")
+	b.press("Drain")
+	b.says("The server gives its shards up.")
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		b.open("nodes")
+		if strings.Contains(b.text(), "draining") {
+			break
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("the server never drains: %s", b.text())
+		}
+	}
+	b.press("Work again")
+	b.says("The server works again.")
+}
+
+// declare makes a queue known.
+func (h *house) declare(q *skein.Queue[[]byte]) {
+	h.t.Helper()
+	h.push(q, "one", 0, "p")
+	_, err := h.inspect.Delete(h.t.Context(), q.Name(), []string{"one"}, inspect.BulkOptions{})
+	h.must(err)
+}

@@ -1,0 +1,48 @@
+package browser_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/skeinq/skein/adapters/dashboard"
+)
+
+// allPages are all pages of a furnished house, each with all that it can have.
+func allPages() []string {
+	pages := []string{
+		"", "?sort=waiting", "queue?q=orders", "queue?q=orders&by=owner", "queue?q=wide", "queue?q=wide&by=owner", "queue?q=paused", "shards?q=wide",
+		"jobs?q=orders", "jobs?q=orders&list=retries&sort=count", "jobs?q=orders&sort=id", "jobs?q=orders&list=scheduled", "jobs?q=wide&shard=3",
+		"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store",
+		"search?id=twice", "search?id=nobody-has-it", "sheet?q=orders&op=purge", "sheet?q=orders&op=delete",
+	}
+	for _, id := range hostile {
+		pages = append(pages, at("id", "q", "orders", "id", id))
+	}
+	return pages
+}
+
+// Every page, in both schemes, on a desk and on a phone: nothing in the console, no request to elsewhere, nothing that moves or is wider than the window,
+// and nothing that people who see or point badly can't use.
+func TestPages(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.furnish()
+	h.settle()
+	for _, l := range []look{desk, {width: 1280, height: 900, dark: true}, {width: 400, height: 800}} {
+		t.Run(fmt.Sprintf("%d dark %v", l.width, l.dark), func(t *testing.T) {
+			h.t = t
+			b := h.tab(l)
+			for _, page := range allPages() {
+				b.open(page)
+				if l.width >= desk.width || len(page) < 60 {
+					b.isAccessible(page)
+				}
+				b.fits(page)
+				b.isStill(page)
+				if title := eval[string](b, "document.title"); title == "taken" || title == "" {
+					t.Errorf("%s has the title %q", page, title)
+				}
+				b.isClean(page)
+			}
+		})
+	}
+}

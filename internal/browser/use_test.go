@@ -1,0 +1,236 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/adapters/httpapi"
+)
+
+// Figures change in their places while a page is open, and rows come once nobody is there.
+func TestLive(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.push(h.wide, "first", 0, "p")
+	b := h.tab(desk)
+	b.open("")
+	b.do(chromedp.Evaluate[chromedp.Void]("window.same = true; window.shifted = []"))
+	h.push(h.wide, "second", 0, "p")
+	b.until(`[...document.querySelectorAll(".queues tr")].some((r) => r.textContent.includes("wide") && r.cells[3].textContent === "2")`)
+	b.isStill("the overview while a figure changes")
+
+	// The pointer is on the table: a new queue is not put under it before it has gone.
+	b.do(chromedp.MouseEvent("mouseMoved", 200, eval[float64](b, `document.querySelector(".queues tbody").getBoundingClientRect().y + 5`)))
+	h.push(h.paused, "third", 0, "p")
+	b.until(`!document.getElementById("apply").hidden`)
+	if strings.Contains(eval[string](b, `document.querySelector(".queues").innerText`), "paused") {
+		t.Error("a row came under the pointer")
+	}
+	b.isStill("the overview while a row waits")
+	b.do(chromedp.Click("#apply"))
+	b.until(`document.querySelector(".queues").innerText.includes("paused")`)
+	if !eval[bool](b, "window.same") {
+		t.Error("the page was loaded anew")
+	}
+
+	b.do(chromedp.Click("#stop"))
+	b.says("stopped")
+	before := h.asked.Load()
+	time.Sleep(3 * time.Second) // beyond the rest after which it would ask
+	if n := h.asked.Load() - before; n > 0 {
+		t.Errorf("a page that was stopped has asked %d times", n)
+	}
+	b.do(chromedp.Click("#stop"))
+	b.until("document.getElementById('age').textContent.startsWith('updated')")
+	b.isClean("the overview")
+}
+
+// A tab that nobody sees asks nothing.
+func TestAHiddenTabAsksNothing(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	b := h.tab(desk)
+	b.open("")
+	b.do(chromedp.Evaluate[chromedp.Void](`Object.defineProperty(document, "hidden", {value: true, configurable: true})`))
+	time.Sleep(time.Second) // what it had begun ends
+	before := h.asked.Load()
+	time.Sleep(3 * time.Second)
+	if n := h.asked.Load() - before; n > 0 {
+		t.Errorf("it has asked %d times", n)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`))
+	for end := time.Now().Add(patience); h.asked.Load() == before; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it asks nothing once it is seen again")
+		}
+	}
+}
+
+func (b *tab) key(keys string) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(keys))
+}
+
+// slash presses the key in one event, as keyboards do: what the page does about it decides whether a character comes.
+func (b *tab) slash() {
+	b.t.Helper()
+	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Text: "/", Key: "/", Code: "Slash"})
+	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: "/", Code: "Slash"})
+}
+
+func (b *tab) goesTo(page string, params ...string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("location.pathname === %s", quoted("/"+page)))
+	for n := 0; n+1 < len(params); n += 2 {
+		b.until(fmt.Sprintf("new URLSearchParams(location.search).get(%s) === %s", quoted(params[n]), quoted(params[n+1])))
+	}
+	b.until(`document.readyState === "complete"`)
+}
+
+// All can be reached by the keyboard alone.
+func TestKeyboard(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.furnish()
+	b := h.tab(desk)
+	b.open("")
+	b.key(kb.Tab)
+	if text := eval[string](b, "document.activeElement.textContent"); text != "Skip to the content" {
+		t.Errorf("the first tab leads to %q", text)
+	}
+	if !eval[bool](b, `document.activeElement.getBoundingClientRect().x >= 0`) {
+		t.Error("the link that has the focus can't be seen")
+	}
+	b.slash()
+	b.key("order-007" + kb.Enter)
+	b.goesTo("id", "q", "wide", "id", "order-007")
+	b.says("order-007 in wide")
+	b.key(".")
+	b.until(`document.getElementById("stop").getAttribute("aria-pressed") === "true"`)
+	b.key("g")
+	b.goesTo("")
+
+	// A queue is chosen, paused and resumed.
+	b.do(chromedp.Focus(".pick select"))
+	b.key(kb.ArrowDown)
+	b.key(kb.ArrowDown)
+	b.key(kb.ArrowDown)
+	if value, page := eval[string](b, `document.querySelector(".pick select").value`), eval[string](b, "location.pathname"); value != "wide" || page != "/" {
+		t.Errorf("the third queue of the list is %q, and to go there by the keyboard has led to %s", value, page)
+	}
+	b.key(kb.Enter)
+	b.goesTo("queue", "q", "wide")
+	b.tabTo("Pause the queue")
+	b.key(kb.Enter)
+	b.says("The queue is paused")
+	b.tabTo("Resume the queue")
+	b.key(kb.Enter)
+	b.says("The queue goes on")
+
+	// The map of its shards.
+	b.do(chromedp.Focus("[data-region=map] .scroll"))
+	b.key(kb.ArrowRight)
+	b.key(kb.ArrowDown)
+	b.key(kb.ArrowRight)
+	b.until(`document.getElementById("strip").textContent.startsWith("wide/41:")`)
+	b.key(kb.Enter)
+	b.goesTo("jobs", "q", "wide", "shard", "41")
+
+	// Marks in a list.
+	b.open("jobs?q=orders&list=scheduled")
+	b.do(chromedp.Focus("input.all"))
+	b.key(" ")
+	b.says("7 marked")
+	b.isClean("the keyboard")
+}
+
+// tabTo goes on by the tabulator until a control with a text has the focus, and shows it.
+func (b *tab) tabTo(text string) {
+	b.t.Helper()
+	for range 60 {
+		b.key(kb.Tab)
+		if eval[bool](b, fmt.Sprintf(`document.activeElement.textContent.trim() === %s`, quoted(text))) {
+			if eval[string](b, "getComputedStyle(document.activeElement).outlineStyle") == "none" {
+				b.t.Errorf("%q has the focus and does not show it", text)
+			}
+			return
+		}
+	}
+	b.t.Fatalf("the tabulator doesn't lead to %q", text)
+}
+
+// Without scripts it is the same pages, which the browser asks for again if it is told to.
+func TestWithoutScripts(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.furnish()
+	b := h.tab(look{width: 1280, height: 900, plain: true})
+	b.open("")
+	b.says("nobody serves")
+	b.press("reload each 10 s")
+	b.says("reload no more")
+	h.push(h.wide, "another", 0, "p")
+	b.until(`[...document.querySelectorAll(".queues tr")].some((r) => r.textContent.includes("wide") && r.cells[3].textContent === "302")`)
+	b.press("reload no more")
+	for _, page := range allPages() {
+		b.open(page)
+		b.fits(page)
+		if eval[string](b, "document.querySelector('h1').textContent") == "" {
+			t.Errorf("%s has no heading", page)
+		}
+	}
+	b.isClean("without scripts")
+}
+
+// Hostile ids lead from every list to their own page, and back.
+func TestHostileIDs(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.furnish()
+	b := h.tab(desk)
+	seen := map[string]bool{}
+	for _, page := range []string{"jobs?q=orders", "jobs?q=orders&list=retries", "morgue?q=orders", "busy"} {
+		b.open(page)
+		for n := range eval[int](b, `document.querySelectorAll("main td.id a").length`) {
+			b.open(page)
+			b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.before = true; document.querySelectorAll("main td.id a")[%d].click()`, n)))
+			b.arrives()
+			to, err := url.Parse(eval[string](b, "location.href"))
+			h.must(err)
+			seen[to.Query().Get("id")] = to.Path == "/id"
+			if title := eval[string](b, "document.title"); title == "taken" {
+				t.Errorf("a script of %s has run", to)
+			}
+		}
+	}
+	for _, id := range hostile {
+		if !seen[id] {
+			t.Errorf("no list leads to %q", id)
+		}
+		b.open("")
+		b.do(chromedp.SetValue(".find input", id), chromedp.Evaluate[chromedp.Void]("window.before = true"), chromedp.Submit(".find input"))
+		b.arrives()
+		if found := eval[string](b, `new URLSearchParams(location.search).get("id")`); found != id || !strings.Contains(eval[string](b, "location.pathname"), "/id") {
+			t.Errorf("the search for %q leads to %q", id, found)
+		}
+	}
+	b.isClean("hostile ids")
+}
+
+// Who may only look gets no form.
+func TestReadOnly(t *testing.T) {
+	h := newHouse(t, dashboard.Options{API: httpapi.Options{ReadOnly: true}})
+	h.furnish()
+	b := h.tab(desk)
+	for _, page := range []string{"", "queue?q=orders", "jobs?q=orders", "morgue?q=orders", "busy", "nodes", at("id", "q", "orders", "id", "..")} {
+		b.open(page)
+		if n := eval[int](b, `document.querySelectorAll("form[method=post], input[type=checkbox]").length`); n > 0 {
+			t.Errorf("%s has %d forms or marks", page, n)
+		}
+		b.isAccessible(page)
+	}
+	b.isClean("read-only")
+}
