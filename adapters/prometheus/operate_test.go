@@ -24,6 +24,49 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
+// alertRule is a rule of docs/alerts.yaml.
+type alertRule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+func alertRules(t *testing.T) []alertRule {
+	t.Helper()
+	var file struct {
+		Groups []struct{ Rules []alertRule }
+	}
+	if err := yaml.Unmarshal(read(t, "../../docs/alerts.yaml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Groups[0].Rules
+}
+
+// board is docs/grafana.json, as far as Prometheus is asked by it.
+type board struct {
+	Panels []struct {
+		Title, Type string
+		Targets     []struct{ Expr string }
+	}
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      any
+		}
+	}
+}
+
+func readBoard(t *testing.T) board {
+	t.Helper()
+	var b board
+	if err := json.Unmarshal(read(t, "../../docs/grafana.json"), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// measuredValue is of expressions whose values have many digits.
+var measuredValue = regexp.MustCompile(`rate\(|increase\(|delta\(|_seconds`)
+
 // holdNames holds that the metrics of an expression are in the table; those of a histogram end in what Prometheus calls its parts.
 func holdNames(t *testing.T, where, expr string) {
 	t.Helper()
@@ -42,23 +85,15 @@ func holdNames(t *testing.T, where, expr string) {
 }
 
 func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
-	var file struct {
-		Groups []struct {
-			Rules []struct {
-				Alert, Expr, For    string
-				Labels, Annotations map[string]string
-			}
-		}
-	}
-	if err := yaml.Unmarshal(read(t, "../../docs/alerts.yaml"), &file); err != nil {
-		t.Fatal(err)
-	}
 	pages := string(read(t, "../../docs/operations.md"))
-	rules := file.Groups[0].Rules
+	rules := alertRules(t)
 	for _, rule := range rules {
 		holdNames(t, rule.Alert, rule.Expr)
 		if !named.MatchString(rule.Expr) || rule.For == "" || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
 			t.Errorf("%s: an expression of ours, a time, a severity and a summary are wanted", rule.Alert)
+		}
+		if strings.Contains(rule.Annotations["summary"], "{{ $value }}") && measuredValue.MatchString(rule.Expr) {
+			t.Errorf("%s shows a value with all its digits", rule.Alert)
 		}
 		if !strings.HasSuffix(rule.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(rule.Alert)) {
 			t.Errorf("%s links to %q", rule.Alert, rule.Annotations["runbook_url"])
@@ -76,20 +111,10 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 }
 
 func TestBoardNamesMetricsOfTheTable(t *testing.T) {
-	text := read(t, "../../docs/grafana.json")
-	var board struct {
-		Panels []struct {
-			Title, Type string
-			Targets     []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
-	for _, panel := range board.Panels {
+	for _, panel := range readBoard(t).Panels {
 		if panel.Type != "row" && len(panel.Targets) == 0 {
 			t.Errorf("%s asks for nothing", panel.Title)
 		}
 	}
-	holdNames(t, "docs/grafana.json", string(text))
+	holdNames(t, "docs/grafana.json", string(read(t, "../../docs/grafana.json")))
 }

@@ -1,0 +1,87 @@
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+)
+
+// openShop runs a server with a queue that is well, orders, and one whose jobs fail, mails; reports has jobs that nobody works, and a
+// check of the store warns. It returns where Prometheus scrapes it.
+func openShop(t *testing.T) string {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	m := newMetrics(t, Options{Queues: []string{"orders", "mails", "reports"}})
+	orders := skein.NewQueue("orders", skein.QueueOptions[int]{Shards: 3})
+	mails := skein.NewQueue("mails", skein.QueueOptions[int]{Shards: 3, MaxRetries: skein.NoRetries})
+	reports := skein.NewQueue("reports", skein.QueueOptions[int]{Shards: 3})
+	client := skein.NewClient(store, skein.ClientOptions{Observer: m})
+	due := skein.At(time.Now().Add(-10 * time.Minute))
+	for i := range 100 {
+		if err := reports.Push(t.Context(), client, strconv.Itoa(i), i, due); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := skein.NewServer(store, skein.ServerOptions{Name: "shop", Observer: m, Logger: slog.New(slog.DiscardHandler)},
+		orders.Each(func(context.Context, string, int) error { return nil }),
+		mails.Each(func(context.Context, string, int) error { return errors.New("no such mailbox") }))
+	m.Watch(server.Node)
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- server.Run(ctx) }()
+	go func() { ended <- pushOn(ctx, client, orders, mails) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	awaitShards(t, server, 6)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m, newCollector(t, checkedStore{store}), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	web := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// pushOn pushes a job to each queue and pauses, until the context ends.
+func pushOn(ctx context.Context, client *skein.Client, queues ...*skein.Queue[int]) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		for _, q := range queues {
+			if err := q.Push(ctx, client, strconv.Itoa(n), n); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("push to %s: %w", q.Name(), err)
+			}
+		}
+		time.Sleep(tick / 10)
+	}
+	return nil
+}
+
+// awaitShards waits until a server works so many shards. What the collector finds it shows for 5 s, for which compressed alerts don't
+// wait: a shard that the server is yet to take would fire one.
+func awaitShards(t *testing.T, server *skein.Server, want int) {
+	t.Helper()
+	got := 0
+	for deadline := time.Now().Add(patience); got != want; time.Sleep(tick / 10) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the server works %d of %d shards", got, want)
+		}
+		got = 0
+		for _, q := range server.Node().Status.Queues {
+			got += q.Shards
+		}
+	}
+}
