@@ -141,16 +141,20 @@ func (r *replay) push(ctx context.Context, client *skein.Client) error {
 	return flush()
 }
 
-// pushTries is how often a push is tried whose outcome is unknown, a second
-// apart at the end. What was stored after all is merged, or handled again,
-// which the index notices.
-const pushTries = 20
+// pushPatience is how long pushes are repeated of which nothing is known to be stored.
+const pushPatience = time.Minute
 
-// pushChunk pushes until the store has it.
+// pushChunk pushes until the store has it: again what is not known to be stored. Of that, what was stored after all is
+// merged, or handled again, which the index notices.
 func (r *replay) pushChunk(ctx context.Context, client *skein.Client, entries []skein.Entry[Event]) error {
-	for try := 1; ; try++ {
+	for try, since := 1, time.Now(); ; try++ {
 		err := r.queue.PushMany(ctx, client, entries)
-		if err == nil || try == pushTries || refused(err) {
+		var partly *skein.PushError
+		if errors.As(err, &partly) && len(partly.Entries) < len(entries) {
+			entries = named(entries, partly.Entries)
+			try, since = 1, time.Now()
+		}
+		if err == nil || refused(err) || time.Since(since) >= pushPatience {
 			return err
 		}
 		select {
@@ -159,6 +163,15 @@ func (r *replay) pushChunk(ctx context.Context, client *skein.Client, entries []
 		case <-time.After(min(time.Second, time.Duration(try*try)*5*time.Millisecond)):
 		}
 	}
+}
+
+// named returns the entries at some positions.
+func named(entries []skein.Entry[Event], positions []int) []skein.Entry[Event] {
+	some := make([]skein.Entry[Event], len(positions))
+	for i, at := range positions {
+		some[i] = entries[at]
+	}
+	return some
 }
 
 // refused reports whether pushing again can't help.
