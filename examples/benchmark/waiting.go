@@ -24,15 +24,18 @@ func newWaiting(jobs []job, highest int, wait func(number int) time.Duration) *w
 	return &waiting{tally: newTally(jobs), base: time.Now(), wait: wait, starts: make([]atomic.Int64, highest+1)}
 }
 
-// handle takes a payload and waits.
+// handle notes when a payload has come, takes it, and waits: take may say that all have come.
 func (w *waiting) handle(payload []byte) {
 	start := max(1, time.Since(w.base)) // 0 is no start
-	w.take(payload)
 	n, err := number(payload)
-	if err != nil || n < 0 || n >= len(w.starts) {
+	known := err == nil && n >= 0 && n < len(w.starts)
+	if known {
+		w.starts[n].Store(int64(start))
+	}
+	w.take(payload)
+	if !known {
 		return // which take has noted
 	}
-	w.starts[n].Store(int64(start))
 	time.Sleep(w.wait(n))
 	w.ended.Add(1)
 	raise(&w.last, int64(time.Since(w.base)))

@@ -175,3 +175,18 @@ func TestMostOfRiver(t *testing.T) {
 		}
 	}
 }
+
+// Who learns that all jobs have come sees when each has started.
+func TestWaitingNotesTheStartBeforeItSaysThatAllHaveCome(t *testing.T) {
+	j := newJob(3)
+	for range 20_000 {
+		w := newWaiting([]job{j}, 3, func(int) time.Duration { return 0 })
+		go w.handle(j.payload)
+		if err := <-w.done; err != nil {
+			t.Fatal(err)
+		}
+		if first, last := w.startsWithin(); first == 0 || last == 0 {
+			t.Fatalf("all have come, and the first has started at %v, the last at %v", first, last)
+		}
+	}
+}
