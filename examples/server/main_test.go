@@ -92,7 +92,7 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 	if got := <-began; got != "order-1[{1 paid}]" {
 		t.Errorf("it handled %s", got)
 	}
-	for _, path := range []string{"/debug/vars", "/livez", "/readyz", "/jobs/api/v1/stats"} {
+	for _, path := range []string{"/debug/vars", "/livez", "/readyz", "/jobs/", "/jobs/api/v1/stats"} {
 		answer, err := http.Get(fmt.Sprintf("http://%v%s", l.Addr(), path))
 		if err != nil {
 			t.Fatal(err)

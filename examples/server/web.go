@@ -8,12 +8,13 @@ import (
 	"strconv"
 
 	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/inspect"
 )
 
 // routes returns what the server answers to. It is ready while the store answers, the server of jobs renews its leases,
-// and ctx has not ended. What is queued and dead is shown below /jobs/api/v1, to this machine.
+// and ctx has not ended. The dashboard is at /jobs/ with the API below /jobs/api/v1, for this machine alone.
 func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -32,12 +33,12 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.
 		}
 	})
 	inspector := inspect.New(store, inspect.Options{})
-	// To serve more than this machine, give it Authorize.
-	api, err := httpapi.New(inspector, httpapi.Options{})
+	// To serve more than this machine, give API.Authorize and API.Actor.
+	board, err := dashboard.New(inspector, dashboard.Options{Title: "orders", API: httpapi.Options{}})
 	if err != nil {
 		return nil, err
 	}
-	mux.Handle("/jobs/", http.StripPrefix("/jobs", api))
+	mux.Handle("/jobs/", http.StripPrefix("/jobs", board))
 	mux.Handle("GET /livez", httpapi.Livez())
 	ready := httpapi.Readyz(inspector, httpapi.HealthOptions{Server: true})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
