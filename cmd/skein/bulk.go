@@ -20,9 +20,11 @@ type bulkFlags struct {
 	o            inspect.BulkOptions
 	yes          bool
 	verb, done   string
+	set          *pflag.FlagSet
 }
 
 func (b *bulkFlags) add(f *pflag.FlagSet) {
+	b.set = f
 	f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
 	f.StringVar(&b.o.Prefix, "prefix", "", "with --all: only ids that begin so")
 	f.StringVar(&b.errorText, "error", "", "with --all: only those whose error has this `TEXT` in it")
@@ -36,11 +38,19 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 // options are those of the action.
 func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	o = b.o
+	for _, name := range []string{"prefix", "error", "group", "before", "continue"} {
+		// Of a variable that a script has lost, it would be all.
+		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return o, fmt.Errorf("%w: --%s is empty; leave it out to take all", errUsage, name)
+		}
+	}
 	switch {
 	case b.all == (len(ids) > 0):
 		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
 	case !b.all && (o.Prefix != "" || o.Group != "" || b.errorText != "" || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
 		return o, fmt.Errorf("%w: --prefix, --error, --group, --before, --rate, --dry-run, --yes and --continue go with --all", errUsage)
+	case o.Rate < 0:
+		return o, fmt.Errorf("%w: --rate %d; give how many a second, 0 is no bound", errUsage, o.Rate)
 	case b.goOn != "" && (b.before != "" || o.DryRun):
 		return o, fmt.Errorf("%w: --continue has the --before of the first call, and goes without --dry-run", errUsage)
 	}
@@ -59,6 +69,7 @@ var resultColumns = columns[inspect.Result]{
 	{"looked_at", false, func(r *inspect.Result) any { return r.Done }},
 	{"handled", false, func(r *inspect.Result) any { return r.Handled }},
 	{"total", false, func(r *inspect.Result) any { return r.Total }},
+	{"later", true, func(r *inspect.Result) any { return r.Later }},
 	{"continue", true, func(r *inspect.Result) any { return string(r.Checkpoint) }},
 }
 
@@ -70,7 +81,7 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 	if shown := one(a, resultColumns, r); err != nil || shown != nil {
 		return firstOf(err, shown)
 	}
-	if r.Handled == 0 && done != "made due" { // which jobs may be already
+	if r.Handled == 0 {
 		return fmt.Errorf("%w: these ids have nothing that could be %s", errNotFound, done)
 	}
 	return nil
@@ -86,10 +97,11 @@ const patience = 10 * time.Second
 func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
 	if o.DryRun {
 		r, err := do(ctx, o)
+		a.sayLater(&r)
 		return firstOf(err, a.showSamples(&r))
 	}
 	if !b.yes && b.goOn == "" {
-		if err := a.confirm(ctx, b, o, do); err != nil {
+		if some, err := a.confirm(ctx, b, o, do); err != nil || !some {
 			return err
 		}
 	}
@@ -102,6 +114,7 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, stop) })()
 	r, err := do(steps, o)
 	p.end()
+	a.sayLater(&r)
 	shown := one(a, resultColumns, &r)
 	goOn := ""
 	if r.Checkpoint != "" {
@@ -116,31 +129,43 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	return shown
 }
 
+// sayLater says why dead letters were left alone that were there.
+func (a *app) sayLater(r *inspect.Result) {
+	if r.Later > 0 {
+		_, _ = fmt.Fprintf(a.stderr, "%d or more left alone: they changed after it began or after --before, or were imported with a time to come; name their ids to act on them\n", r.Later)
+	}
+}
+
 // previewTime is how long one looks for what is shown before a question.
 const previewTime = 2 * time.Second
 
-// confirm shows what would be done, and asks.
-func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
+// confirm shows what would be done, and asks. It reports whether there is anything to do.
+func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) (bool, error) {
 	began := time.Now()
 	o.DryRun, o.Rate = true, 0
 	o.Stop = func(int) bool { return time.Since(began) > previewTime }
 	r, err := do(ctx, o)
 	if err != nil {
-		return err
+		return false, err
+	}
+	if r.Handled == 0 && r.Checkpoint == "" {
+		_, _ = fmt.Fprintf(a.stderr, "%s: nothing matches, of %d\n", b.verb, r.Total)
+		a.sayLater(&r)
+		return false, one(a, resultColumns, &r)
 	}
 	_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d looked at, of %d", b.verb, r.Handled, r.Done, r.Total)
 	for at, id := range sampleIDs(&r) {
 		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))
 	}
-	_, _ = fmt.Fprintf(a.stderr, ".\n%s them? Type yes: ", strings.ToUpper(b.verb[:1])+b.verb[1:])
+	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes to go on: ", b.done)
 	answer, err := readLine(ctx, a.stdin)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if answer != "yes" && answer != "y" {
-		return fmt.Errorf("nothing is %s, since it was not confirmed; --yes does so without a question", b.done)
+		return false, fmt.Errorf("nothing is %s, since it was not confirmed; --yes does so without a question", b.done)
 	}
-	return nil
+	return true, nil
 }
 
 // readLine reads a line, and ends with ctx.
@@ -229,6 +254,9 @@ func (a *app) bulk(
 		}
 		if !b.all {
 			r, err := named(i, cmd.Context(), args[0], args[1:], inspect.BulkOptions{})
+			if b.verb == "run-now" && err == nil && r.Handled == 0 {
+				return a.dueAlready(cmd.Context(), args[0], args[1:], &r)
+			}
 			return a.named(b.done, &r, err)
 		}
 		return a.onAll(cmd.Context(), b, o, func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {

@@ -97,3 +97,17 @@ func (a *app) cancelJobs() *cobra.Command {
 	c.Flags().BoolVar(&drop, "drop", false, "remove them when they have ended")
 	return c
 }
+
+// dueAlready shows the result of making jobs due of which none was put forward: those that wait are due already.
+func (a *app) dueAlready(ctx context.Context, queue string, ids []string, r *inspect.Result) error {
+	for _, id := range ids {
+		found, err := a.inspector.Find(ctx, queue, id)
+		if err != nil {
+			return err
+		}
+		if found.Queued != nil {
+			return one(a, resultColumns, r)
+		}
+	}
+	return a.named("made due", r, nil)
+}

@@ -62,7 +62,7 @@ func parseTime(flag, text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, nil
 	}
-	if ago, err := time.ParseDuration(text); err == nil {
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return time.Now().Add(-ago), nil
 	}
 	return time.Time{}, fmt.Errorf("%w: %s %s; give a time such as 2026-01-02T15:04:05Z, or how long ago, such as 90m", errUsage, flag, text)

@@ -98,7 +98,11 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 		if err != nil {
 			return nil, err
 		}
-		mux.Handle("GET /metrics", metrics)
+		door, err := httpapi.New(i, options)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errUsage, err)
+		}
+		mux.Handle("GET /metrics", asked(door.Guard(metrics), token))
 	}
 	return mux, nil
 }
@@ -120,7 +124,7 @@ func allowed(r *http.Request, token string) error {
 // asked has a browser ask for the token where a page is refused.
 func asked(next http.Handler, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token != "" && r.Header.Get("Authorization") == "" && !strings.HasPrefix(r.URL.Path, "/api/") {
+		if token != "" && !strings.HasPrefix(r.URL.Path, "/api/") && allowed(r, token) != nil { // also after a mistake, which browsers keep else
 			w.Header().Set("WWW-Authenticate", `Basic realm="skein", charset="UTF-8"`)
 			http.Error(w, "the password is the token", http.StatusUnauthorized)
 			return

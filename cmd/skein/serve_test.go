@@ -94,13 +94,18 @@ func TestServe(t *testing.T) {
 		t.Error("without a token a request through a proxy is served")
 	}
 
-	closed := served(t, map[string]string{tokenVariable: "open sesame", "SKEIN_URL": "memory://"}, "serve")
+	if status, _ := get(t, open+"/metrics", "X-Forwarded-For", "192.0.2.1"); status != http.StatusForbidden {
+		t.Errorf("without a token metrics are served through a proxy: %d", status)
+	}
+
+	closed := served(t, map[string]string{tokenVariable: "open sesame", "SKEIN_URL": "memory://"}, "serve", "--metrics")
 	for _, tt := range []struct {
 		path, authorization string
 		want                int
 	}{
-		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusForbidden}, {"/api/v1/stats", "", http.StatusForbidden},
-		{"/api/v1/stats", "Bearer open sesame", http.StatusOK}, {"/", "Basic OnNlc2FtZQ==", http.StatusForbidden},
+		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusUnauthorized}, {"/api/v1/stats", "", http.StatusForbidden},
+		{"/api/v1/stats", "Bearer open sesame", http.StatusOK}, {"/", "Basic OnNlc2FtZQ==", http.StatusUnauthorized},
+		{"/metrics", "", http.StatusUnauthorized}, {"/metrics", "Bearer no", http.StatusUnauthorized}, {"/metrics", "Bearer open sesame", http.StatusOK},
 		{"/", "Basic bWU6b3BlbiBzZXNhbWU=", http.StatusOK}, {"/livez", "", http.StatusOK},
 	} {
 		if status, body := get(t, closed+tt.path, "Authorization", tt.authorization); status != tt.want {
