@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/width"
 )
 
 // octets adds bytes: as text if they are UTF-8, and else in Base64 under a name that says so.
@@ -108,30 +110,26 @@ func escaped(text string) string {
 func multiline(text string) string {
 	lines := strings.Split(text, "\n")
 	for at := range lines {
-		lines[at] = escaped(lines[at])
+		lines[at] = escaped(strings.ReplaceAll(lines[at], "\t", "    "))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// width is how many columns of a terminal a text takes: two for the characters of East Asian scripts, and of emoji.
-func width(text string) (n int) {
+// columnsOfText is how many columns of a terminal a text takes: two for what Unicode calls wide, such as the characters of East Asian scripts and emoji, and
+// none for marks that are drawn over the character before.
+func columnsOfText(text string) (n int) {
 	for _, r := range text {
-		n++
-		if wide(r) {
-			n++
-		}
+		n += columnsOfRune(r)
 	}
 	return n
 }
 
-func wide(r rune) bool {
-	for _, span := range [][2]rune{
-		{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xa960, 0xa97c}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f}, {0xff00, 0xff60},
-		{0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
-	} {
-		if r >= span[0] && r <= span[1] {
-			return true
-		}
+func columnsOfRune(r rune) int {
+	switch kind := width.LookupRune(r).Kind(); {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
+		return 2
 	}
-	return false
+	return 1
 }

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -114,5 +116,34 @@ func TestEachHelpHasAnExample(t *testing.T) {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: Short is %q; write a sentence without a full stop", c.CommandPath(), c.Short)
 		}
+	}
+}
+
+// shown is a call of the command in a page: skein and the names that follow it.
+var shown = regexp.MustCompile("`skein((?: [a-z][a-z-]*)+)")
+
+// TestPagesShowCommandsThatThereAre in what they quote as calls of skein.
+func TestPagesShowCommandsThatThereAre(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range shown.FindAllStringSubmatch(string(text), -1) {
+			calls++
+			words := strings.Fields(call[1])
+			c, rest, err := (&app{}).root().Find(words)
+			if err != nil || c.HasSubCommands() && len(rest) > 0 {
+				t.Errorf("%s shows skein %s, which is no command", page, strings.Join(words, " "))
+			}
+		}
+	}
+	if calls < 20 {
+		t.Errorf("%d calls were found, fewer than there were", calls)
 	}
 }

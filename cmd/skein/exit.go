@@ -20,6 +20,7 @@ var (
 	errStopped  = errors.New("stopped")
 	errAway     = errors.New("the store can't be reached")
 	errFound    = errors.New("something is wrong")
+	errPart     = errors.New("a part of the store can't be reached now; what is shown is of the rest")
 )
 
 // exits are the exit codes: the first whose errors match is taken, and exitFailed if none does.
@@ -29,7 +30,7 @@ var exits = []struct {
 	errors  []error
 }{
 	{0, "all is done", nil},
-	{exitFailed, "it failed; standard error says why", nil},
+	{exitFailed, "it failed, or a part of the store can't be reached and the rest is shown; standard error says why", []error{errPart}},
 	{2, "a mistake in the command's arguments, or the store's URL", []error{
 		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 		inspect.ErrInvalidRequest, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidQueue,
@@ -37,7 +38,7 @@ var exits = []struct {
 	}},
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
 	{4, "stopped midway, by a signal; standard error says how to go on", []error{errStopped, context.Canceled}},
-	{exitAway, "the store can't be reached", []error{errAway}},
+	{exitAway, "the store can't be reached, or of it the server that the command needs; of doctor: no server answers", []error{errAway}},
 	{6, "doctor found something", []error{errFound}},
 }
 
@@ -57,10 +58,16 @@ func exitCode(err error) int {
 			}
 		}
 	}
-	if ports.FailureOf(err) == ports.FailureUnreachable {
+	if ports.FailureOf(err) == ports.FailureUnreachable && !isPartial(err) {
 		return exitAway
 	}
 	return exitFailed
+}
+
+// isPartial reports whether an error says that a part of the store is missing from a result, so that the store answers.
+func isPartial(err error) bool {
+	var part *inspect.PartialError
+	return errors.Is(err, errPart) || errors.As(err, &part)
 }
 
 // exitUsageText is the part of the help that lists the exit codes.

@@ -28,11 +28,14 @@ type process struct {
 
 // run runs the command with these arguments and returns the exit code.
 func (p process) run(ctx context.Context, args []string) int {
-	a := &app{process: p}
+	a := &app{process: p, screen: p.stdout}
+	if terminal(p.stdout) {
+		a.stdout = &screen{to: p.stdout}
+	}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
+	root.SetOut(a.stdout)
 	root.SetErr(p.stderr)
 	err := a.away(ctx, root.ExecuteContext(ctx))
 	if a.backend != nil {
@@ -46,7 +49,7 @@ func (p process) run(ctx context.Context, args []string) int {
 
 // away says of an error that nothing explains whether the store answers at all.
 func (a *app) away(ctx context.Context, err error) error {
-	if a.inspector == nil || exitCode(err) != exitFailed || ports.FailureOf(err) != ports.FailureUnknown {
+	if a.inspector == nil || exitCode(err) != exitFailed || isPartial(err) || ports.FailureOf(err) != ports.FailureUnknown {
 		return err
 	}
 	if a.unanswered(context.WithoutCancel(ctx)) != nil {
@@ -59,7 +62,8 @@ func (a *app) away(ctx context.Context, err error) error {
 func (a *app) unanswered(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, pingTimeout)
 	defer stop()
-	if err := a.inspector.Ping(ctx); err != nil && !errors.Is(err, inspect.ErrUnusable) {
+	err := a.inspector.Ping(ctx)
+	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // else the server has said what is wrong
 		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	return nil
@@ -72,6 +76,8 @@ const pingTimeout = 2 * time.Second
 type app struct {
 	process
 	url, urlFile, output string
+	// screen is standard output, unescaped.
+	screen io.Writer
 
 	backend   *backends.Backend
 	inspector *inspect.Inspector
@@ -88,8 +94,13 @@ func (a *app) root() *cobra.Command {
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          arguments(cobra.NoArgs),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknown(cmd, args[0])
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	flags := root.PersistentFlags()
@@ -104,7 +115,8 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.shardCommand(), a.nodeCommand(),
 		a.topCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
-		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand())
+		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand())
+	root.SetHelpCommand(helpCommand(root))
 	return root
 }
 
@@ -115,9 +127,9 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(cmd, fmt.Errorf("unknown command %q", args[0]))
+				return unknown(cmd, args[0])
 			}
-			return usage(cmd, fmt.Errorf("it needs a command"))
+			return usage(cmd, fmt.Errorf("it needs a command: %s", either(namesBelow(cmd))))
 		},
 	}
 	c.AddCommand(commands...)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // statLine is what stats shows of a queue.
@@ -78,7 +79,7 @@ func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []str
 	})
 }
 
-// watch looks and shows what was seen, again and again, until ctx ends. What the first look fails with is returned.
+// watch looks and shows what was seen, again and again, until ctx ends. What the first look fails with is returned, unless a part was seen.
 func (a *app) watch(ctx context.Context, interval time.Duration, look func() (show func() error)) error {
 	if interval <= 0 {
 		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
@@ -91,12 +92,12 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 			return nil
 		}
 		switch {
-		case terminal(a.stdout):
-			_, _ = fmt.Fprint(a.stdout, "\x1b[H\x1b[2J") // to the beginning, and clear
+		case terminal(a.screen):
+			_, _ = fmt.Fprint(a.screen, "\x1b[H\x1b[2J") // to the beginning, and clear
 		case looks > 0 && a.asTable():
 			_, _ = fmt.Fprintln(a.stdout)
 		}
-		if err := show(); err != nil && looks == 0 {
+		if err := show(); err != nil && looks == 0 && !isPartial(err) {
 			return err
 		} else if err != nil {
 			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and go on: outages are when one watches
@@ -138,7 +139,27 @@ func statLines(ctx context.Context, i *inspect.Inspector, queues []string, befor
 	if err != nil && len(stats) == 0 {
 		return nil, err
 	}
-	nodes, unlisted := i.Nodes(ctx)
+	nodes, unlisted := nodesSoon(ctx, i)
+	return linesOf(stats, nodes, before), errors.Join(err, unlisted)
+}
+
+// nodesSoon lists the servers. Those of a store that has not said within [inspect.ServersPatience], as where the part is away that has
+// them, are errPart.
+func nodesSoon(ctx context.Context, i *inspect.Inspector) ([]inspect.Node, error) {
+	brief, stop := context.WithTimeout(ctx, inspect.ServersPatience)
+	defer stop()
+	nodes, err := i.Nodes(brief)
+	switch {
+	case err == nil || ctx.Err() != nil || ports.FailureOf(err) == ports.FailureRefused:
+		return nodes, err
+	case brief.Err() != nil:
+		return nil, fmt.Errorf("%w: which servers there are is not known after %v", errPart, inspect.ServersPatience)
+	}
+	return nil, fmt.Errorf("%w: which servers there are is not known: %w", errPart, err)
+}
+
+// linesOf are the lines of what was seen, given those of the look before.
+func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine) []statLine {
 	lines := make([]statLine, len(stats))
 	for at, s := range stats {
 		line := statLine{QueueStats: s, done: -1, failed: -1}
@@ -156,7 +177,7 @@ func statLines(ctx context.Context, i *inspect.Inspector, queues []string, befor
 		lines[at] = line
 	}
 	slices.SortStableFunc(lines, func(a, b statLine) int { return int(min(max(b.Lag-a.Lag, -1), 1)) })
-	return lines, errors.Join(err, unlisted)
+	return lines
 }
 
 // since sets the rates.

@@ -72,7 +72,7 @@ func (t *tableWriter) flush() error {
 	t.begun, t.pending = true, nil
 	for _, line := range lines {
 		for at, text := range line {
-			t.widths[at] = max(t.widths[at], width(text))
+			t.widths[at] = max(t.widths[at], columnsOfText(text))
 		}
 	}
 	var b strings.Builder
@@ -86,7 +86,7 @@ func (t *tableWriter) flush() error {
 func (t *tableWriter) line(cells []string) string {
 	var b strings.Builder
 	for at, text := range cells {
-		gap := strings.Repeat(" ", t.widths[at]-width(text))
+		gap := strings.Repeat(" ", t.widths[at]-columnsOfText(text))
 		if at > 0 {
 			b.WriteString("  ")
 		}

@@ -9,27 +9,144 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
 )
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show queues and servers, live, until Ctrl-C; for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command("top [QUEUE...]", "Show what is wrong, queues and servers, live, until Ctrl-C; for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
 				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
 			}
-			var before []statLine
+			t := &top{inspector: i, queues: queues}
 			return a.watch(ctx, interval, func() (show func() error) {
-				lines, err := statLines(ctx, i, queues, before)
-				nodes, unlisted := i.Nodes(ctx)
-				before = lines
-				return func() error {
-					err := list(a, watchColumns, all(lines, err))
-					_, _ = fmt.Fprintln(a.stdout)
-					return errors.Join(err, list(a, nodeColumns, all(nodes, unlisted)))
-				}
+				t.look(ctx)
+				return func() error { return a.showTop(t) }
 			})
 		})
 	c.Flags().DurationVar(&interval, "interval", interval, "how often; a look that takes long is followed by a rest of 99 times as long, 15s at most")
 	return c
+}
+
+// top is what the last look of the command has shown, and what the next one needs of it.
+type top struct {
+	inspector *inspect.Inspector
+	queues    []string
+
+	lines  []statLine
+	nodes  []inspect.Node
+	wrong  []wrong.Line
+	failed error
+	// seen is when lines were read, by this machine's clock, and old says that it is not the last look that has read them.
+	seen time.Time
+	old  bool
+
+	memory wrong.Memory
+	// recent are the last hour's minutes of each queue, which were read then.
+	recent map[string][]inspect.MinuteStats
+	read   time.Time
+}
+
+// recentRest is how old the last hour's minutes may be.
+const recentRest = 10 * time.Second
+
+// topPatience is how long a look may take: what is on the screen meanwhile does not say that it grows old.
+const topPatience = 10 * time.Second
+
+// look looks at the store. What could not be read stays as it was seen last, and is in failed.
+func (t *top) look(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, topPatience)
+	defer stop()
+	stats, err := t.inspector.Stats(ctx, t.queues...)
+	t.failed = err
+	v := wrong.View{Now: time.Now(), NodesUnknown: true}
+	if partial := new(inspect.PartialError); errors.As(err, &partial) {
+		v.Unreached = partial.Unreached
+	}
+	if err != nil && len(stats) == 0 {
+		v.Silence = err.Error() // what else it could be asked would be answered as little
+	} else {
+		t.seen = v.Now
+		t.ask(ctx, &v, stats)
+	}
+	t.old = v.Silence != ""
+	for at := range t.lines {
+		v.Stats = append(v.Stats, t.lines[at].QueueStats)
+	}
+	t.wrong, t.memory = wrong.Now(&v, t.memory)
+}
+
+// ask reads what is seen beside the queues, of which these are the sizes.
+func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
+	nodes, unlisted := nodesSoon(ctx, t.inspector)
+	if unlisted == nil {
+		t.nodes = nodes
+	}
+	t.lines = linesOf(stats, nodes, t.lines)
+	checks, unchecked := t.inspector.Checks(ctx)
+	for at := range stats {
+		if now := stats[at].Now; !now.IsZero() {
+			v.Now = now
+		}
+	}
+	v.Nodes, v.NodesUnknown, v.Checks = t.nodes, unlisted != nil, checks
+	t.failed = errors.Join(t.failed, unlisted, unchecked)
+	v.Recent = t.hour(ctx, v.Now)
+}
+
+// hour returns the last hour's minutes of the queues, read anew now and then. A queue whose history can't be read is missing.
+func (t *top) hour(ctx context.Context, now time.Time) map[string][]inspect.MinuteStats {
+	if time.Since(t.read) < recentRest {
+		return t.recent
+	}
+	t.recent, t.read = make(map[string][]inspect.MinuteStats, len(t.lines)), time.Now()
+	for at := range t.lines {
+		name := t.lines[at].Queue.Name
+		minutes, err := t.inspector.History(ctx, name, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
+		if err != nil {
+			t.failed = errors.Join(t.failed, err)
+			continue
+		}
+		t.recent[name] = minutes
+	}
+	return t.recent
+}
+
+var wrongColumns = columns[wrong.Line]{
+	{"wrong", false, func(l *wrong.Line) any { return l.Kind.String() }},
+	{"of", false, func(l *wrong.Line) any {
+		if l.Queue == "" {
+			return l.Server
+		}
+		return l.Queue
+	}},
+	{"since", false, func(l *wrong.Line) any { return l.Since }},
+	{"what", false, func(l *wrong.Line) any { return l.Text }},
+}
+
+// mostWrong is how many lines of what is wrong are shown at most, the worst: the queues are to be seen too.
+const mostWrong = 6
+
+func (a *app) showTop(t *top) error {
+	if len(t.wrong) > 0 {
+		shown := t.wrong[:min(len(t.wrong), mostWrong)]
+		if err := list(a, wrongColumns, all(shown, nil)); err != nil {
+			return err
+		}
+		if more := len(t.wrong) - len(shown); more > 0 {
+			_, _ = fmt.Fprintf(a.stdout, "and %d more\n", more)
+		}
+		_, _ = fmt.Fprintln(a.stdout)
+	}
+	if t.old && !t.seen.IsZero() {
+		_, _ = fmt.Fprintf(a.stdout, "these figures are old: the store has not answered for %v, since %s\n\n",
+			time.Since(t.seen).Round(time.Second), t.seen.UTC().Format(time.RFC3339))
+	}
+	defer a.narrowed()() // what is wrong is to be read to its end
+	if err := list(a, watchColumns, all(t.lines, nil)); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintln(a.stdout)
+	return errors.Join(list(a, nodeColumns, all(t.nodes, nil)), t.failed)
 }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/testservers"
+)
+
+// A server that answers is not away, whatever it refuses: the exit code is 1, and standard error says why.
+func TestAServerThatAnswersIsNotAway(t *testing.T) {
+	pair := testservers.PostgresWithStandby(t)
+	must(t, postgres.Migrate(t.Context(), pair.Primary, postgres.MigrateOptions{}))
+	primary, standby := pair.Primary.Config().ConnString(), pair.Standby.Config().ConnString()
+	const findPrimary = "target_session_attrs=read-write"
+	for _, tt := range []struct {
+		args, url, says string
+		code            int
+	}{
+		{"migrate status", standby, findPrimary, exitFailed},
+		{"migrate down --yes", standby, findPrimary, exitFailed},
+		{"queue pause orders", standby, findPrimary, exitFailed},
+		{"check", standby, findPrimary, exitFailed},
+		{"stats", standby, "", 0},
+		{"doctor", standby, "checks warn or fail", 6},
+	} {
+		if code, said := run(t, tt.url, tt.args); code != tt.code || !strings.Contains(said, tt.says) || strings.Contains(said, "tried") {
+			t.Errorf("%s on a standby: exit code %d, want %d: %s", tt.args, code, tt.code, said)
+		}
+	}
+	tx, err := pair.Primary.Begin(t.Context())
+	must(t, err)
+	defer func() { must(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
+	_, err = tx.Exec(t.Context(), `LOCK TABLE skein.migrations IN ACCESS EXCLUSIVE MODE`)
+	must(t, err)
+	for _, args := range []string{"check", "stats", "migrate status"} {
+		if code, said := run(t, with(primary, "statement_timeout", "100"), args); code != exitFailed || !strings.Contains(said, "raise statement_timeout") {
+			t.Errorf("%s with a short statement_timeout: exit code %d, want %d: %s", args, code, exitFailed, said)
+		}
+	}
+	if code, said := run(t, with(primary, "statement_timeout", "100"), "doctor"); code != 6 || !strings.Contains(said, "checks warn or fail") {
+		t.Errorf("doctor with a short statement_timeout: exit code %d, want 6: %s", code, said)
+	}
+}
+
+// run runs the command and returns its exit code and what it wrote on standard error.
+func run(t *testing.T, url, args string) (code int, said string) {
+	t.Helper()
+	var out, errors strings.Builder
+	p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &errors, env: func(string) string { return "" }, connect: backends.Connect}
+	code = p.run(t.Context(), append(strings.Fields(args), "--url", url))
+	return code, errors.String()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/testservers"
+)
+
+// hungCluster is a Cluster one of whose masters hangs.
+type hungCluster struct {
+	*testing.T
+	url string
+}
+
+// run runs the command and checks its exit code, and that it does not wait for the master by and by.
+func (h hungCluster) run(want int, says string, args ...string) {
+	h.Helper()
+	var stdout, stderr bytes.Buffer
+	p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: func(string) string { return h.url }, connect: backends.Connect}
+	began := time.Now()
+	got := p.run(context.Background(), args)
+	took := time.Since(began)
+	h.Logf("%v: %d after %v: %s", args, got, took, stderr.String())
+	if got != want || !strings.Contains(stderr.String(), says) || took > 20*time.Second {
+		h.Errorf("%v ended with %d after %v, want %d soon, and it says %q:\n%s%s", args, got, took, want, says, stdout.String(), stderr.String())
+	}
+}
+
+// Beside a master that hangs the exit code says what could be done, whichever master it is: nobody takes a part for all.
+func TestExitCodesBesideAHungMaster(t *testing.T) {
+	t.Parallel()
+	cluster := testservers.OwnRedisCluster(t, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000").(*goredis.ClusterClient)
+	addresses := cluster.Options().Addrs
+	h := hungCluster{t, "redis-cluster://" + addresses[0] + "?" + url.Values{"addr": addresses[1:]}.Encode()}
+	for i := range 30 {
+		h.run(0, "", "job", "push", "orders", fmt.Sprint(i), "--payload", "x", "--shards", "12")
+	}
+	holder := func(key string) string {
+		node, err := cluster.MasterForKey(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.Options().Addr
+	}
+	for _, addr := range addresses {
+		thaw := testservers.Freeze(t, testservers.RedisNode(t, addr))
+		h.run(6, "checks warn or fail", "doctor")
+		h.run(1, "shards can't be reached", "job", "ls", "orders")
+		h.run(1, "shards can't be reached", "stats", "orders")
+		switch registry := addr == holder("skein:queues"); {
+		case registry:
+			h.run(5, "list of queues", "stats")
+			h.run(5, "no answer within", "check")
+		default:
+			h.run(1, "shards can't be reached", "stats")
+			h.run(0, "", "check", "--timeout", "1m")
+		}
+		if addr == holder("skein:{/nodes}:n") {
+			h.run(1, "which servers there are is not known", "stats", "orders")
+		}
+		thaw()
+		h.untilWell()
+	}
+}
+
+// untilWell waits until the whole queue can be seen.
+func (h hungCluster) untilWell() {
+	h.Helper()
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		var out bytes.Buffer
+		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &out, env: func(string) string { return h.url }, connect: backends.Connect}
+		if p.run(context.Background(), []string{"stats"}) == 0 {
+			return
+		}
+		if time.Since(began) > testservers.Patience {
+			h.Fatalf("the Cluster is not well again: %s", out.String())
+		}
+	}
+}

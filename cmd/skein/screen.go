@@ -1,0 +1,41 @@
+package main
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// screen is a terminal that shows what it would otherwise obey: control characters, and those that turn text around or hide it, are escaped as in
+// Go. Programs that read a pipe or a file get all as it is.
+type screen struct {
+	to io.Writer
+	// begun is the beginning of a character whose rest is still to come.
+	begun []byte
+}
+
+// Write implements io.Writer.
+func (s *screen) Write(p []byte) (int, error) {
+	text := append(s.begun, p...)
+	var b strings.Builder
+	for len(text) > 0 && utf8.FullRune(text) {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b.WriteString(`\x` + strconv.FormatUint(uint64(text[0]), 16))
+		case r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp):
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		default:
+			b.WriteRune(r)
+		}
+		text = text[n:]
+	}
+	s.begun = append([]byte(nil), text...)
+	if _, err := io.WriteString(s.to, b.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

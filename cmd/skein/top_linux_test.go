@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/ports"
+)
+
+// pseudoTerminal opens a terminal of so many columns, and its other side, on which comes what is written to it.
+func pseudoTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
+	t.Helper()
+	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	must(t, err)
+	number, err := unix.IoctlGetInt(int(other.Fd()), unix.TIOCGPTN)
+	must(t, err)
+	must(t, unix.IoctlSetPointerInt(int(other.Fd()), unix.TIOCSPTLCK, 0))
+	terminal, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	must(t, unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	t.Cleanup(func() { _ = other.Close() })
+	return terminal, other
+}
+
+// On a terminal the tables of top keep to its columns, of which an emoji takes two, and each line is the terminal's own.
+func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
+	const columns = 50
+	store := memory.New(memory.Options{})
+	long := strings.Repeat("q", 2*columns)
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: long, Shards: 1})
+	must(t, err)
+	_, err = store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: strings.Repeat("\u2705", columns), Queues: []string{long}}, TTL: time.Hour})
+	must(t, err)
+	terminal, other := pseudoTerminal(t, columns)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	written := make(chan string)
+	go func() {
+		var b strings.Builder
+		for part := make([]byte, 4096); ; {
+			n, err := other.Read(part)
+			b.Write(part[:n])
+			if strings.Contains(b.String(), "\u2705") { // the last line, of the server
+				stop()
+			}
+			if err != nil { // nobody has the terminal open
+				written <- b.String()
+				return
+			}
+		}
+	}()
+	p := process{
+		stdin: strings.NewReader(""), stdout: terminal, stderr: io.Discard, env: func(string) string { return "" },
+		connect: func(context.Context, string) (*backends.Backend, error) {
+			return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
+		},
+	}
+	if code := p.run(ctx, []string{"top", "--interval", "1h", "--url", "memory://"}); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	must(t, terminal.Close())
+	_, shown, _ := strings.Cut(<-written, "\x1b[2J")
+	cut := 0
+	for line := range strings.SplitSeq(shown, "\r\n") {
+		took := len([]rune(line)) + strings.Count(line, "\u2705")
+		if !strings.Contains(line, "qqqq") && !strings.Contains(line, "\u2705") {
+			continue
+		}
+		if cut++; took > columns || took < columns-1 || !strings.HasSuffix(line, string(cutSign)) {
+			t.Errorf("a line takes %d of %d columns: %q", took, columns, line)
+		}
+	}
+	if cut != 2 {
+		t.Errorf("%d lines are of the queue and the server:\n%s", cut, shown)
+	}
+}
