@@ -1,0 +1,232 @@
+package skein_test
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// links of a page, and mentions of a page in Go.
+var (
+	linkOfPage    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	pageInComment = regexp.MustCompile(`\bdocs/[\w-]+\.md(#[\w-]+)?`)
+	notOfAnchor   = regexp.MustCompile(`[^\p{L}\p{N}_ -]+`)
+)
+
+// A link of a page to a file of the repository, or to a heading in one, leads to it. So does each page that Go mentions,
+// in comments and in what it tells people.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	anchors := map[string][]string{}
+	eachText(t, func(name, text string) {
+		if filepath.Ext(name) == ".go" {
+			for _, link := range pageInComment.FindAllString(text, -1) {
+				checkLink(t, name, ".", link, anchors)
+			}
+			return
+		}
+		for _, link := range linkOfPage.FindAllStringSubmatch(withoutCode(text), -1) {
+			if !strings.Contains(link[1], "://") {
+				checkLink(t, name, filepath.Dir(name), link[1], anchors)
+			}
+		}
+	})
+}
+
+// eachText calls f with the name and the text of each page and each file of Go.
+func eachText(t *testing.T, f func(name, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Ext(name) != ".md" && filepath.Ext(name) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		f(filepath.ToSlash(name), string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkLink(t *testing.T, name, dir, link string, anchors map[string][]string) {
+	t.Helper()
+	path, anchor, _ := strings.Cut(link, "#")
+	target := filepath.Join(dir, path)
+	if path == "" {
+		target = name
+	}
+	if _, err := os.Stat(target); err != nil {
+		t.Errorf("%s: %q leads nowhere: %v", name, link, err)
+		return
+	}
+	if anchor == "" {
+		return
+	}
+	if anchors[target] == nil {
+		anchors[target] = anchorsOf(t, target)
+	}
+	if !slices.Contains(anchors[target], anchor) {
+		t.Errorf("%s: %q: %s has no such heading", name, link, target)
+	}
+}
+
+// anchorsOf returns the anchors of a page's headings, as GitHub makes them.
+func anchorsOf(t *testing.T, page string) (anchors []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for line := range strings.Lines(withoutCode(string(text))) {
+		heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		anchor := strings.ReplaceAll(notOfAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
+		if n := seen[anchor]; n > 0 {
+			anchors = append(anchors, fmt.Sprintf("%s-%d", anchor, n))
+		} else {
+			anchors = append(anchors, anchor)
+		}
+		seen[anchor]++
+	}
+	return anchors
+}
+
+// withoutCode returns a page without its blocks of code.
+func withoutCode(page string) string {
+	var b strings.Builder
+	inside := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			inside = !inside
+		} else if !inside {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// Each block of Go of a page compiles: with the imports and variables of testdata/pages/common.go, what the file of the page's
+// name there declares, and what the page's whole programs declare. Only what a piece of a program can't help is allowed: not to use what it
+// declares.
+func TestGoOfPagesCompiles(t *testing.T) {
+	exports := exportData(t)
+	blocks := 0
+	eachText(t, func(name, text string) {
+		if filepath.Ext(name) == ".md" && strings.Contains(text, "```go\n") {
+			t.Run(name, func(t *testing.T) { blocks += compilePage(t, name, text, exports) })
+		}
+	})
+	if blocks < 24 {
+		t.Errorf("%d blocks of Go were found, fewer than there were: is one not looked at?", blocks)
+	}
+}
+
+// compilePage checks the blocks of a page as one package, and returns how many there are.
+func compilePage(t *testing.T, name, text string, exports map[string]string) (blocks int) {
+	fset := token.NewFileSet()
+	parse := func(name string, text any) *ast.File {
+		file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Name.Name = "pages" // also of a program
+		return file
+	}
+	common := filepath.FromSlash("testdata/pages/common.go")
+	files := []*ast.File{parse(common, nil)}
+	if own := filepath.Join("testdata", "pages", strings.TrimSuffix(filepath.Base(name), ".md")+".go"); exists(own) {
+		files = append(files, parse(own, nil))
+	}
+	for line, block := range blocksOfGo(text) {
+		blocks++
+		block = fmt.Sprintf("//line %s:%d\n%s", name, line, block)
+		if !strings.Contains(block, "\npackage ") {
+			block = "package pages\n" + importsOf(t, common) + "func _() {\n" + block + "}\n"
+		}
+		files = append(files, parse("block", block))
+	}
+	checked := types.Config{
+		Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }),
+		Error: func(err error) {
+			if !strings.Contains(err.Error(), "and not used") {
+				t.Error(err)
+			}
+		},
+	}
+	if _, err := checked.Check("pages", fset, files, nil); err != nil && !errors.As(err, new(types.Error)) {
+		t.Error(err)
+	}
+	return blocks
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// blocksOfGo yields the blocks of Go of a page with the number of their first line.
+func blocksOfGo(page string) func(yield func(int, string) bool) {
+	return func(yield func(int, string) bool) {
+		lines := strings.SplitAfter(page, "\n")
+		for i := 0; i < len(lines); i++ {
+			if lines[i] != "```go\n" {
+				continue
+			}
+			first := i + 1
+			for i = first; i < len(lines) && !strings.HasPrefix(lines[i], "```"); i++ {
+			}
+			if !yield(first+1, strings.Join(lines[first:i], "")) {
+				return
+			}
+		}
+	}
+}
+
+// importsOf returns the imports of a file, as text.
+func importsOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "import (")
+	list, _, closed := strings.Cut(rest, "\n)")
+	if !closed {
+		t.Fatalf("%s has no imports", name)
+	}
+	return "import (" + list + "\n)\n"
+}
+
+// exportData returns where the go command has put what each package that a page may import exports.
+func exportData(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, packages := range [][]string{
+		{".", ".", "./adapters/...", "./inspect", "./ports/...", "./conformance", "context", "log", "net/http", "os/signal", "syscall", "testing"},
+		{"adapters/prometheus", "."}, {"adapters/otel", "."},
+	} {
+		args := slices.Concat([]string{"-C", packages[0], "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages[1:])
+		for line := range strings.Lines(goOutput(t, exec.Command("go", args...))) {
+			if path, file, _ := strings.Cut(strings.TrimSpace(line), " "); file != "" && files[path] == "" {
+				files[path] = file
+			}
+		}
+	}
+	return files
+}

@@ -1,0 +1,20 @@
+package pages
+
+import (
+	"net/http"
+	"os"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/inspect"
+)
+
+var (
+	after      inspect.Cursor
+	timedOut   func(inspect.DeadLetter) bool
+	save       func(checkpoint string)
+	saved      string
+	mayOperate func(*http.Request, httpapi.Action) error
+	userOf     func(*http.Request) string
+	from, to   *inspect.Inspector
+	file       *os.File
+)
