@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein"
@@ -102,6 +103,10 @@ func TestAnUnencodablePayloadIsRefused(t *testing.T) {
 }
 
 func TestDefaultScoresOfAClientRise(t *testing.T) {
+	synctest.Test(t, defaultScoresOfAClientRise)
+}
+
+func defaultScoresOfAClientRise(t *testing.T) {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	start := float64(time.Now().UnixMicro()) / 1e6

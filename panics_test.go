@@ -99,19 +99,21 @@ func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 }
 
 func TestAJitterThatPanicsIsDrawnAnew(t *testing.T) {
-	store := memory.New(memory.Options{})
-	q := skein.NewQueue("q", skein.QueueOptions[int]{})
-	push(t, store, q, "a", 1)
-	before := time.Now()
-	log := logged(t, store, skein.ServerOptions{Jitter: func() int { panic("boom") }},
-		q.Handler(func(context.Context, string, []int) error { return errBoom }))
-	wait := queued(t, store, "q", "a").PerformAt.Sub(core.InstantOf(before))
-	if wait < 15*time.Second || wait > 15*time.Second+29*time.Second+time.Minute {
-		t.Errorf("it waits %v, want the default backoff with a jitter of 0 … 29", wait)
-	}
-	if !strings.Contains(log, "Jitter panicked") {
-		t.Errorf("log has no panic of Jitter:\n%s", log)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		q := skein.NewQueue("q", skein.QueueOptions[int]{})
+		push(t, store, q, "a", 1)
+		before := time.Now()
+		log := logged(t, store, skein.ServerOptions{Jitter: func() int { panic("boom") }},
+			q.Handler(func(context.Context, string, []int) error { return errBoom }))
+		wait := queued(t, store, "q", "a").PerformAt.Sub(core.InstantOf(before))
+		if wait < 15*time.Second || wait > 15*time.Second+29*time.Second+time.Minute {
+			t.Errorf("it waits %v, want the default backoff with a jitter of 0 … 29", wait)
+		}
+		if !strings.Contains(log, "Jitter panicked") {
+			t.Errorf("log has no panic of Jitter:\n%s", log)
+		}
+	})
 }
 
 func TestAJitterIsCutToItsRange(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // cluster is nodes that join and leave at random, and who has which shard of each queue.
@@ -75,12 +76,12 @@ func leastMoves(before []string, members []core.Member, s shares) int {
 	return len(before) - stay - min(more, s.extra)
 }
 
-// TestFewShardsMove has nodes join and leave 10,000 times. All shards that move in all steps are compared with the
+// TestFewShardsMove has nodes join and leave thousands of times. All shards that move in all steps are compared with the
 // least possible of each step, from what the step before has left. Who could remember would need no
 // more; but nodes agree without a word by what they see now, so a newcomer must get
 // shards by chance that it had no need of. Where most nodes have one shard or none, that is a greater part.
 func TestFewShardsMove(t *testing.T) {
-	const steps = 4000
+	steps := tier.Count(4000, 10_000)
 	for _, tt := range []struct {
 		name         string
 		shards, most int

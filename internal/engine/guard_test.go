@@ -128,7 +128,8 @@ func (s guardedHeads) Choose(now core.Instant) core.Choice {
 	return s.HeadScheduler.Choose(now)
 }
 
-// realTimeout is far more than any test in virtual time takes on a busy machine.
+// realTimeout is far more than any test in virtual time takes on a busy machine, and less than the
+// -timeout that make test gives the package, whose end would not name the test.
 const realTimeout = 10 * time.Minute
 
 // limitRealTime ends the process, naming the test, if the returned function is not

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // TestMemberStories is about nodes that share queues by membership: they start, stop, are killed, hang and
@@ -18,7 +19,7 @@ import (
 // runs twice at once and, as memberWatch says, no shard is forgotten.
 func TestMemberStories(t *testing.T) {
 	k := storyKind{ids: 12, steps: 40, step: 3 * time.Second, burst: 5, long: 9 * time.Second}
-	tellStories(t, 40, func(w *world, seed uint64) { newMemberStory(w, seed, k).run() })
+	tellStories(t, tier.Count(10, 40), func(w *world, seed uint64) { newMemberStory(w, seed, k).run() })
 }
 
 // memberStory is a story of nodes that share queues.

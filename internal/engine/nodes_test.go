@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 func TestNodesWithNumbersShareTheShards(t *testing.T) {
@@ -71,7 +72,7 @@ func (h *history) push(w *world, id string) {
 // and recover, and nodes leave and come back.
 func TestInRandomHistoriesNoIDOverlapsAndOrderHolds(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
+	for seed := range uint64(tier.Count(3, 10)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			inWorld(t, func(w *world) { randomHistory(w, rand.New(rand.NewPCG(seed, 7))) })
 		})

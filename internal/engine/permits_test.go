@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -263,7 +264,7 @@ func TestALateCallForPermitsCountsForNothing(t *testing.T) {
 // jobs are done.
 func TestPermitsHoldInRandomHistories(t *testing.T) {
 	t.Parallel()
-	for seed := range 5 {
+	for seed := range tier.Count(3, 8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inWorld(t, func(w *world) { permitHistory(w, uint64(seed)) })
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // Stories let nodes work through whatever can happen to them, by seeds: replies and requests are
@@ -49,7 +50,7 @@ func tellStories(t *testing.T, count int, tell func(w *world, seed uint64)) {
 
 // TestStories is about nodes whose lanes have shards of their own.
 func TestStories(t *testing.T) {
-	runStories(t, 15, storyKind{
+	runStories(t, tier.Count(5, 15), storyKind{
 		ids: 12, steps: 60, step: 4 * time.Second, burst: 6, long: 60 * time.Second,
 		lanes:    func(s *story) int { return 1 + s.n(3) },
 		splitter: func(*story, int) core.Splitter { return core.LaneSplitter{} },

@@ -53,6 +53,10 @@ func unreached(call storekit.Call) error {
 		missing = len(reply.Unreached)
 	case *ports.MorguePage:
 		missing = len(reply.Unreached)
+	case *ports.GroupsReply:
+		missing = len(reply.Unreached)
+	case *ports.QuarantinedShards:
+		missing = len(reply.Unreached)
 	}
 	if missing > 0 {
 		return errUnreached
