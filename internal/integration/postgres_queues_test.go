@@ -164,6 +164,49 @@ func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 }
 
 // A queue that was forgotten leaves nothing, and its shards' numbers are not given again.
+// A vacuum that waits to truncate the emptied table of queues, while a transaction reads that table,
+// would keep Declare waiting for longer than it repeats its call.
+func TestPostgresDeclaresBesideAVacuumOfNoQueues(t *testing.T) {
+	t.Parallel()
+	pool := testservers.Postgres(t)
+	schema := testservers.Schema(t, pool)
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
+	store := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true})
+	execAll(t, pool, fmt.Sprintf(`INSERT INTO %[1]s.queues (name, shards, generation, index_ids) VALUES ('gone', 1, 1, false)`, schema))
+	execAll(t, pool, fmt.Sprintf(`DELETE FROM %s.queues`, schema))
+	tx, err := pool.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), fmt.Sprintf(`SELECT FROM %s.queues`, schema))
+	must(t, err)
+	vacuumed := make(chan error, 1)
+	go func() {
+		_, err := pool.Exec(t.Context(), fmt.Sprintf(`VACUUM %s.queues`, schema))
+		vacuumed <- err
+	}()
+	truncates := func() (yes bool) {
+		must(t, pool.QueryRow(t.Context(), `
+			SELECT EXISTS (SELECT FROM pg_stat_progress_vacuum WHERE relid = ($1 || '.queues')::regclass AND phase = 'truncating heap')`,
+			schema).Scan(&yes))
+		return yes
+	}
+	for ended := false; !ended; {
+		select {
+		case err := <-vacuumed:
+			must(t, err)
+			ended = true
+		default:
+			if truncates() {
+				t.Error("a vacuum waits to truncate the table of queues, and Declare waits for that vacuum")
+				ended = true
+			}
+		}
+	}
+	if _, err := store.Tx(tx).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPostgresForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -5,7 +5,7 @@ CREATE TABLE {schema}.queues (
   shards     int NOT NULL,
   generation bigint NOT NULL,
   index_ids  boolean NOT NULL
-);
+) WITH (vacuum_truncate = off);
 COMMENT ON COLUMN {schema}.queues.id IS 'Never used again, so that nothing that is late for a forgotten queue reaches another';
 COMMENT ON COLUMN {schema}.queues.shards IS 'How many shards the queue has';
 COMMENT ON COLUMN {schema}.queues.index_ids IS 'Whether its jobs can be listed by id';
