@@ -15,7 +15,6 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
-	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -168,7 +167,6 @@ func (w *vacuumed) vacuums(table string) (n int) {
 
 // A transaction that stays open keeps all that died since from being removed.
 func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
-	tier.Long(t, "counts pages")
 	t.Parallel()
 	const batches, most = 40, 300
 	w := newVacuumed(t)
@@ -197,7 +195,7 @@ func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, q := range tracer.queries {
-		if n := v.blocks(q); n > most {
+		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {
 			t.Errorf("%d blocks are read by %s", n, q.SQL)
 		}
 	}

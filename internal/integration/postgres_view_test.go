@@ -17,7 +17,6 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
-	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -89,32 +88,7 @@ func (s *seen) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQuer
 
 func (*seen) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// blocks are how many a statement reads where the session knows its tables: the first
-// run, and each after another test has altered one, reads some hundreds of the catalog.
-func (v *viewed) blocks(q pgx.TraceQueryStartData) int {
-	v.t.Helper()
-	conn, err := v.pool.Acquire(v.t.Context())
-	v.must(err)
-	defer conn.Release()
-	var least int
-	for i := range 3 {
-		var plan []struct {
-			Plan struct {
-				Hit  int `json:"Shared Hit Blocks"`
-				Read int `json:"Shared Read Blocks"`
-			}
-		}
-		v.must(conn.QueryRow(v.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+q.SQL, q.Args...).Scan(&plan))
-		n := plan[0].Plan.Hit + plan[0].Plan.Read
-		if i == 0 || n < least {
-			least = n
-		}
-	}
-	return least
-}
-
 func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
-	tier.Long(t, "counts pages")
 	t.Parallel()
 	const shards, jobs, most = 3, 40_000, 300
 	v := newViewed(t, shards)
@@ -148,7 +122,7 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 	_, err = s.Find(t.Context(), "orders", "order-17")
 	v.must(err)
 	for _, q := range tracer.queries {
-		if n := v.blocks(q); n > most {
+		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {
 			t.Errorf("%d blocks are read by %s", n, q.SQL)
 		}
 	}
