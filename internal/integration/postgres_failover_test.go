@@ -16,6 +16,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -183,6 +184,7 @@ func (f *failover) inboxNumber(pool *pgxpool.Pool) (last int64) {
 // When the standby has taken the place of a primary that died, producers and servers go on by themselves: nothing that
 // was accepted is lost or done twice, tokens and numbers go on from where they were, and the counts are exact.
 func TestPostgresAFailoverLosesNothing(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	f := newFailover(t)
 	first, second := f.serve(1), f.serve(2)

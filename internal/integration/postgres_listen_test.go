@@ -11,11 +11,13 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
 // A connection of Options.Listen that names all servers, and which of them it wants, listens at the new primary after a failover.
 func TestPostgresListenFollowsAFailover(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	const shards = 1000 // a push wakes a shard that has nothing due
 	pair := testservers.PostgresWithStandby(t)

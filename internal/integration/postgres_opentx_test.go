@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -36,6 +37,7 @@ func (w *leaseWatch) LeaseChanged(e ports.LeaseEvent) {
 // open for three TTLs. Handling goes on meanwhile, of these ids too, and no lease
 // is lost.
 func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
+	tier.Long(t, "waits for leases to end")
 	const ttl = 2 * time.Second
 	pool := testservers.Postgres(t)
 	store := newTxStore(t, pool)
@@ -131,6 +133,7 @@ func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
 // the next owner works the rest, and gets that job once the transaction is rolled
 // back, or never if it has committed.
 func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
+	tier.Long(t, "waits for leases to end")
 	for _, committed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("committed %t", committed), func(t *testing.T) {
 			t.Parallel()

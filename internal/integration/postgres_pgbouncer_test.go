@@ -17,6 +17,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -112,6 +113,7 @@ func (p *pooler) push(pool *pgxpool.Pool, prefix string) (pushed int) {
 // Behind PgBouncer in transaction mode all works with each of the settings that the page names, with wake-ups over a
 // direct connection, and without by polls.
 func TestPostgresBehindPgBouncer(t *testing.T) {
+	tier.Long(t, "starts a pooler")
 	t.Parallel()
 	for _, mode := range []string{"cache_describe", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
@@ -144,6 +146,7 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 // With pgx's own default, prepared statements, a store is refused by the setting that is wanted, unless PgBouncer
 // lets these through.
 func TestPostgresBehindPgBouncerNeedsASetting(t *testing.T) {
+	tier.Long(t, "starts a pooler")
 	t.Parallel()
 	p := newPooler(t)
 	must(t, postgres.Migrate(t.Context(), p.connect("&default_query_exec_mode=exec"), postgres.MigrateOptions{Schema: p.schema}))
@@ -161,6 +164,7 @@ func TestPostgresBehindPgBouncerNeedsASetting(t *testing.T) {
 // A setting that is given to a role holds for new connections to the server only, and PgBouncer keeps its own: an
 // administrator's RECONNECT makes them anew.
 func TestPostgresASettingOfARoleNeedsAReconnect(t *testing.T) {
+	tier.Long(t, "starts a pooler")
 	t.Parallel()
 	direct := testservers.OwnPostgres(t, "fsync=off")
 	url := testservers.PgBouncer(t, direct, "pool_mode = transaction", "default_pool_size = 1", "admin_users = postgres")

@@ -87,6 +87,7 @@ func TestPostgresFindsThePrimaryAgain(t *testing.T) {
 // Calls that a server which only reads refuses have connections made anew, but not each of them
 // and each time.
 func TestPostgresLooksForThePrimaryNowAndThen(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	const callers = 8
 	pool := testservers.OwnPostgres(t, "fsync=off")
@@ -161,6 +162,7 @@ func TestPostgresTheFirstCallHeedsItsContext(t *testing.T) {
 // Pushes, declarations and pauses that meet a lock that stays don't hold their connections until
 // the caller gives up.
 func TestPostgresCallsWaitForLocksOnlySoLong(t *testing.T) {
+	tier.Long(t, "waits for locks")
 	t.Parallel()
 	g := newGuarded(t)
 	g.push(g.store, core.When{}, "a")

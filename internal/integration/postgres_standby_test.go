@@ -16,6 +16,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -191,6 +192,7 @@ func operatorsCall(name string) bool {
 // A hot standby shows all that has been merged to whoever looks, also through an inspector, and refuses each call that
 // writes by what to do about it.
 func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
+	tier.Long(t, "starts a standby")
 	t.Parallel()
 	o := newOnStandby(t)
 	looks, writes := o.looks(), o.writes()
@@ -243,6 +245,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 // While the standby is away that a primary waits for, a push waits too. One whose connection an operator then ends has an
 // unknown outcome, and is not repeated: it is stored, once. One whose wait he cancels is accepted, as the page says.
 func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
+	tier.Long(t, "starts a standby")
 	t.Parallel()
 	pair := testservers.PostgresWithStandby(t)
 	must(t, postgres.Migrate(t.Context(), pair.Primary, postgres.MigrateOptions{}))

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 func TestPostgresKeepsSchemasApart(t *testing.T) {
@@ -75,6 +76,7 @@ func TestChaosPostgresEndsConnections(t *testing.T) {
 // A standby has and shows what its primary has acknowledged, refuses to write, and writes once it
 // is promoted.
 func TestPostgresStandbyTakesThePrimarysPlace(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	pair := testservers.PostgresWithStandby(t)
 	count := func(pool *pgxpool.Pool) (n int) {
