@@ -4,6 +4,10 @@ CHECKS ?= 10000
 STORIES ?= 10000
 REPO ?=
 
+# How many jobs and shards make measure looks at.
+JOBS ?= 100000
+SHARDS ?= 100
+
 # The oldest and the newest Postgres that the store is tested on, beside Debian's, and
 # the tests that are run there.
 POSTGRES_VERSIONS ?= 14.23.0-beta.17 18.4.0-beta.17
@@ -28,7 +32,7 @@ TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat $(WITH_SERVERS))
 
 INTEGRATION := go -C internal/integration
 
-.PHONY: test test-all test-docker test-postgres lint fuzz bench long
+.PHONY: test test-all measure test-docker test-postgres lint fuzz bench long
 
 # What must pass before each push, from a fresh clone.
 test:
@@ -36,7 +40,7 @@ test:
 	@scripts/formatted
 	@scripts/modules vet ./...
 	@$(TESTRUN) \
-		'. -short -vet=off -race ./...' \
+		'. -short -vet=off -race -timeout 30m ./...' \
 		'internal/integration -short $(SERVERS) ./...' \
 		'adapters/prometheus -short $(SERVERS) ./...' \
 		'adapters/otel -short -vet=off ./...' \
@@ -81,6 +85,12 @@ lint:
 fuzz:
 	@scripts/need go
 	@scripts/fuzz $(FUZZRUNS)
+
+# What lists, histories and scripts take on this machine. It prints and asserts no duration.
+measure:
+	@scripts/need go cc redis-server postgres
+	SKEIN_TEST_LIST_JOBS=$(JOBS) SKEIN_TEST_LIST_SHARDS=$(SHARDS) $(INTEGRATION) test -vet=off -count=1 -parallel 1 \
+		-timeout 60m -v -run '(HistoryOfADay|ListsOfManyShards|RedisSlowest)$$' .
 
 bench:
 	@scripts/need go
