@@ -10,13 +10,14 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
 // waits blocks until so many sessions of that name wait for locks.
 func (g *guarded) waits(name string, sessions int) {
 	g.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testservers.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		var n int
 		g.must(g.pool.QueryRow(g.t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE application_name = $1 AND wait_event_type = 'Lock'`, name).Scan(&n))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -120,6 +121,7 @@ func TestPostgresADeadLetterWithoutPayloadsIsPurged(t *testing.T) {
 
 // The processor time of a step is by the bytes that it moves, not by jobs times bytes.
 func TestPostgresAStepOf8MiBInManyJobs(t *testing.T) {
+	tier.Long(t, "compares processor times")
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
 	one := w.pool.Config()

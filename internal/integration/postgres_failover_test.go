@@ -132,7 +132,9 @@ func (f *failover) produce(ctx context.Context, name string, inTx bool) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id, first := fmt.Sprint(name, "-", n), true
 		for f.pushOnce(client, pool, store, id, inTx) != nil {
-			first = false
+			if first = false; ctx.Err() != nil {
+				return
+			}
 			time.Sleep(10 * time.Millisecond)
 		}
 		f.mu.Lock()
@@ -189,6 +191,7 @@ func TestPostgresAFailoverLosesNothing(t *testing.T) {
 	f := newFailover(t)
 	first, second := f.serve(1), f.serve(2)
 	producing, stop := context.WithCancel(t.Context())
+	defer stop()
 	var producers sync.WaitGroup
 	for _, name := range []string{"alone", "tx"} {
 		producers.Go(func() { f.produce(producing, name, name == "tx") })

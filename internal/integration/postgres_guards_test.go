@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -45,7 +46,7 @@ func still() postgres.Options {
 // next makes the next turn, which has to answer soon: it waits for nobody.
 func (g *guarded) next(want int, settle ...core.Settlement) ports.TurnReply {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(g.t.Context(), testservers.Patience)
 	defer cancel()
 	g.turn.Number++
 	g.turn.Want, g.turn.Settlements = want, settle
@@ -201,7 +202,7 @@ func TestPostgresTakeOverPassesOverLockedClaims(t *testing.T) {
 	g.push(g.store, core.When{}, "a", "b")
 	g.claim(2)
 	unlock := g.lockRows("claimed", "a")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 	defer cancel()
 	reply, err := g.store.Cancel(ctx, ports.CancelRequest{Shard: g.turn.Lease.Shard, IDs: []string{"a", "b"}})
 	g.must(err)
@@ -242,7 +243,7 @@ func TestPostgresAcquireBoundsItsWaits(t *testing.T) {
 	for range 2 {
 		select {
 		case <-tries.seen:
-		case <-time.After(10 * time.Second):
+		case <-time.After(testservers.Patience):
 			unlock()
 			<-acquired
 			t.Fatal("the acquire waits for the lock and is not tried again")

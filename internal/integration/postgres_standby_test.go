@@ -257,7 +257,7 @@ func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 		pushed := make(chan error, 1)
 		go func() { pushed <- pushOn(t.Context(), store, end) }()
 		(&viewed{t: t}).eventually("a push waits for the standby", func() (ended bool) {
-			must(t, pair.Primary.QueryRow(t.Context(), `SELECT count(`+end+`(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`).Scan(&ended))
+			must(t, pair.Primary.QueryRow(t.Context(), `SELECT count(`+end+`(pid)) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'`).Scan(&ended))
 			return ended
 		})
 		err := <-pushed
