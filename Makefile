@@ -25,6 +25,9 @@ TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions|Versions)Conformance|R
 # They always run: the go command's cache doesn't know which servers they found.
 SERVERS := -vet=off -parallel 6 -count=1 -timeout 60m
 
+# FLAGS are further flags of each go test, such as '-shuffle=on -count=1'.
+FLAGS ?=
+
 # REPEAT=1 runs a failed test of the modules that use servers once more, alone, as CI does.
 REPEAT ?=
 WITH_SERVERS := internal/integration,adapters/prometheus,examples/benchmark,cmd/skein,internal/browser
@@ -40,25 +43,25 @@ test:
 	@scripts/formatted
 	@scripts/modules vet ./...
 	@$(TESTRUN) \
-		'. -short -vet=off -race -timeout 30m ./...' \
-		'internal/integration -short $(SERVERS) ./...' \
-		'adapters/prometheus -short $(SERVERS) ./...' \
-		'adapters/otel -short -vet=off ./...' \
-		'examples/benchmark -short $(SERVERS) ./...' \
-		'cmd/skein -short $(SERVERS) ./...' \
-		'internal/browser -short $(SERVERS) ./...'
+		'. -short $(FLAGS) -vet=off -race -timeout 30m ./...' \
+		'internal/integration -short $(FLAGS) $(SERVERS) ./...' \
+		'adapters/prometheus -short $(FLAGS) $(SERVERS) ./...' \
+		'adapters/otel -short $(FLAGS) -vet=off ./...' \
+		'examples/benchmark -short $(FLAGS) $(SERVERS) ./...' \
+		'cmd/skein -short $(FLAGS) $(SERVERS) ./...' \
+		'internal/browser -short $(FLAGS) $(SERVERS) ./...'
 
 # Everything: make test, then all that it leaves out, with the race detector.
 test-all: test
 	@$(TESTRUN) \
-		'. -vet=off -race -timeout 60m ./...' \
-		'internal/integration $(SERVERS) -race -skip $(TWISTED) ./...' \
-		'internal/integration $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 .' \
-		'adapters/prometheus $(SERVERS) -race ./...' \
-		'adapters/otel -vet=off -race ./...' \
-		'examples/benchmark $(SERVERS) -race ./...' \
-		'cmd/skein $(SERVERS) -race ./...' \
-		'internal/browser $(SERVERS) -race ./...'
+		'. $(FLAGS) -vet=off -race -timeout 60m ./...' \
+		'internal/integration $(FLAGS) $(SERVERS) -race -skip $(TWISTED) ./...' \
+		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 .' \
+		'adapters/prometheus $(FLAGS) $(SERVERS) -race ./...' \
+		'adapters/otel $(FLAGS) -vet=off -race ./...' \
+		'examples/benchmark $(FLAGS) $(SERVERS) -race ./...' \
+		'cmd/skein $(FLAGS) $(SERVERS) -race ./...' \
+		'internal/browser $(FLAGS) $(SERVERS) -race ./...'
 	$(MAKE) test-docker test-postgres fuzz
 
 # That tests get their servers from Docker where nothing else is.
