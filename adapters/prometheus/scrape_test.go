@@ -51,30 +51,20 @@ func TestScrapeOfAServer(t *testing.T) {
 		"skein_pushes_total/stored": 10, "skein_pushed_total/new": 10, "skein_jobs_started_total": 14, "skein_jobs_total/done": 6,
 		"skein_jobs_total/failed": 4, "skein_jobs_total/buried": 4, "skein_payloads_buried_total": 4, "skein_leases_held": 3,
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	got := ""
-	for time.Now().Before(deadline) {
-		if got = differ(want, scrape(t, web.URL)); got == "" {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if got != "" {
-		t.Error(got)
-	}
+	await(t, func() error { return differ(want, scrape(t, web.URL)) })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }
 
-func differ(want map[string]float64, got map[string]float64) string {
+func differ(want map[string]float64, got map[string]float64) error {
 	for name, n := range want {
 		if got[name] != n {
-			return fmt.Sprintf("%s is %v, want %v", name, got[name], n)
+			return fmt.Errorf("%s is %v, want %v", name, got[name], n)
 		}
 	}
-	return ""
+	return nil
 }
 
 // scrape returns counters and gauges of the queue orders by name and second label.

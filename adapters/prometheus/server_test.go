@@ -21,12 +21,34 @@ import (
 // patience is how long a test waits for what must come. It is no bound on speed.
 const patience = 3 * time.Minute
 
-// compressed is how many times shorter the durations of alerts are in tests. The shortest that counts, 5 minutes, is then 15 s: longer than
-// the 5 s for which Prometheus has no targets at its start, and in it the collector looks at the store three times.
+// await waits until holds returns nil, and fails the test with its last error after patience.
+func await(t *testing.T, holds func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(tick) {
+		err := holds()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compressed is how many times shorter the durations of alerts are in tests. The shortest range, 5
+// minutes, is then 15 s, in which the collector looks at the store three times.
 const compressed = 20
 
-// Prometheus scrapes each tick, and evaluates rules as often.
+// tick is how long tests rest between two looks at what must come.
 const tick = 250 * time.Millisecond
+
+// How often Prometheus scrapes and evaluates rules, and how long a scrape may take, which can't be
+// longer: a scrape that fails ends the alerts that wait.
+const (
+	scrapeInterval     = 4 * time.Second
+	scrapeTimeout      = scrapeInterval
+	evaluationInterval = time.Second
+)
 
 // program returns where a program is; without it the test is skipped, but in CI, where nothing may be missing.
 func program(t *testing.T, name string) string {
@@ -89,7 +111,7 @@ func startPrometheus(t *testing.T, target string, rules []byte) *server {
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf("global: {scrape_interval: %v, scrape_timeout: %v, evaluation_interval: %v}\nrule_files: [rules.yaml]\n"+
-		"scrape_configs: [{job_name: shop, static_configs: [{targets: [%q]}]}]\n", tick, tick, tick, at.Host)
+		"scrape_configs: [{job_name: shop, static_configs: [{targets: [%q]}]}]\n", scrapeInterval, scrapeTimeout, evaluationInterval, at.Host)
 	for name, text := range map[string][]byte{"prometheus.yaml": []byte(config), "rules.yaml": rules} {
 		write(t, filepath.Join(dir, name), text)
 	}

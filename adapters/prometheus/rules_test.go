@@ -1,0 +1,336 @@
+package prometheus
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/skeinq/skein/internal/metrics"
+)
+
+// values are series by name and labels, in promtool's notation, with one value a minute
+// for 70 minutes.
+type values map[string]string
+
+// well are the series of a shop in which no alert may fire. Two processes export the store.
+func well() values {
+	return values{
+		`skein_queue_lag_seconds{queue="orders"}`:                   "1 2x70",
+		`skein_queue_jobs{queue="orders",state="fresh"}`:            "5x70",
+		`skein_queue_jobs{queue="orders",state="retry"}`:            "1x70",
+		`skein_queue_jobs{queue="orders",state="dead"}`:             "3x70",
+		`skein_queue_nodes{queue="orders"}`:                         "2x70",
+		`skein_queue_processed_total{queue="orders"}`:               "0+600x70",
+		`skein_queue_failed_total{queue="orders"}`:                  "0+6x70",
+		`skein_queue_paused{queue="orders"}`:                        "0x70",
+		`skein_queue_shards{queue="orders",state="owned"}`:          "8x70",
+		`skein_queue_shards{queue="orders",state="free"}`:           "0x70",
+		`skein_queue_shards{queue="orders",state="expired"}`:        "0x70",
+		`skein_queue_shard_lag_seconds{queue="orders",of="max"}`:    "2x70",
+		`skein_queue_shard_lag_seconds{queue="orders",of="median"}`: "1x70",
+		`skein_lease_changes_total{change="dropped"}`:               "0x70",
+		`skein_recovered_jobs_total{queue="orders"}`:                "0x70",
+		`skein_lanes{}`:      "8x70",
+		`skein_lanes_busy{}`: "3x70",
+		`skein_store_errors_total{call="turn",kind="unreachable"}`:    "0x70",
+		`skein_store_errors_total{call="turn",kind="full"}`:           "0x70",
+		`skein_pushes_total{queue="orders",result="full"}`:            "0x70",
+		`skein_store_check{check="memory"}`:                           "1x70",
+		`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "0x70",
+		`skein_exporter_up{}`:                                         "1x70",
+		`skein_exporter_age_seconds{}`:                                "5x70",
+	}
+}
+
+// firing is a shop in which one alert fires and no other does.
+type firing struct {
+	alert string
+	// series replace those of the shop that is well. An empty text removes a series.
+	series values
+	// The alert does not fire at pending, which is empty for an alert that waits for nothing, and
+	// fires at fires.
+	pending, fires string
+	labels         map[string]string
+	summary        string
+}
+
+var ofOrders = map[string]string{"queue": "orders"}
+
+var firings = []firing{
+	{
+		"SkeinQueueLag", values{`skein_queue_lag_seconds{queue="orders"}`: "0+60x70"},
+		"10m", "11m", ofOrders, "Queue orders has lagged for more than 5 minutes, and lags more and more.",
+	},
+	{
+		"SkeinNobodyServes", values{`skein_queue_nodes{queue="orders"}`: "0x70"},
+		"1m", "2m", ofOrders, "Queue orders has jobs, and no server serves it.",
+	},
+	{
+		"SkeinNotMoving",
+		values{
+			`skein_queue_processed_total{queue="orders"}`: "7x70",
+			`skein_queue_failed_total{queue="orders"}`:    "7x70",
+		},
+		"5m", "6m", ofOrders, "Queue orders has jobs that are due, is not paused, and nothing ends.",
+	},
+	{
+		"SkeinFailureRatio",
+		values{
+			`skein_queue_processed_total{queue="orders"}`: "0+60x70",
+			`skein_queue_failed_total{queue="orders"}`:    "0+20x70",
+		},
+		"", "10m", ofOrders, "25% of the jobs of queue orders fail.",
+	},
+	{
+		"SkeinMorgueGrows", values{`skein_queue_jobs{queue="orders",state="dead"}`: "3+1x70"},
+		"", "1h", ofOrders, "The morgue of queue orders has 60 dead letters more than an hour ago. Page at more than 100.",
+	},
+	{
+		"SkeinPausedLong",
+		values{
+			`skein_queue_paused{queue="orders"}`:          "1x70",
+			`skein_queue_processed_total{queue="orders"}`: "7x70", // and SkeinNotMoving is silent
+			`skein_queue_failed_total{queue="orders"}`:    "7x70",
+		},
+		"59m", "1h", ofOrders, "Queue orders has been paused for more than an hour.",
+	},
+	{
+		"SkeinShardsUnowned",
+		values{
+			`skein_queue_shards{queue="orders",state="free"}`:    "1x70",
+			`skein_queue_shards{queue="orders",state="expired"}`: "2x70",
+		},
+		"1m", "2m", ofOrders, "3 shards of queue orders have no owner though servers run.",
+	},
+	{
+		"SkeinHotShard", values{`skein_queue_shard_lag_seconds{queue="orders",of="max"}`: "90x70"},
+		"4m", "5m", ofOrders, "A shard of queue orders lags 1m 30s, more than ten times the median.",
+	},
+	{
+		"SkeinLeaseLost", values{`skein_lease_changes_total{change="dropped"}`: "0+12x70"},
+		"5m", "20m", nil, "Servers lose 0.20 leases a second.",
+	},
+	{
+		"SkeinRecoveries", values{`skein_recovered_jobs_total{queue="orders"}`: "0+1x70"},
+		"", "20m", ofOrders, "10 jobs of queue orders were recovered from servers that died.",
+	},
+	{
+		"SkeinLanesExhausted", values{`skein_lanes_busy{}`: "8x70"},
+		"9m", "10m", map[string]string{"instance": "a"}, "All lanes of a have been busy for 10 minutes, and jobs wait.",
+	},
+	{
+		"SkeinStoreErrors", values{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+12x70"},
+		"5m", "20m", map[string]string{"call": "turn", "kind": "unreachable"}, "Calls of the store fail: turn, unreachable.",
+	},
+	{
+		"SkeinStoreFull", values{`skein_pushes_total{queue="orders",result="full"}`: "0+1x70"},
+		"", "5m", nil, "The store is full: pushes are refused.",
+	},
+	{
+		"SkeinStoreFull", values{`skein_store_errors_total{call="turn",kind="full"}`: "0+60x70"},
+		"", "20m", nil, "The store is full: pushes are refused.",
+	},
+	{
+		"SkeinCheckFailed", values{`skein_store_check{check="memory"}`: "2x70"},
+		"4m", "5m", map[string]string{"check": "memory"}, "The store's check memory warns or fails.",
+	},
+	{
+		"SkeinHandlerOverrun", values{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "0+1x70"},
+		"", "5m", map[string]string{"queue": "orders", "cause": "timeout"},
+		"Handlers of queue orders ignore the end of their context (timeout).",
+	},
+	{
+		"SkeinExporterStale", values{`skein_exporter_up{}`: "0x70"},
+		"4m", "5m", nil, "What is shown of the store is old, or nobody exports it.",
+	},
+	{
+		"SkeinExporterStale", values{`skein_exporter_up{}`: ""},
+		"4m", "5m", nil, "What is shown of the store is old, or nobody exports it.",
+	},
+	{
+		"SkeinExporterStale", values{`skein_exporter_age_seconds{}`: "5+60x70"},
+		"9m", "10m", nil, "What is shown of the store is old, or nobody exports it.",
+	},
+}
+
+// silences are shops in which no alert may fire, although the named one nearly does.
+var silences = map[string][]values{
+	"SkeinQueueLag": {
+		{`skein_queue_lag_seconds{queue="orders"}`: "900-5x70"}, // large, and falls
+		{`skein_queue_lag_seconds{queue="orders"}`: "0+2x70"},   // grows, and is small
+	},
+	"SkeinNobodyServes": {{
+		`skein_queue_nodes{queue="orders"}`:              "0x70",
+		`skein_queue_jobs{queue="orders",state="fresh"}`: "0x70",
+		`skein_queue_jobs{queue="orders",state="retry"}`: "0x70",
+	}},
+	"SkeinNotMoving": {
+		{ // jobs only fail, and too few for a ratio
+			`skein_queue_processed_total{queue="orders"}`: "7x70",
+			`skein_queue_failed_total{queue="orders"}`:    "0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 9 9 10",
+		},
+		{ // no job is due
+			`skein_queue_lag_seconds{queue="orders"}`:     "0x70",
+			`skein_queue_processed_total{queue="orders"}`: "7x70",
+			`skein_queue_failed_total{queue="orders"}`:    "7x70",
+		},
+	},
+	"SkeinFailureRatio": {
+		{`skein_queue_failed_total{queue="orders"}`: "0+140x70"}, // 19 %
+		{ // all fail, and that is one a minute
+			`skein_queue_processed_total{queue="orders"}`: "7x70",
+			`skein_queue_failed_total{queue="orders"}`:    "0+1x70",
+		},
+	},
+	"SkeinMorgueGrows":   {{`skein_queue_jobs{queue="orders",state="dead"}`: "300-1x70"}},
+	"SkeinPausedLong":    {{`skein_queue_paused{queue="orders"}`: "1x58 0 1x9"}},
+	"SkeinShardsUnowned": {{`skein_queue_shards{queue="orders",state="free"}`: "_ 1 0 0 1 0 0 1 0 0 1 0x70"}},
+	"SkeinHotShard": {
+		{`skein_queue_shard_lag_seconds{queue="orders",of="max"}`: "59x70"},
+		{
+			`skein_queue_shard_lag_seconds{queue="orders",of="max"}`:    "290x70",
+			`skein_queue_shard_lag_seconds{queue="orders",of="median"}`: "30x70",
+		},
+	},
+	"SkeinLeaseLost":  {{`skein_lease_changes_total{change="dropped"}`: "0+2x70"}},
+	"SkeinRecoveries": {{`skein_recovered_jobs_total{queue="orders"}`: "40x70"}},
+	"SkeinLanesExhausted": {
+		{`skein_lanes_busy{}`: "7x70"},
+		{`skein_lanes_busy{}`: "8x70", `skein_queue_lag_seconds{queue="orders"}`: "0x70"}, // and no job waits
+		{`skein_lanes_busy{}`: "0x70", `skein_lanes{}`: "0x70"},
+	},
+	"SkeinStoreErrors":    {{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+2x70"}},
+	"SkeinStoreFull":      {{`skein_pushes_total{queue="orders",result="full"}`: "40x70"}},
+	"SkeinCheckFailed":    {{`skein_store_check{check="memory"}`: "2 2 2 2 1x70"}},
+	"SkeinHandlerOverrun": {{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "40x70"}},
+	"SkeinExporterStale":  {{`skein_exporter_age_seconds{}`: "290x70"}},
+}
+
+// looks are when shops in which no alert may fire are looked at. Only the rules with an hour in
+// them need the later ones, for which promtool evaluates three times as much.
+var (
+	looks     = []string{"1m", "5m", "10m", "11m", "20m"}
+	lateLooks = append(slices.Clone(looks), "59m", "1h", "1h10m")
+)
+
+// Parts of promtool's file of tests, with its names.
+type (
+	inputSeries struct {
+		Series string `yaml:"series"`
+		Values string `yaml:"values"`
+	}
+	expectedAlert struct {
+		Labels      map[string]string `yaml:"exp_labels"`
+		Annotations map[string]string `yaml:"exp_annotations"`
+	}
+	alertTest struct {
+		At     string          `yaml:"eval_time"`
+		Alert  string          `yaml:"alertname"`
+		Expect []expectedAlert `yaml:"exp_alerts"`
+	}
+	unitTest struct {
+		Name     string        `yaml:"name"`
+		Interval string        `yaml:"interval"`
+		Series   []inputSeries `yaml:"input_series"`
+		Alerts   []alertTest   `yaml:"alert_rule_test"`
+	}
+)
+
+// newUnitTest returns a test on the shop that is well, with these series in place of its own.
+func newUnitTest(name string, replaced values) *unitTest {
+	series := well()
+	maps.Copy(series, replaced)
+	test := &unitTest{Name: name, Interval: "1m"}
+	for _, key := range slices.Sorted(maps.Keys(series)) {
+		instances := []string{"a"}
+		name, _, _ := strings.Cut(key, "{")
+		if row, _ := metrics.Of(name); row.Source == metrics.Store {
+			instances = append(instances, "b") // each exporter of the store
+		}
+		for _, instance := range instances {
+			labelled := strings.Replace(key, "{", fmt.Sprintf(`{job="shop",instance=%q,`, instance), 1)
+			if series[key] != "" {
+				test.Series = append(test.Series, inputSeries{strings.Replace(labelled, ",}", "}", 1), series[key]})
+			}
+		}
+	}
+	return test
+}
+
+// expect adds that the alert fires at a time, and that no other does.
+func (u *unitTest) expect(at string, rules []alertRule, f *firing) {
+	for _, rule := range rules {
+		test := alertTest{At: at, Alert: rule.Alert}
+		if f != nil && rule.Alert == f.alert {
+			labels := map[string]string{"severity": rule.Labels["severity"]}
+			maps.Copy(labels, f.labels)
+			texts := map[string]string{"summary": f.summary, "runbook_url": rule.Annotations["runbook_url"]}
+			test.Expect = []expectedAlert{{labels, texts}}
+		}
+		u.Alerts = append(u.Alerts, test)
+	}
+}
+
+// unitTests are promtool's tests of all rules: each fires, and each nearly fires and doesn't.
+func unitTests(t *testing.T, rules []alertRule) (tests []*unitTest) {
+	t.Helper()
+	fired := make(map[string]bool)
+	for _, f := range firings {
+		test := newUnitTest(f.alert+" fires", f.series)
+		if f.pending != "" {
+			test.expect(f.pending, rules, nil)
+		}
+		test.expect(f.fires, rules, &f)
+		tests = append(tests, test)
+		fired[f.alert] = true
+	}
+	all := newUnitTest("all is well", nil)
+	for _, at := range lateLooks {
+		all.expect(at, rules, nil)
+	}
+	tests = append(tests, all)
+	for _, rule := range rules {
+		if !fired[rule.Alert] || len(silences[rule.Alert]) == 0 {
+			t.Errorf("%s needs a shop in which it fires, and one in which it nearly does", rule.Alert)
+		}
+		for _, series := range silences[rule.Alert] {
+			test := newUnitTest(fmt.Sprintf("%s is silent with %v", rule.Alert, series), series)
+			times := looks
+			if strings.Contains(rule.Expr+rule.For, "1h") {
+				times = lateLooks
+			}
+			for _, at := range times {
+				test.expect(at, rules, nil)
+			}
+			tests = append(tests, test)
+		}
+	}
+	return tests
+}
+
+// The rules as they are published fire where they must, with their labels and texts, and nowhere
+// else. promtool evaluates them in virtual time on written series.
+func TestEachAlertFiresWhereItMustAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	published, err := filepath.Abs("../../docs/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"rule_files": []string{published}, "evaluation_interval": "1m", "tests": unitTests(t, alertRules(t)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tests.yaml")
+	write(t, path, text)
+	if said, err := exec.Command(program(t, "promtool"), "test", "rules", path).CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}
