@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +21,8 @@ var checkColumns = columns[inspect.Check]{
 func (a *app) doctorCommand() *cobra.Command {
 	return a.command("doctor", "Check the store's servers, their settings and their state, with advice; ends with 6 if something is wrong", "skein doctor", cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
-			checks, away, err := a.checks(ctx, i)
+			checks, err := i.Checks(ctx)
+			away := a.unanswered(ctx)
 			if away != nil && (err != nil || len(checks) == 0) {
 				return away
 			}
@@ -46,31 +45,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		})
 }
 
-// answered reports whether a server has answered: a row says more of it than that it does not.
+// answered reports whether a server has answered: a row has more than that it does not.
 func answered(checks []inspect.Check) bool {
 	return slices.ContainsFunc(checks, func(c inspect.Check) bool { return c.Name != "answers" || c.Status == inspect.CheckOK })
-}
-
-// checks returns the store's checks, and away if it does not answer. A store of one server that is silent has no more to say.
-func (a *app) checks(ctx context.Context, i *inspect.Inspector) (checks []inspect.Check, away, err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	answers := make(chan error, 1)
-	go func() {
-		began := time.Now()
-		away := a.unanswered(ctx)
-		if away != nil && time.Since(began) >= pingTimeout && !a.manyServers() {
-			stop()
-		}
-		answers <- away
-	}()
-	checks, err = i.Checks(ctx)
-	return checks, <-answers, err
-}
-
-// manyServers reports whether others may answer where one is silent.
-func (a *app) manyServers() bool {
-	url, _ := a.storeURL()
-	scheme, _, _ := strings.Cut(url, ":")
-	return strings.HasSuffix(scheme, "-cluster")
 }
