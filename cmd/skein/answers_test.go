@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/internal/backends"
@@ -12,9 +13,10 @@ import (
 
 // A server that answers is not away, whatever it refuses: the exit code is 1, and standard error says why.
 func TestAServerThatAnswersIsNotAway(t *testing.T) {
+	t.Parallel()
 	pair := testservers.PostgresWithStandby(t)
 	must(t, postgres.Migrate(t.Context(), pair.Primary, postgres.MigrateOptions{}))
-	primary, standby := pair.Primary.Config().ConnString(), pair.Standby.Config().ConnString()
+	standby := pair.Standby.Config().ConnString()
 	const findPrimary = "target_session_attrs=read-write"
 	for _, tt := range []struct {
 		args, url, says string
@@ -23,7 +25,7 @@ func TestAServerThatAnswersIsNotAway(t *testing.T) {
 		{"migrate status", standby, findPrimary, exitFailed},
 		{"migrate down --yes", standby, findPrimary, exitFailed},
 		{"queue pause orders", standby, findPrimary, exitFailed},
-		{"check", standby, findPrimary, exitFailed},
+		{"check --timeout 1m", standby, findPrimary, exitFailed},
 		{"stats", standby, "", 0},
 		{"doctor", standby, "checks warn or fail", 6},
 	} {
@@ -31,18 +33,27 @@ func TestAServerThatAnswersIsNotAway(t *testing.T) {
 			t.Errorf("%s on a standby: exit code %d, want %d: %s", tt.args, code, tt.code, said)
 		}
 	}
-	tx, err := pair.Primary.Begin(t.Context())
+}
+
+// A statement that the server ends after statement_timeout is an answer, too.
+func TestAStatementTimeoutIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	pool := testservers.Postgres(t)
+	schema := testservers.Schema(t, pool)
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
+	tx, err := pool.Begin(t.Context())
 	must(t, err)
 	defer func() { must(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
-	_, err = tx.Exec(t.Context(), `LOCK TABLE skein.migrations IN ACCESS EXCLUSIVE MODE`)
+	_, err = tx.Exec(t.Context(), "LOCK TABLE "+schema+".migrations IN ACCESS EXCLUSIVE MODE")
 	must(t, err)
-	for _, args := range []string{"check", "stats", "migrate status"} {
-		if code, said := run(t, with(primary, "statement_timeout", "100"), args); code != exitFailed || !strings.Contains(said, "raise statement_timeout") {
-			t.Errorf("%s with a short statement_timeout: exit code %d, want %d: %s", args, code, exitFailed, said)
+	url := with(with(testservers.PostgresURL(t), "schema", schema), "statement_timeout", "100")
+	for _, args := range []string{"check --timeout 1m", "stats", "migrate status"} {
+		if code, said := run(t, url, args); code != exitFailed || !strings.Contains(said, "raise statement_timeout") {
+			t.Errorf("%s: exit code %d, want %d: %s", args, code, exitFailed, said)
 		}
 	}
-	if code, said := run(t, with(primary, "statement_timeout", "100"), "doctor"); code != 6 || !strings.Contains(said, "checks warn or fail") {
-		t.Errorf("doctor with a short statement_timeout: exit code %d, want 6: %s", code, said)
+	if code, said := run(t, url, "doctor"); code != 6 || !strings.Contains(said, "checks warn or fail") {
+		t.Errorf("doctor: exit code %d, want 6: %s", code, said)
 	}
 }
 
@@ -50,7 +61,10 @@ func TestAServerThatAnswersIsNotAway(t *testing.T) {
 func run(t *testing.T, url, args string) (code int, said string) {
 	t.Helper()
 	var out, errors strings.Builder
-	p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &errors, env: func(string) string { return "" }, connect: backends.Connect}
+	p := process{
+		stdin: strings.NewReader(""), stdout: &out, stderr: &errors, env: func(string) string { return "" },
+		connect: backends.Connect, answersWithin: time.Minute,
+	}
 	code = p.run(t.Context(), append(strings.Fields(args), "--url", url))
 	return code, errors.String()
 }

@@ -125,7 +125,7 @@ func call(ctx context.Context, ts *testscript.TestScript, args []string, kept *m
 	if last := len(args) - 1; last >= 0 && strings.HasPrefix(args[last], "<") {
 		stdin, args = strings.NewReader(ts.ReadFile(args[last][1:])), args[:last]
 	}
-	p := process{stdin: stdin, stdout: stdout, stderr: stderr, env: ts.Getenv, connect: kept.connect}
+	p := process{stdin: stdin, stdout: stdout, stderr: stderr, env: ts.Getenv, connect: kept.connect, answersWithin: time.Minute}
 	if got := p.run(ctx, args); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}

@@ -34,7 +34,7 @@ func (a *app) queueCommand() *cobra.Command {
 			}),
 		a.command("show QUEUE", "Show the sizes of a queue", "skein queue show orders", cobra.ExactArgs(1),
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
-				lines, err := statLines(ctx, i, args, nil)
+				lines, err := a.statLines(ctx, i, args, nil)
 				if len(lines) == 0 {
 					return err
 				}

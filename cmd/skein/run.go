@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,12 @@ type process struct {
 	env            func(name string) string
 	// connect makes the store that a URL names.
 	connect func(ctx context.Context, url string) (*backends.Backend, error)
+	// answersWithin is how long the store may take for what the command can do without: whether it
+	// answers at all, and its list of servers. 0 is [inspect.ServersPatience].
+	answersWithin time.Duration
 }
+
+func (p process) answerTime() time.Duration { return cmp.Or(p.answersWithin, inspect.ServersPatience) }
 
 // run runs the command with these arguments and returns the exit code.
 func (p process) run(ctx context.Context, args []string) int {
@@ -60,7 +66,7 @@ func (a *app) away(ctx context.Context, err error) error {
 
 // unanswered is errAway if the store does not answer.
 func (a *app) unanswered(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, pingTimeout)
+	ctx, stop := context.WithTimeout(ctx, a.answerTime())
 	defer stop()
 	err := a.inspector.Ping(ctx)
 	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // else the server has said what is wrong
@@ -68,9 +74,6 @@ func (a *app) unanswered(ctx context.Context) error {
 	}
 	return nil
 }
-
-// pingTimeout is how long a store has to answer before it counts as away.
-const pingTimeout = 2 * time.Second
 
 // app is one run of the command.
 type app struct {

@@ -61,7 +61,7 @@ func (a *app) statsCommand() *cobra.Command {
 			if watch {
 				return a.watchStats(ctx, i, queues, interval)
 			}
-			lines, err := statLines(ctx, i, queues, nil)
+			lines, err := a.statLines(ctx, i, queues, nil)
 			return list(a, statColumns, all(lines, err))
 		})
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "show them again and again, with what was done a second, until Ctrl-C")
@@ -73,7 +73,7 @@ func (a *app) statsCommand() *cobra.Command {
 func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []string, interval time.Duration) error {
 	var before []statLine
 	return a.watch(ctx, interval, func() (show func() error) {
-		lines, err := statLines(ctx, i, queues, before)
+		lines, err := a.statLines(ctx, i, queues, before)
 		before = lines
 		return func() error { return list(a, watchColumns, all(lines, err)) }
 	})
@@ -134,26 +134,26 @@ func terminal(w any) bool {
 }
 
 // statLines looks at queues. Lines of which something could not be reached come with an error.
-func statLines(ctx context.Context, i *inspect.Inspector, queues []string, before []statLine) ([]statLine, error) {
+func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []string, before []statLine) ([]statLine, error) {
 	stats, err := i.Stats(ctx, queues...)
 	if err != nil && len(stats) == 0 {
 		return nil, err
 	}
-	nodes, unlisted := nodesSoon(ctx, i)
+	nodes, unlisted := nodesSoon(ctx, i, a.answerTime())
 	return linesOf(stats, nodes, before), errors.Join(err, unlisted)
 }
 
-// nodesSoon lists the servers. Those of a store that has not said within [inspect.ServersPatience], as where the part is away that has
-// them, are errPart.
-func nodesSoon(ctx context.Context, i *inspect.Inspector) ([]inspect.Node, error) {
-	brief, stop := context.WithTimeout(ctx, inspect.ServersPatience)
+// nodesSoon lists the servers. If the store does not return them in the given time, as where the part
+// that has them is away, the error is errPart.
+func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) ([]inspect.Node, error) {
+	brief, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	nodes, err := i.Nodes(brief)
 	switch {
 	case err == nil || ctx.Err() != nil || ports.FailureOf(err) == ports.FailureRefused:
 		return nodes, err
 	case brief.Err() != nil:
-		return nil, fmt.Errorf("%w: which servers there are is not known after %v", errPart, inspect.ServersPatience)
+		return nil, fmt.Errorf("%w: which servers there are is not known after %v", errPart, within)
 	}
 	return nil, fmt.Errorf("%w: which servers there are is not known: %w", errPart, err)
 }

@@ -19,7 +19,7 @@ func (a *app) topCommand() *cobra.Command {
 			if !a.asTable() {
 				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
 			}
-			t := &top{inspector: i, queues: queues}
+			t := &top{inspector: i, queues: queues, answerTime: a.answerTime()}
 			return a.watch(ctx, interval, func() (show func() error) {
 				t.look(ctx)
 				return func() error { return a.showTop(t) }
@@ -31,8 +31,9 @@ func (a *app) topCommand() *cobra.Command {
 
 // top is what the last look of the command has shown, and what the next one needs of it.
 type top struct {
-	inspector *inspect.Inspector
-	queues    []string
+	inspector  *inspect.Inspector
+	queues     []string
+	answerTime time.Duration
 
 	lines  []statLine
 	nodes  []inspect.Node
@@ -79,7 +80,7 @@ func (t *top) look(ctx context.Context) {
 
 // ask reads what is seen beside the queues, of which these are the sizes.
 func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
-	nodes, unlisted := nodesSoon(ctx, t.inspector)
+	nodes, unlisted := nodesSoon(ctx, t.inspector, t.answerTime)
 	if unlisted == nil {
 		t.nodes = nodes
 	}
