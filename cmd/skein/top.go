@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/wrong"
+	"github.com/skeinq/skein/ports"
 )
 
 func (a *app) topCommand() *cobra.Command {
@@ -39,6 +40,9 @@ type top struct {
 	nodes  []inspect.Node
 	wrong  []wrong.Line
 	failed error
+	// refused reports whether the store answered the last look and refused it, with failed: there is
+	// nothing to show.
+	refused bool
 	// seen is when lines were read, by this machine's clock, and old says that it is not the last look that has read them.
 	seen time.Time
 	old  bool
@@ -61,12 +65,16 @@ func (t *top) look(ctx context.Context) {
 	defer stop()
 	stats, err := t.inspector.Stats(ctx, t.queues...)
 	t.failed = err
+	blind := err != nil && len(stats) == 0
+	if t.refused = blind && ports.FailureOf(err) == ports.FailureRefused; t.refused {
+		return
+	}
 	v := wrong.View{Now: time.Now(), NodesUnknown: true}
 	if partial := new(inspect.PartialError); errors.As(err, &partial) {
 		v.Unreached = partial.Unreached
 	}
-	if err != nil && len(stats) == 0 {
-		v.Silence = err.Error() // what else it could be asked would be answered as little
+	if blind {
+		v.Silence = err.Error() // other calls would get no answer either
 	} else {
 		t.seen = v.Now
 		t.ask(ctx, &v, stats)
@@ -78,7 +86,7 @@ func (t *top) look(ctx context.Context) {
 	t.wrong, t.memory = wrong.Now(&v, t.memory)
 }
 
-// ask reads what is seen beside the queues, of which these are the sizes.
+// ask reads what is seen beside the queues, of which these are the sizes. What fails is a part.
 func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
 	nodes, unlisted := nodesSoon(ctx, t.inspector, t.answerTime)
 	if unlisted == nil {
@@ -92,11 +100,15 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 		}
 	}
 	v.Nodes, v.NodesUnknown, v.Checks = t.nodes, unlisted != nil, checks
-	t.failed = errors.Join(t.failed, unlisted, unchecked)
+	t.failed = errors.Join(t.failed, unlisted)
+	if unchecked != nil {
+		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the store's checks are not known: %w", errPart, unchecked))
+	}
 	v.Recent = t.hour(ctx, v.Now)
 }
 
-// hour returns the last hour's minutes of the queues, read anew now and then. A queue whose history can't be read is missing.
+// hour returns the last hour's minutes of the queues, and reads them anew once they are older than
+// recentRest. A queue whose history can't be read is missing.
 func (t *top) hour(ctx context.Context, now time.Time) map[string][]inspect.MinuteStats {
 	if time.Since(t.read) < recentRest {
 		return t.recent
@@ -105,11 +117,14 @@ func (t *top) hour(ctx context.Context, now time.Time) map[string][]inspect.Minu
 	for at := range t.lines {
 		name := t.lines[at].Queue.Name
 		minutes, err := t.inspector.History(ctx, name, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
-		if err != nil {
-			t.failed = errors.Join(t.failed, err)
+		if err == nil {
+			t.recent[name] = minutes
 			continue
 		}
-		t.recent[name] = minutes
+		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the last hour of %s is not known: %w", errPart, name, err))
+		if ctx.Err() != nil {
+			break // the other queues would only repeat the error
+		}
 	}
 	return t.recent
 }
@@ -130,6 +145,9 @@ var wrongColumns = columns[wrong.Line]{
 const mostWrong = 6
 
 func (a *app) showTop(t *top) error {
+	if t.refused {
+		return t.failed
+	}
 	if len(t.wrong) > 0 {
 		shown := t.wrong[:min(len(t.wrong), mostWrong)]
 		if err := list(a, wrongColumns, all(shown, nil)); err != nil {

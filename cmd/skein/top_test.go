@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/skeintest"
 )
 
 func TestColumnsOfText(t *testing.T) {
@@ -21,26 +25,117 @@ func TestColumnsOfText(t *testing.T) {
 	}
 }
 
-// When the primary goes away, top goes on to show what it has seen, and says that it is old.
+// observedStore has checks that fail and, if slow, a history that never comes.
+type observedStore struct {
+	ports.ShardStore
+	unchecked error
+	slow      bool
+}
+
+func (s observedStore) Check(context.Context) ([]ports.Check, error) { return nil, s.unchecked }
+
+func (s observedStore) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	if s.slow {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.ShardStore.History(ctx, r)
+}
+
+// declaredIn declares queues in a store.
+func declaredIn(t *testing.T, store ports.ShardStore, queues ...string) {
+	t.Helper()
+	for _, name := range queues {
+		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: name, Shards: 1})
+		must(t, err)
+	}
+}
+
+// looked returns what a look of top shows.
+func looked(t *testing.T, seen *top) (string, error) {
+	t.Helper()
+	var b strings.Builder
+	seen.look(t.Context())
+	a := &app{process: process{stdout: &b}, output: "table"}
+	err := a.showTop(seen)
+	return b.String(), err
+}
+
+func newTop(store inspect.Store, queues ...string) *top {
+	return &top{inspector: inspect.New(store, inspect.Options{}), queues: queues, answerTime: inspect.ServersPatience}
+}
+
+// When the store goes away, top still shows what it has seen, and how old that is.
 func TestTopSaysThatItsFiguresAreOld(t *testing.T) {
-	pair := testservers.PostgresWithStandby(t)
-	must(t, postgres.Migrate(t.Context(), pair.Primary, postgres.MigrateOptions{}))
-	store := postgres.New(pair.Primary, postgres.Options{NoWakeups: true})
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
-	must(t, err)
-	seen := &top{inspector: inspect.New(store, inspect.Options{})}
-	show := func() (string, error) {
-		var b strings.Builder
-		seen.look(t.Context())
-		a := &app{process: process{stdout: &b}, output: "table"}
-		err := a.showTop(seen)
-		return b.String(), err
-	}
-	if text, err := show(); err != nil || !strings.Contains(text, "orders") || strings.Contains(text, "are old") {
-		t.Errorf("%v:\n%s", err, text)
-	}
-	pair.KillPrimary()
-	if text, err := show(); err == nil || !strings.Contains(text, "orders") || !strings.Contains(text, "these figures are old") || !strings.Contains(text, "does not answer") {
-		t.Errorf("with the primary away: %v:\n%s", err, text)
+	synctest.Test(t, func(t *testing.T) {
+		store := skeintest.NewFailingStore(memory.New(memory.Options{}))
+		declaredIn(t, store, "orders")
+		seen := newTop(store)
+		if text, err := looked(t, seen); err != nil || !strings.Contains(text, "orders") || strings.Contains(text, "are old") {
+			t.Errorf("%v:\n%s", err, text)
+		}
+		time.Sleep(time.Minute)
+		store.Fail(skeintest.Fault{})
+		text, err := looked(t, seen)
+		if !errors.Is(err, skeintest.ErrInjected) {
+			t.Errorf("of a store that is away: %v", err)
+		}
+		for _, want := range []string{"orders", "these figures are old: the store has not answered for 1m0s", "does not answer"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing:\n%s", want, text)
+			}
+		}
+		store.Heal()
+		if text, err := looked(t, seen); err != nil || strings.Contains(text, "are old") {
+			t.Errorf("%v:\n%s", err, text)
+		}
+	})
+}
+
+// A store that refuses a look has answered it: the error is all that is shown.
+func TestTopShowsNothingThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := skeintest.NewFailingStore(memory.New(memory.Options{}))
+		if text, err := looked(t, newTop(store, "nosuch")); text != "" || !errors.Is(err, inspect.ErrUnknownQueue) {
+			t.Errorf("of a queue that is unknown: %v:\n%s", err, text)
+		}
+		store.Fail(skeintest.Fault{Err: ports.ErrUnusable})
+		if text, err := looked(t, newTop(store)); text != "" || !errors.Is(err, ports.ErrUnusable) || isPartial(err) {
+			t.Errorf("of a store that can't be used: %v:\n%s", err, text)
+		}
+	})
+}
+
+// Statistics are shown although what is asked beside them fails, and top goes on.
+func TestTopGoesOnWithStatisticsAlone(t *testing.T) {
+	away := errors.New("nobody answers")
+	queues := []string{"mails", "orders", "reports"}
+	for name, tt := range map[string]struct {
+		store observedStore
+		fault string
+		says  int
+	}{
+		"checks":       {observedStore{unchecked: away}, "", 1},
+		"history":      {observedStore{}, "History", len(queues)},
+		"servers":      {observedStore{}, "Nodes", 1},
+		"slow history": {observedStore{slow: true}, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := skeintest.NewFailingStore(memory.New(memory.Options{}))
+				declaredIn(t, store, queues...)
+				if tt.fault != "" {
+					store.Fail(skeintest.Fault{Method: tt.fault})
+				}
+				tt.store.ShardStore = store
+				text, err := looked(t, newTop(tt.store))
+				if !isPartial(err) || strings.Count(err.Error(), "not known") != tt.says {
+					t.Errorf("%v; want %d errors of a part", err, tt.says)
+				}
+				if !strings.Contains(text, "orders") || strings.Contains(text, "are old") {
+					t.Errorf("it shows:\n%s", text)
+				}
+			})
+		})
 	}
 }
