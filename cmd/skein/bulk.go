@@ -41,7 +41,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	for _, name := range []string{"prefix", "error", "group", "before", "continue"} {
 		// Of a variable that a script has lost, it would be all.
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return o, fmt.Errorf("%w: --%s is empty; leave it out to take all", errUsage, name)
+			return o, fmt.Errorf("%w: --%s is empty; remove the flag to match everything", errUsage, name)
 		}
 	}
 	switch {
@@ -132,7 +132,8 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 // sayLater says why dead letters were left alone that were there.
 func (a *app) sayLater(r *inspect.Result) {
 	if r.Later > 0 {
-		_, _ = fmt.Fprintf(a.stderr, "%d or more left alone: they changed after it began or after --before, or were imported with a time to come; name their ids to act on them\n", r.Later)
+		_, _ = fmt.Fprintf(a.stderr, "%d or more dead letters were left alone: they changed after the action began (or after --before), "+
+			"or have a time in the future. Name their ids to act on them.\n", r.Later)
 	}
 }
 

@@ -38,7 +38,7 @@ var exits = []struct {
 	}},
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
 	{4, "stopped midway, by a signal; standard error says how to go on", []error{errStopped, context.Canceled}},
-	{exitAway, "the store can't be reached, or of it the server that the command needs; of doctor: no server answers", []error{errAway}},
+	{exitAway, "the store, or the server that the command needs, does not answer; for doctor: no server answers", []error{errAway}},
 	{6, "doctor found something", []error{errFound}},
 }
 
