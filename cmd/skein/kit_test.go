@@ -198,9 +198,13 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 	i := inspect.New(b.Store, inspect.Options{})
 	known, err := i.Stats(context.Background(), name)
 	ts.Check(err)
-	queue := skein.NewQueue(name, skein.QueueOptions[[]byte]{Codec: raw{}, Shards: known[0].Queue.Shards, IndexIDs: known[0].Queue.IndexIDs})
+	// Retries don't come due, and leases don't expire, however slow the machine is.
+	queue := skein.NewQueue(name, skein.QueueOptions[[]byte]{
+		Codec: raw{}, Shards: known[0].Queue.Shards, IndexIDs: known[0].Queue.IndexIDs,
+		Backoff: func(int) time.Duration { return 24 * time.Hour },
+	})
 	server := skein.NewServer(b.Store, skein.ServerOptions{
-		Name: "node", Lanes: 50, ShutdownTimeout: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Name: "node", Lanes: 50, LeaseTTL: 10 * time.Minute, ShutdownTimeout: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	}, queue.Each(func(ctx context.Context, _ string, _ []byte) error {
 		if how == "hold" {
 			<-ctx.Done()
