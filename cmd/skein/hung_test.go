@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +40,7 @@ func TestExitCodesBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for masters that hang, and for a Cluster to be well again")
 	t.Parallel()
 	cluster := testservers.OwnRedisCluster(t, "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000").(*goredis.ClusterClient)
-	addresses := cluster.Options().Addrs
-	h := hungCluster{t, "redis-cluster://" + addresses[0] + "?" + url.Values{"addr": addresses[1:]}.Encode()}
+	h := hungCluster{t, clusterURL(cluster)}
 	for i := range 30 {
 		h.run(0, "", "job", "push", "orders", fmt.Sprint(i), "--payload", "x", "--shards", "12")
 	}
@@ -53,7 +51,7 @@ func TestExitCodesBesideAHungMaster(t *testing.T) {
 		}
 		return node.Options().Addr
 	}
-	for _, addr := range addresses {
+	for _, addr := range cluster.Options().Addrs {
 		thaw := testservers.Freeze(t, testservers.RedisNode(t, addr))
 		h.run(6, "checks warn or fail", "doctor")
 		h.run(1, "shards can't be reached", "job", "ls", "orders")

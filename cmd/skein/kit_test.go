@@ -61,6 +61,10 @@ func storesOfTests() map[string]func(*testing.T) string {
 		"Redis": func(t *testing.T) string {
 			return testservers.RedisURL(t) + "?prefix=" + testservers.Prefix(t, testservers.Redis(t))
 		},
+		"Cluster": func(t *testing.T) string {
+			cluster := testservers.RedisCluster(t).(*goredis.ClusterClient)
+			return with(clusterURL(cluster), "prefix", testservers.Prefix(t, cluster))
+		},
 		"Postgres": func(t *testing.T) string {
 			pool := testservers.Postgres(t)
 			schema := testservers.Schema(t, pool)
@@ -70,6 +74,12 @@ func storesOfTests() map[string]func(*testing.T) string {
 			return with(testservers.PostgresURL(t), "schema", schema)
 		},
 	}
+}
+
+// clusterURL names all nodes that a client of a Cluster knows.
+func clusterURL(cluster *goredis.ClusterClient) string {
+	addresses := cluster.Options().Addrs
+	return "redis-cluster://" + addresses[0] + "?" + url.Values{"addr": addresses[1:]}.Encode()
 }
 
 // with adds a parameter to a URL.
@@ -89,6 +99,7 @@ func with(rawURL, name, value string) string {
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			kept := &memories{stores: map[string]*memory.Store{}}
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/script", RequireUniqueNames: true, UpdateScripts: *update,
