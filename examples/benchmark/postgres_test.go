@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // TestOnPostgres uses one server for all that needs one.
@@ -28,22 +30,26 @@ func TestOnPostgres(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("every work is done", func(t *testing.T) { testEveryWork(t, url) })
+	t.Run("a work of each kind is done", func(t *testing.T) { testWorks(t, url, "handle,push-one") })
+	t.Run("every work is done", func(t *testing.T) {
+		tier.Long(t, "some works measure for seconds, whatever the number of jobs")
+		// The second run is refused unless the first has left nothing.
+		testWorks(t, url, "handle,handle-one,push-batch,push-one,latency,latency-apart,io,io-hot,mixed,start,idle,backlog")
+		testWorks(t, url, "snapshot,churn,churn-snapshot")
+	})
 	t.Run("what is not empty is refused", func(t *testing.T) { testRefusals(t, url) })
 }
 
-// testEveryWork does each with a few jobs, in two runs on one database: the second
-// is refused unless the first has left nothing.
-func testEveryWork(t *testing.T, url string) {
-	for _, names := range []string{"handle,handle-one,push-batch,push-one,latency,latency-apart,io,io-hot,mixed,start,idle,backlog", "snapshot,churn,churn-snapshot"} {
-		var out, log strings.Builder
-		o := options{rival: riverName, works: names, postgres: url, jobs: 60, runs: 1, json: true}
-		if err := run(t.Context(), o, &out, &log); err != nil {
-			t.Fatalf("%v\n%s", err, &log)
-		}
-		if diff := cmp.Diff(strings.Split(names, ","), measuredWorks(t, out.String())); diff != "" {
-			t.Error(diff)
-		}
+// testWorks does the named works with a few jobs, on a database that others have left empty.
+func testWorks(t *testing.T, url, names string) {
+	t.Helper()
+	var out, log strings.Builder
+	o := options{rival: riverName, works: names, postgres: url, jobs: 60, runs: 1, json: true}
+	if err := run(t.Context(), o, &out, &log); err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	if diff := cmp.Diff(strings.Split(names, ","), measuredWorks(t, out.String())); diff != "" {
+		t.Error(diff)
 	}
 }
 

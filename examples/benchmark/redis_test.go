@@ -8,11 +8,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // TestWorksOfManyLanesOnRedis does the works that have up to a thousand lanes, with few jobs.
 func TestWorksOfManyLanesOnRedis(t *testing.T) {
-	const names = "io,io-hot,mixed,start,idle"
+	t.Run("that end with their jobs", func(t *testing.T) { testOnRedis(t, "io,io-hot,start") })
+	t.Run("that last", func(t *testing.T) {
+		tier.Long(t, "they measure for seconds, whatever the number of jobs")
+		testOnRedis(t, "mixed,idle")
+	})
+}
+
+func testOnRedis(t *testing.T, names string) {
+	t.Helper()
 	var out, log strings.Builder
 	err := run(t.Context(), options{rival: asynqName, works: names, jobs: 60, runs: 1, json: true}, &out, &log)
 	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") != "true" {
