@@ -21,7 +21,7 @@ type hungCluster struct {
 	url string
 }
 
-// run runs the command and checks its exit code, and that it does not wait for the master to come back.
+// run runs the command, and checks its exit code and what standard error says.
 func (h hungCluster) run(want int, says string, args ...string) {
 	h.Helper()
 	var stdout, stderr bytes.Buffer

@@ -143,8 +143,8 @@ func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []stri
 	return linesOf(stats, nodes, before), errors.Join(err, unlisted)
 }
 
-// nodesSoon lists the servers. If the store does not return them in the given time, as where the part
-// that has them is away, the error is errPart.
+// nodesSoon lists the servers. If the store does not return them in the given time, as where the
+// part that has them is away, the error is errPart.
 func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) ([]inspect.Node, error) {
 	brief, stop := context.WithTimeout(ctx, within)
 	defer stop()
