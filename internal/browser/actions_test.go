@@ -21,7 +21,12 @@ func (b *tab) mark(id string) {
 }
 
 // Every action of every page, as a person does it: by a pointer, in view, with what is asked and what is said.
+// Under -short it is five actions of different kinds, on a desk.
 func TestActions(t *testing.T) {
+	if testing.Short() {
+		actBriefly(t)
+		return
+	}
 	for _, l := range []look{desk, {width: 400, height: 800}, {width: 1280, height: 900, plain: true}} {
 		t.Run(fmt.Sprintf("%d without scripts %v", l.width, l.plain), func(t *testing.T) { act(t, l) })
 	}
@@ -60,6 +65,53 @@ func act(t *testing.T, l look) {
 	b.running(h)
 	b.servers(h)
 	b.isClean("the actions")
+}
+
+// actBriefly acts on a queue, on a marked row, on an id's page, on all that match, and on a running
+// job.
+func actBriefly(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	b := h.tab(desk)
+	for n := range 4 {
+		h.push(h.orders, fmt.Sprintf("dead-%d", n), 0, "die")
+	}
+	h.push(h.orders, "runs-1", 0, "run")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 4 && s.Claimed == 1 })
+
+	b.open("morgue?q=orders")
+	b.mark("dead-0")
+	b.press("Revive")
+	b.says("1 queued again")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 4 && s.Fresh == 0 && s.Retrying == 0 })
+	b.open(at("id", "q", "orders", "id", "dead-1"))
+	b.edit("die", "mended\nin two lines")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 3 && s.Processed == 1 })
+	b.open("morgue?q=orders")
+	b.press("purge …")
+	b.says("3 match")
+	b.press("Purge 3")
+	b.says("3 removed for good")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 0 && s.Claimed == 1 })
+	b.open("busy")
+	b.within(`[...document.querySelectorAll("tr")].find((e) => e.textContent.includes("runs-1"))`, "drop …")
+	b.press("Cancel and drop")
+	b.says("asked to end, to be dropped")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Claimed == 0 })
+	b.open("queue?q=orders")
+	b.press("Pause the queue")
+	b.says("The queue is paused: nothing more of it is claimed.")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Queue.Paused })
+	b.isClean("the actions")
+}
+
+// edit replaces the payload that has a text, on an id's page, and revives the dead letter.
+func (b *tab) edit(text, by string) {
+	b.t.Helper()
+	b.unfold(text)
+	b.unfold("edit")
+	b.do(chromedp.SetValue("textarea", by))
+	b.press("Replace and revive")
+	b.says("queued again")
 }
 
 // jobs acts on queued jobs.
@@ -109,11 +161,7 @@ func (b *tab) dead(h *house) {
 	b.press("Purge")
 	b.says("1 removed for good")
 	b.open(at("id", "q", "orders", "id", "dead-1"))
-	b.unfold("die")
-	b.unfold("edit")
-	b.do(chromedp.SetValue("textarea", "mended\nin two lines"))
-	b.press("Replace and revive")
-	b.says("queued again")
+	b.edit("die", "mended\nin two lines")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 9 && s.Processed == 5 })
 	b.open("morgue?q=orders")
 	b.press("purge …")

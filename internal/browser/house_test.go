@@ -19,6 +19,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -31,7 +32,8 @@ var hostile = []string{
 var quietly = slog.New(slog.DiscardHandler)
 
 // house is a dashboard of a store in memory, at an address of this machine, with whatever there can be to see:
-// "orders" is served, and has hostile jobs that wait, run, fail and are dead; "wide" has 1,000 shards that nobody serves; "paused" is.
+// "orders" is served, and has hostile jobs that wait, run, fail and are dead; "wide" has wideShards
+// shards that nobody serves; "paused" is paused.
 type house struct {
 	t       testing.TB
 	url     string
@@ -128,6 +130,10 @@ func (s *damaged) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queu
 	return stats, err
 }
 
+// wideShards is the number of shards of the queue "wide". Axe's rule on contrast takes long on a map
+// of 1,000.
+func wideShards() int { return tier.Count(64, 1000) }
+
 func newHouse(t testing.TB, o dashboard.Options) *house {
 	t.Helper()
 	h := &house{t: t}
@@ -135,7 +141,7 @@ func newHouse(t testing.TB, o dashboard.Options) *house {
 	raw := func(shards int) skein.QueueOptions[[]byte] {
 		return skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: shards, IndexIDs: true, Backoff: func(int) time.Duration { return time.Hour }}
 	}
-	h.orders, h.wide, h.paused = skein.NewQueue("orders", raw(4)), skein.NewQueue("wide", raw(1000)), skein.NewQueue("paused", raw(2))
+	h.orders, h.wide, h.paused = skein.NewQueue("orders", raw(4)), skein.NewQueue("wide", raw(wideShards())), skein.NewQueue("paused", raw(2))
 	h.client = skein.NewClient(h.store, skein.ClientOptions{})
 	h.inspect = inspect.New(h.store, inspect.Options{Logger: quietly})
 	board, err := dashboard.New(h.inspect, o)

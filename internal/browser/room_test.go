@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -27,6 +28,7 @@ func grow(stats *ports.QueueStats) {
 
 // What is beside a figure stays where it is while the figure becomes as wide as it can. What is wrong then may come above it.
 func TestFiguresHaveRoom(t *testing.T) {
+	tier.Long(t, "waits for ten looks at the store")
 	h := newHouse(t, dashboard.Options{})
 	h.push(h.wide, "one", time.Hour, "p")
 	h.push(h.orders, "one", time.Hour, "p")
@@ -47,6 +49,7 @@ func TestFiguresHaveRoom(t *testing.T) {
 
 // Times that go on do not move what stands beside or below them, on any page.
 func TestTimesHaveRoom(t *testing.T) {
+	tier.Long(t, "opens every page twice")
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
 	h.settle()

@@ -7,10 +7,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // A browser that keeps nothing for a site refuses to be asked: pages stay live, and times can be switched.
 func TestPagesNeedNoStorage(t *testing.T) {
+	tier.Long(t, "waits for a page to update itself")
 	h := newHouse(t, dashboard.Options{})
 	b := h.tab(desk)
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{

@@ -8,10 +8,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // Times are in UTC until somebody wants local ones, and stay so on the next page; what is counted on is not touched.
 func TestTimesMayBeLocal(t *testing.T) {
+	tier.Long(t, "concerns only how times are written")
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
 	b := h.tab(desk)
@@ -43,6 +45,7 @@ func TestTimesMayBeLocal(t *testing.T) {
 
 // What a payload is shown as is marked to be copied.
 func TestPayloadsAreCopied(t *testing.T) {
+	tier.Long(t, "concerns only the copy button")
 	h := newHouse(t, dashboard.Options{})
 	h.push(h.wide, "a", 0, `{"n":1}`)
 	b := h.tab(desk)

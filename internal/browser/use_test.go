@@ -5,21 +5,53 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/internal/tier"
 )
+
+// polls counts how often a page has had the occasion to ask since polls was set to 0, and how often
+// it has asked. The page has an occasion each 25 ms instead of each 500 ms, and its clock is ahead.
+const polls = `window.polls = window.sent = window.unanswered = window.ahead = 0;
+const now = Date.now, every = setInterval, send = XMLHttpRequest.prototype.send;
+Date.now = () => now.call(Date) + window.ahead;
+window.setInterval = (f, ms) => f.name === "ask" ? every(() => { f(); window.polls++; }, ms / 20) : every(f, ms);
+XMLHttpRequest.prototype.send = function () {
+  window.sent++;
+  window.unanswered++;
+  this.addEventListener("loadend", () => window.unanswered--);
+  send.call(this);
+};`
+
+// countsPolls has the pages that the tab opens count their polls.
+func (b *tab) countsPolls() {
+	b.t.Helper()
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: polls})
+}
+
+// asksNothing checks that the page lets twenty occasions to ask pass, though its rest is over.
+func (b *tab) asksNothing(what string) {
+	b.t.Helper()
+	b.until("window.unanswered === 0")
+	b.do(chromedp.Evaluate[chromedp.Void]("window.ahead += 3600000; window.polls = window.sent = 0"))
+	b.until("window.polls >= 20")
+	if n := eval[int](b, "window.sent"); n > 0 {
+		b.t.Errorf("%s has asked %d times", what, n)
+	}
+}
 
 // Figures change in their places while a page is open, and rows come once nobody is there.
 func TestLive(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	h.push(h.wide, "first", 0, "p")
 	b := h.tab(desk)
+	b.countsPolls()
 	b.open("")
 	b.do(chromedp.Evaluate[chromedp.Void]("window.same = true; window.shifted = []"))
 	h.push(h.wide, "second", 0, "p")
@@ -42,13 +74,10 @@ func TestLive(t *testing.T) {
 
 	b.do(chromedp.Click("#stop"))
 	b.says("stopped")
-	before := h.asked.Load()
-	time.Sleep(3 * time.Second) // beyond the rest after which it would ask
-	if n := h.asked.Load() - before; n > 0 {
-		t.Errorf("a page that was stopped has asked %d times", n)
-	}
+	b.asksNothing("a page that was stopped")
 	b.do(chromedp.Click("#stop"))
 	b.until("document.getElementById('age').textContent.startsWith('updated')")
+	b.until("window.sent > 0")
 	b.isClean("the overview")
 }
 
@@ -56,20 +85,12 @@ func TestLive(t *testing.T) {
 func TestAHiddenTabAsksNothing(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	b := h.tab(desk)
+	b.countsPolls()
 	b.open("")
 	b.do(chromedp.Evaluate[chromedp.Void](`Object.defineProperty(document, "hidden", {value: true, configurable: true})`))
-	time.Sleep(time.Second) // what it had begun ends
-	before := h.asked.Load()
-	time.Sleep(3 * time.Second)
-	if n := h.asked.Load() - before; n > 0 {
-		t.Errorf("it has asked %d times", n)
-	}
+	b.asksNothing("a tab that nobody sees")
 	b.do(chromedp.Evaluate[chromedp.Void](`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`))
-	for end := time.Now().Add(patience); h.asked.Load() == before; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it asks nothing once it is seen again")
-		}
-	}
+	b.until("window.sent > 0")
 }
 
 func (b *tab) key(keys string) {
@@ -95,6 +116,7 @@ func (b *tab) goesTo(page string, params ...string) {
 
 // All can be reached by the keyboard alone.
 func TestKeyboard(t *testing.T) {
+	tier.Long(t, "makes some forty requests of the browser, one key at a time")
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
 	b := h.tab(desk)
@@ -166,6 +188,7 @@ func (b *tab) tabTo(text string) {
 
 // Without scripts it is the same pages, which the browser asks for again if it is told to.
 func TestWithoutScripts(t *testing.T) {
+	tier.Long(t, "opens every page again, without scripts")
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
 	b := h.tab(look{width: 1280, height: 900, plain: true})
@@ -188,6 +211,7 @@ func TestWithoutScripts(t *testing.T) {
 
 // Hostile ids lead from every list to their own page, and back.
 func TestHostileIDs(t *testing.T) {
+	tier.Long(t, "follows every link of four lists and searches for fifteen ids")
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
 	b := h.tab(desk)
@@ -222,6 +246,7 @@ func TestHostileIDs(t *testing.T) {
 
 // Who may only look gets no form.
 func TestReadOnly(t *testing.T) {
+	tier.Long(t, "runs axe on seven more pages; the forms of read-only pages are tested in adapters/dashboard")
 	h := newHouse(t, dashboard.Options{API: httpapi.Options{ReadOnly: true}})
 	h.furnish()
 	b := h.tab(desk)
