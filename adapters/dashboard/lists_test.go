@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/adapters/httpapi"
@@ -248,30 +249,35 @@ func TestTheNewestDeadLettersAreCountedNowAndThen(t *testing.T) {
 }
 
 func TestUnreachableShardsAreMissingFromLists(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.store.checks = []ports.Check{
-		{Name: "clock", Status: ports.CheckOK, Value: "0 ms"}, {Name: "memory", Server: "10.0.0.1:6379", Status: ports.CheckFail, Value: "full", Advice: "Give it more."},
-		{Name: "slow", Status: ports.CheckUnknown, Value: "no right"},
-	}
-	h.store.away = []core.Shard{{Queue: "orders", Index: 1}}
-	page := h.get("/store")
-	says(t, page, "Unreachable shards, which are missing here: 1. orders/1", "● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "· ok clock")
-	if got := keys(page, "store"); got[0] != "memory 10.0.0.1:6379" {
-		t.Errorf("the checks are %v", got)
-	}
-	h.store.checksFail = errors.New("no answer")
-	h.board.looker.last = nil
-	says(t, h.get("/store"), "It can't be looked at: no answer")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.store.checks = []ports.Check{
+			{Name: "clock", Status: ports.CheckOK, Value: "0 ms"}, {Name: "memory", Server: "10.0.0.1:6379", Status: ports.CheckFail, Value: "full", Advice: "Give it more."},
+			{Name: "slow", Status: ports.CheckUnknown, Value: "no right"},
+		}
+		h.store.away = []core.Shard{{Queue: "orders", Index: 1}}
+		page := h.get("/store")
+		says(t, page, "Unreachable shards, which are missing here: 1. orders/1", "● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "· ok clock")
+		if got := keys(page, "store"); got[0] != "memory 10.0.0.1:6379" {
+			t.Errorf("the checks are %v", got)
+		}
+		h.store.checksFail = errors.New("no answer")
+		h.board.looker.last = nil
+		says(t, h.get("/store"), "It can't be looked at: no answer")
+	})
 }
 
 // A server in which pages are looked at stops at once: nothing is a stream.
 func TestShutdownWaitsForNobodyWhoLooks(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
 	server := httptest.NewServer(h.board)
-	var looking sync.WaitGroup
+	var looking, answered sync.WaitGroup
 	for range 10 {
+		answered.Add(1)
 		looking.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}}
+			seen := sync.OnceFunc(answered.Done)
+			defer seen()
 			for {
 				answer, err := client.Get(server.URL + "/")
 				if err != nil {
@@ -281,18 +287,16 @@ func TestShutdownWaitsForNobodyWhoLooks(t *testing.T) {
 					return
 				}
 				_ = answer.Body.Close()
-				time.Sleep(5 * time.Millisecond)
+				seen()
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond)
-	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	answered.Wait()
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Minute) // a stream would never end
 	defer end()
-	began := time.Now()
 	if err := server.Config.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	t.Logf("Shutdown took %v", time.Since(began))
 	server.Close()
 	looking.Wait()
 }

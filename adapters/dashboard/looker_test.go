@@ -17,6 +17,7 @@ import (
 func TestWhoAsksWhileAnotherLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
+		h.board.looker.clock = time.Now // which is the bubble's
 		const took = 4 * time.Second
 		h.store.onHistory = func() { time.Sleep(took / 2) } // it is read twice
 		first := make(chan *snapshot, 1)

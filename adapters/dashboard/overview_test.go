@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -52,33 +53,35 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 }
 
 func TestOverviewOfAStoreInTrouble(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
-	h.push("orders", "a", 0, "p")
-	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
-	w := answerOf(h.board, request(http.MethodGet, "/", nil))
-	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("status %d of a store that has never answered", w.Code)
-	}
-	says(t, w.Body.String(), "The store does not answer", "refused")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
+		h.push("orders", "a", 0, "p")
+		h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+		w := answerOf(h.board, request(http.MethodGet, "/", nil))
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("status %d of a store that has never answered", w.Code)
+		}
+		says(t, w.Body.String(), "The store does not answer", "refused")
 
-	h.store.statsFail = nil
-	saysNot(t, h.get("/"), "does not answer")
-	h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
-	says(t, h.get("/"), "the store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
+		h.store.statsFail = nil
+		saysNot(t, h.get("/"), "does not answer")
+		h.store.statsFail = errors.New("dial tcp 10.0.0.1: refused")
+		says(t, h.get("/"), "the store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
 
-	h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
-	says(t, h.get("/"), "orders shard 2 can't be reached; figures lack it")
-	says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
-	says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
+		h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
+		says(t, h.get("/"), "orders shard 2 can't be reached; figures lack it")
+		says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
+		says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
 
-	h.store.away, h.store.nodesFail = nil, errors.New("no list")
-	saysNot(t, h.get("/"), "nobody serves it")
-	h.store.nodesFail, h.store.historyFail, h.store.checksFail = nil, errors.New("no minutes"), errors.New("no checks")
-	h.advance(time.Minute)
-	h.board.looker.last = nil
-	says(t, h.get("/"), "orders")
-	says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes")
+		h.store.away, h.store.nodesFail = nil, errors.New("no list")
+		saysNot(t, h.get("/"), "nobody serves it")
+		h.store.nodesFail, h.store.historyFail, h.store.checksFail = nil, errors.New("no minutes"), errors.New("no checks")
+		h.advance(time.Minute)
+		h.board.looker.last = nil
+		says(t, h.get("/"), "orders")
+		says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes")
+	})
 }
 
 func TestOverviewShowsRatesAndHours(t *testing.T) {
@@ -141,24 +144,26 @@ func TestOverviewSortsFiltersAndFolds(t *testing.T) {
 
 // Of very many queues the worst are shown, and the page stays small.
 func TestOverviewOfVeryManyQueues(t *testing.T) {
-	h := newHouse(t, Options{})
-	for n := range 500 {
-		name := fmt.Sprintf("q%03d", n)
-		h.declare(name, 1)
-		if n%2 == 0 {
-			h.push(name, "a", 0, "p")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		for n := range 500 {
+			name := fmt.Sprintf("q%03d", n)
+			h.declare(name, 1)
+			if n%2 == 0 {
+				h.push(name, "a", 0, "p")
+			}
 		}
-	}
-	h.advance(time.Minute)
-	page := h.get("/")
-	says(t, page, "38 more", "and 200 more", "These are the first 80. all 250", "251 queues with nothing waiting and nothing wrong")
-	if rows := strings.Count(page, `<tr data-k="q`); rows != 80 || len(page) > 150_000 {
-		t.Errorf("%d rows in %d bytes", rows, len(page))
-	}
-	if rows := strings.Count(h.get("/?all=1"), `<tr data-k="q`); rows != 250 {
-		t.Errorf("%d rows of all", rows)
-	}
-	says(t, h.get("/?find=q49"), "q499")
+		h.advance(time.Minute)
+		page := h.get("/")
+		says(t, page, "38 more", "and 200 more", "These are the first 80. all 250", "251 queues with nothing waiting and nothing wrong")
+		if rows := strings.Count(page, `<tr data-k="q`); rows != 80 || len(page) > 150_000 {
+			t.Errorf("%d rows in %d bytes", rows, len(page))
+		}
+		if rows := strings.Count(h.get("/?all=1"), `<tr data-k="q`); rows != 250 {
+			t.Errorf("%d rows of all", rows)
+		}
+		says(t, h.get("/?find=q49"), "q499")
+	})
 }
 
 func TestOneLookForAllWhoLook(t *testing.T) {
@@ -172,8 +177,7 @@ func TestOneLookForAllWhoLook(t *testing.T) {
 	if h.store.looks != 1 {
 		t.Errorf("40 pages have looked %d times within a moment", h.store.looks)
 	}
-	now := time.Now()
-	h.board.looker.clock = func() time.Time { return now.Add(maxRest) }
+	h.board.looker.clock = func() time.Time { return epoch.Add(maxRest) }
 	answerOf(h.board, request(http.MethodGet, "/", nil))
 	if h.store.looks != 2 {
 		t.Errorf("after the longest rest there were %d looks", h.store.looks)

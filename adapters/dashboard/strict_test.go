@@ -77,6 +77,7 @@ func (h *house) over(around storekit.Interceptor, o Options) *Dashboard {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	board.looker.clock = stands
 	return board
 }
 
