@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/adapters/httpapi"
@@ -101,63 +102,69 @@ func field(t testing.TB, page, name string) string {
 }
 
 func TestPurgeOfAllShowsTheCountAndAsksAgainIfItChanges(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.ended(core.Buried, "boom 1", numbered("a", 5)...)
-	h.ended(core.Buried, "timeout", numbered("b", 3)...)
-	h.advance(time.Second)
-	page := h.get("/sheet?q=orders&op=purge&error=boom")
-	says(t, page, "Purge dead letters of orders whose error has “boom”", "5 match of 8.", "It can't be undone.", "Purge 5")
-	before := field(t, page, "before")
-	form := []string{"op", "purge", "q", "orders", "bulk", "1", "error", "boom", "before", before}
-	w := h.form(append(form, "confirm", "4")...)
-	says(t, w.Body.String(), "The number has changed since it was shown. Nothing was done.")
-	if n := h.stats().Dead; n != 8 {
-		t.Errorf("%d are left", n)
-	}
-	h.advance(time.Second)
-	h.ended(core.Buried, "boom 2", "c") // it came after the look
-	says(t, h.do(append(form, "confirm", "5")...), "5 removed for good", "boom 2")
-	if n := h.stats().Dead; n != 4 {
-		t.Errorf("%d are left", n)
-	}
-	if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", "yesterday"); w.Code != http.StatusBadRequest {
-		t.Errorf("status %d", w.Code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom 1", numbered("a", 5)...)
+		h.ended(core.Buried, "timeout", numbered("b", 3)...)
+		h.advance(time.Second)
+		page := h.get("/sheet?q=orders&op=purge&error=boom")
+		says(t, page, "Purge dead letters of orders whose error has “boom”", "5 match of 8.", "It can't be undone.", "Purge 5")
+		before := field(t, page, "before")
+		form := []string{"op", "purge", "q", "orders", "bulk", "1", "error", "boom", "before", before}
+		w := h.form(append(form, "confirm", "4")...)
+		says(t, w.Body.String(), "The number has changed since it was shown. Nothing was done.")
+		if n := h.stats().Dead; n != 8 {
+			t.Errorf("%d are left", n)
+		}
+		h.advance(time.Second)
+		h.ended(core.Buried, "boom 2", "c") // it came after the look
+		says(t, h.do(append(form, "confirm", "5")...), "5 removed for good", "boom 2")
+		if n := h.stats().Dead; n != 4 {
+			t.Errorf("%d are left", n)
+		}
+		if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", "yesterday"); w.Code != http.StatusBadRequest {
+			t.Errorf("status %d", w.Code)
+		}
+	})
 }
 
 func TestReviveOfAllGoesOnInSteps(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.ended(core.Buried, "boom", numbered("a", 2500)...)
-	h.advance(time.Second)
-	page := h.get("/sheet?q=orders&op=revive")
-	says(t, page, "Revive all dead letters of orders")
-	page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
-	for steps := 1; strings.Contains(page, "Go on"); steps++ {
-		says(t, page, "of 2,500 looked at")
-		if steps > 10 {
-			t.Fatal("it does not end")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom", numbered("a", 2500)...)
+		h.advance(time.Second)
+		page := h.get("/sheet?q=orders&op=revive")
+		says(t, page, "Revive all dead letters of orders")
+		page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
+		for steps := 1; strings.Contains(page, "Go on"); steps++ {
+			says(t, page, "of 2,500 looked at")
+			if steps > 10 {
+				t.Fatal("it does not end")
+			}
+			page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue"), "looked", field(t, page, "looked"))
 		}
-		page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue"), "looked", field(t, page, "looked"))
-	}
-	says(t, page, "2500 queued again")
-	if s := h.stats(); s.Dead != 0 || s.Length() != 2500 {
-		t.Errorf("%d dead, %d queued", s.Dead, s.Length())
-	}
+		says(t, page, "2500 queued again")
+		if s := h.stats(); s.Dead != 0 || s.Length() != 2500 {
+			t.Errorf("%d dead, %d queued", s.Dead, s.Length())
+		}
+	})
 }
 
 func TestAStepThatFailsIsGoneOnFrom(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.ended(core.Buried, "boom", numbered("a", 900)...)
-	h.advance(time.Second)
-	page := h.get("/sheet?q=orders&op=revive")
-	h.store.revives, h.store.fails = 1, errors.New("connection reset")
-	page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
-	says(t, page, "The store failed within the last step.", "of 900 looked at")
-	if n := h.stats().Dead; n == 0 || n == 900 {
-		t.Fatalf("%d are left", n)
-	}
-	h.store.fails = nil
-	says(t, h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue")), "900 queued again")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom", numbered("a", 900)...)
+		h.advance(time.Second)
+		page := h.get("/sheet?q=orders&op=revive")
+		h.store.revives, h.store.fails = 1, errors.New("connection reset")
+		page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
+		says(t, page, "The store failed within the last step.", "of 900 looked at")
+		if n := h.stats().Dead; n == 0 || n == 900 {
+			t.Fatalf("%d are left", n)
+		}
+		h.store.fails = nil
+		says(t, h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "continue", field(t, page, "continue")), "900 queued again")
+	})
 }
 
 // A page that goes on by itself does so only where our own page has led to it.

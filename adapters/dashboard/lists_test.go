@@ -151,50 +151,52 @@ func showsWhatRuns(t *testing.T, o httpapi.Options, slow string) {
 }
 
 func TestMorgueByGroups(t *testing.T) {
-	h := newHouse(t, Options{})
-	bury := func(group, text string, ids ...string) {
-		for _, id := range ids {
-			h.push("orders", id, 0, "p")
-		}
-		policy := core.RetryPolicy{}
-		for index := range houseShards {
-			claims := h.turn("orders", index, 50)
-			var settle []core.Settlement
-			for at := range claims {
-				s := policy.Settlement(&claims[at], &core.Outcome{Kind: core.Buried, Error: text, Group: group}, 0)
-				settle = append(settle, s)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		bury := func(group, text string, ids ...string) {
+			for _, id := range ids {
+				h.push("orders", id, 0, "p")
 			}
-			h.turn("orders", index, 0, settle...)
+			policy := core.RetryPolicy{}
+			for index := range houseShards {
+				claims := h.turn("orders", index, 50)
+				var settle []core.Settlement
+				for at := range claims {
+					s := policy.Settlement(&claims[at], &core.Outcome{Kind: core.Buried, Error: text, Group: group}, 0)
+					settle = append(settle, s)
+				}
+				h.turn("orders", index, 0, settle...)
+			}
 		}
-	}
-	bury("old error #", "old error 1", numbered("a", 4)...)
-	h.advance(2 * time.Hour)
-	h.turns = map[core.Shard]*ports.TurnRequest{}
-	bury("new error #", "new error 7", numbered("b", 3)...)
-	h.advance(time.Second)
-	page := h.get("/morgue?q=orders")
-	says(t, page, "old error # 0 4 4", "new error # 3 3 3", "all 3 7 7")
-	if got := keys(page, "letters"); len(got) != 7 || got[0][0] != 'b' {
-		t.Errorf("the newest are not first: %v", got)
-	}
-	page = h.get(link(t, page, "old error #"))
-	if got := keys(page, "letters"); len(got) != 4 || got[0][0] != 'a' {
-		t.Errorf("the group has %v", got)
-	}
-	sheet := h.get(link(t, page, "purge …"))
-	says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
-	h.advance(time.Second)
-	page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"), "before", field(t, sheet, "before"), "confirm", "4")
-	says(t, page, "4 removed for good")
-	if n := h.stats().Dead; n != 3 {
-		t.Errorf("%d are left", n)
-	}
-	page = h.get("/morgue?q=orders&sort=id&prefix=b00001")
-	if got := keys(page, "letters"); len(got) != 1 {
-		t.Errorf("the prefix has %v", got)
-	}
-	says(t, h.get(link(t, page, "revive …")), "Revive dead letters of orders whose id begins with “b00001”", "1 match of 3")
-	says(t, h.do("op", "revive", "q", "orders", "id", "b00000", "id", "b00002", "back", "morgue"), "2 queued again")
+		bury("old error #", "old error 1", numbered("a", 4)...)
+		h.advance(2 * time.Hour)
+		h.turns = map[core.Shard]*ports.TurnRequest{}
+		bury("new error #", "new error 7", numbered("b", 3)...)
+		h.advance(time.Second)
+		page := h.get("/morgue?q=orders")
+		says(t, page, "old error # 0 4 4", "new error # 3 3 3", "all 3 7 7")
+		if got := keys(page, "letters"); len(got) != 7 || got[0][0] != 'b' {
+			t.Errorf("the newest are not first: %v", got)
+		}
+		page = h.get(link(t, page, "old error #"))
+		if got := keys(page, "letters"); len(got) != 4 || got[0][0] != 'a' {
+			t.Errorf("the group has %v", got)
+		}
+		sheet := h.get(link(t, page, "purge …"))
+		says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
+		h.advance(time.Second)
+		page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"), "before", field(t, sheet, "before"), "confirm", "4")
+		says(t, page, "4 removed for good")
+		if n := h.stats().Dead; n != 3 {
+			t.Errorf("%d are left", n)
+		}
+		page = h.get("/morgue?q=orders&sort=id&prefix=b00001")
+		if got := keys(page, "letters"); len(got) != 1 {
+			t.Errorf("the prefix has %v", got)
+		}
+		says(t, h.get(link(t, page, "revive …")), "Revive dead letters of orders whose id begins with “b00001”", "1 match of 3")
+		says(t, h.do("op", "revive", "q", "orders", "id", "b00000", "id", "b00002", "back", "morgue"), "2 queued again")
+	})
 }
 
 // A sheet says how many dead letters are left alone since they were imported with a time to come.

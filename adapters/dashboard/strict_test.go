@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/adapters/httpapi"
@@ -99,38 +100,42 @@ func TestSheetsAndStepsAreOfActionsOnAllAlone(t *testing.T) {
 
 // A purge that takes several calls is confirmed once.
 func TestPurgeOfAllGoesOnInSteps(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.ended(core.Buried, "boom", numbered("a", 1500)...)
-	h.advance(time.Second)
-	before := field(t, h.get("/sheet?q=orders&op=purge"), "before")
-	confirm := field(t, h.form("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", "x").Body.String(), "confirm")
-	page := h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", confirm)
-	if n := h.stats().Dead; n == 0 || n == 1500 {
-		t.Fatalf("%d are left", n)
-	}
-	says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "continue", field(t, page, "continue")), "1500 removed for good")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom", numbered("a", 1500)...)
+		h.advance(time.Second)
+		before := field(t, h.get("/sheet?q=orders&op=purge"), "before")
+		confirm := field(t, h.form("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", "x").Body.String(), "confirm")
+		page := h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", confirm)
+		if n := h.stats().Dead; n == 0 || n == 1500 {
+			t.Fatalf("%d are left", n)
+		}
+		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "continue", field(t, page, "continue")), "1500 removed for good")
+	})
 }
 
 // An action that fails is shown as one that failed, whole or in part.
 func TestFailuresOfActionsAreShown(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.ended(core.Buried, "boom", "a")
-	h.advance(time.Second)
-	h.store.fails = errors.New("refused by the test")
-	w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cA==", "new", "q", "then", "revive")
-	if w.Code < http.StatusInternalServerError || !strings.Contains(w.Body.String(), "refused by the test") {
-		t.Errorf("a revive after an edit: status %d: %s", w.Code, words(w.Body.String()))
-	}
-	if w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cQ!", "new", ""); w.Code != http.StatusBadRequest {
-		t.Errorf("a payload that can't be read is replaced: status %d", w.Code)
-	}
-	h.store.statsFail = errors.New("refused by the test")
-	for _, op := range []string{"revive", "purge"} {
-		w := h.form("op", op, "q", "orders", "bulk", "1", "before", "2030-01-02T15:04:05Z", "confirm", "0")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom", "a")
+		h.advance(time.Second)
+		h.store.fails = errors.New("refused by the test")
+		w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cA==", "new", "q", "then", "revive")
 		if w.Code < http.StatusInternalServerError || !strings.Contains(w.Body.String(), "refused by the test") {
-			t.Errorf("%s: status %d: %s", op, w.Code, words(w.Body.String()))
+			t.Errorf("a revive after an edit: status %d: %s", w.Code, words(w.Body.String()))
 		}
-	}
+		if w := h.form("op", "edit", "q", "orders", "id", "a", "old", "cQ!", "new", ""); w.Code != http.StatusBadRequest {
+			t.Errorf("a payload that can't be read is replaced: status %d", w.Code)
+		}
+		h.store.statsFail = errors.New("refused by the test")
+		for _, op := range []string{"revive", "purge"} {
+			w := h.form("op", op, "q", "orders", "bulk", "1", "before", "2030-01-02T15:04:05Z", "confirm", "0")
+			if w.Code < http.StatusInternalServerError || !strings.Contains(w.Body.String(), "refused by the test") {
+				t.Errorf("%s: status %d: %s", op, w.Code, words(w.Body.String()))
+			}
+		}
+	})
 }
 
 // Who can't be told from another site's page is one.

@@ -96,51 +96,55 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 
 // Whoever repeats a bulk action from continue, in any process, has done it all once and counted it exactly.
 func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.dead("boom 1", numbered("a", 1700)...)
-	h.dead("other", numbered("b", 1300)...)
-	h.advance(time.Second)
-	before := h.now
-	h.advance(time.Second)
-	h.dead("boom late", "late")
-	body := bulkBody{Match: &match{Error: "boom"}, Before: &before}
-	calls := 0
-	var reply bulkReply
-	for more := true; more; calls++ {
-		h.api = h.over(h.store, Options{}) // another process
-		was := reply.LookedAt
-		reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
-		if looked := reply.LookedAt - was; looked > bulkSteps+ports.DefaultPage || reply.Total != 3001 {
-			t.Errorf("call %d looked at %d: %+v", calls, looked, reply)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.dead("boom 1", numbered("a", 1700)...)
+		h.dead("other", numbered("b", 1300)...)
+		h.advance(time.Second)
+		before := h.now
+		h.advance(time.Second)
+		h.dead("boom late", "late")
+		body := bulkBody{Match: &match{Error: "boom"}, Before: &before}
+		calls := 0
+		var reply bulkReply
+		for more := true; more; calls++ {
+			h.api = h.over(h.store, Options{}) // another process
+			was := reply.LookedAt
+			reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
+			if looked := reply.LookedAt - was; looked > bulkSteps+ports.DefaultPage || reply.Total != 3001 {
+				t.Errorf("call %d looked at %d: %+v", calls, looked, reply)
+			}
+			body.Continue = reply.Continue
+			more = body.Continue != ""
 		}
-		body.Continue = reply.Continue
-		more = body.Continue != ""
-	}
-	if reply.Handled != 1700 || reply.LookedAt != reply.Total || calls < 3 {
-		t.Errorf("%d calls: %+v", calls, reply)
-	}
-	if all := get[statsReply](h, "/stats").Total; all.Length != 1700 || all.MorgueLength != 1301 {
-		t.Errorf("%+v", all)
-	}
-	refused(t, "another match", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{},"continue":"x"}`)), 400, "invalid-checkpoint")
+		if reply.Handled != 1700 || reply.LookedAt != reply.Total || calls < 3 {
+			t.Errorf("%d calls: %+v", calls, reply)
+		}
+		if all := get[statsReply](h, "/stats").Total; all.Length != 1700 || all.MorgueLength != 1301 {
+			t.Errorf("%+v", all)
+		}
+		refused(t, "another match", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{},"continue":"x"}`)), 400, "invalid-checkpoint")
+	})
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.failed("boom", numbered("f", 1500)...)
-	h.dead("boom", numbered("d", 30)...)
-	h.advance(time.Second)
-	reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{Prefix: "d0000"}, DryRun: true})
-	if reply.Handled != 10 || len(reply.Dead) != 10 || !strings.HasPrefix(reply.Dead[0].ID, "d0000") || reply.Dead[0].Payloads != nil || reply.Continue != "" {
-		t.Errorf("%+v", reply)
-	}
-	reply = post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{Match: &match{Error: "boom"}, DryRun: true})
-	if reply.Handled < 1000 || reply.LookedAt >= reply.Total || reply.Total != 1500 || len(reply.Jobs) == 0 {
-		t.Errorf("%+v", reply)
-	}
-	if all := get[statsReply](h, "/stats").Total; all.Retrying != 1500 || all.MorgueLength != 30 {
-		t.Errorf("%+v", all)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.failed("boom", numbered("f", 1500)...)
+		h.dead("boom", numbered("d", 30)...)
+		h.advance(time.Second)
+		reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{Prefix: "d0000"}, DryRun: true})
+		if reply.Handled != 10 || len(reply.Dead) != 10 || !strings.HasPrefix(reply.Dead[0].ID, "d0000") || reply.Dead[0].Payloads != nil || reply.Continue != "" {
+			t.Errorf("%+v", reply)
+		}
+		reply = post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{Match: &match{Error: "boom"}, DryRun: true})
+		if reply.Handled < 1000 || reply.LookedAt >= reply.Total || reply.Total != 1500 || len(reply.Jobs) == 0 {
+			t.Errorf("%+v", reply)
+		}
+		if all := get[statsReply](h, "/stats").Total; all.Retrying != 1500 || all.MorgueLength != 30 {
+			t.Errorf("%+v", all)
+		}
+	})
 }
 
 func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
@@ -234,32 +238,34 @@ func TestBulkActionsAreBounded(t *testing.T) {
 
 // What was done before an error is said with it.
 func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.dead("boom", numbered("a", 700)...)
-	h.advance(time.Second)
-	steps := 0
-	o := Options{
-		RedactError: func(_, _, text string) string { return strings.ReplaceAll(text, "store", "***") },
-		CursorKey:   []byte(strings.Repeat("k", 32)),
-	}
-	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		if call.Method == "Revive" {
-			if steps++; steps > 2 {
-				return ports.ErrFull
-			}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.dead("boom", numbered("a", 700)...)
+		h.advance(time.Second)
+		steps := 0
+		o := Options{
+			RedactError: func(_, _, text string) string { return strings.ReplaceAll(text, "store", "***") },
+			CursorKey:   []byte(strings.Repeat("k", 32)),
 		}
-		return next(ctx)
-	}), o)
-	w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
-	p := refused(t, "revive", w, 503, "store")
-	if p.Result == nil || p.Result.Handled == 0 || p.Result.Continue == "" || strings.Contains(p.Detail, "store") {
-		t.Fatalf("%s", w.Body)
-	}
-	h.api = h.over(h.store, o)
-	reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}, Continue: p.Result.Continue})
-	if reply.Handled != 700 || reply.Continue != "" {
-		t.Errorf("%+v", reply)
-	}
+		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Revive" {
+				if steps++; steps > 2 {
+					return ports.ErrFull
+				}
+			}
+			return next(ctx)
+		}), o)
+		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
+		p := refused(t, "revive", w, 503, "store")
+		if p.Result == nil || p.Result.Handled == 0 || p.Result.Continue == "" || strings.Contains(p.Detail, "store") {
+			t.Fatalf("%s", w.Body)
+		}
+		h.api = h.over(h.store, o)
+		reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}, Continue: p.Result.Continue})
+		if reply.Handled != 700 || reply.Continue != "" {
+			t.Errorf("%+v", reply)
+		}
+	})
 }
 
 // An error of each sentinel has its own type.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"testing/synctest"
 
 	"github.com/skeinq/skein/core"
 )
@@ -26,24 +27,26 @@ func (h *house) deadBy(group string, ids ...string) {
 }
 
 func TestGroupsAreListedAndActedOn(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.deadBy("timeout of shard #", "a", "b", "c")
-	h.deadBy("no such customer", "d")
-	groups := get[groupsReply](h, "/queues/orders/groups")
-	if len(groups.Items) != 2 || groups.Items[0].Name != "timeout of shard #" || groups.Items[0].Count != 3 || groups.Total != 2 || groups.Dead != 4 {
-		t.Fatalf("%+v", groups)
-	}
-	query := "?group=" + url.QueryEscape(groups.Items[0].Group)
-	if page := get[list[deadRow]](h, "/queues/orders/morgue"+query); len(page.Items) != 3 || page.Items[0].Group != groups.Items[0].Group {
-		t.Errorf("%+v", page)
-	}
-	if one := get[groupsReply](h, "/queues/orders/groups?limit=1"); len(one.Items) != 1 || one.Total != 2 {
-		t.Errorf("%+v", one)
-	}
-	reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{Group: given(groups.Items[0].Group)}})
-	if reply.Handled != 3 || h.letters() != 1 {
-		t.Errorf("%+v", reply)
-	}
-	refused(t, "sorted by id", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue"+query+"&sort=id", "")), 400, "invalid-options")
-	refused(t, "jobs", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"match":{"group":"x"}}`)), 400, "invalid-options")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.deadBy("timeout of shard #", "a", "b", "c")
+		h.deadBy("no such customer", "d")
+		groups := get[groupsReply](h, "/queues/orders/groups")
+		if len(groups.Items) != 2 || groups.Items[0].Name != "timeout of shard #" || groups.Items[0].Count != 3 || groups.Total != 2 || groups.Dead != 4 {
+			t.Fatalf("%+v", groups)
+		}
+		query := "?group=" + url.QueryEscape(groups.Items[0].Group)
+		if page := get[list[deadRow]](h, "/queues/orders/morgue"+query); len(page.Items) != 3 || page.Items[0].Group != groups.Items[0].Group {
+			t.Errorf("%+v", page)
+		}
+		if one := get[groupsReply](h, "/queues/orders/groups?limit=1"); len(one.Items) != 1 || one.Total != 2 {
+			t.Errorf("%+v", one)
+		}
+		reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{Group: given(groups.Items[0].Group)}})
+		if reply.Handled != 3 || h.letters() != 1 {
+			t.Errorf("%+v", reply)
+		}
+		refused(t, "sorted by id", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue"+query+"&sort=id", "")), 400, "invalid-options")
+		refused(t, "jobs", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/bury", `{"match":{"group":"x"}}`)), 400, "invalid-options")
+	})
 }

@@ -186,22 +186,24 @@ func TestReadyzAsksSeldomAndNotForLong(t *testing.T) {
 
 // A real server makes its process ready, and unready when it has stopped.
 func TestReadyzOfAServer(t *testing.T) {
-	store := memory.New(memory.Options{})
-	queue := skein.NewQueue[string]("orders", skein.QueueOptions[string]{})
-	handler := queue.Handler(func(context.Context, string, []string) error { return nil })
-	server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler)
-	probe := Readyz(inspect.New(store, inspect.Options{}), HealthOptions{Server: true})
-	code := func() int { return answerOf(probe, request(http.MethodGet, "/readyz", "")).Code }
-	becomes(t, code, 503)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
-	becomes(t, code, 200)
-	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	becomes(t, code, 503)
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		queue := skein.NewQueue[string]("orders", skein.QueueOptions[string]{})
+		handler := queue.Handler(func(context.Context, string, []string) error { return nil })
+		server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler)
+		probe := Readyz(inspect.New(store, inspect.Options{}), HealthOptions{Server: true})
+		code := func() int { return answerOf(probe, request(http.MethodGet, "/readyz", "")).Code }
+		becomes(t, code, 503)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- server.Run(ctx) }()
+		becomes(t, code, 200)
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, code, 503)
+	})
 }
 
 // becomes waits until a probe answers so.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"reflect"
 	"strings"
@@ -67,63 +66,65 @@ func TestACrossOriginRefusalNamesTheOption(t *testing.T) {
 
 // What is redacted is in no answer: not in cursors, checkpoints, sentences or samples either.
 func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
-	const id, secret, text = "maria.jones@example.com", "payload-secret", "dsn-secret"
-	o := Options{
-		RedactID:      func(string, string) string { return "someone" },
-		RedactPayload: func(_, _ string, data []byte) []byte { return []byte(strings.Repeat("*", len(data))) },
-		RedactError:   func(string, string, string) string { return "an error" },
-		CursorKey:     []byte(strings.Repeat("k", 32)),
-	}
-	h := newHouse(t, o)
-	h.push(id, 0, secret, secret+"2")
-	h.end(core.Failed, text)
-	h.push(id, 0, secret)
-	h.dead(text, id+"2", id+"3")
-	h.push(id+"4", 0, secret)
-	h.turn(core.ShardOf(id+"4", houseShards), 1)
-	longest := []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: id}}
-	if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}}, TTL: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	var next string
-	query := url.QueryEscape(id)
-	for _, target := range []string{
-		"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9", "/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
-		"/find?payloads=9&id=" + query, "/why?queue=orders&payloads=9&id=" + query, "/nodes",
-	} {
-		w := answerOf(h.api, request(http.MethodGet, base+target, ""))
-		holdsNoSecret(t, target, w.Body.String(), id, secret, text)
-		if w.Code != 200 || !strings.Contains(w.Body.String(), "someone") {
-			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+	synctest.Test(t, func(t *testing.T) {
+		const id, secret, text = "maria.jones@example.com", "payload-secret", "dsn-secret"
+		o := Options{
+			RedactID:      func(string, string) string { return "someone" },
+			RedactPayload: func(_, _ string, data []byte) []byte { return []byte(strings.Repeat("*", len(data))) },
+			RedactError:   func(string, string, string) string { return "an error" },
+			CursorKey:     []byte(strings.Repeat("k", 32)),
 		}
-		if strings.Contains(target, "morgue") {
-			next = read[list[deadRow]](t, w).Next
+		h := newHouse(t, o)
+		h.push(id, 0, secret, secret+"2")
+		h.end(core.Failed, text)
+		h.push(id, 0, secret)
+		h.dead(text, id+"2", id+"3")
+		h.push(id+"4", 0, secret)
+		h.turn(core.ShardOf(id+"4", houseShards), 1)
+		longest := []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: id}}
+		if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}}, TTL: time.Hour}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	// A cursor works where it was not made, under the same key, and nowhere else.
-	h.api = h.over(h.store, o)
-	if page := get[list[deadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
-		t.Errorf("%+v", page)
-	}
-	w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/groups", ""))
-	holdsNoSecret(t, "groups", w.Body.String(), id, secret, text)
-	groups := read[groupsReply](t, w)
-	if len(groups.Items) != 1 || groups.Items[0].Name != "an error" || groups.Items[0].Count != 2 {
-		t.Errorf("%+v", groups)
-	}
-	if page := get[list[deadRow]](h, "/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 || page.Items[0].Group != groups.Items[0].Group {
-		t.Errorf("%+v", page)
-	}
-	refused(t, "a group's own name", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")), 400, "invalid-options")
-	dry := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}, DryRun: true})
-	if len(dry.Dead) != 2 || dry.Dead[0].ID != "someone" {
-		t.Errorf("%+v", dry)
-	}
-	for _, key := range [][]byte{nil, []byte(strings.Repeat("l", 32))} {
-		o.CursorKey = key
+		var next string
+		query := url.QueryEscape(id)
+		for _, target := range []string{
+			"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9", "/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
+			"/find?payloads=9&id=" + query, "/why?queue=orders&payloads=9&id=" + query, "/nodes",
+		} {
+			w := answerOf(h.api, request(http.MethodGet, base+target, ""))
+			holdsNoSecret(t, target, w.Body.String(), id, secret, text)
+			if w.Code != 200 || !strings.Contains(w.Body.String(), "someone") {
+				t.Errorf("%s: %d %s", target, w.Code, w.Body)
+			}
+			if strings.Contains(target, "morgue") {
+				next = read[list[deadRow]](t, w).Next
+			}
+		}
+		// A cursor works where it was not made, under the same key, and nowhere else.
 		h.api = h.over(h.store, o)
-		refused(t, "another key", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?after="+next, "")), 400, "invalid-cursor")
-	}
+		if page := get[list[deadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
+			t.Errorf("%+v", page)
+		}
+		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/groups", ""))
+		holdsNoSecret(t, "groups", w.Body.String(), id, secret, text)
+		groups := read[groupsReply](t, w)
+		if len(groups.Items) != 1 || groups.Items[0].Name != "an error" || groups.Items[0].Count != 2 {
+			t.Errorf("%+v", groups)
+		}
+		if page := get[list[deadRow]](h, "/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 || page.Items[0].Group != groups.Items[0].Group {
+			t.Errorf("%+v", page)
+		}
+		refused(t, "a group's own name", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")), 400, "invalid-options")
+		dry := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}, DryRun: true})
+		if len(dry.Dead) != 2 || dry.Dead[0].ID != "someone" {
+			t.Errorf("%+v", dry)
+		}
+		for _, key := range [][]byte{nil, []byte(strings.Repeat("l", 32))} {
+			o.CursorKey = key
+			h.api = h.over(h.store, o)
+			refused(t, "another key", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?after="+next, "")), 400, "invalid-cursor")
+		}
+	})
 }
 
 // holdsNoSecret looks for secrets in a text, and in what may be Base64 in it.
@@ -205,43 +206,44 @@ func TestALookEndsWithItsTime(t *testing.T) {
 
 // A client that does not send its body is not waited for.
 func TestABodyThatDoesNotComeIsRefused(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, Options{})
-	server := httptest.NewServer(h.api)
-	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	began := time.Now()
-	fmt.Fprintf(conn, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
-	reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reply.Body.Close()
-	if took := time.Since(began); reply.StatusCode != http.StatusBadRequest || took > 2*bodyTime {
-		t.Errorf("%s after %v", reply.Status, took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{Authorize: func(*http.Request, Action) error { return nil }})
+		here, there := net.Pipe()
+		defer here.Close()
+		server := &http.Server{Handler: h.api}
+		go server.Serve(&oneConn{conn: there, closed: make(chan struct{})})
+		defer server.Close()
+		began := time.Now()
+		go fmt.Fprintf(here, "POST %s/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", base)
+		reply, err := http.ReadResponse(bufio.NewReader(here), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reply.Body.Close()
+		if took := time.Since(began); reply.StatusCode != http.StatusBadRequest || took != bodyTime {
+			t.Errorf("%s after %v", reply.Status, took)
+		}
+	})
 }
 
 // Shards that can't be reached are named, beside what the others have.
 func TestAnswersNameShardsThatAreMissing(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.dead("boom", numbered("a", 20)...)
-	lost := []core.Shard{{Queue: "orders", Index: 1}}
-	h.api = h.over(&partialStore{h.store, lost}, Options{})
-	if s := get[statsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" || s.Total.MorgueLength != 20 {
-		t.Errorf("%+v", s)
-	}
-	w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue", ""))
-	if page := read[list[deadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
-		t.Errorf("%+v %v", page, w.Header())
-	}
-	if reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
-		t.Errorf("%+v", reply)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.dead("boom", numbered("a", 20)...)
+		lost := []core.Shard{{Queue: "orders", Index: 1}}
+		h.api = h.over(&partialStore{h.store, lost}, Options{})
+		if s := get[statsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" || s.Total.MorgueLength != 20 {
+			t.Errorf("%+v", s)
+		}
+		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue", ""))
+		if page := read[list[deadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
+			t.Errorf("%+v %v", page, w.Header())
+		}
+		if reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
+			t.Errorf("%+v", reply)
+		}
+	})
 }
 
 // partialStore is a store that says that shards can't be reached.

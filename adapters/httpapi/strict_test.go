@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -100,19 +101,21 @@ func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 
 // A match by error chooses jobs by it, and as many as may be named are.
 func TestAMatchChoosesJobsByTheirError(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.failed("boom 1", "a", "b")
-	h.failed("other", "c")
-	if reply := post[bulkReply](h, "/queues/orders/jobs/delete", bulkBody{Match: &match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
-		t.Errorf("%+v", reply)
-	}
-	if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].ID != "c" {
-		t.Errorf("%+v are left", jobs)
-	}
-	h.dead("boom", numbered("d", maxNamed)...)
-	if reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{IDs: numbered("d", maxNamed)}); reply.Handled != maxNamed {
-		t.Errorf("%+v", reply)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.failed("boom 1", "a", "b")
+		h.failed("other", "c")
+		if reply := post[bulkReply](h, "/queues/orders/jobs/delete", bulkBody{Match: &match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
+			t.Errorf("%+v", reply)
+		}
+		if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].ID != "c" {
+			t.Errorf("%+v are left", jobs)
+		}
+		h.dead("boom", numbered("d", maxNamed)...)
+		if reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{IDs: numbered("d", maxNamed)}); reply.Handled != maxNamed {
+			t.Errorf("%+v", reply)
+		}
+	})
 }
 
 // A body that breaks off is not acted on, also where what has come is JSON.
@@ -163,34 +166,36 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 // Two sealed texts never share a nonce, which would tell what their ciphertexts have in common, and nothing is sealed
 // that says an action is done.
 func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
-	h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
-	h.dead("boom", numbered("a", 40)...)
-	nonces := map[string]int{}
-	after, target := "", base+"/queues/orders/morgue?limit=1&after="
-	for page := 0; page == 0 || after != ""; page++ {
-		after = read[list[deadRow]](t, answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
-		if after == "" {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
+		h.dead("boom", numbered("a", 40)...)
+		nonces := map[string]int{}
+		after, target := "", base+"/queues/orders/morgue?limit=1&after="
+		for page := 0; page == 0 || after != ""; page++ {
+			after = read[list[deadRow]](t, answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
+			if after == "" {
+				break
+			}
+			data, err := base64.RawURLEncoding.DecodeString(after)
+			if err != nil || len(data) < 12 {
+				t.Fatalf("%q, %v", after, err)
+			}
+			if was, known := nonces[string(data[:12])]; known {
+				t.Fatalf("pages %d and %d share a nonce", was, page)
+			}
+			nonces[string(data[:12])] = page
 		}
-		data, err := base64.RawURLEncoding.DecodeString(after)
-		if err != nil || len(data) < 12 {
-			t.Fatalf("%q, %v", after, err)
+		if len(nonces) != 39 && len(nonces) != 40 {
+			t.Errorf("%d pages", len(nonces))
 		}
-		if was, known := nonces[string(data[:12])]; known {
-			t.Fatalf("pages %d and %d share a nonce", was, page)
+		// A key that is drawn is drawn anew.
+		drawn := Options{RedactID: func(string, string) string { return "someone" }}
+		next := read[list[deadRow]](t, answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
+		refused(t, "a cursor of another API", answerOf(h.over(h.store, drawn), request(http.MethodGet, target+next, "")), 400, "invalid-cursor")
+		if reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}}); reply.Handled != 40 || reply.Continue != "" {
+			t.Errorf("what is done goes on: %+v", reply)
 		}
-		nonces[string(data[:12])] = page
-	}
-	if len(nonces) != 39 && len(nonces) != 40 {
-		t.Errorf("%d pages", len(nonces))
-	}
-	// A key that is drawn is drawn anew.
-	drawn := Options{RedactID: func(string, string) string { return "someone" }}
-	next := read[list[deadRow]](t, answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
-	refused(t, "a cursor of another API", answerOf(h.over(h.store, drawn), request(http.MethodGet, target+next, "")), 400, "invalid-cursor")
-	if reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}}); reply.Handled != 40 || reply.Continue != "" {
-		t.Errorf("what is done goes on: %+v", reply)
-	}
+	})
 }
 
 // A job that has not failed has no error, also where errors are redacted.

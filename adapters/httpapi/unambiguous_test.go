@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -110,16 +111,18 @@ func TestTheDocumentIsAsStrict(t *testing.T) {
 
 // The name of a group is made of an error's text, so that it is in no checkpoint where errors are redacted, ids or not.
 func TestNoCheckpointHasTheNameOfAGroup(t *testing.T) {
-	h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
-	h.dead("dsn-secret", numbered("a", 1500)...)
-	groups := get[groupsReply](h, "/queues/orders/groups")
-	body := bulkBody{Match: &match{Group: given(groups.Items[0].Group)}}
-	w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", string(marshalled(t, body))))
-	holdsNoSecret(t, "revive", w.Body.String(), "dsn-secret")
-	body.Continue = read[bulkReply](t, w).Continue
-	if reply := post[bulkReply](h, "/queues/orders/morgue/revive", body); reply.Handled != 1500 || body.Continue == "" {
-		t.Errorf("%+v", reply)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
+		h.dead("dsn-secret", numbered("a", 1500)...)
+		groups := get[groupsReply](h, "/queues/orders/groups")
+		body := bulkBody{Match: &match{Group: given(groups.Items[0].Group)}}
+		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", string(marshalled(t, body))))
+		holdsNoSecret(t, "revive", w.Body.String(), "dsn-secret")
+		body.Continue = read[bulkReply](t, w).Continue
+		if reply := post[bulkReply](h, "/queues/orders/morgue/revive", body); reply.Handled != 1500 || body.Continue == "" {
+			t.Errorf("%+v", reply)
+		}
+	})
 }
 
 func marshalled(t *testing.T, v any) []byte {
