@@ -13,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/tier"
 )
 
@@ -79,6 +80,25 @@ func TestLive(t *testing.T) {
 	b.until("document.getElementById('age').textContent.startsWith('updated')")
 	b.until("window.sent > 0")
 	b.isClean("the overview")
+}
+
+// A figure that is no longer 0 is no longer grey, though the row stays the same.
+func TestAClassThatIsGoneIsRemoved(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.declare(h.paused)
+	b := h.tab(desk)
+	b.open("shards?q=paused")
+	row := fmt.Sprintf(`document.querySelector(".shardlist tr[data-k='%d']")`, core.ShardOf("due", 2))
+	if html := eval[string](b, row+".cells[1].innerHTML"); !strings.Contains(html, `class="zero"`) {
+		t.Fatalf("without a due job the lag is %s", html)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](row + ".same = true"))
+	h.push(h.paused, "due", 0, "p")
+	b.until(row + `.cells[1].textContent !== "0 s"`)
+	if html := eval[string](b, row+".cells[1].innerHTML"); strings.Contains(html, "zero") || !eval[bool](b, row+".same") {
+		t.Errorf("with a due job the lag is %s, or it is of another row", html)
+	}
+	b.isClean("the table of shards")
 }
 
 // A tab that nobody sees asks nothing.

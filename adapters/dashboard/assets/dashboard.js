@@ -168,9 +168,10 @@ function update(a, b) {
     return;
   }
   if (a.nodeType !== Node.ELEMENT_NODE || a.id === "strip" || a.matches("input, select, textarea, time[data-ago], time[data-for]") && a.dateTime === b.dateTime) return;
-  for (const name of figures) {
+  for (const name of a.matches("input, select, textarea") ? [] : figures) {
     const value = b.getAttribute(name);
-    if (value !== null && a.getAttribute(name) !== value && !a.matches("input, select, textarea")) a.setAttribute(name, value);
+    if (value === null) a.removeAttribute(name);
+    else if (a.getAttribute(name) !== value) a.setAttribute(name, value);
   }
   if (a.matches(".zone, [data-clock], [data-full]")) return; // which tick writes
   const right = b.childNodes;
