@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -67,8 +68,9 @@ func (c *call) find(q *findQuery) (*list[foundRow], error) {
 	return newList([]foundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
 }
 
-// findInAll looks in all queues, of which those have a row that hold something. Those whose shard of the id does not answer are unreached, unless
-// none does.
+// findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose shard
+// of the id does not answer are unreached. It returns an error if no queue answers, or if the time for
+// the search is over: the remaining queues were not asked then.
 func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {
@@ -81,6 +83,8 @@ func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
 			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
 		case failed == nil, errors.Is(failed, inspect.ErrUnknownQueue): // which was forgotten meanwhile
+		case c.ctx.Err() != nil:
+			return nil, fmt.Errorf("search queue %s: %w", queue.Name, c.ctx.Err())
 		case c.problemOf(queue.Name, failed).silent():
 			err = failed
 			shard := core.Shard{Queue: queue.Name, Index: core.ShardOf(q.ID, queue.Shards)}

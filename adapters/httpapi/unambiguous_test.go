@@ -167,6 +167,25 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	refused(t, "an id that none can have", answerOf(h.over(h.store, Options{}), request(http.MethodGet, base+"/find?id=", "")), 400, "invalid-id")
 }
 
+// A search whose time is over has not asked all queues: it is no part of an answer.
+func TestASearchThatIsCutOffIsNoPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		if _, err := h.store.Declare(t.Context(), declarePlain); err != nil {
+			t.Fatal(err)
+		}
+		h.push("a", 0, "p")
+		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if r, ok := call.Request.(*storekit.FindRequest); ok && r.Queue == "plain" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return next(ctx)
+		}), Options{})
+		refused(t, "a queue that hangs", answerOf(h.api, request(http.MethodGet, base+"/find?id=a", "")), 503, "timeout")
+	})
+}
+
 func TestARefusedMethodNamesThoseThatAreServed(t *testing.T) {
 	h := newHouse(t, Options{})
 	for target, want := range map[string]string{"/stats": "GET, HEAD", "/queues/orders/pause": "POST"} {
