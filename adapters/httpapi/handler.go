@@ -65,11 +65,11 @@ func rooted(r *http.Request) *http.Request {
 
 // noRoute says that there is no route, or which other methods it has.
 func (a *API) noRoute(r *http.Request) (p *problem, allowed string) {
-	for method, allowed := range map[string]string{http.MethodGet: "GET, HEAD", http.MethodPost: "POST"} {
+	for _, served := range [...]struct{ method, allowed string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
 		other := *r
-		other.Method = method
+		other.Method = served.method
 		if _, pattern := a.mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
-			return problemMethod.with("it is for %s", method), allowed
+			return problemMethod.with("it is for %s", served.method), served.allowed
 		}
 	}
 	return problemNotFound.with("the routes are in %s/openapi.json; a read-only API has no actions", base), ""

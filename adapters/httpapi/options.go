@@ -74,8 +74,10 @@ type Options struct {
 	RedactError func(queue, id, text string) string
 	// RedactID returns what is shown of an id. Who knows an id may still ask for it. nil shows ids.
 	RedactID func(queue, id string) string
-	// CursorKey encrypts cursors, checkpoints and keys, in which ids and names of groups are, where ids or errors are redacted, and
-	// names of groups where errors are: 32 bytes, the same in each process that is to go on where another ended. nil is drawn by [New].
+	// CursorKey encrypts cursors, checkpoints and keys, which have ids and names of groups in them,
+	// if RedactID or RedactError is set, and the names of groups themselves if RedactError is set.
+	// It has 32 bytes, and must be the same in each process that continues what another has begun.
+	// nil is drawn by [New].
 	CursorKey []byte
 
 	// MaxBodyBytes bounds a request's body; 0 is 1 MiB. MaxHeaderBytes bounds its headers with the URL; 0 is

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
@@ -82,7 +83,7 @@ func (g *given) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if text == "" {
-		return problemBadRequest.with("an empty text in match; leave the field out, and {} is all")
+		return errors.New("an empty text in match; leave the field out, and {} is all")
 	}
 	*g = given(text)
 	return nil
