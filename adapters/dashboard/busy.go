@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -120,7 +121,7 @@ func (c *call) busyPage() (*view, error) {
 			b.More = append(b.More, name)
 			continue
 		}
-		b.claims(c, s, name, began, byOwner)
+		b.claims(c, s, stats, began, byOwner)
 	}
 	for at := range s.view.Nodes {
 		owner := s.view.Nodes[at].Owner
@@ -177,7 +178,8 @@ func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 }
 
 // claims adds what is claimed of a queue.
-func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey]time.Time, byOwner map[string]*busyServer) {
+func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began map[claimKey]time.Time, byOwner map[string]*busyServer) {
+	queue := stats.Queue.Name
 	var reply listOf[claimedRow]
 	if err := c.get(queue, "/claimed", url.Values{"limit": {strconv.Itoa(busyRows)}, "error_bytes": {"100"}}, &reply); err != nil {
 		b.Failed = append(b.Failed, queue+": "+c.errorText(queue, "", err.Error()))
@@ -193,6 +195,7 @@ func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey
 		}
 	}
 	p99 := run.Quantile(0.99)
+	takers := sync.OnceValue(func() *takers { return s.takersOf(stats) }) // most queues have no orphan
 	for at := range reply.Items {
 		j := &reply.Items[at]
 		row := busyRow{
@@ -210,7 +213,7 @@ func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey
 		row.Bar, row.Slow = onScale(row.Took), slow(row.Took, p99)
 		switch n := byOwner[j.Owner]; {
 		case j.LeaseOver:
-			row.Taker, row.Nobody = s.takerOf(queue, row.Shard)
+			row.Taker, row.Nobody = takers().of(row.Shard)
 			b.Orphans = append(b.Orphans, row)
 		case n == nil:
 			byOwner[j.Owner] = &busyServer{Name: j.Node, State: "unknown", Waiting: []busyRow{row}}
@@ -222,34 +225,50 @@ func (b *busyBody) claims(c *call, s *snapshot, queue string, began map[claimKey
 	}
 }
 
-// takerOf says who takes what a server that is gone has left in a shard: whoever has it by now, or else may get it.
-func (s *snapshot) takerOf(queue, index string) (who string, nobody bool) {
-	for at := range s.view.Stats {
-		stats := &s.view.Stats[at]
-		if stats.Queue.Name != queue {
-			continue
-		}
-		for n := range stats.Shards {
-			if sh := &stats.Shards[n]; strconv.Itoa(sh.Shard.Index) == index && sh.Owner != "" && sh.ExpiresAt.After(stats.Now) {
-				return cmp.Or(s.ownerNames()[sh.Owner], sh.Owner), false
-			}
+// takers are the servers that take what servers that are gone have left in the shards of a queue.
+type takers struct {
+	// owners are the names of those that have a shard by now, by its index.
+	owners map[int]string
+	// others are those that may get a shard that no server has, or words for there being none.
+	others string
+	// nobody is true if no server may get it.
+	nobody bool
+}
+
+// takersOf returns the takers of a queue.
+func (s *snapshot) takersOf(stats *inspect.QueueStats) *takers {
+	t := &takers{owners: map[int]string{}}
+	named := s.ownerNames()
+	for at := range stats.Shards {
+		if sh := &stats.Shards[at]; sh.Owner != "" && sh.ExpiresAt.After(stats.Now) {
+			t.owners[sh.Shard.Index] = cmp.Or(named[sh.Owner], sh.Owner)
 		}
 	}
 	var serve []string
-	for _, server := range s.serversOf(queue) {
+	for _, server := range s.serversOf(stats.Queue.Name) {
 		if server.State == inspect.NodeAlive.String() {
 			serve = append(serve, server.Name)
 		}
 	}
 	switch {
 	case s.view.NodesUnknown:
-		return "whoever serves it", false
+		t.others = "whoever serves it"
 	case len(serve) == 0:
-		return "nobody serves it", true
+		t.others, t.nobody = "nobody serves it", true
 	case len(serve) == 1:
-		return serve[0], false
+		t.others = serve[0]
+	default:
+		t.others = "one of " + names(serve)
 	}
-	return "one of " + names(serve), false
+	return t
+}
+
+// of returns who takes what was left in a shard, and whether nobody does.
+func (t *takers) of(index string) (who string, nobody bool) {
+	if n, err := strconv.Atoi(index); err == nil && t.owners[n] != "" {
+		return t.owners[n], false
+	}
+	return t.others, t.nobody
 }
 
 // sort puts the longest first.
