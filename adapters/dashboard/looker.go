@@ -47,8 +47,10 @@ type looker struct {
 	last    *snapshot
 	next    time.Time
 	stale   bool
-	memory  wrong.Memory
-	newest  map[string]*newest
+	// acts counts the actions, so that what was read during one is not kept.
+	acts   int
+	memory wrong.Memory
+	newest map[string]*newest
 }
 
 // snapshot is what a look has found. It is not changed once it is there.
@@ -97,20 +99,22 @@ func (l *looker) queues() (names []string) {
 func (l *looker) acted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.acts++
 	l.stale, l.newest = true, nil
 }
 
-// known returns the last snapshot, and whether it is to be shown instead of a new one.
-func (l *looker) known() (*snapshot, bool) {
+// known returns the last snapshot, whether it is to be shown instead of a new one, and the number of
+// actions so far.
+func (l *looker) known() (s *snapshot, fresh bool, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last, l.last != nil && !l.stale && l.clock().Before(l.next)
+	return l.last, l.last != nil && !l.stale && l.clock().Before(l.next), l.acts
 }
 
 // look returns what the store holds, as it is or was a short while ago. Who asks while another looks gets what was found before, and
 // waits only if there is nothing.
 func (l *looker) look(ctx context.Context) (*snapshot, error) {
-	s, fresh := l.known()
+	s, fresh, _ := l.known()
 	if fresh {
 		return s, nil
 	}
@@ -128,7 +132,8 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 			return nil, ctx.Err()
 		}
 	}
-	if s, fresh = l.known(); fresh {
+	s, fresh, acts := l.known()
+	if fresh {
 		return s, nil
 	}
 	// What is found counts for others too, so that it does not end with this request.
@@ -136,16 +141,16 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	defer end()
 	began := l.clock()
 	s = l.take(ctx, s)
-	l.keep(s, l.clock().Sub(began))
+	l.keep(s, l.clock().Sub(began), acts)
 	return s, nil
 }
 
-// keep makes a snapshot the last.
-func (l *looker) keep(s *snapshot, cost time.Duration) {
+// keep makes a snapshot the last. It is stale if its look began after fewer actions than there were.
+func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.wrong, l.memory = wrong.Now(&s.view, l.memory)
-	l.last, l.stale = s, false
+	l.last, l.stale = s, acts != l.acts
 	l.next = l.clock().Add(restAfter(cost, minRest, maxRest))
 }
 

@@ -55,6 +55,18 @@ func TestWhoAsksWhileAnotherLooks(t *testing.T) {
 	})
 }
 
+// What was seen while somebody acted may be of before that: the next page looks anew.
+func TestALookDuringAnActionIsStale(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.store.onHistory = h.board.looker.acted
+	for n := range 2 {
+		if _, err := h.board.looker.look(t.Context()); err != nil || h.store.looks != n+1 {
+			t.Fatalf("%d looks after %d pages, %v", h.store.looks, n+1, err)
+		}
+		h.store.onHistory = nil
+	}
+}
+
 // What changes slowly rests longer than the sizes of queues, and so do the checks; and what rests longer the more it costs.
 func TestHistoriesAndChecksRestLonger(t *testing.T) {
 	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: restFactor * 500 * time.Millisecond, 10 * time.Second: maxDetail} {

@@ -44,6 +44,7 @@ type morgueBody struct {
 	Dead          int64
 	Hour, Day     int64 // of all groups
 	Counted       int   // of how many newest dead letters hours and days are; 0 is all
+	CountFailed   string
 	Group, Error  string
 	GroupName     string
 	Sort, Prefix  string
@@ -150,6 +151,9 @@ func (b *morgueBody) groups(c *call, list *listOf[deadRow]) {
 	}
 	recent := c.newest(b.Now, &reply, list)
 	b.Counted, b.Hour, b.Day = recent.counted, int64(recent.hour.sum.Count), int64(recent.day.sum.Count)
+	if recent.failed != nil {
+		b.CountFailed = c.errorText(c.queue, "", recent.failed.Error())
+	}
 	for at := range reply.Items {
 		g := &reply.Items[at]
 		row := groupRow{

@@ -11,6 +11,8 @@ type newest struct {
 	hour, day *recent
 	// counted is of how many of the newest that is, as far as groups don't tell; 0 is all.
 	counted int
+	// failed is why the newest could not be read to the end: there may be more than was counted.
+	failed error
 	// until is when they are counted anew.
 	until time.Time
 }
@@ -18,7 +20,8 @@ type newest struct {
 // newest counts those of the page's queue, by its groups and, as far as these don't tell, by the newest dead letters, with which the list begins unless
 // it is nil. To read more of these costs more than the rest of the page, so what is known is shown again, as what else is read more seldom.
 func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow]) *newest {
-	if known := c.looker.newestOf(c.queue); known != nil {
+	known, acts := c.looker.newestOf(c.queue)
+	if known != nil {
 		return known
 	}
 	spans := make([]span, len(groups.Items))
@@ -31,12 +34,12 @@ func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow])
 		return n
 	}
 	began := c.looker.clock()
-	if err := c.readNewest(n, list); err != nil {
-		return n // the page has a list of its own, which says why
+	if n.failed = c.readNewest(n, list); n.failed != nil {
+		return n
 	}
 	ended := c.looker.clock()
 	n.until = ended.Add(restAfter(ended.Sub(began), detailRest, maxDetail))
-	c.looker.keepNewest(c.queue, n)
+	c.looker.keepNewest(c.queue, n, acts)
 	return n
 }
 
@@ -77,19 +80,25 @@ func (n *newest) letters(rows []deadRow) (old bool) {
 	return false
 }
 
-// newestOf returns what is known of a queue's newest dead letters, nil if they are to be counted.
-func (l *looker) newestOf(queue string) *newest {
+// newestOf returns what is known of a queue's newest dead letters, or nil if they are to be counted,
+// and the number of actions so far.
+func (l *looker) newestOf(queue string) (n *newest, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := l.newest[queue]; n != nil && l.clock().Before(n.until) {
-		return n
+		return n, l.acts
 	}
-	return nil
+	return nil, l.acts
 }
 
-func (l *looker) keepNewest(queue string, n *newest) {
+// keepNewest keeps a count that began after the given number of actions, unless another action has
+// followed: the count may be of what was before it.
+func (l *looker) keepNewest(queue string, n *newest, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if acts != l.acts {
+		return
+	}
 	if l.newest == nil {
 		l.newest = map[string]*newest{}
 	}

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/wrong"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 func TestRecentDeathsOfSpans(t *testing.T) {
@@ -82,6 +85,73 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 				t.Errorf("%d lists were read, want %d", h.store.lists, c.lists)
 			}
 		})
+	}
+}
+
+// Counts of which a part could not be read are not shown as if they were all.
+func TestTheMorgueSaysWhatItCouldNotCount(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.buried("old", 60)
+	h.advance(25 * time.Hour)
+	h.turns = map[core.Shard]*ports.TurnRequest{}
+	h.buried("old", 70)
+	lists, fails := 0, false
+	board := h.over(func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "Morgue" {
+			if lists++; fails && lists > 1 {
+				return errors.New("refused by the test")
+			}
+		}
+		return next(ctx)
+	}, Options{})
+	page := func() string {
+		lists = 0
+		return answerOf(board, request(http.MethodGet, "/morgue?q=orders", nil)).Body.String()
+	}
+	page() // takes the snapshot
+	fails, board.looker.newest = true, nil
+	says(t, page(), "old 50 50 130", "Hour and day may be more: the newest dead letters can't be read:", "refused by the test")
+	fails = false
+	after := page()
+	says(t, after, "old 70 70 130")
+	saysNot(t, after, "may be more")
+}
+
+// What was counted while somebody acted may be of before that: the next page counts anew.
+func TestACountDuringAnActionIsNotKept(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.buried("old", 60)
+	h.advance(25 * time.Hour)
+	h.turns = map[core.Shard]*ports.TurnRequest{}
+	h.buried("old", 3)
+	lists := 0
+	var board *Dashboard
+	acts := func() {}
+	board = h.over(func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if call.Method == "Morgue" {
+			lists++
+			acts()
+		}
+		return err
+	}, Options{})
+	count := func() int {
+		lists = 0
+		answerOf(board, request(http.MethodGet, "/morgue?q=orders&sort=id", nil))
+		return lists
+	}
+	count() // takes the snapshot
+	board.looker.acted()
+	count()
+	if n := count(); n != 1 {
+		t.Fatalf("a page whose counts are known reads %d lists", n)
+	}
+	board.looker.acted()
+	acts = board.looker.acted
+	during := count()
+	acts = func() {}
+	if n := count(); during < 2 || n < 2 {
+		t.Errorf("during an action %d lists are read, and %d after it", during, n)
 	}
 }
 
