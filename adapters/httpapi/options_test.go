@@ -169,7 +169,7 @@ func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
 						if w.Code != 200 {
 							t.Errorf("%d %s", w.Code, w.Body)
 						}
-						time.Sleep(50 * time.Millisecond)
+						time.Sleep(200 * time.Millisecond)
 					}
 				}()
 			}

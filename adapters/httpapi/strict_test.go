@@ -21,20 +21,22 @@ import (
 
 // Whichever call of the store fails, no route answers as if nothing had been found or as if all were done.
 func TestNoErrorOfTheStoreIsSwallowed(t *testing.T) {
-	// silent are calls without which a route can answer, and says what it lacks.
-	silent := map[string][]string{"/why": {"Nodes", "Permit"}}
-	for _, route := range table() {
-		for method := range calledBy(t, &route, "") {
-			if slices.Contains(silent[route.path], method) {
-				continue
-			}
-			status, text := 0, ""
-			calledBy(t, &route, method, func(code int, body string) { status, text = code, body })
-			if status == http.StatusOK {
-				t.Errorf("%s %s, of which %s fails: %s", route.method, route.path, method, text)
+	synctest.Test(t, func(t *testing.T) {
+		// silent are calls without which a route can answer, and says what it lacks.
+		silent := map[string][]string{"/why": {"Nodes", "Permit"}}
+		for _, route := range table() {
+			for method := range calledBy(t, &route, "") {
+				if slices.Contains(silent[route.path], method) {
+					continue
+				}
+				status, text := 0, ""
+				calledBy(t, &route, method, func(code int, body string) { status, text = code, body })
+				if status == http.StatusOK {
+					t.Errorf("%s %s, of which %s fails: %s", route.method, route.path, method, text)
+				}
 			}
 		}
-	}
+	})
 }
 
 // calledBy returns the methods of the store that a route calls, of which one may fail.
