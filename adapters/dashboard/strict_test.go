@@ -21,54 +21,56 @@ import (
 
 // Whichever call of the store fails, a page says so instead of showing nothing as if there were nothing.
 func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
-	const text = "refused by the test"
-	// silent are calls whose failure a page shows in a way of its own, or that are not for it but for the frame around it.
-	silent := func(target, method string) bool {
-		switch method {
-		case "History", "Nodes", "Permit":
-			return true
-		case "Groups": // also for how many died of late
-			return !strings.HasPrefix(target, "/morgue")
-		case "Morgue":
-			return !strings.HasPrefix(target, "/morgue") && !strings.HasSuffix(target, "=revive") && !strings.HasSuffix(target, "=purge")
-		case "Stats", "Queues":
-			return strings.HasPrefix(target, "/id")
-		}
-		return false
-	}
-	for _, target := range []string{
-		"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&list=scheduled", "/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x",
-		"/busy", "/busy?q=orders", "/id?q=orders&id=a", "/search?id=a", "/store", "/unreadable?q=orders", "/sheet?q=orders&op=revive", "/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete",
-	} {
-		h := newHouse(t, Options{})
-		h.ended(core.Buried, "boom", "a")
-		h.ended(core.Failed, "boom", "b")
-		h.push("orders", "c", 0, "p")
-		h.turn("orders", core.ShardOf("c", houseShards), 1)
-		var called sync.Map // some calls are made at once
-		failing := ""
-		board := h.over(func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			if called.Store(call.Method, true); call.Method == failing {
-				return errors.New(text)
+	synctest.Test(t, func(t *testing.T) {
+		const text = "refused by the test"
+		// silent are calls whose failure a page shows in a way of its own, or that are not for it but for the frame around it.
+		silent := func(target, method string) bool {
+			switch method {
+			case "History", "Nodes", "Permit":
+				return true
+			case "Groups": // also for how many died of late
+				return !strings.HasPrefix(target, "/morgue")
+			case "Morgue":
+				return !strings.HasPrefix(target, "/morgue") && !strings.HasSuffix(target, "=revive") && !strings.HasSuffix(target, "=purge")
+			case "Stats", "Queues":
+				return strings.HasPrefix(target, "/id")
 			}
-			return next(ctx)
-		}, Options{})
-		if w := answerOf(board, request(http.MethodGet, target, nil)); w.Code >= http.StatusBadRequest {
-			t.Fatalf("%s: status %d: %s", target, w.Code, words(w.Body.String()))
+			return false
 		}
-		var methods []string
-		called.Range(func(method, _ any) bool { methods = append(methods, method.(string)); return true })
-		for _, method := range methods {
-			if failing = method; silent(target, method) {
-				continue
+		for _, target := range []string{
+			"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&list=scheduled", "/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x",
+			"/busy", "/busy?q=orders", "/id?q=orders&id=a", "/search?id=a", "/store", "/unreadable?q=orders", "/sheet?q=orders&op=revive", "/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete",
+		} {
+			h := newHouse(t, Options{})
+			h.ended(core.Buried, "boom", "a")
+			h.ended(core.Failed, "boom", "b")
+			h.push("orders", "c", 0, "p")
+			h.turn("orders", core.ShardOf("c", houseShards), 1)
+			var called sync.Map // some calls are made at once
+			failing := ""
+			board := h.over(func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if called.Store(call.Method, true); call.Method == failing {
+					return errors.New(text)
+				}
+				return next(ctx)
+			}, Options{})
+			if w := answerOf(board, request(http.MethodGet, target, nil)); w.Code >= http.StatusBadRequest {
+				t.Fatalf("%s: status %d: %s", target, w.Code, words(w.Body.String()))
 			}
-			board.looker.last = nil
-			w := answerOf(board, request(http.MethodGet, target, nil))
-			if !strings.Contains(w.Body.String(), text) {
-				t.Errorf("%s, of which %s fails: status %d: %s", target, method, w.Code, words(w.Body.String()))
+			var methods []string
+			called.Range(func(method, _ any) bool { methods = append(methods, method.(string)); return true })
+			for _, method := range methods {
+				if failing = method; silent(target, method) {
+					continue
+				}
+				board.looker.last = nil
+				w := answerOf(board, request(http.MethodGet, target, nil))
+				if !strings.Contains(w.Body.String(), text) {
+					t.Errorf("%s, of which %s fails: status %d: %s", target, method, w.Code, words(w.Body.String()))
+				}
 			}
 		}
-	}
+	})
 }
 
 // over returns a dashboard of the store that calls something around each call.
