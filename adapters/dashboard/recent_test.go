@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -67,23 +68,25 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 		"too many groups":        {old: 9, fresh: 4, lists: 1, says: "4 died within the hour", groups: func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, Options{})
-			h.buried("old", c.old)
-			h.advance(2 * time.Hour)
-			h.turns = map[core.Shard]*ports.TurnRequest{}
-			h.buried("old", c.late)
-			h.buried("fresh", c.fresh)
-			h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
-			h.store.groups = c.groups
-			page := h.get("/")
-			if c.says == "" {
-				saysNot(t, page, "died within")
-			} else {
-				says(t, page, "orders "+c.says)
-			}
-			if h.store.lists != c.lists {
-				t.Errorf("%d lists were read, want %d", h.store.lists, c.lists)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, Options{})
+				h.buried("old", c.old)
+				h.advance(2 * time.Hour)
+				h.turns = map[core.Shard]*ports.TurnRequest{}
+				h.buried("old", c.late)
+				h.buried("fresh", c.fresh)
+				h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
+				h.store.groups = c.groups
+				page := h.get("/")
+				if c.says == "" {
+					saysNot(t, page, "died within")
+				} else {
+					says(t, page, "orders "+c.says)
+				}
+				if h.store.lists != c.lists {
+					t.Errorf("%d lists were read, want %d", h.store.lists, c.lists)
+				}
+			})
 		})
 	}
 }
@@ -196,28 +199,30 @@ func TestTheMorgueReadsWhatGroupsDoNotTell(t *testing.T) {
 		"very many":                {old: 1, late: 1100, lists: 2, says: []string{"old 950 950 1,101", "Hour and day are of the newest 950."}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, Options{})
-			later := func(d time.Duration) {
-				h.advance(d)
-				h.turns = map[core.Shard]*ports.TurnRequest{} // leases are over
-			}
-			h.buried("old", c.old)
-			later(23 * time.Hour)
-			h.buried("today", c.today)
-			later(2 * time.Hour)
-			h.buried(map[bool]string{true: "today", false: "old"}[c.old == 0], c.late)
-			h.store.groups = c.groups
-			target := "/morgue?q=orders" + c.target
-			if page := h.get("/morgue?q=orders"); c.target == "next" {
-				target = link(t, page, "next")
-			}
-			h.board.looker.newest = nil
-			before := h.store.lists
-			w := answerOf(h.board, request(http.MethodGet, target, nil))
-			says(t, w.Body.String(), c.says...)
-			if n := h.store.lists - before; n != c.lists {
-				t.Errorf("%d lists were read, want %d", n, c.lists)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, Options{})
+				later := func(d time.Duration) {
+					h.advance(d)
+					h.turns = map[core.Shard]*ports.TurnRequest{} // leases are over
+				}
+				h.buried("old", c.old)
+				later(23 * time.Hour)
+				h.buried("today", c.today)
+				later(2 * time.Hour)
+				h.buried(map[bool]string{true: "today", false: "old"}[c.old == 0], c.late)
+				h.store.groups = c.groups
+				target := "/morgue?q=orders" + c.target
+				if page := h.get("/morgue?q=orders"); c.target == "next" {
+					target = link(t, page, "next")
+				}
+				h.board.looker.newest = nil
+				before := h.store.lists
+				w := answerOf(h.board, request(http.MethodGet, target, nil))
+				says(t, w.Body.String(), c.says...)
+				if n := h.store.lists - before; n != c.lists {
+					t.Errorf("%d lists were read, want %d", n, c.lists)
+				}
+			})
 		})
 	}
 }

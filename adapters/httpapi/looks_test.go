@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -280,23 +281,25 @@ func TestWhatIsPolledHasAnETag(t *testing.T) {
 
 // A page of large payloads ends early, and the next goes on.
 func TestAPageOfLargePayloadsEndsEarly(t *testing.T) {
-	h := newHouse(t, Options{})
-	large := strings.Repeat("x", 1<<20)
-	ids := numbered("l", 20)
-	for _, id := range ids {
-		h.push(id, time.Hour, large)
-	}
-	var got []string
-	pages := 0
-	for after, more := "", true; more; pages++ {
-		page := get[list[jobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
-		for _, row := range page.Items {
-			got = append(got, row.ID)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		large := strings.Repeat("x", 1<<20)
+		ids := numbered("l", 20)
+		for _, id := range ids {
+			h.push(id, time.Hour, large)
 		}
-		after = page.Next
-		more = after != ""
-	}
-	if !slices.Equal(got, ids) || pages != 3 {
-		t.Errorf("%d pages: %v", pages, got)
-	}
+		var got []string
+		pages := 0
+		for after, more := "", true; more; pages++ {
+			page := get[list[jobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
+			for _, row := range page.Items {
+				got = append(got, row.ID)
+			}
+			after = page.Next
+			more = after != ""
+		}
+		if !slices.Equal(got, ids) || pages != 3 {
+			t.Errorf("%d pages: %v", pages, got)
+		}
+	})
 }
