@@ -22,8 +22,8 @@ import (
 // epoch is where the clock of a house begins.
 var epoch = time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
 
-// stands is the clock of the lookers in most tests. A look takes no time by it, so no rest is longer
-// and no detail is left out where the machine is slow.
+// stands is the clock of the lookers in most tests. A look takes no time by it, so no rest is
+// longer and no detail is left out where the machine is slow.
 func stands() time.Time { return epoch }
 
 const houseShards = 3

@@ -103,8 +103,8 @@ func (l *looker) acted() {
 	l.stale, l.newest = true, nil
 }
 
-// known returns the last snapshot, whether it is to be shown instead of a new one, and the number of
-// actions so far.
+// known returns the last snapshot, whether it is to be shown instead of a new one, and the number
+// of actions so far.
 func (l *looker) known() (s *snapshot, fresh bool, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,8 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	return s, nil
 }
 
-// keep makes a snapshot the last. It is stale if its look began after fewer actions than there were.
+// keep makes a snapshot the last. It is stale if its look began after fewer actions than there
+// were.
 func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,8 +80,8 @@ func (n *newest) letters(rows []deadRow) (old bool) {
 	return false
 }
 
-// newestOf returns what is known of a queue's newest dead letters, or nil if they are to be counted,
-// and the number of actions so far.
+// newestOf returns what is known of a queue's newest dead letters, or nil if they are to be
+// counted, and the number of actions so far.
 func (l *looker) newestOf(queue string) (n *newest, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -68,9 +68,9 @@ func (c *call) find(q *findQuery) (*list[foundRow], error) {
 	return newList([]foundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
 }
 
-// findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose shard
-// of the id does not answer are unreached. It returns an error if no queue answers, or if the time for
-// the search is over: the remaining queues were not asked then.
+// findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose
+// shard of the id does not answer are unreached. It returns an error if no queue answers, or if the
+// time for the search is over: the remaining queues were not asked then.
 func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {

@@ -130,8 +130,8 @@ func (s *damaged) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queu
 	return stats, err
 }
 
-// wideShards is the number of shards of the queue "wide". Axe's rule on contrast takes long on a map
-// of 1,000.
+// wideShards is the number of shards of the queue "wide". Axe's rule on contrast takes long on a
+// map of 1,000.
 func wideShards() int { return tier.Count(64, 1000) }
 
 func newHouse(t testing.TB, o dashboard.Options) *house {
