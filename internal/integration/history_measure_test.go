@@ -24,10 +24,9 @@ const (
 )
 
 // What a history of 24 hours, which 16 nodes have recorded of a queue of SKEIN_TEST_LIST_SHARDS shards, takes to
-// read, and how much Redis keeps of it, which is at most 8 MiB. One store at a time is measured: -parallel 1.
+// read, and how much Redis keeps of it, which is at most 8 MiB.
 func TestRedisHistoryOfADay(t *testing.T) {
 	tier.Long(t, "measures")
-	t.Parallel()
 	client := testservers.OwnRedis(t)
 	store := redis.New(client, redis.Options{})
 	declareRecorded(t, store)
@@ -55,7 +54,6 @@ func TestRedisHistoryOfADay(t *testing.T) {
 // As TestRedisHistoryOfADay.
 func TestPostgresHistoryOfADay(t *testing.T) {
 	tier.Long(t, "measures")
-	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	store := postgres.New(pool, postgres.Options{NoWakeups: true})

@@ -34,7 +34,6 @@ type measured struct {
 // many dead letters, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
-	t.Parallel()
 	client := testservers.OwnRedis(t)
 	cpu := func() time.Duration { return mainThread(t, client) }
 	m := newMeasured(t, redis.New(client, redis.Options{}), cpu)
@@ -49,7 +48,6 @@ func TestRedisListsOfManyShards(t *testing.T) {
 // As TestRedisListsOfManyShards.
 func TestPostgresListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
-	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)

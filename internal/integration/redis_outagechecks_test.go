@@ -10,11 +10,13 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // While a master of a Cluster hangs that has the list of queues, who looks at the servers sees that, and the others, whether the store has
 // worked before or not. One that has does not wait as long as its client would.
 func TestRedisChecksBesideAHungMaster(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")

@@ -12,12 +12,14 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
 // With Redis's default of cluster-require-full-coverage one master that hangs stops all shards of a Cluster once the others
 // have noticed: a push is repeated, and then an error says why. When the master answers again all goes on, and nothing is lost.
 func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutageWith(t, "--cluster-require-full-coverage", "yes", "--cluster-node-timeout", "2000")
 	for server, rows := range serversChecked(t, redis.New(o.connect(), redis.Options{})) {

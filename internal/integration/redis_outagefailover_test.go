@@ -99,6 +99,7 @@ func (o *outage) promoted(replica *goredis.Client) time.Time {
 // When a replica has taken the place of a master that hangs, whose connections stay open and silent, wake-ups of its
 // shards come from the replica.
 func TestRedisHungMasterIsReplacedForWakeups(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	o := newOutage(t)
 	failing, lost, _ := o.divide()

@@ -159,6 +159,7 @@ func (o *outage) looksSoon(what string, lost, healthy []int, look func(context.C
 
 // Who begins beside a master that hangs, whichever that is, looks at what the others have like anybody else.
 func TestRedisLooksThatBeginBesideAHungMaster(t *testing.T) {
+	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
 	store := redis.New(o.connect(), redis.Options{})

@@ -28,9 +28,6 @@ var (
 // is the processor's.
 func TestRedisSlowest(t *testing.T) {
 	tier.Long(t, "measures")
-	if *slowLimit == 0 {
-		t.Parallel()
-	}
 	s := newSlow(t)
 	for len(s.claims) < core.MaxTurnJobs {
 		s.turn(nil, core.MaxTurnJobs)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // until asks again and again until ask agrees.
@@ -118,6 +119,7 @@ func TestClusterSpreadsKeysOverThreeMasters(t *testing.T) {
 }
 
 func TestSentinelPromotesTheReplica(t *testing.T) {
+	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	client := testservers.RedisSentinel(t)
 	if err := client.Set(t.Context(), "key", "before", 0).Err(); err != nil {
