@@ -1,6 +1,72 @@
 package redis
 
-import "testing"
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// heldExchanges is the server of a client that answers nothing until it is opened.
+type heldExchanges struct {
+	answers
+	open chan struct{}
+	mu   sync.Mutex
+	// calls has the number of commands of each exchange.
+	calls []int
+}
+
+func (h *heldExchanges) take(cmds ...goredis.Cmder) error {
+	h.mu.Lock()
+	h.calls = append(h.calls, len(cmds))
+	h.mu.Unlock()
+	<-h.open
+	return nil
+}
+
+func (h *heldExchanges) ProcessHook(goredis.ProcessHook) goredis.ProcessHook {
+	return func(_ context.Context, cmd goredis.Cmder) error { return h.take(cmd) }
+}
+
+func (h *heldExchanges) ProcessPipelineHook(goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(_ context.Context, cmds []goredis.Cmder) error { return h.take(cmds...) }
+}
+
+// Pushes that come while as many exchanges are under way as may be go together in the next one.
+func TestPushesShareAnExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := goredis.NewClient(&goredis.Options{Addr: "10.0.0.1:1"})
+		defer client.Close()
+		server := &heldExchanges{open: make(chan struct{})}
+		client.AddHook(server)
+		store := New(client, Options{})
+		store.server.done.Store(true)
+		push := func() {
+			if o := store.runCoalesced(t.Context(), call{command: "ping"}); o.err != nil {
+				t.Error(o.err)
+			}
+		}
+		var pushing sync.WaitGroup
+		for range coalesceSenders {
+			pushing.Go(push)
+			synctest.Wait() // it is under way, alone
+		}
+		for range coalesceCalls {
+			pushing.Go(push)
+		}
+		synctest.Wait() // they all wait
+		close(server.open)
+		pushing.Wait()
+		time.Sleep(2 * idleWorker) // in which the workers end
+		if want := append(slices.Repeat([]int{1}, coalesceSenders), coalesceCalls); !slices.Equal(server.calls, want) {
+			t.Errorf("the exchanges have %v calls, want %v", server.calls, want)
+		}
+	})
+}
 
 func TestAnExchangeOfPushesIsBounded(t *testing.T) {
 	for _, tt := range []struct {
