@@ -17,8 +17,8 @@ import (
 
 const (
 	handOvers = 20
-	// Without a wake-up a waiting server would look at a shard this much later.
-	handOverPoll = 20 * time.Second
+	// Without a wake-up a waiting server looks at a shard this much later, which no test waits for.
+	handOverPoll = time.Hour
 )
 
 var handed = skein.NewQueue[int]("handed", skein.QueueOptions[int]{Shards: 5})
@@ -44,9 +44,6 @@ func TestHandOverNeedsNoPoll(t *testing.T) {
 			}
 			standby.stop(t)
 			t.Logf("hand-overs of a shard: %v", took)
-			if most := took.at(100); most >= handOverPoll/2 {
-				t.Errorf("a hand-over took %v: nobody was woken", most)
-			}
 		})
 	}
 }
@@ -116,7 +113,7 @@ func newHandOverServer(t *testing.T, url string) *handOverServer {
 	})
 	server := skein.NewServer(s.store, skein.ServerOptions{
 		Splitter:     skein.NodeSplitter{Nodes: 1, Share: true}, // one works all shards, and another stands by
-		PollInterval: handOverPoll, LeaseTTL: time.Minute,
+		PollInterval: handOverPoll, LeaseTTL: handOverPoll,
 		Observer: leaseWatcher{leases: s.leases}, Logger: slog.New(slog.DiscardHandler),
 	}, handler)
 	go func() { s.ended <- server.Run(ctx) }()
@@ -136,8 +133,8 @@ func (s *handOverServer) awaitShards(t *testing.T) {
 			if e.Change == ports.LeaseAcquired {
 				held++
 			}
-		case <-time.After(handOverPoll):
-			t.Fatalf("the server has %d of 5 shards after %v", held, handOverPoll)
+		case <-time.After(testservers.Patience):
+			t.Fatalf("the server has %d of 5 shards after %v", held, testservers.Patience)
 		}
 	}
 }
@@ -148,7 +145,7 @@ func (s *handOverServer) awaitRefusal(t *testing.T) {
 	for range 5 {
 		select {
 		case <-s.refused:
-		case <-time.After(handOverPoll):
+		case <-time.After(testservers.Patience):
 			t.Fatal("the second server was not refused")
 		}
 	}
@@ -177,8 +174,8 @@ func (s *handOverServer) handOver(t *testing.T, successor *handOverServer) (took
 		select {
 		case <-successor.ran:
 			took = append(took, time.Since(stopped))
-		case <-time.After(handOverPoll):
-			t.Fatalf("the successor has run %d of 5 jobs %v after the server stopped", len(took), handOverPoll)
+		case <-time.After(testservers.Patience):
+			t.Fatalf("the successor has run %d of 5 jobs %v after the server stopped", len(took), testservers.Patience)
 		}
 	}
 	return took
