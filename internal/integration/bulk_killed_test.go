@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
@@ -33,9 +32,10 @@ var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.Bulk
 	},
 }
 
-// bulkWorker acts on all of a kind, and writes its checkpoints to the journal.
+// bulkWorker acts on all of a kind, and writes its checkpoints to the journal, and that it ended.
 func bulkWorker() int {
 	j := journal{os.Getenv(journalVariable)}
+	defer j.write(journalLine{what: lineEnded, pid: os.Getpid()})
 	if os.Getenv(apiVariable) != "" {
 		if err := overHTTP(j); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -61,8 +61,8 @@ func bulkWorker() int {
 	return 0
 }
 
-// TestABulkActionGoesOnAfterKills kills the processes of an action at any moment; the next goes on from the last
-// checkpoint. What comes meanwhile is left alone.
+// TestABulkActionGoesOnAfterKills kills the processes of an action after a random number of steps. The
+// next process goes on from the last checkpoint. The action leaves alone what comes meanwhile.
 func TestABulkActionGoesOnAfterKills(t *testing.T) {
 	for name, newURL := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -91,21 +91,20 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 	}
 }
 
-// killActing starts one process after another, and kills each soon after it has begun, until one ends by
-// itself. It returns how many it has killed.
-func killActing(t *testing.T, url, act string, meanwhile func(kill int), env ...string) (kills int) {
+// killActing starts one process after another, and kills each once it has written a random number of
+// checkpoints, until one ends by itself. It returns the number of processes.
+func killActing(t *testing.T, url, act string, meanwhile func(kill int), env ...string) (processes int) {
 	t.Helper()
 	var at string
-	for ; ; kills++ {
+	for ; ; processes++ {
 		j := newJournal(t)
 		p := startProgram(t, os.Args[0], "bulk", url, j, append(env, bulkVariable+"="+act, continueVariable+"="+at)...)
 		j.await(t, lineReady, p.pid(), 1)
-		meanwhile(kills)
-		// Where the machine is slow a first step takes longer than this, and would never be done.
-		time.Sleep(time.Duration(rand.IntN(200*(1+kills/4))) * time.Millisecond)
-		_ = p.cmd.Process.Kill() // it may have ended by itself
+		meanwhile(processes)
+		j.awaitOr(t, lineEnded, lineReady, p.pid(), 2+rand.IntN(3)) // the second follows a step
+		_ = p.cmd.Process.Kill()                                    // it may have ended by itself
 		if !p.wasKilled(t) {
-			return kills + 1
+			return processes + 1
 		}
 		lines, _ := j.readFrom(t, 0)
 		for _, line := range lines {

@@ -101,14 +101,21 @@ func parseJournal(t *testing.T, text string) (lines []journalLine) {
 	return lines
 }
 
-// await waits until a process has written so many lines of a kind. It ends the test
-// after Patience.
+// await waits until a process has written the given number of lines of a kind. It ends the test after
+// Patience.
 func (j journal) await(t *testing.T, what string, pid, count int) {
 	t.Helper()
-	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(20 * time.Millisecond) {
+	j.awaitOr(t, what, what, pid, count)
+}
+
+// awaitOr is await that also returns once the process has written a line of the kind last.
+func (j journal) awaitOr(t *testing.T, last, what string, pid, count int) {
+	t.Helper()
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(5 * time.Millisecond) {
 		text, _ := os.ReadFile(j.path) // there is none before the first line
-		have := strings.Count(string(text), fmt.Sprintf("%s pid=%d ", what, pid))
-		if have >= count {
+		lines := func(kind string) int { return strings.Count(string(text), fmt.Sprintf("%s pid=%d ", kind, pid)) }
+		have := lines(what)
+		if have >= count || last != what && lines(last) > 0 {
 			return
 		}
 		if time.Now().After(deadline) {

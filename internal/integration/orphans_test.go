@@ -14,17 +14,35 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// keeping runs a server of a queue that has no jobs, which recovers the orphans of others.
-func keeping(t *testing.T, store skein.Store, ttl time.Duration) (stop func()) {
+// keeping runs a server of a queue that has no jobs, which recovers the orphans of others. It sends
+// to leases what changes of its leases.
+func keeping(t *testing.T, store skein.Store, ttl time.Duration) (stop func(), leases <-chan ports.LeaseEvent) {
 	t.Helper()
 	idle := skein.NewQueue("idle", skein.QueueOptions[int]{Shards: 1})
+	watcher := leaseWatcher{leases: make(chan ports.LeaseEvent, 10_000)}
 	return serving(t, skein.NewServer(store, skein.ServerOptions{
-		LeaseTTL: ttl, RecoverOrphans: true, Logger: slog.New(slog.DiscardHandler),
-	}, idle.JobHandler(func(context.Context, *skein.Job[int]) error { return nil })))
+		LeaseTTL: ttl, RecoverOrphans: true, Observer: watcher, Logger: slog.New(slog.DiscardHandler),
+	}, idle.JobHandler(func(context.Context, *skein.Job[int]) error { return nil }))), watcher.leases
 }
 
-// awaitCounts waits until a queue has so many queued, claimed and orphaned jobs, and ends the test after a
-// while.
+// awaitAcquired waits until a server has acquired the lease of a queue's only shard n times.
+func awaitAcquired(t *testing.T, leases <-chan ports.LeaseEvent, queue string, n int) {
+	t.Helper()
+	timeout := time.After(testservers.Patience)
+	for acquired := 0; acquired < n; {
+		select {
+		case e := <-leases:
+			if e.Shard.Queue == queue && e.Change == ports.LeaseAcquired {
+				acquired++
+			}
+		case <-timeout:
+			t.Fatalf("the lease of %s was acquired %d times within %v, want %d", queue, acquired, testservers.Patience, n)
+		}
+	}
+}
+
+// awaitCounts waits until a queue has the given numbers of queued, claimed and orphaned jobs, and ends
+// the test after a while.
 func awaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, claimed, orphaned int64, within time.Duration) {
 	t.Helper()
 	inspector := inspect.New(store, inspect.Options{})
@@ -44,10 +62,10 @@ func awaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, cla
 	}
 }
 
-// The last server of a queue dies with a thousand running jobs. They are shown as what they are, and a server
-// of another queue, which may, puts them back; without it they stay.
+// The last server of a queue dies with a thousand running jobs. They are shown as orphans once their
+// leases are over, and a server of another queue that recovers orphans puts them back.
 func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
-	const ttl = time.Second
+	const ttl = 3 * time.Second // a call may take a third of it
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,12 +81,10 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 			j.await(t, lineBegan, victim.pid(), takeoverJobs)
 			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, 0, testservers.Patience)
 			victim.kill(t)
-			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs, 2*takeoverTTL)
-			time.Sleep(2 * ttl)
-			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs, ttl)
-			stop := keeping(t, store, ttl)
+			awaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs, testservers.Patience)
+			stop, _ := keeping(t, store, ttl)
 			defer stop()
-			awaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0, 2*takeoverTTL)
+			awaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0, testservers.Patience)
 			found, err := store.Find(t.Context(), takenOver.Name(), "job-7")
 			if err != nil || found.Queued == nil || found.Queued.Recoveries != 1 {
 				t.Errorf("job-7 is %+v, %v; want it queued, recovered once", found.Queued, err)
@@ -96,11 +112,10 @@ func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
 			if err := store.Tx(tx).Settle(t.Context(), core.Shard{Queue: "orders"}, settle); err != nil {
 				t.Fatal(err)
 			}
-			stop := keeping(t, store, ttl)
+			stop, leases := keeping(t, store, ttl)
 			defer stop()
-			awaitCounts(t, store, "orders", 2, 1, 1, testservers.Patience)
-			time.Sleep(3 * ttl)
-			awaitCounts(t, store, "orders", 2, 1, 1, 2*ttl) // not while the shard is held for another look
+			awaitAcquired(t, leases, "orders", 2)
+			awaitCounts(t, store, "orders", 2, 1, 1, testservers.Patience) // not while the shard is held for another look
 			left := int64(2)
 			if commits {
 				err = tx.Commit(t.Context())
