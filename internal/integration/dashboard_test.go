@@ -84,13 +84,16 @@ func work(t *testing.T, store ports.ShardStore) {
 	must(t, queue.Push(ctx, client, "waits", 9, skein.In(time.Hour)))
 	<-began
 	inspector := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
-	for {
+	for end := time.Now().Add(testservers.Patience); ; time.Sleep(20 * time.Millisecond) {
 		stats, err := inspector.Stats(ctx, "looked-at")
 		must(t, err)
-		if s := stats[0]; s.Dead == 1 && s.Retrying == 1 && s.Processed == 1 {
+		s := stats[0]
+		if s.Dead == 1 && s.Retrying == 1 && s.Processed == 1 {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		if time.Now().After(end) {
+			t.Fatalf("%d dead, %d retrying and %d processed after %v; want 1 of each", s.Dead, s.Retrying, s.Processed, testservers.Patience)
+		}
 	}
 }
 

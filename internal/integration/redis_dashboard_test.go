@@ -60,6 +60,7 @@ func (o *outage) seenOnTheDashboard(lost []int, begin func()) {
 		if time.Since(began) > testservers.Patience {
 			o.Fatal("a shard can't be reached before the outage")
 		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	begin()
 	began = time.Now()

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,25 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
+
+// refusedPushes is a hook of a client that counts what the server refuses.
+type refusedPushes struct{ refused chan error }
+
+func (refusedPushes) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (h refusedPushes) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if err != nil && strings.HasPrefix(cmd.Name(), "eval") {
+			h.refused <- err
+		}
+		return err
+	}
+}
+
+func (refusedPushes) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
 
 // A server that refuses writes for a moment has written nothing, so that a push, which is sent
 // once otherwise, is repeated, and nobody is told.
@@ -44,16 +64,25 @@ func TestRedisPushWaitsForAServerThatRefuses(t *testing.T) {
 			for err = nil; err == nil || !strings.HasPrefix(err.Error(), tt.says); { // it refuses by now
 				err = client.Set(t.Context(), "any", "", 0).Err()
 			}
+			hook := refusedPushes{refused: make(chan error, 10_000)}
+			client.AddHook(hook)
 			pushed := make(chan error, 1)
 			push.Entries[0].ID = "b"
 			go func() {
 				_, err := store.Push(t.Context(), push)
 				pushed <- err
 			}()
-			select {
-			case err := <-pushed:
-				t.Errorf("Push to a server that refuses gave %v", err)
-			case <-time.After(200 * time.Millisecond):
+			for range 2 {
+				select {
+				case err := <-hook.refused:
+					if !strings.HasPrefix(err.Error(), tt.says) {
+						t.Errorf("a push is refused by %v, want %s", err, tt.says)
+					}
+				case err := <-pushed:
+					t.Fatalf("Push to a server that refuses gave %v", err)
+				case <-time.After(testservers.Patience):
+					t.Fatal("a push that was refused is not repeated")
+				}
 			}
 			accept()
 			if err := <-pushed; err != nil {
