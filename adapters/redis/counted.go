@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -23,29 +24,44 @@ type shardLook struct {
 	read func(now core.Instant, shard core.Shard, replies []any) error
 }
 
-// lookAt reads each of the shards. One server gets transactions of plain commands, which cost it half of what a script
-// does that makes the same calls. A Cluster gets scripts, and so does a server where a transaction fails: they are repeated while it
-// refuses them, and one shard that can't be read hides no other.
+// lookAt reads each of the shards. One server gets transactions of plain commands, which cost it half
+// of what a script does that makes the same calls. A Cluster gets scripts, and so does a server that
+// replies to a transaction with an error: scripts are repeated while the server refuses them, and one
+// shard that can't be read hides no other. Scripts don't follow a transaction without a reply: a
+// server that hangs would be waited for twice.
 func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
 	if err := s.readyToLook(ctx); err != nil {
 		return err
 	}
-	for len(shards) > 0 && !s.onCluster() {
+	for len(shards) > 0 && !s.onCluster() && !s.noTransactions.Load() {
 		part := shards[:min(len(shards), shardsPerLook)]
 		calls := s.callsOf(l, part)
-		replies, err := await(ctx, s.workers, func() []any { return s.transact(ctx, calls) })
+		t, err := await(ctx, s.workers, func() transacted { return s.transact(ctx, calls) })
 		if err != nil {
 			return err
 		}
-		if len(replies) == 0 {
+		if t.err != nil && broken(t.err) {
+			return addLost(ctx, lost, shards, translate(ctx, t.err))
+		}
+		if t.err != nil {
 			break
 		}
-		if err := s.readPart(ctx, l, part, replies); err != nil {
+		if err := s.readPart(ctx, l, part, t.replies); err != nil {
 			return err
 		}
 		shards = shards[len(part):]
 	}
 	return s.lookByScripts(ctx, l, shards, lost)
+}
+
+// addLost adds shards that can't be reached for the same reason.
+func addLost(ctx context.Context, lost *storekit.Lost, shards []core.Shard, reason error) error {
+	for _, shard := range shards {
+		if err := lost.Add(ctx, shard, reason); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // callsOf returns the commands that read the store's time and then each of the shards.
@@ -57,23 +73,29 @@ func (s *Store) callsOf(l shardLook, shards []core.Shard) []call {
 	return calls
 }
 
-// transact runs plain commands that read as one transaction, and returns what they reply; nil if any of them failed.
-func (s *Store) transact(ctx context.Context, calls []call) []any {
-	pipe, replies := s.client.TxPipeline(), make([]any, len(calls))
+// transacted is what the commands of a transaction reply, or the first error.
+type transacted struct {
+	replies []any
+	err     error
+}
+
+// transact runs plain commands that read as one transaction. It remembers that the user may not.
+func (s *Store) transact(ctx context.Context, calls []call) transacted {
+	pipe, t := s.client.TxPipeline(), transacted{replies: make([]any, len(calls))}
 	for i := range calls {
 		_ = pipe.Process(ctx, command(ctx, &calls[i], false))
 	}
 	cmds, err := pipe.Exec(ctx)
-	if err != nil || len(cmds) != len(calls) {
-		return nil
-	}
+	t.err = err
 	for i, cmd := range cmds {
-		if cmd.Err() != nil {
-			return nil
-		}
-		replies[i] = cmd.(*goredis.Cmd).Val()
+		t.err = cmp.Or(t.err, cmd.Err())
+		t.replies[i] = cmd.(*goredis.Cmd).Val()
 	}
-	return replies
+	// The client drops the connection then: it has not read what the server replied to the commands.
+	if goredis.HasErrorPrefix(t.err, "NOPERM") {
+		s.noTransactions.Store(true)
+	}
+	return t
 }
 
 // readPart reads what callsOf has asked.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -68,6 +69,8 @@ type Store struct {
 	pushes  coalescer
 	seen    seenQueues
 	cluster mastersList
+	// noTransactions is true once the server has replied that the user may not run them.
+	noTransactions atomic.Bool
 
 	replicas    int
 	waitTimeout time.Duration

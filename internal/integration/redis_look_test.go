@@ -49,6 +49,7 @@ func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 			t.Errorf("Groups of %s (-want +got):\n%s", name, diff)
 		}
 	}
+	refusedOnce(t, admin, clients["one who may not"])
 	must(t, admin.ConfigResetStat(ctx).Err())
 	_, err := w.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 	must(t, err)
@@ -60,6 +61,25 @@ func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 		t.Errorf("a look has sent scripts:\n%s", info)
 	}
 	hides(t, w, admin)
+}
+
+// refusedOnce checks that a store sends one transaction in all for a user who may not: each costs the
+// client a connection.
+func refusedOnce(t *testing.T, admin, client goredis.UniversalClient) {
+	t.Helper()
+	must(t, admin.ConfigResetStat(t.Context()).Err())
+	store := openFrozen(client)
+	for range 3 {
+		_, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+		must(t, err)
+	}
+	info, err := admin.Info(t.Context(), "commandstats").Result()
+	must(t, err)
+	_, stats, _ := strings.Cut(info, "cmdstat_multi:")
+	stats, _, _ = strings.Cut(stats, "\r")
+	if !strings.Contains(stats, "rejected_calls=1,") {
+		t.Errorf("three looks sent the transactions %q, want one that was rejected", stats)
+	}
 }
 
 // hides breaks one shard of two, and holds looks to show the other.
