@@ -2,15 +2,21 @@ package redis
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// mostAskings is how many times at once a store asks a Cluster which servers are its masters. The client puts the question to one
-// server after another, in a random order, and waits for each as long as for any reply: so one that hangs is got round by asking again.
-const mostAskings = 8
+// A store asks a Cluster at most mostAskings times at once which servers are its masters. The client
+// puts the question to one server after another, in a random order, and waits for each as long as for
+// any reply, so that to ask again gets round a server that hangs. An asking has askingPatience: a
+// client without a ReadTimeout may never return, and then other askings take its place.
+const (
+	mostAskings    = 8
+	askingPatience = 2 * time.Minute
+)
 
 // mastersList is the masters of a Cluster as it has named them last.
 type mastersList struct {
@@ -19,8 +25,9 @@ type mastersList struct {
 	// heard is that some were named, lastBegun the number of the asking that named them, and begun that of the newest.
 	heard            bool
 	lastBegun, begun int
-	asking           int
-	next             *namedMasters // what those get who wait; nil if nobody does
+	// asking has the time of each asking that goes on, by its number.
+	asking map[int]time.Time
+	next   *namedMasters // what those get who wait; nil if nobody does
 }
 
 // namedMasters is what an asking has brought, once done is closed.
@@ -45,10 +52,14 @@ func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalCl
 	if m.next == nil {
 		m.next = &namedMasters{done: make(chan struct{})}
 	}
-	if m.asking < mostAskings {
-		m.asking++
+	maps.DeleteFunc(m.asking, func(_ int, began time.Time) bool { return time.Since(began) > askingPatience })
+	if len(m.asking) < mostAskings {
 		m.begun++
 		begun := m.begun
+		if m.asking == nil {
+			m.asking = make(map[int]time.Time)
+		}
+		m.asking[begun] = time.Now()
 		pool.do(func() {
 			all, err := masters()
 			m.hear(begun, all, err)
@@ -62,7 +73,7 @@ func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalCl
 func (m *mastersList) hear(begun int, all []goredis.UniversalClient, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.asking--
+	delete(m.asking, begun)
 	if begun < m.lastBegun {
 		return
 	}
@@ -84,11 +95,14 @@ func (s *Store) masters(ctx context.Context) ([]goredis.UniversalClient, error) 
 		return []goredis.UniversalClient{s.client}, nil
 	}
 	seen, known := s.cluster.seen()
-	detached := context.WithoutCancel(ctx)
 	again := time.NewTicker(listPatience)
 	defer again.Stop()
 	for {
-		named := s.cluster.ask(s.workers, func() ([]goredis.UniversalClient, error) { return mastersOf(detached, cluster) })
+		named := s.cluster.ask(s.workers, func() ([]goredis.UniversalClient, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askingPatience)
+			defer cancel()
+			return mastersOf(ctx, cluster)
+		})
 		select {
 		case <-named.done:
 			if named.err != nil && known {

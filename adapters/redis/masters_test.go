@@ -38,3 +38,40 @@ func TestALateAnswerNamesNoMasters(t *testing.T) {
 		}
 	})
 }
+
+// A client without a ReadTimeout waits for a server that hangs as long as that hangs. Once as many
+// askings as may go on at once have waited for too long, others take their place.
+func TestMastersAreAskedForThoughAskingsHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newNaming(0, "10.0.0.1:1")
+		store := cluster.connect(t)
+		look := func() string {
+			all, err := store.masters(t.Context())
+			if err != nil || len(all) == 0 {
+				t.Fatalf("masters %v and error %v, want one", all, err)
+			}
+			return addressOf(all[0])
+		}
+		if got := look(); got != "10.0.0.1:1" {
+			t.Errorf("at first %s", got)
+		}
+		cluster.takes = 30 * time.Minute
+		before := cluster.asked.Load()
+		for range 2 * mostAskings {
+			look()
+		}
+		if n := cluster.asked.Load() - before; n != mostAskings {
+			t.Errorf("%d askings go on at once, want %d", n, mostAskings)
+		}
+		synctest.Wait()
+		cluster.takes = 0
+		cluster.names.Store(&[]string{"10.0.0.2:1"})
+		if got := look(); got != "10.0.0.1:1" {
+			t.Errorf("while all askings hang the master is %s", got)
+		}
+		time.Sleep(2 * askingPatience)
+		if got := look(); got != "10.0.0.2:1" {
+			t.Errorf("once the askings have had their time the master is %s, want the new one", got)
+		}
+	})
+}
