@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -71,12 +72,12 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 			store, closeStore, err := backends.Open(t.Context(), url)
 			must(t, err)
 			t.Cleanup(func() { must(t, closeStore()) })
-			m := &measured{t: t, store: store, shards: 20}
+			m := &measured{t: t, store: store, shards: tier.Count(6, 20)}
 			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
 			must(t, err)
-			m.push("dead", 2000)
+			m.push("dead", tier.Count(600, 2000))
 			m.bury()
-			m.push("order", 3000)
+			m.push("order", tier.Count(900, 3000))
 			m.fail(50)
 			before := m.counts(t)
 			comes := func(act string) func(int) { return func(kill int) { m.push(fmt.Sprint(act, kill), 10) } }
