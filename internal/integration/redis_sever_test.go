@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,6 +18,14 @@ import (
 type cutShards struct{ tags sync.Map } // what the names of the shards' keys begin with
 
 var errCutOff = errors.New("the shard is cut off")
+
+// replyAborted is the reply of a server to a transaction, some of whose keys it can't read.
+type replyAborted struct{}
+
+func (replyAborted) Error() string { return "EXECABORT a shard of the transaction is cut off" }
+
+// RedisError implements goredis.Error.
+func (replyAborted) RedisError() {}
 
 // cuts reports whether a command has a key of a shard that is cut off.
 func (c *cutShards) cuts(cmd goredis.Cmder) bool {
@@ -45,6 +54,12 @@ func (c *cutShards) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 
 func (c *cutShards) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		if cmds[0].Name() == "multi" && slices.ContainsFunc(cmds, c.cuts) {
+			for _, cmd := range cmds {
+				cmd.SetErr(replyAborted{})
+			}
+			return replyAborted{}
+		}
 		var rest []goredis.Cmder
 		for _, cmd := range cmds {
 			if c.cuts(cmd) {
