@@ -65,6 +65,7 @@ func bulkWorker() int {
 // TestABulkActionGoesOnAfterKills kills the processes of an action after a random number of steps. The
 // next process goes on from the last checkpoint. The action leaves alone what comes meanwhile.
 func TestABulkActionGoesOnAfterKills(t *testing.T) {
+	t.Parallel()
 	for name, newURL := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

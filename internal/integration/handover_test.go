@@ -26,6 +26,7 @@ var handed = skein.NewQueue[int]("handed", skein.QueueOptions[int]{Shards: 5})
 // A server that stops cleanly hands its shards over by waking the one that waits for
 // them. The log has how long it took until the first job of each shard ran.
 func TestHandOverNeedsNoPoll(t *testing.T) {
+	t.Parallel()
 	redis, postgres := testservers.Redis(t), testservers.Postgres(t)
 	for name, url := range map[string]string{
 		"Redis":    storeURL(redis) + "?prefix=" + testservers.Prefix(t, redis),

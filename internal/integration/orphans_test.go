@@ -65,6 +65,7 @@ func awaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, cla
 // The last server of a queue dies with a thousand running jobs. They are shown as orphans once their
 // leases are over, and a server of another queue that recovers orphans puts them back.
 func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
+	t.Parallel()
 	const ttl = 3 * time.Second // a call may take a third of it
 	for name, open := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {

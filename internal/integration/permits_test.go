@@ -71,6 +71,7 @@ func (g *gauge) end(server int) {
 // Servers with stores of their own run as many of a queue's batches as its MaxRunning in all, and
 // never more.
 func TestServersShareMaxRunning(t *testing.T) {
+	t.Parallel()
 	redis, cluster, postgres := testservers.Redis(t), testservers.RedisCluster(t), testservers.Postgres(t)
 	for name, url := range map[string]string{
 		"Redis":         storeURL(redis) + "?prefix=" + testservers.Prefix(t, redis),

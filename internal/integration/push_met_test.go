@@ -13,6 +13,7 @@ import (
 
 // Both servers' stores say what a push met, which the contract leaves open for producers that don't know.
 func TestStoresSayWhatPushesMet(t *testing.T) {
+	t.Parallel()
 	redisServer := testservers.Redis(t)
 	for name, store := range map[string]ports.ShardStore{
 		"Redis":    redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)}),

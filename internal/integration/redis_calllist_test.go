@@ -23,6 +23,7 @@ func scriptCalls() []scriptCall {
 
 // A script that no call runs would be tested by none of these tests.
 func TestRedisCallsReachEveryScript(t *testing.T) {
+	t.Parallel()
 	used := map[string]bool{}
 	for _, call := range scriptCalls() {
 		used[call.script] = true

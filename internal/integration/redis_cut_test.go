@@ -52,6 +52,7 @@ func TestRedisCutConformance(t *testing.T) {
 // A subscriber whose connection was cut comes back, and is told of what it may
 // have missed.
 func TestRedisWakeupsComeBack(t *testing.T) {
+	t.Parallel()
 	eachKind(t, func(t *testing.T, client goredis.UniversalClient) {
 		store := redis.New(client, redis.Options{})
 		if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3}); err != nil {

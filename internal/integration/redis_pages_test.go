@@ -15,6 +15,7 @@ import (
 // A page larger than what one script lists is whole and in order, also where one
 // shard has nearly all of it.
 func TestRedisPagesOfManyScripts(t *testing.T) {
+	t.Parallel()
 	client := testservers.Redis(t)
 	store := redis.New(client, redis.Options{Prefix: testservers.Prefix(t, client)})
 	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3, IndexIDs: true}); err != nil {

@@ -36,6 +36,7 @@ func (refusedPushes) ProcessPipelineHook(next goredis.ProcessPipelineHook) gored
 // A server that refuses writes for a moment has written nothing, so that a push, which is sent
 // once otherwise, is repeated, and nobody is told.
 func TestRedisPushWaitsForAServerThatRefuses(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		says string
 		// refuse makes the server refuse calls until accept is called.

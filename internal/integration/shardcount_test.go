@@ -23,6 +23,7 @@ import (
 // A new deployment with another shard count gets nothing done, says why and who serves the queue, and the old one
 // goes on.
 func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
+	t.Parallel()
 	if core.ShardOf(movedID, oldShards) == core.ShardOf(movedID, newShards) {
 		t.Fatal("the id would be in the same shard")
 	}
@@ -101,6 +102,7 @@ func (g *gate) guard(store ports.ShardStore) ports.ShardStore {
 // A process that was stopped for a while finds its queue forgotten and declared with another count. It can
 // neither push nor handle, and says so; the new one isn't disturbed.
 func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
 		var process gate
 		before, after := newDeployment(t, "old", oldShards, process.guard(store)), newDeployment(t, "new", newShards, store)
@@ -185,6 +187,7 @@ func awaitLog(t *testing.T, log *logText, says ...string) {
 // The steps of docs/guide.md for a queue that keeps its name: the old deployment is emptied and stopped, the queue
 // forgotten, and the new one started. What was overlooked of the old one is refused.
 func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
 		inspector := inspect.New(store, inspect.Options{})
 		before, after := newDeployment(t, "old", oldShards, store), newDeployment(t, "new", newShards, store)

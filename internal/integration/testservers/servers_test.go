@@ -89,6 +89,7 @@ func holdsKeysApart(t *testing.T, client redis.UniversalClient) {
 }
 
 func TestServersEvictAndStoreNothing(t *testing.T) {
+	t.Parallel()
 	want := map[string]string{"maxmemory-policy": "noeviction", "save": "", "appendonly": "no", "maxmemory": "8388608"}
 	client := testservers.OwnRedis(t, "--maxmemory", "8mb")
 	for name, value := range want {
