@@ -6,7 +6,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -300,4 +302,127 @@ func importedAs(file *ast.File, path string) string {
 		return path[strings.LastIndexByte(path, '/')+1:]
 	}
 	return ""
+}
+
+// A test in make test that sleeps or compares clocks in real time says why it can't fail on a slow
+// machine. A loop that looks now and then needs no reason, nor does a limit of minutes that ends a
+// test which hangs. Benchmarks and tests marked by tier.Long are free.
+func TestNoTestDependsOnTheMachinesSpeed(t *testing.T) {
+	for _, name := range testFiles(t) {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inVirtualTime(name, file) || leftToTestAll(file) {
+			continue
+		}
+		reasons := map[int]bool{} // The lines that a comment with a reason is on or above.
+		for _, group := range file.Comments {
+			if strings.Contains(group.Text(), "slow machine") {
+				for line := fset.Position(group.Pos()).Line; line <= fset.Position(group.End()).Line+1; line++ {
+					reasons[line] = true
+				}
+			}
+		}
+		for _, decl := range file.Decls {
+			for _, use := range clockUses(decl) {
+				if at := fset.Position(use); !reasons[at.Line] {
+					t.Errorf("%s:%d: wait for a condition, count, or use testing/synctest; or say in a comment why this can't fail on a slow machine",
+						name, at.Line)
+				}
+			}
+		}
+	}
+}
+
+// clockUses returns where a function sleeps or asks how long something took, but for loops that look
+// now and then and limits of a test's patience.
+func clockUses(decl ast.Decl) (uses []token.Pos) {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok || f.Body == nil || strings.HasPrefix(f.Name.Name, "Benchmark") || anyCall(f.Body, "tier", "Long") {
+		return nil
+	}
+	allowed := map[ast.Node]bool{}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ForStmt:
+			if post, ok := n.Post.(*ast.ExprStmt); ok {
+				allowed[post.X] = true
+			}
+		case *ast.BinaryExpr:
+			if strings.Contains(strings.ToLower(types.ExprString(n.Y)), "patience") {
+				allowed[n.X] = true
+			}
+		case *ast.CallExpr:
+			if !allowed[n] && (calls(n, "time", "Sleep") || calls(n, "time", "Since")) {
+				uses = append(uses, n.Pos())
+			}
+		}
+		return true
+	})
+	return uses
+}
+
+func anyCall(body ast.Node, pkg, function string) (found bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		found = found || ok && calls(call, pkg, function)
+		return !found
+	})
+	return found
+}
+
+func calls(call *ast.CallExpr, pkg, function string) bool {
+	selected, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || selected.Sel.Name != function {
+		return false
+	}
+	x, ok := selected.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+// leftToTestAll reports whether a file has tests for make test-all or benchmarks, and no others.
+func leftToTestAll(file *ast.File) bool {
+	some := false
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		switch {
+		case !ok || f.Recv != nil:
+		case strings.HasPrefix(f.Name.Name, "Benchmark"):
+			some = true
+		case strings.HasPrefix(f.Name.Name, "Test") && f.Name.Name != "TestMain":
+			if !anyCall(f.Body, "tier", "Long") {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+// inVirtualTime reports whether the clock of a file's tests is that of testing/synctest. All tests of
+// the engine run in a bubble that another file of their package makes.
+func inVirtualTime(name string, file *ast.File) bool {
+	return strings.HasPrefix(name, "internal/engine/") || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
+		return i.Path.Value == `"testing/synctest"`
+	})
+}
+
+// testFiles are the files of all modules that have tests.
+func testFiles(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

@@ -102,11 +102,11 @@ func miscountsBesidePushes(s full) full {
 	h := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		pushing.Add(1)
 		defer pushing.Add(-1)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // in a bubble, so that no slow machine changes the order
 		return s.Push(ctx, r)
 	})
 	h = replace(h, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // in a bubble, so that no slow machine changes the order
 		reply, err := s.Turn(ctx, r)
 		for _, c := range reply.Claims {
 			if c.RetryCount >= 0 {

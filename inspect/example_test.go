@@ -167,7 +167,7 @@ func ExampleInspector_Drain() {
 		if !errors.Is(err, inspect.ErrUnknownNode) { // it has not started yet
 			log.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // a slow machine asks more often
 	}
 	nodes, err := inspector.Nodes(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func pushOn(ctx context.Context, client *skein.Client, queues ...*skein.Queue[in
 				return fmt.Errorf("push to %s: %w", q.Name(), err)
 			}
 		}
-		time.Sleep(tick / 10)
+		time.Sleep(tick / 10) // the pace of pushes: a slow machine pushes fewer
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func shortFlowWorker() int {
 	return journalWorker(flowing, skein.ServerOptions{Lanes: flowLanes, LeaseTTL: flowShortTTL}, workForFlow)
 }
 
-func workForFlow() { time.Sleep(flowTake) }
+func workForFlow() { time.Sleep(flowTake) } // no test counts how much a slow machine does
 
 // flow is jobs that flow through the shards of a queue while nodes come and go.
 type flow struct {
@@ -144,7 +144,7 @@ func (f *flow) startAll(worker string, count int) (nodes []*process, start time.
 	began := time.Now()
 	nodes = append(nodes, f.start(worker))
 	f.until("a job is done", func() bool { return f.ended > 0 })
-	start = time.Since(began)
+	start = time.Since(began) // by which tests of make test-all scale their bounds to a slow machine
 	for len(nodes) < count {
 		nodes = append(nodes, f.start(worker))
 	}

@@ -132,7 +132,7 @@ func TestPostgresParksBehindAPush(t *testing.T) {
 	w.must(err)
 	for range 3 { // the floor rises to a second ago
 		w.same("claimed while it is locked", idsOf(w.next(9).Claims), []string(nil))
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond) // a slow machine waits longer than the second, which does no harm
 	}
 	w.same("parked while it is locked", w.parked(), 0)
 	w.must(tx.Rollback(t.Context()))
