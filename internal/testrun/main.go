@@ -8,8 +8,9 @@
 // All of them run, also after a failure. The last lines of a failed run name each failed test,
 // with its last messages and a command that runs it alone.
 //
-// A failed test of a module that -repeat lists runs once more, alone. If it passes, testrun prints
-// FLAKY with its name and the output of both runs, and doesn't count it as failed.
+// A failed test of a module that -repeat lists runs once more, alone, unless more than ten failed. If
+// it passes, testrun prints FLAKY with its name and the output of both runs, and doesn't count it as
+// failed.
 package main
 
 import (

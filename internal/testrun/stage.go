@@ -104,8 +104,14 @@ func (s stage) run(w io.Writer) []failure {
 	return r.failures
 }
 
+// mostRepeats is how many failed tests run once more: where more fail, it is not by chance.
+const mostRepeats = 10
+
 // repeatAll runs each failed test once more, alone, and returns the failures that are left.
 func repeatAll(w io.Writer, s stage, failures []failure) []failure {
+	if len(failures) > mostRepeats {
+		return failures
+	}
 	return slices.DeleteFunc(failures, func(f failure) bool {
 		if f.test == "" { // The package was not built, or ended in the middle.
 			return false

@@ -127,6 +127,15 @@ func TestATestThatPassesAloneIsFlaky(t *testing.T) {
 	holds(t, out.String(), "FLAKY example.com/m/once TestOnce", "the first run fails", "failed again, alone: TestParent/wrong_sum")
 }
 
+func TestManyFailuresAreNotRepeated(t *testing.T) {
+	var out strings.Builder
+	s := parseStage(newModule(t, "once") + " ./...")
+	failures := slices.Repeat(s.run(&out), mostRepeats+1)
+	if left := repeatAll(&out, s, failures); len(left) != len(failures) || strings.Contains(out.String(), "FLAKY") {
+		t.Errorf("%d of %d failures are left:\n%s", len(left), len(failures), out.String())
+	}
+}
+
 func TestAStageThatCannotStartFails(t *testing.T) {
 	var out strings.Builder
 	if failures := parseStage(filepath.Join(t.TempDir(), "missing") + " ./...").run(&out); len(failures) != 1 {
