@@ -23,7 +23,7 @@ TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions|Versions)Conformance|R
 
 # Tests on servers wait more than they compute: more of them run at once than there are cores.
 # They always run: the go command's cache doesn't know which servers they found.
-SERVERS := -vet=off -parallel 6 -count=1 -timeout 60m
+SERVERS := -vet=off -parallel 6 -count=1 -timeout 80m
 
 # FLAGS are further flags of each go test, such as '-shuffle=on -count=1'.
 FLAGS ?=

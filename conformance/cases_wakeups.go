@@ -28,8 +28,8 @@ func wakeupCases() []namedCase {
 	}
 }
 
-// wakeupTimeout is how long, in real time, a wake-up may take.
-const wakeupTimeout = 5 * time.Second
+// wakeupTimeout is how long, in real time, a wake-up may take where much else runs.
+const wakeupTimeout = 3 * time.Minute
 
 // wakeups asks for the shards' wake-ups until the case ends.
 func (e *env) wakeups(shards ...core.Shard) <-chan core.Shard {

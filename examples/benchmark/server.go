@@ -14,7 +14,7 @@ import (
 )
 
 // startWithin is how long a Redis may take to answer.
-const startWithin = 10 * time.Second
+const startWithin = 3 * time.Minute
 
 // startRedis starts a Redis of its own, which keeps nothing on disk, on a free
 // port of this machine. What it returns ends it.

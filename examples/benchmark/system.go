@@ -42,7 +42,7 @@ const pushedMany = 500
 // take to be so after the last handler has begun.
 const (
 	drainedEvery  = time.Millisecond
-	drainedWithin = 30 * time.Second
+	drainedWithin = 3 * time.Minute
 )
 
 // awaitEmpty returns when the store has no job any more.

@@ -23,7 +23,7 @@ import (
 // Two deployments that disagree about the shard count of a queue.
 const (
 	oldShards, newShards = 3, 5
-	countTTL             = time.Second
+	countPoll            = 20 * time.Millisecond
 )
 
 // movedID is an id that the two deployments would put into different shards.
@@ -37,6 +37,8 @@ type deployment struct {
 	client *skein.Client
 	queue  *skein.Queue[string]
 	log    *logText
+	// ttl is the LeaseTTL of its servers: long, since a lease that is lost on a busy machine has a job handled again.
+	ttl time.Duration
 
 	mu      sync.Mutex
 	handled []string
@@ -62,7 +64,7 @@ func (l *logText) String() string {
 
 func newDeployment(t *testing.T, name string, shards int, store ports.ShardStore) *deployment {
 	return &deployment{
-		t: t, name: name, store: store, client: skein.NewClient(store, skein.ClientOptions{}), log: &logText{},
+		t: t, name: name, ttl: time.Minute, store: store, client: skein.NewClient(store, skein.ClientOptions{}), log: &logText{},
 		queue: skein.NewQueue("orders", skein.QueueOptions[string]{Shards: shards}),
 	}
 }
@@ -73,7 +75,7 @@ func (d *deployment) push(id, payload string) error {
 
 func (d *deployment) server() *skein.Server {
 	o := skein.ServerOptions{
-		Name: d.name, LeaseTTL: countTTL, PollInterval: countTTL / 5, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
+		Name: d.name, LeaseTTL: d.ttl, PollInterval: 10 * countPoll, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	return skein.NewServer(d.store, o, d.queue.Handler(func(_ context.Context, id string, payloads []string) error {
 		d.mu.Lock()
@@ -86,7 +88,7 @@ func (d *deployment) server() *skein.Server {
 // awaitHandled waits until the deployment's servers have handled so many jobs, and returns them.
 func (d *deployment) awaitHandled(n int) []string {
 	d.t.Helper()
-	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countTTL / 50) {
+	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {
 		d.mu.Lock()
 		handled := append([]string(nil), d.handled...)
 		d.mu.Unlock()

@@ -105,7 +105,7 @@ func (g *gauge) serve(t *testing.T, url string, server int) {
 	t.Helper()
 	holds := make(chan struct{})
 	t.Cleanup(serving(t, skein.NewServer(openStore(t, url), skein.ServerOptions{
-		LeaseTTL: 5 * time.Second, Observer: &firstLease{acquired: holds}, Logger: slog.New(slog.DiscardHandler),
+		LeaseTTL: time.Minute, Observer: &firstLease{acquired: holds}, Logger: slog.New(slog.DiscardHandler),
 	}, g.run(server))))
 	wait(t, "a server has a shard", holds)
 }

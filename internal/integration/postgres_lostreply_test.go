@@ -20,6 +20,8 @@ import (
 type losing struct{ armed atomic.Bool }
 
 func (l *losing) dial(c *pgxpool.Config) {
+	// The reply to a ping of an idle connection would be lost instead of the turn's.
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	dial := c.ConnConfig.DialFunc
 	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

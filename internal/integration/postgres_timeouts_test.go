@@ -20,7 +20,7 @@ func TestPostgresAStatementTimeoutIsNamed(t *testing.T) {
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
 	hurried := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["statement_timeout"] = "500ms" })
 	store := postgres.New(hurried, postgres.Options{Schema: schema, NoWakeups: true})
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	_, err := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	must(t, pgx.BeginFunc(t.Context(), pool, func(holds pgx.Tx) error {
 		if _, err := holds.Exec(t.Context(), `LOCK TABLE `+schema+`.inbox IN ACCESS EXCLUSIVE MODE`); err != nil {

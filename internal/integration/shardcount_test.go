@@ -63,7 +63,7 @@ func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 
 func awaitNode(t *testing.T, store ports.ShardStore, name string) {
 	t.Helper()
-	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countTTL / 50) {
+	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {
 		nodes, err := inspect.New(store, inspect.Options{}).Nodes(t.Context())
 		if err == nil && len(nodes) > 0 && nodes[0].Name == name {
 			return
@@ -106,6 +106,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
 		var process gate
 		before, after := newDeployment(t, "old", oldShards, process.guard(store)), newDeployment(t, "new", newShards, store)
+		before.ttl = 3 * time.Second // the test waits for its leases to end
 		stop := serving(t, before.server())
 		defer stop()
 		if err := before.push(movedID, "first"); err != nil {
@@ -124,7 +125,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 		before.refused("push", before.push(movedID, "second"), newShards)
 		for index := range oldShards {
 			_, err := store.Acquire(t.Context(), ports.AcquireRequest{
-				Shard: core.Shard{Queue: "orders", Index: index}, Shards: oldShards, Generation: 1, Owner: "late", Attempt: 1, TTL: countTTL,
+				Shard: core.Shard{Queue: "orders", Index: index}, Shards: oldShards, Generation: 1, Owner: "late", Attempt: 1, TTL: time.Minute,
 			})
 			if !errors.Is(err, ports.ErrShardCountMismatch) {
 				t.Errorf("Acquire of shard %d with the old count: %v; want ErrShardCountMismatch", index, err)
@@ -141,8 +142,10 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 			t.Errorf("the new deployment has handled (-want +got):\n%s", diff)
 		}
 		stop()
-		if got := before.awaitHandled(1); len(got) != 1 {
-			t.Errorf("the old deployment has handled %q, want only the first", got)
+		for _, got := range before.awaitHandled(1) {
+			if want := movedID + "[first]"; got != want {
+				t.Errorf("the old deployment has handled %q, want only %q", got, want)
+			}
 		}
 		awaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
 		holdsNothing(t, store, newShards)
@@ -152,7 +155,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 // awaitForgotten forgets the queue as soon as the leases of its server are over.
 func awaitForgotten(t *testing.T, store ports.ShardStore) {
 	t.Helper()
-	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countTTL / 10) {
+	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {
 		err := inspect.New(store, inspect.Options{}).Forget(t.Context(), "orders")
 		if err == nil {
 			return
@@ -166,7 +169,7 @@ func awaitForgotten(t *testing.T, store ports.ShardStore) {
 // awaitLog waits until some line of a log says all of it.
 func awaitLog(t *testing.T, log *logText, says ...string) {
 	t.Helper()
-	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countTTL / 50) {
+	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {
 		for line := range strings.Lines(log.String()) {
 			found := 0
 			for _, want := range says {

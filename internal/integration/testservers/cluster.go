@@ -34,7 +34,9 @@ var sharedCluster = sync.OnceValues(func() (string, error) {
 // RedisCluster is as [Redis], with a shared Cluster of three masters.
 func RedisCluster(t testing.TB) redis.UniversalClient {
 	t.Helper()
-	return clusterClient(t, must(t, sharedCluster))
+	return clusterClient(t, must(t, sharedCluster), func(o *redis.ClusterOptions) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = Patience, Patience, Patience, Patience
+	})
 }
 
 // OwnRedisCluster is as [OwnRedis], with a Cluster of three masters.
@@ -48,13 +50,16 @@ func OwnRedisCluster(t testing.TB, flags ...string) redis.UniversalClient {
 	return clusterClient(t, clusterURL(g))
 }
 
-func clusterClient(t testing.TB, url string) redis.UniversalClient {
+func clusterClient(t testing.TB, url string, change ...func(*redis.ClusterOptions)) redis.UniversalClient {
 	t.Helper()
 	o, err := redis.ParseClusterURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Addrs = slices.Clip(o.Addrs) // each client that is made of the same options appends to it
+	for _, f := range change {
+		f(o)
+	}
 	return closed(t, redis.NewClusterClient(o))
 }
 
