@@ -43,7 +43,7 @@ test:
 	@scripts/formatted
 	@scripts/modules vet ./...
 	@$(TESTRUN) \
-		'. -short $(FLAGS) -vet=off -race -timeout 30m ./...' \
+		'. -short $(FLAGS) -vet=off -race -timeout 80m ./...' \
 		'internal/integration -short $(FLAGS) $(SERVERS) ./...' \
 		'adapters/prometheus -short $(FLAGS) $(SERVERS) ./...' \
 		'adapters/otel -short $(FLAGS) -vet=off ./...' \
@@ -54,7 +54,7 @@ test:
 # Everything: make test, then all that it leaves out, with the race detector.
 test-all: test
 	@$(TESTRUN) \
-		'. $(FLAGS) -vet=off -race -timeout 60m ./...' \
+		'. $(FLAGS) -vet=off -race -timeout 80m ./...' \
 		'internal/integration $(FLAGS) $(SERVERS) -race -skip $(TWISTED) ./...' \
 		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 .' \
 		'adapters/prometheus $(FLAGS) $(SERVERS) -race ./...' \

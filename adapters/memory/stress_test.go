@@ -107,7 +107,7 @@ func (s *stress) work(store *memory.Store, owner int) {
 		}
 		shard := core.Shard{Queue: "orders", Index: rand.IntN(stressShards)}
 		got, err := store.Acquire(s.t.Context(), ports.AcquireRequest{
-			Shard: shard, Shards: stressShards, Generation: 1, Owner: name, Attempt: attempt, TTL: time.Minute,
+			Shard: shard, Shards: stressShards, Generation: 1, Owner: name, Attempt: attempt, TTL: time.Hour,
 		})
 		if errors.Is(err, ports.ErrLeaseHeld) {
 			continue
@@ -131,7 +131,7 @@ func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 	number := int64(0)
 	for range 1 + rand.IntN(5) {
 		reply, err := store.Turn(s.t.Context(), ports.TurnRequest{
-			Lease: lease, Number: number + 1, TTL: time.Minute, Settlements: settle, Want: 8, PerJob: 3,
+			Lease: lease, Number: number + 1, TTL: time.Hour, Settlements: settle, Want: 8, PerJob: 3,
 		})
 		s.check("turn", err)
 		number, settle = reply.Last, nil

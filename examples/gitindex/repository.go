@@ -117,7 +117,7 @@ func (r repository) stream(parent context.Context, read func(io.Reader) error, a
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...)
 	cmd.Env = environment()
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute // only for a grandchild that keeps the pipe
 	command.Shield(cmd)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

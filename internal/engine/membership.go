@@ -49,7 +49,7 @@ const announcePause = 10 * time.Millisecond
 // run announces the node and shares the shards, until stop is closed.
 func (m *membership) run(stop <-chan struct{}) {
 	for {
-		timer := time.NewTimer(m.step())
+		timer := time.NewTimer(max(m.step(), 1))
 		ok := await(timer.C, m.engine.nodesChanged, stop)
 		timer.Stop()
 		if !ok || !pause(announcePause, stop) {

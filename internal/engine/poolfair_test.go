@@ -65,7 +65,7 @@ func TestWeightsShareTheStarts(t *testing.T) {
 		starts int
 	}{
 		{1, blank, 4000}, {10, 10 * blank, 4000}, {100, 100 * blank, 4000},
-		{1, 10 * time.Millisecond, 2000}, {10, 10 * time.Millisecond, 2000}, {100, 10 * time.Millisecond, 12500},
+		{1, 10 * time.Millisecond, 4000}, {10, 10 * time.Millisecond, 4000}, {100, 10 * time.Millisecond, 12500},
 	} {
 		for _, perQueue := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%d lanes, %v, %d shards", c.lanes, c.length, perQueue), func(t *testing.T) {

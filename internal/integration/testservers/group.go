@@ -21,8 +21,8 @@ const attempts = 3
 // group is servers of one program that are started and ended together.
 type group struct {
 	machine machine
-	// ports are free for its servers to listen on.
-	ports       []int
+	// ports are for its servers to listen on.
+	ports       []*port
 	supervisors []*supervisor
 }
 
@@ -32,12 +32,13 @@ func form(p program, ports int, assemble func(context.Context, *group) error) (*
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		free, err := freePorts(ports)
+		free, err := reserve(ports)
 		if err != nil {
 			return nil, err
 		}
 		g := &group{ports: free}
-		if g.machine, err = open(p, free); err != nil {
+		if g.machine, err = open(p, numbers(free)); err != nil {
+			release(free)
 			return nil, err
 		}
 		err = assemble(ctx, g)
@@ -49,21 +50,6 @@ func form(p program, ports int, assemble func(context.Context, *group) error) (*
 			return nil, fmt.Errorf("%w\n%s", err, g.printed())
 		}
 	}
-}
-
-// freePorts are ports of 127.0.0.1 that nobody listens on.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		// All stay open until the last is found, so that none comes twice.
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }
 
 // start runs a server of the group.
@@ -81,6 +67,7 @@ func (g *group) end() {
 		k.end()
 	}
 	g.machine.end()
+	release(g.ports)
 }
 
 // printed is what the servers have printed, once they are gone.
@@ -93,10 +80,12 @@ func (g *group) printed() string {
 }
 
 // address is where the server with the i-th port is reached.
-func (g *group) address(i int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(g.ports[i])) }
+func (g *group) address(i int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(g.ports[i].number))
+}
 
 // port is the i-th port as a server's flag takes it.
-func (g *group) port(i int) string { return strconv.Itoa(g.ports[i]) }
+func (g *group) port(i int) string { return strconv.Itoa(g.ports[i].number) }
 
 // errEnded says that a server ended by itself before it was ready.
 var errEnded = errors.New("a server ended")
