@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"cmp"
+	"hash/fnv"
+	"io"
 	"math"
 	"net/url"
 	"slices"
@@ -59,6 +61,16 @@ type busyRow struct {
 	Retries    int
 	Token      int64
 	LeaseUntil when
+}
+
+// Anchor is the fragment of the page's address that names the row.
+func (r *busyRow) Anchor() string { return busyAnchor(r.Queue, r.ID) }
+
+// busyAnchor names the row of a job. An id may hold what no address may.
+func busyAnchor(queue, id string) string {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, queue+"\x00"+id) // a hash returns no error
+	return "job-" + strconv.FormatUint(h.Sum64(), 36)
 }
 
 // barWidth is the width of the scale, from 10 ms to a day.

@@ -45,6 +45,7 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	}
 	d := &Dashboard{o: o, api: api, mux: http.NewServeMux()}
 	d.looker = newLooker(inspector, func(text string) string { return d.errorText("", "", text) })
+	d.looker.showID = o.API.RedactID
 	if d.pages, err = parsedPages(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}

@@ -41,6 +41,8 @@ type looker struct {
 	clock     func() time.Time
 	// redact returns what may be shown of an error's text of the store.
 	redact func(string) string
+	// showID returns what may be shown of an id; nil is the id itself.
+	showID func(queue, id string) string
 	// looking holds a value while somebody looks; mu guards the rest.
 	looking chan struct{}
 	mu      sync.Mutex
@@ -161,6 +163,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	if before != nil {
 		s.view, s.details, s.checked, s.cost, s.checksFailed = before.view, before.details, before.checked, before.cost, before.checksFailed
 	}
+	s.view.ShowID = l.showID
 	b := l.askBeside(ctx, s)
 	stats, err := l.inspector.Stats(ctx)
 	unreached, err := partial(err)

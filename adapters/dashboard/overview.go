@@ -61,6 +61,7 @@ var signs = map[wrong.Kind][3]string{
 	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
+	wrong.Versions: {"muted", "◦", "versions"},
 }
 
 // href makes an address of a page and its parameters: name, value, …
@@ -77,7 +78,8 @@ func href(page string, params ...string) string {
 	return page + "?" + values.Encode()
 }
 
-func wrongLineOf(l *wrong.Line, now time.Time) wrongLine {
+// wrongLineOf makes a line of a page, which its link does not lead back to.
+func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	sign := signs[l.Kind]
 	w := wrongLine{Line: *l, Class: sign[0], Sign: sign[1], Word: sign[2], Since: when{l.Since, now}}
 	w.Href, w.Link = href("queue", "q", l.Queue), "queue"
@@ -86,6 +88,8 @@ func wrongLineOf(l *wrong.Line, now time.Time) wrongLine {
 		w.Href, w.Link = "store", "store"
 	case wrong.NobodyServes, wrong.ServerGone:
 		w.Href, w.Link = "nodes", "servers"
+	case wrong.Versions:
+		w.Href, w.Link, w.Server = "nodes", "servers", "servers"
 	case wrong.OwnerGone:
 		w.Href, w.Link = href("busy", "q", l.Queue), "busy"
 	case wrong.Failing:
@@ -96,6 +100,17 @@ func wrongLineOf(l *wrong.Line, now time.Time) wrongLine {
 		w.Href, w.Link = href("unreadable", "q", l.Queue), "records"
 	case wrong.HotShard, wrong.Unowned:
 		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
+	case wrong.NotMoving:
+		if page == "queue" {
+			w.Href, w.Link = href("busy", "q", l.Queue), "busy"
+		}
+	case wrong.Late, wrong.Paused:
+		if page == "queue" {
+			w.Href, w.Link = href("jobs", "q", l.Queue), "jobs"
+		}
+	}
+	if l.ID != "" {
+		w.Href, w.Link = href("busy", "q", l.Queue)+"#"+busyAnchor(l.Queue, l.ID), "running job"
 	}
 	return w
 }
@@ -140,7 +155,7 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 	name := stats.Queue.Name
 	r := queueRow{
 		Name: name, State: "", Lag: stats.Lag, Waiting: stats.Length(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
-		Orphaned: stats.Orphaned, Quarantined: stats.Quarantined, Shards: stats.Queue.Shards, Unowned: unowned(stats), worst: int(wrong.ServerGone) + 1,
+		Orphaned: stats.Orphaned, Quarantined: stats.Quarantined, Shards: stats.Queue.Shards, Unowned: unowned(stats), worst: int(wrong.Versions) + 1,
 	}
 	for at := range s.wrong {
 		if l := &s.wrong[at]; l.Queue == name {
@@ -235,7 +250,7 @@ func (c *call) overview() (*view, error) {
 func (b *overviewBody) say(lines []wrong.Line) {
 	b.More = max(0, len(lines)-maxWrong)
 	for at := range lines[:len(lines)-b.More] {
-		b.Wrong = append(b.Wrong, wrongLineOf(&lines[at], b.Now))
+		b.Wrong = append(b.Wrong, wrongLineOf(&lines[at], b.Now, "overview"))
 	}
 	if len(b.Wrong) > openWrong {
 		b.Wrong, b.Less = b.Wrong[:openWrong], b.Wrong[openWrong:]

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/wrong"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -271,4 +274,52 @@ func TestSlowHistoryComesBitByBit(t *testing.T) {
 		}
 		h.get("/")
 	}
+}
+
+// A queue that waits for one job says which, and leads to its row under Busy; no line leads back to its own page.
+func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "export 1", 0, "p")
+	var claims []core.Claim
+	shard := -1
+	for len(claims) == 0 {
+		shard++
+		claims = h.turn("orders", shard, 1)
+	}
+	h.push("orders", "next", 0, "p")
+	h.push("orders", "after", 0, "p")
+	began := core.InstantOf(h.now)
+	h.advance(9 * time.Minute)
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRunning: 1, Busy: 1}},
+		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders", Index: shard}, ID: "export 1", Receipt: claims[0].Receipt, Began: began}},
+	}})
+	page := h.get("/")
+	says(t, page, "orders export 1 has run for 9 min and is the only one that may (MaxRunning 1); 2 waiting")
+	link := regexp.MustCompile(`href="(busy\?q=orders)#(job-\w+)"`).FindStringSubmatch(page)
+	if link == nil {
+		t.Fatalf("no link to the job: %s", page)
+	}
+	if busy := h.get("/" + link[1]); !strings.Contains(busy, `<tr id="`+link[2]+`"`) {
+		t.Errorf("no row %s in %s", link[2], busy)
+	}
+	for _, l := range []wrong.Line{{Kind: wrong.NotMoving, Queue: "q"}, {Kind: wrong.Late, Queue: "q"}, {Kind: wrong.Paused, Queue: "q"}, {Kind: wrong.Failing, Queue: "q"}} {
+		if got := wrongLineOf(&l, h.now, "queue"); strings.HasPrefix(got.Href, "queue") || got.Href == "" {
+			t.Errorf("%v on the page of its queue leads to %q", l.Kind, got.Href)
+		}
+		if got := wrongLineOf(&l, h.now, "overview"); strings.HasPrefix(got.Href, "./") || got.Href == "" {
+			t.Errorf("%v on the overview leads to %q", l.Kind, got.Href)
+		}
+	}
+
+	hidden := newHouse(t, Options{API: httpapi.Options{RedactID: func(string, string) string { return "hidden" }}})
+	hidden.push("orders", "next", 0, "p")
+	hidden.advance(9 * time.Minute)
+	hidden.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{
+		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRunning: 1, Busy: 1}},
+		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders", Index: shard}, ID: "secret", Began: began}},
+	}})
+	page = hidden.get("/")
+	says(t, page, "hidden has run for 9 min")
+	saysNot(t, page, "secret")
 }

@@ -143,7 +143,7 @@ func (c *call) queuePage() (*view, error) {
 	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]
 	for at := range s.wrong {
 		if s.wrong[at].Queue == c.queue {
-			b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], s.view.Now))
+			b.Wrong = append(b.Wrong, wrongLineOf(&s.wrong[at], s.view.Now, "queue"))
 		}
 	}
 	b.Servers = s.serversOf(c.queue)

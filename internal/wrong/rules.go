@@ -3,6 +3,7 @@ package wrong
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -24,6 +25,8 @@ const (
 	// hot is how many times the median lag of its queue's shards a hot one has, of hotShards at least.
 	hot       = 10
 	hotShards = 4
+	// mixed is how long servers of two versions run side by side before it is more than a deployment.
+	mixed = 10 * time.Minute
 )
 
 // rules finds what is wrong in a view.
@@ -82,7 +85,11 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	due := s.Lag > 0
 	switch {
 	case !served && (due || s.Claimed > 0) && !s.Queue.Paused:
-		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "nobody serves it, %s", waiting(s.Length(), s.Claimed))
+		text := waiting(s.Length(), s.Claimed-s.Orphaned)
+		if s.Orphaned > 0 {
+			text += fmt.Sprintf(", %s left by %s", figures.Count(s.Orphaned), r.leavers(s))
+		}
+		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "nobody serves it, %s", text)
 	case s.Queue.Paused && s.Length() > 0:
 		r.of(Paused, s, s.Length(), time.Time{}, "paused, %s", waiting(s.Length(), 0))
 	default:
@@ -90,7 +97,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		r.unownedShards(s)
 	}
 	if s.Orphaned > 0 && served {
-		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s), "%s of a server that is gone: the next owner of the shard recovers them", jobs(s.Orphaned))
+		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s), "%s left by %s: the next owner of the shard recovers them", jobs(s.Orphaned), r.leavers(s))
 	}
 	r.failing(s)
 	if d := r.Died[s.Queue.Name]; d.Count > 0 && s.Dead > 0 {
@@ -105,21 +112,30 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	}
 }
 
-// moving adds that a queue is not moving, has a hot shard or is late: the first that holds.
+// moving adds that a queue is not moving, is held up at its limit, has a hot shard or is late: the first that holds.
 func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag < late {
 		return
 	}
+	held, limit := r.held(s)
 	recent, known := r.Recent[s.Queue.Name]
 	if s.Lag >= still && known && ended(recent, r.Now.Add(-still)) == 0 {
-		r.of(NotMoving, s, s.Length(), s.Oldest, "no job has ended for %s, %s", figures.Span(still), waiting(s.Length(), 0))
+		if held == nil {
+			held, limit = r.longest(s.Queue.Name, -1, still), fmt.Sprintf(", no job has ended for %s", figures.Span(still))
+		}
+		if held == nil {
+			r.of(NotMoving, s, s.Length(), s.Oldest, "no job has ended for %s, %s", figures.Span(still), waiting(s.Length(), 0))
+			return
+		}
+		r.blamed(NotMoving, s, s.Length(), held, "%s; %s", limit, waiting(s.Length(), 0))
+		return
+	}
+	if held != nil {
+		r.blamed(Late, s, int64(s.Lag), held, "%s; lags %s, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Length(), 0))
 		return
 	}
 	if index, lag, median := hottest(s); lag > hot*median {
-		r.add(Line{
-			Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: s.Oldest,
-			Text: fmt.Sprintf("shard %d lags %s, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
-		})
+		r.hotShard(s, index, lag, median)
 		return
 	}
 	trend := ""
@@ -132,6 +148,19 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		}
 	}
 	r.of(Late, s, int64(s.Lag), s.Oldest, "lags %s%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Length(), 0))
+}
+
+// hotShard adds a hot shard, with the job that has run longest in it if that is known.
+func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Duration) {
+	l := Line{
+		Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: s.Oldest,
+		Text: fmt.Sprintf("shard %d lags %s, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
+	}
+	if job := r.longest(s.Queue.Name, index, longRun); job != nil {
+		l.ID = r.shownID(job)
+		l.Text += "; " + r.hasRun(job) + " in it"
+	}
+	r.add(l)
 }
 
 // unownedShards adds shards with due jobs whose lease has been over for a while.
@@ -178,6 +207,39 @@ func (r *rules) failing(s *inspect.QueueStats) {
 		// Without an end of it in the hour that is known it may have failed for longer, unless the queue is that young.
 		r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
 	}
+}
+
+// versions adds that servers of several versions have run side by side for a while.
+func (r *rules) versions() {
+	names, began := map[string][]string{}, map[string]time.Time{}
+	for at := range r.Nodes {
+		n := &r.Nodes[at]
+		if n.State != inspect.NodeAlive || n.Version == "" {
+			continue
+		}
+		if first, known := began[n.Version]; !known || n.StartedAt.Before(first) {
+			began[n.Version] = n.StartedAt
+		}
+		names[n.Version] = append(names[n.Version], n.Name)
+	}
+	if len(names) < 2 {
+		return
+	}
+	var since time.Time // when the last of them came
+	var texts []string
+	for version, first := range began {
+		if first.After(since) {
+			since = first
+		}
+		slices.Sort(names[version])
+		texts = append(texts, version+" on "+someOf(names[version]))
+	}
+	if r.Now.Sub(since) < mixed {
+		return
+	}
+	slices.Sort(texts)
+	text := fmt.Sprintf("%d versions run: %s", len(texts), strings.Join(texts[:min(len(texts), mostNames)], "; "))
+	r.add(Line{Kind: Versions, Shard: -1, Text: text, Since: since})
 }
 
 // servers adds servers that went without a word, unless somebody else of the same name runs.

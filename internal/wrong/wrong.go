@@ -46,13 +46,15 @@ const (
 	Paused
 	// CheckWarns is a check of the store that warns.
 	CheckWarns
-	// ServerGone is a server that went without a word.
+	// ServerGone is a server that stopped responding.
 	ServerGone
+	// Versions are servers of several versions side by side.
+	Versions
 )
 
 var names = [...]string{
 	"no answer", "part away", "check fails", "nobody serves", "owner gone", "not moving", "failing", "hot shard", "late", "unowned",
-	"morgue grows", "unreadable", "paused", "check warns", "server gone",
+	"morgue grows", "unreadable", "paused", "check warns", "server gone", "versions",
 }
 
 // String returns the kind in a few words.
@@ -79,6 +81,8 @@ type View struct {
 	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within it. Queues may be missing.
 	Recent map[string][]inspect.MinuteStats
 	Died   map[string]Deaths
+	// ShowID returns what may be shown of an id; nil is the id itself.
+	ShowID func(queue, id string) string
 }
 
 // Deaths are dead letters that changed within the last hour.
@@ -97,6 +101,8 @@ type Line struct {
 	Queue  string
 	Shard  int
 	Server string
+	// ID is the id of the running job that is the cause, as ShowID shows it; empty if none is known.
+	ID string
 	// Text says it, without the queue.
 	Text string
 	// Since is since when it is so. Where nothing tells, Seen is set and it is when it was first seen to be so: it may have been so for longer.
@@ -131,6 +137,7 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 		r.queue(&v.Stats[at])
 	}
 	r.servers()
+	r.versions()
 	after.first = make(map[string]time.Time, len(r.lines))
 	for at := range r.lines {
 		l := &r.lines[at]

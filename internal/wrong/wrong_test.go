@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -51,7 +52,19 @@ func name(l *Line) string {
 	if l.Server != "" {
 		text += "@" + l.Server
 	}
-	return text + " since " + now.Sub(l.Since).String() + ": " + l.Text
+	text += " since " + now.Sub(l.Since).String() + ": " + l.Text
+	if l.ID != "" {
+		text += " (" + l.ID + ")"
+	}
+	return text
+}
+
+// runs is the status of a server that runs a job of orders, and as many batches as given.
+func runs(most, busy int, id string, shard int, since time.Duration) ports.NodeStatus {
+	return ports.NodeStatus{
+		Queues:  []ports.QueueStatus{{Queue: "orders", MaxRunning: most, Busy: busy}},
+		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders", Index: shard}, ID: id, Began: core.InstantOf(ago(since))}},
+	}
 }
 
 var tests = []struct {
@@ -85,7 +98,7 @@ var tests = []struct {
 		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
 		v.Stats[0] = queue("orders", 1, time.Hour, 4)
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
-	}, []string{"nobody serves orders since 3m0s: nobody serves it, 4 waiting, 2 claimed", "server gone @blue since 3m0s: it went without a word"}},
+	}, []string{"nobody serves orders since 3m0s: nobody serves it, 4 waiting, 2 left by a server that stopped responding", "server gone @blue since 3m0s: it went without a word"}},
 	{"nobody serves what is claimed alone", func(v *View) {
 		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders"), server("blue", inspect.NodeGone, "orders"), server("red", inspect.NodeGone, "emails")}
 		v.Nodes[1].ExpiresAt, v.Nodes[2].ExpiresAt = ago(4*time.Minute), ago(time.Minute)
@@ -107,19 +120,19 @@ var tests = []struct {
 	{"claimed by a server that is gone", func(v *View) {
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
 		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 7, ago(4*time.Second)
-	}, []string{"owner gone orders since 4s: 7 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	}, []string{"owner gone orders since 4s: 7 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
 	{"claimed by servers of which the first is gone for longest", func(v *View) {
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
 		for at, gone := range []time.Duration{4 * time.Second, 6 * time.Second, 2 * time.Second, time.Hour} {
 			v.Stats[0].Shards[at].Orphaned, v.Stats[0].Shards[at].ExpiresAt = 2, ago(gone)
 		}
 		v.Stats[0].Shards[3].Orphaned = 0
-	}, []string{"owner gone orders since 6s: 7 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	}, []string{"owner gone orders since 6s: 7 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
 	{"orphans whose lease is not known", func(v *View) {
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
 		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].ExpiresAt = 1, ago(4*time.Second)
 		v.Stats[0].Shards[1].Orphaned, v.Stats[0].Shards[1].Owner, v.Stats[0].Shards[1].ExpiresAt = 1, "", time.Time{}
-	}, []string{"owner gone orders since 4s: 2 jobs of a server that is gone: the next owner of the shard recovers them"}},
+	}, []string{"owner gone orders since 4s: 2 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
 	{"late for a shorter time than nothing has ended", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
@@ -193,6 +206,63 @@ var tests = []struct {
 	}, []string{"paused orders since 0s: paused, 1,234 waiting"}},
 	{"paused and empty", func(v *View) { v.Stats[0].Queue.Paused = true }, nil},
 	{"a server that is gone, beside one of its name", func(v *View) { v.Nodes = append(v.Nodes, server("blue", inspect.NodeGone, "orders")) }, nil},
+	{"orphans of a server that is known", func(v *View) {
+		v.Nodes = []inspect.Node{server("blue", inspect.NodeAlive, "orders"), {Name: "red", Owner: "o2", State: inspect.NodeGone, ExpiresAt: ago(time.Minute)}}
+		v.Stats[0].Claimed, v.Stats[0].Orphaned = 7, 7
+		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].Owner, v.Stats[0].Shards[0].ExpiresAt = 7, "o2", ago(4*time.Second)
+	}, []string{
+		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: the next owner of the shard recovers them",
+		"server gone @red since 1m0s: it went without a word",
+	}},
+	{"two versions", func(v *View) {
+		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"), server("red", inspect.NodeAlive, "orders"), server("old", inspect.NodeDraining))
+		for at, version := range []string{"v2", "v1", "v2", "v0"} {
+			v.Nodes[at].Version, v.Nodes[at].StartedAt = version, ago(time.Duration(12+at)*time.Minute)
+		}
+	}, []string{"versions  since 13m0s: 2 versions run: v1 on green; v2 on blue, red"}},
+	{"two versions amid a deployment", func(v *View) {
+		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"))
+		v.Nodes[0].Version, v.Nodes[1].Version, v.Nodes[1].StartedAt = "v1", "v2", ago(time.Minute)
+	}, nil},
+	{"not moving behind the only job that may run", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
+		v.Recent["orders"] = minutes(40, 5, 0)[:30]
+		v.Nodes[0].Status = runs(1, 1, "export", 1, 9*time.Minute)
+	}, []string{"not moving orders since 20m0s: export has run for 9 min and is the only one that may (MaxRunning 1); 12 waiting (export)"}},
+	{"late behind the only job that may run", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
+	}, []string{"late orders since 2m0s: export has run for 40 s and is the only one that may (MaxRunning 1); lags 2 min, 12 waiting (export)"}},
+	{"late at a limit of several", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
+	}, []string{"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); lags 2 min, 12 waiting (export)"}},
+	{"late at a limit of short jobs", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(1, 1, "export", 1, time.Second)
+	}, []string{"late orders since 2m0s: lags 2 min, 12 waiting"}},
+	{"late below a limit", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(2, 1, "export", 1, 9*time.Minute)
+	}, []string{"late orders since 2m0s: lags 2 min, 12 waiting"}},
+	{"not moving beside a long job", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
+		v.Recent["orders"] = minutes(40, 5, 0)[:30]
+		v.Nodes[0].Status = runs(0, 1, "export", 1, 9*time.Minute)
+	}, []string{"not moving orders since 20m0s: export has run for 9 min, no job has ended for 5 min; 12 waiting (export)"}},
+	{"a hot shard with a long job", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
+		v.Nodes[0].Status = runs(0, 1, "catalog", 0, 56*time.Second)
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less; catalog has run for 56 s in it (catalog)"}},
+	{"a hot shard with a long job in another", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
+		v.Nodes[0].Status = runs(0, 1, "catalog", 1, 56*time.Second)
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less"}},
+	{"an id that may not be seen", func(v *View) {
+		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
+		v.ShowID = func(queue, id string) string { return queue + " hidden" }
+	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only one that may (MaxRunning 1); lags 2 min, 12 waiting (orders hidden)"}},
 	{"worst first, then most", func(v *View) {
 		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
 		v.Stats = []inspect.QueueStats{late, small, large}
@@ -224,7 +294,7 @@ func TestWhatIsWrong(t *testing.T) {
 			}
 		}
 	}
-	for k := NoAnswer; k <= ServerGone; k++ {
+	for k := NoAnswer; k <= Versions; k++ {
 		if !seen[k] {
 			t.Errorf("no test has %v", k)
 		}
@@ -232,7 +302,7 @@ func TestWhatIsWrong(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
-	for _, k := range []Kind{ServerGone + 1, 99} {
+	for _, k := range []Kind{Versions + 1, 99} {
 		if got, want := k.String(), fmt.Sprintf("Kind(%d)", k); got != want {
 			t.Errorf("an unknown kind is called %q, want %q", got, want)
 		}

@@ -1,0 +1,125 @@
+package wrong
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
+)
+
+const (
+	// longRun is how long a job has run, at least, that is named as the cause of a lag.
+	longRun = 30 * time.Second
+	// mostNames is how many names a text has at most, and mostOfID how many characters of an id.
+	mostNames = 3
+	mostOfID  = 60
+)
+
+// culprit is a running job that others wait for.
+type culprit struct {
+	queue, id string
+	began     time.Time
+}
+
+// longest returns the job of a queue that has run longest, if servers report one that has run for the given time or longer.
+// Of a shard of -1 it is one of any shard.
+func (r *rules) longest(queue string, shard int, least time.Duration) (job *culprit) {
+	for at := range r.Nodes {
+		n := &r.Nodes[at]
+		if n.State == inspect.NodeGone {
+			continue
+		}
+		for i := range n.Status.Longest {
+			j := &n.Status.Longest[i]
+			c := &culprit{j.Shard.Queue, j.ID, j.Began.Time()}
+			if c.queue == queue && (shard < 0 || j.Shard.Index == shard) && r.ran(c) >= least && (job == nil || c.began.Before(job.began)) {
+				job = c
+			}
+		}
+	}
+	return job
+}
+
+// held returns the job that has run longest of a queue of which as many batches run as may, and what that limit is.
+func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
+	most, busy := 0, 0
+	for at := range r.Nodes {
+		n := &r.Nodes[at]
+		if n.State == inspect.NodeGone {
+			continue
+		}
+		for i := range n.Status.Queues {
+			if q := &n.Status.Queues[i]; q.Queue == s.Queue.Name {
+				most, busy = max(most, q.MaxRunning), busy+q.Busy
+			}
+		}
+	}
+	if most == 0 || busy < most {
+		return nil, ""
+	}
+	limit = " and is the only one that may (MaxRunning 1)"
+	if most > 1 {
+		limit = fmt.Sprintf(" and no more than %d may run (MaxRunning)", most)
+	}
+	return r.longest(s.Queue.Name, -1, longRun), limit
+}
+
+// blamed adds a line that begins with the job that is the cause.
+func (r *rules) blamed(k Kind, s *inspect.QueueStats, weight int64, job *culprit, format string, args ...any) {
+	r.of(k, s, weight, s.Oldest, "%s"+format, append([]any{r.hasRun(job)}, args...)...)
+	r.lines[len(r.lines)-1].ID = r.shownID(job)
+}
+
+// hasRun says for how long a job has run.
+func (r *rules) hasRun(job *culprit) string {
+	id := r.shownID(job)
+	if utf8.RuneCountInString(id) > mostOfID {
+		id = string([]rune(id)[:mostOfID]) + "…"
+	}
+	return fmt.Sprintf("%s has run for %s", id, figures.Span(r.ran(job).Round(time.Second)))
+}
+
+func (r *rules) ran(job *culprit) time.Duration { return max(0, r.Now.Sub(job.began)) }
+
+// shownID returns the id of a job as it may be shown.
+func (r *rules) shownID(job *culprit) string {
+	id := job.id
+	if r.ShowID != nil {
+		id = r.ShowID(job.queue, id)
+	}
+	return strings.ToValidUTF8(id, "\uFFFD")
+}
+
+// leavers names the servers that are gone and have left claimed jobs of a queue.
+func (r *rules) leavers(s *inspect.QueueStats) string {
+	owners := map[string]bool{}
+	for at := range s.Shards {
+		if sh := &s.Shards[at]; sh.Orphaned > 0 {
+			owners[sh.Owner] = true
+		}
+	}
+	var names []string
+	for at := range r.Nodes {
+		if n := &r.Nodes[at]; n.State == inspect.NodeGone && owners[n.Owner] {
+			names = append(names, n.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "a server that stopped responding"
+	case 1:
+		return names[0] + ", which stopped responding"
+	}
+	return someOf(names) + ", which stopped responding"
+}
+
+// someOf lists a few of several names.
+func someOf(names []string) string {
+	if more := len(names) - mostNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
