@@ -82,3 +82,24 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("after a step back it is so since %v, with %d lags of a time to come; want %v, and this look's alone", got, len(memory.lags["orders"])-1, -time.Hour)
 	}
 }
+
+// What was paused has not had the time to end anything once it is resumed: it is late at first, and does not move only if nothing has ended since.
+func TestAQueueMovesAgainAfterAPause(t *testing.T) {
+	var memory Memory
+	for _, step := range []struct {
+		at     time.Duration
+		paused bool
+		want   Kind
+	}{
+		{0, true, Paused}, {time.Minute, true, Paused}, {time.Minute + time.Second, false, Late}, {6*time.Minute - 1, false, Late}, {6 * time.Minute, false, NotMoving},
+	} {
+		v := &View{Now: now.Add(step.at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
+		v.Stats = []inspect.QueueStats{queue("orders", 2, time.Hour, 5)}
+		v.Stats[0].Queue.Paused = step.paused
+		v.Recent = map[string][]inspect.MinuteStats{"orders": nil}
+		var lines []Line
+		if lines, memory = Now(v, memory); len(lines) != 1 || lines[0].Kind != step.want {
+			t.Errorf("at %v: %+v, want %v", step.at, lines, step.want)
+		}
+	}
+}

@@ -33,6 +33,7 @@ const (
 type rules struct {
 	*View
 	lags    map[string][]lagAt
+	paused  map[string]time.Time
 	serving map[string]int
 	lines   []Line
 }
@@ -119,7 +120,8 @@ func (r *rules) moving(s *inspect.QueueStats) {
 	}
 	held, limit := r.held(s)
 	recent, known := r.Recent[s.Queue.Name]
-	if s.Lag >= still && known && ended(recent, r.Now.Add(-still)) == 0 {
+	_, resumed := r.paused[s.Queue.Name] // so short ago that it explains why nothing has ended
+	if s.Lag >= still && known && !resumed && ended(recent, r.Now.Add(-still)) == 0 {
 		if held == nil {
 			held, limit = r.longest(s.Queue.Name, -1, still), fmt.Sprintf(", no job has ended for %s", figures.Span(still))
 		}

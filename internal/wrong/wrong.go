@@ -117,10 +117,11 @@ func (l *Line) key() string {
 	return l.Kind.String() + "\x00" + l.Queue + "\x00" + l.Server + "\x00" + strconv.Itoa(l.Shard)
 }
 
-// Memory is what earlier looks have shown: since when something is wrong, and how lag was. The zero value is none.
+// Memory is what earlier looks have shown: since when something is wrong, how lag was, and when a queue was last paused. The zero value is none.
 type Memory struct {
-	first map[string]time.Time
-	lags  map[string][]lagAt
+	first  map[string]time.Time
+	lags   map[string][]lagAt
+	paused map[string]time.Time
 }
 
 type lagAt struct {
@@ -130,8 +131,8 @@ type lagAt struct {
 
 // Now returns what is wrong, worst first, and what to remember for the next look.
 func Now(v *View, before Memory) (lines []Line, after Memory) {
-	after.lags = remembered(v, before.lags)
-	r := rules{View: v, lags: after.lags, serving: serving(v.Nodes)}
+	after.lags, after.paused = remembered(v, before.lags), pauses(v, before.paused)
+	r := rules{View: v, lags: after.lags, paused: after.paused, serving: serving(v.Nodes)}
 	r.store()
 	for at := range v.Stats {
 		r.queue(&v.Stats[at])
@@ -171,6 +172,20 @@ func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 		lags[name] = kept
 	}
 	return lags
+}
+
+// pauses returns when each queue was last seen paused, if that is still short enough ago to explain that nothing has ended.
+func pauses(v *View, before map[string]time.Time) map[string]time.Time {
+	seen := map[string]time.Time{}
+	for at := range v.Stats {
+		q := &v.Stats[at].Queue
+		if q.Paused {
+			seen[q.Name] = v.Now
+		} else if last, known := before[q.Name]; known && !last.After(v.Now) && v.Now.Sub(last) < still {
+			seen[q.Name] = last
+		}
+	}
+	return seen
 }
 
 // serving returns the running servers of each queue.
