@@ -118,6 +118,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 // queueRow is a queue in the table.
 type queueRow struct {
 	Name, State, Class, Sign        string
+	Paused                          bool
 	Lag                             time.Duration
 	Waiting, Running, Retries, Dead int64
 	Orphaned, Quarantined           int64
@@ -154,7 +155,7 @@ func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, 
 func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 	name := stats.Queue.Name
 	r := queueRow{
-		Name: name, State: "", Lag: stats.Lag, Waiting: stats.Length(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
+		Name: name, Paused: stats.Queue.Paused, Lag: stats.Lag, Waiting: stats.Length(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
 		Orphaned: stats.Orphaned, Quarantined: stats.Quarantined, Shards: stats.Queue.Shards, Unowned: unowned(stats), worst: int(wrong.Versions) + 1,
 	}
 	for at := range s.wrong {
@@ -259,7 +260,9 @@ func (b *overviewBody) say(lines []wrong.Line) {
 
 // add sums a queue up.
 func (b *overviewBody) add(row *queueRow) {
-	b.Lag = max(b.Lag, row.Lag)
+	if !row.Paused { // its jobs are meant to wait
+		b.Lag = max(b.Lag, row.Lag)
+	}
 	t := &b.Total
 	t.Waiting += row.Waiting
 	t.Running += row.Running

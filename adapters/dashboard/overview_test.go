@@ -323,3 +323,18 @@ func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 	says(t, page, "hidden has run for 9 min")
 	saysNot(t, page, "secret")
 }
+
+// The jobs of a paused queue are meant to wait, so that its lag is not that of the store.
+func TestThePausedQueueIsLeftOutOfTheLag(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
+	h.declare("bills", 1)
+	h.push("bills", "b", 0, "p")
+	if err := h.store.Pause(t.Context(), "bills"); err != nil {
+		t.Fatal(err)
+	}
+	h.advance(40 * time.Second)
+	h.push("orders", "a", 0, "p")
+	h.advance(10 * time.Second)
+	says(t, h.get("/"), "lag 10 s waiting 2", "bills ‖ paused 50 s")
+}
