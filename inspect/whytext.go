@@ -21,7 +21,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case core.NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
 	case core.Unreadable:
-		return fmt.Sprintf("what is stored of it can't be read (%s): the store sets it aside when it meets it, and Quarantined shows it then", strings.Join(v.Found.Damaged, ", ")), until
+		return fmt.Sprintf("the record of this id can't be read (%s): the store sets it aside when it next meets it, and Quarantined lists it then", strings.Join(v.Found.Damaged, ", ")), until
 	case core.OnlyDead:
 		return "it is in the morgue; revive it to run it again", until
 	case core.RunsNow:

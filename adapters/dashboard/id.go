@@ -43,7 +43,7 @@ type fact struct {
 // classes are the meanings of verdicts.
 var classes = map[string]string{
 	core.OwnerGone.String(): "bad", core.OnlyDead.String(): "bad", core.QueuePaused.String(): "paused", core.NobodyServes.String(): "nobody", core.ShardUnowned.String(): "nobody",
-	core.BacksOff.String(): "late",
+	core.BacksOff.String(): "late", core.Unreadable.String(): "late",
 }
 
 // idPage makes the page of an id in a queue.
@@ -70,12 +70,17 @@ func (c *call) idPage() (*view, error) {
 		}
 	}
 	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
-	b.Verdict = sentence(spans(b.Why.Text))
-	if waits(b.Why.Reason) {
-		b.Verdict = "Waits: " + spans(b.Why.Text) + "."
-	}
+	b.Verdict = b.verdict()
 	b.Facts = facts(&b.Why, c.paused())
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
+}
+
+// verdict is the sentence that the page begins with.
+func (b *idBody) verdict() string {
+	if waits(b.Why.Reason) {
+		return "Waits: " + spans(b.Why.Text) + "."
+	}
+	return sentence(spans(b.Why.Text))
 }
 
 // paused reports whether the queue was paused when it was last looked at.
@@ -87,7 +92,7 @@ func (c *call) paused() bool {
 // waits reports whether a reason is one for a job that waits.
 func waits(reason string) bool {
 	switch reason {
-	case core.NothingQueued.String(), core.OnlyDead.String(), core.RunsNow.String(), core.InBuffer.String(), core.IsNext.String():
+	case core.NothingQueued.String(), core.Unreadable.String(), core.OnlyDead.String(), core.RunsNow.String(), core.InBuffer.String(), core.IsNext.String():
 		return false
 	}
 	return true
@@ -122,6 +127,7 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		}
 		list = append(list, f)
 	}
+	runs := w.runs()
 	switch {
 	case w.ServersUnknown:
 		list = append(list, fact{Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?"})
@@ -138,10 +144,10 @@ func facts(w *whyReply, paused bool) (list []fact) {
 	default:
 		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which drains"}[o.Draining])
 		if o.Lanes > 0 {
-			add("lane", o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
+			add("lane", runs || o.Busy < o.Lanes, "%s", w.held(o.Busy, o.Lanes, "lanes there are busy", ""))
 		}
 		if o.MaxLanes > 0 {
-			add("lanes of the queue", o.QueueBusy < o.MaxLanes, "%d of %d there are busy", o.QueueBusy, o.MaxLanes)
+			add("lanes of the queue", runs || o.QueueBusy < o.MaxLanes, "%s", w.held(o.QueueBusy, o.MaxLanes, "there are busy", ""))
 		}
 	}
 	if q := w.Found.Queued; q != nil {
@@ -157,9 +163,25 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		}
 	}
 	if w.MaxRunning > 0 {
-		add("limit", w.Busy < w.MaxRunning, "%d of %d batches run over all servers", w.Busy, w.MaxRunning)
+		add("limit", runs || w.Busy < w.MaxRunning, "%s", w.held(w.Busy, w.MaxRunning, "batches run over all servers", ", or servers report of different moments"))
 	}
 	return list
+}
+
+// runs reports whether the id itself is known to run, so that what is busy is so with it.
+func (w *whyReply) runs() bool { return w.Reason == core.RunsNow.String() || !w.RunningSince.IsZero() }
+
+// held says how many of at most so many are in use. More than may be are those that began under a higher bound, which nobody takes away, or
+// what else may be the cause.
+func (w *whyReply) held(busy, most int, what, orElse string) string {
+	text := fmt.Sprintf("%d of %d %s", busy, most, what)
+	if busy > most {
+		text = fmt.Sprintf("%d %s, more than the bound of %d: some began under a higher one%s", busy, what, most, orElse)
+	}
+	if w.runs() && busy >= most {
+		text += ", this id among them"
+	}
+	return text
 }
 
 // names lists at most five of many.

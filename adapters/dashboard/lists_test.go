@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,6 +117,40 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=a"), "Waits: the queue is paused; resume it.", "no: not paused the queue is paused")
 	h.store.nodesFail = errors.New("away")
 	says(t, h.get("/id?q=orders&id=a"), "not known: served the list of servers can't be read now")
+}
+
+// Of a job that runs what it holds itself keeps it from nothing.
+func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
+	w := &whyReply{Reason: core.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &ownerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
+	for _, f := range facts(w, false) {
+		if f.Class != "good" {
+			t.Errorf("%s %s %s", f.Sign, f.Name, f.Value)
+		}
+	}
+	w.Reason = core.AtLimit.String()
+	var got []string
+	for _, f := range facts(w, false) {
+		got = append(got, f.Sign+" "+f.Name+" "+f.Value)
+	}
+	want := []string{"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy", "✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 batches run over all servers"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Servers announce what runs at moments of their own, and a lower bound stops nothing that has begun: so more may run than the bound that is shown.
+func TestMoreRunsThanTheBound(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", time.Hour, "p")
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}}}})
+	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 batches run over all servers, more than the bound of 4: some began under a higher one, or servers report of different moments")
+}
+
+func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
+	b := &idBody{Why: whyReply{Reason: core.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
+	if got := b.verdict(); got != "The record of this id can't be read (queued)." {
+		t.Errorf("the verdict is %q", got)
+	}
 }
 
 func TestWhatRunsIsOfServersThatSaySo(t *testing.T) {
