@@ -1,12 +1,17 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/base64"
+	"errors"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
 )
@@ -157,20 +162,42 @@ type confirmBody struct {
 	Back           string
 }
 
-// act does what a form asks for.
+// act does what a form asks for. What is refused leads back to where the form stands.
 func (c *call) act() (*view, error) {
-	form := c.r.PostForm
-	name := form.Get("op")
+	name := c.r.PostForm.Get("op")
 	o, known := ops[name]
-	switch {
-	case !known, o.ofQueue && c.queue == "":
+	if !known || o.ofQueue && c.queue == "" {
 		return nil, errForm
+	}
+	v, err := c.do(name, &o)
+	return v, refused(err, c.back(&o, "", 0))
+}
+
+// refused returns the error of an action with the link back to where its form stands, if it is one that a page shows.
+func refused(err error, to string) error {
+	if p := new(problem); errors.As(err, &p) {
+		return leadingBack(p, to)
+	}
+	return err
+}
+
+// leadingBack returns a problem whose page has a link.
+func leadingBack(p *problem, to string) *problem {
+	copied := *p
+	copied.Back = to
+	return &copied
+}
+
+// do does what a form with a known action asks for.
+func (c *call) do(name string, o *op) (*view, error) {
+	form := c.r.PostForm
+	switch {
 	case form.Get("bulk") != "" && o.all:
-		return c.actOnAll(name, &o)
+		return c.actOnAll(name, o)
 	case o.named && len(c.ids()) == 0:
-		return nil, &problem{Status: http.StatusBadRequest, Title: "Nothing was chosen", Detail: "Mark rows first. Nothing was done."}
+		return nil, &problem{Status: http.StatusBadRequest, Title: "Nothing was chosen", Detail: "Mark rows of the list first. Nothing was done."}
 	case o.sure && form.Get("confirm") != strconv.Itoa(len(c.ids())):
-		return c.confirm(&o)
+		return c.confirm(o)
 	}
 	var body any = struct{}{}
 	if o.named {
@@ -194,7 +221,7 @@ func (c *call) act() (*view, error) {
 		}
 		name = "revive"
 	}
-	return &view{to: c.back(&o, name, reply.Handled)}, nil
+	return &view{to: c.back(o, name, reply.Handled)}, nil
 }
 
 // confirm asks first.
@@ -216,35 +243,90 @@ func (c *call) confirm(o *op) (*view, error) {
 	}
 	slices.SortFunc(b.Hidden, func(x, y hiddenField) int { return strings.Compare(x.Name, y.Name) })
 	b.Hidden = append(b.Hidden, hiddenField{"confirm", strconv.Itoa(len(ids))})
+	b.stays(c, o)
 	return &view{page: "confirm", title: b.Question, body: b}, nil
+}
+
+// stays lets the answer to a question lead to where the form of the question stands, which is not the page that sends it.
+func (b *confirmBody) stays(c *call, o *op) {
+	to, err := url.Parse(b.Back)
+	if err != nil || o.back == "" {
+		return
+	}
+	values := to.Query()
+	sent := c.r.PostForm
+	for _, name := range backs[to.Path] {
+		if value := values.Get(name); value != "" && !sent.Has("back."+name) {
+			b.Hidden = append(b.Hidden, hiddenField{"back." + name, value})
+		}
+	}
+	if to.Path == "busy" && !values.Has("q") {
+		b.Hidden = append(b.Hidden, hiddenField{"back.all", "1"})
+	}
+	if _, known := backs[sent.Get("back")]; !known {
+		b.Hidden = append(b.Hidden, hiddenField{"back", to.Path})
+	}
 }
 
 // backs are the pages that forms stand on, and the parameters of these that are kept.
 var backs = map[string][]string{
-	"queue": nil, "nodes": nil, "busy": nil, "jobs": {"list", "sort", "desc", "shard", "prefix", "from"}, "id": {"id"},
-	"morgue": {"group", "error", "sort", "desc", "prefix", "from"},
+	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "jobs": {"list", "sort", "desc", "shard", "prefix", "from", "after"}, "id": {"id"},
+	"morgue": {"group", "error", "sort", "desc", "asc", "prefix", "from", "after"},
 }
 
-// back is where to go after a form: to the page it stands on, else to that of what was done. It is made of names and values of our own routes.
+// back is where to go after a form: to the page it stands on, else to that of what was done. It is made of names and values of our own routes:
+// those that the form names, and the others as they were on the page that sent it.
 func (c *call) back(o *op, did string, handled int) string {
 	form := c.r.PostForm
 	page := form.Get("back")
-	keep, known := backs[page]
-	if !known {
-		page, keep = o.back, nil
+	if _, known := backs[page]; !known {
+		page = o.back
 	}
+	if page == "" && did == "" { // the queue is still there
+		page = "queue"
+	}
+	stood := c.stoodOn(page)
 	params := []string{"did", did}
-	if o.ofQueue || core.ValidateQueue(c.queue, 1) == nil {
-		params = append(params, "q", c.queue)
+	queue := c.queue
+	if page == "busy" && (form.Get("back.all") != "" || stood != nil && stood.Get("q") == "") { // the page of all queues
+		queue = ""
+	}
+	if core.ValidateQueue(queue, 1) == nil {
+		params = append(params, "q", queue)
 	}
 	if o.named && did != "" {
 		params = append(params, "n", strconv.Itoa(handled))
 	}
-	for _, name := range keep {
-		params = append(params, name, form.Get("back."+name))
+	for _, name := range backs[page] {
+		value := stood.Get(name)
+		if form.Has("back." + name) {
+			value = form.Get("back." + name)
+		}
+		params = append(params, name, value)
 	}
 	if page == "" {
 		return href("./", "did", did)
 	}
 	return href(page, params...)
+}
+
+// stoodOn returns the parameters of the page that sent a form, or nil if it is not the page of the name: a browser that does not say where a form
+// comes from leads to the page as it is at first.
+func (c *call) stoodOn(page string) url.Values {
+	from, err := url.Parse(c.r.Referer())
+	if err != nil || from.Host == "" || from.Host != c.r.Host || path.Base(from.Path) != page {
+		return nil
+	}
+	values, err := url.ParseQuery(from.RawQuery)
+	if err != nil {
+		return nil
+	}
+	for name, list := range values {
+		for _, value := range list {
+			if !utf8.ValidString(value) || len(value) > cmp.Or(textLimits[name], maxText) {
+				delete(values, name)
+			}
+		}
+	}
+	return values
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -101,7 +102,7 @@ func field(t testing.TB, page, name string) string {
 	return words(found[1])
 }
 
-func TestPurgeOfAllShowsTheCountAndAsksAgainIfItChanges(t *testing.T) {
+func TestPurgeOfAllShowsTheCountAndAsksAgainIfItGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.ended(core.Buried, "boom 1", numbered("a", 5)...)
@@ -112,7 +113,7 @@ func TestPurgeOfAllShowsTheCountAndAsksAgainIfItChanges(t *testing.T) {
 		before := field(t, page, "before")
 		form := []string{"op", "purge", "q", "orders", "bulk", "1", "error", "boom", "before", before}
 		w := h.form(append(form, "confirm", "4")...)
-		says(t, w.Body.String(), "The number has changed since it was shown. Nothing was done.")
+		says(t, w.Body.String(), "The number has grown since it was shown. Nothing was done.")
 		if n := h.stats().Dead; n != 8 {
 			t.Errorf("%d are left", n)
 		}
@@ -258,4 +259,113 @@ func TestManyIDs(t *testing.T) {
 		form = append(form, "id", fmt.Sprint(n))
 	}
 	says(t, h.form(form...).Body.String(), "Purge 30 ids?", "and 10 more")
+}
+
+// On a live queue others deal with dead letters between the look and the click: fewer are not asked about again.
+func TestFewerThanWereConfirmedArePurged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom", numbered("a", 5)...)
+		h.advance(time.Second)
+		page := h.get("/sheet?q=orders&op=purge")
+		before := field(t, page, "before")
+		h.do("op", "revive", "q", "orders", "id", "a00001", "id", "a00002")
+		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", field(t, page, "confirm")), "3 removed for good")
+		if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", before); w.Code != http.StatusOK {
+			t.Errorf("status %d of what was not confirmed", w.Code)
+		}
+	})
+}
+
+func TestRunNowOfAllCountsWhatIsNotDue(t *testing.T) {
+	h := newHouse(t, Options{})
+	for _, id := range numbered("a", 3) {
+		h.push("orders", id, 0, "p")
+	}
+	h.advance(time.Second)
+	page := h.get("/sheet?q=orders&op=run-now")
+	says(t, page, "All 3 are already due. Back")
+	saysNot(t, page, "<button>Run now", "<button disabled")
+	h.push("orders", "later", time.Hour, "p")
+	h.advance(time.Second)
+	says(t, h.get("/sheet?q=orders&op=run-now"), "1 are not due yet of 4.", "Run now 1")
+	says(t, h.get("/sheet?q=orders&op=run-now&error=x"), "0 are not due yet and match of 4.")
+}
+
+// What is refused, or has nothing marked, leads back to its list.
+func TestARefusedPageLeadsBackToItsList(t *testing.T) {
+	refuses := Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Verb != httpapi.VerbView {
+			return errors.New("no")
+		}
+		return nil
+	}}}
+	for name, tt := range map[string]struct {
+		o    Options
+		form []string
+		want string
+	}{
+		"nothing marked": {Options{}, []string{"op", "delete", "q", "orders", "back", "jobs", "back.list", "retries"}, "jobs?list=retries&amp;q=orders"},
+		"not allowed":    {refuses, []string{"op", "revive", "q", "orders", "id", "a"}, "morgue?q=orders"},
+		"all refused":    {refuses, []string{"op", "revive", "q", "orders", "bulk", "1", "before", "2030-01-02T15:04:05Z"}, "morgue?q=orders"},
+		"not forgotten":  {refuses, []string{"op", "forget", "q", "orders", "confirm", "0"}, "queue?q=orders"},
+	} {
+		w := newHouse(t, tt.o).form(tt.form...)
+		if page := w.Body.String(); w.Code < 400 || !strings.Contains(page, `<a href="`+tt.want+`">Back</a>`) {
+			t.Errorf("%s: status %d, no link to %s: %s", name, w.Code, tt.want, page)
+		}
+	}
+	w := answerOf(newHouse(t, Options{}).board, request(http.MethodGet, "/jobs?q=orders&from=nonsense", nil))
+	if w.Code < 400 || !strings.Contains(w.Body.String(), `href="jobs?q=orders">Back`) {
+		t.Errorf("status %d: %s", w.Code, words(w.Body.String()))
+	}
+}
+
+// sent sends a form from a page, as browsers do that say where it comes from.
+func (h *house) sent(from string, form ...string) (location, page string) {
+	h.t.Helper()
+	values := url.Values{}
+	for at := 0; at+1 < len(form); at += 2 {
+		values.Add(form[at], form[at+1])
+	}
+	r := request(http.MethodPost, "/act", values)
+	r.Header.Set("Referer", "http://localhost:8080/skein/"+from)
+	w := answerOf(h.board, r)
+	return w.Header().Get("Location"), w.Body.String()
+}
+
+func TestAnActionReturnsToWhereOneWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.ended(core.Buried, "boom", numbered("a", 3)...)
+		for _, tt := range []struct {
+			from string
+			form []string
+			want string
+		}{
+			{"queue?q=orders&by=owner&span=24h", []string{"op", "pause", "q", "orders"}, "queue?by=owner&did=pause&q=orders&span=24h"},
+			{"busy", []string{"op", "cancel", "q", "orders", "id", "a", "back", "busy"}, "busy?did=cancel&n=0"},
+			{"busy?q=orders", []string{"op", "cancel", "q", "orders", "id", "a", "back", "busy"}, "busy?did=cancel&n=0&q=orders"},
+			{"morgue?q=orders&sort=id&prefix=a", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&prefix=a&q=orders&sort=id"},
+			{"elsewhere?sort=id", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&q=orders"},
+		} {
+			if to, page := h.sent(tt.from, tt.form...); to != tt.want {
+				t.Errorf("from %s to %q, want %q: %s", tt.from, to, tt.want, words(page))
+			}
+		}
+
+		_, page := h.sent("busy", "op", "drop", "q", "orders", "id", "a", "back", "busy")
+		if to, _ := h.sent("act", "op", "drop", "q", "orders", "id", "a", "back", "busy", "back.all", field(t, page, "back.all"), "confirm", "1"); to != "busy?did=drop&n=0" {
+			t.Errorf("after a question to %q", to)
+		}
+
+		h.advance(time.Second)
+		r := request(http.MethodGet, "/sheet?q=orders&op=revive&prefix=a", nil)
+		r.Header.Set("Referer", "http://localhost:8080/skein/morgue?q=orders&sort=id&prefix=a")
+		page = answerOf(h.board, r).Body.String()
+		to, _ := h.sent("sheet", "op", "revive", "q", "orders", "bulk", "1", "prefix", "a", "before", field(t, page, "before"), "back.sort", field(t, page, "back.sort"))
+		if want := "morgue?did=revive&n=3&q=orders&sort=id"; to != want || !strings.Contains(page, `href="morgue?prefix=a&amp;q=orders&amp;sort=id">No`) {
+			t.Errorf("after an action on all to %q, want %q: %s", to, want, page)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -52,20 +53,59 @@ type sheetBody struct {
 	Now                    time.Time
 	Result                 result
 	Sample                 bool // not all were looked at
-	Changed                bool // the count is not what was confirmed
+	Changed                bool // more than were confirmed
 	Linked                 bool
-	Back                   string
+	// Stood is the list as it was when the action was chosen, in hidden fields, and Back its address.
+	Stood []hiddenField
+	Back  string
+	// AllDue is whether there is nothing to make due.
+	AllDue bool
 }
 
 func (c *call) sheetOf(name string, o *op, m match, before time.Time) *sheetBody {
-	back := href(o.back, "q", c.queue, "group", m.Group, "error", m.Error, "prefix", m.Prefix)
-	if o.back == "jobs" {
-		back = href("jobs", "q", c.queue)
-	}
-	return &sheetBody{
+	b := &sheetBody{
 		Op: name, Verb: o.verb, Words: m.words(o.things, c.queue), Queue: c.queue, Sure: o.sure, Match: m, Before: before, Now: c.looker.now(),
-		Linked: c.o.API.RedactID == nil, Back: back,
+		Linked: c.o.API.RedactID == nil, Stood: c.stood(o.back),
 	}
+	if len(b.Stood) == 0 && o.back == "morgue" {
+		b.Stood = fields("back.group", m.Group, "back.error", m.Error, "back.prefix", m.Prefix)
+	}
+	b.Back = b.to(o)
+	return b
+}
+
+// fields makes hidden fields of those that have a value: name, value, …
+func fields(params ...string) (list []hiddenField) {
+	for at := 0; at+1 < len(params); at += 2 {
+		if params[at+1] != "" {
+			list = append(list, hiddenField{params[at], params[at+1]})
+		}
+	}
+	return list
+}
+
+// stood returns how the list was that an action on all was chosen on: as the pages between have kept it, or as the list itself says it was.
+func (c *call) stood(page string) (list []hiddenField) {
+	was := c.stoodOn(page)
+	for _, name := range backs[page] {
+		value := c.r.Form.Get("back." + name)
+		if was != nil {
+			value = was.Get(name)
+		}
+		list = append(list, fields("back."+name, value)...)
+	}
+	return list
+}
+
+// to returns the address of the list, with more parameters. A group that was acted on is not shown again once that has ended.
+func (b *sheetBody) to(o *op, params ...string) string {
+	params = append([]string{"q", b.Queue}, params...)
+	for _, f := range b.Stood {
+		if name := strings.TrimPrefix(f.Name, "back."); len(params) == 2 || b.Match.Group == "" || name != "group" && name != "after" {
+			params = append(params, name, f.Value)
+		}
+	}
+	return href(o.back, params...)
 }
 
 // try asks what an action would do.
@@ -73,7 +113,9 @@ func (c *call) try(b *sheetBody, o *op) error {
 	if err := c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: b.Before, DryRun: true}, &b.Result); err != nil {
 		return err
 	}
-	b.Sample = b.Result.LookedAt < b.Result.Total
+	r := &b.Result
+	b.Sample = r.LookedAt < r.Total
+	b.AllDue = b.Op == "run-now" && r.Handled == 0 && r.Later == 0 && r.Total > 0 && !b.Sample && b.Match == match{}
 	return nil
 }
 
@@ -94,7 +136,7 @@ func (c *call) sheet() (*view, error) {
 	}
 	b := c.sheetOf(name, &o, matchOf(q), c.looker.now())
 	if err := c.try(b, &o); err != nil {
-		return nil, err
+		return nil, refused(err, b.Back)
 	}
 	return &view{page: "sheet", title: o.verb, body: b}, nil
 }
@@ -110,9 +152,9 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	going := form.Get("continue")
 	if going == "" && o.sure {
 		if err := c.try(b, o); err != nil {
-			return nil, err
+			return nil, refused(err, b.Back)
 		}
-		if form.Get("confirm") != strconv.Itoa(b.Result.Handled) {
+		if b.grown(form) {
 			b.Changed = true
 			return &view{page: "sheet", title: o.verb, body: b}, nil
 		}
@@ -124,14 +166,25 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	if p := new(problem); errors.As(err, &p) && p.Result != nil && p.Result.Continue != "" {
 		reply, failed = *p.Result, "1"
 	} else if err != nil {
-		return nil, err
+		return nil, refused(err, b.Back)
 	}
 	if reply.Continue == "" {
-		return &view{to: href(o.back, "q", c.queue, "did", name, "n", strconv.Itoa(reply.Handled))}, nil
+		return &view{to: b.to(o, "did", name, "n", strconv.Itoa(reply.Handled))}, nil
 	}
-	return &view{to: href("steps", "q", c.queue, "op", name, "group", b.Match.Group, "error", b.Match.Error, "prefix", b.Match.Prefix,
+	stood := make([]string, 0, 2*len(b.Stood))
+	for _, f := range b.Stood {
+		stood = append(stood, f.Name, f.Value)
+	}
+	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", b.Match.Group, "error", b.Match.Error, "prefix", b.Match.Prefix,
 		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
-		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)}, nil
+		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
+}
+
+// grown reports whether an action takes more than was confirmed. Fewer are what others have dealt with meanwhile. How many of a part of them match says
+// nothing: then "or more" was confirmed.
+func (b *sheetBody) grown(form url.Values) bool {
+	confirmed, err := strconv.Atoi(form.Get("confirm"))
+	return err != nil || b.Result.Handled > confirmed && form.Get("sample") == ""
 }
 
 // stepsBody is how far an action on all that match is.

@@ -20,6 +20,8 @@ type problem struct {
 	Detail string `json:"detail"`
 	// Result is what an action had done before it failed.
 	Result *result `json:"result"`
+	// Back is the page to go back to, if there is one.
+	Back string `json:"-"`
 }
 
 // Error implements error.

@@ -93,7 +93,7 @@ type frame struct {
 // maxText is how many bytes a parameter has at most, but for those of textLimits: where a bulk action goes on from, and payloads.
 const maxText = 4 << 10
 
-var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "key": 8 << 10, "old": 1 << 20, "new": 1 << 20}
+var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "back.after": 8 << 10, "key": 8 << 10, "old": 1 << 20, "new": 1 << 20}
 
 // reloadTime is after how many seconds a browser without scripts asks again, if it was told to.
 const reloadTime = 10
@@ -162,7 +162,19 @@ func (c *call) fail(err error) {
 	if !errors.As(err, &p) {
 		p = &problem{Status: http.StatusInternalServerError, Title: "The page can't be made", Detail: c.errorText("", "", err.Error())}
 	}
+	if p.Back == "" && p.Status != http.StatusNotFound {
+		p = leadingBack(p, c.list())
+	}
 	c.show(&view{page: "problem", title: p.Title, status: p.Status, body: p})
+}
+
+// list returns the list that a page which can't be shown is of: without what the address asks of it, or empty if there is none.
+func (c *call) list() string {
+	page := strings.TrimPrefix(c.r.URL.Path, "/")
+	if _, known := backs[page]; !c.allowed || !known || page == "id" || len(c.r.URL.Query()) < 2 || c.queue == "" {
+		return ""
+	}
+	return href(page, "q", c.queue)
 }
 
 // pages are the templates, by page.
