@@ -146,6 +146,14 @@ func TestMoreRunsThanTheBound(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 batches run over all servers, more than the bound of 4: some began under a higher one, or servers report of different moments")
 }
 
+func TestADeadIDBeginsWithItsError(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom\nat line 3", "a")
+	page := h.get("/id?q=orders&id=a")
+	says(t, page, "Dead boom … boom at line 3 changed 0 s ago")
+	saysNot(t, page, "<h2>Queued", "<h2>Running", "nothing")
+}
+
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
 	b := &idBody{Why: whyReply{Reason: core.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
 	if got := b.verdict(); got != "The record of this id can't be read (queued)." {
