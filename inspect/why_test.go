@@ -93,7 +93,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.failed("x")
 			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "mail", MaxRetries: 99}, {Queue: "orders", MaxRetries: 25}}}})
 		}, core.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
-		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "2 batches of the queue run over all servers, and no more than 2 may (node 0 1, node 1 1)", 0},
+		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1", 0},
 		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, core.IsNext, "it is next", 0},
 		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, core.OwnerDrains, "server red, which has the shard, drains", 0},
 		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, core.LanesBusy, "waits for a free lane: all 1 of server red", 0},

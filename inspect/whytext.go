@@ -50,13 +50,21 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case core.RunsAlone:
 		return fmt.Sprintf("it has lost its process so often that it runs alone, and %d jobs of its shard are still taken", st.Claimed), until
 	case core.AtLimit:
-		return fmt.Sprintf("%d batches of the queue run over all servers, and no more than %d may (%s)", v.Busy, v.MaxRunning, someOf(v.busy)), until
+		return fmt.Sprintf("the queue is at its limit: %s: %s", v.atLimit(), someOf(v.busy)), until
 	case core.OwnerDrains, core.LanesFull, core.ShardFull, core.LanesBusy:
 		return v.held(st.Claimed), until
 	case core.BehindOthers:
 		return v.front(), until
 	}
 	return "it is next; the server that has the shard claims it", until
+}
+
+// atLimit says how many batches run of those that may. More are those that began under a higher limit, or were counted at different moments.
+func (v *Verdict) atLimit() string {
+	if v.Busy > v.MaxRunning {
+		return fmt.Sprintf("%d running, of which %d may now (MaxRunning)", v.Busy, v.MaxRunning)
+	}
+	return fmt.Sprintf("%d of %d running (MaxRunning)", v.Busy, v.MaxRunning)
 }
 
 // held says what keeps the server that has the shard from claiming more of it.

@@ -65,9 +65,9 @@ type idsBody struct {
 // ops are all actions, by the name in forms.
 var ops = map[string]op{
 	"pause":   {path: "/pause", ofQueue: true, back: "queue", did: "The queue is paused: nothing more of it is claimed."},
-	"resume":  {path: "/resume", ofQueue: true, back: "queue", did: "The queue goes on."},
+	"resume":  {path: "/resume", ofQueue: true, back: "queue", did: "The queue is active."},
 	"forget":  {path: "/forget", ofQueue: true, sure: true, verb: "Forget the queue", did: "The queue is forgotten."},
-	"recount": {path: "/recount", ofQueue: true, back: "queue", did: "The queue was counted anew."},
+	"recount": {path: "/recount", ofQueue: true, back: "queue", did: "The queue was recounted."},
 	"run-now": {path: "/jobs/run-now", ofQueue: true, named: true, all: true, back: "jobs", verb: "Run now", did: "made due", things: "queued jobs"},
 	"bury":    {path: "/jobs/bury", ofQueue: true, named: true, all: true, back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed"},
 	"delete":  {path: "/jobs/delete", ofQueue: true, named: true, all: true, back: "jobs", sure: true, verb: "Delete", did: "deleted", things: "queued jobs that have failed"},
@@ -120,7 +120,7 @@ func (c *call) edits() (any, error) {
 	}{c.r.PostForm.Get("id"), []replacement{{octetsOf(old), octetsOf([]byte(text))}}}, nil
 }
 
-var errForm = &problem{Status: http.StatusBadRequest, Title: "The form can't be read", Detail: "It says not what to do, or with what. Nothing was done."}
+var errForm = &problem{Status: http.StatusBadRequest, Title: "The form can't be read", Detail: "The form names no action or target. Nothing was changed."}
 
 // result is the API's answer to an action.
 type result struct {

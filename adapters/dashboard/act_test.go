@@ -34,8 +34,8 @@ func TestPauseAndResume(t *testing.T) {
 	if !h.stats().Queue.Paused {
 		t.Error("it is not paused")
 	}
-	says(t, h.do("op", "resume", "q", "orders"), "The queue goes on.", "Pause the queue")
-	says(t, h.do("op", "recount", "q", "orders"), "The queue was counted anew.")
+	says(t, h.do("op", "resume", "q", "orders"), "The queue is active.", "Pause the queue")
+	says(t, h.do("op", "recount", "q", "orders"), "The queue was recounted.")
 }
 
 func TestForgetAsksFirst(t *testing.T) {
@@ -84,12 +84,12 @@ func TestCancelWhatRuns(t *testing.T) {
 	}
 	h.advance(2 * time.Minute)
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
-	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 claimed, and not known to run: they wait in a buffer, or have just begun", "2 min ● long")
+	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 prefetched, or just started", "2 min ● long")
 	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 asked to end, to be put back", "to be put back")
 	says(t, h.form("op", "drop", "q", "orders", "id", "b", "back", "busy").Body.String(), "Cancel and drop 1 id?")
 	says(t, h.do("op", "drop", "q", "orders", "id", "b", "back", "busy", "confirm", "1"), "to be dropped")
 	h.advance(2 * time.Hour)
-	says(t, h.get("/busy?q=orders"), "Left by servers that are gone")
+	says(t, h.get("/busy?q=orders"), "Orphaned jobs")
 }
 
 // field returns the value of a hidden field of a page's form.

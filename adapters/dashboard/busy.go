@@ -264,9 +264,9 @@ func (s *snapshot) takersOf(stats *inspect.QueueStats) *takers {
 	}
 	switch {
 	case s.view.NodesUnknown:
-		t.others = "whoever serves it"
+		t.others = "any server of the queue"
 	case len(serve) == 0:
-		t.others, t.nobody = "nobody serves it", true
+		t.others, t.nobody = "no server runs this queue", true
 	case len(serve) == 1:
 		t.others = serve[0]
 	default:

@@ -18,7 +18,7 @@ func TestWhoTakesOrphans(t *testing.T) {
 		h.turn("orders", index, 9)
 	}
 	h.advance(time.Hour + time.Minute)
-	says(t, h.get("/busy"), "orders a", "▨ nobody serves it")
+	says(t, h.get("/busy"), "orders a", "▨ no server runs this queue")
 	h.announce(ports.Node{Name: "blue", Owner: "o2", Queues: []string{"orders"}})
 	says(t, h.get("/busy"), "1893553440000000 blue put back")
 	h.announce(ports.Node{Name: "green", Owner: "o3", Queues: []string{"orders"}})

@@ -132,7 +132,7 @@ func facts(w *whyReply, paused bool) (list []fact) {
 	case w.ServersUnknown:
 		list = append(list, fact{Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?"})
 	case len(w.Servers) == 0:
-		add("served", false, "no running server serves the queue")
+		add("served", false, "no server runs this queue")
 	default:
 		add("served", true, "by %s", names(w.Servers))
 	}
@@ -152,18 +152,18 @@ func facts(w *whyReply, paused bool) (list []fact) {
 	}
 	if q := w.Found.Queued; q != nil {
 		if w.Found.Claimed != nil {
-			add("id free", false, "what was taken of it before ends first")
+			add("id free", false, "its previous run ends first")
 		}
 		paused = paused || w.Reason == core.QueuePaused.String()
-		add("not paused", !paused, "%s", map[bool]string{true: "the queue is paused", false: "the queue goes on"}[paused])
+		add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
 		add("due", !q.PerformAt.After(w.AsOf), "%s", when{q.PerformAt, w.AsOf}.Text())
-		add("in front", w.Ahead == 0, "%d due jobs of the shard", w.Ahead)
+		add("in front", w.Ahead == 0, "due jobs of the shard: %d", w.Ahead)
 		if w.Alone != "" {
 			add("alone", false, "%s runs alone, and comes first", shown(w.Alone))
 		}
 	}
 	if w.MaxRunning > 0 {
-		add("limit", runs || w.Busy < w.MaxRunning, "%s", w.held(w.Busy, w.MaxRunning, "batches run over all servers", ", or servers report of different moments"))
+		add("limit", runs || w.Busy < w.MaxRunning, "%s", w.held(w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or servers report of different moments"))
 	}
 	return list
 }

@@ -97,24 +97,24 @@ func TestAnIDInSeveralQueues(t *testing.T) {
 		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
 	}
 	h.push("mails", "a", time.Hour, "p")
-	says(t, h.get("/search?id=a"), "2 queues know a", "mails mails/0 queued")
-	says(t, h.get("/search?id=b"), "No queue knows b")
-	says(t, h.get("/id?q=orders&id=a"), "Other queues that know this id mails queued")
+	says(t, h.get("/search?id=a"), "a is in 2 queues", "mails mails/0 queued")
+	says(t, h.get("/search?id=b"), "b not found: not queued, running or dead")
+	says(t, h.get("/id?q=orders&id=a"), "This id in other queues mails queued")
 	says(t, h.get("/id?q=orders&id=zz"), "Nothing is queued, claimed or dead for this id.")
 }
 
 func TestVerdictsAndTheirFacts(t *testing.T) {
 	h := newHouse(t, Options{})
-	says(t, h.get("/id?q=orders&id=a"), "no: served no running server serves the queue")
+	says(t, h.get("/id?q=orders&id=a"), "no: served no server runs this queue")
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 2, Status: ports.NodeStatus{
 		Busy: 2, Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: 25, MaxRunning: 4, MaxLanes: 3, Busy: 2}},
 	}})
 	h.ended(core.Failed, "boom\nstack", "a")
 	page := h.get("/id?q=orders&id=a")
 	says(t, page, "Waits: backoff after failure 1 of 25, runs in 1 h.", "yes: served by blue", "held by blue", "no: lane 2 of 2 lanes there are busy", "no: due in 1 h",
-		"yes: limit 2 of 4 batches run over all servers", "yes: lanes of the queue 2 of 3 there are busy", "retries 1 of 25", "boom …", "boom stack", "yes: not paused")
+		"yes: limit 2 of 4 running on all servers (MaxRunning)", "yes: lanes of the queue 2 of 3 there are busy", "retries 1 of 25", "boom …", "boom stack", "yes: queue active")
 	says(t, h.do("op", "pause", "q", "orders"), "paused")
-	says(t, h.get("/id?q=orders&id=a"), "Waits: the queue is paused; resume it.", "no: not paused the queue is paused")
+	says(t, h.get("/id?q=orders&id=a"), "Waits: the queue is paused; resume it.", "no: queue paused")
 	h.store.nodesFail = errors.New("away")
 	says(t, h.get("/id?q=orders&id=a"), "not known: served the list of servers can't be read now")
 }
@@ -132,7 +132,7 @@ func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 	for _, f := range facts(w, false) {
 		got = append(got, f.Sign+" "+f.Name+" "+f.Value)
 	}
-	want := []string{"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy", "✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 batches run over all servers"}
+	want := []string{"✓ served by blue", "✓ shard , held by blue", "✗ lane 1 of 1 lanes there are busy", "✗ lanes of the queue 1 of 1 there are busy", "✗ limit 1 of 1 running on all servers (MaxRunning)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -143,7 +143,7 @@ func TestMoreRunsThanTheBound(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", time.Hour, "p")
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}}}})
-	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 batches run over all servers, more than the bound of 4: some began under a higher one, or servers report of different moments")
+	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 running on all servers (MaxRunning), more than the bound of 4: some began under a higher one, or servers report of different moments")
 }
 
 func TestADeadIDBeginsWithItsError(t *testing.T) {
@@ -186,7 +186,7 @@ func showsWhatRuns(t *testing.T, o httpapi.Options, slow string) {
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8, Status: ports.NodeStatus{Busy: 1, Running: 1, Longest: longest}})
 	h.announce(ports.Node{Name: "green", Owner: "o2", Queues: []string{"mails"}, Lanes: 4})
 	page := h.get("/busy")
-	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders "+slow, "1 claimed, and not known to run: it waits in a buffer, or has just begun", "green alive", "It runs nothing.")
+	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders "+slow, "1 prefetched, or just started", "green alive", "No running jobs.")
 	saysNot(t, h.get("/busy?q=orders"), "green")
 	if w := answerOf(h.board, request(http.MethodGet, "/busy?q=nix", nil)); w.Code != http.StatusNotFound {
 		t.Errorf("an unknown queue: status %d", w.Code)
@@ -256,7 +256,7 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, h.get(target), "1 match of 2.", "is left alone: 1 or more that changed later, or were imported with a time to come, which actions on marked ones take.")
+	says(t, h.get(target), "1 match of 2.", "are not affected, among them 1 or more that changed later or were imported with a later time. Actions on marked rows include those.")
 }
 
 // Who looks at the morgue for long reads its newest thousand now and then, not each time.

@@ -57,7 +57,7 @@ type wrongLine struct {
 // signs are how kinds are marked: by a class, which gives a colour, a shape and a word.
 var signs = map[wrong.Kind][3]string{
 	wrong.Late: {"late", "▲", "late"}, wrong.HotShard: {"late", "▲", "hot shard"}, wrong.Unowned: {"nobody", "▨", "no owner"},
-	wrong.NobodyServes: {"nobody", "▨", "nobody serves"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
+	wrong.NobodyServes: {"nobody", "▨", "not served"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
 	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},

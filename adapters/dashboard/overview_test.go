@@ -42,10 +42,10 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 	page := h.get("/")
 	says(t, page,
 		"store policy: allkeys-lru. Set noeviction. for at least 0 s store",
-		"reports nobody serves it, 1 waiting for 12 s servers",
+		"reports no server runs this queue, 1 waiting for 12 s servers",
 		"orders 3 died within the hour, the newest 12 s ago for 12 s morgue",
 		"bills paused, 1 waiting for at least 0 s queue",
-		"reports ▨ nobody serves 12 s 1 0 0 0 0 0 –",
+		"reports ▨ not served 12 s 1 0 0 0 0 0 –",
 		"lag 12 s waiting 2 running 0 retries 0 dead 3", "servers 1",
 	)
 	for _, link := range []string{`href="morgue?q=orders"`, `href="nodes"`, `href="store"`, `href="queue?q=bills"`} {
@@ -78,7 +78,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
 
 		h.store.away, h.store.nodesFail = nil, errors.New("no list")
-		saysNot(t, h.get("/"), "nobody serves it")
+		saysNot(t, h.get("/"), "no server runs this queue")
 		h.store.nodesFail, h.store.historyFail, h.store.checksFail = nil, errors.New("no minutes"), errors.New("no checks")
 		h.advance(time.Minute)
 		h.board.looker.last = nil

@@ -123,7 +123,7 @@ func TestRightsAreAskedOnceAPage(t *testing.T) {
 		h.turn("orders", index, core.MaxTurnJobs)
 	}
 	clear(asked)
-	says(t, h.get("/busy"), "40 claimed")
+	says(t, h.get("/busy"), "40 prefetched")
 	if asked[httpapi.VerbCancel] != 1 {
 		t.Errorf("one page asks %v", asked)
 	}

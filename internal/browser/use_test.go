@@ -172,7 +172,7 @@ func TestKeyboard(t *testing.T) {
 	b.says("The queue is paused")
 	b.tabTo("Resume the queue")
 	b.key(kb.Enter)
-	b.says("The queue goes on")
+	b.says("The queue is active")
 
 	// The map of its shards.
 	b.do(chromedp.Focus("[data-region=map] .scroll"))

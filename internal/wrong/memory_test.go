@@ -30,10 +30,10 @@ func TestSinceAndTrendAreRemembered(t *testing.T) {
 		at, lag time.Duration
 		want    string
 	}{
-		{0, 2 * time.Minute, "no answer 0s: the store does not answer: refused; late -2m0s: lags 2 min, 5 waiting; "},
-		{20 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: lags 4 min, 5 waiting; "},
-		{70 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: lags 4 min and rises, 5 waiting; "},
-		{90 * time.Second, 80 * time.Second, "no answer 0s: the store does not answer: refused; late -1m20s: lags 1 min 20 s and falls, 5 waiting; "},
+		{0, 2 * time.Minute, "no answer 0s: the store does not answer: refused; late -2m0s: 2 min behind, 5 waiting; "},
+		{20 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: 4 min behind, 5 waiting; "},
+		{70 * time.Second, 4 * time.Minute, "no answer 0s: the store does not answer: refused; late -4m0s: 4 min behind and growing, 5 waiting; "},
+		{90 * time.Second, 80 * time.Second, "no answer 0s: the store does not answer: refused; late -1m20s: 1 min 20 s behind, catching up, 5 waiting; "},
 	} {
 		if got, memory = look(step.at, step.lag, memory); got != step.want {
 			t.Errorf("at %v: %s\nwant %s", step.at, got, step.want)

@@ -90,7 +90,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		if s.Orphaned > 0 {
 			text += fmt.Sprintf(", %s left by %s", figures.Count(s.Orphaned), r.leavers(s))
 		}
-		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "nobody serves it, %s", text)
+		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "no server runs this queue, %s", text)
 	case s.Queue.Paused && s.Length() > 0:
 		r.of(Paused, s, s.Length(), time.Time{}, "paused, %s", waiting(s.Length(), 0))
 	default:
@@ -133,7 +133,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		return
 	}
 	if held != nil {
-		r.blamed(Late, s, int64(s.Lag), held, "%s; lags %s, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Length(), 0))
+		r.blamed(Late, s, int64(s.Lag), held, "%s; %s behind, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Length(), 0))
 		return
 	}
 	if index, lag, median := hottest(s); lag > hot*median {
@@ -144,19 +144,19 @@ func (r *rules) moving(s *inspect.QueueStats) {
 	if past := r.lags[s.Queue.Name]; r.Now.Sub(past[0].at) >= time.Minute { // This look's is among them.
 		switch was := past[0].lag; {
 		case s.Lag > was+rising:
-			trend = " and rises"
+			trend = " and growing"
 		case s.Lag < was-rising:
-			trend = " and falls"
+			trend = ", catching up"
 		}
 	}
-	r.of(Late, s, int64(s.Lag), s.Oldest, "lags %s%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Length(), 0))
+	r.of(Late, s, int64(s.Lag), s.Oldest, "%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Length(), 0))
 }
 
 // hotShard adds a hot shard, with the job that has run longest in it if that is known.
 func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Duration) {
 	l := Line{
 		Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: s.Oldest,
-		Text: fmt.Sprintf("shard %d lags %s, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
+		Text: fmt.Sprintf("shard %d is %s behind, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
 	}
 	if job := r.longest(s.Queue.Name, index, longRun); job != nil {
 		l.ID = r.shownID(job)
@@ -180,7 +180,7 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 		}
 	}
 	if n > 0 {
-		r.of(Unowned, s, int64(n), since, "nobody has %d of its %d shards, %s there", n, s.Queue.Shards, waiting(held, 0))
+		r.of(Unowned, s, int64(n), since, "no server has %d of its %d shards, %s there", n, s.Queue.Shards, waiting(held, 0))
 	}
 }
 
@@ -244,7 +244,7 @@ func (r *rules) versions() {
 	r.add(Line{Kind: Versions, Shard: -1, Text: text, Since: since})
 }
 
-// servers adds servers that went without a word, unless somebody else of the same name runs.
+// servers adds servers that stopped responding, unless somebody else of the same name runs.
 func (r *rules) servers() {
 	alive := map[string]bool{}
 	for at := range r.Nodes {
@@ -252,7 +252,7 @@ func (r *rules) servers() {
 	}
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; !alive[n.Name] {
-			r.add(Line{Kind: ServerGone, Shard: -1, Server: n.Name, Text: "it went without a word", Since: n.ExpiresAt, weight: n.ExpiresAt.UnixMicro()})
+			r.add(Line{Kind: ServerGone, Shard: -1, Server: n.Name, Text: "server stopped responding", Since: n.ExpiresAt, weight: n.ExpiresAt.UnixMicro()})
 		}
 	}
 }

@@ -157,7 +157,7 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 	return r.lines, after
 }
 
-// rising is how much a lag grows within a minute or more that is said to rise.
+// rising is how much a lag grows within a minute or more that is said to be growing.
 const rising = 30 * time.Second
 
 // remembered adds the lags of a look to those of the ten minutes before it.

@@ -85,27 +85,27 @@ var tests = []struct {
 			{Name: "memory", Status: inspect.CheckWarn, Value: "91 %", Advice: "give it more"}, {Name: "policy", Server: "h:1", Status: inspect.CheckFail, Value: "allkeys-lru"},
 		}
 	}, []string{"check fails @h:1 since 0s: policy: allkeys-lru", "check warns  since 0s: memory: 91 %. give it more"}},
-	{"nobody serves it", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 9*time.Minute, 12345) }, []string{"nobody serves orders since 9m0s: nobody serves it, 12,345 waiting"}},
+	{"nobody serves it", func(v *View) { v.Nodes = nil; v.Stats[0] = queue("orders", 1, 9*time.Minute, 12345) }, []string{"nobody serves orders since 9m0s: no server runs this queue, 12,345 waiting"}},
 	{"a server that serves another queue", func(v *View) {
 		v.Nodes[0].Queues = []string{"emails"}
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
-	}, []string{"nobody serves orders since 1s: nobody serves it, 1 waiting"}},
+	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
 	{"a server that drains serves nothing new", func(v *View) {
 		v.Nodes[0].State, v.Nodes[0].ExpiresAt = inspect.NodeDraining, now.Add(5*time.Second)
 		v.Stats[0] = queue("orders", 1, time.Second, 1)
-	}, []string{"nobody serves orders since 1s: nobody serves it, 1 waiting"}},
+	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
 	{"the last server is gone", func(v *View) {
 		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
 		v.Stats[0] = queue("orders", 1, time.Hour, 4)
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
-	}, []string{"nobody serves orders since 3m0s: nobody serves it, 4 waiting, 2 left by a server that stopped responding", "server gone @blue since 3m0s: it went without a word"}},
+	}, []string{"nobody serves orders since 3m0s: no server runs this queue, 4 waiting, 2 left by a server that stopped responding", "server gone @blue since 3m0s: server stopped responding"}},
 	{"nobody serves what is claimed alone", func(v *View) {
 		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders"), server("blue", inspect.NodeGone, "orders"), server("red", inspect.NodeGone, "emails")}
 		v.Nodes[1].ExpiresAt, v.Nodes[2].ExpiresAt = ago(4*time.Minute), ago(time.Minute)
 		v.Stats[0].Claimed, v.Stats[0].Oldest = 2, now.Add(time.Hour)
 	}, []string{
-		"nobody serves orders since 3m0s: nobody serves it, 0 waiting, 2 claimed",
-		"server gone @red since 1m0s: it went without a word", "server gone @blue since 3m0s: it went without a word", "server gone @blue since 4m0s: it went without a word",
+		"nobody serves orders since 3m0s: no server runs this queue, 0 waiting, 2 claimed",
+		"server gone @red since 1m0s: server stopped responding", "server gone @blue since 3m0s: server stopped responding", "server gone @blue since 4m0s: server stopped responding",
 	}},
 	{"nobody serves what is paused", func(v *View) {
 		v.Nodes, v.Stats[0] = nil, queue("orders", 1, time.Hour, 3)
@@ -136,33 +136,33 @@ var tests = []struct {
 	{"late for a shorter time than nothing has ended", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
-	}, []string{"late orders since 2m0s: lags 2 min, 300 waiting"}},
+	}, []string{"late orders since 2m0s: 2 min behind, 300 waiting"}},
 	{"not moving", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
 	}, []string{"not moving orders since 20m0s: no job has ended for 5 min, 300 waiting"}},
-	{"late, and its history is not known", func(v *View) { v.Stats[0] = queue("orders", 2, 20*time.Minute, 300) }, []string{"late orders since 20m0s: lags 20 min, 300 waiting"}},
+	{"late, and its history is not known", func(v *View) { v.Stats[0] = queue("orders", 2, 20*time.Minute, 300) }, []string{"late orders since 20m0s: 20 min behind, 300 waiting"}},
 	{"late and moving", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)
-	}, []string{"late orders since 20m0s: lags 20 min, 300 waiting"}},
+	}, []string{"late orders since 20m0s: 20 min behind, 300 waiting"}},
 	{"a lag under a minute", func(v *View) { v.Stats[0] = queue("orders", 2, 59*time.Second, 300) }, nil},
 	{"a hot shard", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Recent["orders"] = minutes(40, 5, 0)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less"}},
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
 	{"all shards lag", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		for at := range v.Stats[0].Shards {
 			v.Stats[0].Shards[at].Lag = 10 * time.Minute
 		}
 		v.Recent["orders"] = minutes(40, 5, 0)
-	}, []string{"late orders since 12m0s: lags 12 min, 300 waiting"}},
+	}, []string{"late orders since 12m0s: 12 min behind, 300 waiting"}},
 	{"as many shards lag as don't", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Stats[0].Shards[1].Lag = 9 * time.Minute
 		v.Recent["orders"] = minutes(40, 5, 0)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less"}},
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
 	{"failing again", func(v *View) {
 		v.Recent["orders"] = append(append(minutes(60, 0, 9)[:20], minutes(40, 9, 0)[:37]...), minutes(3, 1, 9)...)
 	}, []string{"failing orders since 2m5s: 29 % of 93 jobs failed within 10 min"}},
@@ -173,7 +173,7 @@ var tests = []struct {
 	{"shards without an owner", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		v.Stats[0].Shards[0].ExpiresAt = ago(25 * time.Second)
-	}, []string{"unowned orders since 25s: nobody has 1 of its 4 shards, 3 waiting there"}},
+	}, []string{"unowned orders since 25s: no server has 1 of its 4 shards, 3 waiting there"}},
 	{"shards without an owner for different times", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		for at, gone := range []time.Duration{40 * time.Second, 25 * time.Second, time.Hour, 0} {
@@ -181,7 +181,7 @@ var tests = []struct {
 		}
 		v.Stats[0].Shards[2].Lag = 0 // has nothing to do
 		v.Stats[0].Shards[3].Owner, v.Stats[0].Shards[3].ExpiresAt = "", time.Time{}
-	}, []string{"unowned orders since 40s: nobody has 3 of its 4 shards, 3 waiting there"}},
+	}, []string{"unowned orders since 40s: no server has 3 of its 4 shards, 3 waiting there"}},
 	{"a shard that has just lost its owner", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 30*time.Second, 3)
 		v.Stats[0].Shards[0].ExpiresAt = ago(time.Second)
@@ -212,7 +212,7 @@ var tests = []struct {
 		v.Stats[0].Shards[0].Orphaned, v.Stats[0].Shards[0].Owner, v.Stats[0].Shards[0].ExpiresAt = 7, "o2", ago(4*time.Second)
 	}, []string{
 		"owner gone orders since 4s: 7 jobs left by red, which stopped responding: the next owner of the shard recovers them",
-		"server gone @red since 1m0s: it went without a word",
+		"server gone @red since 1m0s: server stopped responding",
 	}},
 	{"two versions", func(v *View) {
 		v.Nodes = append(v.Nodes, server("green", inspect.NodeAlive, "orders"), server("red", inspect.NodeAlive, "orders"), server("old", inspect.NodeDraining))
@@ -232,19 +232,19 @@ var tests = []struct {
 	{"late behind the only job that may run", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
-	}, []string{"late orders since 2m0s: export has run for 40 s and is the only one that may (MaxRunning 1); lags 2 min, 12 waiting (export)"}},
+	}, []string{"late orders since 2m0s: export has run for 40 s and is the only one that may (MaxRunning 1); 2 min behind, 12 waiting (export)"}},
 	{"late at a limit of several", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
-	}, []string{"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); lags 2 min, 12 waiting (export)"}},
+	}, []string{"late orders since 2m0s: export has run for 40 s and no more than 4 may run (MaxRunning); 2 min behind, 12 waiting (export)"}},
 	{"late at a limit of short jobs", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, time.Second)
-	}, []string{"late orders since 2m0s: lags 2 min, 12 waiting"}},
+	}, []string{"late orders since 2m0s: 2 min behind, 12 waiting"}},
 	{"late below a limit", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(2, 1, "export", 1, 9*time.Minute)
-	}, []string{"late orders since 2m0s: lags 2 min, 12 waiting"}},
+	}, []string{"late orders since 2m0s: 2 min behind, 12 waiting"}},
 	{"not moving beside a long job", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
@@ -253,24 +253,24 @@ var tests = []struct {
 	{"a hot shard with a long job", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Nodes[0].Status = runs(0, 1, "catalog", 0, 56*time.Second)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less; catalog has run for 56 s in it (catalog)"}},
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less; catalog has run for 56 s in it (catalog)"}},
 	{"a hot shard with a long job in another", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Nodes[0].Status = runs(0, 1, "catalog", 1, 56*time.Second)
-	}, []string{"hot shard orders/0 since 12m0s: shard 0 lags 12 min, half of the others 0 s or less"}},
+	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
 	{"an id that may not be seen", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
 		v.ShowID = func(queue, id string) string { return queue + " hidden" }
-	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only one that may (MaxRunning 1); lags 2 min, 12 waiting (orders hidden)"}},
+	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only one that may (MaxRunning 1); 2 min behind, 12 waiting (orders hidden)"}},
 	{"worst first, then most", func(v *View) {
 		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
 		v.Stats = []inspect.QueueStats{late, small, large}
 		v.Nodes[0].Queues = []string{"late"}
 		v.Checks = []inspect.Check{{Name: "c", Status: inspect.CheckWarn}}
 	}, []string{
-		"nobody serves large since 1s: nobody serves it, 9 waiting", "nobody serves small since 1s: nobody serves it, 1 waiting",
-		"late late since 2m0s: lags 2 min, 1 waiting", "check warns  since 0s: c: ",
+		"nobody serves large since 1s: no server runs this queue, 9 waiting", "nobody serves small since 1s: no server runs this queue, 1 waiting",
+		"late late since 2m0s: 2 min behind, 1 waiting", "check warns  since 0s: c: ",
 	}},
 }
 
