@@ -152,6 +152,10 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 	page := h.get("/id?q=orders&id=a")
 	says(t, page, "Dead boom … boom at line 3 changed 0 s ago")
 	saysNot(t, page, "<h2>Queued", "<h2>Running", "nothing")
+	h.ended(core.Buried, "in one line", "b")
+	if n := strings.Count(h.get("/id?q=orders&id=b"), "in one line"); n != 1 {
+		t.Errorf("an error of one line is shown %d times", n)
+	}
 }
 
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
