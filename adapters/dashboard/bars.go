@@ -73,6 +73,7 @@ func (b barsAt) strokes(values []float64) string {
 	return path.String()
 }
 
+// path draws bars, with a tenth of their width between them.
 func (b barsAt) path(values []float64) string {
 	var path strings.Builder
 	for at, v := range values {
@@ -80,7 +81,7 @@ func (b barsAt) path(values []float64) string {
 			continue
 		}
 		high := b.height(v)
-		fmt.Fprintf(&path, "M%.1f %.1fv%.1fh%.1fv%.1fz", b.x+float64(at)*b.width, b.base, high, max(1, b.width-0.4), -high)
+		fmt.Fprintf(&path, "M%g %.1fv%.1fh%gv%.1fz", b.x+float64(at)*b.width, b.base, high, 0.9*b.width, -high)
 	}
 	return path.String()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,10 +16,11 @@ import (
 // Sizes of charts, in pixels.
 const (
 	sparkWidth, sparkHeight = 120, 24
-	chartWidth, chartHeight = 560, 140
-	// chartLeft is where figures of a chart begin beside its scale, chartTop below the marks of versions; chartFoot is what times need below it.
-	chartLeft, chartTop, chartFoot = 52, 12, 18
-	chartBase                      = chartHeight - chartFoot
+	// A chart is as wide as its page lets it be, so only its height is in pixels.
+	chartHeight = 164
+	// chartTop is the room for the marks of versions, chartFoot the room for times.
+	chartTop, chartFoot = 12, 20
+	chartBase           = chartHeight - chartFoot
 )
 
 // chart is some hours of one or two series.
@@ -28,6 +30,8 @@ type chart struct {
 	Base        float64
 	Scale       []tick
 	Bars, Lines []drawn
+	Slots       []slot
+	Points      int // steps of time
 	Times       []mark
 	Deploys     []mark
 	Rows        []chartRow
@@ -35,8 +39,18 @@ type chart struct {
 	Empty       bool
 }
 
-// drawn is a series.
-type drawn struct{ Class, Path, Name string }
+// Height is that of the part of a chart that is drawn in.
+func (*chart) Height() int { return chartBase }
+
+// drawn is a series. Its paths are as wide as there are steps of time. Gaps joins points between which nothing is known.
+type drawn struct{ Class, Path, Gaps, Name string }
+
+// slot is a step of time, with its figures as text.
+type slot struct {
+	X    int
+	At   time.Time
+	Text string
+}
 
 // tick is a line of the scale; without a text it has none, for want of room.
 type tick struct {
@@ -47,7 +61,7 @@ type tick struct {
 // TextY is where the text of a tick stands.
 func (t tick) TextY() float64 { return t.Y + 4 }
 
-// mark is a place on the time axis, and when that is.
+// mark is a place on the time axis, in percent of its width, and when that is.
 type mark struct {
 	X    float64
 	Text string
@@ -115,13 +129,14 @@ func merged(minutes []inspect.MinuteStats, step time.Duration) []inspect.MinuteS
 	return list
 }
 
-// width is that of a point.
-func (w *window) width() float64 { return float64(chartWidth-chartLeft) / float64(w.points) }
-
+// x is where a time is on the axis, in percent of its width.
 func (w *window) x(t time.Time) float64 {
-	x := chartLeft + float64(t.Sub(w.from))/float64(w.step)*w.width()
-	return math.Round(x*10) / 10
+	x := float64(t.Sub(w.from)) / float64(w.step) / float64(w.points) * 100
+	return math.Round(x*100) / 100
 }
+
+// slot is the number of the step that a time is in.
+func (w *window) slot(t time.Time) int { return int(t.Sub(w.from) / w.step) }
 
 // axis adds times and the marks of new versions.
 func (w *window) axis(c *chart) *chart {
@@ -148,25 +163,59 @@ func (w *window) axis(c *chart) *chart {
 		}
 	}
 	slices.SortFunc(c.Deploys, func(a, b mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
-	c.Empty = len(w.minutes) == 0
+	c.Empty, c.Points = len(w.minutes) == 0, w.points
 	return c
 }
 
-// throughput is the chart of what ended: done above a line, failed below it, on one scale.
+// throughput is the chart of what ended: done above a line, failed below it, on one scale with
+// figures on both sides.
 func (w *window) throughput() *chart {
 	done, failed := series(w.minutes, w.from, w.step, w.points)
-	up, down := slices.Max(done), slices.Max(failed)
-	pixels := (chartBase - chartTop) / max(1, up+down)
-	b := barsAt{chartLeft, w.width(), chartBase - down*pixels, pixels}
-	c := &chart{Title: "Done and failed in " + w.words, Unit: "a minute", Heads: []string{"done", "failed"}, Base: b.base}
-	perMinute := func(n float64) string { return rate(n / w.step.Minutes()) }
-	c.Above = perMinute(up)
-	c.Bars = []drawn{{"done", b.path(done), "done"}, {"failed", b.down().path(failed), "failed"}}
-	c.Scale = spaced([]tick{{b.base, "0"}, {b.base - up*pixels, c.Above}, {b.base + down*pixels, perMinute(down)}})
+	up, down := slices.Max(done)/w.step.Minutes(), slices.Max(failed)/w.step.Minutes()
+	step, above, below := linear(up, down)
+	pixels := float64(chartBase-chartTop) / float64(above+below)
+	base := chartTop + float64(above)*pixels
+	b := barsAt{0, 1, base, pixels / step / w.step.Minutes()}
+	c := &chart{Title: "Done and failed in " + w.words, Unit: "a minute", Heads: []string{"done", "failed"}, Base: math.Round(base*10) / 10}
+	c.Above = rate(up)
+	c.Bars = []drawn{{Class: "done", Path: b.path(done), Name: "done"}, {Class: "failed", Path: b.down().path(failed), Name: "failed"}}
+	for at := above; at >= -below; at-- {
+		c.Scale = append(c.Scale, tick{base - float64(at)*pixels, label(math.Abs(float64(at)) * step)})
+	}
+	c.Scale = spaced(c.Scale)
+	for at := range done {
+		text := fmt.Sprintf("%s done, %s failed", figures.Exact(int64(done[at])), figures.Exact(int64(failed[at])))
+		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), text})
+	}
 	for _, m := range merged(w.minutes, w.row) {
 		c.Rows = append(c.Rows, chartRow{m.At, []string{figures.Exact(int64(m.Processed)), figures.Exact(int64(m.Failed))}})
 	}
 	return w.axis(c)
+}
+
+// maxTicks is how many steps a scale has at most.
+const maxTicks = 5
+
+// linear returns the step of a scale, and how many steps it has above zero and below: the least of 1,
+// 2, 5, 10, 20 … hundredths with which they are at most maxTicks.
+func linear(up, down float64) (step float64, above, below int) {
+	for power := 0.01; ; power *= 10 {
+		for _, n := range []float64{1, 2, 5} {
+			step = n * power
+			above, below = int(math.Ceil(up/step-1e-9)), int(math.Ceil(down/step-1e-9))
+			if above+below <= maxTicks {
+				return step, max(above, 1), below
+			}
+		}
+	}
+}
+
+// label is a figure of a scale.
+func label(v float64) string {
+	if v < 10 {
+		return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
+	}
+	return figures.Count(int64(math.Round(v)))
 }
 
 // waitSteps are what a scale of waits may be marked with.
@@ -194,7 +243,15 @@ func (w *window) waits() *chart {
 		c.Scale = append(c.Scale, tick{chartBase - height(d), figures.Span(d)})
 	}
 	c.Scale = spaced(c.Scale)
-	c.Lines = []drawn{{"p99", w.steps(0.99, height), "p99"}, {"p50", w.steps(0.5, height), "p50"}}
+	c.Lines = []drawn{w.line("p99", 0.99, height), w.line("p50", 0.5, height)}
+	for at := range w.points {
+		c.Slots = append(c.Slots, slot{at, w.from.Add(time.Duration(at) * w.step), "nothing started"})
+	}
+	for at := range w.minutes {
+		if m := &w.minutes[at]; m.Wait.Count() > 0 && w.slot(m.At) < w.points {
+			c.Slots[w.slot(m.At)].Text = fmt.Sprintf("p50 %s, p99 %s", figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99)))
+		}
+	}
 	for _, m := range merged(w.minutes, w.row) {
 		c.Rows = append(c.Rows, chartRow{m.At, []string{figures.Span(m.Wait.Quantile(0.5)), figures.Span(m.Wait.Quantile(0.99))}})
 	}
@@ -215,23 +272,26 @@ func spaced(scale []tick) []tick {
 	return scale
 }
 
-// steps draws a quantile as a line of steps; where nothing ran there is a gap.
-func (w *window) steps(q float64, height func(time.Duration) float64) string {
-	var b strings.Builder
-	var next time.Time
+// line draws a quantile as a line from point to point. Steps in which nothing started are bridged
+// by the line of gaps.
+func (w *window) line(name string, q float64, height func(time.Duration) float64) drawn {
+	var path, gaps strings.Builder
+	last, lastY := -1, 0.0
 	for at := range w.minutes {
 		m := &w.minutes[at]
 		if m.Wait.Count() == 0 {
 			continue
 		}
-		y := chartBase - height(m.Wait.Quantile(q))
-		if !m.At.Equal(next) {
-			fmt.Fprintf(&b, "M%.1f %.1f", w.x(m.At), y)
+		n, y := w.slot(m.At), chartBase-height(m.Wait.Quantile(q))
+		if last >= 0 && n == last+1 {
+			fmt.Fprintf(&path, "L%.1f %.1f", float64(n)+0.5, y)
 		} else {
-			fmt.Fprintf(&b, "V%.1f", y)
+			if last >= 0 {
+				fmt.Fprintf(&gaps, "M%.1f %.1fL%.1f %.1f", float64(last)+0.5, lastY, float64(n)+0.5, y)
+			}
+			fmt.Fprintf(&path, "M%.1f %.1fh0", float64(n)+0.5, y) // a point alone is a dot
 		}
-		next = m.At.Add(w.step)
-		fmt.Fprintf(&b, "H%.1f", w.x(next))
+		last, lastY = n, y
 	}
-	return b.String()
+	return drawn{name, path.String(), gaps.String(), name}
 }

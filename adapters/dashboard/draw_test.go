@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
 )
 
 // queueOf is a queue of which every shard lags by its index in seconds and has as many jobs; each tenth has no owner.
@@ -140,7 +142,7 @@ func TestChartsStayWithinTheirFrames(t *testing.T) {
 			var x, y float64
 			fmt.Sscan(at[0], &x)
 			fmt.Sscan(at[1], &y)
-			if x < 0 || x >= chartWidth || y < 0 || y > chartHeight {
+			if x < 0 || x >= float64(done.Points) || y < 0 || y > chartHeight {
 				t.Fatalf("a chart draws at %s,%s", at[0], at[1])
 			}
 		}
@@ -178,7 +180,7 @@ func TestScalesOfCharts(t *testing.T) {
 		return strings.Join(list, ", ")
 	}
 	for want, waits := range map[string][]time.Duration{
-		"1 ms, 10 ms, 100 ms, 1 s": {2 * time.Millisecond}, "1 ms, 100 ms, 10 s, 10 min": {2 * time.Millisecond, 5 * time.Minute},
+		"1 ms, 10 ms, 100 ms, 1 s": {2 * time.Millisecond}, "1 ms, 10 ms, 100 ms, 1 s, 10 s, 10 min": {2 * time.Millisecond, 5 * time.Minute},
 		"1 ms, 100 ms, 10 s, 10 min, 10 h": {time.Millisecond, 40 * time.Hour},
 	} {
 		if got := texts(of(waits...)); got != want {
@@ -194,8 +196,58 @@ func TestScalesOfCharts(t *testing.T) {
 		t.Errorf("a wait of 2 ms beside one of an hour is drawn at %v", y)
 	}
 	hour := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: 60, Failed: 30}, {At: epoch.Add(-2 * time.Hour), Processed: 1000}}, nil, epoch).throughput()
-	if hour.Above != "60" || len(hour.Rows) != 1 || hour.Base != chartTop+(chartBase-chartTop)*2/3.0 {
+	if hour.Above != "60" || len(hour.Rows) != 1 || hour.Base != chartTop+math.Round((chartBase-chartTop)*3/5.0*10)/10 {
 		t.Errorf("an hour of 60 done and 30 failed is at most %s, has %d rows and its line at %v", hour.Above, len(hour.Rows), hour.Base)
+	}
+}
+
+// Done and failed have one scale, with figures on both sides of the line.
+func TestDoneAndFailedHaveOneScale(t *testing.T) {
+	for _, tt := range []struct {
+		done, failed uint64
+		scale        string
+	}{
+		{12, 68, "20 0 20 40 60 80"}, {15_817, 15_871, "20,000 10,000 0 10,000 20,000"}, {194, 16, "200 150 100 50 0 50"}, {60, 0, "60 40 20 0"}, {0, 3, "1 0 1 2 3"}, {0, 0, "0.01 0"},
+	} {
+		c := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: tt.done, Failed: tt.failed}}, nil, epoch).throughput()
+		var texts []string
+		for at, s := range c.Scale {
+			texts = append(texts, s.Text)
+			if at > 0 && s.Y-c.Scale[at-1].Y < 20 {
+				t.Errorf("%d done and %d failed: %q stands at %v, the text above at %v", tt.done, tt.failed, s.Text, s.Y, c.Scale[at-1].Y)
+			}
+		}
+		if got := strings.Join(texts, " "); got != tt.scale {
+			t.Errorf("the scale of %d done and %d failed is %q, want %q", tt.done, tt.failed, got, tt.scale)
+		}
+		if want := fmt.Sprintf("%s done, %s failed", figures.Exact(int64(tt.done)), figures.Exact(int64(tt.failed))); len(c.Slots) != 60 || c.Slots[29].Text != want {
+			t.Errorf("the step of %d slots says %q, want %q", len(c.Slots), c.Slots[29].Text, want)
+		}
+	}
+	c := hourOf([]inspect.MinuteStats{{At: epoch.Add(-30 * time.Minute), Processed: 40, Failed: 40}}, nil, epoch).throughput()
+	var up, down float64
+	fmt.Sscanf(regexp.MustCompile(`v(-?[\d.]+)`).FindString(c.Bars[0].Path), "v%f", &up)
+	fmt.Sscanf(regexp.MustCompile(`v(-?[\d.]+)`).FindString(c.Bars[1].Path), "v%f", &down)
+	if up >= 0 || down != -up {
+		t.Errorf("as many done as failed are drawn with heights of %v and %v", up, down)
+	}
+}
+
+// A line of waits goes from point to point, and says with dashes where nothing is known.
+func TestWaitsAreJoined(t *testing.T) {
+	var minutes []inspect.MinuteStats
+	for _, ago := range []int{30, 29, 10, 9} {
+		m := inspect.MinuteStats{At: epoch.Add(-time.Duration(ago) * time.Minute), Processed: 1}
+		m.Wait.Observe(time.Duration(ago) * time.Millisecond)
+		minutes = append(minutes, m)
+	}
+	c := hourOf(minutes, nil, epoch).waits()
+	line := c.Lines[0]
+	if strings.Count(line.Path, "M") != 2 || strings.Count(line.Path, "L") != 2 || strings.Count(line.Gaps, "M") != 1 {
+		t.Errorf("two times two minutes are drawn as %q, the gap as %q", line.Path, line.Gaps)
+	}
+	if c.Slots[29].Text == "nothing started" || c.Slots[31].Text != "nothing started" {
+		t.Errorf("the steps say %q and %q", c.Slots[29].Text, c.Slots[31].Text)
 	}
 }
 

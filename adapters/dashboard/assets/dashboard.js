@@ -122,6 +122,7 @@ function take(other) {
     else replace(region, fresh);
   }
   document.getElementById("apply").hidden = waiting.size === 0;
+  document.querySelectorAll("rect.at").forEach((r) => readChart(r.closest(".plot"), r));
 }
 
 function apply() {
@@ -167,9 +168,10 @@ function update(a, b) {
     }
     return;
   }
-  if (a.nodeType !== Node.ELEMENT_NODE || a.id === "strip" || a.matches("input, select, textarea, time[data-ago], time[data-for]") && a.dateTime === b.dateTime) return;
+  if (a.nodeType !== Node.ELEMENT_NODE || a.id === "strip" || a.matches(".reading") || a.matches("input, select, textarea, time[data-ago], time[data-for]") && a.dateTime === b.dateTime) return;
   for (const name of a.matches("input, select, textarea") ? [] : figures) {
     const value = b.getAttribute(name);
+    if (name === "class" && a.matches("rect.at")) continue; // which is read
     if (value === null) a.removeAttribute(name);
     else if (a.getAttribute(name) !== value) a.setAttribute(name, value);
   }
@@ -289,6 +291,32 @@ document.addEventListener("keydown", (e) => {
   } else if (e.key === "Enter") {
     jobsOf(svg);
   }
+});
+
+// Charts: the figures of the step of time that is pointed at, or that arrow keys have gone to.
+function readChart(plot, rect) {
+  plot.querySelector("rect.at")?.classList.remove("at");
+  rect?.classList.add("at");
+  const line = plot.parentElement.querySelector(".reading");
+  if (line) line.textContent = rect ? rect.textContent : "\u00a0";
+}
+
+document.addEventListener("pointerover", (e) => {
+  const rect = e.target.closest && e.target.closest(".area rect");
+  if (rect) readChart(rect.closest(".plot"), rect);
+});
+
+document.addEventListener("focusin", (e) => {
+  if (e.target.matches(".plot")) readChart(e.target, e.target.querySelector("rect.at") || e.target.querySelector("rect:last-of-type"));
+});
+
+document.addEventListener("keydown", (e) => {
+  if (!e.target.matches?.(".plot")) return;
+  const rects = [...e.target.querySelectorAll("rect")], at = rects.findIndex((r) => r.matches(".at"));
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: rects.length - 1 }[e.key];
+  if (to === undefined) return;
+  e.preventDefault();
+  if (rects[to]) readChart(e.target, rects[to]);
 });
 
 // What was done is said once: not again when the page is loaded anew or its address is given on.
