@@ -3,6 +3,7 @@ package browser_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,9 @@ import (
 	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/tier"
+	"github.com/skeinq/skein/ports"
 )
 
 // polls counts how often a page has had the occasion to ask since polls was set to 0, and how often
@@ -80,6 +83,37 @@ func TestLive(t *testing.T) {
 	b.until("document.getElementById('age').textContent.startsWith('updated')")
 	b.until("window.sent > 0")
 	b.isClean("the overview")
+}
+
+// Marks stay with their rows when a list is replaced by a newer one, and the action has them.
+func TestMarksSurviveAnUpdate(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	for n := range 4 {
+		h.push(h.orders, fmt.Sprintf("dead-%d", n), 0, "die")
+	}
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 4 })
+	b := h.tab(desk)
+	b.open("morgue?q=orders")
+	for n := range 3 {
+		b.mark(fmt.Sprintf("dead-%d", n))
+	}
+	_, err := h.inspect.Purge(t.Context(), "orders", []string{"dead-2"}, inspect.BulkOptions{})
+	h.must(err)
+	h.push(h.orders, "dead-late", 0, "die")
+	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 4 })
+	b.until(`!document.getElementById("apply").hidden`)
+	b.do(chromedp.Click("#apply"))
+	b.until(`document.querySelector(".letters").innerText.includes("dead-late")`)
+	checked := eval[[]string](b, `[...document.querySelectorAll("input[name=id]:checked")].map((b) => b.value).sort()`)
+	if !slices.Equal(checked, []string{"dead-0", "dead-1"}) {
+		t.Errorf("after an update %q are marked", checked)
+	}
+	if count := eval[string](b, `document.querySelector(".count").textContent`); count != "2 marked, 1 no longer listed" {
+		t.Errorf("the bar says %q", count)
+	}
+	b.press("Revive")
+	b.says("2 queued again")
+	b.isClean("the morgue")
 }
 
 // A figure that is no longer 0 is no longer grey, though the row stays the same.

@@ -140,8 +140,13 @@ function busy(region) {
 
 function replace(region, fresh) {
   const open = [...region.querySelectorAll("details")].map((d) => d.open);
+  const marks = new Set([...region.querySelectorAll("input[name=id]:checked")].map((b) => b.value));
   region.replaceChildren(...[...fresh.childNodes].map((n) => document.importNode(n, true)));
   region.querySelectorAll("details").forEach((d, at) => { d.open = !!open[at]; });
+  if (marks.size === 0) return;
+  for (const b of region.querySelectorAll("input[name=id]")) b.checked = marks.delete(b.value);
+  const form = region.closest("form.chosen");
+  if (form) countMarks(form, marks.size);
 }
 
 // alike says whether two trees differ in texts and figures alone.
@@ -350,14 +355,26 @@ document.addEventListener("click", (e) => {
   }
 });
 
-// Marked rows: how many, and all at once.
+// Marked rows: how many, and all at once. Marks whose rows a live update has removed are lost, and
+// the count says so until the next change.
+function countMarks(form, lost = 0) {
+  const boxes = [...form.querySelectorAll("input[name=id]")], n = boxes.filter((b) => b.checked).length;
+  form.querySelector(".count").textContent = n + " marked" + (lost ? ", " + lost + " no longer listed" : "");
+  const all = form.querySelector("input.all");
+  if (!all) return;
+  all.checked = n > 0 && n === boxes.length;
+  all.indeterminate = n > 0 && n < boxes.length;
+}
+
 document.addEventListener("change", (e) => {
   const form = e.target.closest("form.chosen");
   if (!form || e.target.type !== "checkbox") return;
-  const boxes = [...form.querySelectorAll("input[name=id]")];
-  if (e.target.classList.contains("all")) boxes.forEach((b) => { b.checked = e.target.checked; });
-  form.querySelector(".count").textContent = boxes.filter((b) => b.checked).length + " marked";
+  if (e.target.classList.contains("all")) form.querySelectorAll("input[name=id]").forEach((b) => { b.checked = e.target.checked; });
+  countMarks(form);
 });
+
+// A browser that goes back to a page has its marks still.
+addEventListener("pageshow", () => document.querySelectorAll("form.chosen").forEach((form) => countMarks(form)));
 
 // An action on all that match goes on by itself until it is stopped.
 const going = document.querySelector("form[data-auto]");
