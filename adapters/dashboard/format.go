@@ -42,6 +42,7 @@ var funcs = template.FuncMap{
 		return claimTable{b, rows, label, len(rows) > 0 && rows[0].Taker != "", timeScale()}
 	},
 	"figure":  func(n int64, href string) linkedFigure { return linkedFigure{n, href} },
+	"held":    func(c counted, n int64) held { return held{c.Queue, n} },
 	"zero":    func(n float64) bool { return n == 0 },
 	"text":    readable,
 	"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },

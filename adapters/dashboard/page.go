@@ -87,6 +87,7 @@ type frame struct {
 	Reload int
 	Again  string
 	Flash  *flash
+	Counts counted
 	Body   any
 }
 
@@ -229,6 +230,7 @@ func (c *call) show(v *view) {
 	}
 	if c.allowed {
 		c.know(f)
+		f.Counts = c.counted(v.live)
 	}
 	var b bytes.Buffer
 	if err := c.pages[v.page].ExecuteTemplate(&b, "layout.html", f); err != nil {

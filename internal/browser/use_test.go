@@ -116,6 +116,26 @@ func TestMarksSurviveAnUpdate(t *testing.T) {
 	b.isClean("the morgue")
 }
 
+// The title, the icon and the counts of tabs follow a live update.
+func TestTitlesFollow(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.declare(h.paused)
+	b := h.tab(desk)
+	b.open("morgue?q=paused")
+	b.do(chromedp.Evaluate[chromedp.Void]("window.same = true; window.shifted = []"))
+	if title := eval[string](b, "document.title"); strings.HasPrefix(title, "(") {
+		t.Fatalf("with nothing wrong the title is %q", title)
+	}
+	h.push(h.paused, "one", 0, "p")
+	h.must(h.inspect.Pause(t.Context(), "paused"))
+	b.until(`document.title.startsWith("(") && document.querySelector("link[rel=icon]").href.includes("wrong.") && document.querySelector(".tabs").innerText.includes("Jobs 1")`)
+	if !eval[bool](b, "window.same") {
+		t.Error("the page was loaded anew")
+	}
+	b.isStill("the frame while counts change")
+	b.isClean("the morgue")
+}
+
 // A figure that is no longer 0 is no longer grey, though the row stays the same.
 func TestAClassThatIsGoneIsRemoved(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})

@@ -112,6 +112,9 @@ function ask() {
 // take puts each region of another document into its place here. Where rows or their order have changed it waits until nobody is there.
 function take(other) {
   waiting.clear();
+  if (document.title !== other.title) document.title = other.title;
+  const icon = document.querySelector("link[rel=icon]"), fresh = other.querySelector("link[rel=icon]").getAttribute("href");
+  if (icon.getAttribute("href") !== fresh) icon.setAttribute("href", fresh);
   const regions = new Map();
   for (const region of other.querySelectorAll("[data-region]")) regions.set(region.dataset.region, region);
   for (const region of document.querySelectorAll("[data-region]")) {

@@ -1,0 +1,55 @@
+package dashboard
+
+import "github.com/skeinq/skein/inspect"
+
+// counted is what the frame of a page says beside its links: how much is wrong, and how much a queue
+// holds.
+type counted struct {
+	// Known reports whether the store has been looked at, Queue whether the page's queue was seen.
+	Known, Queue bool
+	// All is how many lines of what is wrong the overview has, for those who may see all queues.
+	All int
+	// Wrong is how many of them are about the page: all, or those of its queue.
+	Wrong                  int
+	Waiting, Running, Dead int64
+}
+
+// counted counts for the frame of a page. Live pages look at the store for it, as the overview does.
+func (c *call) counted(live bool) (n counted) {
+	s, _, _ := c.looker.known()
+	if live {
+		if looked, err := c.looker.look(c.r.Context()); err == nil {
+			s = looked
+		}
+	}
+	if s == nil || s.view.Stats == nil && s.failed == nil {
+		return n
+	}
+	n.Known = true
+	all := c.mayView("")
+	for at := range s.wrong {
+		own := c.queue != "" && s.wrong[at].Queue == c.queue
+		if all {
+			n.All++
+		}
+		if own || c.queue == "" && all {
+			n.Wrong++
+		}
+	}
+	for at := range s.view.Stats {
+		if q := &s.view.Stats[at]; c.queue != "" && q.Queue.Name == c.queue {
+			n.add(q)
+		}
+	}
+	return n
+}
+
+func (n *counted) add(q *inspect.QueueStats) {
+	n.Queue, n.Waiting, n.Running, n.Dead = true, q.Length(), q.Claimed-q.Orphaned, q.Dead
+}
+
+// held is a figure beside the link of a queue's page.
+type held struct {
+	Known bool
+	N     int64
+}
