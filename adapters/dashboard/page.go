@@ -11,7 +11,6 @@ import (
 	"html/template"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -239,6 +238,7 @@ func (c *call) show(v *view) {
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Add("Vary", varies)
 	if v.live {
 		sum := sha256.Sum256(moments.ReplaceAll(b.Bytes(), nil))
 		tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
@@ -248,11 +248,7 @@ func (c *call) show(v *view) {
 			return
 		}
 	}
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
-	c.w.WriteHeader(max(v.status, http.StatusOK))
-	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(b.Bytes()) // the client is gone
-	}
+	c.send(max(v.status, http.StatusOK), b.Bytes())
 }
 
 // know adds to a frame what only those are shown who may see the page.

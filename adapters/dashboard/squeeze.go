@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// minGzip is how many bytes a page has at least to be worth compressing.
+const minGzip = 1400
+
+// varies is what the encoding of a page depends on.
+const varies = "Accept-Encoding, Sec-Fetch-Site"
+
+var gzips = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
+	return w
+}}
+
+// send writes a page, compressed if the client accepts that.
+func (c *call) send(status int, page []byte) {
+	h := c.w.Header()
+	if len(page) >= minGzip && squeezable(c.r) {
+		page = squeezed(page)
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(page)))
+	c.w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(page) // the client is gone
+	}
+}
+
+func squeezed(page []byte) []byte {
+	var b bytes.Buffer
+	w := gzips.Get().(*gzip.Writer)
+	defer gzips.Put(w)
+	w.Reset(&b)
+	_, _ = w.Write(page) // a buffer takes all
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// squeezable reports whether a request may be answered with gzip. One that another site has caused
+// may not: pages repeat parameters, and the length of a compressed page would tell an eavesdropper
+// whether a guess stands elsewhere on it.
+func squeezable(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		return false
+	}
+	any, named := false, false
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		_, q, _ := strings.Cut(strings.ReplaceAll(weight, " ", ""), "q=")
+		quality, err := strconv.ParseFloat(q, 64)
+		accepts := q == "" || err == nil && quality > 0
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "gzip", "x-gzip":
+			if named = true; accepts {
+				return true
+			}
+		case "*":
+			any = accepts
+		}
+	}
+	return any && !named
+}
