@@ -42,7 +42,8 @@ type chart struct {
 // Height is that of the part of a chart that is drawn in.
 func (*chart) Height() int { return chartBase }
 
-// drawn is a series. Its paths are as wide as there are steps of time. Gaps joins points between which nothing is known.
+// drawn is a series. Its paths are as wide as there are steps of time. Gaps joins points between
+// which nothing is known.
 type drawn struct{ Class, Path, Gaps, Name string }
 
 // slot is a step of time, with its figures as text.
@@ -196,8 +197,8 @@ func (w *window) throughput() *chart {
 // maxTicks is how many steps a scale has at most.
 const maxTicks = 5
 
-// linear returns the step of a scale, and how many steps it has above zero and below: the least of 1,
-// 2, 5, 10, 20 … hundredths with which they are at most maxTicks.
+// linear returns the step of a scale, and how many steps the scale has above zero and below. The
+// step is the least of 1, 2, 5, 10, 20 … hundredths that needs at most maxTicks steps.
 func linear(up, down float64) (step float64, above, below int) {
 	for power := 0.01; ; power *= 10 {
 		for _, n := range []float64{1, 2, 5} {

@@ -2,8 +2,8 @@ package dashboard
 
 import "github.com/skeinq/skein/inspect"
 
-// counted is what the frame of a page says beside its links: how much is wrong, and how much a queue
-// holds.
+// counted is what the frame of a page says beside its links: how much is wrong, and how much a
+// queue holds.
 type counted struct {
 	// Known reports whether the store has been looked at, Queue whether the page's queue was seen.
 	Known, Queue bool
@@ -14,7 +14,8 @@ type counted struct {
 	Waiting, Running, Dead int64
 }
 
-// counted counts for the frame of a page. Live pages look at the store for it, as the overview does.
+// counted counts for the frame of a page. Live pages look at the store for it, as the overview
+// does.
 func (c *call) counted(live bool) (n counted) {
 	s, _, _ := c.looker.known()
 	if live {
