@@ -11,7 +11,7 @@ import (
 // kinds are a page of each kind.
 func kinds() []string {
 	return []string{
-		"", "queue?q=orders", "queue?q=wide", "shards?q=wide", "jobs?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders", "unreadable?q=orders",
+		"", "queue?q=orders", "shards?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders", "unreadable?q=orders",
 		"nodes", "store", "search?id=twice", "sheet?q=orders&op=purge", at("id", "q", "orders", "id", hostile[0]),
 	}
 }
@@ -22,7 +22,6 @@ func kinds() []string {
 func TestWidths(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
-	h.settle()
 	h.store.grown.Store(true)
 	pages := allPages
 	if testing.Short() {
