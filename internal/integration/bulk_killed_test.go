@@ -105,14 +105,17 @@ func killActing(t *testing.T, url, act string, meanwhile func(kill int), env ...
 		meanwhile(processes)
 		j.awaitOr(t, lineEnded, lineReady, p.pid(), 2+rand.IntN(3)) // the second follows a step
 		_ = p.cmd.Process.Kill()                                    // it may have ended by itself
-		if !p.wasKilled(t) {
-			return processes + 1
-		}
+		killed := p.wasKilled(t)
 		lines, _ := j.readFrom(t, 0)
 		for _, line := range lines {
 			if line.what == lineReady {
 				at = line.id
 			}
+			// Under the race detector a process goes on for a second after its work has ended.
+			killed = killed && line.what != lineEnded
+		}
+		if !killed {
+			return processes + 1
 		}
 	}
 }
