@@ -19,7 +19,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # run a fifth of their histories. CONTRIBUTING.md has the table of what runs where.
 #
 # Suites that only make test-all runs, once more under a twist: fewer model runs of each are enough.
-TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions|Versions)Conformance|RedisUserOfAPrefix)$$
+TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix)$$
 
 # Tests on servers wait more than they compute: more of them run at once than there are cores.
 # They always run: the go command's cache doesn't know which servers they found.

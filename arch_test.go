@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"go/types"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -308,14 +307,17 @@ func importedAs(file *ast.File, path string) string {
 // machine. A loop that looks now and then needs no reason, nor does a limit of minutes that ends a
 // test which hangs. Benchmarks and tests marked by tier.Long are free.
 func TestNoTestDependsOnTheMachinesSpeed(t *testing.T) {
-	for _, name := range testFiles(t) {
+	eachText(t, func(name, text string) {
+		if !strings.HasSuffix(name, "_test.go") {
+			return
+		}
 		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if inVirtualTime(name, file) || leftToTestAll(file) {
-			continue
+			return
 		}
 		reasons := map[int]bool{} // The lines that a comment with a reason is on or above.
 		for _, group := range file.Comments {
@@ -333,7 +335,7 @@ func TestNoTestDependsOnTheMachinesSpeed(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // clockUses returns where a function sleeps or asks how long something took, but for loops that look
@@ -407,25 +409,4 @@ func inVirtualTime(name string, file *ast.File) bool {
 	return strings.HasPrefix(name, "internal/engine/") || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
 		return i.Path.Value == `"testing/synctest"`
 	})
-}
-
-// testFiles are the files of all modules that have tests.
-func testFiles(t *testing.T) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // A test beside has removed what it made.
-			return nil
-		}
-		if err == nil && d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
-			return filepath.SkipDir
-		}
-		if strings.HasSuffix(name, "_test.go") {
-			names = append(names, filepath.ToSlash(name))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }
