@@ -267,7 +267,7 @@ func TestWithoutScripts(t *testing.T) {
 	h.furnish()
 	b := h.tab(look{width: 1280, height: 900, plain: true})
 	b.open("")
-	b.says("nobody serves")
+	b.says("no server runs this queue")
 	b.press("reload each 10 s")
 	b.says("reload no more")
 	h.push(h.wide, "another", 0, "p")
