@@ -24,7 +24,7 @@ func TestTabsAndTitlesHaveCounts(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.declare("mails", 1)
 	page := h.get("/morgue?q=orders")
-	says(t, page, "Jobs 0 Busy 0 Morgue 0")
+	says(t, page, "Jobs 0 Running 0 Morgue 0")
 	if title, icon := headOf(page); strings.HasPrefix(title, "(") || icon != "icon" {
 		t.Errorf("with nothing wrong the title is %q, the icon %q", title, icon)
 	}
@@ -35,7 +35,7 @@ func TestTabsAndTitlesHaveCounts(t *testing.T) {
 	}
 	for _, target := range []string{"/morgue?q=orders", "/queue?q=orders", "/jobs?q=orders", "/id?q=orders&id=a"} {
 		page := h.get(target)
-		says(t, page, "Jobs 1 Busy 0 Morgue 2")
+		says(t, page, "Jobs 1 Running 0 Morgue 2")
 		if title, icon := headOf(page); !strings.HasPrefix(title, "(") || icon != "wrong" {
 			t.Errorf("%s: the title is %q, the icon %q", target, title, icon)
 		}

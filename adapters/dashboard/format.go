@@ -31,6 +31,7 @@ var funcs = template.FuncMap{
 	"mapWidth":   func(d drawing) int { return d.Width + mapLeft + 1 },
 	"mapHeight":  func(d drawing) int { return d.Height + 2 },
 	"shardTable": shardTableOf,
+	"pill":       func(class, sign, word string) pill { return pill{class, sign, word} },
 	"linked":     func(linked bool, queue, id string) linkedID { return linkedID{linked, queue, id} },
 	"button": func(b *idBody, op, text string, danger bool) button {
 		return button{b.Queue, b.ID, op, text, danger, b.May.To(op)}

@@ -306,7 +306,7 @@ func TestUnreachableShardsAreMissingFromLists(t *testing.T) {
 		}
 		h.store.away = []core.Shard{{Queue: "orders", Index: 1}}
 		page := h.get("/store")
-		says(t, page, "Unreachable shards, which are missing here: 1. orders/1", "● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "· ok clock")
+		says(t, page, "Unreachable shards, which are missing here: 1. orders/1", "● fail memory 10.0.0.1:6379 full Give it more.", "? unknown slow", "✓ ok clock")
 		if got := keys(page, "store"); got[0] != "memory 10.0.0.1:6379" {
 			t.Errorf("the checks are %v", got)
 		}

@@ -57,7 +57,7 @@ type wrongLine struct {
 // signs are how kinds are marked: by a class, which gives a colour, a shape and a word.
 var signs = map[wrong.Kind][3]string{
 	wrong.Late: {"late", "▲", "late"}, wrong.HotShard: {"late", "▲", "hot shard"}, wrong.Unowned: {"nobody", "▨", "no owner"},
-	wrong.NobodyServes: {"nobody", "▨", "not served"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
+	wrong.NobodyServes: {"bad", "▨", "not served"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
 	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
@@ -91,7 +91,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	case wrong.Versions:
 		w.Href, w.Link, w.Server = "nodes", "servers", "servers"
 	case wrong.OwnerGone:
-		w.Href, w.Link = href("busy", "q", l.Queue), "busy"
+		w.Href, w.Link = href("busy", "q", l.Queue), "running"
 	case wrong.Failing:
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"
 	case wrong.MorgueGrows:
@@ -102,7 +102,7 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 		w.Href, w.Link = href("shards", "q", l.Queue), "shards"
 	case wrong.NotMoving:
 		if page == "queue" {
-			w.Href, w.Link = href("busy", "q", l.Queue), "busy"
+			w.Href, w.Link = href("busy", "q", l.Queue), "running"
 		}
 	case wrong.Late, wrong.Paused:
 		if page == "queue" {

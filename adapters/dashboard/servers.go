@@ -117,7 +117,7 @@ func (c *call) storePage() (*view, error) {
 	checks := slices.Clone(s.view.Checks)
 	slices.SortStableFunc(checks, func(x, y inspect.Check) int { return cmp.Compare(y.Status, x.Status) })
 	for _, k := range checks {
-		row := checkRow{Name: k.Name, Server: k.Server, Value: k.Value, Advice: k.Advice, Status: k.Status.String(), Class: "ok", Sign: "·"}
+		row := checkRow{Name: k.Name, Server: k.Server, Value: k.Value, Advice: k.Advice, Status: k.Status.String(), Class: "good", Sign: "✓"}
 		switch k.Status {
 		case inspect.CheckFail:
 			row.Class, row.Sign = "bad", "●"

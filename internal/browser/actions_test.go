@@ -52,7 +52,7 @@ func act(t *testing.T, l look) {
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Queue.Paused })
 	b.press("Resume the queue")
 	b.says("The queue is active.")
-	b.press("Count anew")
+	b.press("Recount")
 	b.says("The queue was recounted.")
 	b.open("queue?q=paused")
 	b.press("Forget …")
