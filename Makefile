@@ -38,7 +38,7 @@ TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat $(WITH_SERVERS))
 
 INTEGRATION := go -C internal/integration
 
-.PHONY: test test-all measure test-docker test-postgres lint fuzz bench long
+.PHONY: test test-all measure test-docker test-postgres lint fuzz images bench long
 
 # What must pass before each push, from a fresh clone.
 test:
@@ -97,6 +97,11 @@ measure:
 	@scripts/need go cc redis-server postgres
 	SKEIN_TEST_LIST_JOBS=$(JOBS) SKEIN_TEST_LIST_SHARDS=$(SHARDS) $(INTEGRATION) test -vet=off -count=1 -parallel 1 \
 		-timeout 60m -v -run '(HistoryOfADay|ListsOfManyShards|RedisSlowest)$$' .
+
+# The pictures of docs/images, of skein demo in Chromium.
+images:
+	@scripts/need go chromium
+	@scripts/images
 
 bench:
 	@scripts/need go
