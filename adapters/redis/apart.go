@@ -30,6 +30,9 @@ var (
 
 const lookPatience = 400 * time.Millisecond
 
+// slowAnswers is how many times as long as an answer took the next one may take, beyond the patience.
+const slowAnswers = 4
+
 // runApart runs scripts, those for each server by themselves, in any order. A server that
 // does not answer in time, though another does, holds up nothing: its calls alone fail. Nor does a
 // call that its server refuses for longer.
@@ -108,7 +111,8 @@ func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
 
 // together runs functions at once, and gives take what they report, one report at a time. Once take has
 // said that a report is an answer, none may be longer in coming than some patience: then together
-// returns errStraggler. It returns nil once all functions have ended, and the error of take or
+// returns errStraggler. Where the answer itself was slow, as on a busy machine, the others may be slow
+// too: they get slowAnswers times what it took besides. It returns nil once all functions have ended, and the error of take or
 // the context if that comes first. Functions that go on then report to nobody.
 func together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
 	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
@@ -124,7 +128,7 @@ func together[T any](ctx context.Context, pool workerPool, longest time.Duration
 			ended <- struct{}{}
 		})
 	}
-	late := time.NewTimer(time.Hour)
+	late, began := time.NewTimer(time.Hour), time.Now()
 	defer late.Stop()
 	for open := len(all); open > 0; {
 		select {
@@ -134,7 +138,7 @@ func together[T any](ctx context.Context, pool workerPool, longest time.Duration
 				return err
 			}
 			if answered {
-				late.Reset(patience(ctx, longest))
+				late.Reset(patience(ctx, longest+slowAnswers*time.Since(began)))
 			}
 		case <-ended:
 			open--
