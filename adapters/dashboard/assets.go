@@ -48,9 +48,10 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Add("Vary", varies)
 	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 	if path.Ext(name) == ".js" {
 		h.Set("Content-Type", "text/javascript; charset=utf-8")
 	}
-	_, _ = w.Write(data) // the client is gone
+	send(w, r, http.StatusOK, data)
 }

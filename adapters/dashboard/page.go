@@ -248,7 +248,7 @@ func (c *call) show(v *view) {
 			return
 		}
 	}
-	c.send(max(v.status, http.StatusOK), b.Bytes())
+	send(c.w, c.r, max(v.status, http.StatusOK), b.Bytes())
 }
 
 // know adds to a frame what only those are shown who may see the page.

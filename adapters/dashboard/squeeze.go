@@ -21,17 +21,17 @@ var gzips = sync.Pool{New: func() any {
 	return w
 }}
 
-// send writes a page, compressed if the client accepts that.
-func (c *call) send(status int, page []byte) {
-	h := c.w.Header()
-	if len(page) >= minGzip && squeezable(c.r) {
+// send writes a page or an asset, compressed if the client accepts that: its answer has the header Vary.
+func send(w http.ResponseWriter, r *http.Request, status int, page []byte) {
+	h := w.Header()
+	if len(page) >= minGzip && squeezable(r) {
 		page = squeezed(page)
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(page)))
-	c.w.WriteHeader(status)
-	if c.r.Method != http.MethodHead {
-		_, _ = c.w.Write(page) // the client is gone
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(page) // the client is gone
 	}
 }
 

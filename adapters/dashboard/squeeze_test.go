@@ -44,6 +44,10 @@ func TestPagesAreCompressed(t *testing.T) {
 	if err != nil || !bytes.Equal(moments.ReplaceAll(whole, nil), moments.ReplaceAll(plain.Body.Bytes(), nil)) {
 		t.Errorf("what was compressed is another page, or %v", err)
 	}
+	sheet := "/" + asset("dashboard.css")
+	if plain, small := get(sheet, "", "same-origin"), get(sheet, "gzip", "same-origin"); small.Header().Get("Content-Encoding") != "gzip" || small.Body.Len() > plain.Body.Len()/3 {
+		t.Errorf("of the %d bytes of the style sheet %d are sent", plain.Body.Len(), small.Body.Len())
+	}
 	for _, tt := range []struct {
 		accept, site, encoding string
 	}{
@@ -60,8 +64,7 @@ func TestTinyPagesAreNotCompressed(t *testing.T) {
 	r := request(http.MethodGet, "/", nil)
 	r.Header.Set("Accept-Encoding", "gzip")
 	w := httptest.NewRecorder()
-	c := &call{w: w, r: r}
-	c.send(http.StatusOK, []byte("tiny"))
+	send(w, r, http.StatusOK, []byte("tiny"))
 	if w.Header().Get("Content-Encoding") != "" || w.Body.String() != "tiny" {
 		t.Errorf("tiny is sent as %q", w.Body)
 	}
