@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,18 +40,4 @@ func (a *app) checkCommand() *cobra.Command {
 		})
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait for the answer")
 	return c
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version of this program", Example: "  skein version", Args: arguments(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			version := "(unknown)"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
-			}
-			_, err := fmt.Fprintln(a.stdout, "skein", version)
-			return err
-		},
-	}
 }

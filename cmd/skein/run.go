@@ -88,8 +88,9 @@ type app struct {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "skein",
-		Short: "Look at the queues of a store, and act on them",
+		Use:     "skein",
+		Version: version(),
+		Short:   "Look at the queues of a store, and act on them",
 		Long: "skein looks at the queues of a store, and acts on them. The store is named by --url, the variable SKEIN_URL\n" +
 			"or --url-file:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
 			"\nA store memory:// is empty at each start. What other users of the machine must not see, such as a password,\n" +
@@ -105,6 +106,8 @@ func (a *app) root() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	root.Flags().Bool("version", false, "print the version of this program")
+	root.SetVersionTemplate("skein {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the store's `URL`")
