@@ -68,7 +68,7 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []store
 	if err != nil {
 		return ports.PushReply{}, err
 	}
-	if time.Since(began) > slowPush {
+	if time.Since(began) > slowPush || s.clockWentOn(met.Now) {
 		s.noteEarly(ctx, r.Queue, moved)
 	}
 	for _, d := range moved {
@@ -145,6 +145,12 @@ func layoutOf(r *ports.PushRequest) storekit.Layout {
 // slowPush is how long a push may take and be seen for certain: turns don't look again
 // where they looked more than a second after a PerformAt.
 const slowPush = 900 * time.Millisecond
+
+// clockWentOn reports whether the clock of the options, if there is one, has gone on for longer than a
+// slow push takes. Such a clock moves apart from the time that passes.
+func (s *Store) clockWentOn(since core.Instant) bool {
+	return s.options.Clock != nil && s.options.Clock().Sub(since.Time()) > slowPush
+}
 
 // noteEarlySQL has the next turns look for due jobs from certain instants on.
 //

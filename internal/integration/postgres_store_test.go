@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -322,6 +323,35 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	w.openGate()
 	w.must(<-pushed)
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
+}
+
+// By a clock that is not the server's a push is slow if that clock goes on meanwhile, however soon the
+// push is stored: a turn has looked past it.
+func TestPostgresAPushIsSlowByItsStoresClock(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t, time.Hour)
+	var passed atomic.Int64
+	begun := time.Now()
+	w.store = postgres.New(w.pool, postgres.Options{Schema: w.schema, NoWakeups: true, Clock: func() time.Time { return begun.Add(time.Duration(passed.Load())) }})
+	w.acquire("me")
+	w.gate()
+	execAll(t, w.pool, strings.ReplaceAll(`
+		CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM {schema}.wait_at_gate(); RETURN NULL; END';
+		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
+	pushed := make(chan error, 1)
+	go func() { pushed <- w.push(w.store, "slow") }()
+	w.viewed().eventually("the push waits at the gate", func() (asleep bool) {
+		w.must(w.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
+			"%"+w.schema+"%").Scan(&asleep))
+		return asleep
+	})
+	passed.Store(int64(time.Minute))
+	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET floor = %d, rescan = %[2]d`, w.schema, core.InstantOf(begun.Add(time.Minute))))
+	w.openGate()
+	w.must(<-pushed)
+	stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	w.must(err)
+	w.same("the oldest job", stats[0].Counts.Oldest, core.Head{Due: core.InstantOf(begun), OK: true})
 }
 
 // A shard that makes turns looks in them.
