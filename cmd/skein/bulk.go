@@ -20,6 +20,7 @@ type bulkFlags struct {
 	o            inspect.BulkOptions
 	yes          bool
 	verb, done   string
+	has          func(*inspect.Found) bool
 	set          *pflag.FlagSet
 }
 
@@ -86,6 +87,37 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 	}
 	return nil
 }
+
+// sayAbsent names the ids that have nothing an action could take.
+func (a *app) sayAbsent(done string, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	names := make([]string, len(ids))
+	for at, id := range ids {
+		names[at] = quoted(id)
+	}
+	_, _ = fmt.Fprintf(a.stderr, "nothing that could be %s: %s\n", done, strings.Join(names, ", "))
+}
+
+// absent returns the ids that have nothing an action could take. It asks before the action, which may remove them. An error ends
+// the search: the action meets it too, and returns it.
+func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, has func(*inspect.Found) bool) (missing []string) {
+	for _, id := range ids {
+		found, err := i.Find(ctx, queue, id)
+		if err != nil {
+			return missing
+		}
+		if !has(&found) && len(found.Damaged) == 0 {
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}
+
+func hasQueued(f *inspect.Found) bool  { return f.Queued != nil }
+func hasClaimed(f *inspect.Found) bool { return f.Claimed != nil }
+func hasDead(f *inspect.Found) bool    { return f.DeadLetter != nil }
 
 // everything is an action on all that match.
 type everything func(context.Context, inspect.BulkOptions) (inspect.Result, error)
@@ -227,7 +259,7 @@ type (
 
 // onJobs is a command that acts on jobs: on those named, or on all that match.
 func (a *app) onJobs(name, short, example, done string, named onJobs, every onAllJobs) *cobra.Command {
-	return a.bulk(&bulkFlags{verb: name, done: done}, short, example, named,
+	return a.bulk(&bulkFlags{verb: name, done: done, has: hasQueued}, short, example, named,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
 			var match func(inspect.QueuedJob) bool
 			if text != "" {
@@ -254,7 +286,11 @@ func (a *app) bulk(
 			return err
 		}
 		if !b.all {
+			missing := absent(cmd.Context(), i, args[0], args[1:], b.has)
 			r, err := named(i, cmd.Context(), args[0], args[1:], inspect.BulkOptions{})
+			if err == nil {
+				a.sayAbsent(b.done, missing)
+			}
 			if b.verb == "run-now" && err == nil && r.Handled == 0 {
 				return a.dueAlready(cmd.Context(), args[0], args[1:], &r)
 			}

@@ -91,7 +91,11 @@ func (a *app) cancelJobs() *cobra.Command {
 			if drop {
 				mode = inspect.CancelModeDrop
 			}
+			missing := absent(ctx, i, args[0], args[1:], hasClaimed)
 			r, err := i.Cancel(ctx, args[0], args[1:], mode, inspect.BulkOptions{})
+			if err == nil {
+				a.sayAbsent("cancelled", missing)
+			}
 			return a.named("cancelled", &r, err)
 		})
 	c.Flags().BoolVar(&drop, "drop", false, "remove them when they have ended")

@@ -62,7 +62,7 @@ func (a *app) listGroups() *cobra.Command {
 
 // onDead is a command that acts on dead letters: on those named, or on all that match.
 func (a *app) onDead(name, short, example, done string, named onJobs, every onAllDead) *cobra.Command {
-	b := &bulkFlags{verb: name, done: done}
+	b := &bulkFlags{verb: name, done: done, has: hasDead}
 	c := a.bulk(b, short, example, named,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
 			var match func(inspect.DeadLetter) bool

@@ -69,7 +69,7 @@ type layoutFlags struct {
 }
 
 func (l *layoutFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&l.shards, "shards", 0, "declare the queue with so many shards, for good, if it is not there")
+	f.IntVar(&l.shards, "shards", 0, "declare the queue with so many shards, for good, if it is not there; an existing queue must have this number")
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: with an index of ids")
 }
 
@@ -80,9 +80,16 @@ func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name st
 		return ports.Queue{}, err
 	}
 	for _, q := range queues {
-		if q.Name == name {
-			return q, nil
+		if q.Name != name {
+			continue
 		}
+		switch {
+		case l.shards != 0 && l.shards != q.Shards:
+			return q, fmt.Errorf("%w: --shards %d, but queue %q has %d; the number of a queue's shards can't change: leave --shards out", errUsage, l.shards, name, q.Shards)
+		case l.indexIDs && !q.IndexIDs:
+			return q, fmt.Errorf("%w: --index-ids, but queue %q has no index of ids; leave --index-ids out", errUsage, name)
+		}
+		return q, nil
 	}
 	if l.shards == 0 {
 		return ports.Queue{}, fmt.Errorf("%w: %q; programs declare it when they push, --shards does so here", inspect.ErrUnknownQueue, name)
