@@ -147,6 +147,9 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	r, err := do(steps, o)
 	p.end()
 	a.sayLater(&r)
+	if b.goOn != "" {
+		_, _ = fmt.Fprintf(a.stderr, "handled counts this call, and earlier calls up to the --continue text. If a call was killed, what it handled after that text is not counted.\n")
+	}
 	shown := one(a, resultColumns, &r)
 	goOn := ""
 	if r.Checkpoint != "" {
@@ -186,14 +189,19 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		a.sayLater(&r)
 		return false, one(a, resultColumns, &r)
 	}
-	_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d looked at, of %d", b.verb, r.Handled, r.Done, r.Total)
+	if r.Checkpoint == "" {
+		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d looked at, of %d", b.verb, r.Handled, r.Done, r.Total)
+	} else { // the look was cut off
+		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d looked at",
+			b.verb, r.Handled, r.Handled+max(r.Total-r.Done, 0), r.Done, r.Total)
+	}
 	for at, id := range sampleIDs(&r) {
 		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))
 	}
-	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes to go on: ", b.done)
+	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes or y to go on: ", b.done)
 	answer, err := readLine(ctx, a.stdin)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: a signal came at the question", errNothing)
 	}
 	if answer != "yes" && answer != "y" {
 		return false, fmt.Errorf("nothing is %s, since it was not confirmed; --yes does so without a question", b.done)

@@ -19,6 +19,7 @@ var (
 	errNotFound = errors.New("not found")
 	errStopped  = errors.New("stopped")
 	errAway     = errors.New("the store can't be reached")
+	errNothing  = errors.New("nothing was done")
 	errFound    = errors.New("something is wrong")
 	errPart     = errors.New("a part of the store can't be reached now; what is shown is of the rest")
 )
@@ -40,6 +41,7 @@ var exits = []struct {
 	{4, "stopped midway, by a signal; standard error says how to go on", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer; for doctor: no server answers", []error{errAway}},
 	{6, "doctor found something", []error{errFound}},
+	{7, "stopped by a signal at the question; nothing was done", []error{errNothing}},
 }
 
 const (
