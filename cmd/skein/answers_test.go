@@ -23,7 +23,7 @@ func TestAServerThatAnswersIsNotAway(t *testing.T) {
 		code            int
 	}{
 		{"migrate status", standby, findPrimary, exitFailed},
-		{"migrate down --yes", standby, findPrimary, exitFailed},
+		{"migrate down --yes --schema skein", standby, findPrimary, exitFailed},
 		{"queue pause orders", standby, findPrimary, exitFailed},
 		{"check --timeout 1m", standby, findPrimary, exitFailed},
 		{"stats", standby, "", 0},

@@ -95,7 +95,7 @@ func with(rawURL, name, value string) string {
 // that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until a job of the
 // queue has failed once, or until the script ends with all jobs in their handlers. "interrupted TEXT CODE ARGUMENT..." is "skein" with a signal as soon as it has
 // written the text; $FIRST and $CONTINUE are the first and the last text to continue with that it has printed. "damage QUEUE ID"
-// overwrites the job's record in Redis, and "key" makes $KEY of the first key in the JSON that was written last.
+// overwrites the job's record in Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets $SCHEMA to the schema of the store's URL.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +113,7 @@ func TestScripts(t *testing.T) {
 					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) { interrupt(ts, neg, args, kept) },
 					"damage":      damage,
 					"key":         findKey,
+					"schema":      findSchema,
 					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
 				},
 			})
@@ -200,6 +201,13 @@ func findKey(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Fatalf("no key was written")
 	}
 	ts.Setenv("KEY", found[1])
+}
+
+// findSchema sets $SCHEMA to the schema of the store's URL.
+func findSchema(ts *testscript.TestScript, _ bool, _ []string) {
+	u, err := url.Parse(ts.Getenv("SKEIN_URL"))
+	ts.Check(err)
+	ts.Setenv("SCHEMA", u.Query().Get("schema"))
 }
 
 // serveJobs runs a server on a queue.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,17 +33,85 @@ func (a *app) migrateUp() *cobra.Command {
 }
 
 func (a *app) migrateDown() *cobra.Command {
-	yes := false
-	c := a.command("down", "Remove the tables and functions, with all jobs", fmt.Sprintf(migrateExample, "down")+" --yes", cobra.NoArgs,
-		a.onSchema(func(ctx context.Context, _ *inspect.Inspector) error {
-			if !yes {
-				return fmt.Errorf("%w: all jobs would be gone; give --yes", errUsage)
+	yes, schema := false, ""
+	c := a.command("down", "Remove the tables and functions, with all jobs; refused while servers run",
+		fmt.Sprintf(migrateExample, "down")+" --yes --schema skein", cobra.NoArgs,
+		a.onSchema(func(ctx context.Context, i *inspect.Inspector) error {
+			named := schema != ""
+			switch {
+			case named && schema != a.schemaName():
+				return fmt.Errorf("%w: --schema %s, but the URL names the schema %s; nothing was removed", errUsage, quoted(schema), quoted(a.schemaName()))
+			case yes && !named:
+				return fmt.Errorf("%w: --yes alone removes nothing, since all jobs would be gone; give the schema's name too, by --schema", errUsage)
 			}
-			return postgres.Unmigrate(ctx, a.backend.Pool, a.backend.Schema)
+			if err := a.noServers(ctx, i); err != nil {
+				return err
+			}
+			if err := a.sayLoss(ctx, i); err != nil {
+				return err
+			}
+			if !yes {
+				if err := a.schemaTyped(ctx); err != nil {
+					return err
+				}
+			}
+			return postgres.Unmigrate(ctx, a.backend.Pool, a.schemaName())
 		}))
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "all jobs may go")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "with --schema: don't ask")
+	c.Flags().StringVar(&schema, "schema", "", "confirm the schema's `NAME`: it must be the one that the URL names")
 	return c
 }
+
+// noServers returns an error that names the servers that still announce themselves, if there are any.
+func (a *app) noServers(ctx context.Context, i *inspect.Inspector) error {
+	nodes, err := i.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for at := range nodes {
+		if nodes[at].State != inspect.NodeGone {
+			names = append(names, quoted(nodes[at].Name))
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("servers still run on the schema %s: %s; stop them first, see skein node ls. Nothing was removed",
+			quoted(a.schemaName()), strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// sayLoss says what a removal of the schema would lose.
+func (a *app) sayLoss(ctx context.Context, i *inspect.Inspector) error {
+	queues, err := i.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	var queued, claimed, dead int
+	for at := range queues {
+		c := &queues[at].Counts
+		queued, claimed, dead = queued+int(c.Length()), claimed+int(c.Claimed), dead+int(c.Dead)
+	}
+	_, _ = fmt.Fprintf(a.stderr, "database %s, schema %s: %d queues with %d queued jobs, %d claimed jobs and %d dead letters will be removed for good.\n",
+		quoted(a.backend.Pool.Config().ConnConfig.Database), quoted(a.schemaName()), len(queues), queued, claimed, dead)
+	return nil
+}
+
+// schemaTyped asks for the schema's name, and returns an error for any other answer.
+func (a *app) schemaTyped(ctx context.Context) error {
+	_, _ = fmt.Fprint(a.stderr, "Type the schema's name to remove it: ")
+	answer, err := readLine(ctx, a.stdin)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: a signal came at the question", errNothing)
+	case answer != a.schemaName():
+		return errors.New("nothing was removed, since the schema's name was not typed; --yes with --schema removes it without a question")
+	}
+	return nil
+}
+
+// schemaName returns the name of the schema that the URL names.
+func (a *app) schemaName() string { return cmp.Or(a.backend.Schema, postgres.DefaultSchema) }
 
 // fit is what status shows.
 type fit struct {
