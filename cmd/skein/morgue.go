@@ -71,6 +71,9 @@ func (a *app) onDead(name, short, example, done string, named onJobs, every onAl
 			}
 			return every(i, ctx, queue, match, o)
 		})
+	if name == "rm" {
+		c.SuggestFor = []string{"purge", "delete"} // purge is its name in the HTTP API
+	}
 	c.Flags().StringVar(&b.o.Group, "group", "", "with --all: only those of this group of errors; skein morgue groups lists them")
 	return c
 }

@@ -108,7 +108,12 @@ func (a *app) root() *cobra.Command {
 	}
 	root.Flags().Bool("version", false, "print the version of this program")
 	root.SetVersionTemplate("skein {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag is that of a command that is not there
+			return unknown(cmd, cmd.Flags().Arg(0))
+		}
+		return usage(cmd, err)
+	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the store's `URL`")
 	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` that has the store's URL in its first line")
