@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -136,7 +137,9 @@ func ended(ctx context.Context) bool {
 // type is hidden, so that nobody takes a timeout of the connection for one of his own. Whether the server could
 // not be reached stays visible to [ports.FailureOf]. The error is not nil.
 func UnknownOutcome(store string, err error) error {
-	text := store + ": " + err.Error()
+	// Drivers put each tried address on a line that begins with a tab; logs have one line.
+	words := strings.NewReplacer("\n\t", " ", "\t", " ").Replace(err.Error())
+	text := store + ": " + strings.TrimPrefix(words, store+": ")
 	if ports.FailureOf(err) == ports.FailureUnreachable {
 		return unreachable(text)
 	}
