@@ -263,6 +263,23 @@ func (w *workbench) slowPush() {
 		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
 }
 
+// pushAtGate pushes beside the test, and returns once the push waits at the gate, before it commits.
+func (w *workbench) pushAtGate(id string) (pushed <-chan error) {
+	w.t.Helper()
+	w.gate()
+	execAll(w.t, w.pool, strings.ReplaceAll(`
+		CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM {schema}.wait_at_gate(); RETURN NULL; END';
+		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
+	done := make(chan error, 1)
+	go func() { done <- w.push(w.store, id) }()
+	w.viewed().eventually("the push waits at the gate", func() (asleep bool) {
+		w.must(w.pool.QueryRow(w.t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
+			"%"+w.schema+"%").Scan(&asleep))
+		return asleep
+	})
+	return done
+}
+
 // A shard that has just been acquired makes no turns before its head: the acquire looks.
 func TestPostgresAnAcquireFindsASlowPush(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
@@ -305,17 +322,7 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
 	w.acquire("me")
-	w.gate()
-	execAll(t, w.pool, strings.ReplaceAll(`
-		CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM {schema}.wait_at_gate(); RETURN NULL; END';
-		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
-	pushed := make(chan error, 1)
-	go func() { pushed <- w.push(w.store, "slow") }()
-	w.viewed().eventually("the push waits at the gate", func() (asleep bool) {
-		w.must(w.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
-			"%"+w.schema+"%").Scan(&asleep))
-		return asleep
-	})
+	pushed := w.pushAtGate("slow")
 	// A turn looked meanwhile.
 	execAll(t, w.pool, strings.ReplaceAll(`
 		UPDATE {schema}.shards SET floor = {schema}.clock(NULL) + 1000000, rescan = {schema}.clock(NULL) + 50000000`, "{schema}", w.schema))
@@ -334,17 +341,7 @@ func TestPostgresAPushIsSlowByItsStoresClock(t *testing.T) {
 	begun := time.Now()
 	w.store = postgres.New(w.pool, postgres.Options{Schema: w.schema, NoWakeups: true, Clock: func() time.Time { return begun.Add(time.Duration(passed.Load())) }})
 	w.acquire("me")
-	w.gate()
-	execAll(t, w.pool, strings.ReplaceAll(`
-		CREATE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM {schema}.wait_at_gate(); RETURN NULL; END';
-		CREATE TRIGGER slow AFTER INSERT ON {schema}.jobs FOR EACH STATEMENT EXECUTE FUNCTION {schema}.slow()`, "{schema}", w.schema))
-	pushed := make(chan error, 1)
-	go func() { pushed <- w.push(w.store, "slow") }()
-	w.viewed().eventually("the push waits at the gate", func() (asleep bool) {
-		w.must(w.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE $1)`,
-			"%"+w.schema+"%").Scan(&asleep))
-		return asleep
-	})
+	pushed := w.pushAtGate("slow")
 	passed.Store(int64(time.Minute))
 	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET floor = %d, rescan = %[2]d`, w.schema, core.InstantOf(begun.Add(time.Minute))))
 	w.openGate()
