@@ -88,6 +88,16 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 	return nil
 }
 
+// onNamed acts on the ids after the queue in args, and then names those that had nothing it could take.
+func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, has func(*inspect.Found) bool, act onJobs) (inspect.Result, error) {
+	missing := absent(ctx, i, args[0], args[1:], has)
+	r, err := act(i, ctx, args[0], args[1:], inspect.BulkOptions{})
+	if err == nil {
+		a.sayAbsent(done, missing)
+	}
+	return r, err
+}
+
 // sayAbsent names the ids that have nothing an action could take.
 func (a *app) sayAbsent(done string, ids []string) {
 	if len(ids) == 0 {
@@ -201,7 +211,7 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes or y to go on: ", b.done)
 	answer, err := readLine(ctx, a.stdin)
 	if err != nil {
-		return false, fmt.Errorf("%w: a signal came at the question", errNothing)
+		return false, err
 	}
 	if answer != "yes" && answer != "y" {
 		return false, fmt.Errorf("nothing is %s, since it was not confirmed; --yes does so without a question", b.done)
@@ -229,7 +239,7 @@ func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (s
 	case text := <-line:
 		return text, nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", fmt.Errorf("%w: a signal came at the question", errNothing)
 	}
 }
 
@@ -294,11 +304,7 @@ func (a *app) bulk(
 			return err
 		}
 		if !b.all {
-			missing := absent(cmd.Context(), i, args[0], args[1:], b.has)
-			r, err := named(i, cmd.Context(), args[0], args[1:], inspect.BulkOptions{})
-			if err == nil {
-				a.sayAbsent(b.done, missing)
-			}
+			r, err := a.onNamed(cmd.Context(), i, args, b.done, b.has, named)
 			if b.verb == "run-now" && err == nil && r.Handled == 0 {
 				return a.dueAlready(cmd.Context(), args[0], args[1:], &r)
 			}

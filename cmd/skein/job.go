@@ -91,11 +91,10 @@ func (a *app) cancelJobs() *cobra.Command {
 			if drop {
 				mode = inspect.CancelModeDrop
 			}
-			missing := absent(ctx, i, args[0], args[1:], hasClaimed)
-			r, err := i.Cancel(ctx, args[0], args[1:], mode, inspect.BulkOptions{})
-			if err == nil {
-				a.sayAbsent("cancelled", missing)
-			}
+			r, err := a.onNamed(ctx, i, args, "cancelled", hasClaimed,
+				func(i *inspect.Inspector, ctx context.Context, queue string, ids []string, o inspect.BulkOptions) (inspect.Result, error) {
+					return i.Cancel(ctx, queue, ids, mode, o)
+				})
 			return a.named("cancelled", &r, err)
 		})
 	c.Flags().BoolVar(&drop, "drop", false, "remove them when they have ended")

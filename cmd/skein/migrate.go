@@ -103,7 +103,7 @@ func (a *app) schemaTyped(ctx context.Context) error {
 	answer, err := readLine(ctx, a.stdin)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: a signal came at the question", errNothing)
+		return err
 	case answer != a.schemaName():
 		return errors.New("nothing was removed, since the schema's name was not typed; --yes with --schema removes it without a question")
 	}
