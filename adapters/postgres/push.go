@@ -146,8 +146,8 @@ func layoutOf(r *ports.PushRequest) storekit.Layout {
 // where they looked more than a second after a PerformAt.
 const slowPush = 900 * time.Millisecond
 
-// clockWentOn reports whether the clock of the options, if there is one, has gone on for longer than a
-// slow push takes. Such a clock moves apart from the time that passes.
+// clockWentOn reports whether Options.Clock, if it is set, has advanced by more than slowPush. It may
+// advance faster than real time, as in tests.
 func (s *Store) clockWentOn(since core.Instant) bool {
 	return s.options.Clock != nil && s.options.Clock().Sub(since.Time()) > slowPush
 }

@@ -30,7 +30,7 @@ var (
 
 const lookPatience = 400 * time.Millisecond
 
-// slowAnswers is how many times as long as an answer took the next one may take, beyond the patience.
+// slowAnswers is by how many times the duration of an answer the patience for the next one grows.
 const slowAnswers = 4
 
 // runApart runs scripts, those for each server by themselves, in any order. A server that
@@ -111,9 +111,9 @@ func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
 
 // together runs functions at once, and gives take what they report, one report at a time. Once take has
 // said that a report is an answer, none may be longer in coming than some patience: then together
-// returns errStraggler. Where the answer itself was slow, as on a busy machine, the others may be slow
-// too: they get slowAnswers times what it took besides. It returns nil once all functions have ended, and the error of take or
-// the context if that comes first. Functions that go on then report to nobody.
+// returns errStraggler. The patience grows by slowAnswers times what the answer took, since on a busy
+// machine all servers are slow. together returns nil once all functions have ended, and the error of
+// take or the context if that comes first. Functions that go on then report to nobody.
 func together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
 	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
 	defer close(gone)

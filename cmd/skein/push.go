@@ -69,7 +69,7 @@ type layoutFlags struct {
 }
 
 func (l *layoutFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&l.shards, "shards", 0, "declare the queue with so many shards, for good, if it is not there; an existing queue must have this number")
+	f.IntVar(&l.shards, "shards", 0, "declare the queue with this number of shards, for good, if it does not exist; an existing queue must have this number")
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: with an index of ids")
 }
 
