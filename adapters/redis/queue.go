@@ -120,8 +120,9 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 	return s.absent(ctx, shard)
 }
 
-// absent returns why a shard has no record: its queue has none, or not that shard,
-// or a Declare broke off, or it was lost.
+// absent returns why a shard had no record when a script asked: its queue has none, or not that shard,
+// or a Declare had not come to it, or it was lost. A Declare may have come to it since: the shard is
+// lost only if it still has none now that the queue's record says that all have one.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queue(ctx, shard.Queue)
 	if err != nil {
@@ -131,9 +132,17 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 		return storekit.NoSuchShard(shard)
 	}
 	if q.whole {
-		return tornShard(shard)
+		there, err := await(ctx, s.workers, func() *goredis.IntCmd {
+			return ask(ctx, s, goredis.NewIntCmd(ctx, "exists", s.keys(shard)[keyMeta]))
+		})
+		if err = cmp.Or(err, translate(ctx, there.Err())); err != nil {
+			return err
+		}
+		if there.Val() == 0 {
+			return tornShard(shard)
+		}
 	}
-	return fmt.Errorf("%w: %v has no record; declare the queue again", ports.ErrUnknownQueue, shard)
+	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
 func tornShard(shard core.Shard) error {

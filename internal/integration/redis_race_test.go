@@ -2,12 +2,15 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -69,5 +72,46 @@ func (b *beforeShards) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook
 }
 
 func (b *beforeShards) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// A shard whose record is stored while a call asks why it had none is not taken for lost.
+func TestRedisAShardDeclaredMeanwhileIsNotLost(t *testing.T) {
+	t.Parallel()
+	own := testservers.OwnRedis(t).(*goredis.Client)
+	store := redis.New(own, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	record := own.GetDel(t.Context(), key("m")).Val()
+	hooked := goredis.NewClient(own.Options())
+	defer hooked.Close()
+	hooked.AddHook(&beforeQueueRecord{do: func() { must(t, own.Set(t.Context(), key("m"), record, 0).Err()) }})
+	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}}
+	late := redis.New(hooked, redis.Options{})
+	if _, err := late.Push(t.Context(), push); !errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, redis.ErrTorn) {
+		t.Errorf("a push that a Declare has overtaken gave %v, want %v", err, ports.ErrUnknownQueue)
+	}
+	_, err = late.Push(t.Context(), push)
+	must(t, err)
+}
+
+// beforeQueueRecord calls do once, before the first command that reads the record of orders.
+type beforeQueueRecord struct {
+	once sync.Once
+	do   func()
+}
+
+func (b *beforeQueueRecord) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (b *beforeQueueRecord) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if args := cmd.Args(); len(args) == 3 && args[0] == "hget" && args[2] == "orders" {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *beforeQueueRecord) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }
