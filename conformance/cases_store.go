@@ -194,6 +194,8 @@ func storeContext(e *env) {
 	_, errs["Find"] = e.store.Find(ctx, orders, "a")
 	errs["DrainNode"] = e.store.DrainNode(ctx, "1", true)
 	_, errs["Nodes"] = e.store.Nodes(ctx)
+	errs["Audit"] = e.store.Audit(ctx, ports.Action{ID: "1", Verb: "pause"})
+	_, errs["Actions"] = e.store.Actions(ctx, ports.ActionsRequest{})
 	for call, err := range errs {
 		if !errors.Is(err, context.Canceled) {
 			e.errorf("%s with an ended context returned error %v, want context.Canceled", call, err)

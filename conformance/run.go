@@ -97,6 +97,7 @@ func groups(store ports.ShardStore) []group {
 		{"pause", pauseCases()},
 		{"cancel", cancelCases()},
 		{"registry", registryCases()},
+		{"audit", auditCases()},
 		{"permits", permitCases()},
 		{"stats", statsCases()},
 		{"history", historyCases()},

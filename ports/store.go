@@ -11,4 +11,5 @@ type ShardStore interface {
 	Inspector
 	Operator
 	Quarantine
+	Auditor
 }

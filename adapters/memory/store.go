@@ -51,13 +51,14 @@ func New(o Options) *Store {
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
 // backend is what all handles share. Locks are taken in this order: the backend's, a
-// queue's forgetMu, a shard's, those of history, of permits and of subscribers.
+// queue's forgetMu, a shard's, those of history, of the audit, of permits and of subscribers.
 type backend struct {
 	clock func() time.Time
 
 	mu     sync.RWMutex
 	queues map[string]*queue
 	nodes  map[string]node
+	audit  audit
 	// subscribers are those who asked for changes of the list of nodes.
 	subscribers []*storekit.Subscriber
 }

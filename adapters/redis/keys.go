@@ -120,3 +120,9 @@ func (s *Store) queuesKey() string { return s.prefix + "queues" }
 // owner. They are apart since every node reads the first at each announcement.
 func (s *Store) nodesKey() string  { return s.base(core.Shard{}) + "n" }
 func (s *Store) statusKey() string { return s.base(core.Shard{}) + "s" }
+
+// auditKeys name what operators did: the actions by ID, and their times.
+func (s *Store) auditKeys() []any {
+	base := s.base(core.Shard{})
+	return []any{base + "a", base + "at"}
+}

@@ -19,7 +19,9 @@ const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed li
 
 var (
 	acquireScript      = newScript(library + "lib/notes lib/claims lib/head acquire")
+	actionsScript      = newScript("actions")
 	announceScript     = newScript("lib/clock announce")
+	auditScript        = newScript("lib/clock audit")
 	buryScript         = newScript(library + "lib/steps bury")
 	cancelScript       = newScript("lib/clock lib/notes cancel")
 	claimedScript      = newScript(library + "lib/notes lib/claims lib/lease lib/text claimed")

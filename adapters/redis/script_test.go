@@ -25,6 +25,8 @@ var scriptFlags = map[string]struct {
 	script *script
 	flags  string
 }{
+	"actions":        {actionsScript, onlyReads},
+	"audit":          {auditScript, passesWhenFull},
 	"acquire":        {acquireScript, passesWhenFull},
 	"announce":       {announceScript, passesWhenFull},
 	"bury":           {buryScript, passesWhenFull},

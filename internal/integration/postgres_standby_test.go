@@ -44,6 +44,7 @@ func newOnStandby(t *testing.T) *onStandby {
 	o.must(err)
 	_, err = o.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "owner", Name: "n1"}, TTL: time.Hour})
 	o.must(err)
+	o.must(o.store.Audit(t.Context(), ports.Action{ID: "0", Verb: "pause"}))
 	o.must(o.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{
 		{Queue: "orders", Minute: core.InstantOf(time.Now()).Minute(), Stats: core.Stats{Processed: 7}}}}))
 	return o
@@ -54,7 +55,11 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 	s, page := o.standby, ports.PageRequest{Queue: "orders"}
 	return map[string]func(context.Context) (any, error){
 		"Queues": func(ctx context.Context) (any, error) { q, err := s.Queues(ctx); return len(q), err },
-		"Nodes":  func(ctx context.Context) (any, error) { r, err := s.Nodes(ctx); return len(r.Nodes), err },
+		"Actions": func(ctx context.Context) (any, error) {
+			a, err := s.Actions(ctx, ports.ActionsRequest{})
+			return len(a), err
+		},
+		"Nodes": func(ctx context.Context) (any, error) { r, err := s.Nodes(ctx); return len(r.Nodes), err },
 		"Stats": func(ctx context.Context) (any, error) {
 			q, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 			if err != nil {
@@ -147,6 +152,7 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		},
 		"Retire":    func(ctx context.Context) error { return s.Retire(ctx, "owner") },
 		"DrainNode": func(ctx context.Context) error { return s.DrainNode(ctx, "owner", true) },
+		"Audit":     func(ctx context.Context) error { return s.Audit(ctx, ports.Action{ID: "1", Verb: "pause"}) },
 		"Record": func(ctx context.Context) error {
 			return s.Record(ctx, ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Stats: core.Stats{Processed: 1}}}})
 		},
@@ -186,7 +192,7 @@ func pushOn(ctx context.Context, p ports.Producer, ids ...string) error {
 // operatorsCall reports whether a call of the port that writes is an operator's.
 func operatorsCall(name string) bool {
 	_, of := reflect.TypeFor[ports.Operator]().MethodByName(name)
-	return of || name == "DrainNode"
+	return of || name == "DrainNode" || name == "Audit"
 }
 
 // A hot standby shows all that has been merged to whoever looks, also through an inspector, and refuses each call that
@@ -202,7 +208,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"Queues": 1, "Nodes": 1, "Stats": []int64{1, 1, 1}, "History": uint64(7), "Jobs": 1, "Claimed": 1, "Morgue": 1, "Groups": int64(1),
+		"Queues": 1, "Nodes": 1, "Actions": 1, "Stats": []int64{1, 1, 1}, "History": uint64(7), "Jobs": 1, "Claimed": 1, "Morgue": 1, "Groups": int64(1),
 		"Find": true, "QuarantinedShards": 0, "Quarantined": 0, "Discard": 0,
 	}
 	got := map[string]any{}

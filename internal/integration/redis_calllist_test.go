@@ -91,6 +91,12 @@ func nodeCalls() []scriptCall {
 		{"announce a known node", "announce", true, func(w *worker) error { return w.announce(1) }},
 		{"drain a known node", "drain", true, func(w *worker) error { return w.store.DrainNode(w.t.Context(), "n", true) }},
 		{"retire a known node", "retire", true, func(w *worker) error { return w.store.Retire(w.t.Context(), "n") }},
+		{"audit", "audit", true, func(w *worker) error { return w.audited("begun") }},
+		{"audit an action that has ended", "audit", true, func(w *worker) error { return w.audited("known") }},
+		{"list actions", "actions", true, func(w *worker) error {
+			_, err := w.store.Actions(w.t.Context(), ports.ActionsRequest{})
+			return err
+		}},
 		{"list a known node", "nodes", true, func(w *worker) error { _, err := w.store.Nodes(w.t.Context()); return err }},
 	}
 }

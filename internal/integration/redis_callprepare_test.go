@@ -7,6 +7,7 @@ func (w *worker) prepare(call scriptCall) {
 	w.t.Helper()
 	if strings.HasSuffix(call.name, "a known node") {
 		w.must(w.announce(5))
+		w.must(w.audited("known"))
 	}
 	switch call.script {
 	case "pause_shard":

@@ -199,6 +199,10 @@ func (w *worker) announce(lanes int) error {
 	return err
 }
 
+func (w *worker) audited(id string) error {
+	return w.store.Audit(w.t.Context(), ports.Action{ID: id, Verb: "pause", Queue: "orders"})
+}
+
 func (w *worker) step(ids ...string) ports.JobStep { return ports.JobStep{Shard: w.shard, IDs: ids} }
 
 func (w *worker) bury(ids ...string) error {

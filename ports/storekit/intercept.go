@@ -207,6 +207,14 @@ func (s *intercepted) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return passBare(ctx, s, "Nodes", ports.ShardStore.Nodes)
 }
 
+func (s *intercepted) Audit(ctx context.Context, a ports.Action) error {
+	return passOnly(ctx, s, "Audit", a, ports.ShardStore.Audit)
+}
+
+func (s *intercepted) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
+	return pass(ctx, s, "Actions", r, ports.ShardStore.Actions)
+}
+
 func (s *intercepted) DrainNode(ctx context.Context, owner string, drain bool) error {
 	return passOnly(ctx, s, "DrainNode", DrainNodeRequest{owner, drain}, func(store ports.ShardStore, ctx context.Context, r DrainNodeRequest) error {
 		return store.DrainNode(ctx, r.Owner, r.Drain)

@@ -11,7 +11,7 @@ import (
 func (m *Store) Clone() *Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &Store{clock: m.clock, Reach: m.Reach, queues: map[string]*queue{}, nodes: maps.Clone(m.nodes)}
+	c := &Store{clock: m.clock, Reach: m.Reach, queues: map[string]*queue{}, nodes: maps.Clone(m.nodes), actions: maps.Clone(m.actions)}
 	for name, q := range m.queues {
 		c.queues[name] = q.clone()
 	}

@@ -24,9 +24,10 @@ type Store struct {
 	// an earlier lease left claimed; number 0 is Acquire. Nil is always true.
 	Reach func(turn int64, id string) bool
 
-	mu     sync.Mutex
-	queues map[string]*queue
-	nodes  map[string]node
+	mu      sync.Mutex
+	queues  map[string]*queue
+	nodes   map[string]node
+	actions map[string]ports.Action
 }
 
 type queue struct {
@@ -69,7 +70,7 @@ func New(clock func() time.Time) *Store {
 	return &Store{
 		clock:  clock,
 		queues: map[string]*queue{},
-		nodes:  map[string]node{},
+		nodes:  map[string]node{}, actions: map[string]ports.Action{},
 	}
 }
 

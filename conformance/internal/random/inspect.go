@@ -17,6 +17,7 @@ import (
 // checkAll compares all that can be seen.
 func (d *driver) checkAll() {
 	d.checkNodes()
+	compare(d, "Actions", ports.ActionsRequest{}, ports.ShardStore.Actions)
 	compare(d, "Queues", "", func(s ports.ShardStore, ctx context.Context, _ string) ([]ports.Queue, error) {
 		return s.Queues(ctx)
 	})

@@ -146,7 +146,7 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 // registry declares a queue again, perhaps otherwise, or announces, drains or retires a
 // node.
 func (d *driver) registry() {
-	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record") {
+	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit") {
 	case "declare":
 		r := declaration(d.queue())
 		switch pick(d, "otherwise", "no", "shards", "index") {
@@ -167,6 +167,9 @@ func (d *driver) registry() {
 		compareErr(d, "Retire", d.owner(), ports.ShardStore.Retire)
 	case "record":
 		compareErr(d, "Record", d.records(), ports.ShardStore.Record)
+	case "audit":
+		a := ports.Action{ID: pick(d, "action", "1", "2", "3"), Verb: pick(d, "verb", "pause", "revive", ""), Ended: rapid.Bool().Draw(d.t, "ended")}
+		compareErr(d, "Audit", a, ports.ShardStore.Audit)
 	}
 }
 

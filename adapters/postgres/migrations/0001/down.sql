@@ -1,6 +1,6 @@
 -- Removes what the files of version 1 make.
 DROP VIEW {schema}.counts, {schema}.leases;
-DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.admit_groups,
+DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.admit_groups, {schema}.audit,
   {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.choose_due,
   {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
@@ -15,7 +15,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.admit_groups,
   {schema}.step_revive_or_purge, {schema}.take_count_changes, {schema}.take_dead, {schema}.take_inbox, {schema}.take_payloads, {schema}.turn, {schema}.turn_fast,
   {schema}.unpark;
 DROP TYPE {schema}.reply, {schema}.step_reply, {schema}.arrival;
-DROP TABLE {schema}.claimed, {schema}.count_changes, {schema}.dead_groups, {schema}.dead_letter_payloads, {schema}.dead_letters,
+DROP TABLE {schema}.actions, {schema}.claimed, {schema}.count_changes, {schema}.dead_groups, {schema}.dead_letter_payloads, {schema}.dead_letters,
   {schema}.minute_records, {schema}.inbox, {schema}.jobs, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
   {schema}.shards, {schema}.queues;
 DROP TYPE {schema}.arrival_kind;

@@ -1,0 +1,44 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// Audit implements [ports.Auditor].
+func (s *Store) Audit(ctx context.Context, a ports.Action) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	text, err := storekit.EncodeAction(&a)
+	if err != nil {
+		return err
+	}
+	_, err = s.run(ctx, call{script: auditScript, keys: s.auditKeys(), args: []any{s.now(), a.ID, text}})
+	return err
+}
+
+// Actions implements [ports.Auditor].
+func (s *Store) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
+	before := ""
+	if r.Before != 0 {
+		before = strconv.FormatInt(int64(r.Before), 10)
+	}
+	value, err := s.run(ctx, call{script: actionsScript, keys: s.auditKeys(), args: []any{before, r.Size()}})
+	if err != nil {
+		return nil, err
+	}
+	var page []ports.Action
+	list := replyOf(value)
+	for list.more() {
+		id, at, text := list.text(), core.Instant(list.parsed()), list.text()
+		if a, err := storekit.DecodeAction(id, at, text); err == nil {
+			page = append(page, a)
+		}
+	}
+	return page, list.err()
+}
