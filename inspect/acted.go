@@ -2,70 +2,179 @@ package inspect
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"iter"
 	"log/slog"
 	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
-// Actor is who acts, for the log.
+// Actor is who acts, and why, for the log and the audit. Texts longer than [ports.MaxActionText] are cut.
 type Actor struct {
 	// Name is the person's, or the program's.
 	Name string
 	// From is where the request came from, such as an address. It may be empty.
 	From string
+	// Reason is why, in the actor's words. It may be empty.
+	Reason string
 }
 
 type actorKey struct{}
 
-// WithActor returns a context in which actions of an [Inspector] are logged as those of an actor, so that one
+// WithActor returns a context in which actions of an [Inspector] are logged and audited as those of an actor, so that one
 // inspector may serve many people. The innermost counts.
 func WithActor(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// deed is an action of an operator under way.
-type deed struct {
-	log   *slog.Logger
-	began time.Time
-	// action says what is done, ids to how many named entries; 0 is all.
-	action, queue, prefix, group, filter string
-	ids                                  int
+// Action is something that an operator did, as the store's audit has it.
+type Action struct {
+	// At is when it began.
+	At time.Time
+	// Verb says what was done, such as "pause", "revive" or "purge all".
+	Verb string
+	// Actor is who did it, and why; see [WithActor].
+	Actor Actor
+	// Queue is the queue, or empty for an action on a server.
+	Queue string
+	// IDs are the first of the ids that were named, at most [ports.MaxActionIDs]; of a drain it is the server. Named is how many were named; 0 is none.
+	IDs   []string
+	Named int
+	// Prefix, Group and Filter chose entries where none was named. All three are empty for all entries.
+	Prefix, Group, Filter string
+	// Ended reports that the action has ended. One that has not is still going on, or its process was killed: then
+	// Handled, Took and Error are unknown, and zero.
+	Ended bool
+	// Handled is how many entries were changed.
+	Handled int
+	// Took is how long it took.
+	Took time.Duration
+	// Error is why it stopped; empty is success.
+	Error string
 }
 
-// begin begins a deed.
-func (i *Inspector) begin(action, queue string, ids int) deed {
-	d := deed{began: time.Now(), action: action, queue: queue, ids: ids}
-	if i != nil {
-		d.log = i.log
+// ActionsOptions say which actions to list. The zero value is all that the store has kept.
+type ActionsOptions struct {
+	// Queue limits the list to actions on this queue; empty is all, with those on servers. A queue that is not known has none.
+	Queue string
+}
+
+// Actions lists what operators did by an Inspector, in this process and in others, the newest action first: the last
+// [ports.ActionsKept] that the store has kept, of all queues together. It includes actions that failed or have not ended, but no DryRun.
+func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Action, error] {
+	return func(yield func(Action, error) bool) {
+		var r ports.ActionsRequest
+		for range ports.ActionsKept/ports.MaxActions + 1 {
+			page, err := ask(i, func(s Store) ([]ports.Action, error) { return s.Actions(ctx, r) })
+			if err != nil {
+				yield(Action{}, fmt.Errorf("actions: %w", err))
+				return
+			}
+			for at := range page {
+				r.Before = page[at].At
+				if o.Queue != "" && page[at].Queue != o.Queue {
+					continue
+				}
+				if !yield(actionOf(&page[at]), nil) {
+					return
+				}
+			}
+			if len(page) < r.Size() {
+				return
+			}
+		}
+	}
+}
+
+func actionOf(a *ports.Action) Action {
+	return Action{
+		At: a.At.Time(), Verb: a.Verb, Actor: Actor{Name: a.Actor, From: a.From, Reason: a.Reason}, Queue: a.Queue, IDs: a.IDs, Named: a.Named,
+		Prefix: a.Prefix, Group: a.Group, Filter: a.Filter, Ended: a.Ended, Handled: a.Handled, Took: a.Took, Error: a.Error,
+	}
+}
+
+// auditPatience is how long an action waits for the store to take what the audit has of it: an action is done also where
+// the audit's server does not answer.
+const auditPatience = 2 * time.Second
+
+// deed is an action of an operator under way.
+type deed struct {
+	// inspector is nil for what is neither logged nor audited.
+	inspector *Inspector
+	began     time.Time
+	action    ports.Action
+}
+
+// begin begins a deed on named ids, or on all. It is in the audit once start is called.
+func (i *Inspector) begin(verb, queue string, ids []string) *deed {
+	if i != nil && i.log == nil { // no Inspector of New
+		i = nil
+	}
+	d := &deed{inspector: i, began: time.Now(), action: ports.Action{ID: rand.Text(), Verb: verb, Queue: auditText(queue), Named: len(ids)}}
+	for _, id := range ids[:min(len(ids), ports.MaxActionIDs)] {
+		d.action.IDs = append(d.action.IDs, auditText(id))
 	}
 	return d
 }
 
-// end logs what was done. A deed that is not logged has no log.
+func auditText(text string) string { return core.CutText(core.Text(text), ports.MaxActionText) }
+
+// start puts into the audit that the deed has begun.
+func (d *deed) start(ctx context.Context) *deed {
+	who, _ := ctx.Value(actorKey{}).(Actor)
+	d.action.Actor, d.action.From, d.action.Reason = auditText(who.Name), auditText(who.From), auditText(who.Reason)
+	_ = d.audit(ctx) // end says all of it again
+	return d
+}
+
+// end logs what was done and puts it into the audit.
 func (d *deed) end(ctx context.Context, handled int, err error) {
-	if d.log == nil {
+	if d.inspector == nil {
 		return
 	}
-	who, _ := ctx.Value(actorKey{}).(Actor)
+	a := &d.action
+	a.Ended, a.Handled, a.Took = true, handled, time.Since(d.began)
 	var failed slog.Attr // none
 	if err != nil {
+		a.Error = auditText(err.Error())
 		failed = slog.Any("error", err)
 	}
-	d.log.LogAttrs(ctx, slog.LevelInfo, "operator acted", slog.String("actor", who.Name), slog.String("from", who.From),
-		slog.String("action", d.action), slog.String("queue", d.queue), slog.Int("ids", d.ids), slog.String("prefix", d.prefix), slog.String("group", d.group), slog.String("filter", d.filter),
-		slog.Int("handled", handled), slog.Duration("took", time.Since(d.began)), failed)
+	log := d.inspector.log
+	log.LogAttrs(ctx, slog.LevelInfo, "operator acted", slog.String("actor", a.Actor), slog.String("from", a.From), slog.String("reason", a.Reason),
+		slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Int("named", a.Named), slog.Any("ids", a.IDs),
+		slog.String("prefix", a.Prefix), slog.String("group", a.Group), slog.String("filter", a.Filter),
+		slog.Int("handled", handled), slog.Duration("took", a.Took), failed)
+	if err := d.audit(ctx); err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "an action is missing in the store's audit, or has no end there", slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Any("error", err))
+	}
+}
+
+// audit stores what is known of the deed, also when the deed's context has ended.
+func (d *deed) audit(ctx context.Context) error {
+	if d.inspector == nil || d.inspector.store == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
+	defer stop()
+	_, err := ask(d.inspector, func(s Store) (struct{}, error) { return struct{}{}, s.Audit(ctx, d.action) })
+	return err
 }
 
 // log begins the deed of a bulk action on named entries, or on all. What it returns ends it. A DryRun changes nothing and
-// is not logged.
-func (a *action) log(ctx context.Context, i *Inspector, queue string, ids int) (end func(*error)) {
+// is neither logged nor audited.
+func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []string) (end func(*error)) {
 	d := i.begin(a.verb, queue, ids)
 	if a.going != nil {
-		d.prefix, d.group, d.filter = a.going.o.Prefix, a.going.o.Group, a.going.o.Filter
+		d.action.Prefix, d.action.Group, d.action.Filter = auditText(a.going.o.Prefix), auditText(a.going.o.Group), auditText(a.going.o.Filter)
 		if a.going.o.DryRun {
-			d.log = nil
+			d.inspector = nil
 		}
 	}
+	d.start(ctx)
 	return func(err *error) {
 		failed := *err
 		if !a.ended {

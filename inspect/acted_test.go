@@ -6,9 +6,12 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // actions does each thing that may change something, each once or twice.
@@ -46,20 +49,29 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	}
 }
 
-// Each action is one record that says who did what, whether or not it was done.
-func TestEachActionIsInTheLog(t *testing.T) {
-	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", From: "10.0.0.9"})
+// Each action is one record that says who did what and why, whether or not it was done, in the log and in the store's audit.
+func TestEachActionIsInTheLogAndTheAudit(t *testing.T) {
+	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", From: "10.0.0.9", Reason: "why not"})
 	for verb := range actions(ctx, nil) {
 		t.Run(verb, func(t *testing.T) {
 			s := newFixture(t)
 			var log bytes.Buffer
 			i := inspect.New(s.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			err := actions(ctx, i)[verb]()
+			for a, listed := range i.Actions(t.Context(), inspect.ActionsOptions{}) {
+				want := inspect.Actor{Name: "ann", From: "10.0.0.9", Reason: "why not"}
+				if listed != nil || a.Verb != verb || a.Actor != want || !a.Ended || (a.Error != "") != (err != nil) || len(a.IDs) != a.Named {
+					t.Errorf("the audit has %+v, %v, after error %v", a, listed, err)
+				}
+			}
+			if n := len(audited(t, i, "")); n != 1 {
+				t.Errorf("the audit has %d actions, want 1", n)
+			}
 			text := log.String()
 			if strings.Count(text, "\n") != 1 {
 				t.Fatalf("the log has %q, want one record", text)
 			}
-			says := []string{`level=INFO msg="operator acted" lib=skein actor=ann from=10.0.0.9 action=`, "handled=0", "took="}
+			says := []string{`level=INFO msg="operator acted" lib=skein actor=ann from=10.0.0.9 reason="why not" action=`, "handled=0", "took="}
 			if strings.Contains(verb, " ") {
 				verb = `"` + verb + `"`
 			}
@@ -87,13 +99,137 @@ func TestTheLogSaysHowManyWereHandledAndNothingOfADryRun(t *testing.T) {
 	if _, err := i.ReviveAll(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true}); err != nil {
 		t.Fatal(err)
 	}
-	if log.Len() > 0 {
-		t.Errorf("of a DryRun the log has %q", log.String())
+	if log.Len() > 0 || audited(t, i, "") != nil {
+		t.Errorf("of a DryRun the log has %q, and the audit %q", log.String(), audited(t, i, ""))
 	}
 	if _, err := i.Revive(t.Context(), "orders", []string{"a", "b"}, inspect.BulkOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if text := log.String(); !strings.Contains(text, `actor="" from="" action=revive queue=orders ids=2 prefix="" group="" filter="" handled=2`) {
+	if text := log.String(); !strings.Contains(text, `actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" prefix="" group="" filter="" handled=2`) {
 		t.Errorf("the log has %q", text)
 	}
+}
+
+// audited lists the verbs of the audit, the newest first.
+func audited(t *testing.T, i *inspect.Inspector, queue string) []string {
+	t.Helper()
+	var verbs []string
+	for a, err := range i.Actions(t.Context(), inspect.ActionsOptions{Queue: queue}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		verbs = append(verbs, a.Verb)
+	}
+	return verbs
+}
+
+// An action is in the audit while it goes on, as one that has not ended; so one whose process is killed stays there.
+func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
+	s := newFixture(t)
+	s.dead("a")
+	during := 0
+	match := func(inspect.DeadLetter) bool {
+		for a, err := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
+			during++
+			if err != nil || a.Ended || a.Verb != "purge all" || a.Filter != "f" || a.Took != 0 {
+				t.Errorf("while it goes on the audit has %+v, %v", a, err)
+			}
+		}
+		return true
+	}
+	if _, err := s.PurgeAll(t.Context(), "orders", match, inspect.BulkOptions{Filter: "f"}); err != nil || during != 1 {
+		t.Errorf("PurgeAll gave %v, and the audit had %d actions while it went on; want 1", err, during)
+	}
+	for a := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
+		if !a.Ended || a.Handled != 1 || a.Error != "" || !a.At.Equal(s.now) {
+			t.Errorf("the audit has %+v, want its end, at %v", a, s.now)
+		}
+	}
+}
+
+// What is longer than the audit keeps is cut: the action is done, and is in the audit.
+func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
+	s := newFixture(t)
+	var ids []string
+	for i := range 30 {
+		ids = append(ids, strings.Repeat("é", 200)+string(rune('a'+i)))
+	}
+	long := strings.Repeat("é", 600) + "\x00\xff"
+	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: long, From: long, Reason: long})
+	if _, err := s.Delete(ctx, "orders", ids, inspect.BulkOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for a, err := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
+		n++
+		if err != nil || a.Named != 30 || len(a.IDs) != ports.MaxActionIDs || a.Actor.Reason != strings.Repeat("é", 256) {
+			t.Errorf("the audit has %+v, %v", a, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("the audit has %d actions, want 1", n)
+	}
+}
+
+// The list is of one queue if it is asked for, and goes over all pages.
+func TestActionsOfAQueue(t *testing.T) {
+	s := newFixture(t)
+	s.declare("mail", 1)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.Pause(t.Context(), "mail"))
+	for range 2*ports.MaxActions + 10 {
+		must(s.Pause(t.Context(), "orders"))
+	}
+	must(s.Resume(t.Context(), "mail"))
+	if got, want := strings.Join(audited(t, s.Inspector, "mail"), " "), "resume pause"; got != want {
+		t.Errorf("the actions on mail are %q, want %q", got, want)
+	}
+	if got, want := len(audited(t, s.Inspector, "")), 2*ports.MaxActions+12; got != want {
+		t.Errorf("%d actions are listed, want %d", got, want)
+	}
+	for range s.Actions(t.Context(), inspect.ActionsOptions{}) {
+		break
+	}
+}
+
+// An action is done though the store does not take what the audit has of it, and the log says so. Also one whose context has ended is in it.
+func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t)
+		var log bytes.Buffer
+		hangs := true
+		store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Audit" && hangs {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return next(ctx)
+		})
+		i := inspect.New(store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err := i.Pause(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+		if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "missing in the store's audit") {
+			t.Errorf("the log has %q", text)
+		}
+		if queues, err := i.Queues(t.Context()); err != nil || !queues[0].Paused {
+			t.Errorf("the queues are %+v, %v; want a pause", queues, err)
+		}
+		hangs = false
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := i.Resume(ended, "orders"); err == nil {
+			t.Error("a call with an ended context gave no error")
+		}
+		for a, err := range i.Actions(t.Context(), inspect.ActionsOptions{}) {
+			if err != nil || a.Verb != "resume" || !a.Ended || a.Error == "" {
+				t.Errorf("the audit has %+v, %v; want the resume that failed", a, err)
+			}
+		}
+	})
 }

@@ -85,7 +85,7 @@ func ExampleInspector_Export() {
 
 // What an action did, and who did it, is in the log.
 func ExampleWithActor() {
-	ctx := inspect.WithActor(context.Background(), inspect.Actor{Name: "ada", From: "10.0.0.7"})
+	ctx := inspect.WithActor(context.Background(), inspect.Actor{Name: "ada", From: "10.0.0.7", Reason: "the customer asked"})
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "took" {
@@ -99,5 +99,5 @@ func ExampleWithActor() {
 	}
 	fmt.Print(out.String())
 	// Output:
-	// level=INFO msg="operator acted" lib=skein actor=ada from=10.0.0.7 action=delete queue=mails ids=1 prefix="" group="" filter="" handled=1
+	// level=INFO msg="operator acted" lib=skein actor=ada from=10.0.0.7 reason="the customer asked" action=delete queue=mails named=1 ids=[ben] prefix="" group="" filter="" handled=1
 }

@@ -45,6 +45,7 @@ type Store interface {
 	ports.Inspector
 	ports.Operator
 	ports.Quarantine
+	ports.Auditor
 }
 
 // Options are the options of an inspector. The zero value is ready.
@@ -53,8 +54,8 @@ type Options struct {
 	// the servers encode errors. It must be safe for concurrent use. nil shows
 	// texts as they are stored.
 	DecodeError func(stored string) string
-	// Logger gets a record of each action that changes something, also of one that failed: who acted
-	// ([WithActor]), what, on how many, and how many were changed; and of a panic of the store, with its stack. nil is
+	// Logger gets a record of each action that changes something, also of one that failed: who acted and why
+	// ([WithActor]), what, on which, and how many were changed; [Inspector.Actions] has the same from the store. It also gets a record of a panic of the store, with its stack. nil is
 	// [slog.Default].
 	Logger *slog.Logger
 }
@@ -79,7 +80,7 @@ type Options struct {
 // ctx ends, or the store keeps failing, an action returns what it has done so
 // far, and the error; call it again to go on.
 //
-// Every method that names a queue returns [ErrUnknownQueue] for one that the store doesn't know.
+// Every method that names a queue returns [ErrUnknownQueue] for one that the store doesn't know, but for [Inspector.Actions].
 // An error that doesn't match one of this package's is the store's. A panic of the store is an error as well, and in the log:
 // what looks at a store, in whichever goroutine, does not end the process. Such a call is not repeated.
 type Inspector struct {

@@ -24,7 +24,7 @@ func (i *Inspector) Resume(ctx context.Context, queue string) error {
 func (i *Inspector) control(
 	ctx context.Context, queue, verb string, call func(Store, context.Context, string) error,
 ) error {
-	d := i.begin(verb, queue, 0)
+	d := i.begin(verb, queue, nil).start(ctx)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) { return struct{}{}, call(s, ctx, queue) })
 	d.end(ctx, 0, err)
 	if err != nil {
@@ -125,7 +125,7 @@ func (i *Inspector) onIDs(
 	ctx context.Context, a *action, queue string, ids []string,
 	step func(Store, core.Shard, []string) (ports.StepReply, error),
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, len(ids))(&err)
+	defer a.log(ctx, i, queue, ids)(&err)
 	if a.invalid != nil {
 		return a.end(a.invalid)
 	}

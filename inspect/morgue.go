@@ -104,7 +104,7 @@ func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
 ) (r Result, err error) {
 	a := o.onAll("edit all", queue, match != nil, false)
-	defer a.log(ctx, i, queue, 0)(&err)
+	defer a.log(ctx, i, queue, nil)(&err)
 	if edit == nil {
 		return a.end(errNoEdit)
 	}
@@ -130,7 +130,7 @@ type deadLetterStep func(Store, context.Context, ports.DeadLetterStep) (ports.St
 func (i *Inspector) onRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, len(refs))(&err)
+	defer a.log(ctx, i, queue, idsOf(refs))(&err)
 	if err := cmp.Or(a.invalid, invalid); err != nil {
 		return a.end(err)
 	}
@@ -141,7 +141,7 @@ func (i *Inspector) onRefs(
 func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, 0)(&err)
+	defer a.log(ctx, i, queue, nil)(&err)
 	defer func() { i.sayLater(ctx, a, &r, err) }()
 	if o := &a.going.o; match == nil && !o.DryRun && o.Prefix == "" {
 		d := &drain{inspector: i, action: a, step: step}
@@ -164,7 +164,7 @@ var errNoEdit = fmt.Errorf("%w: no EditFunc; give one that returns the new bytes
 func (i *Inspector) editRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, len(refs))(&err)
+	defer a.log(ctx, i, queue, idsOf(refs))(&err)
 	if invalid == nil && edit == nil {
 		invalid = errNoEdit
 	}

@@ -32,6 +32,11 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 	return refs, validateIDs(ids)
 }
 
+// idsOf lists the ids of some references.
+func idsOf(refs []ports.DeadLetterRef) []string {
+	return convert(refs, func(r *ports.DeadLetterRef) string { return r.ID })
+}
+
 // refOf refers to the payloads that a dead letter was shown with, so that those that
 // came since are left alone. One of more payloads than a step takes it names whole: each step would name
 // all of them again. Of it too nothing is taken that came since, but by a clock that stands or steps back.

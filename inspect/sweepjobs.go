@@ -29,7 +29,7 @@ type jobKind struct {
 func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, failed bool, match func(QueuedJob) bool, step jobStep,
 ) (r Result, err error) {
-	defer a.log(ctx, i, queue, 0)(&err)
+	defer a.log(ctx, i, queue, nil)(&err)
 	k := &jobKind{inspector: i, action: a, failed: failed, later: !failed, step: step, sortBy: ByTime}
 	if a.going.o.Group != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: jobs have no Group; it is of dead letters", ErrInvalidOptions)

@@ -67,7 +67,7 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 // over, and the error is then a *[PartialError]: import the same again when they are back. Of o only Progress counts; its Total is what was read so far.
 func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], o BulkOptions) (r Result, err error) {
 	a := o.action("import")
-	defer a.log(ctx, i, queue, 0)(&err)
+	defer a.log(ctx, i, queue, nil)(&err)
 	if a.invalid != nil {
 		return a.end(a.invalid)
 	}
