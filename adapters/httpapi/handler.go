@@ -120,7 +120,7 @@ func (a *API) run(r *http.Request, route *route, action Action, in any) (any, er
 	ctx, end := context.WithTimeout(r.Context(), route.time)
 	defer end()
 	if route.action() {
-		actor := inspect.Actor{From: peerOf(r)}
+		actor := inspect.Actor{From: peerOf(r), Reason: r.Header.Get(reasonHeader)}
 		if a.o.Actor != nil {
 			actor.Name = a.o.Actor(r)
 		}

@@ -219,6 +219,7 @@ var samples = map[string]sample{
 	"GET /find":                               {query: "id=a"},
 	"GET /why":                                {query: "queue=orders&id=a"},
 	"GET /nodes":                              {},
+	"GET /audit":                              {query: "limit=10"},
 	"GET /checks":                             {},
 	"GET /openapi.json":                       {},
 	"POST /queues/{queue}/pause":              {body: `{}`},

@@ -96,6 +96,9 @@ func (s schemas) parameters(r *route) (list []any) {
 	if strings.Contains(r.path, "{queue}") {
 		list = append(list, object{"name": "queue", "in": "path", "required": true, "schema": object{"type": "string"}, "description": "the queue"})
 	}
+	if r.action() {
+		list = append(list, object{"name": reasonHeader, "in": "header", "required": false, "schema": object{"type": "string"}, "description": "why, for the audit and the log; 512 bytes are kept"})
+	}
 	if r.query == nil {
 		return list
 	}

@@ -85,11 +85,13 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}}, TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
+		post[bulkReply](h, "/queues/orders/jobs/run-now", bulkBody{IDs: []string{id}})
+		post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{Match: &match{Prefix: id + "none", Error: text}})
 		var next string
 		query := url.QueryEscape(id)
 		for _, target := range []string{
 			"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9", "/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
-			"/find?payloads=9&id=" + query, "/why?queue=orders&payloads=9&id=" + query, "/nodes",
+			"/find?payloads=9&id=" + query, "/why?queue=orders&payloads=9&id=" + query, "/nodes", "/audit",
 		} {
 			w := answerOf(h.api, request(http.MethodGet, base+target, ""))
 			holdsNoSecret(t, target, w.Body.String(), id, secret, text)

@@ -93,6 +93,7 @@ func table() []route {
 		polled(look("/find", "What queues hold for an id", (*call).find)),
 		polled(look("/why", "Why the job of an id does not run", (*call).why)),
 		polled(look("/nodes", "The servers, also those that went within an hour", (*call).nodes)),
+		polled(look("/audit", "What operators did, the newest action first: the last 1,000 of all queues", (*call).audit)),
 		polled(look("/checks", "How the store's servers are", (*call).checks)),
 		polled(look("/openapi.json", "This API as an OpenAPI 3.1 document", (*call).openAPI)),
 	}, actions()...)

@@ -1,0 +1,64 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// reasonHeader is the header of an action in which a client says why.
+const reasonHeader = "Skein-Reason"
+
+type auditQuery struct {
+	Queue string `query:"queue" doc:"the queue whose actions to list; all without it, with those on servers"`
+	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many actions at most, the newest first"`
+}
+
+func (q *auditQuery) about(a *Action) { a.Queue = q.Queue }
+
+// auditRow is something that an operator did.
+type auditRow struct {
+	At      time.Time `json:"at" doc:"when it began"`
+	Action  string    `json:"action" doc:"what was done, as pause, revive or purge all"`
+	Actor   string    `json:"actor,omitempty" doc:"who did it"`
+	From    string    `json:"from,omitempty" doc:"where the request came from"`
+	Reason  string    `json:"reason,omitempty" doc:"why, in the actor's words"`
+	Queue   string    `json:"queue,omitempty" doc:"the queue; empty for an action on a server"`
+	IDs     []string  `json:"ids,omitempty" doc:"the first of the ids that were named, at most 20; of a drain it is the server"`
+	Named   int       `json:"named" doc:"how many ids were named; 0 is none"`
+	Prefix  string    `json:"prefix,omitempty" doc:"the prefix of ids that chose entries"`
+	Group   string    `json:"group,omitempty" doc:"the group of dead letters that chose entries"`
+	Filter  string    `json:"filter,omitempty" doc:"the filter that chose entries"`
+	Ended   bool      `json:"ended" doc:"whether it has ended; one of a process that was killed never does"`
+	Handled int       `json:"handled" doc:"how many entries were changed; 0 until it has ended"`
+	Took    float64   `json:"took_seconds" doc:"how long it took; 0 until it has ended"`
+	Error   string    `json:"error,omitempty" doc:"why it stopped; none if it was done"`
+}
+
+func (c *call) audit(q *auditQuery) (*list[auditRow], error) {
+	reply := newList[auditRow](nil)
+	for a, err := range c.inspector.Actions(c.ctx, inspect.ActionsOptions{Queue: q.Queue}) {
+		if err != nil {
+			return nil, err
+		}
+		if reply.Items = append(reply.Items, c.auditRow(&a)); len(reply.Items) == q.Limit {
+			break
+		}
+	}
+	return reply, nil
+}
+
+func (c *call) auditRow(a *inspect.Action) auditRow {
+	row := auditRow{
+		At: a.At.UTC(), Action: a.Verb, Actor: a.Actor.Name, From: a.Actor.From, Reason: a.Actor.Reason, Queue: a.Queue, Named: a.Named,
+		Prefix: c.id(a.Queue, a.Prefix), Group: c.errorText(a.Queue, "", a.Group), Filter: c.errorText(a.Queue, "", a.Filter),
+		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.errorText(a.Queue, "", a.Error),
+	}
+	for _, id := range a.IDs {
+		if a.Queue != "" { // else it is a server
+			id = c.id(a.Queue, id)
+		}
+		row.IDs = append(row.IDs, id)
+	}
+	return row
+}
