@@ -177,7 +177,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	}
 	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", b.Match.Group, "error", b.Match.Error, "prefix", b.Match.Prefix,
 		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
-		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
+		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "reason", form.Get("reason"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
 }
 
 // grown reports whether an action takes more than was confirmed. Fewer are what others have dealt with meanwhile. How many of a part of them match says
@@ -190,7 +190,7 @@ func (b *sheetBody) grown(form url.Values) bool {
 // stepsBody is how far an action on all that match is.
 type stepsBody struct {
 	*sheetBody
-	Continue               string
+	Continue, Reason       string
 	Looked, Handled, Total int
 	Away                   int
 	// Failed is whether the last step was cut off by an error of the store.
@@ -208,7 +208,7 @@ func (c *call) steps() (*view, error) {
 	if err != nil || !known || !o.all || q.Get("continue") == "" {
 		return nil, &problem{Status: http.StatusBadRequest, Title: "The address can't be read", Detail: "It is not that of an action under way."}
 	}
-	b := &stepsBody{sheetBody: c.sheetOf(name, &o, matchOf(q), before), Continue: q.Get("continue")}
+	b := &stepsBody{sheetBody: c.sheetOf(name, &o, matchOf(q), before), Continue: q.Get("continue"), Reason: q.Get("reason")}
 	for field, into := range map[string]*int{"looked": &b.Looked, "handled": &b.Handled, "total": &b.Total, "away": &b.Away} {
 		if n, err := strconv.Atoi(q.Get(field)); err == nil && n >= 0 {
 			*into = n

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -81,6 +82,9 @@ func (c *call) ask(method, path string, query url.Values, body, reply any) error
 	r.RequestURI = r.URL.RequestURI()
 	for _, name := range []string{"Accept", "If-None-Match", "Content-Type", "Content-Length", "Content-Encoding"} {
 		r.Header.Del(name)
+	}
+	if r.Header.Del("Skein-Reason"); method == http.MethodPost {
+		r.Header.Set("Skein-Reason", strings.Join(strings.Fields(c.r.PostForm.Get("reason")), " "))
 	}
 	r.Form, r.PostForm, r.MultipartForm = nil, nil, nil
 	r.Body, r.ContentLength = http.NoBody, 0

@@ -31,6 +31,7 @@ var samples = map[string]struct {
 	"GET unreadable": {query: "q=orders"},
 	"GET nodes":      {},
 	"GET store":      {},
+	"GET audit":      {},
 	"GET sheet":      {query: "q=orders&op=purge"},
 	"GET steps":      {query: "q=orders&op=purge&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9"},
 	"POST act":       {form: url.Values{"q": {"orders"}, "op": {"pause"}}},

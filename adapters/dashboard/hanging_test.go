@@ -128,7 +128,7 @@ func timed(board *Dashboard, r *http.Request) (*httptest.ResponseRecorder, time.
 // Whatever call of the store does not answer, each page does, within what a browser's script waits.
 func TestAStoreThatHangs(t *testing.T) {
 	const most = pageTime
-	calls := []string{"Queues", "Stats", "History", "Jobs", "Claimed", "Morgue", "Groups", "Find", "Nodes", "Quarantined", "QuarantinedShards", "Check", "Pause", "all"}
+	calls := []string{"Queues", "Stats", "History", "Jobs", "Claimed", "Morgue", "Groups", "Find", "Nodes", "Quarantined", "QuarantinedShards", "Check", "Pause", "Actions", "Audit", "all"}
 	for _, call := range calls {
 		for _, known := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {

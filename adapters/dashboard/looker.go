@@ -68,7 +68,9 @@ type snapshot struct {
 	details      map[string]*details
 	// checked is when the checks were done, and how long they took.
 	checked time.Time
-	cost    time.Duration
+	// pausesAt is when the audit was read for who paused queues.
+	pausesAt time.Time
+	cost     time.Duration
 }
 
 func newLooker(inspector *inspect.Inspector, redact func(string) string) *looker {
@@ -161,7 +163,7 @@ func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	s := &snapshot{details: map[string]*details{}}
 	if before != nil {
-		s.view, s.details, s.checked, s.cost, s.checksFailed = before.view, before.details, before.checked, before.cost, before.checksFailed
+		s.view, s.details, s.checked, s.cost, s.checksFailed, s.pausesAt = before.view, before.details, before.checked, before.cost, before.checksFailed, before.pausesAt
 	}
 	s.view.ShowID = l.showID
 	b := l.askBeside(ctx, s)
@@ -186,8 +188,39 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 		}
 	}
 	b.fill(l, s)
+	l.pauses(ctx, s)
 	l.detail(ctx, s)
 	return s
+}
+
+// pauses reads from the audit who paused the paused queues, if one is new among them or it was read a while ago. What can't be read is as before.
+func (l *looker) pauses(ctx context.Context, s *snapshot) {
+	known, unknown := map[string]inspect.Action{}, false
+	for at := range s.view.Stats {
+		q := &s.view.Stats[at].Queue
+		if a, found := s.view.Pauses[q.Name]; q.Paused && found {
+			known[q.Name] = a
+		} else if q.Paused {
+			unknown = true
+		}
+	}
+	s.view.Pauses = known
+	rest := maxDetail
+	if unknown {
+		rest = detailRest
+	}
+	switch {
+	case len(known) == 0 && !unknown:
+		s.pausesAt = time.Time{} // the next pause is read at once
+		return
+	case !s.pausesAt.IsZero() && s.at.Sub(s.pausesAt) < rest:
+		return
+	}
+	ctx, end := context.WithTimeout(ctx, detailTime)
+	defer end()
+	if pauses, err := wrong.PausesOf(s.view.Stats, l.inspector.Actions(ctx, inspect.ActionsOptions{})); err == nil {
+		s.view.Pauses, s.pausesAt = pauses, s.at
+	}
 }
 
 // partial returns the shards that a result lacks, or the error if it is another.

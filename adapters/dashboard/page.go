@@ -44,6 +44,7 @@ func table() []route {
 		{http.MethodGet, "unreadable", false, true, (*call).unreadable},
 		{http.MethodGet, "nodes", false, false, (*call).nodesPage},
 		{http.MethodGet, "store", false, false, (*call).storePage},
+		{http.MethodGet, "audit", false, false, (*call).auditPage},
 		{http.MethodPost, "act", true, false, (*call).act},
 		{http.MethodGet, "sheet", true, true, (*call).sheet},
 		{http.MethodGet, "steps", true, true, (*call).steps},

@@ -26,6 +26,7 @@ type queueBody struct {
 	FailedAll int64
 	Oldest    when
 	Wrong     []wrongLine
+	Pause     *pauseOf
 	Map       *shardMap
 	Worst     []shardRow
 	Unreached int
@@ -49,6 +50,12 @@ type shardRow struct {
 	Unowned                bool
 	Until                  when
 	Token                  int64
+}
+
+// pauseOf is who paused the queue, when and why.
+type pauseOf struct {
+	Since      when
+	By, Reason string
 }
 
 // serverOf is a server of a queue.
@@ -138,6 +145,9 @@ func (c *call) queuePage() (*view, error) {
 	}
 	for _, span := range []string{"1 h", "24 h"} {
 		b.Spans = append(b.Spans, tab{span, c.with("span", map[string]string{"24 h": "24h"}[span]), span == b.Span})
+	}
+	if a, known := s.view.Pauses[c.queue]; known {
+		b.Pause = &pauseOf{when{a.At, stats.Now}, a.Actor.Name, a.Actor.Reason}
 	}
 	b.Worst = s.rows(stats, worse)
 	b.Worst = b.Worst[:min(worstShards, len(b.Worst))]

@@ -12,7 +12,7 @@ import (
 func kinds() []string {
 	return []string{
 		"", "queue?q=orders", "shards?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders", "unreadable?q=orders",
-		"nodes", "store", "search?id=twice", "sheet?q=orders&op=purge", at("id", "q", "orders", "id", hostile[0]),
+		"nodes", "store", "audit", "search?id=twice", "sheet?q=orders&op=purge", at("id", "q", "orders", "id", hostile[0]),
 	}
 }
 

@@ -92,7 +92,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		}
 		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "no server runs this queue, %s", text)
 	case s.Queue.Paused && s.Length() > 0:
-		r.of(Paused, s, s.Length(), time.Time{}, "paused, %s", waiting(s.Length(), 0))
+		r.of(Paused, s, s.Length(), r.Pauses[s.Queue.Name].At, "%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Length(), 0))
 	default:
 		r.moving(s)
 		r.unownedShards(s)

@@ -81,6 +81,8 @@ type View struct {
 	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within it. Queues may be missing.
 	Recent map[string][]inspect.MinuteStats
 	Died   map[string]Deaths
+	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues may be missing.
+	Pauses map[string]inspect.Action
 	// ShowID returns what may be shown of an id; nil is the id itself.
 	ShowID func(queue, id string) string
 }

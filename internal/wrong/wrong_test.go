@@ -204,6 +204,11 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
 		v.Stats[0].Queue.Paused = true
 	}, []string{"paused orders since 0s: paused, 1,234 waiting"}},
+	{"paused by somebody", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 2*time.Hour, 1234)
+		v.Stats[0].Queue.Paused = true
+		v.Pauses = map[string]inspect.Action{"orders": {At: ago(time.Hour), Actor: inspect.Actor{Name: "ann", Reason: "the bank is away"}}}
+	}, []string{"paused orders since 1h0m0s: paused by ann (the bank is away), 1,234 waiting"}},
 	{"paused and empty", func(v *View) { v.Stats[0].Queue.Paused = true }, nil},
 	{"a server that is gone, beside one of its name", func(v *View) { v.Nodes = append(v.Nodes, server("blue", inspect.NodeGone, "orders")) }, nil},
 	{"orphans of a server that is known", func(v *View) {

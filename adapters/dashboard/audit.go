@@ -1,0 +1,120 @@
+package dashboard
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/internal/figures"
+)
+
+// auditShown is how many actions the page shows.
+const auditShown = 200
+
+// auditBody is what operators did.
+type auditBody struct {
+	Now  time.Time
+	Rows []auditRow
+	// More is whether the store may have more.
+	More bool
+}
+
+// auditReply is an action as the API has it.
+type auditReply struct {
+	At      time.Time `json:"at"`
+	Action  string    `json:"action"`
+	Actor   string    `json:"actor"`
+	From    string    `json:"from"`
+	Reason  string    `json:"reason"`
+	Queue   string    `json:"queue"`
+	IDs     []string  `json:"ids"`
+	Named   int       `json:"named"`
+	Prefix  string    `json:"prefix"`
+	Group   string    `json:"group"`
+	Filter  string    `json:"filter"`
+	Ended   bool      `json:"ended"`
+	Handled int       `json:"handled"`
+	Took    float64   `json:"took_seconds"`
+	Error   string    `json:"error"`
+}
+
+// auditRow is an action in the table.
+type auditRow struct {
+	auditReply
+	Key string
+	At  when
+	// On says what it was done to, and Result how it ended.
+	On, Result  string
+	Class, Sign string
+}
+
+// auditPage lists what operators did, of a queue if it is about one.
+func (c *call) auditPage() (*view, error) {
+	s, err := c.looker.look(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	b := &auditBody{Now: s.view.Now}
+	var reply listOf[auditReply]
+	query := map[string][]string{"limit": {strconv.Itoa(auditShown)}}
+	if c.queue != "" {
+		query["queue"] = []string{c.queue}
+	}
+	if err := c.get("", "/audit", query, &reply); err != nil {
+		return nil, err
+	}
+	for at := range reply.Items {
+		b.Rows = append(b.Rows, auditRowOf(&reply.Items[at], b.Now))
+	}
+	b.More = len(b.Rows) == auditShown
+	return &view{page: "audit", title: "Audit", live: true, body: b}, nil
+}
+
+func auditRowOf(a *auditReply, now time.Time) auditRow {
+	r := auditRow{auditReply: *a, Key: strconv.FormatInt(a.At.UnixMicro(), 10), At: when{a.At, later(now, a.At)}, On: a.on(), Class: "good", Sign: "✓", Result: "done"}
+	switch {
+	case !a.Ended:
+		r.Class, r.Sign, r.Result = "late", "▲", "not ended"
+	case a.Error != "":
+		r.Class, r.Sign, r.Result = "bad", "●", a.Error
+	case a.Named > 0 || a.Handled > 0 || a.chooses():
+		r.Result = figures.Count(int64(a.Handled)) + " changed"
+	}
+	return r
+}
+
+// later returns the later of two times: an action may have begun after what else is shown was read.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// chooses reports whether the action is one on all that match.
+func (a *auditReply) chooses() bool {
+	return strings.HasSuffix(a.Action, " all") || strings.Contains(a.Action, " all ") || strings.HasSuffix(a.Action, " failed")
+}
+
+// on says what an action was done to.
+func (a *auditReply) on() string {
+	switch {
+	case len(a.IDs) > 0:
+		text := strings.Join(a.IDs[:min(len(a.IDs), 3)], ", ")
+		if more := a.Named - min(len(a.IDs), 3); more > 0 {
+			text += " and " + strconv.Itoa(more) + " more"
+		}
+		return text
+	case a.Group != "":
+		return "group " + a.Group
+	case a.Prefix != "" && a.Filter != "":
+		return "prefix " + a.Prefix + ", error " + a.Filter
+	case a.Prefix != "":
+		return "prefix " + a.Prefix
+	case a.Filter != "":
+		return "error " + a.Filter
+	case a.chooses():
+		return "all"
+	}
+	return ""
+}

@@ -1,0 +1,36 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+)
+
+// Who did what, when and why stands on the page of the audit; who paused a queue, on its page and in the overview.
+func TestAudit(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Actor: func(*http.Request) string { return "ann" }}})
+	says(t, h.get("/audit"), "Nobody has acted yet.")
+	h.ended(core.Buried, "boom", numbered("a", 5)...)
+	h.push("orders", "waits", 0, "p")
+	h.do("op", "pause", "q", "orders", "reason", " the bank\n is away ")
+	h.advance(3 * time.Minute)
+	h.do("op", "pause", "q", "orders")
+	for page, want := range map[string]string{"/": "paused by ann (the bank is away), 1 waiting for 3 min", "/queue?q=orders": "‖ Paused 3 min ago by ann: the bank is away"} {
+		says(t, h.get(page), want)
+	}
+	h.do("op", "revive", "q", "orders", "id", "a00001", "id", "a00002", "id", "a00003", "id", "a00004", "id", "never")
+	page := h.get("/audit")
+	says(t, page, "pause orders – ann the bank is away ✓ done", "revive orders a00001, a00002, a00003 and 2 more ann – ✓ 4 changed")
+	if strings.Index(page, "revive") > strings.Index(page, "the bank is away") {
+		t.Error("the newest action is not the first")
+	}
+	says(t, h.get("/audit?q=orders"), "the bank is away")
+	h.do("op", "resume", "q", "orders")
+	if page := h.get("/queue?q=orders"); strings.Contains(page, "Paused") {
+		t.Error("a queue that was resumed is shown as paused")
+	}
+}

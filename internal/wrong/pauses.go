@@ -1,0 +1,52 @@
+package wrong
+
+import (
+	"iter"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// PausesOf returns the actions that paused the queues that are paused now, by queue. actions are the audit, the newest first;
+// it is read until all are found. A pause that the audit has dropped, or that was not made by an Inspector, is missing.
+func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, error]) (map[string]inspect.Action, error) {
+	paused := map[string]bool{}
+	for at := range stats {
+		if stats[at].Queue.Paused {
+			paused[stats[at].Queue.Name] = true
+		}
+	}
+	if len(paused) == 0 {
+		return nil, nil
+	}
+	found := map[string]inspect.Action{}
+	for a, err := range actions {
+		if err != nil {
+			return found, err
+		}
+		if !paused[a.Queue] || a.Error != "" {
+			continue
+		}
+		switch a.Verb {
+		case "pause":
+			found[a.Queue] = a // an older one is the one that paused it, unless the queue went on between them
+		case "resume", "forget":
+			if delete(paused, a.Queue); len(paused) == 0 {
+				return found, nil
+			}
+		}
+	}
+	return found, nil
+}
+
+// pausedBy says who paused a queue, and why, as far as it is known: "paused by ann (the bank is away)".
+func (r *rules) pausedBy(queue string) string {
+	text := "paused"
+	a := r.Pauses[queue]
+	if a.Actor.Name != "" {
+		text += " by " + a.Actor.Name
+	}
+	if a.Actor.Reason != "" {
+		text += " (" + a.Actor.Reason + ")"
+	}
+	return text
+}
