@@ -26,7 +26,7 @@ var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 type Checkpoint string
 
 // checkpointVersion is the version of the text.
-const checkpointVersion = 1
+const checkpointVersion = 2
 
 // maxCheckpoint bounds the text: an id, a prefix and the name of a queue, escaped, and some numbers.
 const maxCheckpoint = 16 << 10
@@ -52,6 +52,9 @@ type standing struct {
 	Done    int    `json:"d"`
 	Total   int    `json:"t"`
 	Handled int    `json:"h"`
+	// Met is action.met, and Part whether Total counts more than the action is about.
+	Met  int  `json:"m"`
+	Part bool `json:"u,omitempty"`
 }
 
 // text returns the Checkpoint.
@@ -85,7 +88,7 @@ func parseCheckpoint(c Checkpoint) (s standing, err error) {
 			ErrInvalidCheckpoint, s.Version, checkpointVersion)
 	}
 	if s.Shard < 0 || s.Shard >= s.Shards || s.Before < 0 || s.Before > core.MaxInstant ||
-		s.Key < 0 || s.Done < 0 || s.Done > s.Total || s.Handled < 0 || s.ID != "" && core.ValidateID(s.ID) != nil {
+		s.Key < 0 || s.Done < 0 || s.Done > s.Total || s.Handled < 0 || s.Met < 0 || s.ID != "" && core.ValidateID(s.ID) != nil {
 		return invalid("its content is out of range")
 	}
 	return s, nil

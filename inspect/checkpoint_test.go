@@ -203,3 +203,65 @@ func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
 		})
 	}
 }
+
+// The first checkpoint of an action that was killed leads to a sum that is true: what its process handled, unknown to anybody, is
+// what the next one does not find.
+func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
+	for name := range bulk(nil, inspect.BulkOptions{}) {
+		if name == "RunAllNow" || name == "EditAll" { // the first counts more than it is about, the second can't go on
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			const each = 400
+			s.dead(numbered("d", each)...)
+			s.failed(numbered("f", each)...)
+			s.advance(time.Second)
+			var first inspect.Checkpoint
+			ctx, kill := context.WithCancel(t.Context())
+			steps := 0
+			killed, err := bulk(s.Inspector, inspect.BulkOptions{Filter: "all", Checkpoint: func(c inspect.Checkpoint) {
+				if steps++; steps == 1 {
+					first = c
+				} else if steps == 3 {
+					kill()
+				}
+			}})[name](ctx)
+			if !errors.Is(err, context.Canceled) || killed.Handled == 0 || killed.Handled == each {
+				t.Fatalf("%+v, %v; want an action that is cut off", killed, err)
+			}
+			s.advance(time.Second)
+			s.dead(numbered("late", 30)...) // as what was revived, which dies again, this is nobody's
+			s.failed(numbered("late", 30)...)
+			next, err := bulk(s.Inspector, inspect.BulkOptions{Filter: "all", Continue: first})[name](t.Context())
+			if err != nil || next.Handled != each-killed.Handled || next.Gone != killed.Handled || next.Earlier != 0 || next.Done != each {
+				t.Errorf("%+v, %v; the killed call had handled %d of %d", next, err, killed.Handled, each)
+			}
+		})
+	}
+}
+
+// Gone counts neither what does not match nor what earlier calls counted, and is not said of a part of the queue.
+func TestGoneIsOnlyWhatWasNotFound(t *testing.T) {
+	s := newFixture(t)
+	s.dead(numbered("d", 90)...)
+	even := func(d inspect.DeadLetter) bool { return d.ID[len(d.ID)-1]%2 == 0 }
+	o := inspect.BulkOptions{Filter: "even", Limit: 10}
+	first, err := s.ReviveAll(t.Context(), "orders", even, o)
+	if err != nil || first.Handled != 10 || first.Gone != -1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if _, err := s.Purge(t.Context(), "orders", []string{nth("d", 86), nth("d", 88)}, inspect.BulkOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Limit, o.Continue = 0, first.Checkpoint
+	next, err := s.ReviveAll(t.Context(), "orders", even, o)
+	if err != nil || next.Handled != 43 || next.Earlier != 10 || next.Gone != 2 {
+		t.Errorf("%+v, %v; want 33 handled after 10, and 2 gone", next, err)
+	}
+	for name, o := range map[string]inspect.BulkOptions{"prefix": {Prefix: "x"}, "group": {Group: "x"}, "before": {Before: epoch.Add(-time.Second)}} {
+		if r, err := s.PurgeAll(t.Context(), "orders", nil, o); err != nil || r.Total == 0 || r.Gone != -1 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}

@@ -72,6 +72,7 @@ func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited 
 		if err != nil {
 			return false, err
 		}
+		d.met += reply.Handled
 		d.pass(reply.Handled, reply.Handled)
 		left -= reply.Handled
 		if err := d.going.step(ctx, d.action, reply.Handled, shard.Index, ports.Cursor{}); err != nil {

@@ -39,8 +39,8 @@ func forge(t *testing.T, c inspect.Checkpoint, change map[string]any) inspect.Ch
 // can be is as good as any.
 func TestAForgedCheckpointIsRefused(t *testing.T) {
 	for name, change := range map[string]map[string]any{
-		"an older version":          {"v": 0},
-		"a newer version":           {"v": 2},
+		"an older version":          {"v": 1},
+		"a newer version":           {"v": 3},
 		"no version":                {"v": nil},
 		"another action":            {"a": "purge all"},
 		"another queue":             {"q": "others"},
@@ -59,6 +59,7 @@ func TestAForgedCheckpointIsRefused(t *testing.T) {
 		"more done than there are":  {"d": 51},
 		"less done than nothing":    {"d": -1},
 		"less handled than nothing": {"h": -1},
+		"less met than nothing":     {"m": -1},
 		"a number that is a text":   {"s": "0"},
 	} {
 		t.Run(name, func(t *testing.T) {

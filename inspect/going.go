@@ -29,9 +29,9 @@ type going struct {
 	taken int
 	// due is when Rate allows the next step, and began when the last one began.
 	due, began time.Time
-	// before is what was done before this call, and stopped that Stop has ended it.
-	before  int
-	stopped bool
+	// before and earlier are what was done and handled before this call, and stopped that Stop has ended it.
+	before, earlier int
+	stopped         bool
 	// last is the Checkpoint after the last step, and samples or jobs what a DryRun met.
 	last    Checkpoint
 	samples []DeadLetter
@@ -57,7 +57,8 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return err
 	}
 	g.keeps = keeps && !o.DryRun && (!filtered || o.Filter != "")
-	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue, Prefix: o.Prefix, Group: o.Group}
+	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue, Prefix: o.Prefix, Group: o.Group,
+		Part: o.Prefix != "" || o.Group != "" || !o.Before.IsZero()}
 	if filtered {
 		g.at.Filter = filterDigest(o.Filter)
 	}
@@ -78,7 +79,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return fmt.Errorf("%w: Before differs from that of the action; leave it out to go on", ErrInvalidCheckpoint)
 	}
 	g.at, g.next, g.from, g.last = was, was.Shard, was.cursor(), o.Continue
-	g.before = was.Done
+	g.before, g.earlier, a.met = was.Done, was.Handled, was.Met
 	a.progress = Progress{Done: was.Done, Total: was.Total, Handled: was.Handled}
 	return nil
 }
@@ -156,6 +157,7 @@ func (g *going) note(a *action, shard int, from ports.Cursor) error {
 	}
 	g.at.Shard, g.at.Key, g.at.ID = shard, from.Key, from.ID
 	g.at.Done, g.at.Total, g.at.Handled = a.progress.Done, a.progress.Total, a.progress.Handled
+	g.at.Met = a.met
 	text, err := g.at.text()
 	if err != nil {
 		return err

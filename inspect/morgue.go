@@ -117,6 +117,7 @@ func (i *Inspector) EditAll(
 				return err
 			}
 			k.noteEdit(d.ID, changed)
+			a.met++
 			a.pass(1, 0)
 		}
 		return nil

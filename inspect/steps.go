@@ -83,6 +83,14 @@ type Result struct {
 	// changed. What was changed by a step whose reply was lost is not counted. After a DryRun it is how many
 	// jobs or dead letters the action would take.
 	Handled int
+	// Earlier is how many of Handled BulkOptions.Continue had counted, so Handled - Earlier were changed by this call.
+	Earlier int
+	// Gone is how many of Total an action on all of a kind that is done did not find as they were when it began. A call
+	// that was killed had handled them after the Checkpoint that this one continued, a step whose reply was lost had, or
+	// somebody else had. Those of Later that were there when it began are among them. It is -1, which is unknown, of an
+	// action that has not come to its end, of RunAllNow, and with Prefix, Group or Before: Total counts more than such an action
+	// is about. Of an action on named entries it is 0.
+	Gone int
 	// Done and Total are as in [Progress].
 	Done  int
 	Total int
@@ -108,6 +116,8 @@ type action struct {
 	ended bool
 	// invalid is why the action can't begin.
 	invalid error
+	// met is how many entries the action has found as they were when it began: those that it handled, and those that don't match.
+	met int
 	// going is set for actions on all of a kind.
 	going *going
 }
@@ -133,7 +143,11 @@ func (a *action) pass(done, handled int) {
 func (a *action) end(err error) (Result, error) {
 	if err == nil {
 		a.pass(a.progress.Total-a.progress.Done, 0)
-		return a.result(""), nil
+		r := a.result("")
+		if a.going != nil && !a.going.at.Part {
+			r.Gone = max(0, r.Total-a.met)
+		}
+		return r, nil
 	}
 	var last Checkpoint
 	if a.going != nil {
@@ -152,7 +166,8 @@ func (a *action) result(c Checkpoint) Result {
 	a.ended = true
 	r := Result{Handled: a.progress.Handled, Done: a.progress.Done, Total: a.progress.Total, Checkpoint: c}
 	if a.going != nil {
-		r.Samples, r.Jobs = a.going.samples, a.going.jobs
+		r.Samples, r.Jobs, r.Earlier = a.going.samples, a.going.jobs, a.going.earlier
+		r.Gone = -1
 	}
 	return r
 }
@@ -236,6 +251,7 @@ func onChunk[E any](
 		if err != nil {
 			return err
 		}
+		a.met += reply.Handled
 		a.pass(reply.Reached, reply.Handled)
 		chunk = chunk[min(reply.Reached, len(chunk)):]
 		if reply.Reached > 0 {

@@ -139,6 +139,7 @@ func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (li
 func (s *sweep[V, E]) act(ctx context.Context, shard core.Shard, chosen []E) error {
 	if s.going.o.DryRun {
 		s.kind.sample(chosen)
+		s.met += len(chosen)
 		s.pass(len(chosen), len(chosen))
 		return nil
 	}
@@ -178,6 +179,8 @@ func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c c
 		if there {
 			if e := s.kind.show(v); s.match == nil || s.match(e) {
 				c.entries = append(c.entries, e)
+			} else {
+				s.met++
 			}
 		}
 	}

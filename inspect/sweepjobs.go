@@ -34,6 +34,7 @@ func (i *Inspector) onAllJobs(
 	if a.going.o.Group != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: jobs have no Group; it is of dead letters", ErrInvalidOptions)
 	}
+	a.going.at.Part = a.going.at.Part || k.later
 	k.whole = match != nil || a.going.o.DryRun
 	prefix := a.going.o.Prefix
 	switch {

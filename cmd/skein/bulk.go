@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
 )
 
 // bulkFlags choose all that match instead of ids, and how to act on them.
@@ -73,6 +75,17 @@ var resultColumns = columns[inspect.Result]{
 	{"later", true, func(r *inspect.Result) any { return r.Later }},
 	{"continue", true, func(r *inspect.Result) any { return string(r.Checkpoint) }},
 }
+
+// allColumns are what is shown of an action on all.
+var allColumns = slices.Concat(resultColumns[:3], columns[inspect.Result]{
+	{"earlier", false, func(r *inspect.Result) any { return r.Earlier }},
+	{"gone", false, func(r *inspect.Result) any {
+		if r.Gone < 0 {
+			return nil
+		}
+		return r.Gone
+	}},
+}, resultColumns[3:])
 
 // named shows the result of an action on named ids.
 func (a *app) named(done string, r *inspect.Result, err error) error {
@@ -157,10 +170,8 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	r, err := do(steps, o)
 	p.end()
 	a.sayLater(&r)
-	if b.goOn != "" {
-		_, _ = fmt.Fprintf(a.stderr, "handled counts this call, and earlier calls up to the --continue text. If a call was killed, what it handled after that text is not counted.\n")
-	}
-	shown := one(a, resultColumns, &r)
+	a.sayGone(b, &r, err)
+	shown := one(a, allColumns, &r)
 	goOn := ""
 	if r.Checkpoint != "" {
 		goOn = fmt.Sprintf("; to go on, give the same arguments and --continue %s", r.Checkpoint)
@@ -172,6 +183,23 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		return fmt.Errorf("%w%s", err, goOn)
 	}
 	return shown
+}
+
+// sayGone says what earlier calls did, and how many entries were not found.
+func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
+	again := b.goOn != ""
+	if again {
+		_, _ = fmt.Fprintf(a.stderr, "%s %s now, %s by earlier calls up to the --continue text.\n",
+			figures.Exact(int64(r.Handled-r.Earlier)), b.done, figures.Exact(int64(r.Earlier)))
+	}
+	switch {
+	case failed != nil || r.Checkpoint != "":
+	case r.Gone < 0 && again:
+		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, it is not known how many it handled after that text: --prefix, --group, --before and run-now act on a part of the total.")
+	case r.Gone > r.Later, r.Gone > 0 && again:
+		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed when it was their turn: a call that was killed or a step whose reply was lost has handled them, or a server or another operator has.\n",
+			figures.Exact(int64(r.Gone)), figures.Exact(int64(r.Total)))
+	}
 }
 
 // sayLater says why dead letters were left alone that were there.
@@ -197,7 +225,7 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 	if r.Handled == 0 && r.Checkpoint == "" {
 		_, _ = fmt.Fprintf(a.stderr, "%s: nothing matches, of %d\n", b.verb, r.Total)
 		a.sayLater(&r)
-		return false, one(a, resultColumns, &r)
+		return false, one(a, allColumns, &r)
 	}
 	if r.Checkpoint == "" {
 		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d looked at, of %d", b.verb, r.Handled, r.Done, r.Total)
