@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
 )
 
 // askAbout is a question under way: confirm, with a look that returns r, and with this standard input.
@@ -34,5 +37,39 @@ func TestSignalAtTheQuestionDoesNothing(t *testing.T) {
 	ok, _, err := askAbout(ctx, inspect.Result{Handled: 1, Done: 1, Total: 1}, in)
 	if ok || exitCode(err) != 7 || !strings.HasPrefix(err.Error(), "nothing was done") {
 		t.Errorf("%v, %v with exit code %d", ok, err, exitCode(err))
+	}
+}
+
+// The schema goes when its name is typed, and for no other answer.
+func TestTheSchemaIsRemovedWhenItsNameIsTyped(t *testing.T) {
+	t.Parallel()
+	address := storesOfTests()["Postgres"](t)
+	u, err := url.Parse(address)
+	must(t, err)
+	name := u.Query().Get("schema")
+	for _, tt := range []struct {
+		typed, says string
+		code        int
+	}{
+		{"yes\n", "nothing was removed, since the schema's name was not typed", exitFailed},
+		{strings.ToUpper(name) + "\n", "nothing was removed", exitFailed},
+		{"", "nothing was removed", exitFailed},
+		{" " + name + " \n", "Type the schema's name to remove it: ", 0},
+	} {
+		var stderr bytes.Buffer
+		p := process{
+			stdin: strings.NewReader(tt.typed), stdout: io.Discard, stderr: &stderr, env: func(string) string { return address },
+			connect: backends.Connect, answersWithin: time.Minute,
+		}
+		if code := p.run(t.Context(), []string{"migrate", "down"}); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("typed %q: exit code %d, want %d: %s", tt.typed, code, tt.code, stderr.String())
+		}
+		want := 0
+		if tt.code == 0 {
+			want = 6 // nothing is there
+		}
+		if code, said := run(t, address, "migrate status"); code != want {
+			t.Errorf("typed %q: migrate status ends with %d, want %d: %s", tt.typed, code, want, said)
+		}
 	}
 }
