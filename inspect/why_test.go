@@ -58,7 +58,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a dead letter", func(s *fixture) { s.dead("x") }, core.OnlyDead, "revive it", 0},
 		{"a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) }, core.InBuffer, "server blue for 1s", 0},
 		{"a push for a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.pushAll("x") }, core.PredecessorRuns, "server blue", 0},
-		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, core.OwnerGone, "server blue for 2h0m0s", 0},
+		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, core.OwnerGone, "the lease of server blue has been over for 1h0m0s; it claimed the job at 2030-01-02T03:04:00Z", 0},
 		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, core.QueuePaused, "resume", 0},
 		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, core.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
 		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, core.NotDueYet, "runs in 24h0m0s", 24 * time.Hour},

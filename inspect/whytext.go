@@ -34,7 +34,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		}
 		return "its predecessor is taken by " + v.taken() + "; what came since runs after it", until
 	case core.OwnerGone:
-		return "the lease is over of " + v.taken() + ", which had it; " + v.successor(), lease
+		return v.orphaned(st) + "; " + v.successor(), lease
 	case core.QueuePaused:
 		return "the queue is paused; resume it", until
 	case core.BacksOff:
@@ -102,6 +102,16 @@ func (v *Verdict) front() string {
 func (v *Verdict) taken() string {
 	c := v.Found.Claimed
 	return fmt.Sprintf("server %s for %v", c.Node, v.Now.Sub(c.Since).Round(time.Millisecond))
+}
+
+// orphaned says whose lease is over under which it was claimed, and since when if that is known.
+func (v *Verdict) orphaned(st *ports.Standing) string {
+	c := v.Found.Claimed
+	over := "is over"
+	if st.Owner == c.Owner && st.ExpiresAt <= st.Now {
+		over = fmt.Sprintf("has been over for %v", v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
+	}
+	return fmt.Sprintf("the lease of server %s %s; it claimed the job at %s", c.Node, over, c.Since.UTC().Format(time.RFC3339))
 }
 
 // running says where it runs, and since when.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -40,13 +41,21 @@ func forPeople(v any) string {
 	case time.Duration:
 		return span(v)
 	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
+		return number(v)
 	case *object:
 		return inCell(v, v == nil)
 	case []*object:
 		return inCell(v, len(v) == 0)
 	}
 	return fmt.Sprint(v)
+}
+
+// number is a number without an exponent, unless it would be longer than one wants to read.
+func number(v float64) string {
+	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e18) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // inCell is something nested in a cell.

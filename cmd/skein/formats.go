@@ -134,6 +134,8 @@ func csvLine(row *object) []string {
 	for at, v := range row.values {
 		switch v := forPrograms(v).(type) {
 		case nil:
+		case float64:
+			line[at] = number(v)
 		case []string, *object, []*object:
 			text, _ := json.Marshal(v) // of strings and numbers, which can't fail
 			line[at] = string(text)

@@ -95,6 +95,14 @@ type verdict struct {
 	found foundIn
 }
 
+// announced is a number that servers of the queue announce; nil, unknown, if none does.
+func (v *verdict) announced(n int) any {
+	if len(v.Servers)+len(v.Drains) == 0 {
+		return nil
+	}
+	return n
+}
+
 var verdictColumns = columns[verdict]{
 	{"reason", false, func(v *verdict) any { return v.Reason.String() }},
 	{"text", false, func(v *verdict) any { return v.Text }},
@@ -102,9 +110,9 @@ var verdictColumns = columns[verdict]{
 	{"ahead", false, func(v *verdict) any { return v.Ahead }},
 	{"alone", false, func(v *verdict) any { return v.Alone }},
 	{"running_since", false, func(v *verdict) any { return v.RunningSince }},
-	{"max_retries", true, func(v *verdict) any { return v.MaxRetries }},
-	{"max_running", true, func(v *verdict) any { return v.MaxRunning }},
-	{"busy", true, func(v *verdict) any { return v.Busy }},
+	{"max_retries", true, func(v *verdict) any { return v.announced(v.MaxRetries) }},
+	{"max_running", true, func(v *verdict) any { return v.announced(v.MaxRunning) }},
+	{"busy", true, func(v *verdict) any { return v.announced(v.Busy) }},
 	{"servers", false, func(v *verdict) any { return v.Servers }},
 	{"servers_unknown", true, func(v *verdict) any { return v.ServersUnknown }},
 	{"found", false, func(v *verdict) any { return foundColumns.row(&v.found) }},
