@@ -175,8 +175,9 @@ func (a *app) importFrom(ctx context.Context, queue string, layout *layoutFlags,
 	if _, err := layout.queue(ctx, a.backend.Store, queue); err != nil {
 		return err
 	}
-	p := newProgress(a, "import", "imported")
-	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(in), inspect.BulkOptions{Progress: p.progress})
+	p, file := newProgress(a, "import", "imported"), inputOf(in)
+	p.of = file.share
+	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(file), inspect.BulkOptions{Progress: p.progress})
 	p.end()
 	if err != nil {
 		return fmt.Errorf("%w; %d were imported: once more, from the beginning, goes on", err, r.Handled)

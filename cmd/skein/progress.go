@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
 )
 
 // How often progress is shown: where somebody looks on, and where it is kept.
@@ -21,6 +24,8 @@ type progress struct {
 	last       time.Time
 	shown      bool
 	told       bool
+	// of is what share of its input an action has read; nil if it has none, or its size is not known.
+	of func() string
 }
 
 func newProgress(a *app, verb, done string) *progress {
@@ -44,8 +49,49 @@ func (p *progress) progress(at inspect.Progress) {
 		return
 	}
 	p.last, p.shown = time.Now(), true
-	_, _ = fmt.Fprintf(p.app.stderr, "%s%s: %d of %d looked at, %d %s, %.0f/s%s", begin, p.verb, at.Done, at.Total, at.Handled, p.done,
-		float64(at.Done)/time.Since(p.began).Seconds(), end)
+	_, _ = fmt.Fprint(p.app.stderr, begin, p.line(at), end)
+}
+
+// line says how far an action is. The total of one that reads its input is only what it has read.
+func (p *progress) line(at inspect.Progress) string {
+	looked := fmt.Sprintf("%s of %s looked at", figures.Exact(int64(at.Done)), figures.Exact(int64(at.Total)))
+	if p.of != nil {
+		looked = fmt.Sprintf("%s read%s", figures.Exact(int64(at.Done)), p.of())
+	}
+	return fmt.Sprintf("%s: %s, %s %s, %.0f/s", p.verb, looked, figures.Exact(int64(at.Handled)), p.done, float64(at.Done)/time.Since(p.began).Seconds())
+}
+
+// input counts what is read of a file.
+type input struct {
+	io.Reader
+	// size is that of the file, 0 if it is not known.
+	size, read int64
+}
+
+// inputOf returns a file or a stream as input.
+func inputOf(in io.Reader) *input {
+	i := &input{Reader: in}
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			i.size = info.Size()
+		}
+	}
+	return i
+}
+
+// Read implements io.Reader.
+func (i *input) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	i.read += int64(n)
+	return n, err
+}
+
+// share says how much of the file was read.
+func (i *input) share() string {
+	if i.size == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %% of the file", min(100, 100*i.read/i.size))
 }
 
 // end leaves the line.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -84,16 +85,20 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 	if interval <= 0 {
 		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
 	}
+	var frame io.Writer // a terminal with a frame on it, whose first line is its age
+	var seen time.Time
 	for looks := 0; ; looks++ {
 		began := time.Now()
-		show := look()
+		show := aging(frame, seen, look)
 		took := time.Since(began)
 		if ctx.Err() != nil {
 			return nil
 		}
+		seen = time.Now()
 		switch {
 		case terminal(a.screen):
-			_, _ = fmt.Fprint(a.screen, "\x1b[H\x1b[2J") // to the beginning, and clear
+			frame = a.screen
+			_, _ = fmt.Fprintf(a.screen, "\x1b[H\x1b[2J%s\n", asOf(seen)) // to the beginning, and clear
 		case looks > 0 && a.asTable():
 			_, _ = fmt.Fprintln(a.stdout)
 		}
@@ -107,6 +112,28 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 		}
 	}
 }
+
+// aging looks, and meanwhile says in the first line of the frame of the look before, if there is one, how old that is.
+func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (show func() error) {
+	if frame == nil {
+		return look()
+	}
+	done := make(chan func() error, 1)
+	go func() { done <- look() }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case show := <-done:
+			return show
+		case now := <-tick.C:
+			// Write over the first line, and come back.
+			_, _ = fmt.Fprintf(frame, "\x1b7\x1b[H\x1b[2K%s, %v ago: the store is slow to answer\x1b8", asOf(seen), now.Sub(seen).Round(time.Second))
+		}
+	}
+}
+
+func asOf(seen time.Time) string { return "as of " + seen.UTC().Format(time.RFC3339) }
 
 // asTable reports whether what is shown is for people.
 func (a *app) asTable() bool { return a.output == "table" || a.output == "wide" }

@@ -48,3 +48,27 @@ func TestAWatchGoesOnWhereAPartIsSeen(t *testing.T) {
 		})
 	}
 }
+
+// While a look takes long, the frame of the look before says how old it is.
+func TestAFrameSaysItsAgeWhileTheStoreIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var screen bytes.Buffer
+		shown := errors.New("shown")
+		slow := func() func() error {
+			time.Sleep(3500 * time.Millisecond)
+			return func() error { return shown }
+		}
+		if aging(nil, time.Time{}, slow)() != shown || screen.Len() > 0 {
+			t.Errorf("without a frame it wrote %q", screen.String())
+		}
+		seen := time.Now().Add(-2 * time.Second)
+		if aging(&screen, seen, slow)() != shown {
+			t.Error("the look was lost")
+		}
+		for _, age := range []string{"3s", "4s", "5s"} {
+			if want := asOf(seen) + ", " + age + " ago: the store is slow to answer"; strings.Count(screen.String(), want) != 1 {
+				t.Errorf("%q is not on the screen once: %q", want, screen.String())
+			}
+		}
+	})
+}
