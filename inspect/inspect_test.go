@@ -111,6 +111,50 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 	}
 }
 
+// A server that is lost with jobs claimed leaves orphans once its leases are over. They wait for a server, since the
+// end of these leases.
+func TestOrphansWaitForAServer(t *testing.T) {
+	s := newFixture(t)
+	s.pushAll("a", "b", "c", "d")
+	s.claim()
+	held := inspect.Counts{Claimed: 4}
+	s.advance(time.Hour - time.Second)
+	if diff := cmp.Diff(held, s.counts()); diff != "" || s.counts().Waiting() != 0 {
+		t.Errorf("while the leases last (-want +got):\n%s", diff)
+	}
+	s.advance(time.Minute + time.Second)
+	left := inspect.Counts{Claimed: 4, Orphaned: 4, Lag: time.Minute}
+	if diff := cmp.Diff(left, s.counts()); diff != "" || s.counts().Waiting() != 4 || s.counts().Length() != 0 {
+		t.Errorf("a minute after the leases have ended (-want +got):\n%s", diff)
+	}
+	s.push("later", time.Hour, "p")
+	s.push("due", -30*time.Second, "p")
+	if c := s.counts(); c.Waiting() != 6 || c.Length() != 2 || c.Lag != time.Minute {
+		t.Errorf("beside a job that is due for a shorter time: %d wait, %d are queued, lag %v; want 6, 2 and %v", c.Waiting(), c.Length(), c.Lag, time.Minute)
+	}
+	s.push("late", -2*time.Minute, "p")
+	if c := s.counts(); c.Waiting() != 7 || c.Lag != 2*time.Minute {
+		t.Errorf("beside a job that is due for longer: %d wait, lag %v; want 7 and %v", c.Waiting(), c.Lag, 2*time.Minute)
+	}
+	stats, err := s.Stats(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range stats[0].Shards {
+		if shard.Orphaned > 0 && shard.Lag < time.Minute {
+			t.Errorf("%v has %d orphans and lags %v, want a minute or more", shard.Shard, shard.Orphaned, shard.Lag)
+		}
+	}
+	for index, lease := range s.leases {
+		if err := s.store.Release(t.Context(), lease.Lease); err != nil {
+			t.Fatalf("shard %d: %v", index, err)
+		}
+	}
+	if c := s.counts(); c.Waiting() != 7 || c.Orphaned != 4 {
+		t.Errorf("after a release: %d wait, of which %d are orphans; want 7 and 4", c.Waiting(), c.Orphaned)
+	}
+}
+
 func TestAnEmptyQueueHasNoLagAndNoLease(t *testing.T) {
 	s := newFixture(t)
 	stats, err := s.Stats(t.Context(), "orders")

@@ -117,13 +117,18 @@ type Counts struct {
 	Failed    int64
 	// Oldest is the smallest PerformAt of the queued jobs; zero if there is none.
 	Oldest time.Time
-	// Lag is how long that job has been due, 0 if it isn't. A paused queue lags
-	// too.
+	// Lag is how long the job that has waited longest for a server has waited; 0 if none waits. A queued job
+	// waits from its PerformAt, an orphan from the end of the lease under which it was claimed. The end of a lease
+	// that was released is not known, so orphans of such a lease add no lag. A paused queue lags too.
 	Lag time.Duration
 }
 
-// Length returns how many jobs are queued: Fresh + Retrying.
+// Length returns how many jobs are queued: Fresh + Retrying. It is the number of jobs that [Inspector.Jobs] lists.
 func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
+
+// Waiting returns how many jobs wait for a server: Length + Orphaned. If the only server of a queue is lost
+// while it has all jobs claimed, Length is 0 and Waiting is not.
+func (c Counts) Waiting() int64 { return c.Length() + c.Orphaned }
 
 // QueueStats is the state of a queue. Its [Counts] are the sums of its shards, and
 // the largest Lag.
@@ -241,26 +246,37 @@ func queueOf(q *ports.Queue) Queue {
 }
 
 func queueStatsOf(s *ports.QueueStats) QueueStats {
+	var left core.Head
+	for at := range s.Shards {
+		left = left.Earlier(orphanHead(&s.Shards[at], s.Now))
+	}
 	return QueueStats{
 		Queue:  queueOf(&s.Queue),
-		Counts: countsOf(&s.Counts, s.Orphaned(), s.Now),
+		Counts: countsOf(&s.Counts, s.Orphaned(), left, s.Now),
 		Now:    s.Now.Time(),
 		Shards: convert(s.Shards, func(sh *ports.ShardStats) ShardStats { return shardStatsOf(sh, s.Now) }),
 	}
 }
 
 func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
-	stats := ShardStats{Shard: s.Shard, Counts: countsOf(&s.Counts, s.Orphaned(now), now), Owner: s.Owner, Token: s.Token}
+	stats := ShardStats{Shard: s.Shard, Counts: countsOf(&s.Counts, s.Orphaned(now), orphanHead(s, now), now), Owner: s.Owner, Token: s.Token}
 	if s.Owner != "" {
 		stats.ExpiresAt = s.ExpiresAt.Time()
 	}
 	return stats
 }
 
-func countsOf(c *ports.Counts, orphaned int64, now core.Instant) Counts {
+// orphanHead returns since when the orphans of a shard wait: the end of their lease. It is not OK if there are
+// none, or if the lease was released, whose end the store does not report.
+func orphanHead(s *ports.ShardStats, now core.Instant) core.Head {
+	return core.Head{Due: s.ExpiresAt, OK: s.Owner != "" && s.Orphaned(now) > 0}
+}
+
+// countsOf makes the counts of a shard or a queue, whose orphans wait since left.
+func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant) Counts {
 	counts := Counts{
 		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
-		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Lag(now), Quarantined: c.Quarantined,
+		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Earlier(left).Lag(now), Quarantined: c.Quarantined,
 	}
 	if c.Oldest.OK {
 		counts.Oldest = c.Oldest.Due.Time()

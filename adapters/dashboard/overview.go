@@ -155,7 +155,7 @@ func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, 
 func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 	name := stats.Queue.Name
 	r := queueRow{
-		Name: name, Paused: stats.Queue.Paused, Lag: stats.Lag, Waiting: stats.Length(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
+		Name: name, Paused: stats.Queue.Paused, Lag: stats.Lag, Waiting: stats.Waiting(), Running: stats.Claimed - stats.Orphaned, Retries: stats.Retrying, Dead: stats.Dead,
 		Orphaned: stats.Orphaned, Quarantined: stats.Quarantined, Shards: stats.Queue.Shards, Unowned: unowned(stats), worst: int(wrong.Versions) + 1,
 	}
 	for at := range s.wrong {

@@ -94,14 +94,14 @@ func (s *snapshot) ownerNames() map[string]string {
 
 func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) shardRow {
 	return shardRow{
-		Index: sh.Shard.Index, Waiting: sh.Length(), Running: sh.Claimed - sh.Orphaned, Orphaned: sh.Orphaned, Dead: sh.Dead, Lag: sh.Lag,
+		Index: sh.Shard.Index, Waiting: sh.Waiting(), Running: sh.Claimed - sh.Orphaned, Orphaned: sh.Orphaned, Dead: sh.Dead, Lag: sh.Lag,
 		Owner: cmp.Or(names[sh.Owner], sh.Owner), Unowned: sh.Owner == "" || !sh.ExpiresAt.After(now), Until: when{sh.ExpiresAt, now}, Token: sh.Token,
 	}
 }
 
 // worse orders shards: those first that lag most, then those that have most.
 func worse(a, b *inspect.ShardStats) int {
-	return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Length(), a.Length()), cmp.Compare(b.Orphaned, a.Orphaned), cmp.Compare(a.Shard.Index, b.Shard.Index))
+	return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Waiting(), a.Waiting()), cmp.Compare(b.Orphaned, a.Orphaned), cmp.Compare(a.Shard.Index, b.Shard.Index))
 }
 
 // rows makes rows of the shards of a queue, in an order.
@@ -204,7 +204,7 @@ type shardsBody struct {
 var shardSorts = map[string]func(a, b *inspect.ShardStats) int{
 	"":        func(a, b *inspect.ShardStats) int { return cmp.Compare(a.Shard.Index, b.Shard.Index) },
 	"lag":     worse,
-	"waiting": func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Length(), a.Length()) },
+	"waiting": func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Waiting(), a.Waiting()) },
 	"running": func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Claimed, a.Claimed) },
 	"dead":    func(a, b *inspect.ShardStats) int { return cmp.Compare(b.Dead, a.Dead) },
 	"owner":   func(a, b *inspect.ShardStats) int { return cmp.Compare(a.Owner, b.Owner) },

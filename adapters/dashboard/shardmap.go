@@ -206,7 +206,7 @@ func (m *shardMap) measure(s *inspect.QueueStats, names map[string]string) (func
 	switch m.By {
 	case "waiting":
 		return func(sh *inspect.ShardStats) (int, float64) {
-			return stepOf(sh.Length(), countLevels), float64(sh.Length())
+			return stepOf(sh.Waiting(), countLevels), float64(sh.Waiting())
 		}, countLabels
 	case "running":
 		return func(sh *inspect.ShardStats) (int, float64) {

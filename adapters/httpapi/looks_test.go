@@ -17,6 +17,24 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
+// Jobs that a lost server had claimed wait for the next one, in totals too.
+func TestStatsCountOrphansAsWaiting(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("a", 0, "p")
+	for index := range houseShards {
+		h.turn(index, 9)
+	}
+	h.advance(time.Hour + time.Minute)
+	h.push("b", 0, "p")
+	all := get[statsReply](h, "/stats")
+	if total := all.Total; total.Length != 1 || total.Claimed != 1 || total.Orphaned != 1 || total.Waiting != 2 || total.Lag != 60 {
+		t.Errorf("%+v; want one queued, one orphan that has waited for a minute, and two that wait", total)
+	}
+	if all.ByWorker["orders"].counts != all.Total {
+		t.Errorf("the queue has %+v, the total %+v", all.ByWorker["orders"], all.Total)
+	}
+}
+
 // Whoever reads Lowkiq's statistics reads these.
 func TestStatsHaveLowkiqsNames(t *testing.T) {
 	h := newHouse(t, Options{})

@@ -19,7 +19,8 @@ func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
 type counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
-	Lag          float64   `json:"lag" doc:"how many seconds the oldest due job has been due"`
+	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued and orphaned"`
+	Lag          float64   `json:"lag" doc:"how many seconds the job that has waited longest has been due, or orphaned"`
 	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
 	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure"`
 	Claimed      int64     `json:"claimed" doc:"jobs that servers have taken"`
@@ -32,7 +33,7 @@ type counts struct {
 
 func countsOf(c *inspect.Counts) counts {
 	return counts{
-		Length: c.Length(), MorgueLength: c.Dead, Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
+		Length: c.Length(), MorgueLength: c.Dead, Waiting: c.Waiting(), Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
 		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Oldest: c.Oldest.UTC(),
 	}
 }
@@ -47,7 +48,7 @@ func (c *counts) add(o counts) {
 		into *int64
 		of   int64
 	}{
-		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Claimed, o.Claimed},
+		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Waiting, o.Waiting}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Claimed, o.Claimed},
 		{&c.Orphaned, o.Orphaned}, {&c.Quarantined, o.Quarantined}, {&c.Processed, o.Processed}, {&c.Failed, o.Failed},
 	} {
 		*sum.into += sum.of

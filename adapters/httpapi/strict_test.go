@@ -261,7 +261,7 @@ func TestTotalsAreOfAllQueues(t *testing.T) {
 	h.advance(30e9)
 	for range 2 { // in either order
 		all := get[statsReply](h, "/stats").Total
-		if all.Lag != 90 || !all.Oldest.Equal(epoch) || all.Length != 2 {
+		if all.Lag != 90 || !all.Oldest.Equal(epoch) || all.Length != 2 || all.Waiting != 2 {
 			t.Errorf("%+v", all)
 		}
 	}

@@ -35,9 +35,9 @@ func ofQueues() []Metric {
 	return []Metric{
 		{Name: "skein_queue_jobs", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "dead", "quarantined")},
-			Help:   "Jobs of a queue. Orphaned ones are claimed too; dead ones are ids in the morgue."},
+			Help:   "Jobs of a queue. Fresh, retry and orphaned ones wait for a server. Orphaned ones are claimed too: by a server that is gone. Dead ones are ids in the morgue."},
 		{Name: "skein_queue_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Labels: []Label{queue()}, Help: "How long the job that is due longest has been due."},
+			Labels: []Label{queue()}, Help: "How long the job that has waited longest for a server has waited, since it was due or since its server's lease ended."},
 		{Name: "skein_queue_processed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue()}, Help: "Jobs done since the queue began, on all servers."},
 		{Name: "skein_queue_failed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
@@ -50,7 +50,7 @@ func ofQueues() []Metric {
 		{Name: "skein_queue_shard_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
 			Labels: []Label{queue(), one("of", "max", "median")}, Help: "Lag of the shard with the most of it, and of the one in the middle."},
 		{Name: "skein_queue_shard_jobs_max", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
-			Labels: []Label{queue()}, Help: "Jobs queued in the shard with the most of them."},
+			Labels: []Label{queue()}, Help: "Jobs that wait for a server in the shard with the most of them."},
 		{Name: "skein_queue_nodes", Type: Gauge, Source: Store, By: "Nodes", Unit: "nodes",
 			Labels: []Label{queue()}, Help: "Servers that serve the queue and don't drain."},
 	}

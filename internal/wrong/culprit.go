@@ -69,7 +69,7 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 
 // blamed adds a line that begins with the job that is the cause.
 func (r *rules) blamed(k Kind, s *inspect.QueueStats, weight int64, job *culprit, format string, args ...any) {
-	r.of(k, s, weight, s.Oldest, "%s"+format, append([]any{r.hasRun(job)}, args...)...)
+	r.of(k, s, weight, behindSince(s), "%s"+format, append([]any{r.hasRun(job)}, args...)...)
 	r.lines[len(r.lines)-1].ID = r.shownID(job)
 }
 

@@ -8,18 +8,21 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// unservedSince returns since when nobody serves a queue with due jobs: since its last server went, or since a job has been due.
+// unservedSince returns since when nobody serves a queue with due jobs: since its last server went, or since a job has waited.
 func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
 			since = n.ExpiresAt
 		}
 	}
-	if s.Oldest.After(since) && !s.Oldest.After(r.Now) {
-		since = s.Oldest
+	if s.Lag > 0 && behindSince(s).After(since) {
+		since = behindSince(s)
 	}
 	return since
 }
+
+// behindSince returns since when the job waits that has waited longest.
+func behindSince(s *inspect.QueueStats) time.Time { return s.Now.Add(-s.Lag) }
 
 // orphanedSince returns when the first lease was over of those under which orphans were claimed.
 func orphanedSince(s *inspect.QueueStats) (since time.Time) {

@@ -86,13 +86,14 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	due := s.Lag > 0
 	switch {
 	case !served && (due || s.Claimed > 0) && !s.Queue.Paused:
-		text := waiting(s.Length(), s.Claimed-s.Orphaned)
+		text := waiting(s.Waiting(), s.Claimed-s.Orphaned)
 		if s.Orphaned > 0 {
-			text += fmt.Sprintf(", %s left by %s", figures.Count(s.Orphaned), r.leavers(s))
+			text += fmt.Sprintf(", %s of them left by %s", figures.Count(s.Orphaned), r.leavers(s))
 		}
-		r.of(NobodyServes, s, s.Length(), r.unservedSince(s), "no server runs this queue, %s", text)
-	case s.Queue.Paused && s.Length() > 0:
-		r.of(Paused, s, s.Length(), r.Pauses[s.Queue.Name].At, "%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Length(), 0))
+		r.of(NobodyServes, s, s.Waiting(), r.unservedSince(s), "no server runs this queue, %s", text)
+	case s.Queue.Paused && s.Waiting() > 0:
+		r.of(Paused, s, s.Waiting(), r.Pauses[s.Queue.Name].At, "%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Waiting(), 0))
+	case s.Length() == 0 && s.Orphaned > 0: // orphans alone lag, and have a line of their own
 	default:
 		r.moving(s)
 		r.unownedShards(s)
@@ -126,14 +127,14 @@ func (r *rules) moving(s *inspect.QueueStats) {
 			held, limit = r.longest(s.Queue.Name, -1, still), fmt.Sprintf(", no job has ended for %s", figures.Span(still))
 		}
 		if held == nil {
-			r.of(NotMoving, s, s.Length(), s.Oldest, "no job has ended for %s, %s", figures.Span(still), waiting(s.Length(), 0))
+			r.of(NotMoving, s, s.Waiting(), behindSince(s), "no job has ended for %s, %s", figures.Span(still), waiting(s.Waiting(), 0))
 			return
 		}
-		r.blamed(NotMoving, s, s.Length(), held, "%s; %s", limit, waiting(s.Length(), 0))
+		r.blamed(NotMoving, s, s.Waiting(), held, "%s; %s", limit, waiting(s.Waiting(), 0))
 		return
 	}
 	if held != nil {
-		r.blamed(Late, s, int64(s.Lag), held, "%s; %s behind, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Length(), 0))
+		r.blamed(Late, s, int64(s.Lag), held, "%s; %s behind, %s", limit, figures.Span(s.Lag.Round(time.Second)), waiting(s.Waiting(), 0))
 		return
 	}
 	if index, lag, median := hottest(s); lag > hot*median {
@@ -149,13 +150,13 @@ func (r *rules) moving(s *inspect.QueueStats) {
 			trend = ", catching up"
 		}
 	}
-	r.of(Late, s, int64(s.Lag), s.Oldest, "%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Length(), 0))
+	r.of(Late, s, int64(s.Lag), behindSince(s), "%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Waiting(), 0))
 }
 
 // hotShard adds a hot shard, with the job that has run longest in it if that is known.
 func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Duration) {
 	l := Line{
-		Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: s.Oldest,
+		Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: behindSince(s),
 		Text: fmt.Sprintf("shard %d is %s behind, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
 	}
 	if job := r.longest(s.Queue.Name, index, longRun); job != nil {
@@ -165,16 +166,17 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 	r.add(l)
 }
 
-// unownedShards adds shards with due jobs whose lease has been over for a while.
+// unownedShards adds shards with due jobs whose lease has been over for a while. Shards that have nothing but
+// orphans are in the line of their owner.
 func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
 	for at := range s.Shards {
 		sh := &s.Shards[at]
-		if sh.Lag < unowned || sh.Owner != "" && sh.ExpiresAt.Add(unowned).After(s.Now) {
+		if sh.Length() == 0 && sh.Orphaned > 0 || sh.Lag < unowned || sh.Owner != "" && sh.ExpiresAt.Add(unowned).After(s.Now) {
 			continue
 		}
 		n++
-		held += sh.Length()
+		held += sh.Waiting()
 		if sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
 			since = sh.ExpiresAt
 		}

@@ -31,6 +31,14 @@ func queue(name string, shards int, lag time.Duration, waiting int64) inspect.Qu
 	return s
 }
 
+// orphans is a queue of one shard that has nothing but n orphans, whose lease has been over for a while.
+func orphans(n int64, gone time.Duration) inspect.QueueStats {
+	s := queue("orders", 1, 0, 0)
+	s.Claimed, s.Orphaned, s.Lag = n, n, gone
+	s.Shards[0].Counts, s.Shards[0].ExpiresAt = s.Counts, ago(gone)
+	return s
+}
+
 func server(name string, state inspect.NodeState, queues ...string) inspect.Node {
 	return inspect.Node{Name: name, Owner: "o", State: state, Queues: queues, ExpiresAt: ago(3 * time.Minute)}
 }
@@ -98,7 +106,23 @@ var tests = []struct {
 		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
 		v.Stats[0] = queue("orders", 1, time.Hour, 4)
 		v.Stats[0].Claimed, v.Stats[0].Orphaned = 2, 2
-	}, []string{"nobody serves orders since 3m0s: no server runs this queue, 4 waiting, 2 left by a server that stopped responding", "server gone @blue since 3m0s: server stopped responding"}},
+	}, []string{"nobody serves orders since 3m0s: no server runs this queue, 6 waiting, 2 of them left by a server that stopped responding", "server gone @blue since 3m0s: server stopped responding"}},
+	{"the last server is lost with all jobs claimed", func(v *View) {
+		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders")}
+		v.Stats[0] = orphans(600, 2*time.Minute)
+	}, []string{"nobody serves orders since 2m0s: no server runs this queue, 600 waiting, 600 of them left by blue, which stopped responding", "server gone @blue since 3m0s: server stopped responding"}},
+	{"orphans that a server of the queue has not taken over", func(v *View) { v.Stats[0] = orphans(600, 20*time.Minute) }, []string{"owner gone orders since 20m0s: 600 jobs left by a server that stopped responding: the next owner of the shard recovers them"}},
+	{"orphans of a paused queue", func(v *View) {
+		v.Nodes, v.Stats[0] = nil, orphans(600, 2*time.Minute)
+		v.Stats[0].Queue.Paused = true
+	}, []string{"paused orders since 0s: paused, 600 waiting"}},
+	{"orphans beside jobs that are late", func(v *View) {
+		v.Stats[0] = orphans(600, 2*time.Minute)
+		v.Stats[0].Fresh, v.Stats[0].Shards[0].Fresh = 1, 1
+	}, []string{
+		"owner gone orders since 2m0s: 600 jobs left by a server that stopped responding: the next owner of the shard recovers them",
+		"late orders since 2m0s: 2 min behind, 601 waiting", "unowned orders since 2m0s: no server has 1 of its 1 shards, 601 waiting there",
+	}},
 	{"nobody serves what is claimed alone", func(v *View) {
 		v.Nodes = []inspect.Node{server("blue", inspect.NodeGone, "orders"), server("blue", inspect.NodeGone, "orders"), server("red", inspect.NodeGone, "emails")}
 		v.Nodes[1].ExpiresAt, v.Nodes[2].ExpiresAt = ago(4*time.Minute), ago(time.Minute)

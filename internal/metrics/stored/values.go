@@ -43,7 +43,7 @@ func (put sink) shards(q *inspect.QueueStats) {
 		shard := &q.Shards[i]
 		states[leaseState(shard, q.Now)]++
 		lags = append(lags, shard.Lag)
-		longest = max(longest, shard.Length())
+		longest = max(longest, shard.Waiting())
 	}
 	for state, n := range states {
 		put("skein_queue_shards", float64(n), q.Queue.Name, state)
