@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -173,6 +174,8 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 		if a.going.o.DryRun {
 			d.inspector = nil
 		}
+		d.action.ID = cmp.Or(a.going.at.Audit, d.action.ID)
+		a.going.at.Audit = d.action.ID
 	}
 	d.start(ctx)
 	return func(err *error) {

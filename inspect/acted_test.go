@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
@@ -232,4 +233,29 @@ func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The calls of an action that goes on from Checkpoints are one action in the audit.
+func TestAContinuedActionIsOneInTheAudit(t *testing.T) {
+	s := newFixture(t)
+	s.dead(numbered("a", 30)...)
+	s.advance(time.Second)
+	o := inspect.BulkOptions{Limit: 10}
+	for calls := 1; ; calls++ {
+		result, err := s.ReviveAll(t.Context(), "orders", nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a, err := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
+			if err != nil || !a.Ended || a.Handled != min(30, 10*calls) {
+				t.Errorf("after %d calls the audit has %+v, %v", calls, a, err)
+			}
+		}
+		if o.Continue = result.Checkpoint; o.Continue == "" {
+			break
+		}
+	}
+	if got := len(audited(t, s.Inspector, "")); got != 1 {
+		t.Errorf("the audit has %d actions, want 1", got)
+	}
 }

@@ -55,6 +55,8 @@ type standing struct {
 	// Met is action.met, and Part whether Total counts more than the action is about.
 	Met  int  `json:"m"`
 	Part bool `json:"u,omitempty"`
+	// Audit is the ID of the action in the audit: its calls are one action there.
+	Audit string `json:"w,omitempty"`
 }
 
 // text returns the Checkpoint.
