@@ -79,6 +79,8 @@ func (a *app) unanswered(ctx context.Context) error {
 type app struct {
 	process
 	url, urlFile, output string
+	// reason is why somebody acts, for the audit.
+	reason string
 	// screen is standard output, unescaped.
 	screen io.Writer
 
@@ -117,14 +119,16 @@ func (a *app) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the store's `URL`")
 	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` that has the store's URL in its first line")
+	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if formats[a.output] == nil {
 			return usage(cmd, fmt.Errorf("-o %s is no format; use %s", a.output, formatNames))
 		}
+		cmd.SetContext(inspect.WithActor(cmd.Context(), a.actor()))
 		return nil
 	}
-	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.shardCommand(), a.nodeCommand(),
+	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.shardCommand(), a.nodeCommand(), a.auditCommand(),
 		a.topCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
 		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand())
 	root.SetHelpCommand(helpCommand(root))
@@ -166,7 +170,7 @@ func (a *app) open(ctx context.Context) (*inspect.Inspector, error) {
 	if a.backend, err = a.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	a.inspector = inspect.New(a.backend.Store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
+	a.inspector = inspect.New(a.backend.Store, inspect.Options{Logger: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	return a.inspector, nil
 }
 
