@@ -222,6 +222,8 @@ func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 			time.Sleep(35 * time.Second)
 			return nil
 		}))
+		push(t, store, q, "before", "x")
+		time.Sleep(40 * time.Second)
 		push(t, store, q, "slow", "x")
 		time.Sleep(time.Second)
 		stop()
@@ -238,7 +240,7 @@ func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 			t.Errorf("still waiting: %v, want three of 34 s", waiting)
 		}
 		stopped := log.of(slog.LevelInfo, "server stopped")
-		if len(stopped) != 1 || stopped[0]["settled"].Int64() != 1 || stopped[0]["still_running"].Int64() != 1 ||
+		if len(stopped) != 1 || stopped[0]["settled"].Int64() != 2 || stopped[0]["put_back"].Int64() != 0 || stopped[0]["still_running"].Int64() != 1 ||
 			stopped[0]["took"].Duration() < 33*time.Second {
 			t.Errorf("stopped: %v", stopped)
 		}

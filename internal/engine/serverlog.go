@@ -12,23 +12,22 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ending counts what a node does with its jobs while it stops.
+// ending counts what becomes of a node's jobs: settled since it started, put back and overdue while it stops.
 type ending struct {
 	settled, putBack, overdue atomic.Int64
 }
 
-// count counts settlements that the node makes while it stops.
+// countEnding counts settlements. Those of jobs that are put back count only while the node stops: before it they are the handlers'.
 func (n *node) countEnding(settled []core.Settlement) {
-	if !n.stopping() {
-		return
-	}
 	back := int64(0)
 	for i := range settled {
 		if !settled[i].Processed && !settled[i].Failed {
 			back++
 		}
 	}
-	n.ending.putBack.Add(back)
+	if n.stopping() {
+		n.ending.putBack.Add(back)
+	}
 	n.ending.settled.Add(int64(len(settled)) - back)
 }
 
