@@ -145,17 +145,24 @@ func (c *call) begin(route *route) error {
 			return &problem{Status: http.StatusNotFound, Title: "There is no such queue", Detail: err.Error()}
 		}
 	}
-	if !c.mayView(c.queue) {
+	if err := c.viewing(c.queue); errors.Is(err, httpapi.ErrUnauthenticated) {
+		return &problem{Status: http.StatusUnauthorized, Title: "Log in", Detail: "Name and password are missing or wrong. Load the page again to be asked for them."}
+	} else if err != nil {
 		return &problem{Status: http.StatusForbidden, Title: "Not allowed", Detail: "You may not look at this."}
 	}
 	c.allowed = true
 	return nil
 }
 
-func (c *call) mayView(queue string) bool {
-	allow := c.o.API.Authorize
-	return allow == nil || allow(c.r, httpapi.Action{Verb: httpapi.VerbView, Queue: queue}) == nil
+// viewing returns why the request may not look at a queue, or at what is not a queue's.
+func (c *call) viewing(queue string) error {
+	if allow := c.o.API.Authorize; allow != nil {
+		return allow(c.r, httpapi.Action{Verb: httpapi.VerbView, Queue: queue})
+	}
+	return nil
 }
+
+func (c *call) mayView(queue string) bool { return c.viewing(queue) == nil }
 
 // fail shows what went wrong.
 func (c *call) fail(err error) {
@@ -165,6 +172,9 @@ func (c *call) fail(err error) {
 	}
 	if p.Back == "" && p.Status != http.StatusNotFound {
 		p = leadingBack(p, c.list())
+	}
+	if p.Status == http.StatusUnauthorized {
+		c.w.Header().Set("WWW-Authenticate", httpapi.Challenge)
 	}
 	c.show(&view{page: "problem", title: p.Title, status: p.Status, body: p})
 }

@@ -132,3 +132,25 @@ func TestRightsAreAskedOnceAPage(t *testing.T) {
 		t.Error(w.Code)
 	}
 }
+
+// A browser that gives no password is asked for one, and shows the page once it does.
+func TestAPageAsksForAPassword(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(r *http.Request, _ httpapi.Action) error {
+		if _, password, _ := r.BasicAuth(); password != "secret" {
+			return httpapi.ErrUnauthenticated
+		}
+		return nil
+	}}})
+	for _, target := range []string{"/", "/queue?q=orders", "/audit"} {
+		r := request(http.MethodGet, target, nil)
+		w := answerOf(h.board, r)
+		if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != httpapi.Challenge || !strings.Contains(w.Body.String(), "Log in") {
+			t.Errorf("%s without a password: status %d, %v", target, w.Code, w.Header())
+		}
+		r = request(http.MethodGet, target, nil)
+		r.SetBasicAuth("ann", "secret")
+		if w := answerOf(h.board, r); w.Code != http.StatusOK || w.Header().Get("WWW-Authenticate") != "" {
+			t.Errorf("%s with it: status %d", target, w.Code)
+		}
+	}
+}

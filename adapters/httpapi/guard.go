@@ -34,6 +34,9 @@ func (a *API) Guard(next http.Handler) http.Handler {
 // guard returns why a request is refused whatever it asks for, nil if it isn't. It has read nothing of the body.
 func (a *API) guard(r *http.Request) *problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
+		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {
+			return problemForeignHost.with("without Options.Authorize only requests to localhost, 127.0.0.1 and ::1 are served; give Authorize to serve other names too")
+		}
 		return problemForeignHost.with("requests to this host name are not served; add it to Options.Hosts")
 	}
 	if err := a.origins.Check(r); err != nil {

@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -24,4 +27,57 @@ func TestGuardRefusesWhatTheAPIRefuses(t *testing.T) {
 	far := request(http.MethodGet, "/page", "")
 	far.RemoteAddr = "192.0.2.7:99"
 	refused(t, "another machine", answerOf(closed.api.Guard(page), far), http.StatusForbidden, "closed")
+}
+
+// Who gives no credentials is asked for them, by the API as by a browser; who gives some and may not do something is refused.
+func TestUnauthenticatedRequestsAreAskedForCredentials(t *testing.T) {
+	h := newHouse(t, Options{Authorize: func(r *http.Request, a Action) error {
+		if name, password, ok := r.BasicAuth(); !ok || name != "ann" || password != "secret" {
+			return fmt.Errorf("who is there: %w", ErrUnauthenticated)
+		}
+		if a.Verb != VerbView {
+			return errors.New("ann only looks")
+		}
+		return nil
+	}})
+	ask := func(method, path, password string) *httptest.ResponseRecorder {
+		r := request(method, base+path, map[string]string{http.MethodPost: "{}"}[method])
+		r.RemoteAddr, r.Host = "192.0.2.7:99", "ops.example"
+		if password != "" {
+			r.SetBasicAuth("ann", password)
+		}
+		return answerOf(h.api, r)
+	}
+	for _, password := range []string{"", "wrong"} {
+		w := ask(http.MethodGet, "/stats", password)
+		refused(t, "the password "+password, w, http.StatusUnauthorized, "unauthenticated")
+		if got := w.Header().Get("WWW-Authenticate"); got != `Basic realm="skein", charset="UTF-8"` {
+			t.Errorf("it is asked for by %q", got)
+		}
+	}
+	if w := ask(http.MethodGet, "/stats", "secret"); w.Code != http.StatusOK {
+		t.Errorf("with the password: status %d", w.Code)
+	}
+	w := ask(http.MethodPost, "/queues/orders/pause", "secret")
+	refused(t, "an action", w, http.StatusForbidden, "forbidden")
+	if w.Header().Get("WWW-Authenticate") != "" {
+		t.Error("who is known is asked for credentials again")
+	}
+}
+
+// A host name that is refused for want of Authorize is told so: Hosts would not help.
+func TestAForeignHostIsToldWhatToDo(t *testing.T) {
+	for what, tt := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"without Authorize": {Options{}, "give Authorize"},
+		"with Hosts":        {Options{Hosts: []string{"ops.example"}}, "Options.Hosts"},
+	} {
+		r := request(http.MethodGet, base+"/stats", "")
+		r.Host = "other.example"
+		if p := refused(t, what, answerOf(newHouse(t, tt.o).api, r), http.StatusMisdirectedRequest, "foreign-host"); !strings.Contains(p.Detail, tt.want) {
+			t.Errorf("%s it says %q, want %q", what, p.Detail, tt.want)
+		}
+	}
 }

@@ -93,9 +93,14 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	if in, ok := in.(about); ok {
 		in.about(&action)
 	}
-	if a.o.Authorize != nil && a.o.Authorize(r, action) != nil {
-		fail(problemForbidden.with("%s is not allowed here", action.Verb))
-		return
+	if a.o.Authorize != nil {
+		if err := a.o.Authorize(r, action); errors.Is(err, ErrUnauthenticated) {
+			fail(problemUnauthenticated.with("give them in the header Authorization, by HTTP basic authentication"))
+			return
+		} else if err != nil {
+			fail(problemForbidden.with("%s is not allowed here", action.Verb))
+			return
+		}
 	}
 	reply, err := a.run(r, route, action, in)
 	if err != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -47,9 +48,17 @@ type Action struct {
 	Node string
 }
 
+// ErrUnauthenticated is what Options.Authorize returns, wrapped or not, for a request without valid credentials of HTTP basic
+// authentication.
+var ErrUnauthenticated = errors.New("not authenticated")
+
+// Challenge is the header WWW-Authenticate of an answer to such a request.
+const Challenge = `Basic realm="skein", charset="UTF-8"`
+
 // Options are the options of an [API]. The zero value serves the same machine alone, without redaction.
 type Options struct {
-	// Authorize refuses a request by an error, whose text is not shown. It is called for every route, after
+	// Authorize refuses a request by an error, whose text is not shown: with [ErrUnauthenticated] it is answered 401, which makes a browser
+	// ask for a name and a password, and with any other 403. It is called for every route, after
 	// the request is known to be well-formed. With nil only requests of a loopback address that no
 	// proxy has forwarded are served. It must be safe for concurrent use.
 	Authorize func(*http.Request, Action) error

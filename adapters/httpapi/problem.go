@@ -32,21 +32,22 @@ func newProblem(status int, name, title string, is error, retry time.Duration) *
 
 // Problems: those of the API itself, and one for each error that a caller can act on.
 var (
-	problemForeignHost    = newProblem(http.StatusMisdirectedRequest, "foreign-host", "the host name is not one of ours", nil, 0)
-	problemCrossOrigin    = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
-	problemClosed         = newProblem(http.StatusForbidden, "closed", "only the same machine is served", nil, 0)
-	problemForbidden      = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
-	problemHeaderTooLarge = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
-	problemBodyTooLarge   = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
-	problemMediaType      = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
-	problemNotAcceptable  = newProblem(http.StatusNotAcceptable, "not-acceptable", "no format that is accepted", nil, 0)
-	problemNotFound       = newProblem(http.StatusNotFound, "not-found", "no such route", nil, 0)
-	problemMethod         = newProblem(http.StatusMethodNotAllowed, "method-not-allowed", "the route has another method", nil, 0)
-	problemBadRequest     = newProblem(http.StatusBadRequest, "bad-request", "the request can't be read", nil, 0)
-	problemBusy           = newProblem(http.StatusTooManyRequests, "busy", "other bulk actions are under way", nil, time.Second)
+	problemForeignHost     = newProblem(http.StatusMisdirectedRequest, "foreign-host", "the host name is not one of ours", nil, 0)
+	problemCrossOrigin     = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
+	problemClosed          = newProblem(http.StatusForbidden, "closed", "only the same machine is served", nil, 0)
+	problemForbidden       = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
+	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "name and password are missing or wrong", nil, 0)
+	problemHeaderTooLarge  = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
+	problemBodyTooLarge    = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
+	problemMediaType       = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
+	problemNotAcceptable   = newProblem(http.StatusNotAcceptable, "not-acceptable", "no format that is accepted", nil, 0)
+	problemNotFound        = newProblem(http.StatusNotFound, "not-found", "no such route", nil, 0)
+	problemMethod          = newProblem(http.StatusMethodNotAllowed, "method-not-allowed", "the route has another method", nil, 0)
+	problemBadRequest      = newProblem(http.StatusBadRequest, "bad-request", "the request can't be read", nil, 0)
+	problemBusy            = newProblem(http.StatusTooManyRequests, "busy", "other bulk actions are under way", nil, time.Second)
 
 	problems = []*problem{
-		problemForeignHost, problemCrossOrigin, problemClosed, problemForbidden, problemHeaderTooLarge, problemBodyTooLarge, problemMediaType,
+		problemForeignHost, problemCrossOrigin, problemClosed, problemForbidden, problemUnauthenticated, problemHeaderTooLarge, problemBodyTooLarge, problemMediaType,
 		problemNotAcceptable, problemNotFound, problemMethod, problemBadRequest, problemBusy,
 		newProblem(http.StatusNotFound, "unknown-queue", "no such queue", inspect.ErrUnknownQueue, 0),
 		newProblem(http.StatusNotFound, "unknown-node", "no such server", inspect.ErrUnknownNode, 0),
@@ -104,6 +105,9 @@ func (p *problem) write(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if p.retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(p.retry.Seconds())))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", Challenge)
 	}
 	h.Set("Content-Type", "application/problem+json")
 	respond(w, r, p.Status, body)
