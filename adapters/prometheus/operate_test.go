@@ -2,13 +2,16 @@ package prometheus
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/internal/metrics"
 )
 
@@ -44,8 +47,8 @@ func alertRules(t *testing.T) []alertRule {
 // board is docs/grafana.json, as far as Prometheus is asked by it.
 type board struct {
 	Panels []struct {
-		Title, Type string
-		Targets     []struct{ Expr string }
+		Title, Type, Description string
+		Targets                  []struct{ Expr string }
 	}
 	Templating struct {
 		List []struct {
@@ -64,8 +67,11 @@ func readBoard(t *testing.T) board {
 	return b
 }
 
-// measuredValue is of expressions whose values have many digits.
-var measuredValue = regexp.MustCompile(`rate\(|increase\(|delta\(|_seconds`)
+// valueShown is where an annotation shows the value of its expression, and roundedValue how it may.
+var (
+	valueShown   = regexp.MustCompile(`{{[^}]*\$value[^}]*}}`)
+	roundedValue = regexp.MustCompile(`\bhumanize|\bprintf "%\.[0-9]f"`)
+)
 
 // holdNames holds that the metrics of an expression are in the table; those of a histogram end in what Prometheus calls its parts.
 func holdNames(t *testing.T, where, expr string) {
@@ -92,8 +98,12 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 		if !named.MatchString(rule.Expr) || rule.For == "" || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
 			t.Errorf("%s: an expression of ours, a time, a severity and a summary are wanted", rule.Alert)
 		}
-		if strings.Contains(rule.Annotations["summary"], "{{ $value }}") && measuredValue.MatchString(rule.Expr) {
-			t.Errorf("%s shows a value with all its digits", rule.Alert)
+		for name, text := range rule.Annotations {
+			for _, shown := range valueShown.FindAllString(text, -1) {
+				if !roundedValue.MatchString(shown) {
+					t.Errorf("%s: the %s has %s with all its digits", rule.Alert, name, shown)
+				}
+			}
 		}
 		if !strings.HasSuffix(rule.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(rule.Alert)) {
 			t.Errorf("%s links to %q", rule.Alert, rule.Annotations["runbook_url"])
@@ -110,6 +120,23 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 	}
 }
 
+// A server takes over what another has left within two leases: after three something is wrong. The page says of
+// which TTL the rule is.
+func TestShardsMayBeUnownedForThreeLeases(t *testing.T) {
+	pages := strings.Join(strings.Fields(string(read(t, "../../docs/operations.md"))), " ")
+	for _, rule := range alertRules(t) {
+		if rule.Alert != "SkeinShardsUnowned" {
+			continue
+		}
+		if d, err := time.ParseDuration(rule.For); err != nil || d != 3*skein.DefaultLeaseTTL {
+			t.Errorf("%s waits for %v, %v; want three times %v", rule.Alert, d, err, skein.DefaultLeaseTTL)
+		}
+		if text := fmt.Sprintf("The default LeaseTTL is %.0f s, and %.0f s is three times that.", skein.DefaultLeaseTTL.Seconds(), 3*skein.DefaultLeaseTTL.Seconds()); !strings.Contains(pages, text) {
+			t.Errorf("docs/operations.md does not say: %s", text)
+		}
+	}
+}
+
 func TestBoardNamesMetricsOfTheTable(t *testing.T) {
 	for _, panel := range readBoard(t).Panels {
 		if panel.Type != "row" && len(panel.Targets) == 0 {
@@ -117,4 +144,23 @@ func TestBoardNamesMetricsOfTheTable(t *testing.T) {
 		}
 	}
 	holdNames(t, "docs/grafana.json", string(read(t, "../../docs/grafana.json")))
+}
+
+// queried is a metric that a query asks for.
+var queried = regexp.MustCompile(`\b(?:skein|go|process)_\w+`)
+
+// Where an exporter alone is scraped, some panels of the board are empty. Those say so, and no others.
+func TestPanelsThatAnExporterLeavesEmptySaySo(t *testing.T) {
+	exported := gather(t, newCollector(t, checkedStore{declared(t, 3, "orders")}))
+	for _, panel := range readBoard(t).Panels {
+		empty := false
+		for _, target := range panel.Targets {
+			for _, name := range queried.FindAllString(target.Expr, -1) {
+				empty = empty || exported[name] == nil
+			}
+		}
+		if says := strings.Contains(panel.Description, "Empty"); says != empty {
+			t.Errorf("%s is empty beside an exporter alone: %v; its description says %q", panel.Title, empty, panel.Description)
+		}
+	}
 }

@@ -3,13 +3,9 @@ package prometheus
 import (
 	"fmt"
 	"maps"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/skeinq/skein/internal/metrics"
 )
@@ -24,7 +20,9 @@ func well() values {
 		`skein_queue_lag_seconds{queue="orders"}`:                   "1 2x70",
 		`skein_queue_jobs{queue="orders",state="fresh"}`:            "5x70",
 		`skein_queue_jobs{queue="orders",state="retry"}`:            "1x70",
+		`skein_queue_jobs{queue="orders",state="orphaned"}`:         "0x70",
 		`skein_queue_jobs{queue="orders",state="dead"}`:             "3x70",
+		`skein_queue_jobs{queue="orders",state="quarantined"}`:      "0x70",
 		`skein_queue_nodes{queue="orders"}`:                         "2x70",
 		`skein_queue_processed_total{queue="orders"}`:               "0+600x70",
 		`skein_queue_failed_total{queue="orders"}`:                  "0+6x70",
@@ -60,16 +58,64 @@ type firing struct {
 	summary        string
 }
 
+// with returns series with those of others in their place.
+func with(series values, others ...values) values {
+	all := maps.Clone(series)
+	for _, other := range others {
+		maps.Copy(all, other)
+	}
+	return all
+}
+
+// ended are the series of a queue of which no job ends any more.
+func ended(queue string) values {
+	return values{
+		fmt.Sprintf(`skein_queue_processed_total{queue=%q}`, queue): "7x70",
+		fmt.Sprintf(`skein_queue_failed_total{queue=%q}`, queue):    "7x70",
+	}
+}
+
+// lagging are the series of a queue one shard of which lags, a minute more each minute.
+func lagging(queue string) values {
+	return values{
+		fmt.Sprintf(`skein_queue_lag_seconds{queue=%q}`, queue):                "0+60x70",
+		fmt.Sprintf(`skein_queue_shard_lag_seconds{queue=%q,of="max"}`, queue): "0+60x70",
+	}
+}
+
+// notServed are the series of a queue that no server serves, whose leases are over.
+func notServed(queue string) values {
+	return with(ended(queue), lagging(queue), values{
+		fmt.Sprintf(`skein_queue_nodes{queue=%q}`, queue):                  "0x70",
+		fmt.Sprintf(`skein_queue_shards{queue=%q,state="owned"}`, queue):   "0x70",
+		fmt.Sprintf(`skein_queue_shards{queue=%q,state="expired"}`, queue): "8x70",
+	})
+}
+
 var ofOrders = map[string]string{"queue": "orders"}
 
 var firings = []firing{
 	{
 		"SkeinQueueLag", values{`skein_queue_lag_seconds{queue="orders"}`: "0+60x70"},
-		"10m", "11m", ofOrders, "Queue orders has lagged for more than 5 minutes, and lags more and more.",
+		"10m", "11m", ofOrders, "Queue orders lags 11m 0s, and lags more and more.",
 	},
 	{
 		"SkeinNobodyServes", values{`skein_queue_nodes{queue="orders"}`: "0x70"},
-		"1m", "2m", ofOrders, "Queue orders has jobs, and no server serves it.",
+		"1m", "2m", ofOrders, "6 jobs of queue orders wait, and no server serves it.",
+	},
+	{ // a queue without servers for a while, with all that follows
+		"SkeinNobodyServes", notServed("orders"),
+		"1m", "20m", ofOrders, "6 jobs of queue orders wait, and no server serves it.",
+	},
+	{ // the only server was lost with all jobs claimed
+		"SkeinNobodyServes",
+		with(notServed("orders"), values{
+			`skein_queue_jobs{queue="orders",state="fresh"}`:    "0x70",
+			`skein_queue_jobs{queue="orders",state="retry"}`:    "0x70",
+			`skein_queue_jobs{queue="orders",state="claimed"}`:  "600x70",
+			`skein_queue_jobs{queue="orders",state="orphaned"}`: "600x70",
+		}),
+		"1m", "20m", ofOrders, "600 jobs of queue orders wait, and no server serves it.",
 	},
 	{
 		"SkeinNotMoving",
@@ -77,7 +123,11 @@ var firings = []firing{
 			`skein_queue_processed_total{queue="orders"}`: "7x70",
 			`skein_queue_failed_total{queue="orders"}`:    "7x70",
 		},
-		"5m", "6m", ofOrders, "Queue orders has jobs that are due, is not paused, and nothing ends.",
+		"5m", "6m", ofOrders, "Queue orders lags 2s, and no job has ended for 5 minutes.",
+	},
+	{ // for a while, in one shard
+		"SkeinNotMoving", with(ended("orders"), lagging("orders")),
+		"5m", "20m", ofOrders, "Queue orders lags 20m 0s, and no job has ended for 5 minutes.",
 	},
 	{
 		"SkeinFailureRatio",
@@ -92,12 +142,15 @@ var firings = []firing{
 		"", "1h", ofOrders, "The morgue of queue orders has 60 dead letters more than an hour ago. Page at more than 100.",
 	},
 	{
-		"SkeinPausedLong",
-		values{
-			`skein_queue_paused{queue="orders"}`:          "1x70",
-			`skein_queue_processed_total{queue="orders"}`: "7x70", // and SkeinNotMoving is silent
-			`skein_queue_failed_total{queue="orders"}`:    "7x70",
-		},
+		"SkeinQuarantined", values{`skein_queue_jobs{queue="orders",state="quarantined"}`: "0x4 2x65"},
+		"4m", "5m", ofOrders, "2 records of queue orders can't be read and were set aside.",
+	},
+	{
+		"SkeinPausedLong", with(ended("orders"), lagging("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
+		"59m", "1h", ofOrders, "Queue orders has been paused for more than an hour.",
+	},
+	{ // and its servers were stopped
+		"SkeinPausedLong", with(notServed("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
 		"59m", "1h", ofOrders, "Queue orders has been paused for more than an hour.",
 	},
 	{
@@ -106,11 +159,20 @@ var firings = []firing{
 			`skein_queue_shards{queue="orders",state="free"}`:    "1x70",
 			`skein_queue_shards{queue="orders",state="expired"}`: "2x70",
 		},
-		"1m", "2m", ofOrders, "3 shards of queue orders have no owner though servers run.",
+		"0m", "1m", ofOrders, "3 shards of queue orders have no owner though servers run.",
+	},
+	{ // for a while, with all jobs in them
+		"SkeinShardsUnowned",
+		with(ended("orders"), lagging("orders"), values{`skein_queue_shards{queue="orders",state="expired"}`: "2x70"}),
+		"0m", "20m", ofOrders, "2 shards of queue orders have no owner though servers run.",
 	},
 	{
 		"SkeinHotShard", values{`skein_queue_shard_lag_seconds{queue="orders",of="max"}`: "90x70"},
 		"4m", "5m", ofOrders, "A shard of queue orders lags 1m 30s, more than ten times the median.",
+	},
+	{ // and more and more
+		"SkeinHotShard", lagging("orders"),
+		"5m", "20m", ofOrders, "A shard of queue orders lags 20m 0s, more than ten times the median.",
 	},
 	{
 		"SkeinLeaseLost", values{`skein_lease_changes_total{change="dropped"}`: "0+12x70"},
@@ -165,11 +227,18 @@ var silences = map[string][]values{
 		{`skein_queue_lag_seconds{queue="orders"}`: "900-5x70"}, // large, and falls
 		{`skein_queue_lag_seconds{queue="orders"}`: "0+2x70"},   // grows, and is small
 	},
-	"SkeinNobodyServes": {{
-		`skein_queue_nodes{queue="orders"}`:              "0x70",
-		`skein_queue_jobs{queue="orders",state="fresh"}`: "0x70",
-		`skein_queue_jobs{queue="orders",state="retry"}`: "0x70",
-	}},
+	"SkeinNobodyServes": {
+		{ // and no job waits, though jobs are claimed
+			`skein_queue_nodes{queue="orders"}`:                "0x70",
+			`skein_queue_jobs{queue="orders",state="fresh"}`:   "0x70",
+			`skein_queue_jobs{queue="orders",state="retry"}`:   "0x70",
+			`skein_queue_jobs{queue="orders",state="claimed"}`: "9x70",
+			`skein_queue_lag_seconds{queue="orders"}`:          "0x70",
+		},
+		with(notServed("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
+		{`skein_queue_jobs{queue="orders",state="orphaned"}`: "600x70"}, // of one server of several
+	},
+	"SkeinQuarantined": {{`skein_queue_jobs{queue="orders",state="quarantined"}`: "_x5 0x64"}},
 	"SkeinNotMoving": {
 		{ // jobs only fail, and too few for a ratio
 			`skein_queue_processed_total{queue="orders"}`: "7x70",
@@ -204,6 +273,10 @@ var silences = map[string][]values{
 		{`skein_lanes_busy{}`: "7x70"},
 		{`skein_lanes_busy{}`: "8x70", `skein_queue_lag_seconds{queue="orders"}`: "0x70"}, // and no job waits
 		{`skein_lanes_busy{}`: "0x70", `skein_lanes{}`: "0x70"},
+		{ // and the jobs that wait are those of a paused queue
+			`skein_lanes_busy{}`: "8x70", `skein_queue_lag_seconds{queue="orders"}`: "0x70", `skein_queue_lag_seconds{queue="exports"}`: "90x70",
+			`skein_queue_paused{queue="exports"}`: "1x70", `skein_queue_nodes{queue="exports"}`: "1x70",
+		},
 	},
 	"SkeinStoreErrors":    {{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+2x70"}},
 	"SkeinStoreFull":      {{`skein_pushes_total{queue="orders",result="full"}`: "40x70"}},
@@ -247,6 +320,12 @@ func newUnitTest(name string, replaced values) *unitTest {
 	series := well()
 	maps.Copy(series, replaced)
 	test := &unitTest{Name: name, Interval: "1m"}
+	test.add(series)
+	return test
+}
+
+// add adds series of each instance that has them.
+func (u *unitTest) add(series values) {
 	for _, key := range slices.Sorted(maps.Keys(series)) {
 		instances := []string{"a"}
 		name, _, _ := strings.Cut(key, "{")
@@ -256,11 +335,10 @@ func newUnitTest(name string, replaced values) *unitTest {
 		for _, instance := range instances {
 			labelled := strings.Replace(key, "{", fmt.Sprintf(`{job="shop",instance=%q,`, instance), 1)
 			if series[key] != "" {
-				test.Series = append(test.Series, inputSeries{strings.Replace(labelled, ",}", "}", 1), series[key]})
+				u.Series = append(u.Series, inputSeries{strings.Replace(labelled, ",}", "}", 1), series[key]})
 			}
 		}
 	}
-	return test
 }
 
 // expect adds that the alert fires at a time, and that no other does.
@@ -318,19 +396,5 @@ func unitTests(t *testing.T, rules []alertRule) (tests []*unitTest) {
 // else. promtool evaluates them in virtual time on written series.
 func TestEachAlertFiresWhereItMustAndNowhereElse(t *testing.T) {
 	t.Parallel()
-	published, err := filepath.Abs("../../docs/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := yaml.Marshal(map[string]any{
-		"rule_files": []string{published}, "evaluation_interval": "1m", "tests": unitTests(t, alertRules(t)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "tests.yaml")
-	write(t, path, text)
-	if said, err := exec.Command(program(t, "promtool"), "test", "rules", path).CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, said)
-	}
+	promtoolTests(t, unitTests(t, alertRules(t)))
 }
