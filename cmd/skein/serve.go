@@ -49,11 +49,12 @@ func (a *app) serveCommand() *cobra.Command {
 		tokenVariable+"=$(openssl rand -hex 32) skein serve --listen :8080 --read-only", cobra.NoArgs,
 		func(ctx context.Context, _ *inspect.Inspector, _ []string) error {
 			log := a.log()
-			handler, err := s.handler(inspect.New(a.backend.Store, inspect.Options{Logger: log}), a.title(), a.env(tokenVariable))
+			acting := inspect.New(a.backend.Store, inspect.Options{Logger: log})
+			handler, err := s.handler(acting, a.title(), a.env(tokenVariable))
 			if err != nil {
 				return err
 			}
-			return serve(ctx, log, s.listen, handler)
+			return a.serveStore(ctx, log, acting, s.listen, handler)
 		})
 	c.Long = c.Short + ".\n\n" + tokenText
 	s.flags(c)
@@ -156,7 +157,7 @@ func (a *app) exporterCommand() *cobra.Command {
 			mux := http.NewServeMux()
 			mux.Handle("GET /metrics", metrics)
 			mux.Handle("GET /livez", httpapi.Livez())
-			return serve(ctx, a.log(), listen, mux)
+			return a.serveStore(ctx, a.log(), i, listen, mux)
 		})
 	c.Flags().StringVar(&listen, "listen", "localhost:9180", "the `ADDRESS` to serve at")
 	return c

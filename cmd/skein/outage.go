@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// storeRest is how long a command that serves rests before it asks again whether the store answers.
+const storeRest = 5 * time.Second
+
+// serveStore serves until ctx ends, and logs when the store does not answer.
+func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspector, address string, handler http.Handler) error {
+	watching, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		watchStore(watching, log, i.Ping, a.answerTime())
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	return serve(ctx, log, address, handler)
+}
+
+// watchStore asks again and again whether the store answers and can be used, each time within patience, until
+// ctx ends. It logs the beginning of each outage and its end.
+func watchStore(ctx context.Context, log *slog.Logger, ping func(context.Context) error, patience time.Duration) {
+	var began time.Time // zero while the store answers
+	for {
+		asked := time.Now()
+		brief, stop := context.WithTimeout(ctx, patience)
+		err := ping(brief)
+		late := brief.Err() != nil
+		stop()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && began.IsZero():
+			began = asked
+			message := "the store can't be used"
+			if late || exitCode(err) == exitAway {
+				message = "the store does not answer"
+			}
+			log.Warn(message, "error", err)
+		case err == nil && !began.IsZero():
+			log.Info("the store answers again", "after", time.Since(began).Round(time.Millisecond))
+			began = time.Time{}
+		}
+		if !rest(ctx, storeRest) {
+			return
+		}
+	}
+}
