@@ -24,6 +24,7 @@ func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.C
 	return map[string]func(context.Context) (inspect.Result, error){
 		"RunAllNow":            func(ctx context.Context) (inspect.Result, error) { return i.RunAllNow(ctx, "orders", nil, o) },
 		"BuryFailed":           func(ctx context.Context) (inspect.Result, error) { return i.BuryFailed(ctx, "orders", nil, o) },
+		"DeleteAll":            func(ctx context.Context) (inspect.Result, error) { return i.DeleteAll(ctx, "orders", nil, o) },
 		"DeleteFailed":         func(ctx context.Context) (inspect.Result, error) { return i.DeleteFailed(ctx, "orders", nil, o) },
 		"ReviveAll":            func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", nil, o) },
 		"ReviveAll that match": func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", all, o) },

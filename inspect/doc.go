@@ -13,7 +13,7 @@
 //
 // Acting on a queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget],
 // [Inspector.Recount], [Inspector.Discard] of what [Inspector.Quarantined] lists. On jobs: [Inspector.RunNow], [Inspector.Bury],
-// [Inspector.Delete], [Inspector.Cancel]. On dead letters: [Inspector.Revive],
+// [Inspector.Delete], [Inspector.DeleteAll], [Inspector.Cancel]. On dead letters: [Inspector.Revive],
 // [Inspector.Purge], [Inspector.Edit]. Most of these also come for all jobs or dead
 // letters of a queue, with [BulkOptions] that bound them and let them go on elsewhere, and for single payloads.
 // On servers: [Inspector.Drain].

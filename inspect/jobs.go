@@ -49,7 +49,7 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o Bu
 func (i *Inspector) RunAllNow(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, false, match, Store.Expedite)
+	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
 }
 
 // Bury moves the queued jobs of these ids whole to the morgue. They keep their
@@ -64,7 +64,16 @@ func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o Bulk
 func (i *Inspector) BuryFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("bury failed", queue, match != nil, true), queue, true, match, Store.Bury)
+	return i.onAllJobs(ctx, o.onAll("bury failed", queue, match != nil, true), queue, failedJobs, match, Store.Bury)
+}
+
+// BuryFresh moves the queued jobs without a failure that match, or all of them if match is nil, whole to the morgue, the
+// earliest first; by Prefix, in order of id, for a queue with IndexIDs alone ([ErrQueueMismatch]). It handles those that were
+// first pushed before it began. One that fails after match has looked goes with them.
+func (i *Inspector) BuryFresh(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllJobs(ctx, o.onAll("bury fresh", queue, match != nil, true), queue, freshJobs, match, Store.Bury)
 }
 
 // Delete removes the queued jobs of these ids. A claimed job is not touched and
@@ -78,7 +87,22 @@ func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o Bu
 func (i *Inspector) DeleteFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("delete failed", queue, match != nil, true), queue, true, match, Store.Delete)
+	return i.onAllJobs(ctx, o.onAll("delete failed", queue, match != nil, true), queue, failedJobs, match, Store.Delete)
+}
+
+// DeleteFresh removes the queued jobs without a failure that match, or all of them if match is nil; see [Inspector.BuryFresh].
+func (i *Inspector) DeleteFresh(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllJobs(ctx, o.onAll("delete fresh", queue, match != nil, true), queue, freshJobs, match, Store.Delete)
+}
+
+// DeleteAll removes the queued jobs that match, or all of them if match is nil, with and without a failure: it empties a
+// queue, but for what is claimed and what is in the morgue. See [Inspector.BuryFresh].
+func (i *Inspector) DeleteAll(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	return i.onAllJobs(ctx, o.onAll("delete all", queue, match != nil, true), queue, allJobs, match, Store.Delete)
 }
 
 // CancelMode is what becomes of a cancelled job when its handler has returned,

@@ -19,8 +19,8 @@ type BulkOptions struct {
 	// from the caller's goroutine. nil is never called.
 	Progress func(Progress)
 
-	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, DeleteFailed, ReviveAll,
-	// PurgeAll and EditAll. Others return [ErrInvalidOptions] if it is set.
+	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, BuryFresh, DeleteFailed, DeleteFresh,
+	// DeleteAll, ReviveAll, PurgeAll and EditAll. Others return [ErrInvalidOptions] if it is set.
 
 	// Before bounds the action to jobs that were first pushed, or dead letters that last changed, before
 	// it; the zero value, or a time to come, is when the action begins, by the store's clock.

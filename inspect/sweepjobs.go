@@ -12,13 +12,23 @@ import (
 // jobStep is a method of a store.
 type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error)
 
+// whichJobs are the queued jobs that an action on all is about.
+type whichJobs uint8
+
+const (
+	allJobs whichJobs = iota
+	// failedJobs and freshJobs are those with and without a failure, and laterJobs those that are not due.
+	failedJobs
+	freshJobs
+	laterJobs
+)
+
 // jobKind is the queued jobs of a sweep.
 type jobKind struct {
 	inspector *Inspector
 	*action
 	sortBy SortBy
-	// failed and later limit it to jobs with a failure, and to jobs that are not due.
-	failed, later bool
+	which  whichJobs
 	// whole is whether match or samples need payloads.
 	whole bool
 	step  jobStep
@@ -27,25 +37,25 @@ type jobKind struct {
 // onAllJobs acts on the queued jobs that match, in the order of the list that has the fewest others: by
 // time, those to run now from the last on, or by id where there is a Prefix.
 func (i *Inspector) onAllJobs(
-	ctx context.Context, a *action, queue string, failed bool, match func(QueuedJob) bool, step jobStep,
+	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
-	k := &jobKind{inspector: i, action: a, failed: failed, later: !failed, step: step, sortBy: ByTime}
+	k := &jobKind{inspector: i, action: a, which: which, step: step, sortBy: ByTime}
 	if a.going.o.Group != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: jobs have no Group; it is of dead letters", ErrInvalidOptions)
 	}
-	a.going.at.Part = a.going.at.Part || k.later
+	a.going.at.Part = a.going.at.Part || which == laterJobs
 	k.whole = match != nil || a.going.o.DryRun
 	prefix := a.going.o.Prefix
 	switch {
-	case failed && prefix != "":
+	case which == failedJobs && prefix != "":
 		k.sortBy = RetryingByID
-	case failed:
+	case which == failedJobs:
 		k.sortBy = RetryingByTime
 	case prefix != "":
 		k.sortBy = ByID
 	}
-	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: k.sortBy == ByTime}
+	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
 	if k.whole {
 		page.Limit, page.ErrorBytes, page.MaxCount, page.Payloads = sweepPage, 0, 0, sweepPayloads
 	}
@@ -54,15 +64,18 @@ func (i *Inspector) onAllJobs(
 }
 
 func (k *jobKind) count(c *ports.Counts) int64 {
-	if k.failed {
+	switch k.which {
+	case failedJobs:
 		return c.Retrying
+	case freshJobs:
+		return c.Fresh
 	}
 	return c.Fresh + c.Retrying
 }
 
 func (k *jobKind) list(ctx context.Context, r ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
 	page, err := persist(ctx, k.inspector, func(s Store) (ports.JobsPage, error) {
-		return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(k.sortBy)})
+		return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(k.sortBy), Fresh: k.which == freshJobs})
 	})
 	return page.Jobs, page.Next, err
 }
@@ -73,9 +86,9 @@ func (k *jobKind) place(v *ports.JobView) ports.Cursor {
 
 func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
 	switch {
-	case k.later && v.PerformAt <= now && k.sortBy == ByTime:
+	case k.which == laterJobs && v.PerformAt <= now && k.sortBy == ByTime:
 		return beyond
-	case k.later && v.PerformAt <= now, v.FirstPush >= before:
+	case k.which == laterJobs && v.PerformAt <= now, v.FirstPush >= before:
 		return passed
 	}
 	return looked
@@ -86,8 +99,11 @@ func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.In
 		return true, nil
 	}
 	found, err := persist(ctx, k.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, k.going.at.Queue, v.ID) })
-	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before || k.failed && found.Queued.Fresh() {
+	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before {
 		return false, err
+	}
+	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh || k.which == freshJobs && !fresh {
+		return false, nil
 	}
 	v.Job, v.Count = *found.Queued, len(found.Queued.Payloads)
 	return true, nil
@@ -103,7 +119,7 @@ func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob)
 	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {
 		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
-			return k.step(s, ctx, ports.JobStep{Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.failed})
+			return k.step(s, ctx, ports.JobStep{Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs})
 		})
 		if err != nil {
 			return err

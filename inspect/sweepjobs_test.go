@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -209,5 +210,80 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v; want %v", c.name, c.err, c.want)
 		}
+	}
+}
+
+// Actions on fresh jobs leave alone what has failed, what is claimed, what is dead and what comes later; DeleteAll empties the queue of both.
+func TestActionsOnFreshJobs(t *testing.T) {
+	dead := []string{"dead d-1 at 0s [p] hopeless"}
+	failed := []string{"queued f-1 at 1h0m0s retries 1 [p] boom", "queued f-2 at 1h0m0s retries 1 [p] boom"}
+	claimed, late := []string{"claimed c-1 [p]"}, []string{"queued late at 2h0m1s retries 0 [p]"}
+	left := func(parts ...[]string) []string { return slices.Concat(parts...) }
+	acts := func(i *inspect.Inspector) map[string]onJobs {
+		return map[string]onJobs{"BuryFresh": i.BuryFresh, "DeleteFresh": i.DeleteFresh, "DeleteAll": i.DeleteAll}
+	}
+	for _, tt := range []struct {
+		name    string
+		o       inspect.BulkOptions
+		handled int
+		want    []string
+	}{
+		{"DeleteFresh", inspect.BulkOptions{}, 150, left(failed, late, claimed, dead)},
+		{"DeleteFresh", inspect.BulkOptions{Prefix: "n-0001"}, 10, nil},
+		{"DeleteFresh", inspect.BulkOptions{Prefix: "f-"}, 0, nil},
+		{"BuryFresh", inspect.BulkOptions{}, 150, nil},
+		{"BuryFresh", inspect.BulkOptions{DryRun: true}, 150, nil},
+		{"DeleteAll", inspect.BulkOptions{}, 152, left(late, claimed, dead)},
+		{"DeleteAll", inspect.BulkOptions{Prefix: "f-"}, 2, nil},
+	} {
+		t.Run(fmt.Sprint(tt.name, tt.o.Prefix, tt.o.DryRun), func(t *testing.T) {
+			s := newFixture(t)
+			s.dead("d-1")
+			s.failed("f-1", "f-2")
+			s.pushAll("c-1")
+			s.claim()
+			for _, id := range numbered("n", 150) {
+				s.push(id, 2*time.Hour, "p")
+			}
+			s.advance(time.Second)
+			during := false
+			s.intercept().after = func(string) error { // after the first look, which is when it begins
+				if !during {
+					during = true
+					s.push("late", 2*time.Hour, "p")
+				}
+				return nil
+			}
+			r, err := acts(s.Inspector)[tt.name](t.Context(), "orders", nil, tt.o)
+			if err != nil || r.Handled != tt.handled || tt.o.Prefix == "" && !tt.o.DryRun && r.Gone != 0 {
+				t.Errorf("%+v, %v; want %d handled", r, err, tt.handled)
+			}
+			if tt.want != nil {
+				s.holds(tt.want...)
+			}
+			if c := s.counts(); tt.name == "BuryFresh" && (c.Retrying != 2 || c.Claimed != 1 || c.Fresh+c.Dead != 152) || tt.o.DryRun && c.Fresh != 151 {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
+// An action on fresh jobs by a match goes on elsewhere, and is not that on jobs with a failure.
+func TestActionsOnFreshJobsGoOn(t *testing.T) {
+	s := newFixture(t)
+	s.pushAll(numbered("n", 100)...)
+	s.advance(time.Second)
+	odd := func(j inspect.QueuedJob) bool { return j.ID[len(j.ID)-1]%2 == 1 }
+	o := inspect.BulkOptions{Filter: "odd", Limit: 7}
+	r, err := s.DeleteFresh(t.Context(), "orders", odd, o)
+	if err != nil || r.Handled != 7 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	o.Limit, o.Continue = 0, r.Checkpoint
+	if _, err := s.DeleteFailed(t.Context(), "orders", odd, o); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+		t.Errorf("the action on failed jobs: %v", err)
+	}
+	if r, err := s.DeleteFresh(t.Context(), "orders", odd, o); err != nil || r.Handled != 50 || r.Earlier != 7 || s.counts().Fresh != 50 {
+		t.Errorf("%+v, %v; want the other 43", r, err)
 	}
 }
