@@ -16,7 +16,7 @@ import (
 
 // bulkFlags choose all that match instead of ids, and how to act on them.
 type bulkFlags struct {
-	all          bool
+	all, fresh   bool
 	errorText    string
 	before, goOn string
 	o            inspect.BulkOptions
@@ -28,19 +28,24 @@ type bulkFlags struct {
 
 func (b *bulkFlags) add(f *pflag.FlagSet) {
 	b.set = f
-	f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
-	f.StringVar(&b.o.Prefix, "prefix", "", "with --all: only ids that begin so")
-	f.StringVar(&b.errorText, "error", "", "with --all: only those whose error has this `TEXT` in it")
-	f.StringVar(&b.before, "before", "", "with --all: only those that were first pushed, or died, before this `TIME`, or so long ago, such as 24h")
-	f.IntVar(&b.o.Rate, "rate", 0, "with --all: how many a second at most; 0 is no bound")
-	f.BoolVar(&b.o.DryRun, "dry-run", false, "with --all: change nothing, and show what would be")
-	f.BoolVarP(&b.yes, "yes", "y", false, "with --all: don't ask")
-	f.StringVar(&b.goOn, "continue", "", "with --all: go on from this `TEXT`, which a call has printed that was cut off; everything else as in that call")
+	with := ""
+	if !b.all { // else the command is about all
+		f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
+		with = "with --all: "
+	}
+	f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids that begin so")
+	f.StringVar(&b.errorText, "error", "", with+"only those whose error has this `TEXT` in it")
+	f.StringVar(&b.before, "before", "", with+"only those that were first pushed, or died, before this `TIME`, or so long ago, such as 24h")
+	f.IntVar(&b.o.Rate, "rate", 0, with+"how many a second at most; 0 is no bound")
+	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would be")
+	f.BoolVarP(&b.yes, "yes", "y", false, with+"don't ask")
+	f.StringVar(&b.goOn, "continue", "", with+"go on from this `TEXT`, which a call has printed that was cut off; everything else as in that call")
 }
 
 // options are those of the action.
 func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	o = b.o
+	b.all = b.all || b.fresh
 	for _, name := range []string{"prefix", "error", "group", "before", "continue"} {
 		// Of a variable that a script has lost, it would be all.
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -48,6 +53,8 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 		}
 	}
 	switch {
+	case b.fresh && len(ids) > 0:
+		return o, fmt.Errorf("%w: --fresh acts on all fresh jobs; leave it out, or the ids", errUsage)
 	case b.all == (len(ids) > 0):
 		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
 	case !b.all && (o.Prefix != "" || o.Group != "" || b.errorText != "" || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
@@ -303,24 +310,49 @@ type (
 	onAllDead func(*inspect.Inspector, context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
 )
 
-// onJobs is a command that acts on jobs: on those named, or on all that match.
-func (a *app) onJobs(name, short, example, done string, named onJobs, every onAllJobs) *cobra.Command {
-	return a.bulk(&bulkFlags{verb: name, done: done, has: hasQueued}, short, example, named,
+// onJobs is a command that acts on jobs: on those named, or on all that match. fresh, which may be nil, is what it does to all
+// fresh ones.
+func (a *app) onJobs(name, short, example, done string, named onJobs, every, fresh onAllJobs) *cobra.Command {
+	b := &bulkFlags{verb: name, done: done, has: hasQueued}
+	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
-			var match func(inspect.QueuedJob) bool
-			if text != "" {
-				match = func(j inspect.QueuedJob) bool { return strings.Contains(j.LastError, text) }
+			if b.fresh {
+				return fresh(i, ctx, queue, jobsWith(text), o)
 			}
-			return every(i, ctx, queue, match, o)
+			return every(i, ctx, queue, jobsWith(text), o)
 		})
+	if fresh != nil {
+		c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs without a failure that match, not on named ids")
+	}
+	return c
+}
+
+// jobsWith matches the jobs whose error has a text in it; nil matches all.
+func jobsWith(text string) func(inspect.QueuedJob) bool {
+	if text == "" {
+		return nil
+	}
+	return func(j inspect.QueuedJob) bool { return strings.Contains(j.LastError, text) }
+}
+
+// purge is the command that removes all queued jobs that match.
+func (a *app) purge() *cobra.Command {
+	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true}
+	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, with and without a failure; what is claimed or dead stays",
+		"skein queue purge orders --before 24h --dry-run", nil,
+		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+			return i.DeleteAll(ctx, queue, jobsWith(text), o)
+		})
+	c.Args = arguments(cobra.ExactArgs(1))
+	return c
 }
 
 // bulk is a command that acts on named ids or on all that match.
 func (a *app) bulk(
-	b *bulkFlags, short, example string, named onJobs,
+	b *bulkFlags, use, short, example string, named onJobs,
 	every func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error),
 ) *cobra.Command {
-	c := a.command(b.verb+" QUEUE [ID...]", short, example, cobra.MinimumNArgs(1), nil)
+	c := a.command(use, short, example, cobra.MinimumNArgs(1), nil)
 	b.add(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := b.options(args[1:])

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -15,7 +14,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, left, err := root.Find(args)
 			if err != nil || len(left) > 0 {
-				return usage(root, fmt.Errorf("unknown command %q", strings.Join(args, " ")))
+				if len(left) == 0 {
+					left = args
+				}
+				return unknown(c, left[0])
 			}
 			return c.Help()
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,12 +14,12 @@ func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Look at jobs, push them, and act on them",
 		a.listJobs(), a.getJob(), a.why(), a.push(),
 		a.onJobs("run-now", "Make queued jobs due", "skein job run-now orders 42", "made due",
-			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow),
+			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
 		a.cancelJobs(),
-		a.onJobs("bury", "Move queued jobs to the morgue; of --all those with a failure", "skein job bury orders 42 43", "buried",
-			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed),
-		a.onJobs("rm", "Remove queued jobs; of --all those with a failure", "skein job rm orders 42", "removed",
-			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed),
+		a.onJobs("bury", "Move queued jobs to the morgue; of --all those with a failure, of --fresh those without", "skein job bury orders 42 43", "buried",
+			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
+		a.onJobs("rm", "Remove queued jobs; of --all those with a failure, of --fresh those without", "skein job rm orders 42", "removed",
+			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
 	)
 	c.Long = c.Short + ".\n\nAn ID that begins with - goes behind --: skein job get orders -- -1"
 	return c
@@ -33,10 +34,17 @@ func (a *app) listJobs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if claimed {
-				return list(a, claimedColumns, i.Claimed(ctx, args[0], o))
+			before, err := l.filter(&o)
+			if err != nil {
+				return err
 			}
-			return list(a, jobColumns, i.Jobs(ctx, args[0], o))
+			match := func(j *inspect.QueuedJob) bool {
+				return strings.Contains(j.LastError, l.errorText) && (before.IsZero() || j.FirstPush.Before(before))
+			}
+			if claimed {
+				return list(a, claimedColumns, some(i.Claimed(ctx, args[0], o), func(j *inspect.ClaimedJob) bool { return match(&j.QueuedJob) }, l.o.Limit))
+			}
+			return list(a, jobColumns, some(i.Jobs(ctx, args[0], o), match, l.o.Limit))
 		})
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, of a queue with an index of ids; retrying, retrying_id and retries, those with a failure by time, id or how often they failed (default time, with --prefix id)")

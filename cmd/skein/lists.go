@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -19,12 +20,15 @@ var orders = map[string]inspect.SortBy{
 // listFlags are what every list of a queue takes.
 type listFlags struct {
 	sort, after, from string
+	errorText, before string
 	o                 inspect.ListOptions
 }
 
 func (l *listFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.after, "after", "", "begin behind this `CURSOR` of a row (-o wide and json have them); it goes before --from")
 	f.StringVar(&l.from, "from", "", "where to begin, inclusive: a time, an id or a number of retries, as it is sorted")
+	f.StringVar(&l.errorText, "error", "", "only those whose error has this `TEXT` in it")
+	f.StringVar(&l.before, "before", "", "only those that were first pushed, or died, before this `TIME`, or so long ago, such as 24h")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
 	f.IntVar(&l.o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
 	f.IntSliceVar(&l.o.Shards, "shard", nil, "the index of a shard to list; may be repeated; all without it")
@@ -55,6 +59,35 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 		o.FromTime, err = parseTime("--from", l.from)
 	}
 	return o, err
+}
+
+// filter returns the time of --before. With a filter that the store does not know, the command itself counts to the limit.
+func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
+	if l.before != "" {
+		before, err = parseTime("--before", l.before)
+	}
+	if l.before != "" || l.errorText != "" {
+		o.Limit = 0
+	}
+	return before, err
+}
+
+// some are the items that match, at most limit of them; 0 is no limit.
+func some[T any](items iter.Seq2[T, error], match func(*T) bool, limit int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		shown := 0
+		for v, err := range items {
+			if err == nil && !match(&v) {
+				continue
+			}
+			if !yield(v, err) {
+				return
+			}
+			if shown++; shown == limit {
+				return
+			}
+		}
+	}
 }
 
 // parseTime reads a time, or how long ago it was.

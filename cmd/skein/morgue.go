@@ -40,7 +40,13 @@ func (a *app) listMorgue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return list(a, deadColumns, i.Morgue(ctx, args[0], o))
+			before, err := l.filter(&o)
+			if err != nil {
+				return err
+			}
+			return list(a, deadColumns, some(i.Morgue(ctx, args[0], o), func(d *inspect.DeadLetter) bool {
+				return strings.Contains(d.LastError, l.errorText) && (before.IsZero() || d.ChangedAt.Before(before))
+			}, l.o.Limit))
 		})
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they last changed, or id (default time, with --prefix id)")
@@ -63,7 +69,7 @@ func (a *app) listGroups() *cobra.Command {
 // onDead is a command that acts on dead letters: on those named, or on all that match.
 func (a *app) onDead(name, short, example, done string, named onJobs, every onAllDead) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasDead}
-	c := a.bulk(b, short, example, named,
+	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
 			var match func(inspect.DeadLetter) bool
 			if text != "" {

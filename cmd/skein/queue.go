@@ -42,6 +42,7 @@ func (a *app) queueCommand() *cobra.Command {
 			}),
 		a.onQueue("pause", "Let nothing of a queue be claimed; what runs goes on, and pushes are taken", (*inspect.Inspector).Pause),
 		a.onQueue("resume", "End a pause", (*inspect.Inspector).Resume),
+		a.history(), a.purge(),
 		a.onQueue("forget", "Remove a queue that is empty and that no server works", (*inspect.Inspector).Forget),
 	)
 }

@@ -10,12 +10,10 @@ import (
 // unknown is the mistake of a command that is not there: it names those that may be meant, or else, below a group, those that
 // there are.
 func unknown(cmd *cobra.Command, name string) error {
-	meant := called(cmd.Root(), name)
-	if len(meant) == 0 {
-		cmd.SuggestionsMinimumDistance = 1 // of two, most names of two letters would be meant
-		for _, near := range cmd.SuggestionsFor(name) {
-			meant = append(meant, cmd.CommandPath()+" "+near)
-		}
+	elsewhere, near := called(cmd.Root(), name), nearest(cmd, name)
+	meant := elsewhere
+	if len(elsewhere) == 0 || cmd.HasParent() && len(near) > 0 {
+		meant = near
 	}
 	switch {
 	case len(meant) > 0:
@@ -24,6 +22,15 @@ func unknown(cmd *cobra.Command, name string) error {
 		return usage(cmd, fmt.Errorf("unknown command %q; there are %s", name, either(namesBelow(cmd))))
 	}
 	return usage(cmd, fmt.Errorf("unknown command %q", name))
+}
+
+// nearest returns the paths of the commands of cmd whose names are like the name.
+func nearest(cmd *cobra.Command, name string) (paths []string) {
+	cmd.SuggestionsMinimumDistance = 1 // of two, most names of two letters would be meant
+	for _, near := range cmd.SuggestionsFor(name) {
+		paths = append(paths, cmd.CommandPath()+" "+near)
+	}
+	return paths
 }
 
 // called returns the paths of the commands below cmd that have the name.

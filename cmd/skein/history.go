@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+var historyColumns = columns[inspect.MinuteStats]{
+	{"at", false, func(m *inspect.MinuteStats) any { return m.At }},
+	{"processed", false, func(m *inspect.MinuteStats) any { return int64(m.Processed) }},
+	{"failed", false, func(m *inspect.MinuteStats) any { return int64(m.Failed) }},
+	{"wait_p50", false, func(m *inspect.MinuteStats) any { return m.Wait.Quantile(0.5) }},
+	{"wait_p99", false, func(m *inspect.MinuteStats) any { return m.Wait.Quantile(0.99) }},
+	{"wait_mean", true, func(m *inspect.MinuteStats) any { return m.WaitMean }},
+	{"run_p50", false, func(m *inspect.MinuteStats) any { return m.Run.Quantile(0.5) }},
+	{"run_p99", false, func(m *inspect.MinuteStats) any { return m.Run.Quantile(0.99) }},
+	{"run_mean", true, func(m *inspect.MinuteStats) any { return m.RunMean }},
+}
+
+// history is the command that shows the past of a queue.
+func (a *app) history() *cobra.Command {
+	from, step := "1h", time.Minute
+	c := a.command("history QUEUE", "Show what was done and failed, how long jobs waited and ran, by minute; 24 hours are kept", "skein queue history orders --from 24h --step 1h", cobra.ExactArgs(1),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			at, err := parseTime("--from", from)
+			if err != nil {
+				return err
+			}
+			minutes, err := i.History(ctx, args[0], inspect.HistoryOptions{From: at.Truncate(time.Minute), Step: step})
+			return list(a, historyColumns, all(minutes, err))
+		})
+	c.Flags().StringVar(&from, "from", from, "where to begin, a `TIME`, or so long ago, such as 24h")
+	c.Flags().DurationVar(&step, "step", step, "how much time a row sums up, whole minutes")
+	return c
+}
