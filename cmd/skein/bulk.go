@@ -274,7 +274,7 @@ func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (s
 	case text := <-line:
 		return text, nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: a signal came at the question", errNothing)
+		return "", fmt.Errorf("%w: a signal, or the end of --timeout, came at the question", errNothing)
 	}
 }
 

@@ -38,10 +38,10 @@ var exits = []struct {
 		inspect.ErrInvalidLine,
 	}},
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
-	{4, "stopped midway, by a signal; standard error says how to go on", []error{errStopped, context.Canceled}},
-	{exitAway, "the store, or the server that the command needs, does not answer; for doctor: no server answers", []error{errAway}},
+	{4, "stopped midway, by a signal or by --timeout; standard error says how to go on", []error{errStopped, context.Canceled}},
+	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor: no server answers", []error{errAway}},
 	{6, "doctor found something", []error{errFound}},
-	{7, "stopped by a signal at the question; nothing was done", []error{errNothing}},
+	{7, "stopped by a signal or by --timeout at the question; nothing was done", []error{errNothing}},
 }
 
 const (

@@ -12,6 +12,9 @@ import (
 
 const formatNames = "table, wide, json, jsonl or csv"
 
+// formatList are the names of the formats.
+func formatList() []string { return []string{"table", "wide", "json", "jsonl", "csv"} }
+
 // formats write the rows of a list. Each writes what came before an error, and returns the error.
 var formats = map[string]func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error{
 	"table": func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {

@@ -26,18 +26,21 @@ func (a *app) nodeCommand() *cobra.Command {
 		drain)
 }
 
+// checkPatience is how long check waits unless --timeout says otherwise.
+const checkPatience = 2 * time.Second
+
 func (a *app) checkCommand() *cobra.Command {
-	timeout := 2 * time.Second
-	c := a.command("check", "Ask whether the store answers and can be used: for probes", "skein check --timeout 1s", cobra.NoArgs,
+	return a.command("check", "Ask whether the store answers and can be used, for probes; waits 2s unless --timeout is given", "skein check --timeout 1s", cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
-			ctx, stop := context.WithTimeout(ctx, timeout)
+			if a.timeout > 0 {
+				return i.Ping(ctx)
+			}
+			ctx, stop := context.WithTimeout(ctx, checkPatience)
 			defer stop()
 			err := i.Ping(ctx)
 			if err != nil && ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded {
-				return fmt.Errorf("%w: no answer within %v: %w", errAway, timeout, err)
+				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
 			}
 			return err
 		})
-	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait for the answer")
-	return c
 }

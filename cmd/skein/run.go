@@ -43,7 +43,10 @@ func (p process) run(ctx context.Context, args []string) int {
 	root.SetIn(p.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(p.stderr)
-	err := a.away(ctx, root.ExecuteContext(ctx))
+	err := a.away(ctx, a.late(root.ExecuteContext(ctx)))
+	if a.stop != nil {
+		a.stop()
+	}
 	if a.backend != nil {
 		err = errors.Join(err, a.backend.Close())
 	}
@@ -51,6 +54,14 @@ func (p process) run(ctx context.Context, args []string) int {
 		_, _ = fmt.Fprintln(p.stderr, "skein:", multiline(err.Error()))
 	}
 	return exitCode(err)
+}
+
+// late says of an error that --timeout was its cause. What was stopped midway, or at its question, says so itself.
+func (a *app) late(err error) error {
+	if a.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errStopped) && !errors.Is(err, errNothing) {
+		return fmt.Errorf("%w: no answer within --timeout %v: %w", errAway, a.timeout, err)
+	}
+	return err
 }
 
 // away says of an error that nothing explains whether the store answers at all.
@@ -78,7 +89,10 @@ func (a *app) unanswered(ctx context.Context) error {
 // app is one run of the command.
 type app struct {
 	process
-	url, urlFile, output string
+	url, urlFile, profile, output string
+	// timeout is how long the command may take, 0 for no bound; stop ends its context.
+	timeout time.Duration
+	stop    func()
 	// reason is why somebody acts, for the audit.
 	reason string
 	// screen is standard output, unescaped.
@@ -93,10 +107,10 @@ func (a *app) root() *cobra.Command {
 		Use:     "skein",
 		Version: version(),
 		Short:   "Look at the queues of a store, and act on them",
-		Long: "skein looks at the queues of a store, and acts on them. The store is named by --url, the variable SKEIN_URL\n" +
-			"or --url-file:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
+		Long: "skein looks at the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
+			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
 			"\nA store memory:// is empty at each start. What other users of the machine must not see, such as a password,\n" +
-			"belongs into the variable or the file.\n\n" + exitUsageText(),
+			"belongs into a variable or a file. A line of the file of profiles, " + profilesDefault + ",\nor SKEIN_PROFILES, is a name and a URL.\n\n" + exitUsageText(),
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -121,7 +135,17 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` that has the store's URL in its first line")
 	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
+	flags.DurationVar(&a.timeout, "timeout", 0, "how long the command may take; 0 is no bound, but 2s for check")
+	flags.StringVar(&a.profile, "profile", "", "the store with this `NAME` in the file of profiles")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case a.timeout < 0:
+			return usage(cmd, fmt.Errorf("--timeout %v; give more than 0, or leave it out", a.timeout))
+		case a.timeout > 0:
+			ctx, stop := context.WithTimeout(cmd.Context(), a.timeout)
+			a.stop = stop
+			cmd.SetContext(ctx)
+		}
 		if formats[a.output] == nil {
 			return usage(cmd, fmt.Errorf("-o %s is no format; use %s", a.output, formatNames))
 		}
@@ -132,6 +156,7 @@ func (a *app) root() *cobra.Command {
 		a.topCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
 		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand())
 	root.SetHelpCommand(helpCommand(root))
+	a.complete(root)
 	return root
 }
 
@@ -175,9 +200,15 @@ func (a *app) open(ctx context.Context) (*inspect.Inspector, error) {
 }
 
 func (a *app) storeURL() (string, error) {
+	given := 0
+	for _, flag := range []string{a.url, a.urlFile, a.profile} {
+		if flag != "" {
+			given++
+		}
+	}
 	switch {
-	case a.url != "" && a.urlFile != "":
-		return "", fmt.Errorf("%w: give one of --url and --url-file", errUsage)
+	case given > 1:
+		return "", fmt.Errorf("%w: give one of --url, --url-file and --profile", errUsage)
 	case a.url != "":
 		return a.url, nil
 	case a.urlFile != "":
@@ -187,8 +218,12 @@ func (a *app) storeURL() (string, error) {
 		}
 		line, _, _ := strings.Cut(string(text), "\n")
 		return strings.TrimSpace(line), nil
+	case a.profile != "":
+		return a.profileURL(a.profile)
 	case a.env("SKEIN_URL") != "":
 		return a.env("SKEIN_URL"), nil
+	case a.env("SKEIN_PROFILE") != "":
+		return a.profileURL(a.env("SKEIN_PROFILE"))
 	}
-	return "", fmt.Errorf("%w: no store is named; give --url or --url-file, or set SKEIN_URL, to %s", errUsage, backends.Usage)
+	return "", fmt.Errorf("%w: no store is named; give --url, --url-file or --profile, or set SKEIN_URL or SKEIN_PROFILE; a URL is %s", errUsage, backends.Usage)
 }
