@@ -293,6 +293,13 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 	}
 	c.do(http.MethodPost, "/nodes/drain", "", map[string]any{"node": "blue"}, nil)
 	c.do(http.MethodPost, "/nodes/resume", "", map[string]any{"node": "o"}, nil)
+	var audit struct {
+		Items []struct{ Action string }
+	}
+	c.do(http.MethodGet, "/audit", "?limit=1", nil, &audit)
+	if len(audit.Items) != 1 || audit.Items[0].Action != "end drain" {
+		c.t.Errorf("the audit says %+v last, want the end of the drain", audit.Items)
+	}
 	c.do(http.MethodPost, "/queues/{queue}/quarantine/discard", "", map[string]any{"shard": 0, "keys": []string{"k"}}, nil)
 	c.handles(0, "/queues/{queue}/jobs/run-now", map[string]any{"ids": []string{"a"}})
 	c.handles(0, "/queues/{queue}/jobs/delete", map[string]any{"match": map[string]any{}, "dry_run": true})
