@@ -94,17 +94,6 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 	return nil
 }
 
-// pauseSQL pauses or resumes all shards of a queue, locking them in their order.
-//
-//	$1 the queue, $2 whether it is paused
-const pauseSQL = `
-WITH locked AS MATERIALIZED (
-  SELECT s.id FROM ` + patience + `, {schema}.shards s WHERE s.queue = $1 ORDER BY s.id FOR UPDATE OF s
-), changed AS (
-  UPDATE {schema}.shards s SET paused = $2 WHERE s.id = ANY (ARRAY(SELECT id FROM locked)) AND s.paused <> $2
-)
-SELECT count(*) FROM locked`
-
 // Pause implements [ports.Operator].
 func (s *Store) Pause(ctx context.Context, queue string) error {
 	_, err := s.setPaused(ctx, queue, true)
@@ -127,7 +116,7 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
 	err = s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &shards)
-	}, pauseSQL, textOrNone(queue), paused)
+	}, `SELECT {schema}.set_paused($1, $2)`, textOrNone(queue), paused)
 	if err == nil && shards == 0 {
 		err = storekit.UnknownQueue(queue)
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,8 +68,6 @@ type Store struct {
 	schema      string // quoted
 	schemaCheck schemaCheck
 	texts       sync.Map // statements by their templates
-	// merging says that the last push of a single entry met a queued job.
-	merging atomic.Bool
 
 	// For wake-ups: what receives them, what sends them, and which shards wait in this process.
 	listener listener

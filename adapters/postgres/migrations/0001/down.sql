@@ -7,10 +7,10 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.admit_groups, {s
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.inbox_rows_of, {schema}.places_by_time, {schema}.later, {schema}.limit_lock_waits,
   {schema}.lock_lease, {schema}.lock_shard, {schema}.lower_floor, {schema}.merge, {schema}.merge_and_look, {schema}.merge_bounds, {schema}.merge_ids, {schema}.merge_inbox,
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.merge_taken, {schema}.merge_waiting, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan, {schema}.next_scan, {schema}.oldest, {schema}.park,
-  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.record, {schema}.recount, {schema}.release,
+  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.push_one, {schema}.record, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.renew, {schema}.repeat_turn,
   {schema}.reply_cancellations, {schema}.reply_claims, {schema}.reply_header, {schema}.reply_places, {schema}.rescan_due, {schema}.rescan_from,
-  {schema}.rescan_if_due, {schema}.scan_from, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx,
+  {schema}.rescan_if_due, {schema}.scan_from, {schema}.set_paused, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx,
   {schema}.step_bury_or_delete, {schema}.step_cancel, {schema}.step_edit, {schema}.step_expedite, {schema}.step_import,
   {schema}.step_revive_or_purge, {schema}.take_count_changes, {schema}.take_dead, {schema}.take_inbox, {schema}.take_payloads, {schema}.turn, {schema}.turn_fast,
   {schema}.unpark;
