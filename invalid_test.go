@@ -120,6 +120,9 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 			skein.ErrInvalidOptions, "a RawPush of its own"},
 		{"before 1970", q, good, []skein.PushOption{skein.At(time.Unix(-1, 0))}, skein.ErrInvalidTime, "1969-12-31 23:59:59"},
 		{"after 2255", q, good, []skein.PushOption{skein.At(time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))}, skein.ErrInvalidTime, "2300-01-01"},
+		{"in 290 years", q, good, []skein.PushOption{skein.In(290 * 365 * 24 * time.Hour)}, skein.ErrInvalidTime, "to 2255-06-05"},
+		{"a Score that panics", skein.NewQueue("q", skein.QueueOptions[string]{Score: func(string) float64 { panic("no such field") }}),
+			good, nil, skein.ErrInvalidScore, "no such field"},
 		{"very far in the future", q, good, []skein.PushOption{skein.At(far)}, skein.ErrInvalidTime, "to 2255-06-05"},
 		{"very far in the past", q, good, []skein.PushOption{skein.At(time.Unix(-far.Unix(), 0))}, skein.ErrInvalidTime, "from 1970-01-01"},
 	}

@@ -54,7 +54,7 @@ func instantOf(t time.Time) core.Instant {
 }
 
 // In is [At] with a time of d from now, by the store's clock. With a d below 0 the job
-// is due at once, before those that are due now.
+// is due at once, before those that are due now. A d that ends after 2255 is [ErrInvalidTime].
 func In(d time.Duration) PushOption {
 	return func(e *RawEntry) { e.When = core.In(d) }
 }
@@ -118,7 +118,13 @@ func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 	to.ID = from.ID
 	to.Data = data
 	if q.options.Score != nil {
-		to.Score = q.options.Score(from.Payload)
+		err := engine.Guard(func() error {
+			to.Score = q.options.Score(from.Payload)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%w: QueueOptions.Score: %w", ErrInvalidScore, err)
+		}
 	}
 	for i, option := range from.Options {
 		if option == nil {
@@ -127,5 +133,9 @@ func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 		option(to)
 	}
 	to.Score = core.NormalScore(to.Score)
-	return to.Validate()
+	checked := *to
+	if d := to.When.Delay(); d > 0 {
+		checked.When = core.At(instantOf(time.Now().Add(d)))
+	}
+	return checked.Validate()
 }
