@@ -78,7 +78,8 @@ func (l *jobLog) buried(e *jobEvent) {
 // tookOver writes the line of a lease under which jobs of an earlier one are recovered, as far as the rate allows.
 func (l *jobLog) tookOver(s *shardInfo, from string, token int64, jobs int) {
 	if l.takeovers.Pass(time.Now(), s.id.Queue) {
-		l.log.Info("lease taken over", keyQueue, s.id.Queue, keyShard, s.id.String(), "token", token, "from_node", from, "jobs", jobs)
+		attrs := []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.Int64("token", token), slog.Int("jobs", jobs)}
+		l.log.LogAttrs(context.Background(), slog.LevelInfo, "lease taken over", append(attrs, fromNode(from)...)...)
 	}
 }
 
@@ -89,10 +90,18 @@ func (l *jobLog) recovers(s *shardInfo, from string, claims []core.Claim) {
 		if !l.recovered.Pass(now, s.id.Queue) {
 			continue
 		}
-		l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered",
-			append(s.jobAttrs(claims[i].ID), slog.Int("recoveries", claims[i].Recoveries+1), slog.Int("of", s.queue.Policy.MaxRecoveries),
-				slog.String("from_node", from))...)
+		attrs := append(s.jobAttrs(claims[i].ID), slog.Int("recoveries", claims[i].Recoveries+1), slog.Int("of", s.queue.Policy.MaxRecoveries))
+		l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered", append(attrs, fromNode(from)...)...)
 	}
+}
+
+// fromNode returns the attribute that names the earlier owner. There is none if its name is unknown: a
+// node learns it only from a refused acquire.
+func fromNode(name string) []slog.Attr {
+	if name == "" {
+		return nil
+	}
+	return []slog.Attr{slog.String("from_node", name)}
 }
 
 // claimed writes a line for each entity that fills a claim, as often as full allows.

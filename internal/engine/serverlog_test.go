@@ -49,6 +49,20 @@ func TestAServerThatCannotBeCheckedIsNoWarning(t *testing.T) {
 	})
 }
 
+// A server that was never refused the shard does not know its last owner, and logs no empty name.
+func TestATakeOverFromAnUnknownServerNamesNone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.acquireFor(ttl, "ghost")
+		w.sleep(3 * ttl)
+		n := w.start(each(succeed))
+		w.sleep(3 * ttl)
+		n.wantLines(1, "lease taken over", "level=INFO", "jobs=1")
+		n.wantLines(1, "job recovered", "level=WARN")
+		n.wantLines(0, "from_node")
+	})
+}
+
 // Whoever takes a dead server's shard over says from whom, if the shard was refused to him before.
 func TestWhatIsTakenOverNamesTheServer(t *testing.T) {
 	inWorld(t, func(w *world) {
