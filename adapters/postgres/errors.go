@@ -83,7 +83,8 @@ func translate(ctx context.Context, err error) error {
 	}
 	switch {
 	case class(pg) == "53" && pg.Code != tooManyConnections: // insufficient resources
-		return storekit.Full(pg.Message)
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); give the server more disk or memory: servers may fail to "+
+			"drain the queue without it, since a turn writes too", ports.ErrFull, pg.Message, pg.Code)
 	case pg.Code == notText:
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s)", ports.ErrInvalidRequest, pg.Message, pg.Code)
 	case pg.Code == queryCanceled:
