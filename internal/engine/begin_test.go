@@ -229,3 +229,21 @@ func TestWhatHasNotBegunDoesNotStart(t *testing.T) {
 		w.wantCounts(0, 0, 1, 0)
 	})
 }
+
+// A job that this process never gave to a handler is not buried by recovery, however often the
+// answer to the turn that begins it is lost together with the lease.
+func TestAJobThatWasNeverHandledIsNotBuriedByLostAnswers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "recovered")
+		w.start(each(succeed), func(s *setup) {
+			s.link.lose = func(method string) bool { return method == "Turn" && w.find("recovered").Claim != nil }
+		})
+		for range 20 {
+			w.sleep(ttl)
+			if f := w.find("recovered"); f.DeadLetter != nil {
+				w.Fatalf("the job is in the morgue although no handler was called: %+v", f.DeadLetter)
+			}
+		}
+	})
+}

@@ -239,7 +239,11 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
+	s.unstartedRefs = nil
 	for _, b := range slices.Clone(s.starting) {
+		for i := range b.claims {
+			s.unstartedRefs = append(s.unstartedRefs, b.claims[i].Ref())
+		}
 		s.endStarting(b)
 	}
 	s.finished, s.deferred, s.pendingResults, s.deferrals = nil, nil, nil, nil

@@ -74,10 +74,12 @@ func (s *shard) oldestUnstarted() (since time.Time, ok bool) {
 	return s.buffer.oldest()
 }
 
-// settleOrphans settles jobs that earlier leases left claimed.
+// settleOrphans settles jobs that earlier leases left claimed. Those that this process never handed
+// to a handler have not begun, whatever the store says.
 func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation) {
 	for i := range orphans {
 		c := &orphans[i]
+		c.Begun = c.Begun && !slices.Contains(s.unstartedRefs, c.Ref())
 		s.settleRecovered(c, orphanSettlement(s.queue.Policy, c, cancels))
 	}
 }

@@ -47,7 +47,10 @@ type shard struct {
 	buffer    buffer
 	// starting are the batches that wait for a turn to begin them, in order, and running those that run.
 	starting []*startingBatch
-	running  []*Batch
+	// unstartedRefs are the claims that the last lease lost before their handlers started. The store
+	// may have marked them as begun by a turn whose answer was lost.
+	unstartedRefs []core.ClaimRef
+	running       []*Batch
 	// finished are the settlements that wait for the next turn.
 	finished []core.Settlement
 	// deferred are settlements that the store could not carry out yet. They wait for the next
