@@ -118,7 +118,7 @@ func remedyFor(code string) string {
 	case noRight:
 		return "grant the role the rights that docs/postgres.md lists"
 	case undefinedTable, undefinedSchema, undefinedFunction:
-		return "make the schema with postgres.Migrate, or correct Options.Schema"
+		return `make the schema with "skein migrate up" or postgres.Migrate, or correct its name`
 	case "53400": // configuration limit exceeded
 		return "raise the limit that this names, such as temp_file_limit, for the role"
 	case "26000", "42P05": // a prepared statement is not there, or another one is

@@ -161,7 +161,7 @@ func schemaMissing(err error) bool {
 // unfit returns the error for a schema that this program may not use; the zero version is none.
 func (s *Store) unfit(v schemaVersion) error {
 	if known := len(versions()); v.version <= known {
-		return fmt.Errorf("postgres: %w: %s has version %d, this program needs %d; run postgres.Migrate", errSchema, s.schema, v.version, known)
+		return fmt.Errorf(`postgres: %w: %s has version %d, this program needs %d; run "skein migrate up" or postgres.Migrate`, errSchema, s.schema, v.version, known)
 	}
 	return tooNew(s.schema, v)
 }

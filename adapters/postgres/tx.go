@@ -141,7 +141,7 @@ func (t *Tx) ready(ctx context.Context) error {
 	err := t.ask(ctx, versionSQL).Scan(&v.version, &v.oldest)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look at schema %s, which postgres.Migrate makes: %w", s.schema, translateTx(err))
+		return fmt.Errorf(`look at schema %s, which "skein migrate up" or postgres.Migrate makes: %w`, s.schema, translateTx(err))
 	case !v.fits():
 		return s.unfit(v)
 	}

@@ -17,13 +17,13 @@ import (
 // anything. The errors of a restart or a failover, such as LOADING, READONLY and
 // CLUSTERDOWN, are not among them.
 var permanentErrors = []struct{ prefix, advice string }{
-	{"WRONGPASS", "check the Username and Password of the client's options"},
-	{"NOAUTH", "set the Password of the client's options"},
+	{"WRONGPASS", "correct the user and the password with which the client connects"},
+	{"NOAUTH", "connect with the server's password; a URL has it as redis://USER:PASSWORD@HOST:PORT"},
 	{"NOPERM", "grant the user the rights that docs/redis.md lists"},
 	{"DENIED", "give the server a password, or set its protected-mode or bind"},
-	{"DB index is out of range", "set the DB of the client's options to one that the server has"},
-	{"SELECT is not allowed in cluster mode", "set the DB of the client's options to 0"},
-	{"This instance has cluster support disabled", "connect with goredis.NewClient"},
+	{"DB index is out of range", "connect to a database that the server has; a URL has its number as redis://HOST:PORT/0"},
+	{"SELECT is not allowed in cluster mode", "connect to database 0"},
+	{"This instance has cluster support disabled", "connect to it as to a single server: by a URL redis://HOST:PORT, or in a program by goredis.NewClient"},
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
 

@@ -123,8 +123,8 @@ func TestPostgresSaysWhatToDoAboutASchema(t *testing.T) {
 		prepare string
 		want    string
 	}{
-		{"that is missing", `DROP SCHEMA {schema} CASCADE; CREATE SCHEMA {schema}`, "run postgres.Migrate"},
-		{"that is older", `DELETE FROM {schema}.migrations`, "run postgres.Migrate"},
+		{"that is missing", `DROP SCHEMA {schema} CASCADE; CREATE SCHEMA {schema}`, `run "skein migrate up" or postgres.Migrate`},
+		{"that is older", `DELETE FROM {schema}.migrations`, `run "skein migrate up" or postgres.Migrate`},
 		{"that is too new", `INSERT INTO {schema}.migrations (version, oldest) VALUES (1000, 999)`, "update the program"},
 	}
 	for _, tt := range tests {

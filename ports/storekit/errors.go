@@ -54,7 +54,11 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 			ports.ErrShardCountMismatch, r.Queue, record.Shards, r.Shards)
 	}
 	if record.IndexIDs != r.IndexIDs {
-		return fmt.Errorf("%w: %q has IndexIDs %t, which is permanent", ports.ErrQueueMismatch, r.Queue, record.IndexIDs)
+		was := "without"
+		if record.IndexIDs {
+			was = "with"
+		}
+		return fmt.Errorf("%w: %q was declared %s an index of ids (IndexIDs), which is permanent", ports.ErrQueueMismatch, r.Queue, was)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 5}), ports.ErrShardCountMismatch,
 			`"orders" has 5 shards, not 3; its count is permanent`},
 		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 3, IndexIDs: true}), ports.ErrQueueMismatch,
-			`"orders" has IndexIDs true, which is permanent`},
+			`"orders" was declared with an index of ids (IndexIDs), which is permanent`},
 		{storekit.CheckDeclared(ports.DeclareRequest{Queue: "orders", Shards: 3}, ports.Queue{Shards: 3, Generation: 2, Paused: true}), nil, ""},
 		{storekit.StaleAttempt(&ports.AcquireRequest{Shard: shard, Owner: "n1", Attempt: 2}), ports.ErrStaleAttempt,
 			`attempt 2 at orders/3 by "n1"; use a larger one`},
@@ -56,7 +56,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers drain the queue, or give the store more room`},
 		{jobsOf(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
-		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without IndexIDs, which is permanent, and lists no jobs by id; retrying jobs it lists so, and Find looks one id up`},
+		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without an index of ids, which is permanent, and lists no jobs by id; it lists retrying jobs by id, and each id can be looked up`},
 		{jobsOf(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
 		{jobsOf(ports.RetryingByID, ports.Queue{}), nil, ""},
 	}

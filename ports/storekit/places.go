@@ -156,8 +156,8 @@ func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
 		return nil, err
 	}
 	if r.SortBy == ports.ByID && !q.IndexIDs {
-		return nil, fmt.Errorf("%w: %q was declared without IndexIDs, which is permanent, and lists no jobs by id; "+
-			"retrying jobs it lists so, and Find looks one id up", ports.ErrQueueMismatch, q.Name)
+		return nil, fmt.Errorf("%w: %q was declared without an index of ids, which is permanent, and lists no jobs by id; "+
+			"it lists retrying jobs by id, and each id can be looked up", ports.ErrQueueMismatch, q.Name)
 	}
 	return ShardsOf(q, r.Shards)
 }
