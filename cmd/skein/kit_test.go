@@ -29,8 +29,14 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
+// mainVariable makes the program of the tests the command itself.
+const mainVariable = "SKEIN_TEST_MAIN"
+
 // TestMain silences the client's log: scripts name stores that are not there.
 func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) != "" {
+		main()
+	}
 	logging.Disable()
 	os.Exit(m.Run())
 }

@@ -15,12 +15,18 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show what is wrong, queues and servers, live, until Ctrl-C; for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command("top [QUEUE...]", "Show what is wrong, queues and servers, live, and act by keys, of which ? lists all; for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
 				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
 			}
+			if interval <= 0 {
+				return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
+			}
 			t := &top{inspector: i, queues: queues, answerTime: a.answerTime()}
+			if terminal(a.stdin) && terminal(a.screen) {
+				return a.liveTop(ctx, t, interval)
+			}
 			return a.watch(ctx, interval, func() (show func() error) {
 				t.look(ctx)
 				return func() error { return a.showTop(t) }
@@ -46,6 +52,8 @@ type top struct {
 	// seen is when lines were read, by this machine's clock, and old says that it is not the last look that has read them.
 	seen time.Time
 	old  bool
+	// took is how long the last look took.
+	took time.Duration
 
 	memory wrong.Memory
 	// recent are the last hour's minutes of each queue, which were read then.
@@ -61,6 +69,8 @@ const topPatience = 10 * time.Second
 
 // look looks at the store. What could not be read stays as it was seen last, and is in failed.
 func (t *top) look(ctx context.Context) {
+	began := time.Now()
+	defer func() { t.took = time.Since(began) }()
 	ctx, stop := context.WithTimeout(ctx, topPatience)
 	defer stop()
 	stats, err := t.inspector.Stats(ctx, t.queues...)

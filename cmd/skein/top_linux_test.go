@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,39 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 	}
 	if cut != 2 {
 		t.Errorf("%d lines are of the queue and the server:\n%s", cut, shown)
+	}
+}
+
+// The program shows its page on a terminal, heeds keys, and leaves the terminal as it was.
+func TestTopOnATerminal(t *testing.T) {
+	terminal, other := pseudoTerminal(t, 80)
+	program, err := os.Executable()
+	must(t, err)
+	c := exec.Command(program, "top", "--url", "memory://")
+	c.Env = append(os.Environ(), mainVariable+"=1", "TERM=xterm-256color")
+	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
+	must(t, c.Start())
+	must(t, terminal.Close())
+	var shown strings.Builder
+	await := func(text string) {
+		t.Helper()
+		for part := make([]byte, 4096); !strings.Contains(shown.String(), text); {
+			n, err := other.Read(part)
+			shown.Write(part[:n])
+			if err != nil {
+				t.Fatalf("%q is not shown: %v: %q", text, err, shown.String())
+			}
+		}
+	}
+	await("nothing is wrong")
+	await("q quit")
+	_, err = other.WriteString("?")
+	must(t, err)
+	await("Whatever acts asks first")
+	_, err = other.WriteString("xq")
+	must(t, err)
+	await("\x1b[?1049l") // the screen of before
+	if err := c.Wait(); err != nil {
+		t.Errorf("it ended with %v: %q", err, shown.String())
 	}
 }
