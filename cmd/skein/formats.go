@@ -18,9 +18,11 @@ func formatList() []string { return []string{"table", "wide", "json", "jsonl", "
 // formats write the rows of a list. Each writes what came before an error, and returns the error.
 var formats = map[string]func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error{
 	"table": func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
-		return writeTable(w, narrow(heads), rows)
+		return writeTable(w, narrow(heads), rows, true)
 	},
-	"wide":  writeTable,
+	"wide": func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
+		return writeTable(w, heads, rows, false)
+	},
 	"json":  writeJSON,
 	"jsonl": writeJSONLines,
 	"csv":   writeCSV,

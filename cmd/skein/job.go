@@ -87,6 +87,9 @@ func (a *app) why() *cobra.Command {
 			if nothing(&v.Found) {
 				return nothingFor(args[0], args[1])
 			}
+			if a.output == "table" {
+				return a.showVerdict(&v)
+			}
 			return one(a, verdictColumns, &verdict{v, foundIn{args[0], v.Found}})
 		})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"iter"
 	"strings"
@@ -12,16 +13,40 @@ const tableRows = 1000
 
 // tableWriter writes rows in columns, without tabs, colours or lines, so that it is fit to be piped.
 type tableWriter struct {
-	w       io.Writer
-	heads   []head
+	w     io.Writer
+	heads []head
+	// short cuts what may be long.
+	short   bool
 	widths  []int
 	right   []bool
 	pending [][]string
 	begun   bool
 }
 
-func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
-	t := &tableWriter{w: w, heads: heads, widths: make([]int, len(heads)), right: make([]bool, len(heads))}
+// headWords are the heads of columns whose names, which are those of programs, are not what people call them.
+var headWords = map[string]string{
+	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
+	"done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
+}
+
+// longest is how many columns a value may take in a short table: a stack of a panic or a long id leaves no table.
+var longest = map[string]int{"id": 40, "last_error": 60}
+
+// shortened is a value of at most so many columns: of a text the first line.
+func shortened(v any, most int) string {
+	text, ok := v.(string)
+	if !ok {
+		return cut(forPeople(v), most)
+	}
+	first, rest, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if more && strings.TrimSpace(rest) != "" {
+		first = strings.TrimSpace(first) + string(cutSign)
+	}
+	return cut(quoted(first), most)
+}
+
+func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error], short bool) error {
+	t := &tableWriter{w: w, heads: heads, short: short, widths: make([]int, len(heads)), right: make([]bool, len(heads))}
 	for row, err := range rows {
 		if err != nil {
 			if !t.begun && len(t.pending) == 0 {
@@ -54,7 +79,11 @@ func (t *tableWriter) add(row *object) {
 		case int, int64, float64, time.Duration:
 			t.right[to] = true
 		}
-		line = append(line, forPeople(row.values[at]))
+		text := forPeople(row.values[at])
+		if most := longest[h.name]; t.short && most > 0 {
+			text = shortened(row.values[at], most)
+		}
+		line = append(line, text)
 	}
 	t.pending = append(t.pending, line)
 }
@@ -65,7 +94,7 @@ func (t *tableWriter) flush() error {
 	if !t.begun {
 		first := make([]string, len(t.heads))
 		for at, h := range t.heads {
-			first[at] = strings.ToUpper(strings.ReplaceAll(h.name, "_", " "))
+			first[at] = cmp.Or(headWords[h.name], strings.ToUpper(strings.ReplaceAll(h.name, "_", " ")))
 		}
 		lines = append([][]string{first}, lines...)
 	}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
+)
+
+// fact is a line of the checklist behind a verdict.
+type fact struct {
+	sign, name, value string
+}
+
+// showVerdict shows why a job does not run: a sentence, and then what it is made of.
+func (a *app) showVerdict(v *inspect.Verdict) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n\n", escaped(strings.ToUpper(v.Text[:1])+v.Text[1:]))
+	for _, f := range factsOf(v) {
+		fmt.Fprintf(&b, "%s %s %s\n", f.sign, filled(f.name, 9), escaped(f.value))
+	}
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+// factsOf are the checks of a verdict, as the dashboard has them.
+func factsOf(v *inspect.Verdict) (list []fact) {
+	add := func(name string, good bool, format string, args ...any) {
+		list = append(list, fact{map[bool]string{true: "✓", false: "✗"}[good], name, fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case v.ServersUnknown:
+		list = append(list, fact{"?", "served", "the list of servers can't be read now"})
+	case len(v.Servers) == 0:
+		add("served", false, "no server runs this queue")
+	default:
+		add("served", true, "by %s", strings.Join(v.Servers, ", "))
+	}
+	runs := v.Reason == core.RunsNow || !v.RunningSince.IsZero()
+	o := &v.OwnerFacts
+	switch c := v.Found.Claimed; {
+	case v.Owner != "":
+		add("shard", !o.Draining, "%v, held by %s%s", v.Found.Shard, v.Owner, map[bool]string{true: ", which drains"}[o.Draining])
+		if o.Lanes > 0 {
+			add("lane", runs || o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
+		}
+		if o.MaxLanes > 0 {
+			add("lanes", runs || o.QueueBusy < o.MaxLanes, "%d of %d of the queue there are busy", o.QueueBusy, o.MaxLanes)
+		}
+	case c != nil && !c.LeaseOver:
+		add("shard", true, "%v, held by %s", v.Found.Shard, c.Node)
+	default:
+		add("shard", v.ServersUnknown, "%v: no running server is known to have it", v.Found.Shard)
+	}
+	if q := v.Found.Queued; q != nil {
+		if v.Found.Claimed != nil {
+			add("id free", false, "its previous run ends first")
+		}
+		if v.Reason >= core.QueuePaused { // what comes before it in the list of reasons hides it
+			add("queue", v.Reason != core.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == core.QueuePaused])
+		}
+		wait := q.PerformAt.Sub(v.Now).Round(time.Second)
+		add("due", !q.PerformAt.After(v.Now), "%s", map[bool]string{true: "in " + figures.Span(wait), false: "for " + figures.Span(-wait)}[q.PerformAt.After(v.Now)])
+		add("in front", v.Ahead == 0, "due jobs of the shard: %s", figures.Exact(int64(v.Ahead)))
+		if v.Alone != "" {
+			add("alone", false, "%s runs alone, and comes first", v.Alone)
+		}
+		if q.Retries > 0 {
+			add("failures", false, "%d, the last: %s", q.Retries, shortened(q.LastError, 60))
+		}
+	}
+	if v.MaxRunning > 0 {
+		add("limit", runs || v.Busy < v.MaxRunning, "%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
+	}
+	if d := v.Found.DeadLetter; d != nil {
+		add("morgue", v.Reason != core.OnlyDead, "payloads there: %d, the last error: %s", d.PayloadCount, shortened(d.LastError, 60))
+	}
+	return list
+}
