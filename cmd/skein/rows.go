@@ -11,6 +11,7 @@ import (
 var countColumns = columns[inspect.Counts]{
 	{"length", false, func(c *inspect.Counts) any { return c.Length() }},
 	{"morgue_length", false, func(c *inspect.Counts) any { return c.Dead }},
+	{"waiting", false, func(c *inspect.Counts) any { return c.Waiting() }},
 	{"lag", false, func(c *inspect.Counts) any { return c.Lag }},
 	{"fresh", true, func(c *inspect.Counts) any { return c.Fresh }},
 	{"retrying", false, func(c *inspect.Counts) any { return c.Retrying }},
