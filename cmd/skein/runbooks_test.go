@@ -122,8 +122,7 @@ func runLine(t *testing.T, rawURL, line string) {
 	p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: env(rawURL), connect: backends.Connect, answersWithin: testservers.Patience}
 	if words[0] == "top" { // until Ctrl-C
 		go func() {
-			for ctx.Err() == nil && !strings.Contains(stdout.String(), "orders") {
-				time.Sleep(time.Millisecond)
+			for ; ctx.Err() == nil && !strings.Contains(stdout.String(), "orders"); time.Sleep(time.Millisecond) {
 			}
 			end()
 		}()

@@ -40,8 +40,8 @@ func asSkein(password string) func(*goredis.Options) {
 func unusableRedises() []unusableRedis {
 	most := []any{"on", ">secret", "~*", "&*", "+@all"}
 	return []unusableRedis{
-		{name: "wrong password", options: asSkein("guessed"), rights: most, says: "Password"},
-		{name: "no password", rights: most, config: []string{"requirepass", "secret"}, says: "Password"},
+		{name: "wrong password", options: asSkein("guessed"), rights: most, says: "password"},
+		{name: "no password", rights: most, config: []string{"requirepass", "secret"}, says: "password"},
 		{name: "no database", options: func(o *goredis.Options) { o.DB = 99 }, says: "DB"},
 		{
 			name: "no right to run scripts", options: asSkein("secret"), rights: append(most[:5:5], "-evalsha"),
