@@ -48,9 +48,9 @@ type Action struct {
 	// Prefix, Group and Filter chose entries where none was named. All three are empty for all entries.
 	Prefix, Group, Filter string
 	// Ended reports that the action has ended. One that has not is still going on, or its process was killed: then
-	// Handled, Took and Error are unknown, and zero.
+	// Took and Error are unknown, and zero.
 	Ended bool
-	// Handled is how many entries were changed.
+	// Handled is how many entries were changed; until it has ended, by its calls before, if it goes on from a Checkpoint.
 	Handled int
 	// Took is how long it took.
 	Took time.Duration
@@ -84,7 +84,7 @@ func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Act
 					return
 				}
 			}
-			if len(page) < r.Size() {
+			if len(page) == 0 { // a page may lack records that can't be read
 				return
 			}
 		}
@@ -98,9 +98,12 @@ func actionOf(a *ports.Action) Action {
 	}
 }
 
-// auditPatience is how long an action waits for the store to take what the audit has of it: an action is done also where
-// the audit's server does not answer.
-const auditPatience = 2 * time.Second
+// How long an action waits for the store to take what the audit has of it: an action is done also where the audit's server does not
+// answer. It begins with at most a quarter of the time that the action has, and once that was in vain it waits for less.
+const (
+	auditPatience = 2 * time.Second
+	auditAgain    = 500 * time.Millisecond
+)
 
 // deed is an action of an operator under way.
 type deed struct {
@@ -108,6 +111,8 @@ type deed struct {
 	inspector *Inspector
 	began     time.Time
 	action    ports.Action
+	// silent is whether the store has not taken the beginning.
+	silent bool
 }
 
 // begin begins a deed on named ids, or on all. It is in the audit once start is called.
@@ -124,12 +129,26 @@ func (i *Inspector) begin(verb, queue string, ids []string) *deed {
 
 func auditText(text string) string { return core.CutText(core.Text(text), ports.MaxActionText) }
 
-// start puts into the audit that the deed has begun.
-func (d *deed) start(ctx context.Context) *deed {
+// by notes who acts.
+func (d *deed) by(ctx context.Context) {
 	who, _ := ctx.Value(actorKey{}).(Actor)
 	d.action.Actor, d.action.From, d.action.Reason = auditText(who.Name), auditText(who.From), auditText(who.Reason)
-	_ = d.audit(ctx) // end says all of it again
+}
+
+// start puts into the audit that the deed has begun.
+func (d *deed) start(ctx context.Context) *deed {
+	d.by(ctx)
+	d.tell(ctx)
 	return d
+}
+
+// tell puts into the audit that the deed has begun. The end says all of it again, so nothing is lost by an error.
+func (d *deed) tell(ctx context.Context) {
+	wait := auditPatience
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)/4)
+	}
+	d.silent = d.audit(ctx, wait) != nil
 }
 
 // end logs what was done and puts it into the audit.
@@ -149,17 +168,21 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 		slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Int("named", a.Named), slog.Any("ids", a.IDs),
 		slog.String("prefix", a.Prefix), slog.String("group", a.Group), slog.String("filter", a.Filter),
 		slog.Int("handled", handled), slog.Duration("took", a.Took), failed)
-	if err := d.audit(ctx); err != nil {
+	wait := auditPatience
+	if d.silent {
+		wait = auditAgain
+	}
+	if err := d.audit(ctx, wait); err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "an action is missing in the store's audit, or has no end there", slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Any("error", err))
 	}
 }
 
-// audit stores what is known of the deed, also when the deed's context has ended.
-func (d *deed) audit(ctx context.Context) error {
+// audit stores what is known of the deed, also when its context has ended.
+func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	if d.inspector == nil || d.inspector.store == nil {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer stop()
 	_, err := ask(d.inspector, func(s Store) (struct{}, error) { return struct{}{}, s.Audit(ctx, d.action) })
 	return err
@@ -174,10 +197,12 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 		if a.going.o.DryRun {
 			d.inspector = nil
 		}
-		d.action.ID = cmp.Or(a.going.at.Audit, d.action.ID)
-		a.going.at.Audit = d.action.ID
 	}
-	d.start(ctx)
+	d.by(ctx)
+	if a.going != nil {
+		d.goesOn(&a.going.at)
+	}
+	d.tell(ctx)
 	return func(err *error) {
 		failed := *err
 		if !a.ended {
@@ -185,6 +210,16 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 		}
 		d.end(ctx, a.progress.Handled, failed)
 	}
+}
+
+// goesOn makes the calls of an action that goes on from Checkpoints one action of the audit, as long as one actor makes them: it keeps
+// what the first said of why, and what those before have handled.
+func (d *deed) goesOn(at *standing) {
+	if at.Audit != "" && at.Actor == d.action.Actor {
+		d.action.ID, d.action.Handled = at.Audit, at.Handled
+		d.action.Reason = cmp.Or(d.action.Reason, at.Reason)
+	}
+	at.Audit, at.Actor, at.Reason = d.action.ID, d.action.Actor, d.action.Reason
 }
 
 var errPanicked = errors.New("a function of the caller's panicked")

@@ -3,7 +3,9 @@ package inspect_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -257,5 +259,71 @@ func TestAContinuedActionIsOneInTheAudit(t *testing.T) {
 	}
 	if got := len(audited(t, s.Inspector, "")); got != 1 {
 		t.Errorf("the audit has %d actions, want 1", got)
+	}
+}
+
+// An action that has little time is done though the audit does not answer.
+func TestAnActionWithADeadlineIsDoneWithoutItsAudit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFixture(t)
+		store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Audit" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return next(ctx)
+		})
+		i := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		began := time.Now()
+		if err := i.Pause(ctx, "orders"); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > time.Second { // in virtual time
+			t.Errorf("it took %v of the second that it has", took)
+		}
+	})
+}
+
+// A record that can't be read hides no other.
+func TestActionsBesideOneThatCannotBeRead(t *testing.T) {
+	s := newFixture(t)
+	for range ports.MaxActions + 10 {
+		if err := s.Pause(t.Context(), "orders"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if page, ok := call.Reply.(*[]ports.Action); ok && len(*page) == ports.MaxActions {
+			*page = append((*page)[:5:5], (*page)[6:]...)
+		}
+		return err
+	})
+	if got, want := len(audited(t, inspect.New(store, inspect.Options{}), "")), ports.MaxActions+9; got != want {
+		t.Errorf("%d actions are listed, want %d", got, want)
+	}
+}
+
+// Who goes on with another's action does not take its place in the audit, and who goes on with his own keeps his reason.
+func TestWhoGoesOnWithAnAction(t *testing.T) {
+	s := newFixture(t)
+	s.dead(numbered("a", 30)...)
+	s.advance(time.Second)
+	o := inspect.BulkOptions{Limit: 10}
+	for _, who := range []inspect.Actor{{Name: "ann", Reason: "the bank is back"}, {Name: "ann"}, {Name: "bob"}} {
+		result, err := s.ReviveAll(inspect.WithActor(t.Context(), who), "orders", nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Continue = result.Checkpoint
+	}
+	var got []string
+	for a := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
+		got = append(got, fmt.Sprintf("%s %q %d", a.Actor.Name, a.Actor.Reason, a.Handled))
+	}
+	if want := []string{`bob "" 30`, `ann "the bank is back" 20`}; !slices.Equal(got, want) {
+		t.Errorf("the audit has %q, want %q", got, want)
 	}
 }

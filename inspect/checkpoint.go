@@ -57,6 +57,9 @@ type standing struct {
 	Part bool `json:"u,omitempty"`
 	// Audit is the ID of the action in the audit: its calls are one action there.
 	Audit string `json:"w,omitempty"`
+	// Actor and Reason are who makes the calls, and why, as the audit has them.
+	Actor  string `json:"x,omitempty"`
+	Reason string `json:"y,omitempty"`
 }
 
 // text returns the Checkpoint.

@@ -55,10 +55,10 @@ type Action struct {
 	Named int
 	// Prefix, Group and Filter say which entries were chosen. All three are empty for all entries.
 	Prefix, Group, Filter string
-	// Ended reports that the action has ended. Handled, Took and Error are zero before. An action of a process that
+	// Ended reports that the action has ended. Took and Error are zero before. An action of a process that
 	// was killed never ends.
 	Ended bool
-	// Handled is how many entries were changed, as far as the process has learned.
+	// Handled is how many entries were changed, as far as the caller had learned.
 	Handled int
 	// Took is how long it took, by the clock of the process.
 	Took time.Duration

@@ -218,8 +218,9 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	}
 	ctx, end := context.WithTimeout(ctx, detailTime)
 	defer end()
-	if pauses, err := wrong.PausesOf(s.view.Stats, l.inspector.Actions(ctx, inspect.ActionsOptions{})); err == nil {
-		s.view.Pauses, s.pausesAt = pauses, s.at
+	pauses, err := wrong.PausesOf(s.view.Stats, l.inspector.Actions(ctx, inspect.ActionsOptions{}))
+	if s.pausesAt = s.at; err == nil {
+		s.view.Pauses = pauses
 	}
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -30,7 +31,7 @@ type auditRow struct {
 	Group   string    `json:"group,omitempty" doc:"the group of dead letters that chose entries"`
 	Filter  string    `json:"filter,omitempty" doc:"the filter that chose entries"`
 	Ended   bool      `json:"ended" doc:"whether it has ended; one of a process that was killed never does"`
-	Handled int       `json:"handled" doc:"how many entries were changed; 0 until it has ended"`
+	Handled int       `json:"handled" doc:"how many entries were changed, as far as it is known"`
 	Took    float64   `json:"took_seconds" doc:"how long it took; 0 until it has ended"`
 	Error   string    `json:"error,omitempty" doc:"why it stopped; none if it was done"`
 }
@@ -48,11 +49,22 @@ func (c *call) audit(q *auditQuery) (*list[auditRow], error) {
 	return reply, nil
 }
 
+// quotations are quoted texts, such as ids, in the text of an error.
+var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
+
+// withoutIDs leaves out what an error of an action quotes, where ids are redacted: which of it are ids can't be told any more.
+func (a *API) withoutIDs(text string) string {
+	if a.o.RedactID == nil {
+		return text
+	}
+	return quotations.ReplaceAllLiteralString(text, `"…"`)
+}
+
 func (c *call) auditRow(a *inspect.Action) auditRow {
 	row := auditRow{
 		At: a.At.UTC(), Action: a.Verb, Actor: a.Actor.Name, From: a.Actor.From, Reason: a.Actor.Reason, Queue: a.Queue, Named: a.Named,
 		Prefix: c.id(a.Queue, a.Prefix), Group: c.errorText(a.Queue, "", a.Group), Filter: c.errorText(a.Queue, "", a.Filter),
-		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.errorText(a.Queue, "", a.Error),
+		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.errorText(a.Queue, "", c.withoutIDs(a.Error)),
 	}
 	for _, id := range a.IDs {
 		if a.Queue != "" { // else it is a server

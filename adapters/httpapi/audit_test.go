@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/ports"
 )
 
 // The audit says who did what, when and why, the newest action first; of one queue if it is asked for.
@@ -52,5 +55,21 @@ func TestAudit(t *testing.T) {
 	}
 	if rows := get[list[auditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 || rows[0].Queue != "orders" {
 		t.Errorf("one of orders is %+v", rows)
+	}
+}
+
+// Ids that errors quote are hidden where ids are redacted, whichever action they are of.
+func TestTheAuditHidesIDsThatErrorsQuote(t *testing.T) {
+	h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
+	for id, text := range map[string]string{
+		"1": `edit: payload of "maria": the EditFunc failed`, "2": `edit all: payload of "maria \"the\" jones": boom`, "3": `an error that was cut: "maria jo`,
+	} {
+		if err := h.store.Audit(t.Context(), ports.Action{ID: id, Verb: "edit", Queue: "orders", Ended: true, Error: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := answerOf(h.api, request(http.MethodGet, base+"/audit", ""))
+	if text := w.Body.String(); strings.Contains(text, "maria") || strings.Contains(text, "jones") || !strings.Contains(text, "the EditFunc failed") {
+		t.Errorf("the audit is %s", text)
 	}
 }

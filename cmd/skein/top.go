@@ -102,7 +102,12 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	if unlisted == nil {
 		t.nodes = nodes
 	}
-	t.lines = linesOf(stats, nodes, t.lines)
+	t.lines = linesOf(stats, t.nodes, t.lines)
+	if t.nodes == nil && unlisted != nil { // they have never been read
+		for at := range t.lines {
+			t.lines[at].servers = -1
+		}
+	}
 	checks, unchecked := t.inspector.Checks(ctx)
 	for at := range stats {
 		if now := stats[at].Now; !now.IsZero() {

@@ -139,3 +139,17 @@ func TestTopGoesOnWithStatisticsAlone(t *testing.T) {
 		})
 	}
 }
+
+// A queue whose jobs are all orphans is unserved, and none is while the servers are not known.
+func TestTheStateOfAQueueInTop(t *testing.T) {
+	line := func(fresh, orphaned int64, servers int) *statLine {
+		return &statLine{QueueStats: inspect.QueueStats{Counts: inspect.Counts{Fresh: fresh, Claimed: orphaned, Orphaned: orphaned}}, servers: servers}
+	}
+	for want, lines := range map[string][]*statLine{"unserved": {line(1, 0, 0), line(0, 1, 0)}, "": {line(1, 1, 1), line(0, 0, 0), line(1, 1, -1)}} {
+		for _, l := range lines {
+			if got := queueState(l); got != want {
+				t.Errorf("%d fresh and %d orphaned jobs, %d servers: %q, want %q", l.Fresh, l.Orphaned, l.servers, got, want)
+			}
+		}
+	}
+}

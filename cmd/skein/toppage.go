@@ -34,7 +34,7 @@ var topSorts = []struct {
 }{
 	{"lag", func(a, b *statLine) int { return cmp.Compare(b.Lag, a.Lag) }},
 	{"name", func(a, b *statLine) int { return 0 }},
-	{"length", func(a, b *statLine) int { return cmp.Compare(b.Length(), a.Length()) }},
+	{"waiting", func(a, b *statLine) int { return cmp.Compare(b.Waiting(), a.Waiting()) }},
 	{"morgue", func(a, b *statLine) int { return cmp.Compare(b.Dead, a.Dead) }},
 	{"done", func(a, b *statLine) int { return cmp.Compare(b.done, a.done) }},
 }
@@ -55,7 +55,7 @@ func (m *topModel) queueCells() []topCell[statLine] {
 	return []topCell[statLine]{
 		{"QUEUE", 0, 0, true, func(s *statLine) string { return quoted(s.Queue.Name) }},
 		{"STATE", 0, 8, true, queueState},
-		{"WAITING", 0, 7, false, count(func(s *statLine) int64 { return s.Length() })},
+		{"WAITING", 0, 7, false, count(func(s *statLine) int64 { return s.Waiting() })},
 		{"MORGUE", 0, 6, false, count(func(s *statLine) int64 { return s.Dead })},
 		{"LAG", 0, 9, false, func(s *statLine) string { return figures.Span(s.Lag.Round(time.Second)) }},
 		{"RETRYING", 120, 8, false, count(func(s *statLine) int64 { return s.Retrying })},
@@ -63,7 +63,12 @@ func (m *topModel) queueCells() []topCell[statLine] {
 		{"ORPHANED", 160, 8, false, count(func(s *statLine) int64 { return s.Orphaned })},
 		{"DONE/S", 0, 6, false, func(s *statLine) string { return perSecond(s.done) }},
 		{"FAILED/S", 100, 8, false, func(s *statLine) string { return perSecond(s.failed) }},
-		{"SERVERS", 120, 7, false, func(s *statLine) string { return fmt.Sprint(s.servers) }},
+		{"SERVERS", 120, 7, false, func(s *statLine) string {
+			if s.servers < 0 {
+				return "-"
+			}
+			return fmt.Sprint(s.servers)
+		}},
 		{"DONE", 160, 8, false, count(func(s *statLine) int64 { return s.Processed })},
 		{"LAST HOUR", 0, m.sparkColumns(), true, func(s *statLine) string {
 			return spark(m.frame.recent[s.Queue.Name], m.frame.seen, m.sparkColumns())
@@ -100,7 +105,7 @@ func queueState(s *statLine) string {
 	switch {
 	case s.Queue.Paused:
 		return "paused"
-	case s.servers == 0 && s.Length() > 0:
+	case s.servers == 0 && s.Waiting() > 0:
 		return "unserved"
 	}
 	return ""
@@ -211,7 +216,7 @@ func (m *topModel) footLine() string {
 var topHelp = []string{
 	"up, down, k, j   select a queue or a server",
 	"tab              go to the servers, and back",
-	"s                sort the queues by lag, name, length, morgue, done",
+	"s                sort the queues by lag, name, waiting, morgue, done",
 	"/                filter queues and servers by a part of their names; esc clears",
 	"p, r             pause and resume the selected queue",
 	"d, u             drain the selected server, and let it work again",

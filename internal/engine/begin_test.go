@@ -231,15 +231,30 @@ func TestWhatHasNotBegunDoesNotStart(t *testing.T) {
 }
 
 // A job that this process never gave to a handler is not buried by recovery, however often the
-// answer to the turn that begins it is lost together with the lease.
+// answer to the turn that begins it is lost together with the lease; nor if the next lease is lost
+// before it has settled the job.
 func TestAJobThatWasNeverHandledIsNotBuriedByLostAnswers(t *testing.T) {
+	t.Run("each lease", func(t *testing.T) { neverHandled(t, 1) })
+	t.Run("and the next lease settles nothing", func(t *testing.T) { neverHandled(t, 2) })
+}
+
+// neverHandled loses the answers of turns in each lease, or in every second one, and refuses the turns of the others.
+func neverHandled(t *testing.T, leases int) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		w.placeRecovered(1, "recovered")
 		w.start(each(succeed), func(s *setup) {
-			s.link.lose = func(method string) bool { return method == "Turn" && w.find("recovered").Claim != nil }
+			acquires := 0
+			turn := func(method string) bool { return method == "Turn" && w.find("recovered").Claim != nil }
+			s.link.lose = func(method string) bool {
+				if method == "Acquire" {
+					acquires++
+				}
+				return turn(method) && acquires%leases == 1%leases
+			}
+			s.link.refuse = func(method string) bool { return turn(method) && acquires%leases != 1%leases }
 		})
-		for range 20 {
+		for range 60 {
 			w.sleep(ttl)
 			if f := w.find("recovered"); f.DeadLetter != nil {
 				w.Fatalf("the job is in the morgue although no handler was called: %+v", f.DeadLetter)

@@ -232,6 +232,10 @@ func (s *shard) dropLease(token int64, cause error) {
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
+// mostUnstarted is how many claims a shard remembers that lost their lease before their handlers started: more than are lost with
+// one lease. A claim's receipt is its own, so one that has been settled since is in nobody's way.
+const mostUnstarted = 10_000
+
 // clearLease clears all that belongs to the lease. It returns the jobs whose ends the store will not confirm.
 func (s *shard) clearLease(cause error) []ports.EndedJob {
 	lost := s.loseEnds()
@@ -239,13 +243,13 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
-	s.unstartedRefs = nil
 	for _, b := range slices.Clone(s.starting) {
 		for i := range b.claims {
 			s.unstartedRefs = append(s.unstartedRefs, b.claims[i].Ref())
 		}
 		s.endStarting(b)
 	}
+	s.unstartedRefs = s.unstartedRefs[max(0, len(s.unstartedRefs)-mostUnstarted):]
 	s.finished, s.deferred, s.pendingResults, s.deferrals = nil, nil, nil, nil
 	s.storeHead = core.Head{}
 	s.paused = false

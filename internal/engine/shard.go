@@ -47,8 +47,8 @@ type shard struct {
 	buffer    buffer
 	// starting are the batches that wait for a turn to begin them, in order, and running those that run.
 	starting []*startingBatch
-	// unstartedRefs are the claims that the last lease lost before their handlers started. The store
-	// may have marked them as begun by a turn whose answer was lost.
+	// unstartedRefs are the newest claims that lost their lease before their handlers started, at most mostUnstarted. The
+	// store may have marked them as begun by a turn whose answer was lost.
 	unstartedRefs []core.ClaimRef
 	running       []*Batch
 	// finished are the settlements that wait for the next turn.
