@@ -50,7 +50,7 @@ type Action struct {
 	// Ended reports that the action has ended. One that has not is still going on, or its process was killed: then
 	// Took and Error are unknown, and zero.
 	Ended bool
-	// Handled is how many entries were changed; until it has ended, by its calls before, if it goes on from a Checkpoint.
+	// Handled is how many entries were changed. Until a continued action has ended, it is the number that earlier calls changed.
 	Handled int
 	// Took is how long it took.
 	Took time.Duration
@@ -98,8 +98,8 @@ func actionOf(a *ports.Action) Action {
 	}
 }
 
-// How long an action waits for the store to take what the audit has of it: an action is done also where the audit's server does not
-// answer. It begins with at most a quarter of the time that the action has, and once that was in vain it waits for less.
+// How long an action waits for the store to take its audit record. An action is done even if the audit's server does not answer. The
+// first record takes at most a quarter of the action's own time, and if it failed, the second one waits for auditAgain only.
 const (
 	auditPatience = 2 * time.Second
 	auditAgain    = 500 * time.Millisecond
@@ -111,16 +111,19 @@ type deed struct {
 	inspector *Inspector
 	began     time.Time
 	action    ports.Action
-	// silent is whether the store has not taken the beginning.
+	// silent is true if the store has not taken the beginning.
 	silent bool
 }
 
-// begin begins a deed on named ids, or on all. It is in the audit once start is called.
-func (i *Inspector) begin(verb, queue string, ids []string) *deed {
+// begin begins a deed of ctx's actor on named ids, or on all. It is in the audit once start is called.
+func (i *Inspector) begin(ctx context.Context, verb, queue string, ids []string) *deed {
 	if i != nil && i.log == nil { // no Inspector of New
 		i = nil
 	}
-	d := &deed{inspector: i, began: time.Now(), action: ports.Action{ID: rand.Text(), Verb: verb, Queue: auditText(queue), Named: len(ids)}}
+	who, _ := ctx.Value(actorKey{}).(Actor)
+	d := &deed{inspector: i, began: time.Now(), action: ports.Action{
+		ID: rand.Text(), Verb: verb, Actor: auditText(who.Name), From: auditText(who.From), Reason: auditText(who.Reason), Queue: auditText(queue), Named: len(ids),
+	}}
 	for _, id := range ids[:min(len(ids), ports.MaxActionIDs)] {
 		d.action.IDs = append(d.action.IDs, auditText(id))
 	}
@@ -129,26 +132,14 @@ func (i *Inspector) begin(verb, queue string, ids []string) *deed {
 
 func auditText(text string) string { return core.CutText(core.Text(text), ports.MaxActionText) }
 
-// by notes who acts.
-func (d *deed) by(ctx context.Context) {
-	who, _ := ctx.Value(actorKey{}).(Actor)
-	d.action.Actor, d.action.From, d.action.Reason = auditText(who.Name), auditText(who.From), auditText(who.Reason)
-}
-
-// start puts into the audit that the deed has begun.
+// start puts into the audit that the deed has begun. The end says all of it again, so nothing is lost by an error.
 func (d *deed) start(ctx context.Context) *deed {
-	d.by(ctx)
-	d.tell(ctx)
-	return d
-}
-
-// tell puts into the audit that the deed has begun. The end says all of it again, so nothing is lost by an error.
-func (d *deed) tell(ctx context.Context) {
 	wait := auditPatience
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(deadline)/4)
 	}
 	d.silent = d.audit(ctx, wait) != nil
+	return d
 }
 
 // end logs what was done and puts it into the audit.
@@ -191,18 +182,15 @@ func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 // log begins the deed of a bulk action on named entries, or on all. What it returns ends it. A DryRun changes nothing and
 // is neither logged nor audited.
 func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []string) (end func(*error)) {
-	d := i.begin(a.verb, queue, ids)
+	d := i.begin(ctx, a.verb, queue, ids)
 	if a.going != nil {
 		d.action.Prefix, d.action.Group, d.action.Filter = auditText(a.going.o.Prefix), auditText(a.going.o.Group), auditText(a.going.o.Filter)
 		if a.going.o.DryRun {
 			d.inspector = nil
 		}
-	}
-	d.by(ctx)
-	if a.going != nil {
 		d.goesOn(&a.going.at)
 	}
-	d.tell(ctx)
+	d.start(ctx)
 	return func(err *error) {
 		failed := *err
 		if !a.ended {
@@ -212,14 +200,15 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 	}
 }
 
-// goesOn makes the calls of an action that goes on from Checkpoints one action of the audit, as long as one actor makes them: it keeps
-// what the first said of why, and what those before have handled.
+// goesOn makes the calls of a continued action one action of the audit, as long as the same actor makes them. Such a call keeps
+// the first call's reason unless it has its own, and begins with what earlier calls have handled.
 func (d *deed) goesOn(at *standing) {
-	if at.Audit != "" && at.Actor == d.action.Actor {
+	actor := digest(d.action.Actor)
+	if at.Audit != "" && at.Actor == actor {
 		d.action.ID, d.action.Handled = at.Audit, at.Handled
 		d.action.Reason = cmp.Or(d.action.Reason, at.Reason)
 	}
-	at.Audit, at.Actor, at.Reason = d.action.ID, d.action.Actor, d.action.Reason
+	at.Audit, at.Actor, at.Reason = d.action.ID, actor, d.action.Reason
 }
 
 var errPanicked = errors.New("a function of the caller's panicked")

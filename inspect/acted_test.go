@@ -327,3 +327,25 @@ func TestWhoGoesOnWithAnAction(t *testing.T) {
 		t.Errorf("the audit has %q, want %q", got, want)
 	}
 }
+
+// An action of the longest id, prefix, name and reason, all of characters that JSON writes in six, goes on from its Checkpoint.
+func TestTheLongestActionGoesOn(t *testing.T) {
+	s := newFixture(t)
+	prefix := strings.Repeat("<", core.MaxIDBytes-1)
+	s.dead(prefix+"a", prefix+"b", prefix+"c")
+	s.advance(time.Second)
+	long := strings.Repeat("<", ports.MaxActionText)
+	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: long, Reason: long})
+	o := inspect.BulkOptions{Limit: 1, Prefix: prefix}
+	handled := 0
+	for calls := 0; calls < 3 && (calls == 0 || o.Continue != ""); calls++ {
+		result, err := s.ReviveAll(ctx, "orders", nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handled, o.Continue = result.Handled, result.Checkpoint
+	}
+	if handled != 3 || len(audited(t, s.Inspector, "")) != 1 {
+		t.Errorf("%d were handled, in %d actions of the audit; want 3 in one", handled, len(audited(t, s.Inspector, "")))
+	}
+}

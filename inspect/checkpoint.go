@@ -28,7 +28,7 @@ type Checkpoint string
 // checkpointVersion is the version of the text.
 const checkpointVersion = 2
 
-// maxCheckpoint bounds the text: an id, a prefix and the name of a queue, escaped, and some numbers.
+// maxCheckpoint bounds the text: an id, a prefix, a reason and the name of a queue, escaped, and some numbers.
 const maxCheckpoint = 16 << 10
 
 // standing is what a Checkpoint says.
@@ -57,7 +57,7 @@ type standing struct {
 	Part bool `json:"u,omitempty"`
 	// Audit is the ID of the action in the audit: its calls are one action there.
 	Audit string `json:"w,omitempty"`
-	// Actor and Reason are who makes the calls, and why, as the audit has them.
+	// Actor is the digest of the name of whoever makes the calls, and Reason is why, as the audit has it.
 	Actor  string `json:"x,omitempty"`
 	Reason string `json:"y,omitempty"`
 }
@@ -120,8 +120,8 @@ func (s *standing) sameAction(now *standing) error {
 
 func (s *standing) cursor() ports.Cursor { return ports.Cursor{Key: s.Key, ID: s.ID} }
 
-// filterDigest is what a checkpoint keeps of a filter's name.
-func filterDigest(name string) string {
+// digest is what a checkpoint keeps of the name of a filter or an actor.
+func digest(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }

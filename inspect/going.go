@@ -60,7 +60,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	g.at = standing{Version: checkpointVersion, Action: a.verb, Queue: queue, Prefix: o.Prefix, Group: o.Group,
 		Part: o.Prefix != "" || o.Group != "" || !o.Before.IsZero()}
 	if filtered {
-		g.at.Filter = filterDigest(o.Filter)
+		g.at.Filter = digest(o.Filter)
 	}
 	if o.Continue == "" {
 		return nil

@@ -24,7 +24,7 @@ func (i *Inspector) Resume(ctx context.Context, queue string) error {
 func (i *Inspector) control(
 	ctx context.Context, queue, verb string, call func(Store, context.Context, string) error,
 ) error {
-	d := i.begin(verb, queue, nil).start(ctx)
+	d := i.begin(ctx, verb, queue, nil).start(ctx)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) { return struct{}{}, call(s, ctx, queue) })
 	d.end(ctx, 0, err)
 	if err != nil {

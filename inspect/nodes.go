@@ -74,7 +74,7 @@ func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 // Errors: [ErrUnknownNode] if no such server runs; [ErrInvalidOptions], which lists their owners, for a
 // name that several have; the context's; the store's own.
 func (i *Inspector) Drain(ctx context.Context, node string, drain bool) error {
-	d := i.begin(drainVerb(drain), "", []string{node}).start(ctx)
+	d := i.begin(ctx, drainVerb(drain), "", []string{node}).start(ctx)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) {
 		owner, err := ownerOf(ctx, s, node)
 		if err == nil {

@@ -80,7 +80,7 @@ func (i *Inspector) quarantined(ctx context.Context, shard core.Shard, yield fun
 // returns how many. What their ids have besides stays. Keys that are not there are ignored.
 // A shard that the queue doesn't have, and too many keys, are [ports.ErrInvalidRequest].
 func (i *Inspector) Discard(ctx context.Context, shard core.Shard, keys ...string) (discarded int, err error) {
-	d := i.begin("discard", shard.Queue, keys).start(ctx)
+	d := i.begin(ctx, "discard", shard.Queue, keys).start(ctx)
 	defer func() { d.end(ctx, discarded, err) }()
 	discarded, err = persist(ctx, i, func(s Store) (int, error) {
 		return s.Discard(ctx, ports.DiscardRequest{Shard: shard, Keys: keys})

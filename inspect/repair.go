@@ -36,7 +36,7 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 //
 // Errors: [ErrUnknownQueue]; the context's; the store's own.
 func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounted, err error) {
-	d := i.begin("recount", queue, nil).start(ctx)
+	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
 	stats, err := i.queueStats(ctx, queue)
 	if err != nil {

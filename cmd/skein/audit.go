@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // actor is who runs the command, for the audit.
@@ -26,15 +27,12 @@ func (a *app) actor() inspect.Actor {
 	return who
 }
 
-// mostAudited is how many actions a store keeps, so that more can't be listed.
-const mostAudited = 1000
-
 func (a *app) auditCommand() *cobra.Command {
 	queue, limit := "", 50
 	c := a.command("audit", "List what operators did: who, when, to which queue and ids, and why", "skein audit --queue orders", cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
-			if limit < 1 || limit > mostAudited {
-				return fmt.Errorf("%w: --limit %d; use 1 to %d", errUsage, limit, mostAudited)
+			if limit < 1 || limit > ports.ActionsKept {
+				return fmt.Errorf("%w: --limit %d; use 1 to %d", errUsage, limit, ports.ActionsKept)
 			}
 			return list(a, auditColumns, func(yield func(inspect.Action, error) bool) {
 				left := limit

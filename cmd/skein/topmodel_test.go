@@ -90,7 +90,7 @@ func press(m *topModel, keys ...string) (quit bool) {
 func TestTopAtEachWidth(t *testing.T) {
 	for _, width := range []int{80, 120, 200} {
 		for name, keys := range map[string][]string{
-			"first": nil, "by-length": {"s", "s"}, "servers": {"tab", "down"}, "filtered": {"/", "m", "a", "enter"}, "asked": {"down", "p"}, "help": {"?"},
+			"first": nil, "by-waiting": {"s", "s"}, "servers": {"tab", "down"}, "filtered": {"/", "m", "a", "enter"}, "asked": {"down", "p"}, "help": {"?"},
 		} {
 			m := topOf(width, 24)
 			press(m, keys...)

@@ -223,9 +223,9 @@ var topHelp = []string{
 	"?                this help; any key leaves it",
 	"q, ctrl+c        quit",
 	"",
-	"Whatever acts asks first. WAITING are queued jobs, LAG is how long the first",
-	"of them has been due, DONE/S are jobs a second since the look before, and",
-	"LAST HOUR is how many ended in each part of it.",
+	"Actions ask first. WAITING are queued and orphaned jobs, LAG is how long the",
+	"first of them has waited, DONE/S are jobs a second since the last refresh,",
+	"and LAST HOUR is how many ended in each part of it.",
 }
 
 // queues are those that are shown, in order.
