@@ -14,6 +14,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -90,7 +91,9 @@ func TestTopOnATerminal(t *testing.T) {
 	terminal, other := pseudoTerminal(t, 80)
 	program, err := os.Executable()
 	must(t, err)
-	c := exec.Command(program, "top", "--url", "memory://")
+	ctx, stop := context.WithTimeout(t.Context(), testservers.Patience) // a text that never comes ends the test, not the run
+	defer stop()
+	c := exec.CommandContext(ctx, program, "top", "--url", "memory://")
 	c.Env = append(os.Environ(), mainVariable+"=1", "TERM=xterm-256color")
 	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
 	must(t, c.Start())
@@ -110,7 +113,7 @@ func TestTopOnATerminal(t *testing.T) {
 	await("q quit")
 	_, err = other.WriteString("?")
 	must(t, err)
-	await("Whatever acts asks first")
+	await("Actions ask first")
 	_, err = other.WriteString("xq")
 	must(t, err)
 	await("\x1b[?1049l") // the screen of before
