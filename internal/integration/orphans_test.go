@@ -150,12 +150,12 @@ func claimAs(t *testing.T, store ports.ShardStore, owner string, n int) []core.C
 	_, err = store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
 	must(err)
 	lease, err := store.Acquire(ctx, ports.AcquireRequest{
-		Shard: shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: 100 * time.Millisecond,
+		Shard: shard, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: time.Minute,
 	})
 	must(err)
 	reply, err := store.Turn(ctx, ports.TurnRequest{
 		Lease:  ports.Lease{Shard: shard, Owner: owner, Token: lease.Token},
-		Number: 1, TTL: 100 * time.Millisecond, Want: n,
+		Number: 1, TTL: 100 * time.Millisecond, Want: n, // the lease is over soon after it
 	})
 	must(err)
 	if len(reply.Claims) != n {
