@@ -17,6 +17,10 @@ import (
 // at a time that a store sends.
 const restTime = 20 * time.Millisecond
 
+// longestLookPause is the last pause between looks at a shard for a caller's transaction that did not
+// notify. They begin at restTime and double: the transaction may take two seconds and a half.
+const longestLookPause = 64 * restTime
+
 // notifyLimit is how long a wake-up may take to be sent.
 const notifyLimit = 5 * time.Second
 
@@ -26,21 +30,42 @@ const notifyLimit = 5 * time.Second
 type notifier struct {
 	mu      sync.Mutex
 	running bool
-	signal  chan struct{}               // holds a token when something was added
-	pending map[core.Shard]core.Instant // when the first of what was added is due
-	rests   map[core.Shard]time.Time    // until when not to look at a shard
+	signal  chan struct{} // holds a token when something was added
+	pending map[core.Shard]pendingLook
+	rests   map[core.Shard]time.Time // until when not to look at a shard
 }
 
-// add adds a wake-up, and reports whether the caller must start sendWakeups.
-func (n *notifier) add(shard core.Shard, due core.Instant) bool {
+// pendingLook is a look at a shard that decides whether a wake-up is sent.
+type pendingLook struct {
+	due core.Instant // when the first of what was added is due
+	at  time.Time    // not before
+	// pause is how long after the look it is repeated, since a transaction may not have committed
+	// by then. 0 is not at all.
+	pause time.Duration
+}
+
+// add adds a look at a shard, pause after now, to be repeated after pauses that double unless that
+// is 0. It reports whether the caller must start sendWakeups.
+func (n *notifier) add(shard core.Shard, due core.Instant, now time.Time, pause time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.addLocked(shard, pendingLook{due: due, at: now.Add(pause), pause: pause})
+}
+
+func (n *notifier) addLocked(shard core.Shard, look pendingLook) bool {
 	if n.signal == nil {
-		n.signal, n.pending = make(chan struct{}, 1), make(map[core.Shard]core.Instant)
+		n.signal, n.pending = make(chan struct{}, 1), make(map[core.Shard]pendingLook)
 	}
-	if known, ok := n.pending[shard]; !ok || due < known {
-		n.pending[shard] = due
+	if known, ok := n.pending[shard]; ok {
+		look.due = min(look.due, known.due)
+		if known.at.Before(look.at) {
+			look.at = known.at
+		}
+		if look.pause == 0 || known.pause > 0 && known.pause < look.pause {
+			look.pause = known.pause
+		}
 	}
+	n.pending[shard] = look
 	select {
 	case n.signal <- struct{}{}:
 	default:
@@ -58,7 +83,8 @@ func (s *Store) sendWakeups() {
 		case !ok:
 			return
 		case len(batch.shards) > 0:
-			s.notifier.sent(batch, s.notify(batch))
+			notified := s.notify(batch)
+			s.notifier.sent(batch, notified, time.Now())
 		default:
 			select {
 			case <-s.notifier.signal:
@@ -74,16 +100,17 @@ type wakeupBatch struct {
 	queues  []string
 	indexes []int
 	dues    []int64
+	pauses  []time.Duration
 }
 
-// take removes and returns the wake-ups of shards that do not rest, or else how long the next
-// one rests. ok is false, and sending over, if there is nothing left.
+// take removes and returns the looks that are due at shards that do not rest, or else how long it
+// is until the next. ok is false, and sending over, if there is nothing left.
 func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	wait = restTime
-	for shard, due := range n.pending {
-		if rest := n.rests[shard].Sub(now); rest > 0 {
+	wait = longestLookPause
+	for shard, look := range n.pending {
+		if rest := max(n.rests[shard].Sub(now), look.at.Sub(now)); rest > 0 {
 			wait = min(wait, rest)
 			continue
 		}
@@ -91,32 +118,39 @@ func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, o
 		batch.shards = append(batch.shards, shard)
 		batch.queues = append(batch.queues, shard.Queue)
 		batch.indexes = append(batch.indexes, shard.Index)
-		batch.dues = append(batch.dues, int64(due))
+		batch.dues = append(batch.dues, int64(look.due))
+		batch.pauses = append(batch.pauses, look.pause)
 	}
 	n.running = len(n.pending) > 0 || len(batch.shards) > 0
 	return batch, wait, n.running
 }
 
-// sent makes the shards of a batch rest, except those at the notified positions.
-func (n *notifier) sent(batch wakeupBatch, notified []int) {
+// sent makes the shards of a batch rest, except those at the notified positions, and adds the looks
+// that are to be repeated.
+func (n *notifier) sent(batch wakeupBatch, notified []int, now time.Time) {
 	for i, shard := range batch.shards {
 		if !slices.Contains(notified, i) {
-			n.rest(shard)
+			n.rest(shard, now)
+		}
+		if pause := 2 * batch.pauses[i]; pause > 0 && pause <= longestLookPause {
+			n.add(shard, core.Instant(batch.dues[i]), now, pause)
 		}
 	}
 }
 
-// rest keeps a shard from being looked at for a while. For one that rests already nothing
-// changes.
-func (n *notifier) rest(shard core.Shard) {
+// rest keeps a shard from being looked at for a while, and reports whether it did not rest. For one
+// that rests already nothing changes.
+func (n *notifier) rest(shard core.Shard, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.rests == nil {
 		n.rests = make(map[core.Shard]time.Time)
 	}
-	if now := time.Now(); !n.rests[shard].After(now) {
-		n.rests[shard] = now.Add(restTime)
+	if n.rests[shard].After(now) {
+		return false
 	}
+	n.rests[shard] = now.Add(restTime)
+	return true
 }
 
 // notify sends a batch, and returns the positions of the shards for which it has sent a

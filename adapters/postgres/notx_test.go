@@ -15,7 +15,7 @@ import (
 func TestANilTransactionIsRefused(t *testing.T) {
 	store := postgres.New(nil, postgres.Options{})
 	for name, tx := range map[string]*postgres.Tx{
-		"Tx": store.Tx(nil), "SQLTx": store.SQLTx(nil), "Waking": store.Tx(nil).Waking(),
+		"Tx": store.Tx(nil), "SQLTx": store.SQLTx(nil), "NoWakeups": store.Tx(nil).NoWakeups(),
 	} {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{})
 		client := skein.NewClient(tx, skein.ClientOptions{})

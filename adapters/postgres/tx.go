@@ -20,6 +20,10 @@ import (
 // with [Store.Tx] or [Store.SQLTx]. It is safe for as many goroutines as the
 // transaction, which is one.
 //
+// Servers learn of its pushes when it commits, by a NOTIFY in the transaction. A store sends one for
+// each shard in 20 ms at most; it looks for the pushes of the other transactions from outside,
+// until 2.5 s after the push.
+//
 // However long the transaction takes, nobody waits for it: not the shards, nor
 // other jobs. A push is only inserted, and merged once it is visible; a job that is
 // being settled stays claimed until then.
@@ -31,8 +35,8 @@ import (
 type Tx struct {
 	store *Store
 	// row runs a statement that returns one row.
-	row    func(ctx context.Context, statement string, args ...any) interface{ Scan(dest ...any) error }
-	waking bool
+	row   func(ctx context.Context, statement string, args ...any) interface{ Scan(dest ...any) error }
+	quiet bool
 }
 
 var (
@@ -74,13 +78,14 @@ func (refusing) Scan(...any) error {
 	return fmt.Errorf("%w: the transaction is nil; begin one and give it to Tx or SQLTx", ports.ErrInvalidRequest)
 }
 
-// Waking returns the same transaction with wake-ups: servers learn of its pushes when it
-// commits, and not by their next poll. It costs much: the commits of all
-// transactions that notify, in the whole server, wait for one another.
-func (t *Tx) Waking() *Tx {
-	waking := *t
-	waking.waking = true
-	return &waking
+// NoWakeups returns the same transaction without wake-ups: servers find its pushes by their next
+// poll only. Choose it for PREPARE TRANSACTION, which Postgres refuses after a NOTIFY, and where
+// most transactions of a server push: the commits of those that notify wait for one another. It is
+// implied by Options.NoWakeups.
+func (t *Tx) NoWakeups() *Tx {
+	quiet := *t
+	quiet.quiet = true
+	return &quiet
 }
 
 // declaredSQL returns a queue's record.

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -45,11 +48,12 @@ type inboxEntry struct {
 // a session whose search_path does not fit, which the function refuses.
 //
 //	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule, $6 its limit in µs,
-//	$7 the entries
+//	$7 the entries, $8 the channel, $9 the indexes of the shards to wake through it, as an array's text
 const pushTxSQL = `
 SELECT status, now
 FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_generation => $3::bigint, p_now => $4::bigint,
-  p_rule => $5::smallint, p_limit => $6::bigint, p_entries => $7::pg_catalog.text::pg_catalog.json)`
+  p_rule => $5::smallint, p_limit => $6::bigint, p_entries => $7::pg_catalog.text::pg_catalog.json,
+  p_channel => $8::pg_catalog.text, p_wake => $9::pg_catalog.text::int[])`
 
 // insert puts entries into the inbox.
 func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.Entry) (core.Instant, error) {
@@ -57,11 +61,10 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 		return 0, err
 	}
 	rows := make([]inboxEntry, len(entries))
-	woken := make(map[int]bool)
 	for i := range entries {
 		rows[i] = inboxEntryOf(&entries[i], r.Shards)
-		woken[rows[i].Shard] = true
 	}
+	notified, others := t.wakes(r.Queue, rows)
 	text, err := json.Marshal(rows)
 	if err != nil {
 		return 0, fmt.Errorf("postgres: %w", err)
@@ -69,14 +72,44 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	var st status
 	var now core.Instant
 	err = t.ask(ctx, pushTxSQL, textOrNone(r.Queue), r.Shards, r.Generation, t.store.now(),
-		int(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(), string(text)).Scan(&st, &now)
+		int(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(), string(text), t.store.channel(), notified).Scan(&st, &now)
 	if err != nil {
 		return 0, translateTx(err)
 	}
 	if err := st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)); err != nil {
 		return 0, err
 	}
-	return now, t.wake(ctx, r.Queue, woken)
+	for _, row := range rows {
+		if shard := (core.Shard{Queue: r.Queue, Index: row.Shard}); others[shard] {
+			t.store.lookFor(shard, row.due(now), restTime)
+		}
+	}
+	return now, nil
+}
+
+// wakes returns the indexes of the shards that the transaction notifies, as the text of an array,
+// and the other shards of the rows, which the store has to look at: another transaction of the
+// store's notifies those at about this time.
+func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map[core.Shard]bool) {
+	if t.quiet || t.store.options.NoWakeups {
+		return "{}", nil
+	}
+	now, seen := time.Now(), make(map[int]bool)
+	var indexes []string
+	others = make(map[core.Shard]bool)
+	for i := range rows {
+		index := rows[i].Shard
+		if seen[index] {
+			continue
+		}
+		seen[index] = true
+		if shard := (core.Shard{Queue: queue, Index: index}); t.store.notifier.rest(shard, now) {
+			indexes = append(indexes, strconv.Itoa(index))
+		} else {
+			others[shard] = true
+		}
+	}
+	return "{" + strings.Join(indexes, ",") + "}", others
 }
 
 func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
@@ -93,27 +126,10 @@ func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
 	return row
 }
 
-// wakeTxSQL sends a wake-up for each shard when the transaction commits.
-//
-//	$1 the channel, $2 the shards' names
-const wakeTxSQL = `
-SELECT count(pg_notify($1::text, w.shard)) FROM json_array_elements_text($2::text::json) AS w (shard)`
-
-func (t *Tx) wake(ctx context.Context, queue string, shards map[int]bool) error {
-	if !t.waking || t.store.options.NoWakeups {
-		return nil
+// due is when the row's job may run, pushed now.
+func (e *inboxEntry) due(now core.Instant) core.Instant {
+	if e.At != nil {
+		return *e.At
 	}
-	names := make([]string, 0, len(shards))
-	for index := range shards {
-		names = append(names, core.Shard{Queue: queue, Index: index}.String())
-	}
-	text, err := json.Marshal(names)
-	if err != nil {
-		return fmt.Errorf("postgres: %w", err)
-	}
-	var notified int
-	if err := t.ask(ctx, wakeTxSQL, t.store.channel(), string(text)).Scan(&notified); err != nil {
-		return translateTx(err)
-	}
-	return nil
+	return now + core.Instant(e.In)
 }

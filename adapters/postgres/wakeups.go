@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
@@ -34,7 +35,12 @@ const wakeAlways core.Instant = -1
 // wake sends a wake-up for a shard, soon, unless the shard then has no job to give or one
 // that is due before the given instant. It never blocks.
 func (s *Store) wake(shard core.Shard, due core.Instant) {
-	if !s.options.NoWakeups && s.notifier.add(shard, due) {
+	s.lookFor(shard, due, 0)
+}
+
+// lookFor is wake after a pause, and again after pauses that double unless that is 0.
+func (s *Store) lookFor(shard core.Shard, due core.Instant, pause time.Duration) {
+	if !s.options.NoWakeups && s.notifier.add(shard, due, time.Now(), pause) {
 		go s.sendWakeups()
 	}
 }
@@ -45,7 +51,7 @@ func (s *Store) wake(shard core.Shard, due core.Instant) {
 func (s *Store) wakeAfterPush(shard core.Shard, due, now core.Instant) {
 	if due <= now && s.idle.take(shard) {
 		s.listener.each(func(sub *storekit.Subscriber) { sub.Wake(shard) })
-		s.notifier.rest(shard)
+		s.notifier.rest(shard, time.Now())
 	}
 	s.wake(shard, due)
 }

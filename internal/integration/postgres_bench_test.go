@@ -2,10 +2,13 @@ package integration_test
 
 import (
 	"fmt"
+	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/adapters/postgres"
@@ -67,6 +70,32 @@ func BenchmarkPostgresPush(b *testing.B) {
 }
 
 // BenchmarkPostgresTurn settles as many jobs as it claims.
+// A push is a transaction of its caller's, ten of which are open at a time.
+func BenchmarkPostgresPushInTransactions(b *testing.B) {
+	pool := benchPool(b)
+	for name, tx := range map[string]func(*postgres.Tx) *postgres.Tx{
+		"wakeups":    func(tx *postgres.Tx) *postgres.Tx { return tx },
+		"no-wakeups": (*postgres.Tx).NoWakeups,
+	} {
+		b.Run(name, func(b *testing.B) {
+			l := newPostgresLoad(b, pool)
+			var pushed atomic.Int64
+			b.SetParallelism(10 / runtime.GOMAXPROCS(0))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					err := pgx.BeginFunc(b.Context(), pool, func(t pgx.Tx) error {
+						return pushOn(b.Context(), tx(l.store.Tx(t)), fmt.Sprint("order-", pushed.Add(1)))
+					})
+					if err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkPostgresTurn(b *testing.B) {
 	pool := benchPool(b)
 	for _, size := range []int{1, 64, 256} {

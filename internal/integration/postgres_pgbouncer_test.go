@@ -96,7 +96,7 @@ func (p *pooler) push(pool *pgxpool.Pool, prefix string) (pushed int) {
 	must(p, throughPooler.PushMany(p.Context(), client, entries))
 	inTx := func(id string, end error) error {
 		return pgx.BeginFunc(p.Context(), pool, func(tx pgx.Tx) error {
-			if err := throughPooler.Push(p.Context(), client.Via(store.Tx(tx).Waking()), id, 1); err != nil {
+			if err := throughPooler.Push(p.Context(), client.Via(store.Tx(tx)), id, 1); err != nil {
 				return err
 			}
 			return end

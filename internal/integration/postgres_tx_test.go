@@ -93,7 +93,7 @@ var _ ports.Settler = throughTx{}
 
 func (s throughTx) Push(ctx context.Context, r ports.PushRequest) (reply ports.PushReply, err error) {
 	err = s.within(ctx, s.Store, func(tx doer) (err error) {
-		reply, err = tx.Waking().Push(ctx, r)
+		reply, err = tx.Push(ctx, r)
 		return err
 	})
 	return reply, err

@@ -17,6 +17,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
 )
 
 func (v *viewed) wakeups(ctx context.Context, s *postgres.Store) <-chan core.Shard {
@@ -256,5 +257,72 @@ func TestPostgresTellsOfJobsThatAreThere(t *testing.T) {
 	}
 	if !notifies(-1) {
 		t.Error("not notified of another job")
+	}
+}
+
+// A push in a transaction wakes its shard when that commits.
+func TestPostgresAPushInATransactionWakes(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	ch := v.wakeups(t.Context(), v.open(postgres.Options{}))
+	for name, within := range transactors(t, v.pool) {
+		t.Run(name, func(t *testing.T) {
+			v.must(within(t.Context(), v.open(postgres.Options{}), func(tx doer) error {
+				return pushOn(t.Context(), tx.Tx, name)
+			}))
+			v.wakes(name, ch)
+		})
+	}
+}
+
+// A store notifies for one of the transactions that push at once, and looks for what the others
+// have pushed, also if the one is rolled back.
+func TestPostgresTransactionsThatPushAtOnceWake(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	s := v.open(postgres.Options{})
+	ch := v.wakeups(t.Context(), v.open(postgres.Options{}))
+	first, err := v.pool.Begin(t.Context())
+	v.must(err)
+	second, err := v.pool.Begin(t.Context())
+	v.must(err)
+	v.must(pushOn(t.Context(), s.Tx(first), "a"))
+	v.must(pushOn(t.Context(), s.Tx(second), "b"))
+	v.must(first.Rollback(t.Context()))
+	time.Sleep(150 * time.Millisecond) // in which the first looks find nothing; however long it is, the test passes
+	v.must(second.Commit(t.Context()))
+	v.wakes("the transaction that commits", ch)
+}
+
+// With NoWakeups a transaction has no NOTIFY in it.
+func TestPostgresATransactionMayPushWithoutWakeups(t *testing.T) {
+	t.Parallel()
+	v := newViewed(t, 1)
+	conn, err := v.pool.Acquire(t.Context())
+	v.must(err)
+	defer conn.Release()
+	channel := "skein " + pgx.Identifier{v.schema}.Sanitize()
+	_, err = conn.Exec(t.Context(), "LISTEN "+pgx.Identifier{channel}.Sanitize())
+	v.must(err)
+	for sent, push := range map[string]func(*postgres.Tx) ports.Producer{
+		"last":     func(tx *postgres.Tx) ports.Producer { return tx.NoWakeups() },
+		"orders/0": func(tx *postgres.Tx) ports.Producer { return tx },
+	} {
+		v.must(pgx.BeginFunc(t.Context(), v.pool, func(tx pgx.Tx) error {
+			v.must(pushOn(t.Context(), push(v.open(postgres.Options{}).Tx(tx)), "a")) // a store notifies only once in a while
+			_, err := tx.Exec(t.Context(), `SELECT pg_notify($1, 'last')`, channel)
+			return err
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
+		n, err := conn.Conn().WaitForNotification(ctx)
+		v.must(err)
+		if n.Payload != sent {
+			t.Errorf("the first notification is %q, want %q", n.Payload, sent)
+		}
+		for n.Payload != "last" {
+			n, err = conn.Conn().WaitForNotification(ctx)
+			v.must(err)
+		}
+		cancel()
 	}
 }

@@ -1,10 +1,11 @@
 -- Pushes entries in a caller's transaction: into the inbox, so that it waits for nobody and nobody
 -- for it. The entries are a JSON array of {shard, id, data, meta, score, at, in}: data and meta in
--- base64, the PerformAt either at, or so many microseconds in. status is ok, unknown_queue,
+-- base64, the PerformAt either at, or so many microseconds in. When the transaction commits, a wake-up for each
+-- shard in p_wake is sent through p_channel. status is ok, unknown_queue,
 -- layout_mismatch, not_utf8 for a session of the caller's in which ids would be other texts, or search_path for one
 -- in which what functions call would not be the server's.
 CREATE FUNCTION {schema}.push_in_tx(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
-  p_entries json, OUT status text, OUT now bigint)
+  p_entries json, p_channel text, p_wake int[], OUT status text, OUT now bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_first int;
@@ -37,4 +38,5 @@ BEGIN
     AS (shard int, id text, data text, meta text, score double precision, at bigint, "in" bigint)
   ) WITH ORDINALITY AS e (shard, id, data, meta, score, at, "in", place)
   ORDER BY e.place;
+  PERFORM pg_notify(p_channel, p_queue || '/' || w.index) FROM unnest(p_wake) AS w (index);
 END {$};
