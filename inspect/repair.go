@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -30,7 +31,9 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 
 // Recount counts the jobs and dead letters of a queue one by one, shard by shard,
 // and corrects the counts that Stats returns. It is for repair: where the counts
-// are right it changes nothing. It takes as long as the queue is large, and a
+// are right it changes nothing. On Redis it also makes the record of a shard anew that
+// was lost, so that the shard is worked again without what it held, and puts back the
+// record of a queue that its shards still have. It takes as long as the queue is large, and a
 // shard's work waits while it counts there. It returns the shards whose counts were
 // wrong, up to the error if there is one.
 //
@@ -38,7 +41,7 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounted, err error) {
 	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
-	stats, err := i.queueStats(ctx, queue)
+	stats, err := i.recountable(ctx, queue)
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
@@ -57,10 +60,25 @@ func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounte
 			wrong = append(wrong, Recounted{Shard: shard, Before: before, After: after})
 		}
 	}
-	if err := partial(stats.Unreached); err != nil {
-		return wrong, fmt.Errorf("recount: %w", err)
-	}
 	return wrong, nil
+}
+
+// recountable returns the statistics of a queue with all its shards. Those that could not be looked
+// at are empty, and last: a Recount mends one that has lost its record, and may wait for others.
+func (i *Inspector) recountable(ctx context.Context, queue string) (ports.QueueStats, error) {
+	stats, err := i.queueStats(ctx, queue)
+	if err != nil {
+		queues, failed := i.Queues(ctx)
+		at := slices.IndexFunc(queues, func(q Queue) bool { return q.Name == queue })
+		if failed != nil || at < 0 {
+			return stats, err
+		}
+		stats.Unreached = core.Shards(queue, queues[at].Shards)
+	}
+	for _, shard := range stats.Unreached {
+		stats.Shards = append(stats.Shards, ports.ShardStats{Shard: shard})
+	}
+	return stats, nil
 }
 
 // Recounted is a shard that Recount has corrected.

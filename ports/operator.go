@@ -55,7 +55,8 @@ type Operator interface {
 	// corrects what Stats and Groups say of them, should that differ. Processed and Failed
 	// stay, and so do First and Last of a group; those of one that was not counted are by the
 	// ChangedAt of its dead letters. It is atomic for the shard, and it alone takes as long as there are
-	// entries. Repeating it changes nothing more.
+	// entries. Repeating it changes nothing more. A store that keeps a record of the queue or of the
+	// shard beside them, and has lost it, stores it again.
 	Recount(ctx context.Context, shard core.Shard) (RecountReply, error)
 
 	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). Those that are due are not

@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -46,7 +47,7 @@ func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lo
 		if t.err != nil {
 			break
 		}
-		if err := s.readPart(ctx, l, part, t.replies); err != nil {
+		if err := s.readPart(ctx, l, part, t.replies, lost); err != nil {
 			return err
 		}
 		shards = shards[len(part):]
@@ -99,24 +100,28 @@ func (s *Store) transact(ctx context.Context, calls []call) transacted {
 }
 
 // readPart reads what callsOf has asked.
-func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, replies []any) error {
+func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, replies []any, lost *storekit.Lost) error {
 	now, err := s.instantOf(replies[0])
 	if err != nil {
 		return err
 	}
 	each := (len(replies) - 1) / len(part)
 	for i, shard := range part {
-		if err := s.readShard(ctx, l, now, shard, replies[1+i*each:][:each]); err != nil {
+		if err := s.readShard(ctx, l, now, shard, replies[1+i*each:][:each], lost); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readShard reads what the commands have replied of a shard.
-func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any) error {
+// readShard reads what the commands have replied of a shard. One that has lost its record hides no other.
+func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any, lost *storekit.Lost) error {
 	if len(replies) == 0 || replies[0] == int64(0) {
-		return s.absent(ctx, shard)
+		err := s.absent(ctx, shard)
+		if errors.Is(err, ErrTorn) {
+			return lost.Add(ctx, shard, err)
+		}
+		return err
 	}
 	return l.read(now, shard, replies[1:])
 }
@@ -144,7 +149,7 @@ func (s *Store) lookByScripts(ctx context.Context, l shardLook, shards []core.Sh
 		err := o.err
 		if err == nil {
 			r := replyOf(o.value)
-			err = s.readShard(ctx, l, core.Instant(r.int()), shards[i], r.values)
+			err = s.readShard(ctx, l, core.Instant(r.int()), shards[i], r.values, lost)
 		} else {
 			err = lost.Add(ctx, shards[i], err)
 		}

@@ -12,7 +12,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -148,7 +147,7 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 		if q, err := parseQueueRecord(name, text); err == nil {
 			records[name] = q
 		} else if s.seen.isNewDamage(name, text) {
-			s.logger.Error("the record of a queue can't be read, so that the queue is not listed; docs/redis.md says how to mend it", "queue", name, "record", text)
+			s.logger.Error("the record of a queue can't be read, so that the queue is not listed; skein repair recount puts it back", "queue", name, "record", text)
 		}
 	}
 	return records, nil
@@ -176,7 +175,7 @@ type queueLooker struct {
 func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, error) {
 	s := l.store
 	if !s.onCluster() {
-		return s.queue(ctx, name)
+		return s.queueOrKept(ctx, name)
 	}
 	if err := s.readyToLook(ctx); err != nil {
 		return queueRecord{}, err
@@ -184,17 +183,13 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if l.lost == nil {
 		brief, cancel := context.WithTimeout(ctx, listPatience)
 		defer cancel()
-		q, err := s.queue(brief, name)
+		q, err := s.queueOrKept(brief, name)
 		if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
 			return q, err
 		}
 		l.lost = err
 	}
-	var calls []call
-	for _, shard := range core.Shards(name, shardsToAsk) {
-		calls = append(calls, call{command: "get", keys: s.someKeys(shard, keyMeta)})
-	}
-	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2, looks: true}, calls) {
+	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2, looks: true}, s.shardRecordCalls(name)) {
 		if text, ok := o.value.(string); ok && o.err == nil {
 			return parseQueueRecord(name, text)
 		}
@@ -205,5 +200,12 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if q, known := s.seen.record(name); known {
 		return q, nil
 	}
-	return queueRecord{}, fmt.Errorf("%s: %v", errNoRegistry, l.lost)
+	// Nobody knows the queue. The list may only be slow, and it knows best.
+	patient, cancel := context.WithTimeout(ctx, patience(ctx, longestPatience))
+	defer cancel()
+	q, err := s.queue(patient, name)
+	if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
+		return q, err
+	}
+	return queueRecord{}, fmt.Errorf("%s: %v", errNoRegistry, err)
 }

@@ -2,10 +2,14 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/ports"
 )
 
 // listing is the server of a client that has so many queues.
@@ -54,5 +58,28 @@ func TestQueuesAreListedWhileOneIsLookedAt(t *testing.T) {
 		if _, err := store.knownQueue(t.Context(), "orders-1"); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A Cluster's list of queues that is slower than a look likes to wait is waited for where no shard
+// knows the queue either: it says that there is none.
+func TestASlowListSaysThatAQueueIsUnknown(t *testing.T) {
+	client := goredis.NewClusterClient(&goredis.ClusterOptions{ClusterSlots: func(context.Context) ([]goredis.ClusterSlot, error) {
+		return []goredis.ClusterSlot{{Start: 0, End: 16383, Nodes: []goredis.ClusterNode{{Addr: "10.0.0.1:1"}}}}, nil
+	}})
+	defer client.Close()
+	client.AddHook(answers(func(ctx context.Context, cmd goredis.Cmder) error {
+		if until, ok := ctx.Deadline(); ok && cmd.Name() == "hget" && time.Until(until) < time.Second {
+			<-ctx.Done() // slower than that
+			cmd.SetErr(ctx.Err())
+			return ctx.Err()
+		}
+		cmd.SetErr(goredis.Nil)
+		return goredis.Nil
+	}))
+	store := New(client, Options{})
+	store.server.done.Store(true)
+	if _, err := store.knownQueue(t.Context(), "orders"); !errors.Is(err, ports.ErrUnknownQueue) {
+		t.Errorf("got %v, want %v", err, ports.ErrUnknownQueue)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // step runs an operator's script on a shard, which names so many entries. The client does
@@ -112,8 +113,12 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 
 // Recount implements [ports.Operator]. Stats counts by lists that scripts write
 // together with the jobs; so there is something to correct only after a fault of Redis or
-// of a person.
+// of a person. After one of those it also stores the record of the queue, if its shards have kept it,
+// and that of the shard anew, unless another master of a Cluster has keys of the shard.
 func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	if err := s.restore(ctx, shard); err != nil {
+		return ports.RecountReply{}, err
+	}
 	all, faults, err := s.recount(ctx, shard)
 	for range mostSetAside {
 		if err != nil || len(faults) == 0 {
@@ -130,6 +135,32 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 		return ports.RecountReply{}, err
 	}
 	return all, nil
+}
+
+// restore stores the record of a shard's queue and that of the shard if they are lost.
+func (s *Store) restore(ctx context.Context, shard core.Shard) error {
+	q, err := s.queueOrKept(ctx, shard.Queue)
+	if err == nil { // which changes nothing if the queue has its own
+		q, err = s.declareRecord(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs}, q.text)
+	}
+	if err != nil {
+		return err
+	}
+	if shard.Index < 0 || shard.Index >= q.Shards {
+		return storekit.NoSuchShard(shard)
+	}
+	if there, err := s.hasRecord(ctx, shard); err != nil || there {
+		return err
+	}
+	meta := s.keys(shard)[keyMeta].(string)
+	if err := s.torn(ctx, meta); err != nil {
+		return err
+	}
+	_, err = s.run(ctx, call{script: declareShardScript, keys: []any{meta}, args: []any{q.text, boolArg(false)}})
+	if err == nil {
+		s.logger.Warn("a shard that had lost its record was made anew; what it held may be lost", "shard", shard.String())
+	}
+	return err
 }
 
 // recount corrects what can be corrected, and returns some of what can't be read.

@@ -74,7 +74,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	}
 	q, err := parseQueueRecord(name, f.text)
 	if err != nil {
-		return q, fmt.Errorf("%w: %q, the record of queue %q; docs/redis.md says how to mend it", err, f.text, name)
+		return q, fmt.Errorf("%w: %q, the record of queue %q; skein repair recount puts it back", err, f.text, name)
 	}
 	s.seen.note(name, q, true)
 	return q, nil
@@ -132,17 +132,25 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 		return storekit.NoSuchShard(shard)
 	}
 	if q.whole {
-		there, err := await(ctx, s.workers, func() *goredis.IntCmd {
-			return ask(ctx, s, goredis.NewIntCmd(ctx, "exists", s.keys(shard)[keyMeta]))
-		})
-		if err = cmp.Or(err, translate(ctx, there.Err())); err != nil {
+		there, err := s.hasRecord(ctx, shard)
+		if err != nil {
 			return err
 		}
-		if there.Val() == 0 {
+		if !there {
 			return tornShard(shard)
 		}
 	}
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
+}
+
+func (s *Store) hasRecord(ctx context.Context, shard core.Shard) (bool, error) {
+	there, err := await(ctx, s.workers, func() *goredis.IntCmd {
+		return ask(ctx, s, goredis.NewIntCmd(ctx, "exists", s.keys(shard)[keyMeta]))
+	})
+	if err != nil {
+		return false, err
+	}
+	return there.Val() > 0, translate(ctx, there.Err())
 }
 
 func tornShard(shard core.Shard) error {
@@ -175,15 +183,16 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 
 // declare stores the queue's record and those of its shards, and returns the first as it is then.
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecord, error) {
-	value, err := s.run(ctx, call{script: declareScript, keys: []any{s.queuesKey()}, args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now()}})
-	if err != nil {
-		return queueRecord{}, err
+	q, err := s.declareRecord(ctx, r, "")
+	if errors.Is(err, ports.ErrUnknownQueue) {
+		var kept queueRecord
+		switch kept, err = s.keptByShards(ctx, r.Queue); {
+		case err == nil:
+			q, err = s.declareRecord(ctx, r, kept.text)
+		case errors.Is(err, ports.ErrUnknownQueue):
+			q, err = s.declareRecord(ctx, r, "new")
+		}
 	}
-	text, _ := value.(string)
-	if strings.Count(text, " ") == 1 {
-		return queueRecord{}, fitsFormat(s.prefix, text)
-	}
-	q, err := parseQueueRecord(r.Queue, text)
 	if err != nil {
 		return queueRecord{}, err
 	}
@@ -191,6 +200,72 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 		return queueRecord{}, err
 	}
 	return q, s.declareShards(ctx, q)
+}
+
+// declareRecord stores the queue's record if it has none, as declare.lua says, and returns the one
+// that there is. ErrUnknownQueue is returned if there is none and kept is "".
+func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept string) (queueRecord, error) {
+	value, err := s.run(ctx, call{
+		script: declareScript, keys: []any{s.queuesKey()},
+		args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept},
+	})
+	if err != nil {
+		return queueRecord{}, err
+	}
+	if value == nil {
+		return queueRecord{}, storekit.UnknownQueue(r.Queue)
+	}
+	text, _ := value.(string)
+	if strings.Count(text, " ") == 1 {
+		return queueRecord{}, fitsFormat(s.prefix, text)
+	}
+	return parseQueueRecord(r.Queue, text)
+}
+
+// queueOrKept returns a queue's record, or the one that its shards have kept of a queue whose own is
+// lost or can't be read.
+func (s *Store) queueOrKept(ctx context.Context, name string) (queueRecord, error) {
+	q, err := s.queue(ctx, name)
+	if !errors.Is(err, ports.ErrUnknownQueue) && !errors.Is(err, errStored) {
+		return q, err
+	}
+	kept, none := s.keptByShards(ctx, name)
+	if errors.Is(none, ports.ErrUnknownQueue) {
+		return q, err
+	}
+	return kept, none
+}
+
+// keptByShards returns the record of a queue that has lost its own: the newest that its first shards
+// have. It is ErrUnknownQueue if none has one.
+func (s *Store) keptByShards(ctx context.Context, name string) (queueRecord, error) {
+	var kept queueRecord
+	var failed error
+	for _, o := range s.runApart(ctx, s.shardRecordCalls(name)) {
+		text, there := o.value.(string)
+		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
+			failed = cmp.Or(failed, o.err)
+		}
+		if o.err != nil || !there {
+			continue
+		}
+		if q, err := parseQueueRecord(name, text); err == nil && (kept.text == "" || q.version > kept.version) {
+			kept = q
+		}
+	}
+	if kept.text == "" {
+		return kept, cmp.Or(failed, storekit.UnknownQueue(name))
+	}
+	return kept, nil
+}
+
+// shardRecordCalls read the records of a queue's first shards.
+func (s *Store) shardRecordCalls(name string) []call {
+	var calls []call
+	for _, shard := range core.Shards(name, shardsToAsk) {
+		calls = append(calls, call{command: "get", keys: s.someKeys(shard, keyMeta)})
+	}
+	return calls
 }
 
 // declareShards stores the record of each shard that has none, or an older one. Shards of a Cluster's
@@ -202,15 +277,14 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	for i, shard := range shards {
 		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text, boolArg(q.whole)}}
 	}
-	_, cluster := s.client.(*goredis.ClusterClient)
 	all := true
 	for i, o := range s.runApart(ctx, calls) {
-		if o.err != nil && (!cluster || storekit.HasKnownOutcome(o.err)) {
+		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
 			return o.err
 		}
 		all = all && o.err == nil
 		if r := replyOf(o.value); o.err == nil && r.text() == "torn" {
-			s.logger.Error("a shard has lost its record; docs/redis.md says how to mend it", "shard", shards[i].String(), "error", tornShard(shards[i]))
+			s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shards[i].String(), "error", tornShard(shards[i]))
 		}
 	}
 	if q.whole || !all {

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -73,7 +75,7 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	if !l.missing() {
 		t.Error("a declaration has made a shard anew that had lost its record")
 	}
-	if n := strings.Count(l.log.String(), "has lost its record; docs/redis.md"); n != 2 {
+	if n := strings.Count(l.log.String(), "has lost its record; skein repair recount"); n != 2 {
 		t.Errorf("the log has it %d times, want it with each of 2 declarations", n)
 	}
 	shard := core.Shard{Queue: "orders", Index: 1}
@@ -99,6 +101,10 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	for _, other := range []int{0, 2, 3} {
 		must(t, l.push(other))
 	}
+	stats, err := l.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	if err != nil || len(stats) != 1 || stats[0].Counts.Fresh != 3 || len(stats[0].Unreached) != 1 || stats[0].Unreached[0] != shard {
+		t.Errorf("statistics are %+v (%v), want three jobs without %v", stats, err, shard)
+	}
 	must(t, l.client.Set(t.Context(), lostMeta, record, 0).Err())
 	must(t, l.push(1))
 }
@@ -108,9 +114,9 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 func TestRedisALostShardIsMended(t *testing.T) {
 	t.Parallel()
 	for name, mend := range map[string]func(*lostShard) error{
-		"by its record": func(l *lostShard) error {
-			record := l.client.HGet(l.Context(), "skein:queues", "orders").Val()
-			return l.client.HSet(l.Context(), "skein:queues", "orders", strings.TrimSuffix(record, " +")).Err()
+		"by a Recount": func(l *lostShard) error {
+			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders")
+			return err
 		},
 		"by a Forget":     func(l *lostShard) error { return l.store.Forget(l.Context(), "orders") },
 		"after a FLUSHDB": func(l *lostShard) error { return l.client.FlushDB(l.Context()).Err() },
@@ -127,11 +133,69 @@ func TestRedisALostShardIsMended(t *testing.T) {
 	}
 }
 
+// So is the only shard of a queue.
+func TestRedisTheOnlyShardIsMended(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	must(t, client.Del(t.Context(), key("m")).Err())
+	_, err := inspect.New(w.store, inspect.Options{}).Recount(t.Context(), "orders")
+	must(t, err)
+	must(t, w.push(one("new", 1)))
+}
+
+// A queue that has lost its record has it again from its shards, by the next declaration or a
+// Recount, with its shards, its pause and all jobs. Until then who names it can look at it.
+func TestRedisALostQueueRecordIsRestored(t *testing.T) {
+	t.Parallel()
+	for name, restore := range map[string]func(*lostShard) error{
+		"by a Declare": (*lostShard).declare,
+		"by a Declare of more shards": func(l *lostShard) error {
+			_, err := l.store.Declare(l.Context(), ports.DeclareRequest{Queue: "orders", Shards: lostShards + 2})
+			if !errors.Is(err, ports.ErrShardCountMismatch) {
+				return fmt.Errorf("%v, want %w", err, ports.ErrShardCountMismatch)
+			}
+			return nil
+		},
+		"by a Recount": func(l *lostShard) error {
+			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders")
+			return err
+		},
+	} {
+		l := newLostShard(t)
+		for shard := range lostShards {
+			must(t, l.push(shard))
+		}
+		must(t, l.store.Pause(t.Context(), "orders"))
+		record := l.client.HGet(t.Context(), "skein:queues", "orders").Val()
+		must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
+		other := redis.New(l.client, redis.Options{}) // which has not seen the record
+		stats, err := other.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+		if err != nil || len(stats) != 1 || stats[0].Counts.Fresh != lostShards || !stats[0].Queue.Paused {
+			t.Errorf("%s: before, statistics are %+v, %v", name, stats, err)
+		}
+		if err := restore(l); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		must(t, l.declare())
+		if got := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); got != record {
+			t.Errorf("%s: the record is %q, want %q", name, got, record)
+		}
+		for shard := range lostShards {
+			must(t, l.push(shard))
+		}
+		must(t, l.client.FlushDB(t.Context()).Err())
+		if _, err := l.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}}); !errors.Is(err, ports.ErrUnknownQueue) {
+			t.Errorf("%s: statistics of a queue of which nothing is left gave %v", name, err)
+		}
+	}
+}
+
 // A declaration that broke off is completed by the next.
 func TestRedisADeclarationIsCompleted(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
-	cuts := &cutShards{}
+	cuts := &cutShards{reads: true}
 	cut := goredis.NewClient(client.Options())
 	defer cut.Close()
 	cut.AddHook(cuts)

@@ -15,7 +15,10 @@ import (
 
 // cutShards is a hook of a client whose commands on the keys of some shards fail, as if the
 // server that has them could not be reached.
-type cutShards struct{ tags sync.Map } // what the names of the shards' keys begin with
+type cutShards struct {
+	tags  sync.Map // what the names of the shards' keys begin with
+	reads bool     // GETs get through
+}
 
 var errCutOff = errors.New("the shard is cut off")
 
@@ -30,6 +33,9 @@ func (replyAborted) RedisError() {}
 // cuts reports whether a command has a key of a shard that is cut off.
 func (c *cutShards) cuts(cmd goredis.Cmder) bool {
 	cut := false
+	if c.reads && cmd.Name() == "get" {
+		return false
+	}
 	for _, arg := range cmd.Args()[1:] {
 		text, _ := arg.(string)
 		c.tags.Range(func(tag, _ any) bool {

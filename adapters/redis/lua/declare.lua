@@ -1,26 +1,30 @@
 #!lua flags=allow-oom
--- Stores the record of a queue unless there is one, and ends a Forget that is under
--- way. With it goes the format of what is stored, unless a newer one is there already
--- which this program may use: see format.go.
+-- Stores the record of a queue unless there is one that can be read, and ends a Forget that is under
+-- way: a new record, or the one that a shard of the queue has kept. With it goes the format of
+-- what is stored, unless a newer one is there already which this program may use: see format.go.
 -- A version begins at the store's time, so that a Pause which was meant for a queue before a Forget, and
 -- comes to a shard after the next Declare, is older than what the shard has.
 -- KEYS: queues
 -- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest that may use it,
---   6 now or ''
--- Returns the record "index paused shards generation version", with " +" if all shards of the
---   queue were declared; or "format oldest" of a format that only newer programs may use
+--   6 now or '', 7 'new', the record of a shard, or '' to store none
+-- Returns nil if there is no record and none is to be stored; else the record
+--   "index paused shards generation version", with " +" if all shards of the queue were declared; or "format oldest" of a format that only newer programs may use
 -- Uses: clock.
 
 local QUEUES = KEYS[1]
-local name, shards, index, format, oldest = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local name, shards, index, format, oldest, kept = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7]
 local stored = redis.call('HGET', QUEUES, '/format')
 local known, reader = string.match(stored or '0 0', '^(%d+) (%d+)$')
 if tonumber(reader) > tonumber(format) then return stored end
-if tonumber(known) < tonumber(format) then redis.call('HSET', QUEUES, '/format', format .. ' ' .. oldest) end
 local there = redis.call('HGET', QUEUES, name)
 local record, rest
-if there then record, rest = string.match(there, '^(%d %d %d+ %d+ %d+)(.*)$')
-else record = index .. ' 0 ' .. shards .. ' 1 ' .. string.format('%.0f', clock(ARGV[6])) end
+if there then record, rest = string.match(there, '^(%d %d [1-9]%d* %d+ %d+)(.*)$') end
+if not record and kept == '' then return false end
+if tonumber(known) < tonumber(format) then redis.call('HSET', QUEUES, '/format', format .. ' ' .. oldest) end
+if not record then
+  record = kept
+  if kept == 'new' then record = index .. ' 0 ' .. shards .. ' 1 ' .. string.format('%.0f', clock(ARGV[6])) end
+end
 if rest == ' +' then return there end
 if record ~= there then redis.call('HSET', QUEUES, name, record) end
 return record
