@@ -30,6 +30,7 @@ type Dashboard struct {
 	mux    *http.ServeMux
 	pages  pages
 	looker *looker
+	sent   sent
 }
 
 // New returns the dashboard of an inspector. It does not contact the store.

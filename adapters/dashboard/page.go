@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
-	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -217,9 +215,8 @@ func parsePages() (pages, error) {
 	return all, nil
 }
 
-// moments are what an ETag leaves out: when the page was made and how long to leave it alone, and how long ago something was, which scripts
-// count on by themselves.
-var moments = regexp.MustCompile(`<body [^>]*>|<time [^>]*>[^<]*</time>`)
+// partsHeader is how many parts the page has that a script holds, whose ETag is in If-None-Match. The answer may then be an update of it.
+const partsHeader = "Skein-Parts"
 
 // show writes a page. A live one has an ETag.
 func (c *call) show(v *view) {
@@ -250,16 +247,22 @@ func (c *call) show(v *view) {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Add("Vary", varies)
+	page := b.Bytes()
 	if v.live {
-		sum := sha256.Sum256(moments.ReplaceAll(b.Bytes(), nil))
-		tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-		h.Set("ETag", tag)
-		if strings.Contains(strings.Join(c.r.Header.Values("If-None-Match"), ","), tag) {
+		l := liveOf(page)
+		c.sent.keep(l)
+		h.Set("ETag", `W/"`+l.tag+`"`)
+		held := strings.TrimSuffix(strings.TrimPrefix(c.r.Header.Get("If-None-Match"), `W/"`), `"`)
+		if held == l.tag {
 			c.w.WriteHeader(http.StatusNotModified)
 			return
 		}
+		page = l.whole()
+		if parts := c.sent.of(held); parts != nil && c.r.Header.Get(partsHeader) == strconv.Itoa(len(parts)) {
+			page = l.update(holdsOf(parts))
+		}
 	}
-	send(c.w, c.r, max(v.status, http.StatusOK), b.Bytes())
+	send(c.w, c.r, max(v.status, http.StatusOK), page)
 }
 
 // know adds to a frame what only those are shown who may see the page.

@@ -41,7 +41,7 @@ func TestPagesAreCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, err := io.ReadAll(reader)
-	if err != nil || !bytes.Equal(moments.ReplaceAll(whole, nil), moments.ReplaceAll(plain.Body.Bytes(), nil)) {
+	if err != nil || !bytes.Equal(whole, plain.Body.Bytes()) {
 		t.Errorf("what was compressed is another page, or %v", err)
 	}
 	sheet := "/" + asset("dashboard.css")

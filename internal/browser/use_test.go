@@ -2,10 +2,12 @@ package browser_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
@@ -332,4 +334,80 @@ func TestReadOnly(t *testing.T) {
 		b.isAccessible(page)
 	}
 	b.isClean("read-only")
+}
+
+// answers has the page keep what it is sent by live updates, before it is put into place.
+const answers = `window.updates = []; const kept = XMLHttpRequest.prototype.send;
+XMLHttpRequest.prototype.send = function () {
+  this.addEventListener("load", () => {
+    const all = this.response ? [...this.response.querySelectorAll("[data-k], [data-same]")] : [];
+    window.updates.push({Status: this.status, Gaps: all.filter((e) => e.dataset.same).length, Rows: all.filter((e) => e.dataset.k).map((e) => e.dataset.k)});
+  });
+  kept.call(this);
+};`
+
+// A live update has only the rows that changed, and the page is then what it would be if it were loaded anew.
+func TestALiveUpdateHasWhatChanged(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	h.furnish()
+	h.settle()
+	b := h.tab(desk)
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: answers})
+	b.open("shards?q=wide")
+	id, row := "", 0
+	for n := 0; id == "" || row > 50; n++ { // one of the first page
+		id = fmt.Sprintf("another-%d", n)
+		row = core.ShardOf(id, wideShards())
+	}
+	waiting := fmt.Sprintf(`document.querySelector(".shardlist tr[data-k='%d']").cells[2].textContent`, row)
+	before := eval[string](b, waiting)
+	h.push(h.wide, id, 0, "p")
+	b.until(waiting + " !== " + quoted(before))
+	type update struct {
+		Status, Gaps int
+		Rows         []string
+	}
+	for _, u := range eval[[]update](b, "window.updates") {
+		if u.Status == http.StatusOK && (u.Gaps == 0 || !slices.Equal(u.Rows, []string{fmt.Sprint(row)})) {
+			t.Errorf("one row has changed, and an update has %d gaps and the rows %q", u.Gaps, u.Rows)
+		}
+	}
+	b.isWhatIsThere("the table of shards")
+	b.open("")
+	h.push(h.paused, "another", 0, "q")
+	b.until(`document.querySelector(".queues tr[data-k=paused]").cells[3].textContent === "2"`)
+	if n := eval[int](b, "window.updates.filter((u) => u.Status === 200 && u.Gaps === 0).length"); n > 0 {
+		t.Errorf("%d updates of the overview have all of it", n)
+	}
+	b.isWhatIsThere("the overview")
+	b.isClean("live updates")
+}
+
+// isWhatIsThere checks that the regions of an open page become those of the page that is loaded anew.
+func (b *tab) isWhatIsThere(what string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](`window.fresh = async () => {
+	  const r = await new Promise((done) => {
+	    const r = new XMLHttpRequest();
+	    r.open("GET", location.href);
+	    r.responseType = "document";
+	    r.onload = () => done(r.response);
+	    kept.call(r);
+	  });
+	  const texts = (d) => [...d.querySelectorAll("[data-region]")].map((e) => {
+	    const c = e.cloneNode(true);
+	    c.querySelectorAll("time, [data-clock]").forEach((t) => { t.textContent = ""; });
+	    return c.textContent;
+	  }).join("\n");
+	  return [texts(document), texts(r)];
+	}`))
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		texts := eval[[]string](b, "window.fresh()")
+		if texts[0] == texts[1] {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("%s stays\n%s\nand is, if it is loaded anew,\n%s", what, texts[0], texts[1])
+		}
+	}
 }

@@ -6,7 +6,8 @@ const main = document.getElementById("main");
 let offset = Date.parse(document.body.dataset.now) - Date.now();
 let stopped = false;
 let silent = false;
-let tag = "";
+// The page as the server sent it last.
+let held = null;
 let seen = Date.now();
 // rest is how long to leave the server alone, as it says.
 let rest = Number(document.body.dataset.rest);
@@ -92,14 +93,16 @@ function ask() {
   r.open("GET", location.href);
   r.responseType = "document";
   r.timeout = 10000;
-  if (tag) r.setRequestHeader("If-None-Match", tag);
+  r.setRequestHeader("If-None-Match", `W/"${held.body.dataset.tag}"`);
+  r.setRequestHeader("Skein-Parts", held.querySelectorAll(parts).length);
   r.onloadend = () => {
     asking = null;
     silent = r.status !== 200 && r.status !== 304;
     if (r.status === 304) seen = Date.now();
     if (r.status === 200 && r.response) {
       seen = Date.now();
-      tag = r.getResponseHeader("ETag") || "";
+      complete(r.response);
+      held = r.response;
       offset = Date.parse(r.response.body.dataset.now) - Date.now();
       rest = Number(r.response.body.dataset.rest) || rest;
       take(r.response);
@@ -107,6 +110,22 @@ function ask() {
     tick();
   };
   r.send();
+}
+
+// parts are the elements that the server leaves out of an answer if they are as they were in the page held.
+const parts = "[data-region], [data-region] :is([data-k], figure, rect, tr)";
+
+// complete puts them from the page held into an answer, where an element names the first and the last by their numbers.
+function complete(answer) {
+  const had = held.querySelectorAll(parts);
+  for (const gap of answer.querySelectorAll("[data-same]")) {
+    const [first, last] = gap.dataset.same.split(" ");
+    for (let n = had[first]; ; n = n.nextSibling) {
+      gap.before(answer.importNode(n, true));
+      if (n === had[last]) break;
+    }
+    gap.remove();
+  }
 }
 
 // take puts each region of another document into its place here. Where rows or their order have changed it waits until nobody is there.
@@ -146,7 +165,6 @@ function replace(region, fresh) {
   const marks = new Set([...region.querySelectorAll("input[name=id]:checked")].map((b) => b.value));
   region.replaceChildren(...[...fresh.childNodes].map((n) => document.importNode(n, true)));
   region.querySelectorAll("details").forEach((d, at) => { d.open = !!open[at]; });
-  if (marks.size === 0) return;
   for (const b of region.querySelectorAll("input[name=id]")) b.checked = marks.delete(b.value);
   const form = region.closest("form.chosen");
   if (form) countMarks(form, marks.size);
@@ -394,6 +412,7 @@ if (going) {
 }
 
 if ("live" in document.body.dataset) {
+  held = document.cloneNode(true);
   document.querySelector(".live").hidden = false;
   document.getElementById("stop").addEventListener("click", stop);
   document.getElementById("apply").addEventListener("click", apply);

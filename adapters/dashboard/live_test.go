@@ -1,0 +1,208 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// script stands in for the script of an open page: it asks again with what it holds, and completes what comes.
+type script struct {
+	h    *house
+	path string
+	// page is what it holds.
+	page string
+}
+
+var (
+	gaps    = regexp.MustCompile(`<(\w+) data-same="(\d+) (\d+)"></\w+>`)
+	ticking = regexp.MustCompile(`(<time [^>]*data-(?:ago|for)>)[^<]*`)
+	tags    = regexp.MustCompile(`<body [^>]* data-tag="([^"]+)"`)
+)
+
+func (h *house) opens(path string) *script { return &script{h, path, h.get(path)} }
+
+func (s *script) tag() string {
+	s.h.t.Helper()
+	m := tags.FindStringSubmatch(s.page)
+	if m == nil {
+		s.h.t.Fatalf("%s has no tag", s.path)
+	}
+	return m[1]
+}
+
+// asks returns the next answer as it is sent.
+func (s *script) asks() *httptest.ResponseRecorder {
+	s.h.t.Helper()
+	s.h.board.looker.acted()
+	r := request(http.MethodGet, s.path, nil)
+	r.Header.Set("If-None-Match", `W/"`+s.tag()+`"`)
+	r.Header.Set(partsHeader, strconv.Itoa(len(partsOf([]byte(s.page)))))
+	return answerOf(s.h.board, r)
+}
+
+// takes completes an answer, and returns the elements with a key that it has in full.
+func (s *script) takes(answer string) (keys []string) {
+	s.h.t.Helper()
+	for _, m := range regexp.MustCompile(` data-k="([^"]*)"`).FindAllStringSubmatch(answer, -1) {
+		keys = append(keys, m[1])
+	}
+	had := partsOf([]byte(s.page))
+	s.page = gaps.ReplaceAllStringFunc(answer, func(gap string) string {
+		m := gaps.FindStringSubmatch(gap)
+		first, _ := strconv.Atoi(m[2])
+		last, _ := strconv.Atoi(m[3])
+		if first > last || last >= len(had) {
+			s.h.t.Fatalf("%s has no part %s of %d", s.path, gap, len(had))
+		}
+		element := s.page[had[first].from:had[last].to]
+		if !strings.HasPrefix(element, "<"+m[1]+" ") && !strings.HasPrefix(element, "<"+m[1]+">") {
+			s.h.t.Errorf("%s stands for %.40s", gap, element)
+		}
+		return element
+	})
+	return keys
+}
+
+// regionsOf returns what scripts take of a page, without texts that they count on.
+func regionsOf(page string) string {
+	var b strings.Builder
+	parts := partsOf([]byte(page))
+	for _, n := range regions(parts) {
+		b.WriteString(page[parts[n].from:parts[n].to] + "\n")
+	}
+	return ticking.ReplaceAllString(b.String(), "$1")
+}
+
+// An update has nothing if nothing has changed, the row that has changed, or all.
+func TestAnUpdateHasWhatHasChanged(t *testing.T) {
+	const queues = 60
+	h := newHouse(t, Options{})
+	name := func(n int) string { return fmt.Sprintf("queue-%02d", n) }
+	for n := range queues {
+		h.declare(name(n), 4)
+		h.push(name(n), "a", time.Hour, "p")
+	}
+	s := h.opens("/")
+	whole := len(s.page)
+	if w := s.asks(); w.Code != http.StatusNotModified || w.Body.Len() != 0 {
+		t.Errorf("with nothing changed: status %d, %d bytes", w.Code, w.Body.Len())
+	}
+	h.push(name(30), "b", time.Hour, "p")
+	w := s.asks()
+	if keys := s.takes(w.Body.String()); len(keys) != 1 || keys[0] != name(30) || w.Body.Len() > whole/15 {
+		t.Errorf("with one row changed %d bytes of %d are sent, and the rows %q", w.Body.Len(), whole, keys)
+	}
+	for n := range queues {
+		h.push(name(n), "c", time.Hour, "p")
+	}
+	w = s.asks()
+	if keys := s.takes(w.Body.String()); len(keys) != queues {
+		t.Errorf("with all rows changed %d are sent: %q", len(keys), keys)
+	}
+	if got, want := regionsOf(s.page), regionsOf(h.get("/")); got != want {
+		t.Errorf("the page was completed to\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What scripts complete is the page that they would get anew, whatever changes: rows that come, go and change places.
+func TestUpdatesAddUpToThePage(t *testing.T) {
+	h := newHouse(t, Options{})
+	changes := []func(){
+		func() { h.push("orders", "w1", time.Hour, "p"); h.push("orders", "w2", 2*time.Hour, "p", "q") },
+		func() { h.declare("mails", 40); h.push("mails", "m", 0, "p") },
+		func() { h.ended(core.Failed, "boom", numbered("f", 12)...) },
+		func() { h.ended(core.Buried, "dead", numbered("d", 3)...) },
+		func() { h.announce(ports.Node{Owner: "n1", Name: "n1", Queues: []string{"orders"}, Lanes: 4}) },
+		func() { h.announce(ports.Node{Owner: "n2", Name: "n0", Queues: []string{"mails"}, Lanes: 4}) },
+		func() { h.push("orders", "w0", time.Minute, "p"); h.advance(70 * time.Second) },
+		func() { h.push("orders", "now", 0, "p"); h.turn("orders", core.ShardOf("now", houseShards), 1) },
+		func() { h.do("q", "orders", "op", "pause") },
+		func() { h.advance(26 * time.Hour) },
+	}
+	var open []*script
+	for _, path := range []string{
+		"/", "/?sort=waiting", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/id?q=orders&id=w1",
+		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders", "/nodes", "/store", "/audit",
+	} {
+		open = append(open, h.opens(path))
+	}
+	updates := 0
+	for n, change := range changes {
+		change()
+		for _, s := range open {
+			w := s.asks()
+			switch w.Code {
+			case http.StatusOK:
+				updates++
+				s.takes(w.Body.String())
+			case http.StatusNotModified:
+			default:
+				t.Fatalf("%s: status %d", s.path, w.Code)
+			}
+			want := h.get(s.path)
+			if got, want := regionsOf(s.page), regionsOf(want); got != want {
+				t.Errorf("%s after change %d was completed to\n%s\nwant\n%s", s.path, n, got, want)
+			}
+		}
+	}
+	if updates < len(changes) {
+		t.Errorf("%d updates of %d changes", updates, len(changes))
+	}
+}
+
+// A client whose page is not known here any more, or that counts other parts in it, gets all of it.
+func TestWhoHoldsSomethingElseGetsThePage(t *testing.T) {
+	h := newHouse(t, Options{})
+	s := h.opens("/")
+	ask := func(tag, parts string) string {
+		r := request(http.MethodGet, "/", nil)
+		r.Header.Set("If-None-Match", tag)
+		r.Header.Set(partsHeader, parts)
+		return answerOf(h.board, r).Body.String()
+	}
+	tag, parts := `W/"`+s.tag()+`"`, strconv.Itoa(len(partsOf([]byte(s.page))))
+	h.push("orders", "a", 0, "p")
+	h.board.looker.acted()
+	for name, page := range map[string]string{"another tag": ask(`W/"nix"`, parts), "other parts": ask(tag, "7"), "no parts": ask(tag, "")} {
+		if strings.Contains(page, "data-same") || !strings.Contains(page, "<footer") {
+			t.Errorf("%s is answered with %d bytes and gaps", name, len(page))
+		}
+	}
+	if page := ask(tag, parts); !strings.Contains(page, "data-same") {
+		t.Errorf("the page held is answered with %s", page)
+	}
+	h.board.sent.pages = nil
+	if page := ask(tag, parts); strings.Contains(page, "data-same") {
+		t.Error("a page that was forgotten is answered with gaps")
+	}
+}
+
+// What is remembered of pages is bounded, by those that were sent last.
+func TestWhatIsRememberedOfPagesIsBounded(t *testing.T) {
+	var s sent
+	for n := range 20 {
+		s.keep(&live{tag: fmt.Sprint(n), parts: make([]part, maxSent/10)})
+	}
+	kept := 0
+	for n := range 20 {
+		if s.of(fmt.Sprint(n)) != nil {
+			kept++
+		}
+	}
+	if kept != 9 || s.of("19") == nil || s.of("10") != nil {
+		t.Errorf("%d pages are kept", kept)
+	}
+	s.keep(&live{tag: "large", parts: make([]part, 2*maxSent)})
+	if s.of("large") == nil || s.of("19") != nil {
+		t.Error("of a page larger than the bound it alone is kept")
+	}
+}
