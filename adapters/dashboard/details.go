@@ -18,6 +18,7 @@ type details struct {
 	// hour is by minute, day by a quarter of an hour.
 	hour, day []inspect.MinuteStats
 	died      wrong.Deaths
+	last      wrong.LastRetry
 }
 
 // detail reads the history and the newest deaths of queues, those first that were read longest ago, until the time for it is over.
@@ -41,7 +42,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 	}
 	slices.SortStableFunc(queues, func(a, b int) int { return was(a).Compare(was(b)) })
 	s.details = make(map[string]*details, len(queues))
-	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
+	s.view.Recent, s.view.Died, s.view.LastRetries = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}, map[string]wrong.LastRetry{}
 	var total time.Duration
 	for _, d := range old {
 		total += d.cost
@@ -52,28 +53,31 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		d := old[name]
 		rested := d == nil || !l.clock().Before(d.at.Add(restAfter(total, detailRest, maxDetail)))
 		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
-			d = l.detailsOf(ctx, stats, s.view.Now)
+			d = l.detailsOf(ctx, stats, &s.view)
 		}
 		if d == nil {
 			continue
 		}
 		s.details[name] = d
 		if d.failed == nil {
-			s.view.Recent[name], s.view.Died[name] = d.hour, d.died
+			s.view.Recent[name], s.view.Died[name], s.view.LastRetries[name] = d.hour, d.died, d.last
 		}
 	}
 }
 
-func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, now time.Time) *details {
-	queue, began := stats.Queue.Name, l.clock()
+func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wrong.View) *details {
+	queue, began, now := stats.Queue.Name, l.clock(), v.Now
 	d := &details{}
-	var errDay, errDied error
+	var errDay, errDied, errLast error
 	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
 	d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
 	if stats.Dead > 0 {
 		d.died, errDied = l.deaths(ctx, stats, now.Add(-time.Hour))
 	}
-	d.failed = cmp.Or(d.failed, errDay, errDied)
+	if o, ok := wrong.LastRetryList(stats, v.Nodes); ok {
+		d.last, errLast = wrong.LastRetryOf(o, l.inspector.Jobs(ctx, queue, o))
+	}
+	d.failed = cmp.Or(d.failed, errDay, errDied, errLast)
 	d.at, d.cost = l.clock(), l.clock().Sub(began)
 	return d
 }

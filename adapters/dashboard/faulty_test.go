@@ -16,6 +16,8 @@ type faulty struct {
 	away                                          []core.Shard
 	checks                                        []ports.Check
 	looks, lists                                  int
+	// jobs are the lists of jobs that were asked for.
+	jobs []ports.JobsRequest
 	// onHistory is called before a history is read.
 	onHistory func()
 	// revives is how many more steps of a revive succeed, if fails is set.
@@ -85,6 +87,11 @@ func (s *faulty) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 func (s *faulty) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	s.lists++
 	return s.Store.Morgue(ctx, r)
+}
+
+func (s *faulty) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	s.jobs = append(s.jobs, r)
+	return s.Store.Jobs(ctx, r)
 }
 
 func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {

@@ -56,12 +56,14 @@ type top struct {
 	took time.Duration
 
 	memory wrong.Memory
-	// recent are the last hour's minutes of each queue, which were read then.
+	// recent are the last hour's minutes of each queue, and last its jobs that wait for their last
+	// retry, which were read then.
 	recent map[string][]inspect.MinuteStats
+	last   map[string]wrong.LastRetry
 	read   time.Time
 }
 
-// recentRest is how old the last hour's minutes may be.
+// recentRest is how old recent and last may be.
 const recentRest = 10 * time.Second
 
 // topPatience is how long a look may take: what is on the screen meanwhile does not say that it grows old.
@@ -119,29 +121,36 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	if unchecked != nil {
 		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the store's checks are not known: %w", errPart, unchecked))
 	}
-	v.Recent = t.hour(ctx, v.Now)
+	t.details(ctx, v.Now)
+	v.Recent, v.LastRetries = t.recent, t.last
 }
 
-// hour returns the last hour's minutes of the queues, and reads them anew once they are older than
-// recentRest. A queue whose history can't be read is missing.
-func (t *top) hour(ctx context.Context, now time.Time) map[string][]inspect.MinuteStats {
+// details reads what is read of each queue, if that is older than recentRest. A queue of which it
+// can't be read is missing.
+func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
-		return t.recent
+		return
 	}
-	t.recent, t.read = make(map[string][]inspect.MinuteStats, len(t.lines)), time.Now()
+	n := len(t.lines)
+	t.recent, t.last, t.read = make(map[string][]inspect.MinuteStats, n), make(map[string]wrong.LastRetry, n), time.Now()
 	for at := range t.lines {
-		name := t.lines[at].Queue.Name
+		stats := &t.lines[at].QueueStats
+		name := stats.Queue.Name
 		minutes, err := t.inspector.History(ctx, name, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
 		if err == nil {
 			t.recent[name] = minutes
-			continue
+		} else {
+			t.failed = errors.Join(t.failed, fmt.Errorf("%w: the last hour of %s is not known: %w", errPart, name, err))
 		}
-		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the last hour of %s is not known: %w", errPart, name, err))
+		if o, ok := wrong.LastRetryList(stats, t.nodes); ok && ctx.Err() == nil {
+			if t.last[name], err = wrong.LastRetryOf(o, t.inspector.Jobs(ctx, name, o)); err != nil {
+				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the retries of %s are not known: %w", errPart, name, err))
+			}
+		}
 		if ctx.Err() != nil {
 			break // the other queues would only repeat the error
 		}
 	}
-	return t.recent
 }
 
 var wrongColumns = columns[wrong.Line]{

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
@@ -152,4 +154,31 @@ func TestTheStateOfAQueueInTop(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Jobs at their last retry are a line of top, as of the dashboard.
+func TestTopNamesJobsAtTheirLastRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		client := skein.NewClient(store, skein.ClientOptions{})
+		q := skein.NewQueue[int]("orders", skein.QueueOptions[int]{MaxRetries: 5, Backoff: func(int) time.Duration { return time.Minute }})
+		must(t, q.Push(t.Context(), client, "order-7", 1))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, q.Handler(func(context.Context, string, []int) error { return errors.New("boom") }))
+		go func() { ended <- server.Run(ctx) }()
+		const line = "1 job waits for the last of its 5 retries; if it fails, a payload goes to the morgue: order-7"
+		for failures, want := range []bool{1: false, 2: false, 3: false, 4: false, 5: true, 6: false} {
+			if failures > 0 {
+				if text, err := looked(t, newTop(store)); err != nil || strings.Contains(text, line) != want {
+					t.Errorf("after %d failures: %v:\n%s", failures, err, text)
+				}
+				time.Sleep(time.Minute)
+			} else {
+				time.Sleep(30 * time.Second) // the first failure
+			}
+		}
+		stop()
+		must(t, <-ended)
+	})
 }

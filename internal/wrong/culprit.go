@@ -70,27 +70,30 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 // blamed adds a line that begins with the job that is the cause.
 func (r *rules) blamed(k Kind, s *inspect.QueueStats, weight int64, job *culprit, format string, args ...any) {
 	r.of(k, s, weight, behindSince(s), "%s"+format, append([]any{r.hasRun(job)}, args...)...)
-	r.lines[len(r.lines)-1].ID = r.shownID(job)
+	r.lines[len(r.lines)-1].ID = r.shownID(job.queue, job.id)
 }
 
 // hasRun says for how long a job has run.
 func (r *rules) hasRun(job *culprit) string {
-	id := r.shownID(job)
-	if utf8.RuneCountInString(id) > mostOfID {
-		id = string([]rune(id)[:mostOfID]) + "…"
-	}
-	return fmt.Sprintf("%s has run for %s", id, figures.Span(r.ran(job).Round(time.Second)))
+	return fmt.Sprintf("%s has run for %s", brief(r.shownID(job.queue, job.id)), figures.Span(r.ran(job).Round(time.Second)))
 }
 
 func (r *rules) ran(job *culprit) time.Duration { return max(0, r.Now.Sub(job.began)) }
 
-// shownID returns the id of a job as it may be shown.
-func (r *rules) shownID(job *culprit) string {
-	id := job.id
+// shownID returns an id as it may be shown.
+func (r *rules) shownID(queue, id string) string {
 	if r.ShowID != nil {
-		id = r.ShowID(job.queue, id)
+		id = r.ShowID(queue, id)
 	}
 	return strings.ToValidUTF8(id, "\uFFFD")
+}
+
+// brief cuts a long id.
+func brief(id string) string {
+	if utf8.RuneCountInString(id) > mostOfID {
+		return string([]rune(id)[:mostOfID]) + "…"
+	}
+	return id
 }
 
 // leavers names the servers that are gone and have left claimed jobs of a queue.

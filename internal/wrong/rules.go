@@ -109,6 +109,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		}
 		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s died within the hour, the newest %s ago", d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
 	}
+	r.lastRetry(s)
 	if s.Quarantined > 0 {
 		r.of(Unreadable, s, s.Quarantined, time.Time{}, "%s can't be read: set aside", plural(s.Quarantined, "record"))
 	}
@@ -160,7 +161,7 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 		Text: fmt.Sprintf("shard %d is %s behind, half of the others %s or less", index, figures.Span(lag.Round(time.Second)), figures.Span(median)),
 	}
 	if job := r.longest(s.Queue.Name, index, longRun); job != nil {
-		l.ID = r.shownID(job)
+		l.ID = r.shownID(job.queue, job.id)
 		l.Text += "; " + r.hasRun(job) + " in it"
 	}
 	r.add(l)

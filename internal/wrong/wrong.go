@@ -40,6 +40,8 @@ const (
 	Unowned
 	// MorgueGrows is a queue of which jobs have died within the hour.
 	MorgueGrows
+	// NearMorgue are jobs that wait for their last retry.
+	NearMorgue
 	// Unreadable are records that were set aside since they can't be read.
 	Unreadable
 	// Paused is a paused queue in which jobs wait.
@@ -54,7 +56,7 @@ const (
 
 var names = [...]string{
 	"no answer", "part away", "check fails", "nobody serves", "owner gone", "not moving", "failing", "hot shard", "late", "unowned",
-	"morgue grows", "unreadable", "paused", "check warns", "server gone", "versions",
+	"morgue grows", "near morgue", "unreadable", "paused", "check warns", "server gone", "versions",
 }
 
 // String returns the kind in a few words.
@@ -81,6 +83,8 @@ type View struct {
 	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within it. Queues may be missing.
 	Recent map[string][]inspect.MinuteStats
 	Died   map[string]Deaths
+	// LastRetries are the jobs that wait for their last retry, by queue, as [LastRetryOf] counts them. Queues may be missing.
+	LastRetries map[string]LastRetry
 	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues may be missing.
 	Pauses map[string]inspect.Action
 	// ShowID returns what may be shown of an id; nil is the id itself.

@@ -43,7 +43,7 @@ func (p *past) happen(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, trouble := range []func(context.Context) error{p.invoices, p.reports, p.thumbnails, p.exports, p.search, p.reminders} {
+	for _, trouble := range []func(context.Context) error{p.invoices, p.reports, p.thumbnails, p.exports, p.search, p.reminders, p.declined} {
 		if err := trouble(ctx); err != nil {
 			return err
 		}
@@ -196,28 +196,62 @@ func (p *past) reports(ctx context.Context) error {
 	if _, err := p.shop.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: ttl}); err != nil {
 		return err
 	}
-	queues, err := p.shop.store.Queues(ctx)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == "reports" })
-	if i < 0 {
-		return fmt.Errorf("the store has no queue reports, but %v", queues)
-	}
 	for index := range 2 {
-		shard := core.Shard{Queue: "reports", Index: index}
-		acquired, err := p.shop.store.Acquire(ctx, ports.AcquireRequest{
-			Shard: shard, Shards: queues[i].Shards, Generation: queues[i].Generation, Owner: node.Owner, Attempt: 1, TTL: ttl,
-		})
+		lease, err := p.lease(ctx, core.Shard{Queue: "reports", Index: index}, node.Owner, ttl)
 		if err != nil {
 			return err
 		}
-		lease := ports.Lease{Shard: shard, Owner: node.Owner, Token: acquired.Token}
 		if _, err := p.shop.store.Turn(ctx, ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lease acquires a shard of a queue that is there.
+func (p *past) lease(ctx context.Context, shard core.Shard, owner string, ttl time.Duration) (ports.Lease, error) {
+	queues, err := p.shop.store.Queues(ctx)
+	if err != nil {
+		return ports.Lease{}, err
+	}
+	i := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == shard.Queue })
+	if i < 0 {
+		return ports.Lease{}, fmt.Errorf("the store has no queue %s, but %v", shard.Queue, queues)
+	}
+	acquired, err := p.shop.store.Acquire(ctx, ports.AcquireRequest{
+		Shard: shard, Shards: queues[i].Shards, Generation: queues[i].Generation, Owner: owner, Attempt: 1, TTL: ttl,
+	})
+	return ports.Lease{Shard: shard, Owner: owner, Token: acquired.Token}, err
+}
+
+// declined: the card of an order has been declined for weeks, and will be tried once more.
+func (p *past) declined(ctx context.Context) error {
+	const ago, ttl = 10 * time.Minute, 10 * time.Second
+	q := p.shop.queues.orders
+	p.at(ago)
+	if err := q.Push(ctx, p.client, declinedOrder, p.event("bought"), skein.In(-day)); err != nil { // the first of its shard
+		return err
+	}
+	lease, err := p.lease(ctx, core.Shard{Queue: "orders", Index: core.ShardOf(declinedOrder, 16)}, "past", ttl)
+	if err != nil {
+		return err
+	}
+	turn := ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}
+	reply, err := p.shop.store.Turn(ctx, turn)
+	if err != nil {
+		return err
+	}
+	policy := core.RetryPolicy{MaxRetries: skein.DefaultMaxRetries, Backoff: func(int, int) time.Duration { return day }}
+	turn.Number, turn.Want = reply.Last+1, 0
+	for at := range reply.Claims {
+		c := &reply.Claims[at]
+		c.RetryCount = policy.MaxRetries - 2
+		turn.Settlements = append(turn.Settlements, policy.Settlement(c, &core.Outcome{Kind: core.Failed, Error: orderFails(declinedOrder).Error()}, 0))
+	}
+	if _, err = p.shop.store.Turn(ctx, turn); err != nil {
+		return err
+	}
+	return p.shop.store.Release(ctx, lease)
 }
 
 // thumbnails: more come than are made.

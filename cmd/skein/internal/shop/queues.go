@@ -22,14 +22,15 @@ type event struct {
 
 // The ids that stand out.
 const (
-	hotOrder    = "order-1001"     // is bought for each second
-	stuckSearch = "catalog-all"    // never ends, and what else is in its shard waits
-	stuckExport = "export-2026-q3" // never ends, and is the only one that may run
+	hotOrder      = "order-1001"     // is bought for each second
+	declinedOrder = "order-970"      // fails always, and has one retry left
+	stuckSearch   = "catalog-all"    // never ends, and what else is in its shard waits
+	stuckExport   = "export-2026-q3" // never ends, and is the only one that may run
 )
 
 // queues are the shop's, each with its own trouble.
 type queues struct {
-	orders     *skein.Queue[event] // merged, some fail and are retried, one id is hot
+	orders     *skein.Queue[event] // merged, some fail and are retried, one id is hot, one at its last retry
 	emails     *skein.Queue[event] // fail, and die
 	search     *skein.Queue[event] // many shards, one behind a job that is stuck
 	thumbnails *skein.Queue[event] // slower than what comes

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/cmd/skein/internal/shop"
 	"github.com/skeinq/skein/inspect"
 )
@@ -36,6 +37,7 @@ func TestTheShopHasADayBehindItAndOneTroubleOfEachKind(t *testing.T) {
 			"three servers, not all of a kind": l.states["alive"] == 3 && len(l.versions) == 2,
 			"a day of orders was counted":      len(l.history) > 1400,
 			"something is scheduled":           l.scheduled > 50,
+			"an order is at its last retry":    l.atLast == 1,
 		} {
 			if !is {
 				t.Errorf("not so: %s", what)
@@ -57,6 +59,7 @@ type looked struct {
 	groups    []inspect.Group
 	history   []inspect.MinuteStats
 	scheduled int
+	atLast    int
 }
 
 func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
@@ -83,6 +86,10 @@ func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
 		if j.PerformAt.After(time.Now()) {
 			l.scheduled++
 		}
+	}
+	for _, err := range i.Jobs(ctx, "orders", inspect.ListOptions{SortBy: inspect.RetryingByCount, FromRetries: skein.DefaultMaxRetries}) {
+		must(t, err)
+		l.atLast++
 	}
 	return l
 }

@@ -1,0 +1,87 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// fail lets jobs of orders fail so that they have failed so often, and wait an hour.
+func (h *house) fail(failures int, ids ...string) {
+	h.t.Helper()
+	for _, id := range ids {
+		h.push("orders", id, 0, "p")
+	}
+	for index := range houseShards {
+		for claims := h.turn("orders", index, core.MaxTurnJobs); len(claims) > 0; claims = h.turn("orders", index, core.MaxTurnJobs) {
+			var settle []core.Settlement
+			for _, c := range claims {
+				s := core.Settlement{ID: c.ID, Receipt: c.Receipt, Failed: true, Rest: core.Requeue}
+				s.PutBack = core.PutBack{Delay: time.Hour, RetryCount: failures - 1, Error: "boom"}
+				settle = append(settle, s)
+			}
+			h.turn("orders", index, 0, settle...)
+		}
+	}
+}
+
+// serves lets a server announce that it retries jobs of orders so often.
+func (h *house) serves(retries int) {
+	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: retries}}}})
+}
+
+// Jobs whose next failure ends in the morgue are a line, which leads to the list that begins with them. They are
+// looked for where a queue's servers say how often it retries, by one bounded list.
+func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.fail(6, numbered("early-", 200)...)
+	says(t, h.get("/"), "Nothing is wrong")
+	if len(h.store.jobs) > 0 {
+		t.Errorf("without a server that says how often jobs are retried, %d lists were read", len(h.store.jobs))
+	}
+	h = newHouse(t, Options{})
+	h.serves(25)
+	h.fail(24, numbered("early-", 200)...)
+	h.fail(25, "late-1", "late-2")
+	page := h.get("/")
+	says(t, page, "last retry orders 2 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue: late-1, late-2")
+	if len(h.store.jobs) != 1 || h.store.jobs[0].Limit > 101 || h.store.jobs[0].From == nil {
+		t.Errorf("a look has read the lists %+v", h.store.jobs)
+	}
+	const link = "jobs?desc=1&amp;list=retries&amp;q=orders&amp;sort=count"
+	if !strings.Contains(page, link) {
+		t.Errorf("no link to %s", link)
+	}
+	list := answerOf(h.board, request(http.MethodGet, "/"+strings.ReplaceAll(link, "&amp;", "&"), nil)).Body.String()
+	if first, other := strings.Index(list, `data-k="late-`), strings.Index(list, `data-k="early-`); first < 0 || other < first {
+		t.Errorf("the list begins with others: %s", words(list))
+	}
+}
+
+// A queue with few retries has jobs at their last one as a matter of course.
+func TestFewRetriesAreNoLine(t *testing.T) {
+	for retries, line := range map[int]bool{1: false, 4: false, 5: true} {
+		h := newHouse(t, Options{})
+		h.serves(retries)
+		h.fail(retries, "a")
+		if page := h.get("/"); strings.Contains(page, "a payload goes to the morgue") != line {
+			t.Errorf("with %d retries: %s", retries, words(page))
+		}
+	}
+}
+
+func TestIDsAtTheirLastRetryAreRedacted(t *testing.T) {
+	o := Options{}
+	o.API.RedactID = func(_, id string) string { return fmt.Sprintf("id of %d", len(id)) }
+	h := newHouse(t, o)
+	h.serves(9)
+	h.fail(9, "secret")
+	page := h.get("/")
+	says(t, page, "goes to the morgue: id of 6")
+	saysNot(t, page, "secret")
+}

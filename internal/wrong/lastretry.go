@@ -1,0 +1,101 @@
+package wrong
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+const (
+	// leastRetries is how many retries a queue has whose last one is worth a line. With fewer a job is
+	// at its last one soon after its first failure, as a matter of course.
+	leastRetries = 5
+	// mostLast is how many jobs that wait for their last retry are counted.
+	mostLast = 100
+)
+
+// LastRetry are the queued jobs of a queue that wait for their last retry: the next failure of one puts
+// a payload of it into the morgue.
+type LastRetry struct {
+	// Count is how many, and More that there are more.
+	Count int
+	More  bool
+	// IDs are the first of them, and Max is how many retries they have.
+	IDs []string
+	Max int
+}
+
+// LastRetryList returns options that list the jobs of a queue that wait for their last retry. The list
+// is read by an index, and ends after a hundred. ok is false where nothing is to be said: no job has
+// failed, or no server that is there announces 5 retries or more. Of servers that differ the one counts
+// that allows most.
+func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOptions, ok bool) {
+	o = inspect.ListOptions{SortBy: inspect.RetryingByCount, Limit: mostLast + 1, ErrorBytes: -1, MaxCount: -1}
+	for at := range nodes {
+		n := &nodes[at]
+		if n.State == inspect.NodeGone {
+			continue
+		}
+		for _, q := range n.Status.Queues {
+			if q.Queue == s.Queue.Name {
+				o.FromRetries = max(o.FromRetries, q.MaxRetries)
+			}
+		}
+	}
+	for at := range s.Shards {
+		if s.Shards[at].Retrying > 0 {
+			o.Shards = append(o.Shards, s.Shards[at].Shard.Index)
+		}
+	}
+	return o, o.FromRetries >= leastRetries && len(o.Shards) > 0
+}
+
+// LastRetryOf counts the jobs that [LastRetryList] lists. Of a list that lacks shards it counts what
+// is there.
+func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]) (l LastRetry, err error) {
+	l.Max = o.FromRetries
+	for job, err := range jobs {
+		if lacks := new(inspect.PartialError); errors.As(err, &lacks) {
+			break
+		}
+		if err != nil {
+			return LastRetry{}, err
+		}
+		if l.Count == mostLast {
+			l.More = true
+			break
+		}
+		if l.Count++; l.Count <= mostNames {
+			l.IDs = append(l.IDs, job.ID)
+		}
+	}
+	return l, nil
+}
+
+// lastRetry adds that jobs of a queue wait for their last retry.
+func (r *rules) lastRetry(s *inspect.QueueStats) {
+	l := r.LastRetries[s.Queue.Name]
+	if l.Count == 0 || s.Retrying == 0 {
+		return
+	}
+	names := make([]string, len(l.IDs))
+	for at, id := range l.IDs {
+		names[at] = brief(r.shownID(s.Queue.Name, id))
+	}
+	which := strings.Join(names, ", ")
+	if rest := l.Count - len(names); rest > 0 {
+		which += fmt.Sprintf(" and %d more", rest)
+	}
+	who := fmt.Sprintf("%d jobs wait for the last of their", l.Count)
+	switch {
+	case l.More:
+		who = fmt.Sprintf("%d or more jobs wait for the last of their", l.Count)
+	case l.Count == 1:
+		who = "1 job waits for the last of its"
+	}
+	r.of(NearMorgue, s, int64(l.Count), time.Time{}, "%s %d retries; if it fails, a payload goes to the morgue: %s", who, l.Max, which)
+}
