@@ -16,7 +16,7 @@ type Options struct {
 	// Actor hold for pages too. Authorize is asked with the requests that pages make of the API, which have the headers, the
 	// address and the context of the page's own, and the API's paths.
 	API httpapi.Options
-	// Title is what the bar of each page calls this store, such as "production, Redis"; empty is Skein.
+	// Title is what the bar of each page calls this store, such as "production, Redis"; empty is its name among [Stores], or Skein.
 	Title string
 }
 
@@ -40,9 +40,6 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	api, err := httpapi.New(inspector, o.API)
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
-	}
-	if o.Title == "" {
-		o.Title = "Skein"
 	}
 	d := &Dashboard{o: o, api: api, mux: http.NewServeMux()}
 	d.looker = newLooker(inspector, func(text string) string { return d.errorText("", "", text) })

@@ -35,8 +35,8 @@ func (h *house) serves(retries int) {
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRetries: retries}}}})
 }
 
-// Jobs whose next failure ends in the morgue are a line, which leads to the list that begins with them. They are
-// looked for where a queue's servers say how often it retries, by one bounded list.
+// Jobs whose next failure ends in the morgue are a line, which leads to the list that begins with
+// them. They are looked for where a queue's servers say how often it retries, by one bounded list.
 func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.fail(6, numbered("early-", 200)...)

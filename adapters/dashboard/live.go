@@ -9,14 +9,15 @@ import (
 	"sync"
 )
 
-// live is a page that scripts ask for again. They put its regions, its title and its icon in the place
-// of what they have, and need only the parts that differ.
+// live is a page that scripts ask for again. They put its regions, its title and its icon in the
+// place of what they have, and need only the parts that differ.
 type live struct {
 	page  []byte
 	parts []part
 	// tag is a digest of all that scripts take.
 	tag string
-	// title is the title and the icon; from body the tag of the body's attributes begin in the page.
+	// title is the title and the icon; from body the tag of the body's attributes begin in the
+	// page.
 	title []byte
 	body  [2]int
 }
@@ -39,7 +40,8 @@ func liveOf(page []byte) *live {
 	return l
 }
 
-// tagged writes the tag of the body, with the page's, which the script can't read of the first answer.
+// tagged writes the tag of the body, with the page's, which the script can't read of the first
+// answer.
 func (l *live) tagged(b *bytes.Buffer) {
 	body := l.page[l.body[0]:l.body[1]]
 	fmt.Fprintf(b, `%s data-tag="%s">`, body[:len(body)-1], l.tag)
@@ -55,8 +57,9 @@ func (l *live) whole() []byte {
 	return b.Bytes()
 }
 
-// update returns what scripts take of the page, without the parts that they have. In place of parts that follow
-// each other in both there is one empty element, with the numbers of the first and the last in the page that they have.
+// update returns what scripts take of the page, without the parts that they have. In place of parts
+// that follow each other in both there is one empty element, with the numbers of the first and the
+// last in the page that they have.
 func (l *live) update(has *holds) []byte {
 	var b bytes.Buffer
 	b.Write(l.title)

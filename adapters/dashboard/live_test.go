@@ -14,7 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// script stands in for the script of an open page: it asks again with what it holds, and completes what comes.
+// script stands in for the script of an open page: it asks again with what it holds, and completes
+// what comes.
 type script struct {
 	h    *house
 	path string
@@ -113,7 +114,8 @@ func TestAnUpdateHasWhatHasChanged(t *testing.T) {
 	}
 }
 
-// What scripts complete is the page that they would get anew, whatever changes: rows that come, go and change places.
+// What scripts complete is the page that they would get anew, whatever changes: rows that come, go
+// and change places.
 func TestUpdatesAddUpToThePage(t *testing.T) {
 	h := newHouse(t, Options{})
 	changes := []func(){

@@ -77,8 +77,10 @@ type view struct {
 type frame struct {
 	Page, Title, Bar, Queue, Actor string
 	Queues                         []string
-	Live, ReadOnly                 bool
-	Now                            time.Time
+	// Stores are links to all, where there are several.
+	Stores         []tab
+	Live, ReadOnly bool
+	Now            time.Time
 	// Rest is after how many milliseconds scripts ask again: what only this page asks of the store counts like a look.
 	Rest int64
 	// Reload is in how many seconds browsers without scripts ask again, 0 for never, and Again where that is switched.
@@ -226,7 +228,7 @@ func (c *call) show(v *view) {
 		return
 	}
 	f := &frame{
-		Page: v.page, Title: v.title, Bar: c.o.Title, Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
+		Page: v.page, Title: v.title, Bar: c.bar(), Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
 		Now: c.looker.now(), Body: v.body, Rest: restAfter(c.cost, minRest, maxPageRest).Milliseconds(),
 	}
 	if c.r.URL.Query().Get("reload") != "" && v.live {
@@ -265,11 +267,22 @@ func (c *call) show(v *view) {
 	send(c.w, c.r, max(v.status, http.StatusOK), page)
 }
 
+// bar returns what the bar calls the store.
+func (c *call) bar() string {
+	if p := pickerOf(c.r); p != nil {
+		return cmp.Or(c.o.Title, p.mount.Name)
+	}
+	return cmp.Or(c.o.Title, "Skein")
+}
+
 // know adds to a frame what only those are shown who may see the page.
 func (c *call) know(f *frame) {
 	f.Flash = c.flash()
 	if c.o.API.Actor != nil {
 		f.Actor = c.o.API.Actor(c.r)
+	}
+	if p := pickerOf(c.r); p != nil {
+		f.Stores = p.tabs(c.r)
 	}
 	if c.mayView("") {
 		f.Queues = c.looker.queues()

@@ -6,15 +6,17 @@ import (
 	"slices"
 )
 
-// part is an element of a page that a live update leaves out if the client holds it: a region, or in one a row,
-// a chart or a step of a chart. Parts are numbered in the order in which they begin, and may have others inside.
-// The script numbers them alike.
+// part is an element of a page that a live update leaves out if the client holds it: a region, or
+// in one a row, a chart or a step of a chart. Parts are numbered in the order in which they begin,
+// and may have others inside. The script numbers them alike.
 type part struct {
-	// from is where its tag begins in the page, inner where that ends, and to where the element ends.
+	// from is where its tag begins in the page, inner where that ends, and to where the element
+	// ends.
 	from, inner, to int
 	// end is the number of the first part after it that is not inside it.
 	end int
-	// follows reports whether there is nothing but white space between the part that ends before it and this one.
+	// follows reports whether there is nothing but white space between the part that ends before it
+	// and this one.
 	follows bool
 	// sum is a digest of the element without the times that scripts count on by themselves.
 	sum digest
@@ -32,7 +34,8 @@ type splitter struct {
 	page  []byte
 	parts []part
 	open  []openPart
-	// still is what digests are of: the region that is open without times that change by themselves.
+	// still is what digests are of: the region that is open without times that change by
+	// themselves.
 	still []byte
 	// last is where the part that ended last ends.
 	last int
@@ -46,7 +49,8 @@ type openPart struct {
 	depth int
 }
 
-// partsOf returns the parts of a page. Templates escape < and > in texts and attributes, so each < begins a tag.
+// partsOf returns the parts of a page. Templates escape < and > in texts and attributes, so each <
+// begins a tag.
 func partsOf(page []byte) []part {
 	s := &splitter{page: page}
 	counted := false // scripts count the text on
@@ -141,7 +145,8 @@ func holdsOf(parts []part) *holds {
 	return h
 }
 
-// after returns the number of the sibling that a client has after a part of a number, if it is the one wanted.
+// after returns the number of the sibling that a client has after a part of a number, if it is the
+// one wanted.
 func (h *holds) after(number int, wanted *part) (next int, there bool) {
 	next = h.parts[number].end
 	return next, wanted.follows && next < len(h.parts) && h.parts[next].follows && h.parts[next].sum == wanted.sum

@@ -37,6 +37,7 @@ var quietly = slog.New(slog.DiscardHandler)
 type house struct {
 	t       testing.TB
 	url     string
+	board   *dashboard.Dashboard
 	store   *damaged
 	client  *skein.Client
 	inspect *inspect.Inspector
@@ -146,6 +147,7 @@ func newHouse(t testing.TB, o dashboard.Options) *house {
 	h.inspect = inspect.New(h.store, inspect.Options{Logger: quietly})
 	board, err := dashboard.New(h.inspect, o)
 	h.must(err)
+	h.board = board
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.asked.Add(1)
 		if h.inPieces.Load() && r.Header.Get("Sec-Fetch-Mode") == "navigate" {

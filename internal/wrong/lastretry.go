@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// leastRetries is how many retries a queue has whose last one is worth a line. With fewer a job is
-	// at its last one soon after its first failure, as a matter of course.
+	// leastRetries is how many retries a queue has whose last one is worth a line. With fewer a job
+	// is at its last one soon after its first failure, as a matter of course.
 	leastRetries = 5
 	// mostLast is how many jobs that wait for their last retry are counted.
 	mostLast = 100
 )
 
-// LastRetry are the queued jobs of a queue that wait for their last retry: the next failure of one puts
-// a payload of it into the morgue.
+// LastRetry are the queued jobs of a queue that wait for their last retry: the next failure of one
+// puts a payload of it into the morgue.
 type LastRetry struct {
 	// Count is how many, and More that there are more.
 	Count int
@@ -29,10 +29,10 @@ type LastRetry struct {
 	Max int
 }
 
-// LastRetryList returns options that list the jobs of a queue that wait for their last retry. The list
-// is read by an index, and ends after a hundred. ok is false where nothing is to be said: no job has
-// failed, or no server that is there announces 5 retries or more. Of servers that differ the one counts
-// that allows most.
+// LastRetryList returns options that list the jobs of a queue that wait for their last retry. The
+// list is read by an index, and ends after a hundred. ok is false where nothing is to be said: no
+// job has failed, or no server that is there announces 5 retries or more. Of servers that differ
+// the one counts that allows most.
 func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOptions, ok bool) {
 	o = inspect.ListOptions{SortBy: inspect.RetryingByCount, Limit: mostLast + 1, ErrorBytes: -1, MaxCount: -1}
 	for at := range nodes {
@@ -54,8 +54,8 @@ func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListO
 	return o, o.FromRetries >= leastRetries && len(o.Shards) > 0
 }
 
-// LastRetryOf counts the jobs that [LastRetryList] lists. Of a list that lacks shards it counts what
-// is there.
+// LastRetryOf counts the jobs that [LastRetryList] lists. Of a list that lacks shards it counts
+// what is there.
 func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]) (l LastRetry, err error) {
 	l.Max = o.FromRetries
 	for job, err := range jobs {

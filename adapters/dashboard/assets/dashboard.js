@@ -364,6 +364,15 @@ picker?.addEventListener("keydown", (e) => {
 });
 picker?.addEventListener("change", () => { if (!typed) picker.form.requestSubmit(); });
 
+// The picker of stores is left by Escape, and by a click elsewhere.
+const stores = document.querySelector(".stores");
+stores?.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape") return;
+  stores.open = false;
+  stores.querySelector("summary").focus();
+});
+document.addEventListener("click", (e) => { if (stores && !stores.contains(e.target)) stores.open = false; });
+
 // What a payload is shown as can be copied, and times may be written as local ones.
 document.addEventListener("click", (e) => {
   if (e.target.matches(".copy")) {

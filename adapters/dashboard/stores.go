@@ -1,0 +1,131 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// Mount is a dashboard of [Stores].
+type Mount struct {
+	// Name is what the dashboard's pages lie under and what the picker calls the store: up to 64
+	// letters, digits, hyphens, dots and underscores, of which the first is a letter or a digit.
+	Name string
+	// Dashboard is the dashboard of the store.
+	Dashboard *Dashboard
+}
+
+// Stores is an [http.Handler] of several dashboards at one address, each below its name. The bar of
+// each page has a picker of the others. The address itself leads to the first. Make it with
+// [NewStores]. It is safe for concurrent use.
+//
+// Each dashboard keeps its own options: who may not see a store's overview does not find the store
+// in the picker, and is refused there as without Stores. Pages never add up stores.
+type Stores struct{ mounts []Mount }
+
+var mountName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// NewStores returns a handler of dashboards, in the order that the picker has.
+//
+// Errors: [inspect.ErrInvalidOptions] for no dashboards, a nil one, an invalid name, and a name
+// that comes twice.
+func NewStores(mounts ...Mount) (*Stores, error) {
+	invalid := func(format string, args ...any) (*Stores, error) {
+		return nil, fmt.Errorf("%w: dashboard: "+format, append([]any{inspect.ErrInvalidOptions}, args...)...)
+	}
+	if len(mounts) == 0 {
+		return invalid("no stores; give a Mount for each")
+	}
+	s := &Stores{}
+	for _, m := range mounts {
+		switch {
+		case !mountName.MatchString(m.Name):
+			return invalid("a store can't be called %q; use up to 64 letters, digits, hyphens, dots and underscores, and begin with a letter or a digit", m.Name)
+		case m.Dashboard == nil:
+			return invalid("the store %q has no Dashboard; make it with New", m.Name)
+		case s.named(m.Name) != nil:
+			return invalid("two stores are called %q; rename one", m.Name)
+		}
+		s.mounts = append(s.mounts, m)
+	}
+	return s, nil
+}
+
+func (s *Stores) named(name string) *Mount {
+	for at := range s.mounts {
+		if s.mounts[at].Name == name {
+			return &s.mounts[at]
+		}
+	}
+	return nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if m := s.named(name); m != nil {
+		prefix := r.URL.Path[:strings.Index(r.URL.Path, name)] + name
+		r = r.WithContext(context.WithValue(r.Context(), pickerKey{}, &picker{s, m}))
+		http.StripPrefix(prefix, m.Dashboard).ServeHTTP(w, r)
+		return
+	}
+	for name, value := range security {
+		w.Header().Set(name, value)
+	}
+	if name != "" {
+		http.Error(w, "there is no such store", http.StatusNotFound)
+		return
+	}
+	first := &s.mounts[0]
+	for at := range s.mounts {
+		if s.mounts[at].Dashboard.shows(r) {
+			first = &s.mounts[at]
+			break
+		}
+	}
+	base := "./"
+	if to, _, _ := strings.Cut(slashed(r), "?"); to != "" {
+		base = to
+	}
+	w.Header().Set("Location", base+first.Name+"/")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// shows reports whether who sends a request may see the overview.
+func (d *Dashboard) shows(r *http.Request) bool {
+	c := call{Dashboard: d, r: r}
+	return refusal(d.door, r) == nil && c.mayView("")
+}
+
+// picker is of whom a page is one: it is in the context of the page's request.
+type picker struct {
+	stores *Stores
+	mount  *Mount
+}
+
+type pickerKey struct{}
+
+// pickerOf returns the picker of a request; nil without [Stores].
+func pickerOf(r *http.Request) *picker {
+	p, _ := r.Context().Value(pickerKey{}).(*picker)
+	return p
+}
+
+// tabs returns links to the stores that who sends a request may see, among them the page's own;
+// none if that is the only one.
+func (p *picker) tabs(r *http.Request) (tabs []tab) {
+	for at := range p.stores.mounts {
+		m := &p.stores.mounts[at]
+		if m == p.mount || m.Dashboard.shows(r) {
+			tabs = append(tabs, tab{m.Name, "../" + m.Name + "/", m == p.mount})
+		}
+	}
+	if len(tabs) == 1 {
+		return nil
+	}
+	return tabs
+}
