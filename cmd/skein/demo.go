@@ -21,21 +21,28 @@ func (a *app) demoCommand() *cobra.Command {
 	return c
 }
 
+// demo listens first, since the shop's past takes a while to make: a request that comes meanwhile waits for it.
 func (a *app) demo(ctx context.Context, s *serving) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	listener, err := listen(ctx, s.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // again, if it is served
+	log := a.log()
+	log.Info("listening; making a day of the shop's past before the first page", "url", urlOf(listener))
 	there, err := shop.Open(ctx, nil)
 	if err != nil {
 		return err
 	}
-	log := a.log()
 	handler, err := s.handler(inspect.New(there.Store(), inspect.Options{Logger: log}), "demo", a.env(tokenVariable))
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- there.Run(ctx) }()
-	err = serve(ctx, log, s.listen, handler)
+	err = serveAt(ctx, log, listener, handler)
 	stop()
 	return errors.Join(err, <-ended)
 }

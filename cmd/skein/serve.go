@@ -170,13 +170,28 @@ const (
 	endTime   = 5 * time.Second
 )
 
-// serve serves until ctx ends.
+// serve listens at an address and serves until ctx ends.
 func serve(ctx context.Context, log *slog.Logger, address string, handler http.Handler) error {
+	listener, err := listen(ctx, address)
+	if err != nil {
+		return err
+	}
+	return serveAt(ctx, log, listener, handler)
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("it can't serve at %s: %v", address, err) // whose kind would be taken for the store's
+		return nil, fmt.Errorf("it can't serve at %s: %v", address, err) // whose kind would be taken for the store's
 	}
-	log.Info("serving", "url", "http://"+listener.Addr().String())
+	return listener, nil
+}
+
+func urlOf(listener net.Listener) string { return "http://" + listener.Addr().String() }
+
+// serveAt serves until ctx ends.
+func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handler http.Handler) error {
+	log.Info("serving", "url", urlOf(listener))
 	server := &http.Server{
 		Handler: handler, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: writeTime,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),

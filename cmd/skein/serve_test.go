@@ -120,12 +120,56 @@ func TestExporter(t *testing.T) {
 	}
 }
 
+// The demo listens before its past is made, and says so: the first line of its log has the address.
+func TestDemoListensFirst(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var said written
+	ended := make(chan int, 1)
+	go func() {
+		p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(string) string { return "" }, connect: backends.Connect}
+		ended <- p.run(ctx, []string{"demo", "--listen", "127.0.0.1:0"})
+	}()
+	var lines []string
+	for len(lines) < 3 && t.Context().Err() == nil { // the last is empty
+		lines = strings.Split(said.String(), "\n")
+		select {
+		case <-ended:
+			t.Fatalf("it ended: %s", said.String())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	stop()
+	<-ended
+	if !strings.Contains(lines[0], "listening") || !strings.Contains(lines[0], "url=http://127.0.0.1:") || !strings.Contains(lines[1], "msg=serving") {
+		t.Errorf("the log begins with %q", lines)
+	}
+}
+
+// Each kind of trouble of the demo is a line of the overview. Package shop's tests hold them to 5 s of virtual time, and
+// to what each says.
 func TestDemo(t *testing.T) {
 	url := served(t, nil, "demo")
 	_, body := get(t, url+"/api/v1/stats", "", "")
 	for _, queue := range []string{"orders", "emails", "search", "thumbnails", "exports", "invoices", "reports"} {
 		if !strings.Contains(body, `"`+queue+`"`) {
 			t.Errorf("the demo has no queue %s: %.300s", queue, body)
+		}
+	}
+	for _, sign := range []string{
+		"not served", "not moving", "failing", "hot shard", "late", "dying", "unreadable", "paused", "warning", "server gone", "versions",
+	} {
+		line := regexp.MustCompile(`<li [^>]*data-k="` + sign + ` `)
+		for {
+			_, page := get(t, url+"/", "", "")
+			if line.MatchString(page) {
+				break
+			}
+			select {
+			case <-t.Context().Done():
+				t.Fatalf("no line of the overview is %q: %s", sign, page)
+			case <-time.After(50 * time.Millisecond):
+			}
 		}
 	}
 }

@@ -168,6 +168,13 @@ func (p *past) push(ctx context.Context, ago time.Duration, queue *skein.Queue[e
 	return queue.PushMany(ctx, p.client, entries)
 }
 
+// begin pushes an id whose job begins at once and never ends. A server takes it when the shop is shown, and pages see it
+// run since then.
+func (p *past) begin(ctx context.Context, ago time.Duration, queue *skein.Queue[event], what, id string) error {
+	p.shop.edits.stuck[id] = p.shop.edits.opened.Add(-ago)
+	return p.push(ctx, ago, queue, what, id)
+}
+
 // ids returns prefix-1, prefix-2 and so on.
 func ids(prefix string, count int) []string {
 	list := make([]string, count)
@@ -183,6 +190,7 @@ func (p *past) invoices(ctx context.Context) error {
 	if err := p.push(ctx, ago, p.shop.queues.invoices, "to be sent", ids("invoice", 40)...); err != nil {
 		return err
 	}
+	ctx = inspect.WithActor(ctx, inspect.Actor{Name: "ann", Reason: "the accounts of the month are checked"})
 	return inspect.New(p.shop.store, inspect.Options{Logger: p.shop.log}).Pause(ctx, "invoices")
 }
 
@@ -192,7 +200,7 @@ func (p *past) reports(ctx context.Context) error {
 	if err := p.push(ctx, ago, p.shop.queues.reports, "asked for", ids("report", 12)...); err != nil {
 		return err
 	}
-	node := ports.Node{Owner: "reports-1", Name: "reports-1", Host: "reports-1.shop.example", PID: 71, Lanes: 4, Queues: []string{"reports"}, Version: "v1.4.2"}
+	node := reportsServer()
 	if _, err := p.shop.store.Announce(ctx, ports.AnnounceRequest{Node: node, TTL: ttl}); err != nil {
 		return err
 	}
@@ -254,6 +262,21 @@ func (p *past) declined(ctx context.Context) error {
 	return p.shop.store.Release(ctx, lease)
 }
 
+func reportsServer() ports.Node {
+	return ports.Node{Owner: "reports-1", Name: "reports-1", Host: "reports-1.shop.example", PID: 71, Lanes: 4, Queues: []string{"reports"}, Version: "v1.4.2"}
+}
+
+// crashes starts the only server of reports anew now and then, which dies as it starts: a store forgets servers that
+// have been gone for an hour.
+func (s *Shop) crashes(ctx context.Context) error {
+	for sleep(ctx, ports.NodeKept/2) == nil {
+		if _, err := s.store.Announce(ctx, ports.AnnounceRequest{Node: reportsServer(), TTL: time.Millisecond}); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // thumbnails: more come than are made.
 func (p *past) thumbnails(ctx context.Context) error {
 	const minutes, come, made = 15, 170, 50
@@ -277,7 +300,7 @@ func (p *past) thumbnails(ctx context.Context) error {
 
 // exports: the one that may run waits for a service that doesn't answer.
 func (p *past) exports(ctx context.Context) error {
-	if err := p.push(ctx, 10*time.Minute, p.shop.queues.exports, "asked for", stuckExport); err != nil {
+	if err := p.begin(ctx, 10*time.Minute, p.shop.queues.exports, "asked for", stuckExport); err != nil {
 		return err
 	}
 	return p.push(ctx, 9*time.Minute, p.shop.queues.exports, "asked for", ids("export", 11)...)
@@ -285,7 +308,7 @@ func (p *past) exports(ctx context.Context) error {
 
 // search: a job waits for something that never answers, and others of its shard for the job.
 func (p *past) search(ctx context.Context) error {
-	if err := p.push(ctx, 8*time.Minute, p.shop.queues.search, "changed", stuckSearch); err != nil {
+	if err := p.begin(ctx, 8*time.Minute, p.shop.queues.search, "changed", stuckSearch); err != nil {
 		return err
 	}
 	return p.push(ctx, 7*time.Minute, p.shop.queues.search, "changed", ids("product", 800)...)

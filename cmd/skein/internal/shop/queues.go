@@ -33,7 +33,7 @@ type queues struct {
 	orders     *skein.Queue[event] // merged, some fail and are retried, one id is hot, one at its last retry
 	emails     *skein.Queue[event] // fail, and die
 	search     *skein.Queue[event] // many shards, one behind a job that is stuck
-	thumbnails *skein.Queue[event] // slower than what comes
+	thumbnails *skein.Queue[event] // more come than are made
 	exports    *skein.Queue[event] // served, but nothing moves
 	invoices   *skein.Queue[event] // paused
 	reports    *skein.Queue[event] // served by nobody
@@ -46,7 +46,7 @@ func newQueues() *queues {
 		emails:     skein.NewQueue("emails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxRetries: 2, Backoff: soon}),
 		search:     skein.NewQueue("search", skein.QueueOptions[event]{Shards: 128, Score: score, Parallel: 1}),
 		thumbnails: skein.NewQueue("thumbnails", skein.QueueOptions[event]{Shards: 8, Score: score, MaxLanes: 1}),
-		exports:    skein.NewQueue("exports", skein.QueueOptions[event]{Shards: 2, Score: score, MaxRunning: 1}),
+		exports:    skein.NewQueue("exports", skein.QueueOptions[event]{Shards: 1, Score: score, MaxRunning: 1}), // one shard, so that the job that never ends is the first
 		invoices:   skein.NewQueue("invoices", skein.QueueOptions[event]{Shards: 4, Score: score}),
 		reports:    skein.NewQueue("reports", skein.QueueOptions[event]{Shards: 4, Score: score}),
 	}
@@ -72,7 +72,7 @@ func (q *queues) handlers(takesTime bool) []skein.Handler {
 		q.orders.Handler(work(5*time.Millisecond, 45*time.Millisecond, orderFails)),
 		q.emails.Handler(work(20*time.Millisecond, 90*time.Millisecond, emailFails)),
 		q.search.Handler(work(2*time.Millisecond, 12*time.Millisecond, never)),
-		q.thumbnails.Handler(work(300*time.Millisecond, 600*time.Millisecond, never)),
+		q.thumbnails.Handler(work(1400*time.Millisecond, 2200*time.Millisecond, never)), // 100 a minute of the 120 that come
 	}
 	if !takesTime {
 		return handlers

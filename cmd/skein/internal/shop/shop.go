@@ -24,6 +24,7 @@ type Shop struct {
 	behind atomic.Int64
 	log    *slog.Logger
 	queues *queues
+	edits  *edits
 }
 
 // Open returns a shop that has been open for a day. log receives what its servers have to say; nil discards
@@ -32,7 +33,7 @@ func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Shop{log: log, queues: newQueues()}
+	s := &Shop{log: log, queues: newQueues(), edits: newEdits()}
 	s.store = memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(-time.Duration(s.behind.Load())) }})
 	p := past{shop: s, dice: dice(1), client: skein.NewClient(s.store, skein.ClientOptions{})}
 	if err := p.happen(ctx); err != nil {
@@ -41,8 +42,8 @@ func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 	return s, nil
 }
 
-// Store returns where the shop's jobs are.
-func (s *Shop) Store() skein.Store { return s.store }
+// Store returns where the shop's jobs are, with what can be wrong with a store beside them.
+func (s *Shop) Store() skein.Store { return s.view() }
 
 // Run serves and buys until ctx ends, and then waits a second at most for what runs.
 func (s *Shop) Run(ctx context.Context) error {
@@ -51,11 +52,17 @@ func (s *Shop) Run(ctx context.Context) error {
 		group.Go(func() error { return s.server(name).Run(ctx) })
 	}
 	group.Go(func() error { return s.customers(ctx) })
+	group.Go(func() error { return s.crashes(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
 }
+
+// leaseTTL is shorter than the default. Servers announce the jobs that run after a third of it, 2 s, and pages look at
+// the store each 2 s: so the overview names the jobs that hold others up within 5 s. All other troubles are there from
+// the start.
+const leaseTTL = 6 * time.Second
 
 // server returns one of the shop's servers. The last one has not been deployed yet.
 func (s *Shop) server(name string) *skein.Server {
@@ -64,6 +71,6 @@ func (s *Shop) server(name string) *skein.Server {
 		version = "v1.4.2"
 	}
 	return skein.NewServer(s.store, skein.ServerOptions{
-		Name: name, Version: version, Lanes: 16, ShutdownTimeout: time.Second, Logger: s.log.With("node", name),
+		Name: name, Version: version, Lanes: 16, LeaseTTL: leaseTTL, ShutdownTimeout: time.Second, Logger: s.log.With("node", name),
 	}, s.queues.handlers(true)...)
 }
