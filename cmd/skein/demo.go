@@ -33,6 +33,9 @@ func (a *app) demo(ctx context.Context, s *serving) error {
 	log := a.log()
 	log.Info("listening; making a day of the shop's past before the first page", "url", urlOf(listener))
 	there, err := shop.Open(ctx, nil)
+	if ctx.Err() != nil { // stopped before there was anything to see
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
@@ -189,13 +190,25 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 
 func urlOf(listener net.Listener) string { return "http://" + listener.Addr().String() }
 
-// serveAt serves until ctx ends.
+// serveAt serves until ctx ends. Then it lets requests end that are under way, for endTime at most.
 func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handler http.Handler) error {
 	log.Info("serving", "url", urlOf(listener))
+	var silent sync.Map // connections on which nothing was asked yet
 	server := &http.Server{
 		Handler: handler, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: writeTime,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if silent.Delete(c); state == http.StateNew {
+				silent.Store(c, nil)
+			}
+		},
 	}
+	server.RegisterOnShutdown(func() { // which browsers open before they need them, and Shutdown waits for
+		silent.Range(func(c, _ any) bool {
+			_ = c.(net.Conn).Close()
+			return true
+		})
+	})
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {
@@ -205,5 +218,10 @@ func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handl
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	return server.Shutdown(last)
+	err := server.Shutdown(last)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("requests were cut off that had not ended", "after", endTime)
+		return server.Close()
+	}
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/tier"
 )
 
 // written is what a command that runs has written so far.
@@ -32,34 +35,47 @@ func (w *written) String() string {
 	return w.b.String()
 }
 
+// end is how a command ended: its exit code, and what it wrote to standard error.
+type end struct {
+	code int
+	said string
+}
+
+// serves runs a command that serves until ctx ends, and returns its URL as soon as it listens.
+func serves(t *testing.T, ctx context.Context, env map[string]string, args ...string) (url string, ended <-chan end) {
+	t.Helper()
+	var said written
+	ends := make(chan end, 1)
+	go func() {
+		p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(name string) string { return env[name] }, connect: backends.Connect}
+		code := p.run(ctx, append(args, "--listen", "127.0.0.1:0"))
+		ends <- end{code, said.String()}
+	}()
+	for t.Context().Err() == nil {
+		if m := regexp.MustCompile(`url=(http://\S+)`).FindStringSubmatch(said.String()); m != nil {
+			return m[1], ends
+		}
+		select {
+		case end := <-ends:
+			t.Fatalf("it ended with %d: %s", end.code, end.said)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return "", ends
+}
+
 // served runs a command that serves until the test has ended, and returns its URL.
 func served(t *testing.T, env map[string]string, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	var said written
-	ended := make(chan int, 1)
-	go func() {
-		p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(name string) string { return env[name] }, connect: backends.Connect}
-		ended <- p.run(ctx, append(args, "--listen", "127.0.0.1:0"))
-	}()
+	url, ended := serves(t, ctx, env, args...)
 	t.Cleanup(func() {
 		stop()
-		if code := <-ended; code != 0 {
-			t.Errorf("it ended with %d: %s", code, said.String())
+		if end := <-ended; end.code != 0 {
+			t.Errorf("it ended with %d: %s", end.code, end.said)
 		}
 	})
-	for t.Context().Err() == nil {
-		if m := regexp.MustCompile(`url=(http://\S+)`).FindStringSubmatch(said.String()); m != nil {
-			return m[1]
-		}
-		select {
-		case code := <-ended:
-			ended <- code
-			t.Fatalf("it ended with %d: %s", code, said.String())
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return ""
+	return url
 }
 
 func get(t *testing.T, url, header, value string) (status int, body string) {
@@ -114,6 +130,84 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A command that serves ends with 0 when it is told to, whoever has connections open: pages that ask again and again, and
+// browsers that have connected and not asked yet.
+func TestServeEndsBesideOpenTabs(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	url, ended := serves(t, ctx, nil, "serve", "--url", "memory://")
+	var asking, answered sync.WaitGroup
+	for range 10 {
+		answered.Add(1)
+		asking.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			seen := sync.OnceFunc(answered.Done)
+			defer seen()
+			for {
+				answer, err := client.Get(url + "/")
+				if err != nil {
+					return // it has ended
+				}
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+				seen()
+			}
+		})
+		silent, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+	}
+	answered.Wait()
+	stop()
+	if end := <-ended; end.code != 0 {
+		t.Errorf("it ended with %d: %s", end.code, end.said)
+	}
+	asking.Wait()
+}
+
+// A request that does not end, as beside a store that hangs, keeps no command from ending.
+func TestServeEndsBesideARequestThatHangs(t *testing.T) {
+	tier.Long(t, "waits for as long as requests may take to end")
+	ctx, stop := context.WithCancel(t.Context())
+	listener, err := listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said written
+	asked, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serveAt(ctx, slog.New(slog.NewTextHandler(&said, nil)), listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			close(asked)
+			<-release
+		}))
+	}()
+	go func() {
+		if answer, err := http.Get(urlOf(listener)); err == nil {
+			_ = answer.Body.Close()
+			t.Errorf("a request that hangs was answered: %s", answer.Status)
+		}
+	}()
+	<-asked
+	stop()
+	if err := <-ended; err != nil || !strings.Contains(said.String(), "requests were cut off") {
+		t.Errorf("it ended with %v and said %s", err, said.String())
+	}
+}
+
+// Stopped before its past is made, the demo ends like any command that serves.
+func TestDemoStopsWhileItIsMade(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	_, ended := serves(t, ctx, nil, "demo")
+	stop()
+	if end := <-ended; end.code != 0 {
+		t.Errorf("it ended with %d: %s", end.code, end.said)
+	}
+}
+
 func TestExporter(t *testing.T) {
 	if status, body := get(t, served(t, nil, "exporter", "--url", "memory://")+"/metrics", "", ""); status != http.StatusOK || !strings.Contains(body, "skein_exporter") {
 		t.Errorf("%d, %.200s", status, body)
@@ -124,23 +218,10 @@ func TestExporter(t *testing.T) {
 func TestDemoListensFirst(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var said written
-	ended := make(chan int, 1)
-	go func() {
-		p := process{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, env: func(string) string { return "" }, connect: backends.Connect}
-		ended <- p.run(ctx, []string{"demo", "--listen", "127.0.0.1:0"})
-	}()
-	var lines []string
-	for len(lines) < 3 && t.Context().Err() == nil { // the last is empty
-		lines = strings.Split(said.String(), "\n")
-		select {
-		case <-ended:
-			t.Fatalf("it ended: %s", said.String())
-		case <-time.After(time.Millisecond):
-		}
-	}
+	url, ended := serves(t, ctx, nil, "demo")
+	get(t, url+"/livez", "", "")
 	stop()
-	<-ended
+	lines := strings.Split((<-ended).said, "\n")
 	if !strings.Contains(lines[0], "listening") || !strings.Contains(lines[0], "url=http://127.0.0.1:") || !strings.Contains(lines[1], "msg=serving") {
 		t.Errorf("the log begins with %q", lines)
 	}
