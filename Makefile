@@ -7,6 +7,7 @@ REPO ?=
 # How many jobs and shards make measure looks at.
 JOBS ?= 100000
 SHARDS ?= 100
+MEASURED ?= (HistoryOfADay|ListsOfManyShards|RedisSlowest)$$
 
 # The oldest and the newest Postgres that the store is tested on, beside Debian's, and
 # the tests that are run there.
@@ -92,11 +93,12 @@ fuzz:
 	@scripts/need go
 	@scripts/fuzz $(FUZZRUNS)
 
-# What lists, histories and scripts take on this machine. It prints and asserts no duration.
+# What lists, pages, histories and scripts take on this machine. It prints and asserts no duration. MEASURED chooses:
+# make measure MEASURED='ListsOfManyShards$$/pages' JOBS=1000000 SHARDS=1000
 measure:
 	@scripts/need go cc redis-server postgres
 	SKEIN_TEST_LIST_JOBS=$(JOBS) SKEIN_TEST_LIST_SHARDS=$(SHARDS) $(INTEGRATION) test -vet=off -count=1 -parallel 1 \
-		-timeout 60m -v -run '(HistoryOfADay|ListsOfManyShards|RedisSlowest)$$' .
+		-timeout 60m -v -run '$(MEASURED)' .
 
 # The pictures of docs/images, of skein demo in Chromium.
 images:

@@ -31,18 +31,13 @@ type measured struct {
 }
 
 // What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them retries, and a tenth as
-// many dead letters, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
+// many dead letters, a claimed job in each shard, and a full audit, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
 	cpu := func() time.Duration { return mainThread(t, client) }
 	m := newMeasured(t, redis.New(client, redis.Options{}), cpu)
-	m.measure()
-	m.routes("")
-	m.pages("")
-	m.polled()
-	m.revive()
-	m.routesAtWork()
+	m.parts()
 }
 
 // As TestRedisListsOfManyShards.
@@ -52,12 +47,28 @@ func TestPostgresListsOfManyShards(t *testing.T) {
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)
 	execAll(t, pool, `VACUUM ANALYZE`)
-	m.measure()
-	m.routes("")
-	m.pages("")
-	m.polled()
-	m.revive()
-	m.routesAtWork()
+	m.parts()
+}
+
+// parts measures each part by itself, so that -run can choose some: what a part leaves behind, the next one finds.
+func (m *measured) parts() {
+	for _, part := range []struct {
+		name string
+		run  func(*measured)
+	}{
+		{"lists", (*measured).measure},
+		{"routes", func(m *measured) { m.routes("") }},
+		{"pages", func(m *measured) { m.pages("") }},
+		{"polled", (*measured).polled},
+		{"revive", (*measured).revive},
+		{"at work", (*measured).routesAtWork},
+	} {
+		m.t.Run(part.name, func(t *testing.T) {
+			of := *m
+			of.t = t
+			part.run(&of)
+		})
+	}
 }
 
 // mainThread returns the processor time that a server's main thread has taken.
@@ -88,6 +99,7 @@ func newMeasured(t *testing.T, store ports.ShardStore, cpu func() time.Duration)
 	m.bury()
 	m.push("order", m.jobs)
 	m.fail(m.jobs / 50 / m.shards)
+	m.audit()
 	return m
 }
 
@@ -124,7 +136,18 @@ func (m *measured) bury() {
 	}
 }
 
-// fail has so many jobs of each shard fail, some more often than others.
+// audit fills the audit, which keeps a thousand actions.
+func (m *measured) audit() {
+	m.t.Helper()
+	for n := range 1000 {
+		ids := []string{fmt.Sprintf("order-%07d", n)}
+		must(m.t, m.store.Audit(m.t.Context(), ports.Action{
+			ID: fmt.Sprint(n), Verb: "revive", Queue: "orders", IDs: ids, Named: 1, Handled: 1, Actor: "ann", Ended: true,
+		}))
+	}
+}
+
+// fail has so many jobs of each shard fail, some more often than others, and leaves one claimed.
 func (m *measured) fail(each int) {
 	m.t.Helper()
 	for _, shard := range core.Shards("orders", m.shards) {
@@ -133,7 +156,7 @@ func (m *measured) fail(each int) {
 		r := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "measures", Token: acquired.Token}, Number: 1, TTL: time.Hour, Want: each}
 		reply, err := m.store.Turn(m.t.Context(), r)
 		must(m.t, err)
-		r.Number, r.Want = 2, 0
+		r.Number, r.Want = 2, 1
 		for i, c := range reply.Claims {
 			back := core.PutBack{Delay: time.Duration(i) * time.Minute, RetryCount: i % 25, Error: "dial tcp 10.0.0.1:443: connection refused"}
 			r.Settlements = append(r.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back, Failed: true})

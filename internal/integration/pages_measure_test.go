@@ -20,7 +20,7 @@ import (
 var boardPages = []string{
 	"", "queue?q=orders", "shards?q=orders", "jobs?q=orders", "jobs?q=orders&list=fresh", "jobs?q=orders&list=retries&sort=failures",
 	"jobs?q=orders&list=scheduled", "jobs?q=orders&sort=id&desc=1", "jobs?q=orders&shard=1", "id?q=orders&id=order-0000007", "search?id=order-0000007",
-	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store",
+	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store", "audit", "audit?q=orders",
 }
 
 // pages times each page: of a process in which nobody has looked, and of one in which somebody looks.

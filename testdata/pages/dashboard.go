@@ -1,5 +1,12 @@
 package pages
 
-import "github.com/skeinq/skein/adapters/dashboard"
+import (
+	"net/http"
 
-var production, billing *dashboard.Dashboard
+	"github.com/skeinq/skein/adapters/dashboard"
+)
+
+var (
+	production, billing *dashboard.Dashboard
+	server              *http.Server
+)
