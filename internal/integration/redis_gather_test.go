@@ -3,6 +3,9 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // pushGate is a hook of a client that holds pushes up, each exchange of them, until it is opened.
@@ -92,7 +96,12 @@ type gathering struct {
 func newGathering(t *testing.T) *gathering {
 	t.Helper()
 	client := testservers.Redis(t)
-	g := &gathering{T: t, store: redis.New(client, redis.Options{Prefix: testservers.Prefix(t, client)})}
+	return newGatheringOf(t, client, testservers.Prefix(t, client))
+}
+
+func newGatheringOf(t *testing.T, client goredis.UniversalClient, prefix string) *gathering {
+	t.Helper()
+	g := &gathering{T: t, store: redis.New(client, redis.Options{Prefix: prefix})}
 	_, err := g.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	must(t, err)
 	must(t, g.push(t.Context(), "first", 1, 0)) // so that the server knows the script
@@ -123,8 +132,7 @@ func (g *gathering) pushes(pushing *sync.WaitGroup, id string, payloads, size in
 // another, or some go together.
 func (g *gathering) occupy(callers context.Context, pushing *sync.WaitGroup) (sending []heldPush) {
 	g.Helper()
-	const senders = 4
-	for range senders {
+	for range gatherSenders {
 		pushing.Go(func() {
 			if err := g.push(callers, "held-given-up", 1, 0); err == nil {
 				g.Error("a push whose caller has given up was answered")
@@ -134,6 +142,9 @@ func (g *gathering) occupy(callers context.Context, pushing *sync.WaitGroup) (se
 	}
 	return sending
 }
+
+// gatherSenders is how many exchanges of small pushes may be under way at once.
+const gatherSenders = 4
 
 // Small pushes that come while others are under way go together, by a deadline that is no caller's:
 // a caller that gives up ends nothing for the others. A push of many bytes or entries neither waits
@@ -171,4 +182,60 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	if found, err := g.store.Find(t.Context(), "orders", "held-unsent"); err != nil || found.Queued != nil {
 		t.Errorf("a push whose caller gave up before it was sent is stored: %+v (%v)", found.Queued, err)
 	}
+}
+
+// A connection that is lost under pushes that went together fails each of them as one whose outcome is unknown, and none
+// of the others. The exchange is not sent again. Each of their callers may push again: what is stored merges.
+func TestRedisALostConnectionFailsThePushesOfItsExchange(t *testing.T) {
+	t.Parallel()
+	server := testservers.OwnRedis(t)
+	for round := range 100 {
+		if together := lostTogether(t, server, fmt.Sprintf("round-%d:", round)); together > 1 {
+			return
+		}
+	}
+	t.Error("in 100 rounds no two pushes went together")
+}
+
+// lostTogether has ten callers push at once, loses the connection of one of them, and returns how many went with it.
+func lostTogether(t *testing.T, server goredis.UniversalClient, prefix string) int {
+	t.Helper()
+	link := &redisLink{fault: io.EOF}
+	g := newGatheringOf(t, link.open(t, server), prefix)
+	var pushing sync.WaitGroup
+	for n := range gatherSenders { // so that the others wait for each other
+		g.pushes(&pushing, fmt.Sprintf("held-before-%d", n), 1, 0)
+		g.gate.next(t)
+	}
+	const callers = 10
+	link.lose("held-together-0")
+	var failed [callers]error
+	for n := range callers {
+		pushing.Go(func() { failed[n] = g.push(t.Context(), fmt.Sprintf("held-together-%d", n), 1, 0) })
+	}
+	close(g.gate.open)
+	pushing.Wait()
+	var together []string
+	for len(g.gate.arrived) > 0 {
+		if ids := strings.Fields((<-g.gate.arrived).text); slices.Contains(ids, "held-together-0") {
+			together = append(together, ids...)
+		}
+	}
+	if n := link.sent(); n != 1 {
+		t.Errorf("the exchange whose connection was lost was sent %d times", n)
+	}
+	link.lose("held-by-nobody")
+	for n, err := range failed {
+		id := fmt.Sprintf("held-together-%d", n)
+		if lost := slices.Contains(together, id); lost != (err != nil) || lost && storekit.HasKnownOutcome(err) {
+			t.Errorf("%s, which went with %v, gave %v; want an error of unknown outcome for those alone", id, together, err)
+		}
+		must(t, g.push(t.Context(), id, 1, 0))
+		found, err := g.store.Find(t.Context(), "orders", id)
+		must(t, err)
+		if found.Queued == nil || len(found.Queued.Payloads) != 1 {
+			t.Errorf("pushed again, %s is %+v; want one payload", id, found.Queued)
+		}
+	}
+	return len(together)
 }
