@@ -1,0 +1,103 @@
+package skein_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// quotedName is a name in a cell of a table: of a test, or of a case or a group of cases of package conformance.
+var quotedName = regexp.MustCompile("`([^`]+)`")
+
+// Each row of docs/faults.md names a test, and each name there is that of a test, or of a case or a group of cases of package
+// conformance.
+func TestEachFaultHasATest(t *testing.T) {
+	tests := testNames(t)
+	cases := caseNames(t)
+	text, err := os.ReadFile(filepath.Join("docs", "faults.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(line, "| \n"), "|")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| what happens") {
+			continue
+		}
+		rows++
+		if len(cells) != 4 {
+			t.Errorf("a row has %d cells, want 4: %s", len(cells), line)
+			continue
+		}
+		named, last := 0, cells[3]
+		for _, m := range quotedName.FindAllStringSubmatch(last, -1) {
+			group, one, isCase := strings.Cut(m[1], "/")
+			switch {
+			case m[1] == "conformance" || m[1] == "CI=true" || m[1] == "make long" || strings.HasPrefix(m[1], "SKEIN_TEST_"):
+				continue
+			case strings.HasPrefix(m[1], "Test"):
+				if !tests[m[1]] {
+					t.Errorf("there is no test %s", m[1])
+				}
+			case !cases[group] || isCase && !cases[one]:
+				t.Errorf("package conformance has no case %q", m[1])
+			}
+			named++
+		}
+		if named == 0 {
+			t.Errorf("a row names no test: %s", line)
+		}
+	}
+	if rows < 80 {
+		t.Errorf("%d rows were found, fewer than there were: is one not looked at?", rows)
+	}
+}
+
+// testNames returns the names of all tests of all modules.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	eachText(t, func(name, text string) {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range declared.FindAllStringSubmatch(text, -1) {
+				names[m[1]] = true
+			}
+		}
+	})
+	return names
+}
+
+// caseNames returns the strings of package conformance, the names of its cases and groups among them.
+func caseNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join("conformance", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if s, err := strconv.Unquote(lit.Value); err == nil {
+					names[s] = true
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
