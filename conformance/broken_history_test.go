@@ -23,9 +23,9 @@ func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
 		}
 		return s.Record(ctx, r)
 	})
-	return replace(h, "History", func(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+	return replace(h, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 		if _, err := s.History(ctx, r); err != nil {
-			return nil, err
+			return ports.HistoryReply{}, err
 		}
 		sums := storekit.NewHistory(r, 0)
 		for k, stats := range records {
@@ -33,7 +33,7 @@ func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
 				sums.Add(k.minute, &stats)
 			}
 		}
-		return sums.List(), nil
+		return ports.HistoryReply{Minutes: sums.List()}, nil
 	})
 }
 
@@ -68,12 +68,12 @@ func mixesOwners(s full) full {
 
 // startsStepsAtFrom begins steps where the list begins.
 func startsStepsAtFrom(s full) full {
-	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-		list, err := s.History(ctx, r)
-		if r.Step > 0 && len(list) > 0 {
+	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+		reply, err := s.History(ctx, r)
+		if list := reply.Minutes; r.Step > 0 && len(list) > 0 {
 			list[0].At = max(list[0].At, r.From.Minute())
 		}
-		return list, err
+		return reply, err
 	})
 }
 

@@ -157,6 +157,8 @@ func brokenLists() []brokenStore {
 		{"lists failed jobs among fresh ones", "list/fresh jobs come alone", wrapped(listsFailed)},
 		{"hides rows beside an unreached shard", "unreached/lists have what other shards have", wrapped(hidesRows)},
 		{"hides which shards are unreached", "unreached/stats count what other shards have", wrapped(hidesUnreached)},
+		{"fails a history for one unreached shard", "unreached/a history lacks what can't be reached, and says so", wrapped(failsHistoryForOne)},
+		{"hides what a history lacks", "unreached/a history lacks what can't be reached, and says so", wrapped(hidesUnreachedHistory)},
 		{"fails a list for one unreached shard", "unreached/lists have what other shards have", wrapped(failsListsForOne)},
 	}
 }

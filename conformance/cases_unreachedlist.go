@@ -17,6 +17,7 @@ func unreachedListCases() []namedCase {
 		{"stats count what other shards have", ruleUnreachedLists, unreachedStats},
 		{"groups count what other shards have", ruleUnreachedLists, unreachedGroups},
 		{"quarantines name what can't be reached", ruleUnreachedLists, unreachedQuarantines},
+		{"a history lacks what can't be reached, and says so", ruleUnreachedHistory, unreachedHistory},
 		{"lists and stats fail if no shard can be reached", "Inspector: an error only if it reached none of the shards", unreachedNone},
 	}
 }
@@ -173,6 +174,52 @@ func unreachedQuarantines(e *env) {
 	defer e.sever(shards...)()
 	if got, err := e.store.QuarantinedShards(e.ctx, ports.QuarantinedShardsRequest{Queue: "wide"}); err == nil {
 		e.errorf("QuarantinedShards of shards that can't be reached returned %+v and no error", got)
+	}
+}
+
+const ruleUnreachedHistory = "History: a store in several parts keeps what was counted of a queue with some of its shards, or with one; it returns what it reaches of them, and an error only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
+
+// A store chooses the shards with which it keeps a history: one that is cut off and has a part of it is named, and without
+// one that has none the history is whole.
+func unreachedHistory(e *env) {
+	e.declare("wide", 3)
+	at := e.now().Minute()
+	r := ports.HistoryRequest{Queue: "wide"}
+	e.record("n1", ports.Record{Queue: "wide", Minute: at, Stats: *measured(1)}, ports.Record{Queue: "wide", Minute: at.Add(-3 * time.Hour), Stats: *measured(2)})
+	e.record("n2", ports.Record{Queue: "wide", Minute: at, Stats: *measured(3)})
+	whole, err := e.store.History(e.ctx, r)
+	e.must(err, "History")
+	e.same("what two shards' outage may hide", whole.Unreached, []core.Shard(nil))
+	shards := core.Shards("wide", 3)
+	for _, without := range shards {
+		mend := e.sever(without)
+		got, err := e.store.History(e.ctx, r)
+		if e.check(err, "History without "+without.String()) {
+			e.historyLacks(got, whole, without)
+		}
+		mend()
+	}
+	mend := e.sever(shards...)
+	if got, err := e.store.History(e.ctx, r); err == nil {
+		e.errorf("History of a queue whose shards can't be reached returned %+v and no error", got)
+	}
+	mend()
+	e.history(r, whole.Minutes...)
+}
+
+// historyLacks checks that a history without a shard is whole, or says that it lacks what that shard has.
+func (e *env) historyLacks(got, whole ports.HistoryReply, without core.Shard) {
+	e.tb.Helper()
+	if len(got.Unreached) == 0 {
+		e.same("the history without "+without.String()+", which it does not say to lack", got, whole)
+		return
+	}
+	e.same("what the history lacks", got.Unreached, []core.Shard{without})
+	for _, m := range got.Minutes {
+		i := slices.IndexFunc(whole.Minutes, func(of ports.MinuteStats) bool { return of.At == m.At })
+		if i < 0 || m.Counted() > whole.Minutes[i].Counted() {
+			e.errorf("without %v the history has %+v, which the whole one does not have", without, m)
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
 	e.tb.Helper()
 	got, err := e.store.History(e.ctx, r)
 	e.must(err, "History")
-	e.same("the history", got, want)
+	e.same("the history", got, ports.HistoryReply{Minutes: want})
 }
 
 // listed is a page of any list: the ids, and where the next page begins.

@@ -135,7 +135,7 @@ func (e *env) scenarioEnd(s *finalState) {
 // finalState is what can be seen at the end of a scenario.
 type finalState struct {
 	Orders, Mail snapshot
-	History      []ports.MinuteStats
+	History      ports.HistoryReply
 	Nodes        []ports.Node
 	Permits      []core.PermitHolder
 	// Done counts how often each payload was settled as done.

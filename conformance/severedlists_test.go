@@ -106,3 +106,35 @@ func (s transacted) Groups(ctx context.Context, r ports.GroupsRequest) (reply po
 	reply.Unreached = unreached
 	return reply, err
 }
+
+// History is kept with the queue's first shard, as by a store that has all of it in one place.
+func (s transacted) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+	_, unreached, err := s.reached(ctx, r.Queue, nil)
+	if err != nil {
+		return ports.HistoryReply{}, err
+	}
+	if len(unreached) == 0 || unreached[0].Index > 0 {
+		return s.Store.History(ctx, r)
+	}
+	return ports.HistoryReply{Unreached: unreached[:1]}, nil
+}
+
+// failsHistoryForOne is a store that has no history at all while the shard that has it is away.
+func failsHistoryForOne(s full) full {
+	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+		reply, err := s.History(ctx, r)
+		if err != nil || len(reply.Unreached) > 0 {
+			return ports.HistoryReply{}, errNoReply
+		}
+		return reply, nil
+	})
+}
+
+// hidesUnreachedHistory takes a history that lacks something for a whole one.
+func hidesUnreachedHistory(s full) full {
+	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+		reply, err := s.History(ctx, r)
+		reply.Unreached = nil
+		return reply, err
+	})
+}

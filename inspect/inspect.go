@@ -178,8 +178,11 @@ func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions)
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 	}
-	minutes, err := ask(i, func(s Store) ([]ports.MinuteStats, error) { return s.History(ctx, r) })
-	return convert(minutes, minuteStatsOf), err
+	reply, err := ask(i, func(s Store) (ports.HistoryReply, error) { return s.History(ctx, r) })
+	if err != nil {
+		return nil, err
+	}
+	return convert(reply.Minutes, minuteStatsOf), partial(reply.Unreached)
 }
 
 // Find looks an id up in a queue: queued, claimed and in the morgue, with all its

@@ -76,6 +76,15 @@ func (r *HistoryRequest) StepOf(minute core.Instant) core.Instant {
 	return minute - minute%step
 }
 
+// HistoryReply is what was counted of a queue.
+type HistoryReply struct {
+	// Minutes are in order of time, each once. None in which nothing was counted is there.
+	Minutes []MinuteStats
+	// Unreached are the shards that the store keeps a part of the history with, or all of it, and
+	// can't reach now, in order of index: Minutes lack that part.
+	Unreached []core.Shard
+}
+
 // MinuteStats is what was counted in one minute, or in one Step of several.
 type MinuteStats struct {
 	// At is its start.

@@ -30,8 +30,12 @@ type Inspector interface {
 	// was counted. Minutes that began more than [HistoryKept] before the present one are not
 	// listed, and their records are gone some hours later.
 	//
+	// A store in several parts keeps what was counted of a queue with some of its shards, or with
+	// one. It returns what it reaches of them, and an error only if it reaches no shard of the queue, or
+	// for a queue that has one.
+	//
 	// Errors: ErrInvalidRequest, as HistoryRequest.Validate has it.
-	History(ctx context.Context, r HistoryRequest) ([]MinuteStats, error)
+	History(ctx context.Context, r HistoryRequest) (HistoryReply, error)
 
 	// Jobs pages through queued jobs. It returns ErrQueueMismatch for ByID if
 	// the queue was not declared with IndexIDs.

@@ -101,12 +101,12 @@ func (s *faulty) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return s.Store.Nodes(ctx)
 }
 
-func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if s.onHistory != nil {
 		s.onHistory()
 	}
 	if s.historyFail != nil {
-		return nil, s.historyFail
+		return ports.HistoryReply{}, s.historyFail
 	}
 	return s.Store.History(ctx, r)
 }

@@ -49,8 +49,8 @@ func (s *hanging) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queu
 	})
 }
 
-func (s *hanging) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
-	return hangs(ctx, s, "History", func() ([]ports.MinuteStats, error) { return s.Store.History(ctx, r) })
+func (s *hanging) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+	return hangs(ctx, s, "History", func() (ports.HistoryReply, error) { return s.Store.History(ctx, r) })
 }
 
 func (s *hanging) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {

@@ -65,13 +65,13 @@ func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 }
 
 // History implements [ports.Inspector].
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
 	sums := storekit.NewHistory(r, s.b.now())
 	q.history.mu.Lock()
@@ -79,5 +79,5 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 	for key, stats := range q.history.records {
 		sums.Add(key.minute, &stats)
 	}
-	return sums.List(), nil
+	return ports.HistoryReply{Minutes: sums.List()}, nil
 }

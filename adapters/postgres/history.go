@@ -50,9 +50,9 @@ LEFT JOIN {schema}.minute_records h ON h.queue = q.id AND h.minute >= $3 AND h.m
 WHERE q.name = $2`
 
 // History implements [ports.Inspector]. A record that can't be read is left out.
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
 	to := int64(r.To)
 	if to == 0 {
@@ -82,7 +82,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 		err = storekit.UnknownQueue(r.Queue)
 	}
 	if err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
-	return sums.List(), nil
+	return ports.HistoryReply{Minutes: sums.List()}, nil
 }

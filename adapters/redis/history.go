@@ -76,30 +76,63 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []call {
 	return calls
 }
 
-// History implements [ports.Inspector]. A record that can't be read is left out.
-func (s *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+// History implements [ports.Inspector]. A record that can't be read is left out. All hours are in the slot of the queue's
+// first shard. Some of the other shards are asked beside it: once one of them has answered, a server that hangs is waited
+// for a short while only.
+func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
-	if _, err := s.knownQueue(ctx, r.Queue); err != nil {
-		return nil, err
+	q, err := s.knownQueue(ctx, r.Queue)
+	if err != nil {
+		return ports.HistoryReply{}, err
 	}
-	var calls []call
-	for _, key := range s.askedHours(&r) {
-		calls = append(calls, call{script: historyScript, keys: []any{key}, args: []any{s.now(), int64(r.From), int64(r.To)}})
-	}
+	asked := core.Shards(r.Queue, min(q.Shards, shardsToAsk))
+	first, beside := asked[0], asked[1:]
 	var sums *storekit.History
-	for some := range slices.Chunk(calls, historyScripts) {
-		for _, o := range s.runAll(ctx, some) {
-			if o.err != nil {
-				return nil, o.err
+	var lost storekit.Lost
+	for hours := range slices.Chunk(s.askedHours(&r), historyScripts) {
+		var calls []call
+		for _, key := range hours {
+			calls = append(calls, call{script: historyScript, keys: []any{key}, args: []any{s.now(), int64(r.From), int64(r.To)}})
+		}
+		for _, shard := range beside {
+			calls = append(calls, s.read(shard, "exists", keyMeta))
+		}
+		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
+			err := o.err
+			switch {
+			case i >= len(hours) && err != nil:
+				err = lost.Add(ctx, beside[i-len(hours)], err)
+			case err != nil:
+				err = lost.Add(ctx, first, err)
+			case i < len(hours):
+				err = addHour(&sums, &r, o.value)
 			}
-			if err := addHour(&sums, &r, o.value); err != nil {
-				return nil, err
+			if err != nil {
+				return ports.HistoryReply{}, err
 			}
 		}
+		if beside = nil; lost.Has(first) {
+			break
+		}
 	}
-	return sums.List(), nil
+	return historyOf(sums, &lost, asked)
+}
+
+// historyOf makes the reply of what was read. It is an error if none of the asked shards was reached.
+func historyOf(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) (ports.HistoryReply, error) {
+	var reply ports.HistoryReply
+	if sums != nil {
+		reply.Minutes = sums.List()
+	}
+	if lost.Has(asked[0]) {
+		reply.Unreached = asked[:1]
+	}
+	if _, err := lost.Shards(len(asked)); err != nil {
+		return ports.HistoryReply{}, err
+	}
+	return reply, nil
 }
 
 // askedHours returns the keys of the hours that a request is about: all of them unless it is known to be

@@ -36,10 +36,10 @@ type observedStore struct {
 
 func (s observedStore) Check(context.Context) ([]ports.Check, error) { return nil, s.unchecked }
 
-func (s observedStore) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+func (s observedStore) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if s.slow {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return ports.HistoryReply{}, ctx.Err()
 	}
 	return s.ShardStore.History(ctx, r)
 }

@@ -16,12 +16,12 @@ import (
 func (w *world) history() (sum core.Stats) {
 	w.Helper()
 	w.sleep(ttl/3 + time.Second)
-	minutes, err := w.store.History(w.Context(), ports.HistoryRequest{Queue: queueName})
+	history, err := w.store.History(w.Context(), ports.HistoryRequest{Queue: queueName})
 	if err != nil {
 		w.Fatal(err)
 	}
-	for i := range minutes {
-		sum.Add(&minutes[i].Stats)
+	for i := range history.Minutes {
+		sum.Add(&history.Minutes[i].Stats)
 	}
 	return sum
 }
@@ -130,9 +130,9 @@ func TestStatisticsOutliveAnOutageAndCountOnce(t *testing.T) {
 // minute is what was counted in a minute of the test.
 func (w *world) minute(number int) ports.MinuteStats {
 	w.Helper()
-	minutes, err := w.store.History(context.Background(), ports.HistoryRequest{Queue: queueName})
-	if err != nil || len(minutes) <= number {
-		w.Fatalf("History = %+v, %v", minutes, err)
+	history, err := w.store.History(context.Background(), ports.HistoryRequest{Queue: queueName})
+	if err != nil || len(history.Minutes) <= number {
+		w.Fatalf("History = %+v, %v", history, err)
 	}
-	return minutes[number]
+	return history.Minutes[number]
 }

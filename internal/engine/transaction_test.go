@@ -42,12 +42,12 @@ func (w *world) open(ctx context.Context) error { return engine.SettleIn(ctx, &t
 // wantHistory checks what was counted by minute.
 func (w *world) wantHistory(processed, failed uint64) {
 	w.Helper()
-	minutes, err := w.store.History(w.Context(), ports.HistoryRequest{Queue: queueName})
+	history, err := w.store.History(w.Context(), ports.HistoryRequest{Queue: queueName})
 	if err != nil {
 		w.Fatal(err)
 	}
 	var sum core.Stats
-	for _, m := range minutes {
+	for _, m := range history.Minutes {
 		sum.Processed += m.Processed
 		sum.Failed += m.Failed
 	}

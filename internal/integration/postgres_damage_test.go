@@ -207,8 +207,8 @@ func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
 	w.must(err)
 	w.same("nodes", len(nodes.Nodes), 2)
 	w.same("busy", nodes.Nodes[1].Status.Busy, 3)
-	minutes, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders"})
+	history, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders"})
 	w.must(err)
-	w.same("minutes", len(minutes), 1)
-	w.same("processed", minutes[0].Stats.Processed, uint64(7))
+	w.same("minutes", len(history.Minutes), 1)
+	w.same("processed", history.Minutes[0].Stats.Processed, uint64(7))
 }

@@ -68,10 +68,10 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			return []int64{q[0].Fresh, q[0].Claimed, q[0].Dead}, nil
 		},
 		"History": func(ctx context.Context) (any, error) {
-			m, err := s.History(ctx, ports.HistoryRequest{Queue: "orders"})
+			h, err := s.History(ctx, ports.HistoryRequest{Queue: "orders"})
 			var processed uint64
-			for i := range m {
-				processed += m[i].Processed
+			for i := range h.Minutes {
+				processed += h.Minutes[i].Processed
 			}
 			return processed, err
 		},

@@ -136,9 +136,9 @@ func TestRedisADamagedMinuteHidesNoOther(t *testing.T) {
 				t.Fatalf("an hour has the fields %q, want one of the node", fields)
 			}
 			must(t, w.client.HSet(ctx, keys[0], fields[0]+"b", damage).Err()) // of the same minutes, by another node
-			minutes, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders"})
-			if err != nil || len(minutes) != 1 || minutes[0].Processed != 7 {
-				t.Errorf("History: %+v, %v; want the minute of the other node", minutes, err)
+			history, err := w.store.History(ctx, ports.HistoryRequest{Queue: "orders"})
+			if err != nil || len(history.Minutes) != 1 || history.Minutes[0].Processed != 7 {
+				t.Errorf("History: %+v, %v; want the minute of the other node", history, err)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ func (s *intercepted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.
 	return pass(ctx, s, "Stats", r, ports.ShardStore.Stats)
 }
 
-func (s *intercepted) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+func (s *intercepted) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	return pass(ctx, s, "History", r, ports.ShardStore.History)
 }
 

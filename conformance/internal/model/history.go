@@ -43,15 +43,15 @@ func (m *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 func (m *Store) keptFrom() core.Instant { return m.Now().Minute().Add(-ports.HistoryKept) }
 
 // History implements ports.Inspector.
-func (m *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.MinuteStats, error) {
+func (m *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := r.Validate(); err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
 	q, err := m.queue(ctx, r.Queue)
 	if err != nil {
-		return nil, err
+		return ports.HistoryReply{}, err
 	}
 	var list []ports.MinuteStats
 	for key, stats := range q.records {
@@ -67,5 +67,5 @@ func (m *Store) History(ctx context.Context, r ports.HistoryRequest) ([]ports.Mi
 		list[i].Add(&stats)
 	}
 	slices.SortFunc(list, func(a, b ports.MinuteStats) int { return cmp.Compare(a.At, b.At) })
-	return list, nil
+	return ports.HistoryReply{Minutes: list}, nil
 }
