@@ -59,6 +59,12 @@ func (p *partialStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 	return all, err
 }
 
+func (p *partialStore) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+	reply, err := p.Store.History(ctx, r)
+	reply.Unreached = []core.Shard{unreachedShard}
+	return reply, err
+}
+
 func (p *partialStore) QuarantinedShards(context.Context, ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
 	return ports.QuarantinedShards{Unreached: []core.Shard{unreachedShard}}, nil
 }
@@ -97,6 +103,19 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
 		isPartial(t, last)
+	}
+}
+
+func TestAHistoryHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
+	s := newFixture(t)
+	record := ports.Record{Queue: "orders", Minute: core.InstantOf(s.now).Minute(), Stats: core.Stats{Processed: 7}}
+	if err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "n1", Records: []ports.Record{record}}); err != nil {
+		t.Fatal(err)
+	}
+	minutes, err := inspect.New(&partialStore{Store: s.store}, inspect.Options{}).History(t.Context(), "orders", inspect.HistoryOptions{})
+	isPartial(t, err)
+	if len(minutes) != 1 || minutes[0].Processed != 7 {
+		t.Errorf("%+v, want the minute that is reached", minutes)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/wrong"
 )
@@ -17,9 +18,15 @@ type details struct {
 	failed error
 	// hour is by minute, day by a quarter of an hour.
 	hour, day []inspect.MinuteStats
-	died      wrong.Deaths
-	last      wrong.LastRetry
+	// lacks are the shards that have a part of these, or all, and can't be reached. day is then not asked for: it would
+	// wait for the same.
+	lacks []core.Shard
+	died  wrong.Deaths
+	last  wrong.LastRetry
 }
+
+// whole reports whether the history is all there, so that rates may be told from it.
+func (d *details) whole() bool { return d.failed == nil && len(d.lacks) == 0 }
 
 // detail reads the history and the newest deaths of queues, those first that were read longest ago, until the time for it is over.
 func (l *looker) detail(ctx context.Context, s *snapshot) {
@@ -59,8 +66,11 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 			continue
 		}
 		s.details[name] = d
+		if d.whole() {
+			s.view.Recent[name] = d.hour
+		}
 		if d.failed == nil {
-			s.view.Recent[name], s.view.Died[name], s.view.LastRetries[name] = d.hour, d.died, d.last
+			s.view.Died[name], s.view.LastRetries[name] = d.died, d.last
 		}
 	}
 }
@@ -70,7 +80,10 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	d := &details{}
 	var errDay, errDied, errLast error
 	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
-	d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
+	if d.lacks, d.failed = partial(d.failed); len(d.lacks) == 0 {
+		d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
+		d.lacks, errDay = partial(errDay)
+	}
 	if stats.Dead > 0 {
 		d.died, errDied = l.deaths(ctx, stats, now.Add(-time.Hour))
 	}

@@ -108,6 +108,11 @@ func (s *faulty) History(ctx context.Context, r ports.HistoryRequest) (ports.His
 	if s.historyFail != nil {
 		return ports.HistoryReply{}, s.historyFail
 	}
+	for _, shard := range s.away { // the first one has the history
+		if shard.Queue == r.Queue && shard.Index == 0 {
+			return ports.HistoryReply{Unreached: []core.Shard{shard}}, nil
+		}
+	}
 	return s.Store.History(ctx, r)
 }
 

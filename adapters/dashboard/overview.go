@@ -175,7 +175,7 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 			r.Servers++
 		}
 	}
-	if d := s.details[name]; d != nil && d.failed == nil {
+	if d := s.details[name]; d != nil && d.whole() {
 		r.Done, r.Failed, r.P99 = rates(d.hour, s.view.Now)
 		r.Spark = sparkOf(d.hour, s.view.Now)
 	}

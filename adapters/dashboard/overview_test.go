@@ -77,6 +77,13 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
 		says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
 
+		saysNot(t, h.get("/queue?q=orders"), "history can't be read")
+		h.store.away = []core.Shard{{Queue: "orders", Index: 0}}
+		h.board.looker.last = nil
+		says(t, h.get("/"), "orders shard 0 can't be reached; figures lack it")
+		says(t, h.get("/queue?q=orders"), "The history can't be read: shard 0 has it, or a part of it, and can't be reached")
+		h.board.looker.last = nil
+
 		h.store.away, h.store.nodesFail = nil, errors.New("no list")
 		saysNot(t, h.get("/"), "no server runs this queue")
 		h.store.nodesFail, h.store.historyFail, h.store.checksFail = nil, errors.New("no minutes"), errors.New("no checks")

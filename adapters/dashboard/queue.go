@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -158,9 +159,13 @@ func (c *call) queuePage() (*view, error) {
 	}
 	b.Servers = s.serversOf(c.queue)
 	if d := s.details[c.queue]; d != nil {
-		if d.failed != nil {
+		switch {
+		case d.failed != nil:
 			b.Why = c.errorText(c.queue, "", d.failed.Error())
-		} else {
+		case len(d.lacks) > 0:
+			b.Why = fmt.Sprintf("shard %d has it, or a part of it, and can't be reached", d.lacks[0].Index)
+		}
+		if d.failed == nil && len(d.hour)+len(d.day) > 0 || d.whole() {
 			w := hourOf(d.hour, s.view.Nodes, stats.Now)
 			if b.Span == "24 h" {
 				w = dayOf(d.day, s.view.Nodes, stats.Now)

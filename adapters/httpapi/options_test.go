@@ -242,6 +242,9 @@ func TestAnswersNameShardsThatAreMissing(t *testing.T) {
 		if page := read[list[deadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
 			t.Errorf("%+v %v", page, w.Header())
 		}
+		if page := get[list[historyRow]](h, "/queues/orders/history"); len(page.Items) != 1 || len(page.Unreached) != 1 || page.Unreached[0] != "orders/1" {
+			t.Errorf("%+v", page)
+		}
 		if reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
 			t.Errorf("%+v", reply)
 		}
@@ -260,6 +263,10 @@ func (s *partialStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports
 		stats[at].Unreached = s.lost
 	}
 	return stats, err
+}
+
+func (s *partialStore) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+	return ports.HistoryReply{Minutes: []ports.MinuteStats{{Stats: core.Stats{Processed: 7}}}, Unreached: s.lost}, nil
 }
 
 func (s *partialStore) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {

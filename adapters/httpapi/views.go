@@ -49,10 +49,12 @@ type historyRow struct {
 
 func (c *call) history(q *historyQuery) (*list[historyRow], error) {
 	minutes, err := c.inspector.History(c.ctx, c.queue, inspect.HistoryOptions{From: q.From, To: q.To, Step: q.Step})
+	unreached, err := c.partial(err)
 	if err != nil {
 		return nil, err
 	}
 	reply := newList[historyRow](nil)
+	reply.Unreached = shardNames(unreached)
 	for at := range minutes {
 		m := &minutes[at]
 		reply.Items = append(reply.Items, historyRow{

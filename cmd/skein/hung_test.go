@@ -56,6 +56,11 @@ func TestExitCodesBesideAHungMaster(t *testing.T) {
 		h.run(6, "checks warn or fail", "doctor")
 		h.run(1, "shards can't be reached", "job", "ls", "orders")
 		h.run(1, "shards can't be reached", "stats", "orders")
+		if addr == holder("skein:{orders/0}:m") {
+			h.run(1, "orders/0 can't be reached", "queue", "history", "orders")
+		} else {
+			h.run(0, "", "queue", "history", "orders")
+		}
 		switch registry := addr == holder("skein:queues"); {
 		case registry:
 			h.run(5, "list of queues", "stats")
