@@ -6,8 +6,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Check is one thing that was looked at in the store's server: its Name, the Server, a Status, the Value that was found, and
-// Advice unless it is [CheckOK].
+// Check is one thing that was looked at in the store's server: its Name, the Server, a Status, the Value that was found,
+// Advice unless it is [CheckOK], and whether the store Refuses pushes because of it.
 type Check = ports.Check
 
 // CheckStatus is how a [Check] ended. Worse ones are larger. Its String is "ok", "unknown", "warn" or "fail".

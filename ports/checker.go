@@ -30,6 +30,9 @@ type Check struct {
 	Value string
 	// Advice is what to do; empty with CheckOK.
 	Advice string
+	// Refuses reports whether the store refuses pushes because of it, all or those to some shards. It
+	// is false with CheckOK, and also with CheckUnknown.
+	Refuses bool
 }
 
 // CheckStatus is how a [Check] ended. Its zero value is CheckOK, and worse ones are larger.

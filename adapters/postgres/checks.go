@@ -46,7 +46,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 		case row.Status == ports.CheckUnknown:
 			row.Advice = "GRANT pg_monitor to the role, or look as one that has it"
 		case row.Status != ports.CheckOK:
-			row.Advice = c.advice
+			row.Advice, row.Refuses = c.advice, c.name == writesCheck
 		}
 		rows = append(rows, row)
 	}
@@ -77,7 +77,7 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 	if err = translate(ctx, err); interrupted != nil || storekit.HasKnownOutcome(err) {
 		return nil, err
 	}
-	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Value: err.Error(), Advice: advice}}, nil
+	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Refuses: true, Value: err.Error(), Advice: advice}}, nil
 }
 
 // check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3 fail.
@@ -85,11 +85,14 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 //	$1 the name of a table of the schema, $2 and $3 the names of all
 type check struct{ name, sql, advice string }
 
+// writesCheck is the check without which nothing can be pushed.
+const writesCheck = "writes"
+
 // checks are in the order in which they are shown. Each begins with its parameters, so that all take the same.
 var checks = [...]check{
 	{"version", params + `SELECT format('postgres %s, up for %s days', current_setting('server_version'), extract(day FROM clock_timestamp() - pg_postmaster_start_time())), 0 FROM p`, ""},
 	{"schema_version", params + `SELECT format('version %s', (SELECT max(version) FROM {schema}.migrations)), 0 FROM p`, ""},
-	{"writes", params + `
+	{writesCheck, params + `
 SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('transaction_read_only')::boolean THEN 'read only' ELSE 'yes' END,
   CASE WHEN current_setting('transaction_read_only')::boolean THEN 2 ELSE 0 END FROM p`,
 		"servers and producers need the primary: " + findPrimary},

@@ -28,8 +28,8 @@ const (
 // checkPatience is how long a server may take to be looked at when another was, and how long the store may take to be found usable.
 const checkPatience = time.Second
 
-// Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET, SLOWLOG GET
-// and CLUSTER INFO; what the user may not run is unknown. A master that does not answer though others do has a row that says so.
+// Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET, SLOWLOG GET,
+// CLUSTER INFO and a script that writes nothing; what the user may not run is unknown. A master that does not answer though others do has a row that says so.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.checkClient(); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 		return nil, translate(ctx, err)
 	}
 	if len(masters) == 0 {
-		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Value: "no server of it has a slot",
+		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Refuses: true, Value: "no server of it has a slot",
 			Advice: "give its masters all slots, as redis-cli --cluster create does; if they had some, see CLUSTER NODES"}}, nil
 	}
 	rows, err := s.lookAtAll(ctx, masters)
@@ -94,7 +94,7 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 
 // silent is the row of a server that does not answer.
 func silent(addr, why string) []ports.Check {
-	return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Value: why,
+	return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Refuses: true, Value: why,
 		Advice: "start the server, or let this process reach it and run INFO; if it runs, it hangs: look at its log and its machine"}}
 }
 
@@ -106,7 +106,7 @@ func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
 		return silent(addr, err.Error())
 	}
 	f := parseInfo(text)
-	rows := []ports.Check{{Name: "answers", Value: "yes"}, f.version(), policyRow(ctx, server), f.memory(), f.appendOnly(), f.snapshots(),
+	rows := []ports.Check{{Name: "answers", Value: "yes"}, f.version(), writesRow(ctx, server), policyRow(ctx, server), f.memory(), f.appendOnly(), f.snapshots(),
 		f.lag(), slowRow(ctx, server), f.evicted(), f.clients()}
 	if f["cluster_enabled"] == "1" {
 		rows = append(rows, clusterRow(ctx, server), coverageRow(ctx, server))
@@ -235,6 +235,35 @@ func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: everybody waits for a slow command, and leases may run out")
 }
 
+// writesProbe has the flags of a push, none, so that a server refuses it for the reasons for which it refuses
+// a push. It writes nothing.
+const writesProbe = "#!lua\nreturn 1"
+
+// refusals are the beginnings of what a server says that refuses scripts which write, and what to do.
+var refusals = []struct{ prefix, advice string }{
+	{"OOM", "it is full: let servers drain the queues, purge dead letters, or raise maxmemory"},
+	{"MISCONF", "make room on the disk and look at Redis's log: it can't write its snapshot or its append-only file, and stores nothing until it can"},
+	{"NOREPLICAS", "bring its replicas back, or lower min-replicas-to-write"},
+	{"READONLY", "it is a replica: connect to the master, or promote this one"},
+	{"MASTERDOWN", "it is a replica without its master: connect to the master, or promote this one"},
+	{"LOADING", "wait: it loads what it has on the disk"},
+}
+
+// writesRow reports whether the server runs scripts that write.
+func writesRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
+	const name = "writes"
+	err := server.Eval(ctx, writesProbe, nil).Err()
+	if err == nil {
+		return ports.Check{Name: name, Value: "yes"}
+	}
+	for _, r := range refusals {
+		if goredis.HasErrorPrefix(err, r.prefix) {
+			return ports.Check{Name: name, Status: ports.CheckFail, Value: strings.TrimSuffix(err.Error(), "."), Advice: r.advice, Refuses: true}
+		}
+	}
+	return unknown(name, err)
+}
+
 func clusterRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	const name = "cluster"
 	text, err := server.ClusterInfo(ctx).Result()
@@ -242,9 +271,11 @@ func clusterRow(ctx context.Context, server goredis.UniversalClient) ports.Check
 		return unknown(name, err)
 	}
 	f := parseInfo(text)
-	return checkRow(name, fmt.Sprintf("%s, %s of 16384 slots served", f["cluster_state"], f["cluster_slots_ok"]),
+	row := checkRow(name, fmt.Sprintf("%s, %s of 16384 slots served", f["cluster_state"], f["cluster_slots_ok"]),
 		when(f["cluster_state"] != "ok" || f["cluster_slots_ok"] != "16384", ports.CheckFail),
 		"see CLUSTER NODES: shards whose slots nobody serves stand still")
+	row.Refuses = row.Status != ports.CheckOK
+	return row
 }
 
 func coverageRow(ctx context.Context, server goredis.UniversalClient) ports.Check {

@@ -54,6 +54,7 @@ func TestExitCodesBesideAHungMaster(t *testing.T) {
 	for _, addr := range cluster.Options().Addrs {
 		thaw := testservers.Freeze(t, testservers.RedisNode(t, addr))
 		h.run(6, "checks warn or fail", "doctor")
+		h.run(6, "answers "+addr, "check", "--timeout", "1m")
 		h.run(1, "shards can't be reached", "job", "ls", "orders")
 		h.run(1, "shards can't be reached", "stats", "orders")
 		if addr == holder("skein:{orders/0}:m") {
@@ -64,10 +65,8 @@ func TestExitCodesBesideAHungMaster(t *testing.T) {
 		switch registry := addr == holder("skein:queues"); {
 		case registry:
 			h.run(5, "list of queues", "stats")
-			h.run(5, "no answer within", "check")
 		default:
 			h.run(1, "shards can't be reached", "stats")
-			h.run(0, "", "check", "--timeout", "1m")
 		}
 		if addr == holder("skein:{/nodes}:n") {
 			h.run(1, "which servers there are is not known", "stats", "orders")

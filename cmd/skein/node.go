@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,23 +22,4 @@ func (a *app) nodeCommand() *cobra.Command {
 				return list(a, nodeColumns, all(nodes, err))
 			}),
 		drain)
-}
-
-// checkPatience is how long check waits unless --timeout says otherwise.
-const checkPatience = 2 * time.Second
-
-func (a *app) checkCommand() *cobra.Command {
-	return a.command("check", "Ask whether the store answers and can be used, for probes; waits 2s unless --timeout is given", "skein check --timeout 1s", cobra.NoArgs,
-		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
-			if a.timeout > 0 {
-				return i.Ping(ctx)
-			}
-			ctx, stop := context.WithTimeout(ctx, checkPatience)
-			defer stop()
-			err := i.Ping(ctx)
-			if err != nil && ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded {
-				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
-			}
-			return err
-		})
 }

@@ -42,7 +42,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	// The log of slow commands is off at first: a busy machine makes any command slow.
 	client := testservers.OwnRedis(t, "--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1").(*goredis.Client)
 	store := redis.New(client, redis.Options{})
-	fine := map[string]string{"answers": "ok", "version": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
+	fine := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
 		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok"}
 	if diff := cmp.Diff(fine, checked(t, store)); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
@@ -60,7 +60,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	for n := range 110 {
 		do("SET", fmt.Sprint("large", n), strings.Repeat("x", 1<<20))
 	}
-	want := map[string]string{"answers": "ok", "version": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
+	want := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
 		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok"}
 	if diff := cmp.Diff(want, checked(t, store)); diff != "" {
 		t.Errorf("a server with faults (-want +got):\n%s", diff)

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// checkPatience is how long check waits unless --timeout says otherwise.
+const checkPatience = 2 * time.Second
+
+func (a *app) checkCommand() *cobra.Command {
+	return a.command("check", "Ask whether the store answers and takes pushes, for probes; waits 2s unless --timeout is given", "skein check --timeout 1s", cobra.NoArgs,
+		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+			if a.timeout == 0 {
+				brief, stop := context.WithTimeout(ctx, checkPatience)
+				defer stop()
+				ctx = brief
+			}
+			s := lookAtStore(ctx, i)
+			if err := list(a, checkColumns, all(s.rows(), nil)); err != nil {
+				return err
+			}
+			err := s.verdict()
+			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded && !errors.Is(err, errFound) {
+				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
+			}
+			return err // --timeout says so itself
+		})
+}
+
+// storeState is what check has found.
+type storeState struct {
+	// unusable is why the store can't be used, or has not said that it can.
+	unusable error
+	checks   []inspect.Check
+	leases   inspect.Check
+}
+
+// lookAtStore looks at everything at once, so that what hangs takes no time from the rest.
+func lookAtStore(ctx context.Context, i *inspect.Inspector) (s storeState) {
+	var looks sync.WaitGroup
+	looks.Go(func() { s.unusable = i.Ping(ctx) })
+	// Where the checks can't be made at all, the store can't be used, and says why.
+	looks.Go(func() { s.checks, _ = i.Checks(ctx) })
+	looks.Go(func() { s.leases = lookAtLeases(ctx, i) })
+	looks.Wait()
+	return s
+}
+
+// lookAtLeases counts the shards that have an owner, in queues that a server serves.
+func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
+	row := inspect.Check{Name: "leases"}
+	stats, err := i.Stats(ctx)
+	if err == nil {
+		var nodes []inspect.Node
+		if nodes, err = i.Nodes(ctx); err == nil {
+			return leasesRow(linesOf(stats, nodes, nil))
+		}
+	}
+	row.Status, row.Value, row.Advice = inspect.CheckUnknown, err.Error(), "see the other rows"
+	return row
+}
+
+func leasesRow(lines []statLine) inspect.Check {
+	row := inspect.Check{Name: "leases", Value: "no server runs"}
+	shards, unowned := 0, 0
+	var bare []string
+	for _, line := range lines {
+		if line.servers == 0 {
+			continue
+		}
+		shards += line.Queue.Shards
+		if unowned += line.unowned; line.unowned > 0 {
+			bare = append(bare, line.Queue.Name)
+		}
+	}
+	if shards > 0 {
+		row.Value = fmt.Sprintf("%d of %d shards have an owner", shards-unowned, shards)
+	}
+	if unowned > 0 {
+		slices.Sort(bare)
+		row.Status = inspect.CheckWarn
+		row.Value += "; without: " + strings.Join(bare, ", ")
+		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, see docs/operations.md, SkeinShardsUnowned"
+	}
+	return row
+}
+
+// rows are what check shows: whether the store can be used, what doctor shows, and the leases.
+func (s *storeState) rows() []inspect.Check {
+	usable := inspect.Check{Name: "usable", Value: "its format, its settings and the user's rights fit"}
+	if s.unusable != nil {
+		usable.Status, usable.Value, usable.Advice = inspect.CheckUnknown, s.unusable.Error(), "see the other rows"
+		if s.refused() {
+			usable.Status, usable.Advice, usable.Refuses = inspect.CheckFail, "do what it says", true
+		}
+	}
+	return slices.Concat([]inspect.Check{usable}, s.checks, []inspect.Check{s.leases})
+}
+
+// refused reports whether the store has said that it can't be used as it is.
+func (s *storeState) refused() bool {
+	return s.unusable != nil && ports.FailureOf(s.unusable) == ports.FailureRefused
+}
+
+// verdict is nil if pushes are taken. It is errFound, with a line for each reason, if the store answers and refuses them,
+// all or those to some shards.
+func (s *storeState) verdict() error {
+	if s.unusable != nil && !s.refused() && !answered(s.checks) {
+		return s.unusable
+	}
+	why := []error{}
+	for _, c := range s.rows() {
+		switch {
+		case !c.Refuses:
+		case c.Name == "usable":
+			why = append(why, s.unusable)
+		default:
+			why = append(why, fmt.Errorf("%s: %s; %s", strings.TrimSpace(c.Name+" "+c.Server), c.Value, c.Advice))
+		}
+	}
+	if len(why) == 0 {
+		return s.unusable
+	}
+	return fmt.Errorf("%w: pushes are refused, all or those to some shards:\n%w", errFound, errors.Join(why...))
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
+	"github.com/skeinq/skein/ports"
+)
+
+// endings is how doctor and check end, and what check says on standard error.
+type endings struct {
+	doctor, check int
+	says          []string
+}
+
+// endsAs runs doctor and check on a store.
+func endsAs(t *testing.T, what, url string, want endings) {
+	t.Helper()
+	if code, said := run(t, url, "doctor"); code != want.doctor {
+		t.Errorf("%s: doctor ends with %d, want %d: %s", what, code, want.doctor, said)
+	}
+	code, said := run(t, url, "check --timeout 1m")
+	if code != want.check || (said == "") != (code == 0) {
+		t.Errorf("%s: check ends with %d, want %d: %s", what, code, want.check, said)
+	}
+	for _, text := range want.says {
+		if !strings.Contains(said, text) {
+			t.Errorf("%s: check does not say %q: %s", what, text, said)
+		}
+	}
+}
+
+// durable are the flags of a Redis with which doctor finds nothing. The log of slow commands is off: a busy machine makes
+// any command slow. The protected settings let a test take the server's directory away.
+var durable = []string{"--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1", "--enable-protected-configs", "yes"}
+
+// Both say what a Redis refuses pushes for. What is only a warning ends doctor alone.
+func TestDoctorAndCheckOfRedis(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t, durable...).(*goredis.Client)
+	at := "redis://" + client.Options().Addr
+	set := func(name, value string) { t.Helper(); must(t, client.ConfigSet(t.Context(), name, value).Err()) }
+	endsAs(t, "a server as it should be", at, endings{0, 0, nil})
+	set("maxmemory", "0")
+	endsAs(t, "no maxmemory", at, endings{6, 0, nil})
+	set("maxmemory", "1")
+	endsAs(t, "full", at, endings{6, 6, []string{"\nwrites " + client.Options().Addr + ": OOM ", "purge dead letters, or raise maxmemory"}})
+	set("maxmemory", "100mb")
+	set("min-replicas-to-write", "1")
+	endsAs(t, "no replicas", at, endings{6, 6, []string{"NOREPLICAS", "min-replicas-to-write"}})
+	set("min-replicas-to-write", "0")
+	set("maxmemory-policy", "allkeys-lru")
+	endsAs(t, "keys are evicted", at, endings{1, 6, []string{"set it to noeviction"}})
+	set("maxmemory-policy", "noeviction")
+	must(t, client.Do(t.Context(), "ACL", "SETUSER", "weak", "on", ">secret", "~*", "&*", "+@all", "-hset").Err())
+	endsAs(t, "a right is missing", "redis://weak:secret@"+client.Options().Addr, endings{1, 6, []string{"may not run hset"}})
+	endsAs(t, "a wrong password", "redis://weak:wrong@"+client.Options().Addr, endings{1, 6, []string{"WRONGPASS"}})
+	must(t, client.HSet(t.Context(), "skein:queues", "/format", "9 9").Err())
+	endsAs(t, "a newer format", at, endings{1, 6, []string{"format"}})
+	must(t, client.HDel(t.Context(), "skein:queues", "/format").Err())
+	endsAs(t, "as it should be again", at, endings{0, 0, nil})
+
+	set("save", "3600 1")
+	set("dir", "/proc") // where nobody may write
+	must(t, client.BgSave(t.Context()).Err())
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(10 * time.Millisecond) {
+		info, err := client.Info(t.Context(), "persistence").Result()
+		must(t, err)
+		if strings.Contains(info, "rdb_last_bgsave_status:err") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a snapshot into /proc did not fail: %s", info)
+		}
+	}
+	endsAs(t, "no snapshot can be written", at, endings{6, 6, []string{"MISCONF", "make room on the disk"}})
+}
+
+// One master that refuses is enough.
+func TestDoctorAndCheckOfACluster(t *testing.T) {
+	t.Parallel()
+	cluster := testservers.OwnRedisCluster(t, append(slices.Clone(durable), "--cluster-require-full-coverage", "no")...).(*goredis.ClusterClient)
+	at, full := clusterURL(cluster), cluster.Options().Addrs[1]
+	endsAs(t, "a Cluster as it should be", at, endings{0, 0, nil})
+	master := goredis.NewClient(&goredis.Options{Addr: full})
+	defer master.Close()
+	must(t, master.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	endsAs(t, "one master is full", at, endings{6, 6, []string{"writes " + full + ": OOM "}})
+	must(t, master.ConfigSet(t.Context(), "maxmemory", "100mb").Err())
+	slots := cluster.ClusterSlots(t.Context()).Val()
+	must(t, master.ClusterDelSlots(t.Context(), slots[0].Start, slots[1].Start, slots[2].Start).Err())
+	endsAs(t, "slots are served by nobody", at, endings{6, 6, []string{"cluster " + full + ": "}})
+}
+
+func TestDoctorAndCheckOfPostgres(t *testing.T) {
+	t.Parallel()
+	pool := testservers.OwnPostgres(t)
+	at := pool.Config().ConnString()
+	endsAs(t, "no schema", at, endings{1, 6, []string{"skein migrate up"}})
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
+	endsAs(t, "a server as it should be", at, endings{0, 0, nil})
+	endsAs(t, "it only reads", with(at, "default_transaction_read_only", "on"), endings{6, 6, []string{"\nwrites: ", "target_session_attrs=read-write"}})
+	endsAs(t, "it does not wait for the disk", with(at, "synchronous_commit", "off"), endings{6, 0, nil})
+	_, err := pool.Exec(t.Context(), "CREATE ROLE weak LOGIN")
+	must(t, err)
+	weak, err := url.Parse(at)
+	must(t, err)
+	weak.User = url.User("weak")
+	endsAs(t, "a role without rights", weak.String(), endings{1, 6, []string{"grant"}})
+}
+
+// Where nobody listens, both end with 5.
+func TestDoctorAndCheckOfStoresThatAreAway(t *testing.T) {
+	tier.Long(t, "calls are repeated for seconds")
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, gone.Close())
+	for _, scheme := range []string{"redis", "redis-cluster", "postgres"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			at := scheme + "://" + gone.Addr().String()
+			endsAs(t, "nobody listens", at, endings{5, 5, nil})
+			if code, said := run(t, at, "check"); code != exitAway {
+				t.Errorf("check without --timeout ends with %d: %s", code, said)
+			}
+		})
+	}
+}
+
+// Only shards of queues that a server serves want an owner.
+func TestCheckCountsLeases(t *testing.T) {
+	line := func(name string, servers, shards, unowned int) statLine {
+		return statLine{QueueStats: inspect.QueueStats{Queue: inspect.Queue{Name: name, Shards: shards}}, servers: servers, unowned: unowned}
+	}
+	for _, tt := range []struct {
+		lines  []statLine
+		status ports.CheckStatus
+		value  string
+	}{
+		{nil, ports.CheckOK, "no server runs"},
+		{[]statLine{line("a", 0, 5, 5)}, ports.CheckOK, "no server runs"},
+		{[]statLine{line("a", 1, 5, 0), line("b", 2, 7, 0), line("c", 0, 5, 5)}, ports.CheckOK, "12 of 12 shards have an owner"},
+		{[]statLine{line("b", 1, 5, 2), line("a", 1, 5, 1)}, ports.CheckWarn, "7 of 10 shards have an owner; without: a, b"},
+	} {
+		got := leasesRow(tt.lines)
+		if got.Status != tt.status || got.Value != tt.value || got.Refuses || (got.Advice == "") != (got.Status == ports.CheckOK) {
+			t.Errorf("%v: %+v; want %v, %q", tt.lines, got, tt.status, tt.value)
+		}
+	}
+}
+
+// A check waits no longer than it says for a server that accepts connections and is silent.
+func TestCheckOfASilentServer(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer silent.Close()
+	if code, said := run(t, "redis://"+silent.Addr().String(), "check"); code != exitAway || !strings.Contains(said, "no answer within 2s") {
+		t.Errorf("it ends with %d: %s", code, said)
+	}
+}
