@@ -98,7 +98,7 @@ func with(rawURL, name, value string) string {
 }
 
 // TestScripts runs the scripts of testdata/script on each store. In them "skein CODE ARGUMENT..." runs the command and wants
-// that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until a job of the
+// that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until each due job of the
 // queue has failed once, or until the script ends with all jobs in their handlers. "interrupted TEXT CODE ARGUMENT..." is "skein" with a signal as soon as it has
 // written the text; $FIRST and $CONTINUE are the first and the last text to continue with that it has printed. "damage QUEUE ID"
 // overwrites the job's record in Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets $SCHEMA to the schema of the store's URL.
@@ -251,7 +251,7 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 		if c := s[0].Counts; how == "hold" && c.Claimed > 0 && c.Length() == 0 {
 			ts.Defer(finish)
 			return
-		} else if how == "fail" && c.Retrying > 0 && c.Claimed == 0 {
+		} else if how == "fail" && c.Retrying > 0 && c.Claimed == 0 && c.Lag == 0 {
 			finish()
 			return
 		}
