@@ -178,4 +178,3 @@ func allRevivedOnce(t *testing.T, url string, letters int) {
 		t.Errorf("%d jobs are queued and %d dead, want all %d queued", c.Fresh, c.Dead, letters)
 	}
 }
-

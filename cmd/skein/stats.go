@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,42 @@ var watchColumns = append(slices.Clone(statColumns), columns[statLine]{
 	{"failed_per_second", false, func(s *statLine) any { return rate(s.failed) }},
 }...)
 
+// leftOut are the columns that a watch leaves out on a terminal that is too narrow for all, the first ones first: what is
+// left says what waits, for how long, who works it and how fast.
+var leftOut = []string{"processed", "failed", "shards", "retrying", "unowned", "paused", "claimed", "servers", "morgue_length"}
+
+// fitting returns as many of the columns as a terminal shows in a line. Where there is no terminal, and in other formats
+// than the table, it returns all.
+func (a *app) fitting(cols columns[statLine], lines []statLine) columns[statLine] {
+	most := 0
+	if f, ok := a.screen.(*os.File); ok && a.output == "table" && terminal(f) {
+		most = columnsOf(f)
+	}
+	for _, name := range leftOut {
+		if most == 0 || widthOf(cols, lines) <= most {
+			break
+		}
+		cols = slices.DeleteFunc(slices.Clone(cols), func(c column[statLine]) bool { return c.name == name })
+	}
+	return cols
+}
+
+// widthOf returns how many columns of a terminal a table takes.
+func widthOf[T any](cols columns[T], items []T) (n int) {
+	var table strings.Builder
+	_ = formats["table"](&table, cols.heads(), func(yield func(*object, error) bool) {
+		for at := range items {
+			if !yield(cols.row(&items[at]), nil) {
+				return
+			}
+		}
+	})
+	for line := range strings.Lines(table.String()) {
+		n = max(n, columnsOfText(strings.TrimSuffix(line, "\n")))
+	}
+	return n
+}
+
 func rate(perSecond float64) any {
 	if perSecond < 0 {
 		return nil
@@ -65,7 +102,7 @@ func (a *app) statsCommand() *cobra.Command {
 			lines, err := a.statLines(ctx, i, queues, nil)
 			return list(a, statColumns, all(lines, err))
 		})
-	c.Flags().BoolVarP(&watch, "watch", "w", false, "show them again and again, with what was done a second, until Ctrl-C")
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "show them again and again, with what was done a second, until Ctrl-C; a narrow terminal shows fewer columns, -o wide all")
 	c.Flags().DurationVar(&interval, "interval", interval, "with --watch: how often; a look that takes long is followed by a rest of 99 times as long, 15s at most")
 	return c
 }
@@ -76,7 +113,12 @@ func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []str
 	return a.watch(ctx, interval, func() (show func() error) {
 		lines, err := a.statLines(ctx, i, queues, before)
 		before = lines
-		return func() error { return list(a, watchColumns, all(lines, err)) }
+		return func() error {
+			if a.output == "table" {
+				defer a.narrowed()()
+			}
+			return list(a, a.fitting(watchColumns, lines), all(lines, err))
+		}
 	})
 }
 

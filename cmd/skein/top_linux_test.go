@@ -86,6 +86,71 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 	}
 }
 
+// A watch of statistics leaves columns out that a terminal has no room for, and keeps the rates; -o wide has all, and no other
+// line is wider than the terminal. A name that is too long for it is cut.
+func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
+	const all = 15
+	for _, tt := range []struct {
+		columns      uint16
+		queue, o     string
+		most, heads  int
+		has, without string
+	}{
+		{80, "orders", "table", 80, 10, "LAG", "PROCESSED"},
+		{80, strings.Repeat("orders-", 18), "table", 80, 0, string(cutSign), "MORGUE"},
+		{200, "orders", "table", 200, all, "PROCESSED", "QUARANTINED"},
+		{80, "orders", "wide", 1000, all + 8, "QUARANTINED", string(cutSign)},
+	} {
+		store := memory.New(memory.Options{})
+		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: tt.queue, Shards: 5})
+		must(t, err)
+		terminal, other := pseudoTerminal(t, tt.columns)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		written := make(chan string)
+		go func() {
+			var b strings.Builder
+			for part := make([]byte, 4096); ; {
+				n, err := other.Read(part)
+				b.Write(part[:n])
+				if strings.Count(b.String(), "\n") >= 3 { // the age, the heads, the queue
+					stop()
+				}
+				if err != nil {
+					written <- b.String()
+					return
+				}
+			}
+		}()
+		p := process{
+			stdin: strings.NewReader(""), stdout: terminal, stderr: io.Discard, env: func(string) string { return "" },
+			connect: func(context.Context, string) (*backends.Backend, error) {
+				return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
+			},
+		}
+		if code := p.run(ctx, []string{"stats", "--watch", "--interval", "1h", "-o", tt.o, "--url", "memory://"}); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		must(t, terminal.Close())
+		_, shown, _ := strings.Cut(<-written, "\x1b[2J")
+		lines := strings.Split(strings.TrimSpace(shown), "\r\n")
+		if len(lines) != 3 {
+			t.Fatalf("%d lines, want 3: %q", len(lines), lines)
+		}
+		for _, line := range lines {
+			if n := columnsOfText(line); n > tt.most {
+				t.Errorf("-o %s on %d columns: a line takes %d: %q", tt.o, tt.columns, n, line)
+			}
+		}
+		if n := len(strings.Fields(lines[1])); tt.heads > 0 && (n != tt.heads || !strings.HasSuffix(lines[1], "FAILED/S")) {
+			t.Errorf("-o %s on %d columns: %d heads, want %d and the rates: %q", tt.o, tt.columns, n, tt.heads, lines[1])
+		}
+		if !strings.Contains(shown, tt.has) || strings.Contains(shown, tt.without) {
+			t.Errorf("-o %s on %d columns: want %s, and not %s: %q", tt.o, tt.columns, tt.has, tt.without, shown)
+		}
+	}
+}
+
 // The program shows its page on a terminal, heeds keys, and leaves the terminal as it was.
 func TestTopOnATerminal(t *testing.T) {
 	terminal, other := pseudoTerminal(t, 80)
