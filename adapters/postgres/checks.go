@@ -90,7 +90,10 @@ const writesCheck = "writes"
 
 // checks are in the order in which they are shown. Each begins with its parameters, so that all take the same.
 var checks = [...]check{
-	{"version", params + `SELECT format('postgres %s, up for %s days', current_setting('server_version'), extract(day FROM clock_timestamp() - pg_postmaster_start_time())), 0 FROM p`, ""},
+	{"version", params + `
+SELECT format('postgres %s, up for %s', current_setting('server_version'),
+    CASE WHEN u.days > 1 THEN u.days || ' days' WHEN u.days = 1 THEN '1 day' ELSE to_char(u.up, 'FMHH24"h"FMMI"m"') END), 0
+FROM p, (SELECT up, extract(day FROM up) AS days FROM (SELECT clock_timestamp() - pg_postmaster_start_time() AS up) s) u`, ""},
 	{"schema_version", params + `SELECT format('version %s', (SELECT max(version) FROM {schema}.migrations)), 0 FROM p`, ""},
 	{writesCheck, params + `
 SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('transaction_read_only')::boolean THEN 'read only' ELSE 'yes' END,

@@ -88,19 +88,25 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 
 // A server is shown with what people ask of it first: its version, how long it has been up, and its memory with the peak.
 func TestFiguresOfAServer(t *testing.T) {
-	f := parseInfo("redis_version:7.2.4\r\nuptime_in_days:1\r\nused_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\nconnected_clients:6\r\nmaxclients:10000\r\n")
+	f := parseInfo("redis_version:7.2.4\r\nuptime_in_seconds:86400\r\nused_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\nconnected_clients:6\r\nmaxclients:10000\r\n")
 	if got := f.version().Value; got != "redis 7.2.4, up for 1 day" {
 		t.Errorf("version: %q", got)
 	}
 	if got := f.memory().Value; got != "1.0 MiB used, 3.0 MiB at its peak, no maxmemory" {
 		t.Errorf("memory: %q", got)
 	}
-	f["valkey_version"], f["uptime_in_days"], f["maxmemory"] = "8.1.0", "12", "2097152"
+	f["valkey_version"], f["uptime_in_seconds"], f["maxmemory"] = "8.1.0", "1123199", "2097152"
 	if got := f.version().Value; got != "valkey 8.1.0, up for 12 days" {
 		t.Errorf("version: %q", got)
 	}
 	if got := f.memory().Value; got != "1.0 MiB used of 2.0 MiB, 50 %, 3.0 MiB at its peak" {
 		t.Errorf("memory: %q", got)
+	}
+	for seconds, want := range map[string]string{"59": "0h0m", "3540": "0h59m", "86399": "23h59m"} {
+		f["uptime_in_seconds"] = seconds
+		if got := f.version().Value; got != "valkey 8.1.0, up for "+want {
+			t.Errorf("%s s: %q", seconds, got)
+		}
 	}
 }
 

@@ -122,8 +122,19 @@ func (f info) version() ports.Check {
 	if v := f["valkey_version"]; v != "" {
 		name, version = "valkey", v
 	}
-	days := f.int("uptime_in_days")
-	return ports.Check{Name: "version", Value: fmt.Sprintf("%s %s, up for %d %s", name, version, days, map[bool]string{true: "day", false: "days"}[days == 1])}
+	return ports.Check{Name: "version", Value: fmt.Sprintf("%s %s, up for %s", name, version, uptime(time.Duration(f.int("uptime_in_seconds"))*time.Second))}
+}
+
+// uptime is for how long a server has run: in days, and within the first one in hours and minutes.
+func uptime(up time.Duration) string {
+	switch days := int(up / (24 * time.Hour)); days {
+	case 0:
+		return fmt.Sprintf("%dh%dm", int(up.Hours()), int(up.Minutes())%60)
+	case 1:
+		return "1 day"
+	default:
+		return fmt.Sprintf("%d days", days)
+	}
 }
 
 // checkRow is a check that warns or fails from certain values on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -114,6 +115,9 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	}
 	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
 		"replication_slots": "ok", "dead_rows": "ok", "indexes": "ok", "inbox": "ok"}
+	if version := named(serversChecked(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
+		t.Errorf("a server that has just begun: %q", version)
+	}
 	got := checked(t, postgres.New(pool, postgres.Options{}))
 	fine["durability"] = got["durability"] // the tests' server may not sync
 	if diff := cmp.Diff(fine, got); diff != "" {
