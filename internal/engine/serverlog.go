@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -60,28 +61,61 @@ func storeName(store Store) string {
 // kubernetesGrace is how long Kubernetes waits before it kills, unless a pod says otherwise.
 const kubernetesGrace = 30 * time.Second
 
-// checkSettings logs, once, what will hurt: of the server's own settings, and of the store if it can tell.
+// checkSettings logs, in one line, what will hurt: of the server's own settings, and of the store if it can tell.
 func (e *Engine) checkSettings() {
+	var found []ports.Check
 	if e.cfg.ShutdownTimeout >= kubernetesGrace && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
-		e.log.Warn("needs attention", "check", "shutdown_timeout", "server", "", "value", e.cfg.ShutdownTimeout.String(),
-			"advice", "make sure that terminationGracePeriodSeconds, 30 by default, is longer, or jobs are killed before they are put back")
+		found = append(found, ports.Check{Name: "shutdown_timeout", Value: e.cfg.ShutdownTimeout.String(),
+			Advice: "make sure that terminationGracePeriodSeconds, 30 by default, is longer, or jobs are killed before they are put back"})
 	}
+	found = append(found, e.checkStore()...)
+	if len(found) > 0 {
+		e.logFound(found)
+	}
+}
+
+// checkStore returns the rows that warn or fail.
+func (e *Engine) checkStore() (found []ports.Check) {
 	checker, ok := e.store.(ports.Checker)
 	if !ok {
-		return
+		return nil
 	}
 	ctx, cancel := e.callContext()
 	defer cancel()
 	rows, err := checker.Check(ctx)
 	if err != nil {
 		e.log.Debug("the store can't be checked", keyError, err)
-		return
+		return nil
 	}
-	for _, r := range rows {
-		if r.Status >= ports.CheckWarn {
-			e.log.Warn("needs attention", "check", r.Name, "server", r.Server, "value", r.Value, "advice", r.Advice)
+	return slices.DeleteFunc(rows, func(r ports.Check) bool { return r.Status < ports.CheckWarn })
+}
+
+// logFound logs what was found in one line, which names each setting, where it was found, its value and the cure. What
+// several servers have alike, such as the masters of a Cluster, is named once.
+func (e *Engine) logFound(found []ports.Check) {
+	var names, servers, values, advice []string
+	add := func(to *[]string, text string) {
+		if text != "" && !slices.Contains(*to, text) {
+			*to = append(*to, text)
 		}
 	}
+	for _, r := range found {
+		add(&names, r.Name)
+		add(&servers, r.Server)
+	}
+	for _, r := range found {
+		value := r.Value
+		if len(names) > 1 {
+			value = r.Name + ": " + value
+		}
+		if len(servers) > 1 && r.Server != "" {
+			value += " (" + r.Server + ")"
+		}
+		add(&values, value)
+		add(&advice, r.Advice)
+	}
+	e.log.Warn("needs attention", "check", strings.Join(names, ", "), "server", strings.Join(servers, ", "),
+		"value", strings.Join(values, "; "), "advice", strings.Join(advice, "; "))
 }
 
 // checkPool logs, once, that the store's pool has too few connections, if handlers settle in transactions of it: that they do is

@@ -22,18 +22,20 @@ func (c checkedStore) Check(context.Context) ([]ports.Check, error) {
 		{Name: "version", Status: ports.CheckUnknown, Value: "no right", Advice: "look yourself"},
 		{Name: "policy", Server: "h:1", Status: ports.CheckWarn, Value: "volatile-lru", Advice: "set it to noeviction"},
 		{Name: "aof", Server: "h:1", Status: ports.CheckFail, Value: "no", Advice: "switch it on"},
+		{Name: "aof", Server: "h:2", Status: ports.CheckFail, Value: "no", Advice: "switch it on"},
 	}, c.err
 }
 
 func (checkedStore) String() string { return "store h:1" }
 
+// However much is wrong, it is one line.
 func TestWhatIsWrongWithTheServerIsSaidOnceAtTheStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		n := w.start(each(succeed), func(s *setup) { s.wrap = func(l notifyingLink) engine.Store { return checkedStore{notifyingLink: l} } })
 		w.sleep(10 * time.Minute)
-		n.wantLines(2, "needs attention")
-		n.wantLines(1, "level=WARN", "check=policy server=h:1 value=volatile-lru advice=\"set it to noeviction\"")
-		n.wantLines(1, "level=WARN", "check=aof")
+		n.wantLines(1, "level=WARN", "needs attention", `check="policy, aof" server="h:1, h:2"`,
+			`value="policy: volatile-lru (h:1); aof: no (h:1); aof: no (h:2)" advice="set it to noeviction; switch it on"`)
+		n.wantLines(1, "level=WARN")
 		n.wantLines(1, "server started", "store=\"store h:1\"")
 	})
 }
