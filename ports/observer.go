@@ -51,7 +51,8 @@ type PushEvent struct {
 	Took    time.Duration
 	Err     error
 	// New, Merged and Duplicate are those of [PushReply], of all calls of this push. Entries that are in none of
-	// them were not stored, or nobody knows what they met.
+	// them were not stored, or nobody knows what they met. All are 0, with an Err of nil, for a push in a
+	// caller's transaction: it is stored if that commits, which nobody tells the Observer.
 	New, Merged, Duplicate int
 }
 

@@ -70,6 +70,7 @@ func play(m *Metrics, shard core.Shard) {
 	for _, err := range []error{nil, ports.ErrFull, ports.ErrInvalidRequest, context.DeadlineExceeded} {
 		m.Pushed(ctx, ports.PushEvent{Queue: shard.Queue, Entries: 3, Took: time.Millisecond, Err: err, New: 1, Merged: 1, Duplicate: 1})
 	}
+	m.Pushed(ctx, ports.PushEvent{Queue: shard.Queue, Entries: 3, Took: time.Millisecond}) // in a transaction
 	claims := []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 3)}}}
 	for _, kind := range []core.OutcomeKind{core.Done, core.Failed} {
 		e := ports.BatchEvent{Shard: shard, Claims: claims, Now: core.InstantOf(time.Unix(2, 0)), Took: time.Second}
@@ -254,8 +255,27 @@ func TestHostileQueueNamesMakeOneSeries(t *testing.T) {
 		play(m, core.Shard{Queue: name, Index: -1})
 	}
 	got := gather(t, m)["skein_pushes_total"]
-	if len(got.Metric) != 4 || got.Metric[0].Label[0].GetValue() != "(invalid)" || got.Metric[0].GetCounter().GetValue() != 6 {
+	if len(got.Metric) != 5 || got.Metric[0].Label[0].GetValue() != "(invalid)" || got.Metric[0].GetCounter().GetValue() != 6 {
 		t.Errorf("%v; one queue of 6 pushes of each result is wanted", got)
+	}
+}
+
+// A push in a caller's transaction is not counted as stored: that may still roll back.
+func TestAPushInATransactionIsCountedAsSuch(t *testing.T) {
+	m := newMetrics(t, Options{})
+	m.Pushed(t.Context(), ports.PushEvent{Queue: "orders", Entries: 2})
+	m.Pushed(t.Context(), ports.PushEvent{Queue: "orders", Entries: 2, New: 1, Duplicate: 1})
+	m.Pushed(t.Context(), ports.PushEvent{Queue: "orders"}) // middleware has removed all
+	got := make(map[string]float64)
+	for _, metric := range gather(t, m)["skein_pushes_total"].Metric {
+		for _, l := range metric.Label {
+			if l.GetName() == "result" {
+				got[l.GetValue()] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if want := map[string]float64{"stored": 2, "in_tx": 1, "refused": 0, "full": 0, "unknown": 0}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -244,3 +244,32 @@ func TestPostgresTransactionKeepsTheDriversError(t *testing.T) {
 		}
 	}
 }
+
+// pushes records what a client's Observer is told.
+type pushes struct {
+	ports.NopObserver
+	events []ports.PushEvent
+}
+
+func (p *pushes) Pushed(_ context.Context, e ports.PushEvent) { p.events = append(p.events, e) }
+
+// Of a push in a transaction that rolls back, the Observer is told that nobody knows what it met, so that it is not counted
+// as stored.
+func TestAPushInATransactionIsNotToldAsStored(t *testing.T) {
+	t.Parallel()
+	pool := testservers.Postgres(t)
+	store, seen := newTxStore(t, pool), &pushes{}
+	client := skein.NewClient(store, skein.ClientOptions{Observer: seen})
+	q := skein.NewQueue("orders", skein.QueueOptions[string]{})
+	rolledBack := errors.New("rolled back")
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		must(t, q.Push(t.Context(), client.Via(store.Tx(tx)), "a", "x"))
+		return rolledBack
+	})
+	if !errors.Is(err, rolledBack) || len(seen.events) != 1 {
+		t.Fatalf("%v, %d events", err, len(seen.events))
+	}
+	if e := seen.events[0]; e.Err != nil || e.Entries != 1 || e.New+e.Merged+e.Duplicate != 0 {
+		t.Errorf("the Observer is told %+v", e)
+	}
+}

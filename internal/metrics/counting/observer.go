@@ -92,18 +92,21 @@ func add(series map[string]Counter, value string, n int) {
 // Pushed implements [ports.Observer].
 func (o *Observer) Pushed(_ context.Context, e ports.PushEvent) {
 	q := o.queue(e.Queue)
-	add(q.pushes, pushResult(e.Err), 1)
+	add(q.pushes, pushResult(&e), 1)
 	add(q.met, "new", e.New)
 	add(q.met, "merged", e.Merged)
 	add(q.met, "duplicate", e.Duplicate)
 	q.pushDuration.Observe(e.Took.Seconds())
 }
 
-func pushResult(err error) string {
-	if err == nil {
+func pushResult(e *ports.PushEvent) string {
+	switch {
+	case e.Err == nil && e.Entries > 0 && e.New+e.Merged+e.Duplicate == 0:
+		return "in_tx" // elsewhere each entry is known to have met something
+	case e.Err == nil:
 		return "stored"
 	}
-	switch ports.FailureOf(err) {
+	switch ports.FailureOf(e.Err) {
 	case ports.FailureRefused:
 		return "refused"
 	case ports.FailureFull:
