@@ -168,7 +168,7 @@ func (s *Store) unfit(v schemaVersion) error {
 
 // tooNew returns the error for a schema that only newer programs may use.
 func tooNew(schema string, v schemaVersion) error {
-	return fmt.Errorf("postgres: %w: %s has version %d, which programs may use that know %d or later, and this one knows %d; update the program",
+	return fmt.Errorf("postgres: %w: %s has version %d, which needs a program that supports at least %d, and this one supports %d; update the program",
 		errSchema, schema, v.version, v.oldest, len(versions()))
 }
 

@@ -144,9 +144,14 @@ func (t *Tx) ready(ctx context.Context) error {
 	}
 	var v schemaVersion
 	err := t.ask(ctx, versionSQL).Scan(&v.version, &v.oldest)
+	if err != nil {
+		err = translateTx(err)
+	}
 	switch {
+	case errors.Is(err, ports.ErrInvalidRequest): // it is the transaction, not the schema
+		return err
 	case err != nil:
-		return fmt.Errorf(`look at schema %s, which "skein migrate up" or postgres.Migrate makes: %w`, s.schema, translateTx(err))
+		return fmt.Errorf(`look at schema %s, which "skein migrate up" or postgres.Migrate makes: %w`, s.schema, err)
 	case !v.fits():
 		return s.unfit(v)
 	}
@@ -154,8 +159,15 @@ func (t *Tx) ready(ctx context.Context) error {
 	return nil
 }
 
+// failedTransaction is a statement in a transaction of which another has failed.
+const failedTransaction = "25P02"
+
 // translateTx wraps the caller's driver's error, beside the port's if the port has one for it.
 func translateTx(err error) error {
+	if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, sql.ErrTxDone) {
+		return fmt.Errorf("postgres: %w: the transaction has ended; push and settle in it before it is committed or rolled back: %w",
+			ports.ErrInvalidRequest, err)
+	}
 	var coded interface{ SQLState() string }
 	if !errors.As(err, &coded) {
 		return fmt.Errorf("postgres: in a transaction: %w", err)
@@ -164,6 +176,8 @@ func translateTx(err error) error {
 	switch {
 	case remedyFor(code) != "":
 		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrUnusable, err, remedyFor(code))
+	case code == failedTransaction:
+		return fmt.Errorf("postgres: %w: %w; a statement before this one has failed, so roll the transaction back", ports.ErrInvalidRequest, err)
 	case code == queryCanceled:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
 	case code == readOnlyServer:

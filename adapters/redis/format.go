@@ -44,7 +44,7 @@ func fitsFormat(prefix, text string) error {
 		return errStored
 	}
 	if oldest > storedFormat {
-		return fmt.Errorf("%w: what Redis keeps below %q has format %d, which programs may use that know %d or later, and this one knows %d; update the program",
+		return fmt.Errorf("%w: what Redis keeps below %q has format %d, which needs a program that supports at least %d, and this one supports %d; update the program",
 			ports.ErrUnusable, prefix, format, oldest, storedFormat)
 	}
 	return nil

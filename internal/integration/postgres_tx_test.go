@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -271,5 +272,45 @@ func TestAPushInATransactionIsNotToldAsStored(t *testing.T) {
 	}
 	if e := seen.events[0]; e.Err != nil || e.Entries != 1 || e.New+e.Merged+e.Duplicate != 0 {
 		t.Errorf("the Observer is told %+v", e)
+	}
+}
+
+// A push in a transaction that has ended, or of which a statement has failed, is refused with the reason, whether or not the
+// store has been used before: it is known that nothing is stored.
+func TestAPushInATransactionThatHasEndedIsRefused(t *testing.T) {
+	t.Parallel()
+	pool := testservers.Postgres(t)
+	q := skein.NewQueue("orders", skein.QueueOptions[string]{})
+	for _, used := range []bool{false, true} {
+		for name, transact := range transactors(t, pool) {
+			store := newTxStore(t, pool)
+			client := skein.NewClient(store, skein.ClientOptions{})
+			if used {
+				must(t, q.Push(t.Context(), client, "a", "x"))
+			}
+			var late doer
+			must(t, transact(t.Context(), store, func(d doer) error { late = d; return nil }))
+			refusedInTx(t, name, q.Push(t.Context(), client.Via(late.Tx), "a", "x"), "the transaction has ended; push and settle in it before")
+			failed := errors.New("rolled back")
+			err := transact(t.Context(), store, func(d doer) error {
+				if d.exec("SELECT 1/0") == nil {
+					t.Error("it can be divided by 0")
+				}
+				refusedInTx(t, name, q.Push(t.Context(), client.Via(d.Tx), "a", "x"), "a statement before this one has failed")
+				return failed
+			})
+			if !errors.Is(err, failed) {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// refusedInTx checks that an error is of a push that is known to have stored nothing, and says why.
+func refusedInTx(t *testing.T, name string, err error, why string) {
+	t.Helper()
+	if !errors.Is(err, ports.ErrInvalidRequest) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "not known") ||
+		strings.Contains(err.Error(), "migrate") {
+		t.Errorf("%s: Push = %v, want ErrInvalidRequest with %q", name, err, why)
 	}
 }
