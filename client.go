@@ -169,6 +169,9 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	if isNil(c.store) {
 		return fmt.Errorf("%w: the client has no store; give NewClient one", ErrInvalidOptions)
 	}
+	if err := ctx.Err(); err != nil { // stores can't tell it from a call that was given up
+		return fmt.Errorf("push to queue %q: %w, nothing is stored: %w", t.name, ErrNotBegun, err)
+	}
 	generation, known := c.generations.Load(t.declaration())
 	if !known {
 		if generation, err = c.declare(ctx, t); err != nil {

@@ -212,6 +212,20 @@ func TestAPushToAStoreThatLostTheQueueDeclaresItAnew(t *testing.T) {
 	}
 }
 
+// Of a push whose context had ended before, the error says that nothing is stored, and the store is not called.
+func TestAPushThatIsNotBegunSaysThatNothingIsStored(t *testing.T) {
+	f := &flaky{Producer: memory.New(memory.Options{}), refuse: func(int, ports.PushRequest) error { return nil }}
+	client := skein.NewClient(f, skein.ClientOptions{})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	err := plain.Push(ended, client, "a", "x")
+	if !errors.Is(err, skein.ErrNotBegun) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Push = %v, want ErrNotBegun and the context's error", err)
+	}
+	equal(t, "text", err.Error(), `push to queue "plain": the call was not begun, nothing is stored: context canceled`)
+	equal(t, "calls of the store", f.pushes, 0)
+}
+
 func TestAPartlyFailedPushNamesItsEntries(t *testing.T) {
 	down := errors.New("connection refused")
 	f := &flaky{Producer: memory.New(memory.Options{}), refuse: func(n int, _ ports.PushRequest) error {

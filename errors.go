@@ -35,6 +35,8 @@ var (
 	// ErrFull is a store without room: nothing was stored, and handling makes
 	// room.
 	ErrFull = ports.ErrFull
+	// ErrNotBegun is a push whose context had ended before it began: nothing is stored.
+	ErrNotBegun = ports.ErrNotBegun
 	// ErrUnusable is a store that answers but can't be used as it is set up, and
 	// that no waiting cures: a wrong password, missing rights, no schema, no such
 	// database, a policy that evicts keys, an invalid prefix. Run returns it if the

@@ -83,7 +83,7 @@ func ExampleQueue_PushMany() {
 	}
 	show(ctx, store, "orders")
 	// Output:
-	// 1 pushed entries are not stored: store is full
+	// 1 pushed entry is not stored: store is full
 	// <nil>
 	// order-1: "paid"
 	// order-2: "paid"

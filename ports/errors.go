@@ -49,6 +49,9 @@ var (
 	// ErrFull is a store without room for what a push brings. Nothing of the
 	// shards it names was written; handling goes on and makes room.
 	ErrFull = errors.New("store is full")
+	// ErrNotBegun is a call whose context had ended before it began. Nothing was sent, and
+	// nothing was written.
+	ErrNotBegun = errors.New("the call was not begun")
 )
 
 // HeldError is how Acquire returns [ErrLeaseHeld], with the owner. [errors.Is] reports
@@ -81,11 +84,14 @@ type PushError struct {
 
 // Error implements error.
 func (e *PushError) Error() string {
-	what := "are not known to be stored"
-	if e.Err != nil && FailureOf(e.Err).NoEffect() {
-		what = "are not stored"
+	entries, what := "1 pushed entry is", "not known to be stored"
+	if n := len(e.Entries); n != 1 {
+		entries = fmt.Sprintf("%d pushed entries are", n)
 	}
-	return fmt.Sprintf("%d pushed entries %s: %v", len(e.Entries), what, e.Err)
+	if e.Err != nil && FailureOf(e.Err).NoEffect() {
+		what = "not stored"
+	}
+	return fmt.Sprintf("%s %s: %v", entries, what, e.Err)
 }
 
 // Unwrap returns Err.

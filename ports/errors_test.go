@@ -34,10 +34,11 @@ func TestPushErrorNamesTheEntriesAndItsCause(t *testing.T) {
 		cause error
 		reads string
 	}{
-		{"a full store", fmt.Errorf("orders/3: %w", ports.ErrFull), "are not stored"},
-		{"a queue that was lost", ports.ErrUnknownQueue, "are not stored"},
-		{"a store that can't be used", ports.ErrUnusable, "are not stored"},
-		{"an unknown outcome", context.DeadlineExceeded, "are not known to be stored"},
+		{"a full store", fmt.Errorf("orders/3: %w", ports.ErrFull), "not stored"},
+		{"a queue that was lost", ports.ErrUnknownQueue, "not stored"},
+		{"a call that was not begun", fmt.Errorf("%w: %w", ports.ErrNotBegun, context.Canceled), "not stored"},
+		{"a store that can't be used", ports.ErrUnusable, "not stored"},
+		{"an unknown outcome", context.DeadlineExceeded, "not known to be stored"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestPushErrorNamesTheEntriesAndItsCause(t *testing.T) {
 			if diff := cmp.Diff([]int{1, 4}, push.Entries); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
-			if want := "push: 2 pushed entries " + tt.reads + ": " + tt.cause.Error(); err.Error() != want {
+			if want := "push: 2 pushed entries are " + tt.reads + ": " + tt.cause.Error(); err.Error() != want {
 				t.Errorf("it reads %q, want %q", err, want)
 			}
 		})
@@ -63,6 +64,7 @@ func TestSentinelsAreDistinct(t *testing.T) {
 	sentinels := []error{
 		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld, ports.ErrLeaseLost,
 		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull,
+		ports.ErrNotBegun,
 	}
 	for i, err := range sentinels {
 		for j, other := range sentinels {

@@ -22,6 +22,7 @@ func TestFailuresHaveAKind(t *testing.T) {
 	}{
 		"a refusal":                          {ports.ErrLeaseLost, ports.FailureRefused},
 		"who holds a lease":                  {&ports.HeldError{}, ports.FailureRefused},
+		"an end before the beginning":        {fmt.Errorf("%w: %w", ports.ErrNotBegun, context.Canceled), ports.FailureRefused},
 		"bad input":                          {core.ErrInvalidID, ports.FailureRefused},
 		"a part of a push":                   {&ports.PushError{Err: ports.ErrUnknownQueue}, ports.FailureRefused},
 		"no room":                            {fmt.Errorf("%w: OOM", ports.ErrFull), ports.FailureFull},

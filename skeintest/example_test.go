@@ -94,6 +94,6 @@ func ExampleFailingStore() {
 	// It was stored the first time, and merged the second.
 	skeintest.AssertPushed(t, s, mails, skeintest.Job[string]{ID: "ann", Payloads: []string{"hello"}})
 	// Output:
-	// 1 pushed entries are not known to be stored: the store fails on demand
+	// 1 pushed entry is not known to be stored: the store fails on demand
 	// <nil>
 }

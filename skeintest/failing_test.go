@@ -197,7 +197,7 @@ func TestAHandlersPushIsRetried(t *testing.T) {
 		return out.Push(ctx, s.Client, id, payloads[0])
 	}))
 	skeintest.AssertEvents(t, events,
-		"0s in id [p] failed: 1 pushed entries are not stored: store is full",
+		"0s in id [p] failed: 1 pushed entry is not stored: store is full",
 		"15s in id [p] done",
 	)
 	skeintest.AssertPushed(t, s, out, skeintest.Job[[]byte]{ID: "id", Payloads: [][]byte{[]byte("p")}})

@@ -93,7 +93,7 @@ func (b *backend) shard(ctx context.Context, id core.Shard) (*shard, error) {
 // checkContext returns an error if the context of a call has ended before the call began.
 func checkContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("memory store: the call was not begun: %w", err)
+		return fmt.Errorf("memory store: %w: %w", ports.ErrNotBegun, err)
 	}
 	return nil
 }

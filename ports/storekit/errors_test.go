@@ -123,6 +123,7 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 			"ErrUnknownQueue": ports.ErrUnknownQueue, "ErrUnknownNode": ports.ErrUnknownNode, "ErrShardCountMismatch": ports.ErrShardCountMismatch, "ErrQueueMismatch": ports.ErrQueueMismatch,
 			"ErrLeaseHeld": &ports.HeldError{}, "ErrLeaseLost": ports.ErrLeaseLost, "ErrStaleTurn": ports.ErrStaleTurn, "ErrStaleAttempt": ports.ErrStaleAttempt,
 			"ErrInvalidRequest": ports.ErrInvalidRequest, "ErrUnusable": ports.ErrUnusable, "ErrNotEmpty": ports.ErrNotEmpty, "ErrFull": ports.ErrFull,
+			"ErrNotBegun": ports.ErrNotBegun,
 		},
 		"../../core/validate.go": {
 			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore,
