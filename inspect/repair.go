@@ -41,7 +41,7 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounted, err error) {
 	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
-	stats, err := i.recountable(ctx, queue)
+	stats, blind, err := i.recountable(ctx, queue)
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
@@ -60,25 +60,31 @@ func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounte
 			wrong = append(wrong, Recounted{Shard: shard, Before: before, After: after})
 		}
 	}
+	if blind {
+		if _, err := i.queueStats(ctx, queue); err != nil {
+			return wrong, fmt.Errorf("recount: %w", err)
+		}
+	}
 	return wrong, nil
 }
 
 // recountable returns the statistics of a queue with all its shards. Those that could not be looked
 // at are empty, and last: a Recount mends one that has lost its record, and may wait for others.
-func (i *Inspector) recountable(ctx context.Context, queue string) (ports.QueueStats, error) {
-	stats, err := i.queueStats(ctx, queue)
+// blind says that none could be looked at.
+func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.QueueStats, blind bool, err error) {
+	stats, err = i.queueStats(ctx, queue)
 	if err != nil {
 		queues, failed := i.Queues(ctx)
 		at := slices.IndexFunc(queues, func(q Queue) bool { return q.Name == queue })
 		if failed != nil || at < 0 {
-			return stats, err
+			return stats, false, err
 		}
-		stats.Unreached = core.Shards(queue, queues[at].Shards)
+		stats.Unreached, blind = core.Shards(queue, queues[at].Shards), true
 	}
 	for _, shard := range stats.Unreached {
 		stats.Shards = append(stats.Shards, ports.ShardStats{Shard: shard})
 	}
-	return stats, nil
+	return stats, blind, nil
 }
 
 // Recounted is a shard that Recount has corrected.
