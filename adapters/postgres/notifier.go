@@ -30,42 +30,57 @@ const notifyLimit = 5 * time.Second
 type notifier struct {
 	mu      sync.Mutex
 	running bool
-	signal  chan struct{} // holds a token when something was added
-	pending map[core.Shard]pendingLook
+	signal  chan struct{}               // holds a token when something was added
+	pending map[core.Shard]core.Instant // when the first of what was added is due
+	awaited map[core.Shard]awaitedLook
 	rests   map[core.Shard]time.Time // until when not to look at a shard
 }
 
-// pendingLook is a look at a shard that decides whether a wake-up is sent.
-type pendingLook struct {
-	due core.Instant // when the first of what was added is due
-	at  time.Time    // not before
-	// pause is how long after the look it is repeated, since a transaction may not have committed
-	// by then. 0 is not at all.
-	pause time.Duration
+// awaitedLook is the next look at a shard into which transactions have pushed that may not have
+// committed.
+type awaitedLook struct {
+	due   core.Instant // when the first of what they have pushed is due
+	at    time.Time
+	pause time.Duration // before it
 }
 
-// add adds a look at a shard, pause after now, to be repeated after pauses that double unless that
-// is 0. It reports whether the caller must start sendWakeups.
-func (n *notifier) add(shard core.Shard, due core.Instant, now time.Time, pause time.Duration) bool {
+// add adds a wake-up, and reports whether the caller must start sendWakeups.
+func (n *notifier) add(shard core.Shard, due core.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.addLocked(shard, pendingLook{due: due, at: now.Add(pause), pause: pause})
+	if known, ok := n.pending[shard]; !ok || due < known {
+		if n.pending == nil {
+			n.pending = make(map[core.Shard]core.Instant)
+		}
+		n.pending[shard] = due
+	}
+	return n.start()
 }
 
-func (n *notifier) addLocked(shard core.Shard, look pendingLook) bool {
-	if n.signal == nil {
-		n.signal, n.pending = make(chan struct{}, 1), make(map[core.Shard]pendingLook)
-	}
-	if known, ok := n.pending[shard]; ok {
+// await adds looks at a shard for a transaction that has just pushed, and reports whether the caller
+// must start sendWakeups.
+func (n *notifier) await(shard core.Shard, due core.Instant, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	look := awaitedLook{due: due, at: now.Add(restTime), pause: restTime}
+	if known, ok := n.awaited[shard]; ok {
 		look.due = min(look.due, known.due)
 		if known.at.Before(look.at) {
 			look.at = known.at
 		}
-		if look.pause == 0 || known.pause > 0 && known.pause < look.pause {
-			look.pause = known.pause
-		}
 	}
-	n.pending[shard] = look
+	if n.awaited == nil {
+		n.awaited = make(map[core.Shard]awaitedLook)
+	}
+	n.awaited[shard] = look
+	return n.start()
+}
+
+// start tells sendWakeups that something was added, and reports whether it must be started.
+func (n *notifier) start() bool {
+	if n.signal == nil {
+		n.signal = make(chan struct{}, 1)
+	}
 	select {
 	case n.signal <- struct{}{}:
 	default:
@@ -83,8 +98,7 @@ func (s *Store) sendWakeups() {
 		case !ok:
 			return
 		case len(batch.shards) > 0:
-			notified := s.notify(batch)
-			s.notifier.sent(batch, notified, time.Now())
+			s.notifier.sent(batch, s.notify(batch))
 		default:
 			select {
 			case <-s.notifier.signal:
@@ -100,7 +114,6 @@ type wakeupBatch struct {
 	queues  []string
 	indexes []int
 	dues    []int64
-	pauses  []time.Duration
 }
 
 // take removes and returns the looks that are due at shards that do not rest, or else how long it
@@ -109,31 +122,45 @@ func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, o
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	wait = longestLookPause
-	for shard, look := range n.pending {
-		if rest := max(n.rests[shard].Sub(now), look.at.Sub(now)); rest > 0 {
+	ready := make(map[core.Shard]core.Instant)
+	for shard, due := range n.pending {
+		if rest := n.rests[shard].Sub(now); rest > 0 {
 			wait = min(wait, rest)
 			continue
 		}
 		delete(n.pending, shard)
+		ready[shard] = due
+	}
+	for shard, look := range n.awaited {
+		if rest := max(n.rests[shard].Sub(now), look.at.Sub(now)); rest > 0 {
+			wait = min(wait, rest)
+			continue
+		}
+		if due, plain := ready[shard]; !plain || look.due < due {
+			ready[shard] = look.due
+		}
+		look.pause *= 2
+		look.at = now.Add(look.pause)
+		n.awaited[shard] = look
+		if look.pause > longestLookPause {
+			delete(n.awaited, shard)
+		}
+	}
+	for shard, due := range ready {
 		batch.shards = append(batch.shards, shard)
 		batch.queues = append(batch.queues, shard.Queue)
 		batch.indexes = append(batch.indexes, shard.Index)
-		batch.dues = append(batch.dues, int64(look.due))
-		batch.pauses = append(batch.pauses, look.pause)
+		batch.dues = append(batch.dues, int64(due))
 	}
-	n.running = len(n.pending) > 0 || len(batch.shards) > 0
+	n.running = len(n.pending)+len(n.awaited)+len(batch.shards) > 0
 	return batch, wait, n.running
 }
 
-// sent makes the shards of a batch rest, except those at the notified positions, and adds the looks
-// that are to be repeated.
-func (n *notifier) sent(batch wakeupBatch, notified []int, now time.Time) {
+// sent makes the shards of a batch rest, except those at the notified positions.
+func (n *notifier) sent(batch wakeupBatch, notified []int) {
 	for i, shard := range batch.shards {
 		if !slices.Contains(notified, i) {
-			n.rest(shard, now)
-		}
-		if pause := 2 * batch.pauses[i]; pause > 0 && pause <= longestLookPause {
-			n.add(shard, core.Instant(batch.dues[i]), now, pause)
+			n.rest(shard, time.Now())
 		}
 	}
 }

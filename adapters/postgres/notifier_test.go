@@ -1,51 +1,44 @@
 package postgres
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
 )
 
-// A shard into which a transaction has pushed is looked at after pauses that double, whatever was
-// found, and as often if pushes outside of transactions come in between.
+// A shard into which a transaction has pushed is looked at after pauses that double, until 2.5 s
+// after the push, whatever was found and pushed outside of transactions in between.
 func TestLooksForATransactionAreRepeated(t *testing.T) {
 	shard, begin := core.Shard{Queue: "orders"}, time.Unix(1, 0)
-	for name, others := range map[string]bool{"alone": false, "beside plain pushes": true} {
+	for name, plain := range map[string]time.Duration{"alone": 0, "beside plain pushes": 300 * time.Millisecond, "beside plain pushes to the end": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			var n notifier
 			now, looks := begin, []time.Duration{}
-			n.add(shard, 7, now, restTime)
-			for range 1000 {
-				if others && len(looks) > 0 && len(looks) < 5 {
-					n.add(shard, 9, now, 0)
+			n.await(shard, 7, now)
+			for range 10_000 {
+				if now.Sub(begin) < min(plain, 4*time.Second) {
+					n.add(shard, 9)
 				}
-				batch, wait, ok := n.take(now)
-				if !ok {
+				batch, wait, more := n.take(now)
+				if !more {
 					break
 				}
-				if len(batch.shards) == 0 {
-					if wait <= 0 {
-						t.Fatalf("waits for %v", wait)
-					}
-					now = now.Add(wait)
+				if len(batch.shards) > 0 && batch.dues[0] == 7 {
+					looks = append(looks, now.Sub(begin))
+				}
+				if len(batch.shards) > 0 {
+					now = now.Add(restTime / 20) // the statement takes a while
 					continue
 				}
-				if due := batch.dues[0]; due != 7 {
-					t.Fatalf("looks for a job that is due at %d, want 7", due)
-				}
-				looks = append(looks, now.Sub(begin))
-				n.sent(batch, []int{0}, now)
-				if others {
-					now = now.Add(restTime)
-				}
+				now = now.Add(max(wait, restTime/20))
 			}
-			last := looks[len(looks)-1]
-			if len(looks) < 7 || len(looks) > 20 || last < 2*time.Second || last > 4*time.Second {
-				t.Errorf("looks at %v; want at least 7, until 2.5 s after the push", looks)
+			if len(looks) != 7 || looks[0] > 2*restTime || looks[6] < 2500*time.Millisecond || looks[6] > 3*time.Second {
+				t.Errorf("looks at %v; want 7, the first after %v and the last after 2.5 s", looks, restTime)
 			}
-			if !others && looks[0] != restTime {
-				t.Errorf("looks first after %v, want %v", looks[0], restTime)
+			if !slices.IsSorted(looks) || n.running {
+				t.Errorf("it goes on after %v", looks)
 			}
 		})
 	}

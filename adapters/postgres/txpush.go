@@ -81,7 +81,7 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	}
 	for _, row := range rows {
 		if shard := (core.Shard{Queue: r.Queue, Index: row.Shard}); others[shard] {
-			t.store.lookFor(shard, row.due(now), restTime)
+			t.store.awaitPush(shard, row.due(now))
 		}
 	}
 	return now, nil

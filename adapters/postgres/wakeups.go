@@ -35,12 +35,14 @@ const wakeAlways core.Instant = -1
 // wake sends a wake-up for a shard, soon, unless the shard then has no job to give or one
 // that is due before the given instant. It never blocks.
 func (s *Store) wake(shard core.Shard, due core.Instant) {
-	s.lookFor(shard, due, 0)
+	if !s.options.NoWakeups && s.notifier.add(shard, due) {
+		go s.sendWakeups()
+	}
 }
 
-// lookFor is wake after a pause, and again after pauses that double unless that is 0.
-func (s *Store) lookFor(shard core.Shard, due core.Instant, pause time.Duration) {
-	if !s.options.NoWakeups && s.notifier.add(shard, due, time.Now(), pause) {
+// awaitPush looks for what a caller's transaction has pushed until it has probably ended.
+func (s *Store) awaitPush(shard core.Shard, due core.Instant) {
+	if s.notifier.await(shard, due, time.Now()) {
 		go s.sendWakeups()
 	}
 }
