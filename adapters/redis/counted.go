@@ -119,6 +119,9 @@ func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, sh
 	if len(replies) == 0 || replies[0] == int64(0) {
 		err := s.absent(ctx, shard)
 		if errors.Is(err, ErrTorn) {
+			if s.seen.isNewDamage(shard.String(), err.Error()) {
+				s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shard.String(), "error", err)
+			}
 			return lost.Add(ctx, shard, err)
 		}
 		return err

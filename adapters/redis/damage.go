@@ -126,26 +126,40 @@ func shardBase(key string) string { return key[:strings.LastIndexByte(key, ':')+
 // torn returns [ErrTorn] if more than one master of a Cluster has keys of the slot of a key: a failover amid its
 // migration has left them so. It does too if that can't be found out. Without a Cluster it returns nil.
 func (s *Store) torn(ctx context.Context, key string) error {
+	owner, others, err := s.mastersWith(ctx, key)
+	if err == nil && owner+others > 1 {
+		return fmt.Errorf("redis: %w: %d masters have keys of %s", ErrTorn, owner+others, shardOf(key))
+	}
+	return err
+}
+
+// mastersWith returns how many masters of a Cluster have keys of the slot of a key: its owner, and
+// others. It returns [ErrTorn] if that can't be found out, and nothing without a Cluster.
+func (s *Store) mastersWith(ctx context.Context, key string) (owner, others int, err error) {
 	cluster, ok := s.client.(*goredis.ClusterClient)
 	if !ok {
-		return nil
+		return 0, 0, nil
 	}
 	slot, err := cluster.ClusterKeySlot(ctx, key).Result()
-	var have atomic.Int64
+	var own *goredis.Client
+	if err == nil {
+		own, err = cluster.MasterForKey(ctx, key)
+	}
+	var atOwner, elsewhere atomic.Int64
 	if err == nil {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *goredis.Client) error {
 			n, err := master.ClusterCountKeysInSlot(ctx, int(slot)).Result()
-			if n > 0 {
-				have.Add(1)
+			switch {
+			case n > 0 && master.Options().Addr == own.Options().Addr:
+				atOwner.Add(1)
+			case n > 0:
+				elsewhere.Add(1)
 			}
 			return err
 		})
 	}
-	switch {
-	case have.Load() > 1:
-		return fmt.Errorf("redis: %w: %d masters have keys of %s", ErrTorn, have.Load(), shardOf(key))
-	case err != nil:
-		return fmt.Errorf("redis: %w: whether another master has keys of %s can't be found out: %v", ErrTorn, shardOf(key), err)
+	if err != nil {
+		err = fmt.Errorf("redis: %w: whether another master has keys of %s can't be found out: %v", ErrTorn, shardOf(key), err)
 	}
-	return nil
+	return int(atOwner.Load()), int(elsewhere.Load()), err
 }

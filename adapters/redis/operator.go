@@ -1,8 +1,10 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -137,28 +139,49 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 	return all, nil
 }
 
-// restore stores the record of a shard's queue and that of the shard if they are lost.
+// restore stores the record of a shard's queue and that of the shard if they are lost. As Declare
+// does, it looks at the queue's record again: a Pause or a Forget may have come in between.
 func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue)
-	if err == nil { // which changes nothing if the queue has its own
-		q, err = s.declareRecord(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs}, q.text)
+	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
+		err = storekit.NoSuchShard(shard)
 	}
 	if err != nil {
 		return err
 	}
-	if shard.Index < 0 || shard.Index >= q.Shards {
-		return storekit.NoSuchShard(shard)
-	}
-	if there, err := s.hasRecord(ctx, shard); err != nil || there {
+	if there, err := s.hasRecord(ctx, shard); err != nil || there && !q.kept || q.forgetting {
 		return err
 	}
+	for {
+		if q.kept {
+			if q, err = s.declareKept(ctx, q); err == nil {
+				err = s.declareShards(ctx, q)
+			}
+		} else {
+			err = s.restoreShard(ctx, q, shard)
+		}
+		if err != nil {
+			return err
+		}
+		again, err := s.queue(ctx, shard.Queue)
+		if err != nil || again.version == q.version {
+			return err
+		}
+		q = again
+	}
+}
+
+// restoreShard stores the record of a shard that has lost it, unless another master of a Cluster has
+// keys of the shard.
+func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shard) error {
 	meta := s.keys(shard)[keyMeta].(string)
-	if err := s.torn(ctx, meta); err != nil {
-		return err
+	owner, others, err := s.mastersWith(ctx, meta)
+	if err != nil || others > 0 {
+		return cmp.Or(err, fmt.Errorf("redis: %w: of %v, %d masters have keys that its slot's owner should have", ErrTorn, shard, owner+others))
 	}
-	_, err = s.run(ctx, call{script: declareShardScript, keys: []any{meta}, args: []any{q.text, boolArg(false)}})
-	if err == nil {
-		s.logger.Warn("a shard that had lost its record was made anew; what it held may be lost", "shard", shard.String())
+	value, err := s.run(ctx, call{script: declareShardScript, keys: []any{meta}, args: []any{q.text, boolArg(false)}})
+	if r := replyOf(value); err == nil && r.text() == "new" {
+		s.madeAnew(shard)
 	}
 	return err
 }

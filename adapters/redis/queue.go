@@ -25,13 +25,15 @@ type queueRecord struct {
 	version int64
 	// whole says that all shards were declared, so that one without a record has lost it. Only
 	// the queue's own record has it, where the nonce of a Forget stands else.
-	whole bool
+	whole, forgetting bool
+	// kept says that the queue has lost its record, and this is the one that its shards have.
+	kept bool
 }
 
 func parseQueueRecord(name, text string) (queueRecord, error) {
 	r := queueRecord{Queue: ports.Queue{Name: name}, text: text}
 	if parts := strings.SplitAfterN(text, " ", 6); len(parts) == 6 {
-		r.whole = parts[5] == "+"
+		r.whole, r.forgetting = parts[5] == "+", parts[5] != "+"
 		r.text = strings.TrimSuffix(text, " "+parts[5])
 	}
 	var index, paused int
@@ -110,7 +112,7 @@ func (r *reply) mismatched(queue string, asked storekit.Layout) error {
 // noShard returns why a shard has no record, for a caller that asked for a layout: that
 // comes first.
 func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.Layout) error {
-	q, err := s.queue(ctx, shard.Queue)
+	q, err := s.queueOrKept(ctx, shard.Queue)
 	if err == nil {
 		err = q.check(asked)
 	}
@@ -124,14 +126,14 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 // or a Declare had not come to it, or it was lost. A Declare may have come to it since: the shard is
 // lost only if it still has none now that the queue's record says that all have one.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
-	q, err := s.queue(ctx, shard.Queue)
+	q, err := s.queueOrKept(ctx, shard.Queue)
 	if err != nil {
 		return err
 	}
 	if shard.Index < 0 || shard.Index >= q.Shards {
 		return storekit.NoSuchShard(shard)
 	}
-	if q.whole {
+	if q.whole || q.kept {
 		there, err := s.hasRecord(ctx, shard)
 		if err != nil {
 			return err
@@ -188,7 +190,7 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 		var kept queueRecord
 		switch kept, err = s.keptByShards(ctx, r.Queue); {
 		case err == nil:
-			q, err = s.declareRecord(ctx, r, kept.text)
+			q, err = s.declareKept(ctx, kept)
 		case errors.Is(err, ports.ErrUnknownQueue):
 			q, err = s.declareRecord(ctx, r, "new")
 		}
@@ -236,12 +238,19 @@ func (s *Store) queueOrKept(ctx context.Context, name string) (queueRecord, erro
 	return kept, none
 }
 
+// declareKept stores a record that the shards of a queue have kept, unless the queue has its own.
+func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord, error) {
+	q, err := s.declareRecord(ctx, ports.DeclareRequest{Queue: kept.Name, Shards: kept.Shards, IndexIDs: kept.IndexIDs}, kept.text)
+	q.kept = true
+	return q, err
+}
+
 // keptByShards returns the record of a queue that has lost its own: the newest that its first shards
 // have. It is ErrUnknownQueue if none has one.
 func (s *Store) keptByShards(ctx context.Context, name string) (queueRecord, error) {
 	var kept queueRecord
 	var failed error
-	for _, o := range s.runApart(ctx, s.shardRecordCalls(name)) {
+	for _, o := range s.runApartBy(ctx, apart{most: shardsPerExchange, patience: lookPatience}, s.shardRecordCalls(name)) {
 		text, there := o.value.(string)
 		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
 			failed = cmp.Or(failed, o.err)
@@ -251,6 +260,7 @@ func (s *Store) keptByShards(ctx context.Context, name string) (queueRecord, err
 		}
 		if q, err := parseQueueRecord(name, text); err == nil && (kept.text == "" || q.version > kept.version) {
 			kept = q
+			kept.kept = true
 		}
 	}
 	if kept.text == "" {
@@ -283,8 +293,15 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 			return o.err
 		}
 		all = all && o.err == nil
-		if r := replyOf(o.value); o.err == nil && r.text() == "torn" {
+		r := replyOf(o.value)
+		switch text := r.text(); {
+		case o.err != nil:
+		case text == "torn":
 			s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shards[i].String(), "error", tornShard(shards[i]))
+		case text == "layout":
+			return r.mismatched(q.Name, q.layout())
+		case text == "new" && q.kept:
+			s.madeAnew(shards[i])
 		}
 	}
 	if q.whole || !all {
@@ -292,6 +309,11 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	}
 	_, err := s.run(ctx, call{script: declaredScript, keys: []any{s.queuesKey()}, args: []any{q.Name, q.text}})
 	return err
+}
+
+// madeAnew logs that a shard has a record again.
+func (s *Store) madeAnew(shard core.Shard) {
+	s.logger.Warn("a shard that had lost its record was made anew; what it held may be lost", "shard", shard.String())
 }
 
 // shardsPerExchange is the most scripts, each short and of a shard, of one exchange: a server

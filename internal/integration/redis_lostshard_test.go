@@ -133,6 +133,73 @@ func TestRedisALostShardIsMended(t *testing.T) {
 	}
 }
 
+// A shard that was lost together with its queue's record is mended with it, and the log has it. What
+// is lost after that is said again.
+func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []func(*lostShard) error{
+		func(l *lostShard) error { return l.client.HDel(l.Context(), "skein:queues", "orders").Err() },
+		func(l *lostShard) error { return l.client.HSet(l.Context(), "skein:queues", "orders", "x").Err() },
+	} {
+		l := newLostShard(t)
+		must(t, l.push(0))
+		must(t, l.client.Del(t.Context(), lostMeta).Err())
+		must(t, damage(l))
+		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
+			t.Errorf("before, a push gave %v, want %v", err, redis.ErrTorn)
+		}
+		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders")
+		must(t, err)
+		if n := strings.Count(l.log.String(), "was made anew"); n != 1 || l.missing() {
+			t.Errorf("the log has %d shards that were made anew, want one:\n%s", n, l.log.String())
+		}
+		must(t, l.push(1))
+		must(t, l.client.Del(t.Context(), lostMeta).Err())
+		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
+			t.Errorf("lost again, a push gave %v, want %v", err, redis.ErrTorn)
+		}
+	}
+}
+
+// A recount beside a Forget, which has removed the shard, makes nothing anew and leaves the Forget its mark.
+func TestRedisARecountLeavesAForget(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	forgotten := strings.TrimSuffix(l.client.HGet(t.Context(), "skein:queues", "orders").Val(), "+") + "NONCE"
+	must(t, l.client.HSet(t.Context(), "skein:queues", "orders", forgotten).Err())
+	must(t, l.client.Del(t.Context(), lostMeta).Err())
+	_, err := l.store.Recount(t.Context(), core.Shard{Queue: "orders", Index: 1})
+	if got := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrUnknownQueue) || got != forgotten || !l.missing() {
+		t.Errorf("a recount gave %v and left the record %q, want it as it was: %q", err, got, forgotten)
+	}
+}
+
+// A Pause amid a recount that makes a shard anew holds for that shard too.
+func TestRedisAPauseRacesARecount(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	must(t, l.client.Del(t.Context(), lostMeta).Err())
+	late := goredis.NewClient(l.client.Options())
+	defer late.Close()
+	late.AddHook(&beforeShards{on: "skein:{orders/1}:", do: func() { must(t, l.store.Pause(t.Context(), "orders")) }})
+	_, err := redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}).Recount(t.Context(), core.Shard{Queue: "orders", Index: 1})
+	must(t, err)
+	if record := l.client.Get(t.Context(), lostMeta).Val(); !strings.HasPrefix(record, "0 1 4 ") {
+		t.Errorf("the shard's record is %q, want that of the paused queue", record)
+	}
+}
+
+// A queue's record that its shards contradict is no declaration of all of them.
+func TestRedisAShardOfAnotherLayoutIsNamed(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	must(t, l.client.HSet(t.Context(), "skein:queues", "orders", "0 0 6 1 7").Err())
+	_, err := l.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 6})
+	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrShardCountMismatch) || strings.HasSuffix(record, "+") {
+		t.Errorf("a declaration gave %v and left %q, want %v", err, record, ports.ErrShardCountMismatch)
+	}
+}
+
 // So is the only shard of a queue.
 func TestRedisTheOnlyShardIsMended(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,26 @@ func TestRedisTornShardIsNamed(t *testing.T) {
 	}
 }
 
+// A shard all of whose keys are on another master than its slot is not made anew by a recount, which
+// would leave two of it.
+func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
+	h := &halfMoved{t: t}
+	h.findServers(client, key("m"))
+	w := newWorker(t, client, false)
+	for _, key := range h.from.keys(t, h.slot) {
+		h.tear(key)
+	}
+	there := h.to.keys(t, h.slot)
+	if _, err := w.store.Recount(t.Context(), w.shard); !errors.Is(err, redis.ErrTorn) {
+		t.Errorf("a recount gave %v, want %v", err, redis.ErrTorn)
+	}
+	if here := h.from.keys(t, h.slot); len(here) > 0 || len(there) == 0 {
+		t.Errorf("the slot's owner has %q, and another %q", here, there)
+	}
+}
+
 // tear leaves a key on the server that its slot was going to, of which no server knows any more.
 func (h *halfMoved) tear(key string) {
 	h.t.Helper()

@@ -2,7 +2,8 @@
 -- Stores the record of a shard unless it has one that is as new: the second half of Declare.
 -- KEYS: meta
 -- ARGV: 1 the queue's record, 2 whether all its shards were declared before (1 or 0)
--- Returns {'ok'}, or {'torn'} if the shard has lost its record
+-- Returns {'ok'}, {'new'} if the shard had none, {'torn'} if it has lost its record, or
+--   {'layout', layout} if it has that of another layout, which stays
 
 local META = KEYS[1]
 local record, whole = ARGV[1], ARGV[2] == '1'
@@ -12,5 +13,6 @@ if not old and whole then return {'torn'} end
 local layout, version = parts(record)
 local there, before
 if old then there, before = parts(old) end
-if not old or there == layout and tonumber(before) < tonumber(version) then redis.call('SET', META, record) end
-return {'ok'}
+if old and there ~= layout then return {'layout', there} end
+if not old or tonumber(before) < tonumber(version) then redis.call('SET', META, record) end
+return {old and 'ok' or 'new'}
