@@ -3,12 +3,14 @@ package dashboard
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
@@ -232,6 +234,27 @@ func TestTheAPIIsInside(t *testing.T) {
 	}
 	if _, err := New(nil, Options{}); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("without an inspector: %v", err)
+	}
+}
+
+// A line of a template can be read without scrolling sideways. What must not have white space is
+// broken inside a tag, or beside an action that trims it.
+func TestTemplatesHaveShortLines(t *testing.T) {
+	const most = 160
+	list, err := fs.Glob(files, "pages/*.html")
+	if err != nil || len(list) < 10 {
+		t.Fatalf("there are the templates %q, error %v", list, err)
+	}
+	for _, file := range list {
+		data, err := files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(string(data), "\n") {
+			if length := utf8.RuneCountInString(line); length > most {
+				t.Errorf("%s:%d has %d characters, %d are the most", file, n+1, length, most)
+			}
+		}
 	}
 }
 
