@@ -16,8 +16,8 @@ type live struct {
 	parts []part
 	// tag is a digest of all that scripts take.
 	tag string
-	// title is the title and the icon; from body the tag of the body's attributes begin in the
-	// page.
+	// title has the tags of the title and the icon. body is where the tag of the body begins and
+	// ends in the page.
 	title []byte
 	body  [2]int
 }
