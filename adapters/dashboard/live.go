@@ -40,8 +40,8 @@ func liveOf(page []byte) *live {
 	return l
 }
 
-// tagged writes the tag of the body, with the page's, which the script can't read of the first
-// answer.
+// tagged writes the tag of the body, with the page's own tag: scripts can't read the ETag of a page
+// that the browser has loaded.
 func (l *live) tagged(b *bytes.Buffer) {
 	body := l.page[l.body[0]:l.body[1]]
 	fmt.Fprintf(b, `%s data-tag="%s">`, body[:len(body)-1], l.tag)
@@ -62,6 +62,7 @@ func (l *live) whole() []byte {
 // last in the page that they have.
 func (l *live) update(has *holds) []byte {
 	var b bytes.Buffer
+	b.WriteString("<!doctype html>")
 	b.Write(l.title)
 	l.tagged(&b)
 	for _, n := range regions(l.parts) {
