@@ -35,6 +35,9 @@ func liveOf(page []byte) *live {
 	for _, n := range regions(l.parts) {
 		sums = append(sums, l.parts[n].sum[:]...)
 	}
+	if len(l.parts) == 0 {
+		sums = page
+	}
 	sum := digestOf(sums)
 	l.tag = base64.RawURLEncoding.EncodeToString(sum[:])
 	return l

@@ -120,6 +120,11 @@ func TestUpdatesAddUpToThePage(t *testing.T) {
 	h := newHouse(t, Options{})
 	changes := []func(){
 		func() { h.push("orders", "w1", time.Hour, "p"); h.push("orders", "w2", 2*time.Hour, "p", "q") },
+		func() {
+			for _, id := range hostileIDs() {
+				h.push("orders", id, time.Hour, hostile...)
+			}
+		},
 		func() { h.declare("mails", 40); h.push("mails", "m", 0, "p") },
 		func() { h.ended(core.Failed, "boom", numbered("f", 12)...) },
 		func() { h.ended(core.Buried, "dead", numbered("d", 3)...) },
@@ -185,6 +190,34 @@ func TestWhoHoldsSomethingElseGetsThePage(t *testing.T) {
 	h.board.sent.pages = nil
 	if page := ask(tag, parts); strings.Contains(page, "data-same") {
 		t.Error("a page that was forgotten is answered with gaps")
+	}
+}
+
+// A page whose parts can't be told apart is sent whole.
+func TestAPageThatIsNotWellFormedHasNoParts(t *testing.T) {
+	const head = `<!doctype html><title>x</title><link rel="icon" href="i"><body data-now="1" data-live>`
+	for name, tt := range map[string]struct {
+		page  string
+		parts int
+	}{
+		"well formed":       {head + `<p data-k="x"></p><div data-region="a"><div><p data-k="1">a</p> <tr></tr></div></div><i data-region="b">c</i>`, 4},
+		"a part goes on":    {head + `<div data-region="a"><p data-k="1">a</div>`, 0},
+		"a region goes on":  {head + `<div data-region="a"><div></div>`, 0},
+		"a tag goes on":     {head + `<div data-region="a"></div`, 0},
+		"there is no part":  {head + `<div></div>`, 0},
+		"one that is empty": {head + `<svg data-region="a"><rect x="1"/><rect/></svg>`, 3},
+	} {
+		l := liveOf([]byte(tt.page))
+		if len(l.parts) != tt.parts {
+			t.Errorf("%s: %d parts, want %d: %+v", name, len(l.parts), tt.parts, l.parts)
+		}
+		want := strings.Replace(tt.page, "data-live>", `data-live data-tag="`+l.tag+`">`, 1)
+		if got := string(l.whole()); got != want {
+			t.Errorf("%s: the page is %s, want %s", name, got, want)
+		}
+	}
+	if a, b := liveOf([]byte(head+"<p>a</p>")), liveOf([]byte(head+"<p>b</p>")); a.tag == b.tag {
+		t.Error("two pages without regions have the same tag")
 	}
 }
 

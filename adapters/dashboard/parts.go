@@ -49,8 +49,8 @@ type openPart struct {
 	depth int
 }
 
-// partsOf returns the parts of a page. Templates escape < and > in texts and attributes, so each <
-// begins a tag.
+// partsOf returns the parts of a page, and none if one has no end. Templates escape < and > in texts
+// and attributes, so each < begins a tag.
 func partsOf(page []byte) []part {
 	s := &splitter{page: page}
 	counted := false // scripts count the text on
@@ -58,6 +58,9 @@ func partsOf(page []byte) []part {
 		from := bytes.IndexByte(page[at:], '<')
 		to := bytes.IndexByte(page[at+max(from, 0):], '>')
 		if from < 0 || to < 0 {
+			if len(s.open) > 0 {
+				return nil
+			}
 			return s.parts
 		}
 		from, to = at+from, at+from+to+1
