@@ -5,6 +5,8 @@
 //	board, err := dashboard.New(inspect.New(store, inspect.Options{}), dashboard.Options{})
 //	mux.Handle("/jobs/", http.StripPrefix("/jobs", board)) // the pages at /jobs/, the API at /jobs/api/v1/
 //
+// [NewStores] serves the dashboards of several stores at one address.
+//
 // Pages are made by the server and work without scripts. With them, figures are replaced in place every 2 s as long as the page is looked at. No answer
 // is a stream, so that none holds up the Shutdown of the server it is mounted in.
 //
