@@ -193,6 +193,30 @@ func TestWhoHoldsSomethingElseGetsThePage(t *testing.T) {
 	}
 }
 
+// Scripts count on how long ago a time is, and must be sent another time: a lease that is renewed does
+// not look as if it were over.
+func TestATimeThatHasChangedIsSent(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "a", 0, "p")
+	index := core.ShardOf("a", houseShards)
+	h.turn("orders", index, 1)
+	s := h.opens("/shards?q=orders")
+	if w := s.asks(); w.Code != http.StatusNotModified {
+		t.Errorf("with nothing changed: status %d", w.Code)
+	}
+	lease := h.turns[core.Shard{Queue: "orders", Index: index}].Lease
+	if _, err := h.store.Renew(t.Context(), ports.RenewRequest{Lease: lease, TTL: 2 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	w := s.asks()
+	if keys := s.takes(w.Body.String()); w.Code != http.StatusOK || len(keys) != 1 || keys[0] != strconv.Itoa(index) {
+		t.Errorf("with a lease renewed: status %d, and the rows %q", w.Code, keys)
+	}
+	if got, want := regionsOf(s.page), regionsOf(h.get("/shards?q=orders")); got != want {
+		t.Errorf("the page was completed to\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A page whose parts can't be told apart is sent whole.
 func TestAPageThatIsNotWellFormedHasNoParts(t *testing.T) {
 	const head = `<!doctype html><title>x</title><link rel="icon" href="i"><body data-now="1" data-live>`
