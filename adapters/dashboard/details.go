@@ -13,6 +13,9 @@ import (
 
 // details are what is read of a queue more seldom.
 type details struct {
+	// retries is how often servers said that they retry jobs of the queue, when last was read.
+	retries int
+
 	at     time.Time
 	cost   time.Duration
 	failed error
@@ -58,7 +61,8 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		stats := &s.view.Stats[at]
 		name := stats.Queue.Name
 		d := old[name]
-		rested := d == nil || !l.clock().Before(d.at.Add(restAfter(total, detailRest, maxDetail)))
+		known, _ := wrong.LastRetryList(stats, s.view.Nodes)
+		rested := d == nil || d.retries != known.FromRetries || !l.clock().Before(d.at.Add(restAfter(total, detailRest, maxDetail)))
 		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
 			d = l.detailsOf(ctx, stats, &s.view)
 		}
@@ -87,7 +91,8 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	if stats.Dead > 0 {
 		d.died, errDied = l.deaths(ctx, stats, now.Add(-time.Hour))
 	}
-	if o, ok := wrong.LastRetryList(stats, v.Nodes); ok {
+	o, ok := wrong.LastRetryList(stats, v.Nodes)
+	if d.retries = o.FromRetries; ok {
 		d.last, errLast = wrong.LastRetryOf(o, l.inspector.Jobs(ctx, queue, o))
 	}
 	d.failed = cmp.Or(d.failed, errDay, errDied, errLast)

@@ -63,6 +63,21 @@ func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	}
 }
 
+// The line comes with the first look after a server has said how often it retries, though the rest was
+// read a moment ago.
+func TestTheLineOfTheLastRetryComesWithTheServer(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.fail(25, "late")
+	says(t, h.get("/"), "Nothing is wrong")
+	h.serves(25)
+	says(t, h.get("/"), "1 job waits for the last of its 25 retries")
+	read := len(h.store.jobs)
+	says(t, h.get("/"), "1 job waits for the last of its 25 retries")
+	if n := len(h.store.jobs); read != 1 || n != read {
+		t.Errorf("%d lists were read, then %d", read, n)
+	}
+}
+
 // A queue with few retries has jobs at their last one as a matter of course.
 func TestFewRetriesAreNoLine(t *testing.T) {
 	for retries, line := range map[int]bool{1: false, 4: false, 5: true} {
