@@ -12,11 +12,12 @@ import (
 	"testing"
 )
 
-// quotedName is a name in a cell of a table: of a test, or of a case or a group of cases of package conformance.
+// quotedName is a name in a cell of a table: of a test, or of a case or a group of cases of package
+// conformance.
 var quotedName = regexp.MustCompile("`([^`]+)`")
 
-// Each row of docs/faults.md names a test, and each name there is that of a test, or of a case or a group of cases of package
-// conformance.
+// Each row of docs/faults.md names a test, and each name there is that of a test, or of a case or a
+// group of cases of package conformance.
 func TestEachFaultHasATest(t *testing.T) {
 	tests := testNames(t)
 	cases := caseNames(t)
@@ -74,7 +75,8 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// caseNames returns the strings of package conformance, the names of its cases and groups among them.
+// caseNames returns the strings of package conformance, the names of its cases and groups among
+// them.
 func caseNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -179,8 +179,8 @@ func unreachedQuarantines(e *env) {
 
 const ruleUnreachedHistory = "History: a store in several parts keeps what was counted of a queue with some of its shards, or with one; it returns what it reaches of them, and an error only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
 
-// A store chooses the shards with which it keeps a history: one that is cut off and has a part of it is named, and without
-// one that has none the history is whole.
+// A store chooses the shards with which it keeps a history: one that is cut off and has a part of
+// it is named, and without one that has none the history is whole.
 func unreachedHistory(e *env) {
 	e.declare("wide", 3)
 	at := e.now().Minute()
@@ -207,7 +207,8 @@ func unreachedHistory(e *env) {
 	e.history(r, whole.Minutes...)
 }
 
-// historyLacks checks that a history without a shard is whole, or says that it lacks what that shard has.
+// historyLacks checks that a history without a shard is whole, or says that it lacks what that
+// shard has.
 func (e *env) historyLacks(got, whole ports.HistoryReply, without core.Shard) {
 	e.tb.Helper()
 	if len(got.Unreached) == 0 {

@@ -168,9 +168,9 @@ type HistoryOptions struct {
 
 // History lists the minutes of a queue, or steps of several minutes, in which something was counted, oldest
 // first: how jobs ended, by all servers. The last 24 hours are kept. Servers report every few seconds, a third
-// of ServerOptions.LeaseTTL, so the present minute lacks what they have not reported. Where the part of the
-// store can't be reached that has the history, or some of it, the rest comes with a *[PartialError]. It returns
-// [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than 24 hours.
+// of ServerOptions.LeaseTTL, so the present minute lacks what they have not reported. A history whose
+// store can't reach a part of it now comes with a *[PartialError]. It returns [ErrInvalidOptions] if Step is not of
+// whole minutes, negative or longer than 24 hours.
 func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions) ([]MinuteStats, error) {
 	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(o.From), Step: o.Step}
 	if !o.To.IsZero() {

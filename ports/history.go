@@ -78,10 +78,10 @@ func (r *HistoryRequest) StepOf(minute core.Instant) core.Instant {
 
 // HistoryReply is what was counted of a queue.
 type HistoryReply struct {
-	// Minutes are in order of time, each once. None in which nothing was counted is there.
+	// Minutes are in order of time, each once, without those in which nothing was counted.
 	Minutes []MinuteStats
-	// Unreached are the shards that the store keeps a part of the history with, or all of it, and
-	// can't reach now, in order of index: Minutes lack that part.
+	// Unreached are the shards with which the store keeps a part of the history, or all of it, and
+	// which it can't reach now, in order of index. Minutes lack that part.
 	Unreached []core.Shard
 }
 

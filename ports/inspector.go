@@ -30,9 +30,9 @@ type Inspector interface {
 	// was counted. Minutes that began more than [HistoryKept] before the present one are not
 	// listed, and their records are gone some hours later.
 	//
-	// A store in several parts keeps what was counted of a queue with some of its shards, or with
-	// one. It returns what it reaches of them, and an error only if it reaches no shard of the queue, or
-	// for a queue that has one.
+	// A store in several parts keeps the history of a queue with one shard of the queue, or with
+	// several. It returns what it reaches, and names the others of these shards. It fails only if it
+	// reaches no shard of the queue.
 	//
 	// Errors: ErrInvalidRequest, as HistoryRequest.Validate has it.
 	History(ctx context.Context, r HistoryRequest) (HistoryReply, error)

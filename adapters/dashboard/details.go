@@ -21,8 +21,8 @@ type details struct {
 	failed error
 	// hour is by minute, day by a quarter of an hour.
 	hour, day []inspect.MinuteStats
-	// lacks are the shards that have a part of these, or all, and can't be reached. day is then not asked for: it would
-	// wait for the same.
+	// lacks has the shards that keep a part of the history, or all of it, and can't be reached. day
+	// is not read then: it would wait for the same server.
 	lacks []core.Shard
 	died  wrong.Deaths
 	last  wrong.LastRetry

@@ -76,9 +76,9 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []call {
 	return calls
 }
 
-// History implements [ports.Inspector]. A record that can't be read is left out. All hours are in the slot of the queue's
-// first shard. Some of the other shards are asked beside it: once one of them has answered, a server that hangs is waited
-// for a short while only.
+// History implements [ports.Inspector]. It leaves out a record that can't be read. All hours are in
+// the slot of the queue's first shard. The call also asks some other shards: once one of them has
+// answered, it waits for the first shard's server for a short time only.
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.HistoryReply{}, err
@@ -120,7 +120,8 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	return historyOf(sums, &lost, asked)
 }
 
-// historyOf makes the reply of what was read. It is an error if none of the asked shards was reached.
+// historyOf makes the reply of what was read. It is an error if none of the asked shards was
+// reached.
 func historyOf(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) (ports.HistoryReply, error) {
 	var reply ports.HistoryReply
 	if sums != nil {

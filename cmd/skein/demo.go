@@ -21,7 +21,8 @@ func (a *app) demoCommand() *cobra.Command {
 	return c
 }
 
-// demo listens first, since the shop's past takes a while to make: a request that comes meanwhile waits for it.
+// demo listens first, since the shop's past takes a while to make: a request that comes meanwhile
+// waits for it.
 func (a *app) demo(ctx context.Context, s *serving) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

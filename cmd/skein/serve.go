@@ -193,7 +193,7 @@ func urlOf(listener net.Listener) string { return "http://" + listener.Addr().St
 // serveAt serves until ctx ends. Then it lets requests end that are under way, for endTime at most.
 func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handler http.Handler) error {
 	log.Info("serving", "url", urlOf(listener))
-	var silent sync.Map // connections on which nothing was asked yet
+	var silent sync.Map // connections without a request so far
 	server := &http.Server{
 		Handler: handler, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: writeTime,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -203,7 +203,7 @@ func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handl
 			}
 		},
 	}
-	server.RegisterOnShutdown(func() { // which browsers open before they need them, and Shutdown waits for
+	server.RegisterOnShutdown(func() { // Browsers open such connections in advance, and Shutdown waits for them.
 		silent.Range(func(c, _ any) bool {
 			_ = c.(net.Conn).Close()
 			return true

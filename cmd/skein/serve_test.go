@@ -130,8 +130,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A command that serves ends with 0 when it is told to, whoever has connections open: pages that ask again and again, and
-// browsers that have connected and not asked yet.
+// A command that serves ends with 0 beside open connections: of pages that ask again and again, and
+// of browsers that have sent no request yet.
 func TestServeEndsBesideOpenTabs(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -227,8 +227,8 @@ func TestDemoListensFirst(t *testing.T) {
 	}
 }
 
-// Each kind of trouble of the demo is a line of the overview. Package shop's tests hold them to 5 s of virtual time, and
-// to what each says.
+// Each kind of trouble of the demo is a line of the overview. The tests of package shop check that
+// it is there within 5 s of virtual time, and what it says.
 func TestDemo(t *testing.T) {
 	url := served(t, nil, "demo")
 	_, body := get(t, url+"/api/v1/stats", "", "")

@@ -31,7 +31,8 @@ type measured struct {
 }
 
 // What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them retries, and a tenth as
-// many dead letters, a claimed job in each shard, and a full audit, over SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
+// many dead letters, a claimed job in each shard, and a full audit, over SKEIN_TEST_LIST_SHARDS
+// shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
@@ -50,7 +51,8 @@ func TestPostgresListsOfManyShards(t *testing.T) {
 	m.parts()
 }
 
-// parts measures each part by itself, so that -run can choose some: what a part leaves behind, the next one finds.
+// parts measures each part by itself, so that -run can choose some: what a part leaves behind, the
+// next one finds.
 func (m *measured) parts() {
 	for _, part := range []struct {
 		name string

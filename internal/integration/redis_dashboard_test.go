@@ -21,9 +21,10 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// The overview says that a master of a Cluster is dead with the first look after its death, and shows the rest with its
-// figures, also if that master has the list of queues and servers, and hangs. Each look ends by itself. So a browser shows
-// it within 5 s: pages look each 2 s where looks are quick, and wait for a master that is away for about a second.
+// The overview says that a master of a Cluster is dead with the first look after its death, and
+// shows the rest with its figures, also if that master has the list of queues and servers, and
+// hangs. Each look ends by itself. So a browser shows it within 5 s: pages look each 2 s where
+// looks are quick, and wait for a master that is away for about a second.
 func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -60,7 +61,8 @@ var (
 	rowFigure = regexp.MustCompile(`data-l="(lag|waiting|running)"[^>]*><(?:a|span)[^>]*>([^<]*)<`)
 )
 
-// overview is what a page of the overview shows: of how many shards it says that they are away, and what waits in a queue.
+// overview returns how many shards the overview says are away, and how many jobs of a queue it
+// shows as waiting.
 func (o *outage) overview(board http.Handler, queue string) (away int, waiting string) {
 	o.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -91,8 +93,8 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 	inspector := inspect.New(storekit.Intercept(store, looks.count), inspect.Options{Logger: slog.New(slog.DiscardHandler)})
 	board, err := dashboard.New(inspector, dashboard.Options{})
 	must(o, err)
-	// until looks until the overview has what the given shards have, and says that the others are away. A busy machine
-	// may be late with a part of them.
+	// until reloads the overview until it has the figures of the given shards, and says that the
+	// others are away. On a busy machine a shard that is reached may be late too.
 	until := func(shards []int) {
 		o.Helper()
 		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {

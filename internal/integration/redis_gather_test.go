@@ -184,8 +184,9 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	}
 }
 
-// A connection that is lost under pushes that went together fails each of them as one whose outcome is unknown, and none
-// of the others. The exchange is not sent again. Each of their callers may push again: what is stored merges.
+// A connection that is lost under pushes that went together fails each of them as one whose outcome
+// is unknown, and none of the others. The exchange is not sent again. Each of their callers may
+// push again: what is stored merges.
 func TestRedisALostConnectionFailsThePushesOfItsExchange(t *testing.T) {
 	t.Parallel()
 	server := testservers.OwnRedis(t)
@@ -197,7 +198,8 @@ func TestRedisALostConnectionFailsThePushesOfItsExchange(t *testing.T) {
 	t.Error("in 100 rounds no two pushes went together")
 }
 
-// lostTogether has ten callers push at once, loses the connection of one of them, and returns how many went with it.
+// lostTogether has ten callers push at once, loses the connection of one of them, and returns how
+// many went with it.
 func lostTogether(t *testing.T, server goredis.UniversalClient, prefix string) int {
 	t.Helper()
 	link := &redisLink{fault: io.EOF}

@@ -168,8 +168,8 @@ func (p *past) push(ctx context.Context, ago time.Duration, queue *skein.Queue[e
 	return queue.PushMany(ctx, p.client, entries)
 }
 
-// begin pushes an id whose job begins at once and never ends. A server takes it when the shop is shown, and pages see it
-// run since then.
+// begin pushes a job that never ends. A server takes it when the shop opens. The dashboard shows it
+// as running since the push.
 func (p *past) begin(ctx context.Context, ago time.Duration, queue *skein.Queue[event], what, id string) error {
 	p.shop.edits.stuck[id] = p.shop.edits.opened.Add(-ago)
 	return p.push(ctx, ago, queue, what, id)
@@ -266,8 +266,8 @@ func reportsServer() ports.Node {
 	return ports.Node{Owner: "reports-1", Name: "reports-1", Host: "reports-1.shop.example", PID: 71, Lanes: 4, Queues: []string{"reports"}, Version: "v1.4.2"}
 }
 
-// crashes starts the only server of reports anew now and then, which dies as it starts: a store forgets servers that
-// have been gone for an hour.
+// crashes restarts the only server of reports now and then, which dies at once: a store forgets a
+// server that has been gone for an hour.
 func (s *Shop) crashes(ctx context.Context) error {
 	for sleep(ctx, ports.NodeKept/2) == nil {
 		if _, err := s.store.Announce(ctx, ports.AnnounceRequest{Node: reportsServer(), TTL: time.Millisecond}); err != nil && ctx.Err() == nil {

@@ -59,9 +59,9 @@ func (s *Shop) Run(ctx context.Context) error {
 	return nil
 }
 
-// leaseTTL is shorter than the default. Servers announce the jobs that run after a third of it, 2 s, and pages look at
-// the store each 2 s: so the overview names the jobs that hold others up within 5 s. All other troubles are there from
-// the start.
+// leaseTTL is shorter than the default, so that the overview has each trouble within 5 s. All are
+// in the store when the shop opens, but for the jobs that hold others up: servers announce these
+// after a third of the TTL, which is 2 s, and the dashboard looks at the store every 2 s.
 const leaseTTL = 6 * time.Second
 
 // server returns one of the shop's servers. The last one has not been deployed yet.

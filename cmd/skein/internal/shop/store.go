@@ -13,24 +13,25 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// shown is the shop's store as its pages see it. It adds to the memory store's answers what memory can't have: records
-// that can't be read, checks of a server, jobs that began before the process did, and actions that take time. The
-// shop's servers and customers work on the memory store itself.
+// shown is the shop's store as the dashboard sees it. It adds what a memory store can't have:
+// unreadable records, checks of a server, jobs that began before the process did, and actions that
+// take time. The shop's servers and customers work on the memory store itself.
 type shown struct{ ports.ShardStore }
 
-// unreadable is the shard with records that can't be read.
+// unreadable is the shard that has unreadable records.
 var unreadable = core.Shard{Queue: "orders", Index: 3}
 
-// perEntry is how long an action takes for each job or dead letter: as in a store with much other work. An action on all
-// dead letters of emails then takes some ten seconds, which is enough to press Stop.
+// perEntry is how long an action takes for each job or dead letter. An action on all dead letters
+// of emails then takes some ten seconds, which is long enough to press Stop.
 const perEntry = 15 * time.Millisecond
 
-// running are the shop's servers: since when each runs, before the shop is shown.
+// running has the shop's servers, and for how long each has run when the shop opens.
 var running = map[string]time.Duration{"worker-a": 40 * time.Minute, "worker-b": 39 * time.Minute, "worker-c": 3 * time.Hour}
 
-// edits are what the pages see beside the memory store.
+// edits is what the dashboard sees beside the memory store.
 type edits struct {
-	// opened is when the shop was shown, and stuck since when the jobs have run that never end.
+	// opened is when the shop opened. stuck has the jobs that never end, and when each of them
+	// began.
 	opened core.Instant
 	stuck  map[string]core.Instant
 	mu     sync.Mutex // guards aside
@@ -48,7 +49,7 @@ func newEdits() *edits {
 	}}
 }
 
-// view returns the store as the shop's pages see it.
+// view returns the store as the dashboard sees it.
 func (s *Shop) view() *shown {
 	return &shown{ShardStore: storekit.Intercept(s.store, s.edits.edit)}
 }
@@ -117,7 +118,7 @@ func (e *edits) discard(keys []string) int {
 	return before - len(e.aside)
 }
 
-// stats counts the records that can't be read.
+// stats counts the unreadable records.
 func (e *edits) stats(queues []ports.QueueStats) {
 	n := int64(len(e.records()))
 	for at := range queues {
@@ -130,7 +131,7 @@ func (e *edits) stats(queues []ports.QueueStats) {
 	}
 }
 
-// nodes sets back when servers started, and when their jobs began that never end.
+// nodes sets back the start of each server, and of the jobs that never end.
 func (e *edits) nodes(nodes []ports.Node) {
 	for at := range nodes {
 		n := &nodes[at]
@@ -146,7 +147,7 @@ func (e *edits) nodes(nodes []ports.Node) {
 	}
 }
 
-// claim sets back when a job was claimed that never ends.
+// claim sets back the time of the claim of a job that never ends.
 func (e *edits) claim(c *ports.ClaimView) {
 	if since, stuck := e.stuck[c.ID]; stuck {
 		c.Since = since

@@ -20,7 +20,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// troubles are the lines of the overview, each by its sign: its queue, server or store, and what it says.
+// troubles has the lines of the overview by their sign: the queue, server or store, and the text.
 var troubles = map[string]string{
 	"not served":  `^reports no server runs this queue, .* waiting, 2 of them left by reports-1, which stopped responding `,
 	"not moving":  `^exports export-2026-q3 has run for .* and is the only one that may \(MaxRunning 1\); .* waiting `,
@@ -108,8 +108,8 @@ func living(t *testing.T, test func(t *testing.T, s *shop.Shop)) {
 	})
 }
 
-// Each kind of trouble is a line of the overview 5 s after the shop has opened, also for who looks all the time, and none
-// heals by itself.
+// Each kind of trouble is a line of the overview 5 s after the shop has opened, also if the page is
+// reloaded all the time, and none heals by itself.
 func TestEachTroubleIsALineOfTheOverviewAndStays(t *testing.T) {
 	living(t, func(t *testing.T, s *shop.Shop) {
 		b := boardOf(t, s)
@@ -125,7 +125,7 @@ func TestEachTroubleIsALineOfTheOverviewAndStays(t *testing.T) {
 	})
 }
 
-// Nor does one heal for longer than a store remembers: servers that are gone are listed for an hour.
+// No trouble heals within hours, although a store lists a server that is gone for an hour only.
 func TestNoTroubleHealsWithinHours(t *testing.T) {
 	tier.Long(t, "two hours of a shop take some seconds")
 	living(t, func(t *testing.T, s *shop.Shop) {
@@ -146,7 +146,7 @@ func queueLag(t *testing.T, s *shop.Shop, queue string) time.Duration {
 	return look(t.Context(), t, inspect.New(s.Store(), inspect.Options{})).queue(queue).Lag
 }
 
-// An action on all is still under way when its first call has returned, so that its page offers to stop it.
+// An action on all takes several calls, so that its page offers to stop it.
 func TestAnActionOnAllIsLongEnoughToStop(t *testing.T) {
 	living(t, func(t *testing.T, s *shop.Shop) {
 		b, calls := boardOf(t, s), 0
@@ -165,7 +165,7 @@ func TestAnActionOnAllIsLongEnoughToStop(t *testing.T) {
 	})
 }
 
-// What can't be read is shown, and gone once it is discarded.
+// Unreadable records are shown until they are discarded.
 func TestUnreadableRecordsCanBeDiscarded(t *testing.T) {
 	living(t, func(t *testing.T, s *shop.Shop) {
 		i := inspect.New(s.Store(), inspect.Options{Logger: slog.New(slog.DiscardHandler)})
