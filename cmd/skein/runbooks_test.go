@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"os"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
@@ -233,4 +235,47 @@ func setAside(t *testing.T, rawURL string) string {
 		}
 	}
 	return ""
+}
+
+// A wrong clock of the store can be seen beside one's own: AS OF is the store's. One that is set back makes no shard
+// unowned, and one that is set forward lets another server take a lease that its owner has not renewed since.
+func TestAClockOfTheStoreThatWasSetIsSeen(t *testing.T) {
+	now := time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)
+	store := memory.New(memory.Options{Clock: func() time.Time { return now }})
+	const ttl = 10 * time.Second
+	acquire := func(owner string) error {
+		_, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: owner, Attempt: 1, TTL: ttl})
+		return err
+	}
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	must(t, acquire("a"))
+	shown := func() string {
+		var stdout, stderr bytes.Buffer
+		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, env: env("memory://"), connect: func(context.Context, string) (*backends.Backend, error) {
+			return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
+		}}
+		if code := p.run(t.Context(), []string{"stats", "orders", "-o", "jsonl"}); code != 0 {
+			t.Fatalf("stats ends with %d: %s", code, stderr.String())
+		}
+		return stdout.String()
+	}
+	for _, step := range []struct {
+		by   time.Duration
+		want string
+		err  error
+	}{
+		{0, `"as_of":"2031-05-04T03:02:01Z"`, ports.ErrLeaseHeld},
+		{-time.Hour, `"as_of":"2031-05-04T02:02:01Z"`, ports.ErrLeaseHeld},
+		{2 * time.Hour, `"as_of":"2031-05-04T04:02:01Z"`, nil},
+	} {
+		now = now.Add(step.by)
+		text := shown()
+		if !strings.Contains(text, step.want) || strings.Contains(text, `"unowned":0`) != (step.err != nil) {
+			t.Errorf("after %v stats shows %s, want %s", step.by, text, step.want)
+		}
+		if err := acquire("b"); !errors.Is(err, step.err) {
+			t.Errorf("after %v another owner's acquire: %v, want %v", step.by, err, step.err)
+		}
+	}
 }
