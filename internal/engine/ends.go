@@ -8,17 +8,25 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ends are the executions of a shard whose settlements the store has not answered yet, for the observer; none are
-// kept without one.
-type ends map[core.ClaimRef]awaitedEnd
+// ends are the executions of a shard whose settlements the store has not answered yet, for the observer, in the order
+// in which they ended; none are kept without one. That is nearly always the order of the settlements too, so that most
+// ends are found without a map.
+type ends []awaitedEnd
 
 // awaitedEnd is how an execution ended if the store carries its settlement out and, of one that its handler has
 // settled in a transaction, if that has committed.
 type awaitedEnd struct {
+	receipt                     core.Receipt
 	bySettlement, byTransaction ports.EndedJob
 	transacted                  bool
 	// resent says that a settlement that is skipped was carried out by an earlier call of its turn.
 	resent bool
+	// taken says that the observer gets it now.
+	taken bool
+}
+
+func (e *awaitedEnd) ref() core.ClaimRef {
+	return core.ClaimRef{ID: e.bySettlement.ID, Receipt: e.receipt}
 }
 
 // end returns the end of an execution, given whether the store skipped its settlement.
@@ -45,19 +53,12 @@ func (s *shard) awaitEnds(b *Batch, settled []core.Settlement) {
 		if b.notBegun(i) {
 			continue
 		}
-		e := awaitedEnd{bySettlement: b.end(i, &b.outcomes[i], &settled[i])}
+		e := awaitedEnd{receipt: b.Claims[i].Receipt, bySettlement: b.end(i, &b.outcomes[i], &settled[i])}
 		if t, transacted := b.transacted[i]; transacted {
 			e.transacted, e.byTransaction = true, b.end(i, &t.outcome, &t.settlement)
 		}
-		s.awaitEnd(b.Claims[i].Ref(), e)
+		s.ends = append(s.ends, e)
 	}
-}
-
-func (s *shard) awaitEnd(ref core.ClaimRef, e awaitedEnd) {
-	if s.ends == nil {
-		s.ends = make(ends)
-	}
-	s.ends[ref] = e
 }
 
 // end returns how job i ends with an outcome and its settlement.
@@ -102,26 +103,49 @@ func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.
 	if len(s.ends) == 0 {
 		return nil
 	}
+	find := s.ends.finder()
 	for i := range settled {
-		ref := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
-		e, known := s.ends[ref]
+		e := find(core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt})
 		switch {
-		case !known, slices.Contains(r.Deferred, i):
+		case e == nil, slices.Contains(r.Deferred, i):
 		case r.Repeat: // it is sent again, and that reply says how it ended
 			e.resent = true
-			s.ends[ref] = e
 		default:
 			s.ended = append(s.ended, e.end(slices.Contains(r.Skipped, i)))
-			delete(s.ends, ref)
+			e.taken = true
 		}
 	}
+	s.ends = slices.DeleteFunc(s.ends, func(e awaitedEnd) bool { return e.taken })
 	return s.ended
+}
+
+// finder returns a function that finds the end of a claim, nil if there is none: at once if it follows the end that was
+// found before, and else by a map, which is made when it is first needed.
+func (all ends) finder() func(core.ClaimRef) *awaitedEnd {
+	next := 0
+	var places map[core.ClaimRef]int
+	return func(c core.ClaimRef) *awaitedEnd {
+		at, known := next, next < len(all) && all[next].ref() == c
+		if !known && places == nil {
+			places = make(map[core.ClaimRef]int, len(all))
+			for i := range all {
+				places[all[i].ref()] = i
+			}
+		}
+		if !known {
+			if at, known = places[c]; !known {
+				return nil
+			}
+		}
+		next = at + 1
+		return &all[at]
+	}
 }
 
 // loseEnds returns those that the store will not answer any more, since the lease ends. The caller holds the lock.
 func (s *shard) loseEnds() (lost []ports.EndedJob) {
-	for _, e := range s.ends {
-		lost = append(lost, e.lost())
+	for i := range s.ends {
+		lost = append(lost, s.ends[i].lost())
 	}
 	s.ends = nil
 	return lost

@@ -92,7 +92,7 @@ func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 		})
 		if s.node.observer != nil {
 			ended := ports.EndedJob{ID: c.ID, End: ports.EndBuried, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
-			s.awaitEnd(c.Ref(), awaitedEnd{bySettlement: ended})
+			s.ends = append(s.ends, awaitedEnd{receipt: c.Receipt, bySettlement: ended})
 		}
 	}
 	s.finished = append(s.finished, settled)
