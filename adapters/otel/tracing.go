@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -44,16 +45,23 @@ const (
 // also when it is tried again: the contexts of those that are sampled are stored as the Meta of payloads that have none of their own, 55 bytes
 // each, more with a tracestate. Make it with [NewTracing], and give its methods to clients and servers as middleware, first of all. It is safe for concurrent use.
 type Tracing struct {
-	tracer  trace.Tracer
-	options TracingOptions
-	// pushes and runs have a *start by the queue's name.
-	pushes, runs sync.Map
+	tracer       trace.Tracer
+	options      TracingOptions
+	pushes, runs starts
 }
 
 // start is what the spans of a queue start with, so that a span which is not sampled costs little.
 type start struct {
 	name    string
 	options []trace.SpanStartOption
+}
+
+// starts are those of an operation, which are made when a queue is first seen.
+type starts struct {
+	operation, kind string
+	options         []trace.SpanStartOption
+	// known has a *start by the queue's name.
+	known sync.Map
 }
 
 // NewTracing returns a Tracing.
@@ -68,24 +76,27 @@ func NewTracing(o TracingOptions) *Tracing {
 		o.ErrorText = func(err error) string { return core.CutText(err.Error(), errorTextBytes) }
 	}
 	schema := trace.WithSchemaURL("https://opentelemetry.io/schemas/" + metrics.Conventions)
-	return &Tracing{tracer: o.TracerProvider.Tracer(scope, schema), options: o}
+	t := &Tracing{tracer: o.TracerProvider.Tracer(scope, schema), options: o}
+	t.pushes.operation, t.pushes.kind, t.pushes.options = pushing, sending, []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer)}
+	t.runs.operation, t.runs.kind, t.runs.options = processing, processing, []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer)}
+	return t
 }
 
-// startOf returns what spans of a queue start with.
-func startOf(known *sync.Map, queue, operation, kind string, more ...trace.SpanStartOption) *start {
-	if s, ok := known.Load(queue); ok {
-		return s.(*start)
+// of returns what spans of a queue start with.
+func (s *starts) of(queue string) *start {
+	if known, ok := s.known.Load(queue); ok {
+		return known.(*start)
 	}
-	s, _ := known.LoadOrStore(queue, &start{operation + " " + queue, append(more, trace.WithAttributes(
-		systemKey.String(system), operationKey.String(operation), typeKey.String(kind), queueKey.String(queue),
+	made, _ := s.known.LoadOrStore(queue, &start{s.operation + " " + queue, append(slices.Clone(s.options), trace.WithAttributes(
+		systemKey.String(system), operationKey.String(s.operation), typeKey.String(s.kind), queueKey.String(queue),
 	))})
-	return s.(*start)
+	return made.(*start)
 }
 
 // Push is a [skein.PushMiddleware]: a span of kind producer for each push, a child of the caller's.
 func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 	return func(ctx context.Context, push *skein.RawPush) (err error) {
-		s := startOf(&t.pushes, push.Queue, pushing, sending, trace.WithSpanKind(trace.SpanKindProducer))
+		s := t.pushes.of(push.Queue)
 		ctx, span := t.tracer.Start(ctx, s.name, s.options...)
 		if span.IsRecording() {
 			span.SetAttributes(countKey.Int(len(push.Entries)))
@@ -114,7 +125,7 @@ func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 		if t.options.OnlySampled && !anySampled(batch) {
 			return next(ctx, batch)
 		}
-		s := startOf(&t.runs, batch.Queue, processing, processing, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer))
+		s := t.runs.of(batch.Queue)
 		ctx, span := t.tracer.Start(ctx, s.name, s.options...)
 		if span.IsRecording() {
 			span.SetAttributes(t.attributes(batch)...)
@@ -182,15 +193,20 @@ func (t *Tracing) links(batch *skein.RawBatch) (links []trace.Link) {
 // end ends a span as the error says.
 func (t *Tracing) end(span trace.Span, err error) {
 	defer span.End()
-	var snooze *skein.SnoozeError
-	switch {
-	case err == nil:
-	case errors.As(err, &snooze):
-		span.SetAttributes(attribute.Bool("skein.snoozed", true))
-	default:
-		span.SetAttributes(errorKey.String(errorType(err)))
-		span.SetStatus(codes.Error, t.errorText(err))
+	if err != nil {
+		t.fail(span, err)
 	}
+}
+
+// fail says on a span what its error is. It is apart from end, so that a span without an error allocates nothing for it.
+func (t *Tracing) fail(span trace.Span, err error) {
+	var snooze *skein.SnoozeError
+	if errors.As(err, &snooze) {
+		span.SetAttributes(attribute.Bool("skein.snoozed", true))
+		return
+	}
+	span.SetAttributes(errorKey.String(errorType(err)))
+	span.SetStatus(codes.Error, t.errorText(err))
 }
 
 // errorText asks the user's function, whose panic is no reason to lose a job.

@@ -13,7 +13,6 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/backends"
-	"github.com/skeinq/skein/ports"
 )
 
 // BenchmarkBlankJobs pushes blank jobs to the store of SKEIN_URL, or in memory, and handles them: without an observer, with one that does nothing,
@@ -76,22 +75,6 @@ func blankJobs(b *testing.B, observer skein.Observer) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*roundJobs/b.Elapsed().Seconds(), "jobs/s")
-}
-
-// BenchmarkJob is what a job that a handler does costs beyond the handler: the events of a batch of one.
-func BenchmarkJob(b *testing.B) {
-	m := newMetrics(b, Options{Queues: []string{"orders"}})
-	shard := core.Shard{Queue: "orders"}
-	claims := []core.Claim{{Job: core.Job{ID: "a", Payloads: make([]core.Payload, 1)}}}
-	e := ports.BatchEvent{Shard: shard, Claims: claims, Now: core.InstantOf(time.Unix(2, 0)), Took: time.Microsecond, Outcomes: []core.Outcome{{}}}
-	ended := make([]ports.EndedJob, 64)
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		m.BatchEnd(m.BatchStart(b.Context(), e), e)
-		if n%len(ended) == 0 {
-			m.JobsEnded(ports.EndEvent{Shard: shard, Jobs: ended})
-		}
-	}
 }
 
 // BenchmarkPlay is what all events cost together.
