@@ -101,6 +101,19 @@ func TestDoctorAndCheckOfACluster(t *testing.T) {
 	endsAs(t, "a slot is served by nobody", at, endings{6, 6, []string{"cluster " + full + ": "}})
 }
 
+// Where no server answers to any key, since a slot is served by nobody, the Cluster is not away: its servers say why.
+func TestDoctorAndCheckOfAClusterThatIsDown(t *testing.T) {
+	tier.Long(t, "calls on keys are repeated for seconds")
+	t.Parallel()
+	cluster := testservers.OwnRedisCluster(t, append(slices.Clone(durable), "--cluster-require-full-coverage", "yes")...).(*goredis.ClusterClient)
+	for _, addr := range cluster.Options().Addrs {
+		master := goredis.NewClient(&goredis.Options{Addr: addr})
+		defer master.Close()
+		must(t, master.ClusterDelSlots(t.Context(), 0).Err())
+	}
+	endsAs(t, "the Cluster is down", clusterURL(cluster), endings{6, 6, []string{"slots served; see CLUSTER NODES"}})
+}
+
 func TestDoctorAndCheckOfPostgres(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t)
