@@ -196,12 +196,15 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 	again := b.goOn != ""
 	if again {
-		atLeast := "at least " // an earlier call may have been killed after it had printed the text
-		if failed == nil && r.Checkpoint == "" && r.Gone == 0 {
+		now, atLeast := "", "at least " // an earlier call may have been killed after it had printed the text
+		switch {
+		case failed != nil:
+			now = atLeast // its last step may have been carried out
+		case r.Checkpoint == "" && r.Gone == 0:
 			atLeast = ""
 		}
-		_, _ = fmt.Fprintf(a.stderr, "%s %s now, %s%s by earlier calls, as the --continue text has it.\n",
-			figures.Exact(int64(r.Handled-r.Earlier)), b.done, atLeast, figures.Exact(int64(r.Earlier)))
+		_, _ = fmt.Fprintf(a.stderr, "%s%s %s now, %s%s by earlier calls, as the --continue text has it.\n",
+			now, figures.Exact(int64(r.Handled-r.Earlier)), b.done, atLeast, figures.Exact(int64(r.Earlier)))
 	}
 	switch {
 	case failed != nil || r.Checkpoint != "":

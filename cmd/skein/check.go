@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
@@ -31,7 +32,7 @@ func (a *app) checkCommand() *cobra.Command {
 				return err
 			}
 			err := s.verdict()
-			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded && !errors.Is(err, errFound) {
+			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded && !answered(s.checks) {
 				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
 			}
 			return err // --timeout says so itself
@@ -61,6 +62,10 @@ func lookAtStore(ctx context.Context, i *inspect.Inspector) (s storeState) {
 func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 	row := inspect.Check{Name: "leases"}
 	stats, err := i.Stats(ctx)
+	var some *inspect.PartialError
+	if errors.As(err, &some) {
+		return awayRow(some.Unreached)
+	}
 	if err == nil {
 		var nodes []inspect.Node
 		if nodes, err = i.Nodes(ctx); err == nil {
@@ -68,8 +73,30 @@ func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 		}
 	}
 	row.Status, row.Value, row.Advice = inspect.CheckUnknown, err.Error(), "see the other rows"
+	if ctx.Err() == nil { // it is said of the shards, and soon
+		row.Status, row.Refuses = inspect.CheckFail, true
+	}
 	return row
 }
+
+// awayRow is for shards that a look has not reached: nobody works them, and pushes to them fail.
+func awayRow(shards []core.Shard) inspect.Check {
+	names := make([]string, min(len(shards), shardsNamed))
+	for i := range names {
+		names[i] = shards[i].String()
+	}
+	if more := len(shards) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return inspect.Check{
+		Name: "leases", Status: inspect.CheckFail, Refuses: true,
+		Value:  fmt.Sprintf("shards that don't answer: %s", strings.Join(names, ", ")),
+		Advice: "mend the server that has them; where all servers answer, a shard has lost its record, and the log of who looks at it says so",
+	}
+}
+
+// shardsNamed is how many shards check names at most.
+const shardsNamed = 5
 
 func leasesRow(lines []statLine) inspect.Check {
 	row := inspect.Check{Name: "leases", Value: "no server runs"}

@@ -69,6 +69,17 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 	endsAs(t, "a newer format", at, endings{1, 6, []string{"format"}})
 	must(t, client.HDel(t.Context(), "skein:queues", "/format").Err())
 	endsAs(t, "as it should be again", at, endings{0, 0, nil})
+	for _, shards := range []string{"1", "2"} {
+		if code, said := run(t, at, "job push orders-"+shards+" 1 --payload x --shards "+shards); code != 0 {
+			t.Fatal(said)
+		}
+		key := "skein:{orders-" + shards + "/0}:m"
+		record := client.Get(t.Context(), key).Val()
+		must(t, client.Del(t.Context(), key).Err())
+		endsAs(t, "a shard has lost its record", at, endings{0, 6, []string{"orders-" + shards + "/0"}})
+		must(t, client.Set(t.Context(), key, record, 0).Err())
+		endsAs(t, "the shard has its record", at, endings{0, 0, nil})
+	}
 
 	set("save", "3600 1")
 	set("dir", "/proc") // where nobody may write
