@@ -81,7 +81,11 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.store.away = []core.Shard{{Queue: "orders", Index: 0}}
 		h.board.looker.last = nil
 		says(t, h.get("/"), "orders shard 0 can't be reached; figures lack it")
-		says(t, h.get("/queue?q=orders"), "The history can't be read: shard 0 has it, or a part of it, and can't be reached")
+		page := h.get("/queue?q=orders")
+		says(t, page, "The history can't be read: shard 0 has it, or a part of it, and can't be reached")
+		if !strings.Contains(page, `<div data-region="charts"><p class="late">`) { // an open page replaces its regions
+			t.Error("that the history can't be read is in no region")
+		}
 		h.board.looker.last = nil
 
 		h.store.away, h.store.nodesFail = nil, errors.New("no list")

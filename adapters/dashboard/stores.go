@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/skeinq/skein/inspect"
@@ -80,13 +81,12 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such store", http.StatusNotFound)
 		return
 	}
-	first := &s.mounts[0]
-	for at := range s.mounts {
-		if s.mounts[at].Dashboard.shows(r) {
-			first = &s.mounts[at]
-			break
-		}
+	at := slices.IndexFunc(s.mounts, func(m Mount) bool { return m.Dashboard.shows(r) })
+	if at < 0 {
+		s.mounts[0].Dashboard.ServeHTTP(w, r) // which says why, and names no store
+		return
 	}
+	first := &s.mounts[at]
 	base := "./"
 	if to, _, _ := strings.Cut(slashed(r), "?"); to != "" {
 		base = to

@@ -99,10 +99,14 @@ func TestStoresKeepTheirRights(t *testing.T) {
 		"ops":        {"./production/", [2]int{200, 403}, false},
 		"money":      {"./billing/", [2]int{403, 200}, false},
 		"ops, money": {"./production/", [2]int{200, 200}, true},
-		"nobody":     {"./production/", [2]int{403, 403}, false},
+		"nobody":     {"", [2]int{403, 403}, false},
 	} {
-		if to := as(stores, who, http.MethodGet, "/", nil).Header().Get("Location"); to != want.first {
+		bare := as(stores, who, http.MethodGet, "/", nil)
+		if to := bare.Header().Get("Location"); to != want.first {
 			t.Errorf("%s is led to %q, want %q", who, to, want.first)
+		}
+		if want.first == "" && (bare.Code != http.StatusForbidden || strings.Contains(bare.Body.String(), "production")) {
+			t.Errorf("%s: status %d, and is told of a store: %s", who, bare.Code, words(bare.Body.String()))
 		}
 		for at, name := range []string{"production", "billing"} {
 			w := as(stores, who, http.MethodGet, "/"+name+"/", nil)
