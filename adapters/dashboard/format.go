@@ -89,10 +89,12 @@ func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At))
 // seconds rounds as scripts do: to whole seconds.
 func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }
 
-// rate writes events a second.
+// rate writes events a second, or that they are not known.
 func rate(perSecond float64) string {
 	switch {
-	case perSecond <= 0:
+	case perSecond < 0:
+		return "–"
+	case perSecond == 0:
 		return "0"
 	case perSecond < 0.01:
 		return "< 0.01"

@@ -131,6 +131,9 @@ type queueRow struct {
 	worst                           int
 }
 
+// unknownRate is the rate of a queue whose history has not been read.
+const unknownRate = -1
+
 // rateWindow is over how long rates are.
 const rateWindow = 5 * time.Minute
 
@@ -175,6 +178,7 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 			r.Servers++
 		}
 	}
+	r.Done, r.Failed = unknownRate, unknownRate
 	if d := s.details[name]; d != nil && d.whole() {
 		r.Done, r.Failed, r.P99 = rates(d.hour, s.view.Now)
 		r.Spark = sparkOf(d.hour, s.view.Now)
@@ -270,8 +274,8 @@ func (b *overviewBody) add(row *queueRow) {
 	t.Running += row.Running
 	t.Retries += row.Retries
 	t.Dead += row.Dead
-	t.Done += row.Done
-	t.Failed += row.Failed
+	t.Done += max(0, row.Done)
+	t.Failed += max(0, row.Failed)
 }
 
 // fold moves queues of which there is nothing to see out of the way, where there are many.

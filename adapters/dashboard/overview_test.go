@@ -82,7 +82,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.board.looker.last = nil
 		says(t, h.get("/"), "orders shard 0 can't be reached; figures lack it")
 		page := h.get("/queue?q=orders")
-		says(t, page, "The history can't be read: shard 0 has it, or a part of it, and can't be reached")
+		says(t, page, "The history can't be read: shard 0 has it, or a part of it, and can't be reached", "done/s – failed/s –")
 		if !strings.Contains(page, `<div data-region="charts"><p class="late">`) { // an open page replaces its regions
 			t.Error("that the history can't be read is in no region")
 		}
