@@ -17,15 +17,13 @@ type apart struct {
 	// patience is how long a server may take when another has answered, and how long calls are
 	// repeated that a server refuses, as for a slot that moves, when it has answered the others.
 	patience time.Duration
-	// looks says that the calls write nothing.
-	looks bool
 }
 
 // How what is looked at is read: plain commands, of which a server answers others in between, and
 // scripts. Who looks waits less for a server than who works.
 var (
-	plainApart  = apart{most: 1000, patience: lookPatience, looks: true}
-	scriptApart = apart{most: shardsPerExchange, patience: lookPatience, looks: true}
+	plainApart  = apart{most: 1000, patience: lookPatience}
+	scriptApart = apart{most: shardsPerExchange, patience: lookPatience}
 )
 
 const lookPatience = 400 * time.Millisecond
@@ -45,11 +43,7 @@ func (s *Store) runApartBy(ctx context.Context, by apart, calls []call) []outcom
 	if len(calls) == 0 {
 		return nil
 	}
-	ready := s.ready
-	if by.looks {
-		ready = s.readyToLook
-	}
-	if err := ready(ctx); err != nil {
+	if err := s.readyFor(ctx, calls); err != nil {
 		return failed(len(calls), err)
 	}
 	if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,16 +20,30 @@ import (
 // minMajor is the first major version of Redis whose scripts have flags.
 const minMajor = 7
 
-// serverCheck is whether the server was found usable.
+// serverCheck is what was found out about the server.
 type serverCheck struct {
+	// done is true once the server was found usable and its format is known.
 	done  atomic.Bool
 	going flight[error]
-	// fit is closed once one server of those that take writes was found fit.
-	fit     chan struct{}
-	fitOnce sync.Once
+	// beside is closed once a Cluster was found usable but for the format, whose server could not be
+	// reached: from then on calls don't wait for it.
+	beside     chan struct{}
+	besideOnce sync.Once
+	// newer is why this program may not use the format, once that was read.
+	newer atomic.Pointer[error]
+	// ours is true once a shard, or the list of queues, had a record of this program's form: see format.go.
+	ours atomic.Bool
 }
 
-// ready checks the server once, at first use.
+// How long a check waits for the Cluster's server that has the format, and how long after that the next
+// one begins.
+const (
+	formatPatience = 2 * checkPatience
+	formatPause    = time.Second
+)
+
+// ready checks the server at first use. Where a Cluster's server that has the format can't be reached, ready
+// returns nil without it, and the next calls have it asked again.
 func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
@@ -39,53 +54,33 @@ func (s *Store) ready(ctx context.Context) error {
 	}
 	select {
 	case <-check.done:
-		return check.value
+		if check.value != errFormatUnread {
+			return check.value
+		}
+	case <-s.server.beside:
 	case <-ctx.Done():
 		return translate(ctx, ctx.Err())
 	}
+	if newer := s.server.newer.Load(); newer != nil {
+		return *newer
+	}
+	return nil
 }
 
-// readyToLook is ready for calls that write nothing. Where a Cluster's server that has the list of queues does not answer, it is enough that
-// another was found fit: which format is stored is not known then.
-func (s *Store) readyToLook(ctx context.Context) error {
-	if s.server.done.Load() || !s.onCluster() {
-		return s.ready(ctx)
-	}
-	check, err := s.startCheck(ctx)
-	if err != nil {
+// readyFor is ready for calls. While the format is not known, none writes to the list of queues, and to shards only once one of them was
+// found to have this program's form. The declaration of a queue checks the format itself.
+func (s *Store) readyFor(ctx context.Context, calls []call) error {
+	if err := s.ready(ctx); err != nil || s.server.done.Load() {
 		return err
 	}
-	late := time.NewTimer(time.Until(check.began.Add(registryPatience)))
-	defer late.Stop()
-	var enough <-chan struct{}
-	for {
-		select {
-		case <-check.done:
-			if check.value != nil && !storekit.HasKnownOutcome(check.value) && s.server.hasFit() {
-				return nil
-			}
-			return check.value
-		case <-late.C:
-			enough = s.server.fit
-		case <-enough:
-			return nil
-		case <-ctx.Done():
-			return translate(ctx, ctx.Err())
+	for i := range calls {
+		switch c := &calls[i]; {
+		case c.script == nil, c.script.reads, c.script == declareScript, c.script == declaredScript:
+		case !s.server.ours.Load(), c.keys[0] == s.queuesKey():
+			return errFormatUnread
 		}
 	}
-}
-
-// registryPatience is how long who looks waits for the store to be found usable, the Cluster's server with the list of queues included.
-const registryPatience = 2 * checkPatience
-
-// hasFit reports whether a server was found fit.
-func (c *serverCheck) hasFit() bool {
-	select {
-	case <-c.fit:
-		return true
-	default:
-		return false
-	}
+	return nil
 }
 
 func (s *Store) checkPrefix() error {
@@ -117,14 +112,17 @@ func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
 }
 
 // Ping implements [ports.Registry]. Rights and policy may have changed since the
-// first use; the version has not.
+// first use; the version has not. It is an error if a Cluster's server that has the list of queues
+// can't be reached, though other calls go on without it.
 func (s *Store) Ping(ctx context.Context) error {
 	first := !s.server.done.Load()
-	if err := s.ready(ctx); err != nil || first {
+	if err := s.ready(ctx); err != nil || first && s.server.done.Load() {
 		return err
 	}
 	err, ended := await(ctx, s.workers, func() error {
-		return cmp.Or(s.eachMaster(ctx, s.checkPolicy), s.checkRights(ctx))
+		return cmp.Or(s.eachMaster(ctx, func(ctx context.Context, master goredis.UniversalClient) error {
+			return cmp.Or(s.checkPolicy(ctx, master), s.checkRights(ctx, master))
+		}), s.checkFormat(ctx))
 	})
 	return cmp.Or(err, ended)
 }
@@ -133,24 +131,30 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	for _, check := range []func(context.Context) error{s.checkMasters, s.checkRights, s.checkFormat} {
-		if err := check(ctx); err != nil {
+	if err := s.eachMaster(ctx, s.checkMaster); err != nil {
+		return err
+	}
+	err := s.checkFormat(ctx)
+	switch {
+	case err == nil:
+		s.server.done.Store(true)
+	case err == errFormatUnread:
+		s.server.besideOnce.Do(func() { close(s.server.beside) })
+		sleep(ctx, formatPause)
+	case errors.Is(err, ports.ErrUnusable):
+		s.server.newer.Store(&err)
+	}
+	return err
+}
+
+// checkMaster checks what each master has of its own.
+func (s *Store) checkMaster(ctx context.Context, master goredis.UniversalClient) error {
+	for _, check := range []func(context.Context, goredis.UniversalClient) error{s.checkVersion, s.checkPolicy, s.checkRights} {
+		if err := check(ctx, master); err != nil {
 			return err
 		}
 	}
-	s.server.done.Store(true)
 	return nil
-}
-
-// checkMasters checks what each master has of its own.
-func (s *Store) checkMasters(ctx context.Context) error {
-	return s.eachMaster(ctx, func(ctx context.Context, master goredis.UniversalClient) error {
-		err := cmp.Or(s.checkVersion(ctx, master), s.checkPolicy(ctx, master))
-		if err == nil {
-			s.server.fitOnce.Do(func() { close(s.server.fit) })
-		}
-		return err
-	})
 }
 
 func (s *Store) checkVersion(ctx context.Context, master goredis.UniversalClient) error {
@@ -204,13 +208,23 @@ func addressOf(server goredis.UniversalClient) string {
 
 // checkRights asks whether the user may run every command of the scripts: a
 // script that is refused one midway has made some of its writes.
-func (s *Store) checkRights(ctx context.Context) error {
-	o := s.exchange(ctx, []call{{script: rightsScript, keys: []any{s.queuesKey()}}})[0]
-	if o.err != nil {
-		return o.err
+func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient) error {
+	c, full := call{script: rightsScript, args: []any{s.queuesKey()}}, false
+	var cmd *goredis.Cmd
+	for wait, until := firstBackoff, time.Now().Add(retryFor); ; wait = min(2*wait, lastBackoff) {
+		cmd = command(ctx, &c, full)
+		err := master.Process(ctx, cmd)
+		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !full {
+			full = true
+		} else if !retryable(err) || time.Now().After(until) || !sleep(ctx, wait) {
+			break
+		}
+	}
+	if err := cmd.Err(); err != nil {
+		return translate(ctx, c.script.locate(err))
 	}
 	var missing []string
-	for r := replyOf(o.value); r.more(); {
+	for r := replyOf(cmd.Val()); r.more(); {
 		missing = append(missing, strings.ToLower(r.text()))
 	}
 	if len(missing) > 0 {

@@ -57,7 +57,7 @@ func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimVie
 		keys := s.someKeys(c.shard, keyMeta, keyClaims, keyCancels, keyLease)
 		calls[i] = call{script: claimedScript, keys: keys, args: []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes}}
 	}
-	for i, o := range s.runApartBy(ctx, apart{most: pageScripts, patience: lookPatience, looks: true}, calls) {
+	for i, o := range s.runApartBy(ctx, apart{most: pageScripts, patience: lookPatience}, calls) {
 		last, others, err := o.addClaims(p, open[i].shard)
 		switch {
 		case err != nil:

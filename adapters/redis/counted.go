@@ -31,7 +31,7 @@ type shardLook struct {
 // shard that can't be read hides no other. Scripts don't follow a transaction without a reply: a
 // server that hangs would be waited for twice.
 func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
-	if err := s.readyToLook(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	for len(shards) > 0 && !s.onCluster() && !s.noTransactions.Load() {

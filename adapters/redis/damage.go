@@ -100,7 +100,11 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	for i, suffix := range keySuffixes {
 		keys[i] = base + suffix
 	}
-	o := s.exchange(ctx, []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}})[0]
+	calls := []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}}
+	if err := s.readyFor(ctx, calls); err != nil {
+		return err // what a newer program has stored is not damaged
+	}
+	o := s.exchange(ctx, calls)[0]
 	if o.err != nil {
 		return o.err
 	}

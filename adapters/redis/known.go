@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,9 +20,15 @@ import (
 // How long who looks waits for the Cluster's server that has the list of queues, and how many of a
 // queue's shards it asks instead.
 const (
-	listPatience  = 200 * time.Millisecond
-	shardsToAsk   = 16
-	errNoRegistry = "redis: the Cluster's server that has the list of queues can't be reached, nor a shard that says what it knows of the queue"
+	listPatience = 200 * time.Millisecond
+	shardsToAsk  = 16
+)
+
+// errNoRegistry and errListAway are when the Cluster's server that has the list of queues can't be reached: a queue
+// can't be looked at, or not be declared.
+var (
+	errNoRegistry = errors.New("redis: the Cluster's server that has the list of queues can't be reached, nor a shard that says what it knows of the queue")
+	errListAway   = fmt.Errorf("%w, so that it can't be declared", errNoRegistry)
 )
 
 // seenQueues are the records of queues as this store has seen them last. They stand in for the list while the
@@ -97,7 +104,7 @@ func inOrder(records map[string]queueRecord) []ports.Queue {
 // Queues implements [ports.Registry]. While the Cluster's server that has the list can't be reached, it is
 // the list as this store has seen it last, or after a few seconds an error.
 func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
-	if err := s.readyToLook(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
 	asking, cancel := ctx, context.CancelFunc(func() {})
@@ -177,7 +184,7 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if !s.onCluster() {
 		return s.queueOrKept(ctx, name)
 	}
-	if err := s.readyToLook(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
 	}
 	if l.lost == nil {
@@ -189,9 +196,13 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 		}
 		l.lost = err
 	}
-	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2, looks: true}, s.shardRecordCalls(name)) {
+	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2}, s.shardRecordCalls(name)) {
 		if text, ok := o.value.(string); ok && o.err == nil {
-			return parseQueueRecord(name, text)
+			q, err := parseQueueRecord(name, text)
+			if err == nil {
+				s.server.ours.Store(true)
+			}
+			return q, err
 		}
 	}
 	if ctx.Err() != nil {
@@ -207,5 +218,5 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
 		return q, err
 	}
-	return queueRecord{}, fmt.Errorf("%s: %v", errNoRegistry, err)
+	return queueRecord{}, fmt.Errorf("%w: %v", errNoRegistry, err)
 }

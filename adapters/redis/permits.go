@@ -38,7 +38,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 		case "stale":
 			return ports.PermitReply{}, storekit.StalePermit(&r)
 		case "unknown":
-			if _, err := s.queue(ctx, r.Queue); err != nil {
+			if _, err := s.knownQueue(ctx, r.Queue); err != nil {
 				return ports.PermitReply{}, err
 			}
 			continue

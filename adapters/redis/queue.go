@@ -167,8 +167,21 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
+	if err := s.ready(ctx); err != nil {
+		return ports.DeclareReply{}, err
+	}
+	if s.onCluster() && !s.server.done.Load() {
+		if kept, none := s.keptByShards(ctx, r.Queue); none == nil {
+			return declaredBefore(r, kept)
+		}
+	}
 	for {
 		declared, err := s.declare(ctx, r)
+		if errors.Is(err, errListAway) {
+			if kept, none := s.keptByShards(ctx, r.Queue); none == nil {
+				return declaredBefore(r, kept)
+			}
+		}
 		if err != nil {
 			return ports.DeclareReply{}, err
 		}
@@ -183,9 +196,29 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	}
 }
 
+// declaredBefore is the reply for a queue whose record its shards have, while the list of queues can't be
+// reached. Nothing is written: a shard without a record has its next call declare the queue again.
+func declaredBefore(r ports.DeclareRequest, kept queueRecord) (ports.DeclareReply, error) {
+	if err := storekit.CheckDeclared(r, kept.Queue); err != nil {
+		return ports.DeclareReply{}, err
+	}
+	return ports.DeclareReply{Generation: kept.Generation}, nil
+}
+
 // declare stores the queue's record and those of its shards, and returns the first as it is then.
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecord, error) {
-	q, err := s.declareRecord(ctx, r, "")
+	asking, cancel := ctx, context.CancelFunc(func() {})
+	if s.onCluster() {
+		asking, cancel = context.WithTimeout(ctx, patience(ctx, longestPatience))
+	}
+	defer cancel()
+	q, err := s.declareRecord(asking, r, "")
+	if s.onCluster() && err != nil && !storekit.HasKnownOutcome(err) && ctx.Err() == nil {
+		if asking.Err() != nil && errors.Is(err, asking.Err()) {
+			err = errStraggler // the deadline was not the caller's
+		}
+		return queueRecord{}, fmt.Errorf("%w: %w", errListAway, err)
+	}
 	if errors.Is(err, ports.ErrUnknownQueue) {
 		var kept queueRecord
 		switch kept, err = s.keptByShards(ctx, r.Queue); {
@@ -221,6 +254,7 @@ func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept 
 	if strings.Count(text, " ") == 1 {
 		return queueRecord{}, fitsFormat(s.prefix, text)
 	}
+	s.server.ours.Store(true)
 	return parseQueueRecord(r.Queue, text)
 }
 
@@ -258,7 +292,12 @@ func (s *Store) keptByShards(ctx context.Context, name string) (queueRecord, err
 		if o.err != nil || !there {
 			continue
 		}
-		if q, err := parseQueueRecord(name, text); err == nil && (kept.text == "" || q.version > kept.version) {
+		q, err := parseQueueRecord(name, text)
+		if err != nil {
+			continue
+		}
+		s.server.ours.Store(true)
+		if kept.text == "" || q.version > kept.version {
 			kept = q
 			kept.kept = true
 		}

@@ -53,7 +53,7 @@ func (s *Store) run(ctx context.Context, c call) (any, error) {
 // runAll runs scripts in one exchange with each server they concern, in any
 // order. It returns when the context ends, whatever the server does.
 func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
-	if err := s.ready(ctx); err != nil {
+	if err := s.readyFor(ctx, calls); err != nil {
 		return failed(len(calls), err)
 	}
 	if len(calls) == 0 {

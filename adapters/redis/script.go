@@ -66,6 +66,8 @@ type script struct {
 	text  string
 	sha   string
 	parts []scriptPart
+	// reads is true if the server lets it write nothing.
+	reads bool
 }
 
 // scriptPart is a file of a script.
@@ -112,7 +114,8 @@ func newScript(names string) *script {
 
 func (s *script) withText(text string) *script {
 	sum := sha1.Sum([]byte(text))
-	return &script{text: text, sha: hex.EncodeToString(sum[:]), parts: s.parts}
+	flags, _, _ := strings.Cut(text, "\n")
+	return &script{text: text, sha: hex.EncodeToString(sum[:]), parts: s.parts, reads: strings.Contains(flags, "no-writes")}
 }
 
 // allowOOM returns the script as one that a full server runs too, since it makes room.

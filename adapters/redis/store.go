@@ -85,7 +85,7 @@ const defaultWaitTimeout = time.Second
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
 		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
-		server: serverCheck{fit: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
+		server: serverCheck{beside: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
 	}
 	if s.waitTimeout <= 0 {
 		s.waitTimeout = defaultWaitTimeout

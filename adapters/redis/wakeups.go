@@ -60,7 +60,7 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 	for _, shard := range shards {
 		count, known := counts[shard.Queue]
 		if !known && shard != (core.Shard{}) {
-			q, err := s.queue(ctx, shard.Queue)
+			q, err := s.knownQueue(ctx, shard.Queue)
 			if err != nil && (ctx.Err() != nil || storekit.HasKnownOutcome(err)) {
 				return err
 			}

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
 -- Reports which commands of the scripts the user may not run.
--- KEYS: queues
--- ARGV: none
+-- KEYS: none, so that any server of a Cluster answers
+-- ARGV: 1 the key of the list of queues
 -- Returns the names of these commands
 
-local QUEUES = KEYS[1]
+local QUEUES = ARGV[1]
 local commands = {'EXISTS', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'HSET',
   'HSETNX', 'HSTRLEN', 'INFO', 'PEXPIRE', 'RENAME', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE',
   'ZRANK', 'ZREM', 'ZREMRANGEBYRANK', 'ZSCAN', 'ZSCORE'}
