@@ -145,14 +145,19 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
+// hasRecord reports whether a shard has a record that can be read.
 func (s *Store) hasRecord(ctx context.Context, shard core.Shard) (bool, error) {
-	there, err := await(ctx, s.workers, func() *goredis.IntCmd {
-		return ask(ctx, s, goredis.NewIntCmd(ctx, "exists", s.keys(shard)[keyMeta]))
+	there, err := await(ctx, s.workers, func() *goredis.StringCmd {
+		return ask(ctx, s, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
 	})
+	if err == nil && !errors.Is(there.Err(), goredis.Nil) {
+		err = translate(ctx, there.Err())
+	}
 	if err != nil {
 		return false, err
 	}
-	return there.Val() > 0, translate(ctx, there.Err())
+	_, unread := parseQueueRecord(shard.Queue, there.Val())
+	return unread == nil, nil
 }
 
 func tornShard(shard core.Shard) error {

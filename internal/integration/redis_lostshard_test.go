@@ -297,3 +297,28 @@ func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 		t.Error("a shard of a paused queue gave a job")
 	}
 }
+
+// A record that can't be read is as one that is lost: calls say so, a Pause passes it over, a declaration leaves
+// it, and a Recount makes it anew and keeps the jobs.
+func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []string{"", "garbage", "0 0 x"} {
+		l := newLostShard(t)
+		must(t, l.push(1))
+		must(t, l.client.Set(t.Context(), lostMeta, damage, 0).Err())
+		must(t, l.declare())
+		must(t, l.store.Pause(t.Context(), "orders"))
+		must(t, l.store.Resume(t.Context(), "orders"))
+		if err := l.push(1); !errors.Is(err, redis.ErrTorn) || errors.Is(err, ports.ErrUnknownQueue) {
+			t.Errorf("%q: a push gave %v, want %v", damage, err, redis.ErrTorn)
+		}
+		if _, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders"); err != nil {
+			t.Errorf("%q: a recount gave %v", damage, err)
+		}
+		must(t, l.push(1))
+		stats, err := l.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+		if err != nil || len(stats) != 1 || stats[0].Counts.Fresh != 1 || len(stats[0].Unreached) != 0 {
+			t.Errorf("%q: statistics are %+v (%v), want the job that was there", damage, stats, err)
+		}
+	}
+}

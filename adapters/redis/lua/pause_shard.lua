@@ -7,8 +7,9 @@
 local META, READY = unpack(KEYS)
 local record, version, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local old = redis.call('GET', META)
-if not old then return {'unknown'} end
-if tonumber(string.match(old, '%d+$')) > version then return {'ok'} end
+local before = tonumber(string.match(old or '', ' (%d+)$'))
+if not before then return {'unknown'} end -- a recount makes it anew
+if before > version then return {'ok'} end
 local work = redis.call('EXISTS', READY)
 redis.call('SET', META, record)
 if string.sub(record, 3, 3) == '0' and work == 1 then redis.pcall('SPUBLISH', channel, '') end
