@@ -126,6 +126,7 @@ func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, sh
 		}
 		return err
 	}
+	s.seen.mended(shard)
 	return l.read(now, shard, replies[1:])
 }
 

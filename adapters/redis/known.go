@@ -13,6 +13,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -54,6 +55,15 @@ func (q *seenQueues) isNewDamage(name, text string) bool {
 	}
 	q.damaged[name] = text
 	return true
+}
+
+// mended notes that what was damaged is not any more, so that it is logged if it is again.
+func (q *seenQueues) mended(shard core.Shard) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.damaged) > 0 {
+		delete(q.damaged, shard.String())
+	}
 }
 
 // note takes a queue's record, or that it has none.
@@ -182,7 +192,7 @@ type queueLooker struct {
 func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, error) {
 	s := l.store
 	if !s.onCluster() {
-		return s.queueOrKept(ctx, name)
+		return s.queueOrKept(ctx, name, lookPatience)
 	}
 	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
@@ -190,7 +200,7 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if l.lost == nil {
 		brief, cancel := context.WithTimeout(ctx, listPatience)
 		defer cancel()
-		q, err := s.queueOrKept(brief, name)
+		q, err := s.queueOrKept(brief, name, lookPatience)
 		if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
 			return q, err
 		}

@@ -142,7 +142,7 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 // restore stores the record of a shard's queue and that of the shard if they are lost. As Declare
 // does, it looks at the queue's record again: a Pause or a Forget may have come in between.
 func (s *Store) restore(ctx context.Context, shard core.Shard) error {
-	q, err := s.queueOrKept(ctx, shard.Queue)
+	q, err := s.queueOrKept(ctx, shard.Queue, longestPatience)
 	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
 		err = storekit.NoSuchShard(shard)
 	}
@@ -152,19 +152,26 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	if there, err := s.hasRecord(ctx, shard); err != nil || there && !q.kept || q.forgetting {
 		return err
 	}
-	for {
-		if q.kept {
+	for lost, made := q.kept, false; ; {
+		now := false
+		if lost {
 			if q, err = s.declareKept(ctx, q); err == nil {
 				err = s.declareShards(ctx, q)
 			}
 		} else {
-			err = s.restoreShard(ctx, q, shard)
+			now, err = s.restoreShard(ctx, q, shard)
 		}
 		if err != nil {
 			return err
 		}
+		made = made || now
 		again, err := s.queue(ctx, shard.Queue)
-		if err != nil || again.version == q.version {
+		switch {
+		case made && (again.forgetting || errors.Is(err, ports.ErrUnknownQueue)):
+			// A Forget has passed over what was made since, so this takes it away.
+			_, failed := s.run(ctx, call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), boolArg(true)}})
+			return cmp.Or(err, failed)
+		case err != nil || again.version == q.version:
 			return err
 		}
 		q = again
@@ -172,18 +179,27 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 }
 
 // restoreShard stores the record of a shard that has lost it, unless another master of a Cluster has
-// keys of the shard.
-func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shard) error {
+// keys of the shard, and reports whether it had none. One that has an older record gets the queue's.
+func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shard) (made bool, err error) {
 	meta := s.keys(shard)[keyMeta].(string)
 	owner, others, err := s.mastersWith(ctx, meta)
 	if err != nil || others > 0 {
-		return cmp.Or(err, fmt.Errorf("redis: %w: of %v, %d masters have keys that its slot's owner should have", ErrTorn, shard, owner+others))
+		return false, cmp.Or(err, fmt.Errorf("redis: %w: of %v, %d masters have keys that its slot's owner should have", ErrTorn, shard, owner+others))
 	}
 	value, err := s.run(ctx, call{script: declareShardScript, keys: []any{meta}, args: []any{q.text, boolArg(false)}})
-	if r := replyOf(value); err == nil && r.text() == "new" {
-		s.madeAnew(shard)
+	if err != nil {
+		return false, err
 	}
-	return err
+	switch r := replyOf(value); r.text() {
+	case "layout":
+		return false, r.mismatched(q.Name, q.layout())
+	case "new":
+		if q.whole || q.kept {
+			s.logger.Warn("a shard that had lost its record was made anew; what it held may be lost", "shard", shard.String())
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // recount corrects what can be corrected, and returns some of what can't be read.

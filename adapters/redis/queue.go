@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -112,7 +113,7 @@ func (r *reply) mismatched(queue string, asked storekit.Layout) error {
 // noShard returns why a shard has no record, for a caller that asked for a layout: that
 // comes first.
 func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.Layout) error {
-	q, err := s.queueOrKept(ctx, shard.Queue)
+	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)
 	if err == nil {
 		err = q.check(asked)
 	}
@@ -126,7 +127,7 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 // or a Declare had not come to it, or it was lost. A Declare may have come to it since: the shard is
 // lost only if it still has none now that the queue's record says that all have one.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
-	q, err := s.queueOrKept(ctx, shard.Queue)
+	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)
 	if err != nil {
 		return err
 	}
@@ -176,14 +177,14 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		return ports.DeclareReply{}, err
 	}
 	if s.onCluster() && !s.server.done.Load() {
-		if kept, none := s.keptByShards(ctx, r.Queue); none == nil {
+		if kept, none := s.keptByShards(ctx, r.Queue, longestPatience); none == nil {
 			return declaredBefore(r, kept)
 		}
 	}
 	for {
 		declared, err := s.declare(ctx, r)
 		if errors.Is(err, errListAway) {
-			if kept, none := s.keptByShards(ctx, r.Queue); none == nil {
+			if kept, none := s.keptByShards(ctx, r.Queue, longestPatience); none == nil {
 				return declaredBefore(r, kept)
 			}
 		}
@@ -226,7 +227,7 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 	}
 	if errors.Is(err, ports.ErrUnknownQueue) {
 		var kept queueRecord
-		switch kept, err = s.keptByShards(ctx, r.Queue); {
+		switch kept, err = s.keptByShards(ctx, r.Queue, longestPatience); {
 		case err == nil:
 			q, err = s.declareKept(ctx, kept)
 		case errors.Is(err, ports.ErrUnknownQueue):
@@ -265,12 +266,12 @@ func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept 
 
 // queueOrKept returns a queue's record, or the one that its shards have kept of a queue whose own is
 // lost or can't be read.
-func (s *Store) queueOrKept(ctx context.Context, name string) (queueRecord, error) {
+func (s *Store) queueOrKept(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	q, err := s.queue(ctx, name)
 	if !errors.Is(err, ports.ErrUnknownQueue) && !errors.Is(err, errStored) {
 		return q, err
 	}
-	kept, none := s.keptByShards(ctx, name)
+	kept, none := s.keptByShards(ctx, name, patience)
 	if errors.Is(none, ports.ErrUnknownQueue) {
 		return q, err
 	}
@@ -285,11 +286,12 @@ func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord,
 }
 
 // keptByShards returns the record of a queue that has lost its own: the newest that its first shards
-// have. It is ErrUnknownQueue if none has one.
-func (s *Store) keptByShards(ctx context.Context, name string) (queueRecord, error) {
+// have. It is ErrUnknownQueue if none has one. Of a Cluster's master it waits so long for what it
+// has, once another has answered.
+func (s *Store) keptByShards(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	var kept queueRecord
 	var failed error
-	for _, o := range s.runApartBy(ctx, apart{most: shardsPerExchange, patience: lookPatience}, s.shardRecordCalls(name)) {
+	for _, o := range s.runApartBy(ctx, apart{most: shardsPerExchange, patience: patience}, s.shardRecordCalls(name)) {
 		text, there := o.value.(string)
 		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
 			failed = cmp.Or(failed, o.err)
@@ -324,40 +326,43 @@ func (s *Store) shardRecordCalls(name string) []call {
 
 // declareShards stores the record of each shard that has none, or an older one. Shards of a Cluster's
 // master that can't be reached now are left: who meets one without a record declares the queue again.
-// One that has lost its record is left too, and is no error of the others: the log has it.
+// One that has lost its record is left too, and is no error of the others: the log has it. If the queue
+// has lost its own record as well, the shard is made anew.
 func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	shards := core.Shards(q.Name, q.Shards)
 	calls := make([]call, len(shards))
 	for i, shard := range shards {
-		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text, boolArg(q.whole)}}
+		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text, boolArg(q.whole || q.kept)}}
 	}
 	all := true
+	var failure error
 	for i, o := range s.runApart(ctx, calls) {
 		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
 			return o.err
 		}
-		all = all && o.err == nil
+		err := o.err
 		r := replyOf(o.value)
 		switch text := r.text(); {
-		case o.err != nil:
-		case text == "torn":
-			s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shards[i].String(), "error", tornShard(shards[i]))
+		case err != nil:
 		case text == "layout":
-			return r.mismatched(q.Name, q.layout())
-		case text == "new" && q.kept:
-			s.madeAnew(shards[i])
+			err = r.mismatched(q.Name, q.layout())
+			failure = cmp.Or(failure, err)
+		case text == "torn":
+			err = tornShard(shards[i])
+			if q.kept {
+				_, err = s.restoreShard(ctx, q, shards[i])
+			}
+			if errors.Is(err, ErrTorn) {
+				s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shards[i].String(), "error", err)
+			}
 		}
+		all = all && err == nil
 	}
-	if q.whole || !all {
-		return nil
+	if failure != nil || q.whole || !all {
+		return failure
 	}
 	_, err := s.run(ctx, call{script: declaredScript, keys: []any{s.queuesKey()}, args: []any{q.Name, q.text}})
 	return err
-}
-
-// madeAnew logs that a shard has a record again.
-func (s *Store) madeAnew(shard core.Shard) {
-	s.logger.Warn("a shard that had lost its record was made anew; what it held may be lost", "shard", shard.String())
 }
 
 // shardsPerExchange is the most scripts, each short and of a shard, of one exchange: a server

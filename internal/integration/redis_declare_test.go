@@ -23,7 +23,7 @@ func TestRedisDeclareRacesForget(t *testing.T) {
 	must(t, err)
 	late := goredis.NewClient(client.Options())
 	defer late.Close()
-	late.AddHook(&beforeShards{do: func() { must(t, store.Forget(t.Context(), "orders")) }})
+	late.AddHook(&beforeShards{scripts: true, do: func() { must(t, store.Forget(t.Context(), "orders")) }})
 
 	_, err = openFrozen(late).Declare(t.Context(), declare)
 	must(t, err)

@@ -189,6 +189,36 @@ func TestRedisAPauseRacesARecount(t *testing.T) {
 	}
 }
 
+// So does one amid a recount that puts the queue's record back.
+func TestRedisAPauseRacesARecountOfALostQueue(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	must(t, l.client.Del(t.Context(), lostMeta).Err())
+	must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
+	late := goredis.NewClient(l.client.Options())
+	defer late.Close()
+	late.AddHook(&beforeShards{on: "skein:{orders/1}:", scripts: true, do: func() { must(t, l.store.Pause(t.Context(), "orders")) }})
+	_, err := redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}).Recount(t.Context(), core.Shard{Queue: "orders"})
+	must(t, err)
+	if record := l.client.Get(t.Context(), lostMeta).Val(); !strings.HasPrefix(record, "0 1 4 ") {
+		t.Errorf("the shard's record is %q, want that of the paused queue", record)
+	}
+}
+
+// A Forget amid a recount is not undone by it.
+func TestRedisAForgetRacesARecount(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	must(t, l.client.Del(t.Context(), lostMeta).Err())
+	late := goredis.NewClient(l.client.Options())
+	defer late.Close()
+	late.AddHook(&beforeShards{on: "skein:{orders/1}:", do: func() { must(t, l.store.Forget(t.Context(), "orders")) }})
+	_, err := redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}).Recount(t.Context(), core.Shard{Queue: "orders", Index: 1})
+	if left := l.client.Keys(t.Context(), "skein:{orders/*").Val(); !errors.Is(err, ports.ErrUnknownQueue) || len(left) > 0 {
+		t.Errorf("a recount gave %v and left %q of a queue that was forgotten", err, left)
+	}
+}
+
 // A queue's record that its shards contradict is no declaration of all of them.
 func TestRedisAShardOfAnotherLayoutIsNamed(t *testing.T) {
 	t.Parallel()
@@ -287,7 +317,7 @@ func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	late := goredis.NewClient(client.Options())
 	defer late.Close()
 	store := openFrozen(client)
-	late.AddHook(&beforeShards{do: func() { must(t, store.Pause(t.Context(), "orders")) }})
+	late.AddHook(&beforeShards{scripts: true, do: func() { must(t, store.Pause(t.Context(), "orders")) }})
 	w := &worker{t: t, client: client, store: openFrozen(late), shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{}}
 	must(t, w.declare("orders"))
 	must(t, w.push(one("a", 1)))

@@ -58,23 +58,37 @@ type beforeShards struct {
 	once sync.Once
 	do   func()
 	on   string // what a key of theirs begins with; shard 0's by default
+	// scripts leaves out other commands.
+	scripts bool
 }
 
 func (b *beforeShards) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 func (b *beforeShards) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
-		for _, arg := range cmd.Args() {
-			if text, ok := arg.(string); ok && strings.HasPrefix(text, cmp.Or(b.on, "skein:{orders/0}:")) {
-				b.once.Do(b.do)
-			}
-		}
+		b.see(cmd)
 		return next(ctx, cmd)
 	}
 }
 
 func (b *beforeShards) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		for _, cmd := range cmds {
+			b.see(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (b *beforeShards) see(cmd goredis.Cmder) {
+	if b.scripts && !strings.HasPrefix(cmd.Name(), "eval") {
+		return
+	}
+	for _, arg := range cmd.Args() {
+		if text, ok := arg.(string); ok && strings.HasPrefix(text, cmp.Or(b.on, "skein:{orders/0}:")) {
+			b.once.Do(b.do)
+		}
+	}
 }
 
 // A shard whose record is stored while a call asks why it had none is not taken for lost.

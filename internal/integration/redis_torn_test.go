@@ -57,11 +57,14 @@ func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
 		h.tear(key)
 	}
 	there := h.to.keys(t, h.slot)
-	if _, err := w.store.Recount(t.Context(), w.shard); !errors.Is(err, redis.ErrTorn) {
-		t.Errorf("a recount gave %v, want %v", err, redis.ErrTorn)
-	}
-	if here := h.from.keys(t, h.slot); len(here) > 0 || len(there) == 0 {
-		t.Errorf("the slot's owner has %q, and another %q", here, there)
+	for range 2 { // at last without the queue's record
+		if _, err := w.store.Recount(t.Context(), w.shard); err == nil {
+			t.Error("a recount has found nothing wrong")
+		}
+		if here := h.from.keys(t, h.slot); len(here) > 0 || len(there) == 0 {
+			t.Errorf("the slot's owner has %q, and another %q", here, there)
+		}
+		must(t, client.HDel(t.Context(), "skein:queues", "orders").Err())
 	}
 }
 
