@@ -59,7 +59,7 @@ func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
 	if len(calls) == 0 {
 		return nil
 	}
-	outcomes, err := await(ctx, s.workers, func() []outcome { return s.exchangeReadable(ctx, calls) })
+	outcomes, err := await(ctx, s.workers, func() []outcome { return s.exchangeShared(ctx, calls) })
 	if err != nil {
 		return failed(len(calls), err)
 	}
@@ -149,17 +149,29 @@ func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []o
 		s.sendDurably(ctx, calls, open, outcomes, full)
 		return
 	}
+	if sizeOf(calls, open) < largePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
+		sendBy(ctx, s.client, calls, open, outcomes, full)
+	}
+}
+
+// sender is a client, or a connection of one.
+type sender interface {
+	Process(ctx context.Context, cmd goredis.Cmder) error
+	Pipeline() goredis.Pipeliner
+}
+
+func sendBy(ctx context.Context, by sender, calls []call, open []int, outcomes []outcome, full bool) {
 	cmds := make([]*goredis.Cmd, len(open))
 	var pipe goredis.Pipeliner
 	if len(open) > 1 {
-		pipe = s.client.Pipeline()
+		pipe = by.Pipeline()
 	}
 	for k, i := range open {
 		cmds[k] = command(ctx, &calls[i], full)
 		if pipe != nil {
 			_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 		} else {
-			_ = s.client.Process(ctx, calls[i].cmder(cmds[k]))
+			_ = by.Process(ctx, calls[i].cmder(cmds[k]))
 		}
 	}
 	if pipe != nil {

@@ -67,6 +67,8 @@ type Store struct {
 	workers workerPool
 	names   keyNames
 	pushes  coalescer
+	// large has room for the large pushes that may be under way: see newLargeShare.
+	large   chan struct{}
 	seen    seenQueues
 	cluster mastersList
 	// noTransactions is true once the server has replied that the user may not run them.
@@ -85,7 +87,7 @@ const defaultWaitTimeout = time.Second
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
 		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
-		server: serverCheck{beside: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
+		server: serverCheck{beside: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout, large: newLargeShare(client),
 	}
 	if s.waitTimeout <= 0 {
 		s.waitTimeout = defaultWaitTimeout

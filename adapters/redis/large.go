@@ -1,0 +1,77 @@
+package redis
+
+import (
+	"context"
+	"slices"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// largePush is from how many bytes on a push is large: large ones have a share of the client's connections, and each is
+// sent on one that nobody else is given if the server refuses it.
+const largePush = 256 << 10
+
+// newLargeShare returns what a large push holds while it is sent: half of the connections to a server, so that small
+// pushes, turns and looks always find others.
+func newLargeShare(client goredis.UniversalClient) chan struct{} {
+	size := 0
+	switch c := client.(type) {
+	case *goredis.Client:
+		if c != nil {
+			size = c.Options().PoolSize
+		}
+	case *goredis.ClusterClient:
+		if c != nil {
+			size = c.Options().PoolSize
+		}
+	}
+	return make(chan struct{}, max(1, size/2))
+}
+
+// sizeOf returns how many bytes of entries the calls have at some positions.
+func sizeOf(calls []call, some []int) (size int) {
+	for _, i := range some {
+		size += calls[i].size
+	}
+	return size
+}
+
+// exchangeShared is exchangeReadable, for which a large push waits until fewer others are under way than have a share.
+func (s *Store) exchangeShared(ctx context.Context, calls []call) []outcome {
+	size := 0
+	for i := range calls {
+		size += calls[i].size
+	}
+	if size < largePush {
+		return s.exchangeReadable(ctx, calls)
+	}
+	select {
+	case s.large <- struct{}{}:
+	case <-ctx.Done():
+		return failed(len(calls), translate(ctx, ctx.Err()))
+	}
+	defer func() { <-s.large }()
+	return s.exchangeReadable(ctx, calls)
+}
+
+// sendLarge sends calls on a connection of their own, and reports whether it did. A server that refuses the size of a
+// payload closes the connection after its reply, which the client takes for any other error: whoever
+// was given the connection next would lose his call. So sendLarge waits for the end.
+func (s *Store) sendLarge(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) bool {
+	client := s.client
+	if s.onCluster() && len(open) == 1 {
+		client = s.serverOf(ctx, &calls[open[0]])
+	}
+	server, one := client.(*goredis.Client)
+	if !one {
+		return false
+	}
+	conn := server.Conn()
+	defer conn.Close()
+	sendBy(ctx, conn, calls, open, outcomes, full)
+	if slices.ContainsFunc(open, func(i int) bool { return goredis.HasErrorPrefix(outcomes[i].err, "Protocol error") }) {
+		conn.Ping(ctx)
+	}
+	err := outcomes[open[0]].err
+	return !s.onCluster() || !goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK") // which the client of the Cluster follows
+}
