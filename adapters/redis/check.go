@@ -25,25 +25,26 @@ type serverCheck struct {
 	// done is true once the server was found usable and its format is known.
 	done  atomic.Bool
 	going flight[error]
-	// beside is closed once a Cluster was found usable but for the format, whose server could not be
-	// reached: from then on calls don't wait for it.
+	// beside is closed once a Cluster was found usable but for the format, whose server could not
+	// be reached: from then on calls don't wait for it.
 	beside     chan struct{}
 	besideOnce sync.Once
 	// newer is why this program may not use the format, once that was read.
 	newer atomic.Pointer[error]
-	// ours is true once a shard, or the list of queues, had a record of this program's form: see format.go.
+	// ours is true once a shard, or the list of queues, had a record of this program's form: see
+	// format.go.
 	ours atomic.Bool
 }
 
-// How long a check waits for the Cluster's server that has the format, and how long after that the next
-// one begins.
+// How long a check waits for the Cluster's server that has the format, and how long after that the
+// next one begins.
 const (
 	formatPatience = 2 * checkPatience
 	formatPause    = time.Second
 )
 
-// ready checks the server at first use. Where a Cluster's server that has the format can't be reached, ready
-// returns nil without it, and the next calls have it asked again.
+// ready checks the server at first use. Where a Cluster's server that has the format can't be
+// reached, ready returns nil without it, and the next calls have it asked again.
 func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
@@ -67,8 +68,9 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// readyFor is ready for calls. While the format is not known, none writes to the list of queues, and to shards only once one of them was
-// found to have this program's form. The declaration of a queue checks the format itself.
+// readyFor is ready for calls. While the format is not known, none writes to the list of queues,
+// and to shards only once one of them was found to have this program's form. The declaration of a
+// queue checks the format itself.
 func (s *Store) readyFor(ctx context.Context, calls []call) error {
 	if err := s.ready(ctx); err != nil || s.server.done.Load() {
 		return err

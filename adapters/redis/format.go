@@ -19,9 +19,10 @@ import (
 // What scripts store is held to that of an earlier version, byte for byte, by TestRedisVersionsTellOneStory of
 // internal/integration, and whoever changes it meets that test first: docs/architecture.md says what then.
 //
-// A Cluster may have lost the server that has the format. Then the record of a shard stands in for it, of any that can be reached:
-// if parseQueueRecord reads it, this program may use what is stored. So a format that programs of an older one may not use has to
-// change how the records of shards begin, before anything else.
+// A Cluster may have lost the server that has the format. Then the record of a shard stands in for
+// it, of any that can be reached: if parseQueueRecord reads it, this program may use what is
+// stored. So a format that programs of an older one may not use has to change how the records of
+// shards begin, before anything else.
 const (
 	storedFormat = 1
 	oldestReader = 1
@@ -31,11 +32,12 @@ const (
 // in its name.
 const formatField = "/format"
 
-// errFormatUnread is the error of a call that would write before anything told which format is stored.
+// errFormatUnread is the error of a call that would write before anything told which format is
+// stored.
 var errFormatUnread = errors.New("redis: the Cluster's server that has the list of queues can't be reached, so which format is stored is not known, and nothing was written; bring it back; without it only queues that were declared before can be worked")
 
-// checkFormat refuses a format that only newer programs may use, before anything is written. It is errFormatUnread if a Cluster's
-// server that has it can't be reached.
+// checkFormat refuses a format that only newer programs may use, before anything is written. It is
+// errFormatUnread if a Cluster's server that has it can't be reached.
 func (s *Store) checkFormat(ctx context.Context) error {
 	type found struct {
 		text string

@@ -25,8 +25,8 @@ const (
 	shardsToAsk  = 16
 )
 
-// errNoRegistry and errListAway are when the Cluster's server that has the list of queues can't be reached: a queue
-// can't be looked at, or not be declared.
+// errNoRegistry and errListAway are when the Cluster's server that has the list of queues can't be
+// reached: a queue can't be looked at, or not be declared.
 var (
 	errNoRegistry = errors.New("redis: the Cluster's server that has the list of queues can't be reached, nor a shard that says what it knows of the queue")
 	errListAway   = fmt.Errorf("%w, so that it can't be declared", errNoRegistry)

@@ -7,12 +7,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// largePush is from how many bytes on a push is large: large ones have a share of the client's connections, and each is
-// sent on one that nobody else is given if the server refuses it.
+// largePush is from how many bytes on a push is large: large ones have a share of the client's
+// connections, and each is sent on one that nobody else is given if the server refuses it.
 const largePush = 256 << 10
 
-// newLargeShare returns what a large push holds while it is sent: half of the connections to a server, so that small
-// pushes, turns and looks always find others.
+// newLargeShare returns what a large push holds while it is sent: half of the connections to a
+// server, so that small pushes, turns and looks always find others.
 func newLargeShare(client goredis.UniversalClient) chan struct{} {
 	size := 0
 	switch c := client.(type) {
@@ -36,7 +36,8 @@ func sizeOf(calls []call, some []int) (size int) {
 	return size
 }
 
-// exchangeShared is exchangeReadable, for which a large push waits until fewer others are under way than have a share.
+// exchangeShared is exchangeReadable, for which a large push waits until fewer others are under way
+// than have a share.
 func (s *Store) exchangeShared(ctx context.Context, calls []call) []outcome {
 	size := 0
 	for i := range calls {
@@ -54,9 +55,10 @@ func (s *Store) exchangeShared(ctx context.Context, calls []call) []outcome {
 	return s.exchangeReadable(ctx, calls)
 }
 
-// sendLarge sends calls on a connection of their own, and reports whether it did. A server that refuses the size of a
-// payload closes the connection after its reply, which the client takes for any other error: whoever
-// was given the connection next would lose his call. So sendLarge waits for the end.
+// sendLarge sends calls on a connection of their own, and reports whether it did. A server that
+// refuses the size of a payload closes the connection after its reply, which the client takes for
+// any other error: whoever was given the connection next would lose his call. So sendLarge waits
+// for the end.
 func (s *Store) sendLarge(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) bool {
 	client := s.client
 	if s.onCluster() && len(open) == 1 {

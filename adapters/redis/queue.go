@@ -202,8 +202,9 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	}
 }
 
-// declaredBefore is the reply for a queue whose record its shards have, while the list of queues can't be
-// reached. Nothing is written: a shard without a record has its next call declare the queue again.
+// declaredBefore is the reply for a queue whose record its shards have, while the list of queues
+// can't be reached. Nothing is written: a shard without a record has its next call declare the
+// queue again.
 func declaredBefore(r ports.DeclareRequest, kept queueRecord) (ports.DeclareReply, error) {
 	if err := storekit.CheckDeclared(r, kept.Queue); err != nil {
 		return ports.DeclareReply{}, err

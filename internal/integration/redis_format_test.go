@@ -88,8 +88,9 @@ func TestRedisFormatsOfANewerProgramBeside(t *testing.T) {
 	}
 }
 
-// While the master with the list of queues hangs, a program that begins takes the record of a shard for what tells the format:
-// it writes nothing where a newer program has changed that, and once the list can be read it uses the store no more.
+// While the master with the list of queues hangs, a program that begins takes the record of a shard
+// for what tells the format: it writes nothing where a newer program has changed that, and once the
+// list can be read it uses the store no more.
 func TestRedisFormatBesideAHungRegistry(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

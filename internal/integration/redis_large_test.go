@@ -59,12 +59,13 @@ func declareOne(t *testing.T, store *redis.Store) {
 	must(t, err)
 }
 
-// Redis closes a connection after it has refused a payload as too large. A push that comes next gets another one.
+// Redis closes a connection after it has refused a payload as too large. A push that comes next
+// gets another one.
 func TestRedisAPushThatIsTooLargeFailsAlone(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t, "--proto-max-bulk-len", "1mb")
-	// The data is dropped, since the server that has seen its length reads no more: the client reads the reply, and not
-	// that the connection was reset, in each run.
+	// The data is dropped, since the server that has seen its length reads no more: the client
+	// reads the reply, and not that the connection was reset, in each run.
 	store := redis.New(dialLarge(t, client, 2, func(_ net.Conn, b []byte) (int, error) { return len(b), nil }), redis.Options{})
 	declareOne(t, store)
 	const pushes = 20
@@ -83,7 +84,8 @@ func TestRedisAPushThatIsTooLargeFailsAlone(t *testing.T) {
 	}
 }
 
-// Large pushes that the network holds up take half of the client's connections, and small pushes go by the others.
+// Large pushes that the network holds up take half of the client's connections, and small pushes go
+// by the others.
 func TestRedisLargePushesLeaveConnectionsToOthers(t *testing.T) {
 	t.Parallel()
 	const pool, large, small = 4, 20, 100

@@ -84,8 +84,9 @@ func (o *outage) without(key string) (failing *goredis.Client, lost, healthy []i
 	return nil, nil, nil
 }
 
-// A process that starts while the master with the list of queues is dead works the shards that it can reach of a queue
-// that was declared before. A new queue can't be declared, and nobody is told that it was.
+// A process that starts while the master with the list of queues is dead works the shards that it
+// can reach of a queue that was declared before. A new queue can't be declared, and nobody is told
+// that it was.
 func TestRedisServersStartBesideADeadRegistry(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -128,7 +129,8 @@ func (o *outage) registry() (failing *goredis.Client, lost, healthy []int) {
 	return failing, lost, healthy
 }
 
-// startsBeside has the outage begin, and then a client, a server and an inspector that have asked the Cluster nothing before.
+// startsBeside has the outage begin, and then a client, a server and an inspector that have asked
+// the Cluster nothing before.
 func (o *outage) startsBeside(lost, healthy []int, begin func()) {
 	o.Helper()
 	begin()
