@@ -3,9 +3,11 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -410,4 +412,35 @@ func (b *tab) isWhatIsThere(what string) {
 			b.t.Fatalf("%s stays\n%s\nand is, if it is loaded anew,\n%s", what, texts[0], texts[1])
 		}
 	}
+}
+
+// A page that is not the dashboard's, such as the log-in of a proxy whose session is over, is no answer.
+func TestAForeignPageIsNoAnswer(t *testing.T) {
+	h := newHouse(t, dashboard.Options{})
+	var over atomic.Bool
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if over.Load() {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<!doctype html><title>Log in</title><form><input name=user></form>")
+			return
+		}
+		h.board.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	h.url = proxy.URL + "/"
+	b := h.tab(desk)
+	b.countsPolls()
+	b.open("")
+	b.until("window.sent > 1")
+	title := eval[string](b, "document.title")
+	over.Store(true)
+	b.says("no answer for")
+	b.until(`window.sent = 0, true`)
+	b.until("window.sent > 1 && window.unanswered === 0")
+	if now, age := eval[string](b, "document.title"), eval[string](b, `document.getElementById("age").textContent`); now != title || !strings.Contains(age, "no answer") {
+		t.Errorf("over a foreign page the title is %q, want %q, and its age %q", now, title, age)
+	}
+	over.Store(false)
+	b.says("updated")
+	b.isClean("a page whose proxy had answered for it")
 }

@@ -97,9 +97,11 @@ function ask() {
   r.setRequestHeader("Skein-Parts", held.querySelectorAll(parts).length);
   r.onloadend = () => {
     asking = null;
-    silent = r.status !== 200 && r.status !== 304;
+    // A page without a tag is somebody else's, such as that of a proxy whose session is over.
+    const live = r.status === 200 && r.response?.body?.dataset.tag;
+    silent = !live && r.status !== 304;
     if (r.status === 304) seen = Date.now();
-    if (r.status === 200 && r.response) {
+    if (live) {
       seen = Date.now();
       complete(r.response);
       held = r.response;
