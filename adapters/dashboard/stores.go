@@ -77,7 +77,7 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range security {
 		w.Header().Set(name, value)
 	}
-	if name != "" {
+	if strings.TrimPrefix(r.URL.Path, "/") != "" { // also a path such as //a/, which would lead to itself
 		http.Error(w, "there is no such store", http.StatusNotFound)
 		return
 	}

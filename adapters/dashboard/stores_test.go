@@ -77,7 +77,7 @@ func TestStoresShareAnAddress(t *testing.T) {
 			t.Errorf("paused %v, error %v", !paused, err)
 		}
 	}
-	for _, target := range []string{"/nix/", "/nix", "/production/nix", "/productio", "/Production/"} {
+	for _, target := range []string{"/nix/", "/nix", "/production/nix", "/productio", "/Production/", "//", "//production/"} {
 		w := answerOf(stores, request(http.MethodGet, target, nil))
 		if w.Code != http.StatusNotFound {
 			t.Errorf("%s: status %d", target, w.Code)
