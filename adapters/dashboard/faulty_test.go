@@ -12,10 +12,10 @@ import (
 // faulty is a store of which parts fail or are away, and which has checks.
 type faulty struct {
 	*memory.Store
-	statsFail, nodesFail, historyFail, checksFail error
-	away                                          []core.Shard
-	checks                                        []ports.Check
-	looks, lists                                  int
+	statsFail, nodesFail, historyFail, checksFail, jobsFail error
+	away                                                    []core.Shard
+	checks                                                  []ports.Check
+	looks, lists                                            int
 	// jobs are the lists of jobs that were asked for.
 	jobs []ports.JobsRequest
 	// onHistory is called before a history is read.
@@ -91,6 +91,9 @@ func (s *faulty) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgu
 
 func (s *faulty) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	s.jobs = append(s.jobs, r)
+	if s.jobsFail != nil {
+		return ports.JobsPage{}, s.jobsFail
+	}
 	return s.Store.Jobs(ctx, r)
 }
 

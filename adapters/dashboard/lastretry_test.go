@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -76,6 +77,16 @@ func TestTheLineOfTheLastRetryComesWithTheServer(t *testing.T) {
 	if n := len(h.store.jobs); read != 1 || n != read {
 		t.Errorf("%d lists were read, then %d", read, n)
 	}
+}
+
+// That the list can't be read is said, since the line may be missing.
+func TestAListOfLastRetriesThatFailsIsSaid(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.serves(25)
+	h.fail(25, "late")
+	h.store.jobsFail = errors.New("no list")
+	saysNot(t, h.get("/"), "last of its 25 retries")
+	says(t, h.get("/queue?q=orders"), "no list")
 }
 
 // A queue with few retries has jobs at their last one as a matter of course.
