@@ -94,7 +94,7 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		h.advance(time.Minute)
 		h.board.looker.last = nil
 		says(t, h.get("/"), "orders")
-		says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes")
+		says(t, h.get("/queue?q=orders"), "The history can't be read: no minutes", "done/s – failed/s –")
 	})
 }
 
