@@ -140,6 +140,9 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 	for _, damage := range []func(*lostShard) error{
 		func(l *lostShard) error { return l.client.HDel(l.Context(), "skein:queues", "orders").Err() },
 		func(l *lostShard) error { return l.client.HSet(l.Context(), "skein:queues", "orders", "x").Err() },
+		func(l *lostShard) error { // of no shard
+			return l.client.HSet(l.Context(), "skein:queues", "orders", "0 0 0 1 1").Err()
+		},
 	} {
 		l := newLostShard(t)
 		must(t, l.push(0))
