@@ -304,20 +304,27 @@ func TestPostgresATransactionMayPushWithoutWakeups(t *testing.T) {
 	channel := "skein " + pgx.Identifier{v.schema}.Sanitize()
 	_, err = conn.Exec(t.Context(), "LISTEN "+pgx.Identifier{channel}.Sanitize())
 	v.must(err)
-	for sent, push := range map[string]func(*postgres.Tx) ports.Producer{
-		"last":     func(tx *postgres.Tx) ports.Producer { return tx.NoWakeups() },
-		"orders/0": func(tx *postgres.Tx) ports.Producer { return tx },
+	quiet := func(tx *postgres.Tx) ports.Producer { return tx.NoWakeups() }
+	plain := func(tx *postgres.Tx) ports.Producer { return tx }
+	for _, tt := range []struct {
+		sent string
+		o    postgres.Options
+		push func(*postgres.Tx) ports.Producer
+	}{
+		{"last", postgres.Options{}, quiet},
+		{"last", postgres.Options{NoWakeups: true}, plain},
+		{"orders/0", postgres.Options{}, plain},
 	} {
 		v.must(pgx.BeginFunc(t.Context(), v.pool, func(tx pgx.Tx) error {
-			v.must(pushOn(t.Context(), push(v.open(postgres.Options{}).Tx(tx)), "a")) // a store notifies only once in a while
+			v.must(pushOn(t.Context(), tt.push(v.open(tt.o).Tx(tx)), "a")) // a store notifies only once in a while
 			_, err := tx.Exec(t.Context(), `SELECT pg_notify($1, 'last')`, channel)
 			return err
 		}))
 		ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
 		n, err := conn.Conn().WaitForNotification(ctx)
 		v.must(err)
-		if n.Payload != sent {
-			t.Errorf("the first notification is %q, want %q", n.Payload, sent)
+		if n.Payload != tt.sent {
+			t.Errorf("the first notification is %q, want %q", n.Payload, tt.sent)
 		}
 		for n.Payload != "last" {
 			n, err = conn.Conn().WaitForNotification(ctx)
