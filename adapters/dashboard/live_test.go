@@ -265,3 +265,15 @@ func TestWhatIsRememberedOfPagesIsBounded(t *testing.T) {
 		t.Error("of a page larger than the bound it alone is kept")
 	}
 }
+
+// A page that many ask for again and again takes the room of one.
+func TestAPageIsRememberedOnce(t *testing.T) {
+	var s sent
+	s.keep(&live{tag: "other", parts: make([]part, maxSent/10)})
+	for range 20 {
+		s.keep(&live{tag: "same", parts: make([]part, maxSent/10)})
+	}
+	if s.of("other") == nil || s.of("same") == nil || len(s.pages) != 2 {
+		t.Errorf("%d pages are kept of two", len(s.pages))
+	}
+}
