@@ -277,3 +277,16 @@ func TestAPageIsRememberedOnce(t *testing.T) {
 		t.Errorf("%d pages are kept of two", len(s.pages))
 	}
 }
+
+// Pages that differ in what scripts take beside their regions have other tags, or the old title stays.
+func TestATitleThatHasChangedIsSent(t *testing.T) {
+	page := func(title, icon string) *live {
+		return liveOf([]byte(`<title>` + title + `</title><link rel="icon" href="` + icon + `"><body data-now="1"><div data-region="a">x</div>`))
+	}
+	held := page("fine", "i")
+	for name, l := range map[string]*live{"a title": page("late", "i"), "an icon": page("fine", "j")} {
+		if l.tag == held.tag || !strings.Contains(string(l.update(holdsOf(held.parts))), string(l.title)) {
+			t.Errorf("%s that has changed is not sent: %s", name, l.update(holdsOf(held.parts)))
+		}
+	}
+}
