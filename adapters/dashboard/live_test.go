@@ -290,3 +290,19 @@ func TestATitleThatHasChangedIsSent(t *testing.T) {
 		}
 	}
 }
+
+// Parts between which there is something, in the page or in the one held, are not left out together.
+func TestWhatIsBetweenPartsIsSent(t *testing.T) {
+	page := func(between string) *live {
+		return liveOf([]byte(`<title>x</title><body data-now="1"><div data-region="a"><tr>1</tr>` + between + `<tr>2</tr></div>`))
+	}
+	for _, tt := range []struct{ held, now, want string }{
+		{"\n", " changed \n", `<tr data-same="1 1"></tr> changed` + " \n" + `<tr data-same="2 2"></tr>`},
+		{" text ", "\n", `<tr data-same="1 1"></tr>` + "\n" + `<tr data-same="2 2"></tr>`},
+		{"\n", "\n", `<div data-same="0 0"></div>`},
+	} {
+		if got := string(page(tt.now).update(holdsOf(page(tt.held).parts))); !strings.Contains(got, tt.want) {
+			t.Errorf("with %q held and %q now: %s, want %s", tt.held, tt.now, got, tt.want)
+		}
+	}
+}
