@@ -43,3 +43,20 @@ func TestLooksForATransactionAreRepeated(t *testing.T) {
 		})
 	}
 }
+
+// Pushes that follow do not put off the look at a shard, and it is for what is due first of them all.
+func TestALookForATransactionIsNotPutOff(t *testing.T) {
+	shard, begin := core.Shard{Queue: "orders"}, time.Unix(1, 0)
+	var n notifier
+	for at, due := range []core.Instant{7, 5, 9} {
+		n.await(shard, due, begin.Add(time.Duration(at)*restTime/4))
+	}
+	if batch, _, _ := n.take(begin.Add(restTime)); !slices.Equal(batch.dues, []int64{5}) {
+		t.Errorf("%v after the first push, looks are for %v, want 5", restTime, batch.dues)
+	}
+	n.await(shard, 9, begin.Add(2*restTime))
+	n.add(shard, 3)
+	if batch, _, _ := n.take(begin.Add(3 * restTime)); !slices.Equal(batch.dues, []int64{3}) {
+		t.Errorf("beside a push outside of transactions, looks are for %v, want 3", batch.dues)
+	}
+}
