@@ -291,6 +291,27 @@ func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 	}
 }
 
+// While its shards can't be asked, nothing is declared in the place of a queue that may have lost its record.
+func TestRedisALostQueueRecordIsNotDeclaredBlindly(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	must(t, l.store.Pause(t.Context(), "orders"))
+	must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
+	cuts := &cutShards{}
+	cut := goredis.NewClient(l.client.Options())
+	defer cut.Close()
+	cut.AddHook(cuts)
+	cuts.tags.Store("skein:{orders/", true)
+	_, err := redis.New(cut, redis.Options{}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: lostShards + 2})
+	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); err == nil || record != "" {
+		t.Errorf("a declaration that could ask no shard gave %v and stored %q", err, record)
+	}
+	must(t, l.declare())
+	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !strings.HasPrefix(record, "0 1 4 ") {
+		t.Errorf("the record is %q, want that of the paused queue", record)
+	}
+}
+
 // A declaration that broke off is completed by the next.
 func TestRedisADeclarationIsCompleted(t *testing.T) {
 	t.Parallel()
