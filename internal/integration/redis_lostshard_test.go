@@ -291,6 +291,22 @@ func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 	}
 }
 
+// Of the records that shards have kept, the newest is restored: a Pause may not have come to all of them.
+func TestRedisTheNewestRecordOfAQueueIsRestored(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	old := l.client.Get(t.Context(), lostMeta).Val()
+	must(t, l.store.Pause(t.Context(), "orders"))
+	must(t, l.client.Set(t.Context(), "skein:{orders/0}:m", old, 0).Err())
+	must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
+	must(t, l.declare())
+	for _, key := range []string{"skein:{orders/0}:m", lostMeta} {
+		if record := l.client.Get(t.Context(), key).Val(); !strings.HasPrefix(record, "0 1 4 ") {
+			t.Errorf("the record of %s is %q, want that of the paused queue", key, record)
+		}
+	}
+}
+
 // While its shards can't be asked, nothing is declared in the place of a queue that may have lost its record.
 func TestRedisALostQueueRecordIsNotDeclaredBlindly(t *testing.T) {
 	t.Parallel()
