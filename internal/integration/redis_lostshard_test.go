@@ -307,6 +307,23 @@ func TestRedisTheNewestRecordOfAQueueIsRestored(t *testing.T) {
 	}
 }
 
+// A recount makes no shard that the queue does not have.
+func TestRedisARecountMakesNoOtherShard(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	for _, lost := range []bool{false, true} {
+		if lost {
+			must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
+		}
+		for _, index := range []int{-1, lostShards} {
+			_, err := l.store.Recount(t.Context(), core.Shard{Queue: "orders", Index: index})
+			if keys := l.client.Keys(t.Context(), fmt.Sprintf("skein:{orders/%d}:*", index)).Val(); err == nil || len(keys) > 0 {
+				t.Errorf("a recount of shard %d gave %v and made %q", index, err, keys)
+			}
+		}
+	}
+}
+
 // While its shards can't be asked, nothing is declared in the place of a queue that may have lost its record.
 func TestRedisALostQueueRecordIsNotDeclaredBlindly(t *testing.T) {
 	t.Parallel()
