@@ -324,6 +324,27 @@ func TestRedisARecountMakesNoOtherShard(t *testing.T) {
 	}
 }
 
+// A declaration that has not reached a master does not say that all shards were declared: one without a record is not lost.
+func TestRedisADeclarationOfAPartIsNotWhole(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
+	cuts := &cutShards{}
+	cut := goredis.NewClusterClient(client.Options())
+	defer cut.Close()
+	cut.AddHook(cuts)
+	cuts.tags.Store("skein:{orders/1}", true)
+	for _, tt := range []struct {
+		by    *goredis.ClusterClient
+		whole bool
+	}{{cut, false}, {client, true}} {
+		_, err := redis.New(tt.by, redis.Options{}).Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: lostShards})
+		must(t, err)
+		if record := client.HGet(t.Context(), "skein:queues", "orders").Val(); record == "" || strings.HasSuffix(record, " +") != tt.whole {
+			t.Errorf("the record is %q; want that all shards were declared: %v", record, tt.whole)
+		}
+	}
+}
+
 // While its shards can't be asked, nothing is declared in the place of a queue that may have lost its record.
 func TestRedisALostQueueRecordIsNotDeclaredBlindly(t *testing.T) {
 	t.Parallel()
