@@ -68,6 +68,17 @@ func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
 	}
 }
 
+// What the slot's owner has of a shard keeps no recount from making its record anew.
+func TestRedisAShardWithoutItsRecordIsMendedByItsOwner(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
+	w := newWorker(t, client, false)
+	must(t, client.Del(t.Context(), key("m")).Err())
+	_, err := w.store.Recount(t.Context(), w.shard)
+	must(t, err)
+	must(t, w.push(one("new", 1)))
+}
+
 // tear leaves a key on the server that its slot was going to, of which no server knows any more.
 func (h *halfMoved) tear(key string) {
 	h.t.Helper()
