@@ -108,6 +108,15 @@ func TestOverviewShowsRatesAndHours(t *testing.T) {
 	says(t, page, "1.2 0.06", "600 done, 30 failed within an hour", "a new version: v2", "p50", "As a table")
 }
 
+// A total is of the rates that are known.
+func TestTheTotalLeavesOutUnknownRates(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.declare("mails", 3)
+	h.record("orders", 10*time.Minute, 600, 30)
+	h.store.away = []core.Shard{{Queue: "mails"}} // which has the history
+	says(t, h.get("/"), "done/s 1.2", "failed/s 0.06")
+}
+
 // record counts ended jobs in each of the last minutes.
 func (h *house) record(queue string, last time.Duration, done, failed uint64) {
 	h.t.Helper()
