@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/internal/backends"
@@ -165,6 +167,51 @@ func TestServeEndsBesideOpenTabs(t *testing.T) {
 		t.Errorf("it ended with %d: %s", end.code, end.said)
 	}
 	asking.Wait()
+}
+
+// pipes is a listener of pipes.
+type pipes struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	if c, open := <-p.conns; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p *pipes) Close() error   { close(p.conns); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// At its end a server closes connections without a request at once, and lets a request end that is under way.
+func TestServeClosesOnlySilentConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended, l := make(chan error, 1), &pipes{conns: make(chan net.Conn)}
+		const takes = endTime / 5
+		go func() {
+			ended <- serveAt(ctx, slog.New(slog.DiscardHandler), l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(takes) }))
+		}()
+		silent, far := net.Pipe()
+		l.conns <- far
+		asking, far := net.Pipe()
+		l.conns <- far
+		_, err := io.WriteString(asking, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		must(t, err)
+		synctest.Wait()
+		stop()
+		answer, err := http.ReadResponse(bufio.NewReader(asking), nil)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("a request under way was answered with %v, %v", answer, err)
+		}
+		began := time.Now()
+		if err := <-ended; err != nil || time.Since(began) > takes { // in virtual time
+			t.Errorf("beside a silent connection it ended with %v, %v after the request", err, time.Since(began))
+		}
+		must(t, silent.Close())
+	})
 }
 
 // A request that does not end, as beside a store that hangs, keeps no command from ending.
