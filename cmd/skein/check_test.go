@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -10,7 +13,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
@@ -158,6 +163,57 @@ func TestDoctorAndCheckOfStoresThatAreAway(t *testing.T) {
 				t.Errorf("check without --timeout ends with %d: %s", code, said)
 			}
 		})
+	}
+}
+
+// A store that has refused nothing but has not said that it can be used is not one that refuses pushes, and not one that takes them.
+func TestTheVerdictOfCheck(t *testing.T) {
+	silent, refused := errors.New("i/o timeout"), fmt.Errorf("%w: too old", ports.ErrUnusable)
+	answers, away := inspect.Check{Name: "answers", Value: "yes"}, inspect.Check{Name: "answers", Status: inspect.CheckFail, Refuses: true}
+	full := inspect.Check{Name: "writes", Status: inspect.CheckFail, Refuses: true}
+	for name, tt := range map[string]struct {
+		unusable error
+		checks   []inspect.Check
+		leases   inspect.Check
+		found    bool
+	}{
+		"as it should be":               {nil, []inspect.Check{answers}, inspect.Check{}, false},
+		"a shard has no owner":          {nil, []inspect.Check{answers}, inspect.Check{Status: inspect.CheckWarn}, false},
+		"a server is full":              {nil, []inspect.Check{answers, full}, inspect.Check{}, true},
+		"it can't be used":              {refused, nil, inspect.Check{}, true},
+		"it is slow to say that it can": {silent, []inspect.Check{answers}, inspect.Check{}, false},
+		"it is away":                    {silent, []inspect.Check{away}, inspect.Check{}, false},
+	} {
+		s := storeState{unusable: tt.unusable, checks: tt.checks, leases: tt.leases}
+		if err := s.verdict(); errors.Is(err, errFound) != tt.found || (err == nil) == (tt.found || tt.unusable != nil) || tt.unusable != nil && !errors.Is(err, tt.unusable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// awayStore is a store of which shards can't be reached.
+type awayStore struct {
+	ports.ShardStore
+	away []core.Shard
+}
+
+func (s awayStore) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	stats, err := s.ShardStore.Stats(ctx, r)
+	for at := range stats {
+		stats[at].Unreached = s.away
+	}
+	return stats, err
+}
+
+// Of many shards that don't answer a few are named.
+func TestCheckNamesShardsThatDoNotAnswer(t *testing.T) {
+	store := memory.New(memory.Options{})
+	declaredIn(t, store, "orders")
+	for away, want := range map[int]string{1: "orders/0", 5: "orders/4", 7: "orders/4, and 2 more"} {
+		got := lookAtLeases(t.Context(), inspect.New(awayStore{store, core.Shards("orders", away)}, inspect.Options{}))
+		if !got.Refuses || got.Status != inspect.CheckFail || !strings.HasSuffix(got.Value, want) || !strings.Contains(got.Advice, "mend the server") {
+			t.Errorf("%d shards: %+v, want %s", away, got, want)
+		}
 	}
 }
 
