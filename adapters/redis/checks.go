@@ -162,7 +162,7 @@ func (f info) memory() ports.Check {
 	share := used * 100 / most
 	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),
 		max(when(share >= memoryWarns, ports.CheckWarn), when(share >= memoryFails, ports.CheckFail)),
-		"let servers drain the queues, purge dead letters, or raise maxmemory: a full server refuses pushes")
+		"let servers drain the queues, remove dead letters (skein morgue rm), or raise maxmemory: a full server refuses pushes")
 }
 
 func (f info) appendOnly() ports.Check {
@@ -252,7 +252,7 @@ const writesProbe = "#!lua\nreturn 1"
 
 // refusals are the beginnings of what a server says that refuses scripts which write, and what to do.
 var refusals = []struct{ prefix, advice string }{
-	{"OOM", "it is full: let servers drain the queues, purge dead letters, or raise maxmemory"},
+	{"OOM", "it is full: let servers drain the queues, remove dead letters (skein morgue rm), or raise maxmemory"},
 	{"MISCONF", "make room on the disk and look at Redis's log: it can't write its snapshot or its append-only file, and stores nothing until it can"},
 	{"NOREPLICAS", "bring its replicas back, or lower min-replicas-to-write"},
 	{"READONLY", "it is a replica: connect to the master, or promote this one"},

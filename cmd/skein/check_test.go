@@ -59,7 +59,7 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 	set("maxmemory", "0")
 	endsAs(t, "no maxmemory", at, endings{6, 0, nil})
 	set("maxmemory", "1")
-	endsAs(t, "full", at, endings{6, 6, []string{"\nwrites " + client.Options().Addr + ": OOM ", "purge dead letters, or raise maxmemory"}})
+	endsAs(t, "full", at, endings{6, 6, []string{"\nwrites " + client.Options().Addr + ": OOM ", "remove dead letters (skein morgue rm), or raise maxmemory"}})
 	set("maxmemory", "100mb")
 	set("min-replicas-to-write", "1")
 	endsAs(t, "no replicas", at, endings{6, 6, []string{"NOREPLICAS", "min-replicas-to-write"}})

@@ -102,6 +102,7 @@ func runLine(t *testing.T, rawURL, line string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close() }()
+	line, _, _ = strings.Cut(line, " > ") // which a shell carries out
 	words := strings.Fields(line)[1:]
 	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NODE": "web-1"}
 	if strings.HasPrefix(line, "skein queue forget ") {
