@@ -160,6 +160,10 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	if o.DryRun {
 		r, err := do(ctx, o)
 		a.sayLater(&r)
+		if err == nil {
+			_, _ = fmt.Fprintf(a.stderr, "Nothing was changed: %s of %s would be %s; %d of them are shown.\n",
+				figures.Exact(int64(r.Handled)), figures.Exact(int64(r.Total)), b.done, len(r.Samples)+len(r.Jobs))
+		}
 		return firstOf(err, a.showSamples(&r))
 	}
 	if !b.yes && b.goOn == "" {
