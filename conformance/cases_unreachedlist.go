@@ -177,7 +177,7 @@ func unreachedQuarantines(e *env) {
 	}
 }
 
-const ruleUnreachedHistory = "History: a store in several parts keeps what was counted of a queue with some of its shards, or with one; it returns what it reaches of them, and an error only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
+const ruleUnreachedHistory = "History: a store in several parts keeps what was counted of a queue with some of its shards, or with one; it returns what it reaches, and names the others of these shards; it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
 
 // A store chooses the shards with which it keeps a history: one that is cut off and has a part of
 // it is named, and without one that has none the history is whole.
