@@ -149,8 +149,14 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	if err != nil {
 		return err
 	}
-	if there, err := s.hasRecord(ctx, shard); err != nil || there && !q.kept || q.forgetting {
+	record, there, err := s.recordOf(ctx, shard)
+	switch {
+	case err != nil || q.forgetting:
 		return err
+	case there && record.layout() != q.layout():
+		return q.check(record.layout())
+	case there && !q.kept:
+		return nil
 	}
 	for lost, made := q.kept, false; ; {
 		now := false

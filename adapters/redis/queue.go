@@ -135,7 +135,7 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 		return storekit.NoSuchShard(shard)
 	}
 	if q.whole || q.kept {
-		there, err := s.hasRecord(ctx, shard)
+		_, there, err := s.recordOf(ctx, shard)
 		if err != nil {
 			return err
 		}
@@ -146,19 +146,19 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
-// hasRecord reports whether a shard has a record that can be read.
-func (s *Store) hasRecord(ctx context.Context, shard core.Shard) (bool, error) {
-	there, err := await(ctx, s.workers, func() *goredis.StringCmd {
+// recordOf returns the record of a shard. there is false if it has none that can be read.
+func (s *Store) recordOf(ctx context.Context, shard core.Shard) (record queueRecord, there bool, err error) {
+	text, err := await(ctx, s.workers, func() *goredis.StringCmd {
 		return ask(ctx, s, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
 	})
-	if err == nil && !errors.Is(there.Err(), goredis.Nil) {
-		err = translate(ctx, there.Err())
+	if err == nil && !errors.Is(text.Err(), goredis.Nil) {
+		err = translate(ctx, text.Err())
 	}
 	if err != nil {
-		return false, err
+		return queueRecord{}, false, err
 	}
-	_, unread := parseQueueRecord(shard.Queue, there.Val())
-	return unread == nil, nil
+	record, unread := parseQueueRecord(shard.Queue, text.Val())
+	return record, unread == nil, nil
 }
 
 func tornShard(shard core.Shard) error {

@@ -231,6 +231,9 @@ func TestRedisAShardOfAnotherLayoutIsNamed(t *testing.T) {
 	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrShardCountMismatch) || strings.HasSuffix(record, "+") {
 		t.Errorf("a declaration gave %v and left %q, want %v", err, record, ports.ErrShardCountMismatch)
 	}
+	if _, err := l.store.Recount(t.Context(), core.Shard{Queue: "orders", Index: 1}); !errors.Is(err, ports.ErrShardCountMismatch) {
+		t.Errorf("a recount gave %v, want %v", err, ports.ErrShardCountMismatch)
+	}
 }
 
 // So is the only shard of a queue.
