@@ -120,7 +120,7 @@ func leasesRow(lines []statLine) inspect.Check {
 	return row
 }
 
-// rows are what check shows: whether the store can be used, what doctor shows, and the leases.
+// rows are what check shows, worst first: whether the store can be used, what doctor shows, and the leases.
 func (s *storeState) rows() []inspect.Check {
 	usable := inspect.Check{Name: "usable", Value: "its format, its settings and the user's rights fit"}
 	if s.unusable != nil {
@@ -129,7 +129,9 @@ func (s *storeState) rows() []inspect.Check {
 			usable.Status, usable.Advice, usable.Refuses = inspect.CheckFail, "do what it says", true
 		}
 	}
-	return slices.Concat([]inspect.Check{usable}, s.checks, []inspect.Check{s.leases})
+	rows := slices.Concat([]inspect.Check{usable}, s.checks, []inspect.Check{s.leases})
+	worstFirst(rows)
+	return rows
 }
 
 // refused reports whether the store has said that it can't be used as it is.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +27,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			if away != nil && (err != nil || len(checks) == 0) {
 				return away
 			}
+			worstFirst(checks)
 			if shown := list(a, checkColumns, all(checks, err)); shown != nil {
 				return shown
 			}
@@ -43,6 +45,11 @@ func (a *app) doctorCommand() *cobra.Command {
 			}
 			return nil
 		})
+}
+
+// worstFirst brings those that fail to the front, and else keeps the order.
+func worstFirst(checks []inspect.Check) {
+	slices.SortStableFunc(checks, func(a, b inspect.Check) int { return cmp.Compare(b.Status, a.Status) })
 }
 
 // answered reports whether a server has answered: a row has more than that it does not.
