@@ -33,15 +33,10 @@ func pseudoTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 	return terminal, other
 }
 
-// On a terminal the tables of top keep to its columns, of which an emoji takes two, and each line is the terminal's own.
-func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
-	const columns = 50
-	store := memory.New(memory.Options{})
-	long := strings.Repeat("q", 2*columns)
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: long, Shards: 1})
-	must(t, err)
-	_, err = store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: strings.Repeat("\u2705", columns), Queues: []string{long}}, TTL: time.Hour})
-	must(t, err)
+// shownOn runs a command that goes on until it is stopped, on a terminal of so many columns, and stops
+// it once what is written is enough. It returns what the terminal shows then.
+func shownOn(t *testing.T, columns uint16, store ports.ShardStore, enough func(text string) bool, args ...string) string {
+	t.Helper()
 	terminal, other := pseudoTerminal(t, columns)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -51,7 +46,7 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 		for part := make([]byte, 4096); ; {
 			n, err := other.Read(part)
 			b.Write(part[:n])
-			if strings.Contains(b.String(), "\u2705") { // the last line, of the server
+			if enough(b.String()) {
 				stop()
 			}
 			if err != nil { // nobody has the terminal open
@@ -66,11 +61,25 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 			return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 		},
 	}
-	if code := p.run(ctx, []string{"top", "--interval", "1h", "--url", "memory://"}); code != 0 {
+	if code := p.run(ctx, append(args, "--url", "memory://")); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	must(t, terminal.Close())
 	_, shown, _ := strings.Cut(<-written, "\x1b[2J")
+	return shown
+}
+
+// On a terminal the tables of top keep to its columns, of which an emoji takes two, and each line is the terminal's own.
+func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
+	const columns = 50
+	store := memory.New(memory.Options{})
+	long := strings.Repeat("q", 2*columns)
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: long, Shards: 1})
+	must(t, err)
+	_, err = store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: strings.Repeat("\u2705", columns), Queues: []string{long}}, TTL: time.Hour})
+	must(t, err)
+	shown := shownOn(t, columns, store, func(text string) bool { return strings.Contains(text, "\u2705") }, // the last line, of the server
+		"top", "--interval", "1h")
 	cut := 0
 	for line := range strings.SplitSeq(shown, "\r\n") {
 		took := len([]rune(line)) + strings.Count(line, "\u2705")
@@ -104,35 +113,8 @@ func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
 		store := memory.New(memory.Options{})
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: tt.queue, Shards: 5})
 		must(t, err)
-		terminal, other := pseudoTerminal(t, tt.columns)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		written := make(chan string)
-		go func() {
-			var b strings.Builder
-			for part := make([]byte, 4096); ; {
-				n, err := other.Read(part)
-				b.Write(part[:n])
-				if strings.Count(b.String(), "\n") >= 3 { // the age, the heads, the queue
-					stop()
-				}
-				if err != nil {
-					written <- b.String()
-					return
-				}
-			}
-		}()
-		p := process{
-			stdin: strings.NewReader(""), stdout: terminal, stderr: io.Discard, env: func(string) string { return "" },
-			connect: func(context.Context, string) (*backends.Backend, error) {
-				return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
-			},
-		}
-		if code := p.run(ctx, []string{"stats", "--watch", "--interval", "1h", "-o", tt.o, "--url", "memory://"}); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-		must(t, terminal.Close())
-		_, shown, _ := strings.Cut(<-written, "\x1b[2J")
+		shown := shownOn(t, tt.columns, store, func(text string) bool { return strings.Count(text, "\n") >= 3 }, // the age, the heads, the queue
+			"stats", "--watch", "--interval", "1h", "-o", tt.o)
 		lines := strings.Split(strings.TrimSpace(shown), "\r\n")
 		if len(lines) != 3 {
 			t.Fatalf("%d lines, want 3: %q", len(lines), lines)
