@@ -120,7 +120,7 @@ func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, sh
 		err := s.absent(ctx, shard)
 		if errors.Is(err, ErrTorn) {
 			if s.seen.isNewDamage(shard.String(), err.Error()) {
-				s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shard.String(), "error", err)
+				s.logLost(shard, err)
 			}
 			return lost.Add(ctx, shard, err)
 		}

@@ -165,6 +165,10 @@ func tornShard(shard core.Shard) error {
 	return fmt.Errorf("redis: %w: %v has lost its record", ErrTorn, shard)
 }
 
+func (s *Store) logLost(shard core.Shard, err error) {
+	s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shard.String(), "error", err)
+}
+
 // Declare implements [ports.Producer]. It writes the record of the queue, which
 // decides, and then that of each shard, so that the next Declare completes one that
 // broke off. A Forget in between leaves shards without a queue, and a Pause passes over those that
@@ -354,7 +358,7 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 				_, err = s.restoreShard(ctx, q, shards[i])
 			}
 			if errors.Is(err, ErrTorn) {
-				s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shards[i].String(), "error", err)
+				s.logLost(shards[i], err)
 			}
 		}
 		all = all && err == nil
