@@ -159,18 +159,18 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		return nil
 	}
 	for lost, made := q.kept, false; ; {
-		now := false
+		madeNow := false
 		if lost {
 			if q, err = s.declareKept(ctx, q); err == nil {
 				err = s.declareShards(ctx, q)
 			}
 		} else {
-			now, err = s.restoreShard(ctx, q, shard)
+			madeNow, err = s.restoreShard(ctx, q, shard)
 		}
 		if err != nil {
 			return err
 		}
-		made = made || now
+		made = made || madeNow
 		again, err := s.queue(ctx, shard.Queue)
 		switch {
 		case made && (again.forgetting || errors.Is(err, ports.ErrUnknownQueue)):
@@ -184,8 +184,8 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	}
 }
 
-// restoreShard stores the record of a shard that has lost it, unless another master of a Cluster has
-// keys of the shard, and reports whether it had none. One that has an older record gets the queue's.
+// restoreShard stores the queue's record in a shard that has lost its own or has an older one, unless
+// another master of a Cluster has keys of the shard. made reports whether the shard had none.
 func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shard) (made bool, err error) {
 	meta := s.keys(shard)[keyMeta].(string)
 	owner, others, err := s.mastersWith(ctx, meta)

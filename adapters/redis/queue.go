@@ -291,8 +291,8 @@ func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord,
 }
 
 // keptByShards returns the record of a queue that has lost its own: the newest that its first shards
-// have. It is ErrUnknownQueue if none has one. Of a Cluster's master it waits so long for what it
-// has, once another has answered.
+// have. It is ErrUnknownQueue if none has one. Once a master of a Cluster has answered, the others
+// have the given patience to answer too.
 func (s *Store) keptByShards(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	var kept queueRecord
 	var failed error
