@@ -99,7 +99,7 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 					t.Errorf("Acquire of %v gave %v", shard, err)
 				}
 			}
-			stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+			stats, err := severable{Store: store, cuts: new(cutShards)}.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			if err != nil || stats[0].Fresh != 3 || stats[0].Shards[0].Owner != "test" {
 				t.Errorf("%+v: %v; want 3 jobs and an owner", stats, err)
 			}
