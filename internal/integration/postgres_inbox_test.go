@@ -107,7 +107,7 @@ func TestPostgresLooksAtALargeTransactionBitByBit(t *testing.T) {
 		t.Errorf("%d jobs are counted, want %d", got, jobs)
 	}
 	calls := 0
-	for _, q := range tracer.queries {
+	for _, q := range tracer.sent() {
 		switch {
 		case strings.Contains(q.SQL, ".merge_inboxes("):
 			calls++

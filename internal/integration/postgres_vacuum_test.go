@@ -194,7 +194,7 @@ func TestPostgresStatsReadLittleBesideAnOpenTransaction(t *testing.T) {
 	if diff := cmp.Diff(want, stats[0].Counts); diff != "" {
 		t.Error(diff)
 	}
-	for _, q := range tracer.queries {
+	for _, q := range tracer.sent() {
 		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {
 			t.Errorf("%d blocks are read by %s", n, q.SQL)
 		}

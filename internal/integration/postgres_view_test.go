@@ -78,12 +78,24 @@ func (v *viewed) push(p ports.Producer, at core.When, ids ...string) {
 	v.must(err)
 }
 
-// seen are the statements that a store sends.
-type seen struct{ queries []pgx.TraceQueryStartData }
+// seen are the statements that a store sends, some of them beside its calls.
+type seen struct {
+	mu      sync.Mutex
+	queries []pgx.TraceQueryStartData
+}
 
 func (s *seen) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.queries = append(s.queries, q)
 	return ctx
+}
+
+// sent returns the statements so far.
+func (s *seen) sent() []pgx.TraceQueryStartData {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.queries)
 }
 
 func (*seen) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
@@ -121,7 +133,7 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 	v.must(err)
 	_, err = s.Find(t.Context(), "orders", "order-17")
 	v.must(err)
-	for _, q := range tracer.queries {
+	for _, q := range tracer.sent() {
 		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {
 			t.Errorf("%d blocks are read by %s", n, q.SQL)
 		}

@@ -93,7 +93,7 @@ func (w *worker) shardKey(call scriptCall) string {
 		return "skein:{other/0}:m"
 	case "permit":
 		return "skein:{orders}:permits"
-	case "announce", "drain", "retire", "nodes":
+	case "announce", "drain", "retire", "nodes", "audit", "actions":
 		return "skein:{/nodes}:n"
 	}
 	return "skein:{orders/0}:m"
