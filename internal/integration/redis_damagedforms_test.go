@@ -223,7 +223,7 @@ func TestRedisSetsAsideOnce(t *testing.T) {
 	if len(records) == 2 && records[0].Key == records[1].Key {
 		t.Errorf("both have the key %q", records[0].Key)
 	}
-	must(t, client.Do(t.Context(), recorder.args...).Err())
+	must(t, client.Do(t.Context(), recorder.last()...).Err())
 	w.aside("b", "b")
 	found, err := w.store.Find(t.Context(), "orders", "b")
 	if must(t, err); found.Queued == nil || len(found.Queued.Payloads) != 1 {

@@ -60,18 +60,18 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) 
 	recorder := recordScript(t, call.script)
 	own := goredis.NewClusterClient(client.Options())
 	t.Cleanup(func() { own.Close() })
+	own.OnNewNode(func(node *goredis.Client) { node.AddHook(recorder) }) // a check asks each by itself
 	w := newWorker(t, own, call.filled)
 	w.prepare(call)
-	own.AddHook(recorder)
+	recorder.forget()
 	must(t, client.ForEachMaster(t.Context(), func(ctx context.Context, node *goredis.Client) error { return node.ScriptFlush(ctx).Err() }))
 
 	h.findServers(client, w.shardKey(call))
 	h.dumps, h.before = h.from.dump(t, h.slot), h.from.read(t, h.slot)
 	must(t, call.do(w))
-	if recorder.args == nil {
+	if h.call = recorder.last(); h.call == nil {
 		t.Fatalf("the call did not run the script %s", call.script)
 	}
-	h.call = recorder.args
 	h.from.put(t, nil)
 	h.from.put(t, h.dumps)
 	reply, err := h.from.do(t.Context(), h.call...)

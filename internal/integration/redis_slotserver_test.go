@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -102,10 +103,25 @@ func leaves(reply any) []string {
 	return all
 }
 
-// scriptRecorder remembers the last call of a script that was sent in full.
+// scriptRecorder remembers the last call of a script that was sent in full, also from beside the test.
 type scriptRecorder struct {
 	text string
+	mu   sync.Mutex
 	args []any
+}
+
+// last returns the call, nil if there was none.
+func (r *scriptRecorder) last() []any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.args
+}
+
+// forget has the calls so far not count.
+func (r *scriptRecorder) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.args = nil
 }
 
 // recordScript is a recorder of the script in a file below adapters/redis/lua.
@@ -139,6 +155,8 @@ func (r *scriptRecorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) g
 
 func (r *scriptRecorder) record(cmd goredis.Cmder) {
 	if sent, ok := cmd.Args()[1].(string); ok && cmd.Name() == "eval" && strings.Contains(sent, r.text) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		r.args = cmd.Args()
 	}
 }
