@@ -67,24 +67,7 @@ func bareSpecs(decl *ast.GenDecl) []*ast.Ident {
 
 // receiverExported is true of functions and of the methods of exported types.
 func receiverExported(decl *ast.FuncDecl) bool {
-	if decl.Recv == nil {
-		return true
-	}
-	receiver := decl.Recv.List[0].Type
-	for {
-		switch t := receiver.(type) {
-		case *ast.StarExpr:
-			receiver = t.X
-		case *ast.IndexExpr:
-			receiver = t.X
-		case *ast.IndexListExpr:
-			receiver = t.X
-		case *ast.Ident:
-			return t.IsExported()
-		default:
-			return true
-		}
-	}
+	return decl.Recv == nil || ast.IsExported(typeName(decl.Recv.List[0].Type))
 }
 
 // unlinked is what looks like a link to a name, in text that go doc shows as it is.
