@@ -22,11 +22,11 @@ var plain = skein.NewQueue("plain", skein.QueueOptions[string]{Shards: 3})
 
 func queued(t *testing.T, store ports.ShardStore, queue, id string) core.Job {
 	t.Helper()
-	found, err := store.Find(t.Context(), queue, id)
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: queue, ID: id, Payloads: 1000})
 	if err != nil || found.Queued == nil {
 		t.Fatalf("Find(%q) = %+v, %v; want it queued", id, found, err)
 	}
-	return *found.Queued
+	return found.Queued.Job
 }
 
 func TestPushOptions(t *testing.T) {
@@ -295,7 +295,7 @@ func TestViaPushesThroughTheOtherProducer(t *testing.T) {
 		t.Fatal(err)
 	}
 	queued(t, other, "plain", "a")
-	if _, err := store.Find(t.Context(), "plain", "a"); !errors.Is(err, ports.ErrUnknownQueue) {
+	if _, err := store.Find(t.Context(), ports.FindRequest{Queue: "plain", ID: "a", Payloads: 1000}); !errors.Is(err, ports.ErrUnknownQueue) {
 		t.Errorf("Find in the client's own store = %v, want ErrUnknownQueue", err)
 	}
 	equal(t, "middleware calls", calls, 1)

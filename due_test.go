@@ -32,7 +32,7 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		begun := false
 		jobs, err := skein.NewServer(store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, id string, _ []string) error {
-			found, err := store.Find(ctx, "q", id)
+			found, err := store.Find(ctx, ports.FindRequest{Queue: "q", ID: id, Payloads: 1000})
 			begun = err == nil && found.Claim != nil && found.Claim.Begun
 			return err
 		})).RunDue(t.Context())

@@ -212,7 +212,7 @@ func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 // cancelJob cancels the only job of queue q as an operator does, and pauses the queue.
 func cancelJob(t *testing.T, store *memory.Store, drop bool) {
 	t.Helper()
-	found, err := store.Find(t.Context(), "q", "a")
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestAPayloadHasTheGroupOfItsOwnError(t *testing.T) {
 	}))
 	got := map[string]string{}
 	for _, id := range []string{"a", "b"} {
-		found, err := store.Find(t.Context(), "q", id)
+		found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: id, Payloads: 1000})
 		if err != nil || found.DeadLetter == nil {
 			t.Fatalf("Find = %+v, %v; want a dead letter", found, err)
 		}

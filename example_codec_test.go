@@ -16,6 +16,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // Reading is what a sensor measured.
@@ -116,7 +117,7 @@ func ExampleErrorCodec() {
 	if _, err := skein.NewServer(store, options, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	found, err := store.Find(ctx, "orders", "order-42")
+	found, err := store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "order-42", Payloads: 1000})
 	if err != nil {
 		log.Fatal(err)
 	}

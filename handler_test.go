@@ -21,7 +21,7 @@ var errBoom = errors.New("boom")
 // stateOf returns where a job is after its execution, in short.
 func stateOf(t *testing.T, store *memory.Store, queue, id string) string {
 	t.Helper()
-	found, err := store.Find(t.Context(), queue, id)
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: queue, ID: id, Payloads: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

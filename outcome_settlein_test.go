@@ -66,7 +66,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 					want = ports.Counts{Retrying: 3, Failed: 3}
 				}
 				equal(t, "counts", counts(t, store, "orders"), want)
-				found, err := store.Find(t.Context(), "orders", "a")
+				found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -105,7 +105,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			push(t, store, q, "a", "x")
 			abandon(t, store, "q")
 			runDue(t, store, skein.ServerOptions{}, nop(q))
-			found, err := store.Find(t.Context(), "q", "a")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.DeadLetter == nil {
 				t.Errorf("Find = %+v, %v; want it in the morgue after its first lost owner", found, err)
 			}
@@ -115,7 +115,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			push(t, store, q, "a", "x")
 			start := time.Now()
 			runDue(t, store, skein.ServerOptions{}, failing(q, errors.New("boom")))
-			found, err := store.Find(t.Context(), "q", "a")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.Queued == nil {
 				t.Fatalf("Find = %+v, %v; want it queued", found, err)
 			}
@@ -158,7 +158,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 				for i, d := range times {
 					push(t, store, q, "a", fmt.Sprint(i), skein.In(d))
 				}
-				found, err := store.Find(t.Context(), q.Name(), "a")
+				found, err := store.Find(t.Context(), ports.FindRequest{Queue: q.Name(), ID: "a", Payloads: 1000})
 				if err != nil || found.Queued == nil {
 					t.Fatalf("Find = %+v, %v; want it queued", found, err)
 				}
@@ -209,7 +209,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 				return nil
 			}))
 			equal(t, "decoded", got, []string{"good"})
-			found, err := store.Find(t.Context(), "q", "a")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.DeadLetter == nil || string(found.DeadLetter.Payloads[0].Data) != "<bad>" {
 				t.Errorf("Find = %+v, %v; want <bad> in the morgue", found, err)
 			}

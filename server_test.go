@@ -97,7 +97,7 @@ func TestAFailedJobIsRetriedUntilTheMorgue(t *testing.T) {
 			time.Sleep(24 * time.Hour)
 		})
 		equal(t, "executions", at, []time.Duration{0, time.Hour, 3 * time.Hour})
-		found, err := store.Find(t.Context(), "orders", "order-1")
+		found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "order-1", Payloads: 1000})
 		if err != nil || found.DeadLetter == nil || found.DeadLetter.Error != "boom" {
 			t.Errorf("Find = %+v, %v; want it in the morgue with its error", found, err)
 		}
@@ -203,7 +203,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			if !errors.Is(cause, skein.ErrShutdown) {
 				t.Errorf("cause = %v, want ErrShutdown", cause)
 			}
-			found, err := store.Find(t.Context(), "q", "a")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.Queued == nil || found.Queued.RetryCount != core.FreshRetryCount {
 				t.Errorf("Find = %+v, %v; want it back untouched", found, err)
 			}
@@ -312,7 +312,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			push(t, store, queue, "a", "x")
 			start := time.Now()
 			runDue(t, store, skein.ServerOptions{Jitter: func() int { return 7 }}, failing(queue, errors.New("boom")))
-			found, err := store.Find(t.Context(), "q", "a")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.Queued == nil {
 				t.Fatalf("Find = %+v, %v; want it queued", found, err)
 			}
@@ -340,7 +340,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			if last == "" || !strings.HasPrefix(last, "boom ") {
 				t.Errorf("LastError = %q, want it decoded", last)
 			}
-			found, err := store.Find(t.Context(), "q", "a")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.DeadLetter == nil || !strings.HasPrefix(found.DeadLetter.Error, "BOOM ") {
 				t.Errorf("Find = %+v, %v; want the error stored encoded", found, err)
 			}
@@ -391,7 +391,7 @@ func failing(q *skein.Queue[string], err error) skein.Handler {
 
 func lastError(t *testing.T, store ports.ShardStore, id string) string {
 	t.Helper()
-	found, err := store.Find(t.Context(), "q", id)
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: id, Payloads: 1000})
 	if err != nil || found.Queued == nil {
 		t.Fatalf("Find(%q) = %+v, %v; want it queued", id, found, err)
 	}

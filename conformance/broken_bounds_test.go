@@ -145,7 +145,7 @@ func pushesAPart(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		met := 0
 		for i := range r.Entries {
-			found, err := s.Find(ctx, r.Queue, r.Entries[i].ID)
+			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.Entries[i].ID, Payloads: 1000})
 			if err == nil && found.Queued != nil {
 				_, size := sizeOf(found.Queued.Payloads)
 				met += size

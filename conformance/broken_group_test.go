@@ -33,7 +33,7 @@ func shortensGroups(s full) full {
 // keepsFirstGroup leaves a dead letter in the group of its first burial.
 func keepsFirstGroup(s full) full {
 	return regroups(s, func(ctx context.Context, shard core.Shard, x *core.Settlement) {
-		if found, err := s.Find(ctx, shard.Queue, x.ID); err == nil && found.DeadLetter != nil {
+		if found, err := s.Find(ctx, ports.FindRequest{Queue: shard.Queue, ID: x.ID, Payloads: 1000}); err == nil && found.DeadLetter != nil {
 			x.Group = found.DeadLetter.Group
 		}
 	})
@@ -119,8 +119,8 @@ func editsIntoOther(s full) full {
 		edited[r.ID] = true
 		return s.Edit(ctx, r)
 	})
-	return replace(noted, "Find", func(ctx context.Context, r storekit.FindRequest) (ports.Found, error) {
-		found, err := noted.Find(ctx, r.Queue, r.ID)
+	return replace(noted, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := noted.Find(ctx, r)
 		if edited[r.ID] && found.DeadLetter != nil {
 			found.DeadLetter.Group = core.OtherGroup
 		}

@@ -39,7 +39,7 @@ func importsAsOfNow(s full) full {
 // importsNewest takes what comes for what was buried last, as a burial is.
 func importsNewest(s full) full {
 	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
-		found, err := s.Find(ctx, r.Shard.Queue, d.ID)
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
 		if err == nil && found.DeadLetter != nil && found.DeadLetter.ChangedAt >= d.ChangedAt && d.ChangedAt >= 0 {
 			d.ChangedAt = found.DeadLetter.ChangedAt + 1
 		}
@@ -59,7 +59,7 @@ func importsTwice(s full) full {
 // doublesImports keeps what is there of an id beside what comes.
 func doublesImports(s full) full {
 	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
-		found, err := s.Find(ctx, r.Shard.Queue, d.ID)
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
 		if err != nil || found.DeadLetter == nil {
 			return
 		}

@@ -20,7 +20,7 @@ func revivesTwice(s full) full {
 	kept := map[string][]core.Payload{}
 	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 		for _, ref := range step.DeadLetters {
-			found, err := s.Find(ctx, step.Shard.Queue, ref.ID)
+			found, err := s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: ref.ID, Payloads: 1000})
 			if err == nil && found.DeadLetter != nil {
 				kept[ref.ID] = found.DeadLetter.Payloads
 				continue

@@ -30,7 +30,7 @@ func pagesByNumber(s full) full {
 // beginsAnewAtGone lists claimed jobs from the start where the one under the cursor is gone.
 func beginsAnewAtGone(s full) full {
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
-		if found, err := s.Find(ctx, r.Queue, r.After.ID); err == nil && found.Claim == nil {
+		if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.After.ID, Payloads: 1000}); err == nil && found.Claim == nil {
 			r.After = ports.Cursor{}
 		}
 		return s.Claimed(ctx, r)
@@ -41,7 +41,7 @@ func beginsAnewAtGone(s full) full {
 func skipsOneBehindGone(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		page, err := s.Morgue(ctx, r)
-		found, gone := s.Find(ctx, r.Queue, r.After.ID)
+		found, gone := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.After.ID, Payloads: 1000})
 		if gone == nil && found.DeadLetter == nil && len(page.DeadLetters) > 1 {
 			page.DeadLetters = page.DeadLetters[1:]
 		}

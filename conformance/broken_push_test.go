@@ -17,7 +17,7 @@ func losesPayload(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		var kept []core.Entry
 		for _, en := range r.Entries {
-			if found, err := s.Find(ctx, r.Queue, en.ID); err == nil && found.Queued == nil {
+			if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 1000}); err == nil && found.Queued == nil {
 				kept = append(kept, en)
 			}
 		}
@@ -29,7 +29,7 @@ func losesPayload(s full) full {
 func keepsLargerScore(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		for i, en := range r.Entries {
-			found, err := s.Find(ctx, r.Queue, en.ID)
+			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 1000})
 			if err != nil || found.Queued == nil {
 				continue
 			}

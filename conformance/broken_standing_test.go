@@ -5,13 +5,12 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
 // standsOtherwise is a store whose Find says something else of how an id stands.
 func standsOtherwise(s full, change func(ports.Found, *ports.Standing)) full {
-	return replace(s, "Find", func(ctx context.Context, r storekit.FindRequest) (ports.Found, error) {
-		found, err := s.Find(ctx, r.Queue, r.ID)
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r)
 		change(found, &found.Standing)
 		return found, err
 	})

@@ -176,7 +176,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds())
 }
 
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is

@@ -186,10 +186,10 @@ func (s *findsAndLoses) Turn(ctx context.Context, r ports.TurnRequest) (ports.Tu
 	return reply, err
 }
 
-func (s *findsAndLoses) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	found, err := s.full.Find(ctx, queue, id)
-	if _, lost := s.left.LoadAndDelete(id); lost && err == nil {
-		_, err = s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{id}})
+func (s *findsAndLoses) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	found, err := s.full.Find(ctx, r)
+	if _, lost := s.left.LoadAndDelete(r.ID); lost && err == nil {
+		_, err = s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{r.ID}})
 	}
 	return found, err
 }

@@ -87,7 +87,7 @@ func strandsClaims(s full) full {
 func ignoresReceipts(s full) full {
 	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
 		for i, settled := range r.Settlements {
-			found, err := s.Find(ctx, r.Lease.Shard.Queue, settled.ID)
+			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Lease.Shard.Queue, ID: settled.ID, Payloads: 1000})
 			if err == nil && found.Claim != nil {
 				r.Settlements[i].Receipt = found.Claim.Receipt
 			}
@@ -110,7 +110,7 @@ func claimsClaimed(s full) full {
 			return
 		}
 		for _, j := range page.Jobs {
-			found, err := s.Find(context.Background(), queue, j.ID)
+			found, err := s.Find(context.Background(), ports.FindRequest{Queue: queue, ID: j.ID, Payloads: 1000})
 			if err == nil && found.Claim != nil && len(reply.Claims) < r.Want {
 				reply.Claims = append(reply.Claims, core.Claim{Job: j.Job, Receipt: found.Claim.Receipt})
 			}

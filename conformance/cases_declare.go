@@ -137,7 +137,7 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 	_, errs["Jobs"] = e.store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
 	_, errs["Claimed"] = e.store.Claimed(ctx, page)
 	_, errs["Morgue"] = e.store.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
-	_, errs["Find"] = e.store.Find(ctx, queue, "a")
+	_, errs["Find"] = e.store.Find(ctx, ports.FindRequest{Queue: queue, ID: "a", Payloads: 1000})
 	_, errs["Expedite"] = e.store.Expedite(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
 	_, errs["Bury"] = e.store.Bury(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
 	_, errs["Delete"] = e.store.Delete(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})

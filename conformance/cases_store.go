@@ -17,7 +17,7 @@ func storeCases() []namedCase {
 		{"keeps backends apart", "Factory makes an empty backend, also while earlier ones are in use", storeBackends},
 		{"keeps queues apart", "architecture 1: a queue is a named stream of jobs", storeQueues},
 		{"keeps shards apart", "package ports: atomic for each shard, never across them", storeShards},
-		{"finds an id wherever it is", "Find looks one id up everywhere, exactly, with all its payloads", storeFinds},
+		{"finds an id wherever it is", "Find looks one id up everywhere", storeFinds},
 		{"refuses to find what is no id", "Find returns core.ErrInvalidID for an invalid id", storeFindInvalid},
 		{"keeps nothing of a request but its bytes", "package ports: requests are read only during the call, but for the bytes in them", storeRequests},
 		{"gives its replies away", "package ports: slices of a reply belong to the caller", storeReplies},
@@ -104,19 +104,19 @@ func storeFinds(e *env) {
 	queued := job("a", core.Pushed(core.When{}, at), pay("e", 1), pay("f", 2))
 	e.same("everywhere", found(), ports.Found{
 		Shard:  e.shard,
-		Queued: &queued,
+		Queued: &ports.JobView{Job: queued, Count: 2},
 		Claim: &ports.ClaimView{
 			Claim: c, Count: 2, Shard: e.shard, Owner: "n1", Node: "node of n1", Since: at, LeaseUntil: at.Add(ttl),
 		},
-		DeadLetter: &core.DeadLetter{
+		DeadLetter: &ports.DeadLetterView{DeadLetter: core.DeadLetter{
 			ID: "a", ChangedAt: start, Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: twoPayloads(),
-		},
+		}, Count: 2},
 	})
 }
 
 func storeFindInvalid(e *env) {
 	for _, id := range []string{"", "\n", "\xff"} {
-		_, err := e.store.Find(e.ctx, orders, id)
+		_, err := e.store.Find(e.ctx, ports.FindRequest{Queue: orders, ID: id, Payloads: 1000})
 		e.refused(fmt.Sprintf("Find of %q", id), err, core.ErrInvalidID)
 	}
 }
@@ -191,7 +191,7 @@ func storeContext(e *env) {
 	_, errs["Turn"] = e.store.Turn(ctx, h.request(1))
 	_, errs["Heads"] = e.store.Heads(ctx, []core.Shard{e.shard})
 	_, errs["Stats"] = e.store.Stats(ctx, ports.StatsRequest{Queues: []string{orders}})
-	_, errs["Find"] = e.store.Find(ctx, orders, "a")
+	_, errs["Find"] = e.store.Find(ctx, ports.FindRequest{Queue: orders, ID: "a", Payloads: 1000})
 	errs["DrainNode"] = e.store.DrainNode(ctx, "1", true)
 	_, errs["Nodes"] = e.store.Nodes(ctx)
 	errs["Audit"] = e.store.Audit(ctx, ports.Action{ID: "1", Verb: "pause"})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
 // quarantine is what was damaged, and is set aside at once.
@@ -42,7 +41,7 @@ func (q *quarantine) count(of func(core.Shard) bool) (n int64) {
 
 // Damage implements Damager.
 func (s transacted) Damage(ctx context.Context, shard core.Shard, id string, place ports.Place) error {
-	found, err := s.Find(ctx, shard.Queue, id)
+	found, err := s.Find(ctx, ports.FindRequest{Queue: shard.Queue, ID: id, Payloads: 1000})
 	if err != nil {
 		return err
 	}
@@ -111,12 +110,12 @@ func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, e
 }
 
 // Find says that it is damaged.
-func (s transacted) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	found, err := s.Store.Find(ctx, queue, id)
+func (s transacted) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	found, err := s.Store.Find(ctx, r)
 	s.set.mu.Lock()
 	defer s.set.mu.Unlock()
 	for _, record := range s.set.shards[found.Shard] {
-		if record.ID == id {
+		if record.ID == r.ID {
 			found.Damaged = append(found.Damaged, record.Place)
 		}
 	}
@@ -243,8 +242,8 @@ func forgetsDamage(s full) full {
 
 // findsNoDamage is a store that says nothing is there of an id whose record it can't read.
 func findsNoDamage(s full) full {
-	return replace(s, "Find", func(ctx context.Context, r storekit.FindRequest) (ports.Found, error) {
-		found, err := s.Find(ctx, r.Queue, r.ID)
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r)
 		found.Damaged = nil
 		return found, err
 	})

@@ -11,24 +11,54 @@ import (
 // allPayloads is more payloads than any job of the suite has.
 const allPayloads = 1 << 20
 
-// find finds an id of orders.
+// find finds an id of orders, with all its payloads.
 func (e *env) find(id string) ports.Found {
 	e.tb.Helper()
 	return e.findIn(orders, id)
 }
 
+// findIn finds an id of a queue, and follows the cursors of its payloads to the last.
 func (e *env) findIn(queue, id string) ports.Found {
 	e.tb.Helper()
-	found, err := e.store.Find(e.ctx, queue, id)
+	found := e.findSome(ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads})
+	for len(found.Next) > 0 {
+		at := found.Next[0]
+		next := e.findSome(ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &at})
+		if len(*payloadsIn(&next, at.Place)) == 0 {
+			break // it has moved meanwhile
+		}
+		all := payloadsIn(&found, at.Place)
+		*all = append(*all, *payloadsIn(&next, at.Place)...)
+		found.Next = append(next.Next, found.Next[1:]...)
+	}
+	return found
+}
+
+func (e *env) findSome(r ports.FindRequest) ports.Found {
+	e.tb.Helper()
+	found, err := e.store.Find(e.ctx, r)
 	e.must(err, "Find")
 	return found
+}
+
+// payloadsIn returns the payloads that were found in a place; none if nothing is there.
+func payloadsIn(found *ports.Found, place ports.Place) *[]core.Payload {
+	switch {
+	case place == ports.PlaceQueued && found.Queued != nil:
+		return &found.Queued.Payloads
+	case place == ports.PlaceClaimed && found.Claim != nil:
+		return &found.Claim.Payloads
+	case place == ports.PlaceDead && found.DeadLetter != nil:
+		return &found.DeadLetter.Payloads
+	}
+	return new([]core.Payload)
 }
 
 // queued returns the queued job of an id, or an empty one.
 func (e *env) queued(id string) core.Job {
 	e.tb.Helper()
 	if j := e.find(id).Queued; j != nil {
-		return *j
+		return j.Job
 	}
 	return core.Job{}
 }
@@ -37,7 +67,7 @@ func (e *env) queued(id string) core.Job {
 func (e *env) deadLetter(id string) core.DeadLetter {
 	e.tb.Helper()
 	if d := e.find(id).DeadLetter; d != nil {
-		return *d
+		return d.DeadLetter
 	}
 	return core.DeadLetter{}
 }

@@ -122,7 +122,7 @@ func (a *audit) settledApart(settle []core.Settlement) {
 func (d *day) lookAtIDs(store ports.ShardStore, random *rand.Rand) {
 	for range dayIDs {
 		id := idsOfKind(kindsOfIDs[random.IntN(len(kindsOfIDs))])[random.IntN(dayIDs)]
-		found, err := store.Find(d.e.ctx, dayQueue, id)
+		found, err := store.Find(d.e.ctx, ports.FindRequest{Queue: dayQueue, ID: id, Payloads: 1000})
 		if !d.e.check(err, "a racing Find") || found.DeadLetter == nil {
 			continue
 		}

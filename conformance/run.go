@@ -86,7 +86,7 @@ func groups(store ports.ShardStore) []group {
 		{"large", largeCases()},
 		{"mixed", mixedCases()},
 		{"bounds", boundCases()},
-		{"bytes", byteCases()},
+		{"bytes", slices.Concat(byteCases(), findByteCases())},
 		{"repeat", repeatCases()},
 		{"skip", skipCases()},
 		{"settle", settleCases()},
@@ -111,6 +111,7 @@ func groups(store ports.ShardStore) []group {
 		{"recount", recountCases()},
 		{"quarantine", quarantineCases()},
 		{"store", storeCases()},
+		{"find", findCases()},
 		{"vectors", vectorCases()},
 	}
 	if _, ok := store.(ports.Notifier); ok {

@@ -25,9 +25,15 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			_, err := i.History(ctx, queue, inspect.HistoryOptions{})
 			return err
 		},
-		"Groups": func(ctx context.Context) error { _, err := i.Groups(ctx, queue, 0); return err },
-		"Find":   func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
-		"Why":    func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
+		"Groups":   func(ctx context.Context) error { _, err := i.Groups(ctx, queue, 0); return err },
+		"Find":     func(ctx context.Context) error { _, err := i.Find(ctx, queue, "order-1"); return err },
+		"FindSome": func(ctx context.Context) error { _, err := i.FindSome(ctx, queue, "order-1", 1); return err },
+		"Payloads": func(ctx context.Context) (last error) {
+			for _, last = range i.Payloads(ctx, queue, "order-1", inspect.PayloadOptions{}) {
+			}
+			return last
+		},
+		"Why": func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
 		"Actions": func(ctx context.Context) (last error) {
 			for _, last = range i.Actions(ctx, inspect.ActionsOptions{Queue: queue}) {
 			}

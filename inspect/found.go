@@ -9,7 +9,7 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 		found.Damaged = append(found.Damaged, place.String())
 	}
 	if q := stored.Queued; q != nil {
-		job := w.queuedJob(&ports.JobView{Job: *q, Count: len(q.Payloads)}, ByTime)
+		job := w.queuedJob(q, ByTime)
 		found.Queued = &job
 	}
 	if stored.Claim != nil {
@@ -17,7 +17,7 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 		found.Claimed = &job
 	}
 	if d := stored.DeadLetter; d != nil {
-		view := w.deadLetter(&ports.DeadLetterView{DeadLetter: *d, Count: len(d.Payloads)}, ByTime)
+		view := w.deadLetter(d, ByTime)
 		found.DeadLetter = &view
 	}
 	return found

@@ -186,11 +186,19 @@ func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions)
 	return convert(reply.Minutes, minuteStatsOf), partial(reply.Unreached)
 }
 
-// Find looks an id up in a queue: queued, claimed and in the morgue, with all its
-// payloads. An id that is nowhere is no error. It returns [ErrInvalidID] if no job
-// can have the id.
+// Find looks an id up in a queue: queued, claimed and in the morgue, with the first of its payloads,
+// at most 1,000 of them and 8 MiB. PayloadCount is how many there are in each place, and
+// [Inspector.Payloads] lists all of them. An id that is nowhere is no error. It returns [ErrInvalidID]
+// if no job can have the id.
 func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
-	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, id) })
+	return i.FindSome(ctx, queue, id, core.MaxTurnPayloads)
+}
+
+// FindSome is [Inspector.Find] with at most the given number of payloads of each place. 0 reads no
+// payload.
+func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int) (Found, error) {
+	r := ports.FindRequest{Queue: queue, ID: id, Payloads: payloads}
+	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 	if err != nil {
 		return Found{}, err
 	}

@@ -40,7 +40,7 @@ type ListOptions struct {
 	// Limit ends the list after so many elements. 0 is no limit.
 	Limit int
 	// Payloads is how many payloads of each element to fetch, lowest score first.
-	// 0 fetches none; [Inspector.Find] returns all.
+	// 0 fetches none; [Inspector.Payloads] lists all of one id.
 	Payloads int
 	// ErrorBytes is how many bytes of each error text to fetch at most, cut between characters, before
 	// Options.DecodeError sees it: 0 is the whole text, below 0 none.

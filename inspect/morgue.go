@@ -39,8 +39,8 @@ func (i *Inspector) RevivePayloads(
 // is nil. It handles those that last changed before it began: what is buried
 // meanwhile stays.
 //
-// match is called once with each of them and all its payloads, from the caller's
-// goroutine. One that changes after that, since payloads come in, stays whole.
+// match is called once with each of them and all its payloads, or as many as o.Payloads says, from the
+// caller's goroutine. One that changes after that, since payloads come in, stays whole.
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
@@ -105,8 +105,11 @@ func (i *Inspector) EditAll(
 ) (r Result, err error) {
 	a := o.onAll("edit all", queue, match != nil, false)
 	defer a.log(ctx, i, queue, nil)(&err)
-	if edit == nil {
+	switch {
+	case edit == nil:
 		return a.end(errNoEdit)
+	case o.Payloads != 0:
+		return a.end(fmt.Errorf("%w: Payloads %d; an edit is called with all of them", ErrInvalidOptions, o.Payloads))
 	}
 	k := &deadKind{action: a}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
@@ -184,7 +187,7 @@ func (i *Inspector) editRefs(
 			continue
 		}
 		whole[ref.ID] = ref.Payloads == nil
-		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, ref.ID) })
+		found, err := i.wholeLetter(ctx, queue, ref.ID)
 		if err != nil {
 			return a.end(err)
 		}

@@ -41,7 +41,7 @@ func idsOf(refs []ports.DeadLetterRef) []string {
 // came since are left alone. One of more payloads than a step takes it names whole: each step would name
 // all of them again. Of it too nothing is taken that came since, but by a clock that stands or steps back.
 func refOf(d *DeadLetter) ports.DeadLetterRef {
-	if len(d.Payloads) > core.MaxTurnPayloads {
+	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.PayloadCount {
 		return ports.DeadLetterRef{ID: d.ID}
 	}
 	return ports.DeadLetterRef{

@@ -44,6 +44,11 @@ type BulkOptions struct {
 	// DryRun writes nothing: the Result counts what the action would take and has samples. An EditFunc is
 	// not called.
 	DryRun bool
+	// Payloads is how many payloads of each entry match is called with, lowest score first: 0 is all of
+	// them, below 0 none, at most 1,000. A match that looks at ids, times and errors needs none, and
+	// with all of them the action reads every payload of what it is about. Without all of them a dead letter
+	// is handled whole, as it is then if the store's clock stands or steps back meanwhile. EditAll refuses it.
+	Payloads int
 	// Filter stands for match in checkpoints, such as the text that match was made of: going on with
 	// another is refused. An action with a match and without Filter has no checkpoints. It is ignored
 	// without a match.
@@ -57,9 +62,18 @@ type BulkOptions struct {
 	Continue Checkpoint
 }
 
+// pagePayloads returns how many payloads of each entry a page of a sweep has: those that match sees, or, if it
+// sees all, those of most entries.
+func (o *BulkOptions) pagePayloads() int {
+	if o.Payloads == 0 {
+		return sweepPayloads
+	}
+	return min(max(0, o.Payloads), core.MaxTurnPayloads)
+}
+
 // named returns [ErrInvalidOptions] for options that only actions on all of a kind have.
 func (o *BulkOptions) named(verb string) error {
-	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Group != "" || o.Filter != "" ||
+	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Group != "" || o.Filter != "" || o.Payloads != 0 ||
 		o.Stop != nil || o.Checkpoint != nil || o.Continue != "" {
 		return fmt.Errorf("%w: %s takes no option but Progress", ErrInvalidOptions, verb)
 	}

@@ -12,6 +12,8 @@ type deadKind struct {
 	inspector *Inspector
 	*action
 	sortBy SortBy
+	// matches is whether there is a match.
+	matches bool
 	// do acts on those chosen of a shard.
 	do func(context.Context, core.Shard, []DeadLetter) error
 	// edited has the ids that the sweep has changed and may meet again.
@@ -21,12 +23,12 @@ type deadKind struct {
 // sweepDeadLetters acts on the dead letters that match, the longest unchanged first, or by id where
 // there is a Prefix.
 func (i *Inspector) sweepDeadLetters(ctx context.Context, k *deadKind, queue string, match func(DeadLetter) bool) (Result, error) {
-	k.inspector, k.sortBy = i, ByTime
+	k.inspector, k.sortBy, k.matches = i, ByTime, match != nil
 	prefix := k.going.o.Prefix
 	if prefix != "" {
 		k.sortBy = ByID
 	}
-	r := ports.PageRequest{Limit: sweepPage, Payloads: sweepPayloads, Prefix: prefix}
+	r := ports.PageRequest{Limit: sweepPage, Payloads: k.going.o.pagePayloads(), Prefix: prefix}
 	s := &sweep[ports.DeadLetterView, DeadLetter]{action: k.action, kind: k, queue: queue, page: r, match: match}
 	return s.run(ctx, i)
 }
@@ -53,6 +55,9 @@ func (k *deadKind) fate(v *ports.DeadLetterView, before, _ core.Instant) fate {
 }
 
 func (k *deadKind) complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
+	if k.going.o.Payloads != 0 || k.going.o.DryRun && !k.matches {
+		return true, nil
+	}
 	there, err := k.inspector.complete(ctx, k.going.at.Queue, v)
 	return there && v.ChangedAt < before, err
 }

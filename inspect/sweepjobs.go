@@ -29,9 +29,9 @@ type jobKind struct {
 	*action
 	sortBy SortBy
 	which  whichJobs
-	// whole is whether match or samples need payloads.
-	whole bool
-	step  jobStep
+	step   jobStep
+	// matches is whether there is a match.
+	matches bool
 }
 
 // onAllJobs acts on the queued jobs that match, in the order of the list that has the fewest others: by
@@ -45,7 +45,7 @@ func (i *Inspector) onAllJobs(
 		a.invalid = fmt.Errorf("%w: jobs have no Group; it is of dead letters", ErrInvalidOptions)
 	}
 	a.going.at.Part = a.going.at.Part || which == laterJobs
-	k.whole = match != nil || a.going.o.DryRun
+	k.matches = match != nil
 	prefix := a.going.o.Prefix
 	switch {
 	case which == failedJobs && prefix != "":
@@ -56,12 +56,15 @@ func (i *Inspector) onAllJobs(
 		k.sortBy = ByID
 	}
 	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
-	if k.whole {
-		page.Limit, page.ErrorBytes, page.MaxCount, page.Payloads = sweepPage, 0, 0, sweepPayloads
+	if k.matches || a.going.o.DryRun {
+		page.Limit, page.ErrorBytes, page.MaxCount, page.Payloads = sweepPage, 0, 0, a.going.o.pagePayloads()
 	}
 	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
 	return s.run(ctx, i)
 }
+
+// whole reports whether match is to see all payloads.
+func (k *jobKind) whole() bool { return k.matches && k.going.o.Payloads == 0 }
 
 func (k *jobKind) count(c *ports.Counts) int64 {
 	switch k.which {
@@ -95,17 +98,18 @@ func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
 }
 
 func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
-	if !k.whole || len(v.Payloads) == v.Count {
+	if !k.whole() || len(v.Payloads) == v.Count {
 		return true, nil
 	}
-	found, err := persist(ctx, k.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, k.going.at.Queue, v.ID) })
+	found, _, err := k.inspector.whole(ctx, k.going.at.Queue, v.ID, ports.PlaceQueued)
 	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before {
 		return false, err
 	}
 	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh || k.which == freshJobs && !fresh {
 		return false, nil
 	}
-	v.Job, v.Count = *found.Queued, len(found.Queued.Payloads)
+	*v = *found.Queued
+	v.Count = len(v.Payloads)
 	return true, nil
 }
 

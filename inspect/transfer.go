@@ -46,11 +46,12 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 	if len(v.Payloads) == v.Count {
 		return true, nil
 	}
-	found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, v.ID) })
+	found, err := i.wholeLetter(ctx, queue, v.ID)
 	if err != nil || found.DeadLetter == nil {
 		return false, err
 	}
-	v.DeadLetter, v.Count = *found.DeadLetter, len(found.DeadLetter.Payloads)
+	*v = *found.DeadLetter
+	v.Count = len(v.Payloads)
 	return true, nil
 }
 

@@ -22,7 +22,7 @@ type QueuedJob struct {
 	// LastError is the text of the last failure, empty if there was none.
 	LastError string
 	// Payloads are the first of its PayloadCount payloads, lowest score first, as
-	// many as ListOptions.Payloads says; Find returns all.
+	// many as ListOptions.Payloads says; [Inspector.Payloads] lists all.
 	Payloads     []core.Payload
 	PayloadCount int
 	// Cursor is the job's place in the list; of a [Found], in that [ByTime].
@@ -65,14 +65,14 @@ type DeadLetter struct {
 	LastError string
 	Group     string
 	// Payloads are the first of its PayloadCount payloads, lowest score first, as
-	// many as ListOptions.Payloads says; Find returns all.
+	// many as ListOptions.Payloads says; [Inspector.Payloads] lists all.
 	Payloads     []core.Payload
 	PayloadCount int
 	// Cursor is its place in the list; of a [Found], in that [ByTime].
 	Cursor Cursor
 }
 
-// Found is all that a queue holds for an id. What is nil is not there: an id can
+// Found is what a queue holds for an id. What is nil is not there: an id can
 // be in all three places, with different payloads.
 type Found struct {
 	ID    string

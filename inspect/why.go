@@ -46,7 +46,7 @@ type Verdict struct {
 	// bounds there; zero if nobody has the shard, or its server no longer announces itself.
 	Owner      string
 	OwnerFacts core.OwnerFacts
-	// Found is what the queue holds for the id.
+	// Found is what the queue holds for the id, without payloads.
 	Found Found
 
 	// leaseOf is the name of the server of the shard's last lease, and busy how many batches of the queue each server runs.
@@ -58,9 +58,10 @@ type Verdict struct {
 const ServersPatience = 2 * time.Second
 
 // Why returns why the job of an id does not run, or that it does: one look at its shard and one at the list of
-// servers, which say what they run and their limits at each third of their LeaseTTL. Errors are those of [Inspector.Find].
+// servers, which say what they run and their limits at each third of their LeaseTTL. It reads no payload. Errors are
+// those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
-	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, queue, id) })
+	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id}) })
 	if err != nil {
 		return Verdict{}, err
 	}

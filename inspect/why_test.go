@@ -38,7 +38,7 @@ func (s *fixture) serveAs(n ports.Node) {
 func (s *fixture) damage(id string, places ...ports.Place) {
 	s.Inspector = inspect.New(storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		err := next(ctx)
-		if found, ok := call.Reply.(*ports.Found); ok && call.Request.(*storekit.FindRequest).ID == id {
+		if found, ok := call.Reply.(*ports.Found); ok && call.Request.(*ports.FindRequest).ID == id {
 			found.Damaged = places
 		}
 		return err
@@ -153,7 +153,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			if until != tt.until {
 				t.Errorf("until %v, want %v", until, tt.until)
 			}
-			found, err := s.Find(t.Context(), "orders", "x")
+			found, err := s.FindSome(t.Context(), "orders", "x", 0)
 			if diff := cmp.Diff(found, v.Found, cmp.AllowUnexported(inspect.Cursor{})); err != nil || diff != "" {
 				t.Errorf("what it found (%v, -Find +Why):\n%s", err, diff)
 			}
@@ -165,7 +165,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 // many turns later, and lets two seconds pass.
 func (s *fixture) runs(later int64) {
 	s.t.Helper()
-	found, err := s.store.Find(s.t.Context(), "orders", "x")
+	found, err := s.store.Find(s.t.Context(), ports.FindRequest{Queue: "orders", ID: "x", Payloads: 1000})
 	if err != nil || found.Claim == nil {
 		s.t.Fatalf("x is not claimed: %v", err)
 	}

@@ -56,9 +56,11 @@ type Inspector interface {
 	// What it costs depends on how many groups there are, not on how many dead letters.
 	Groups(ctx context.Context, r GroupsRequest) (GroupsReply, error)
 
-	// Find looks one id up everywhere, exactly, with all its payloads. It
-	// returns core.ErrInvalidID for an invalid id.
-	Find(ctx context.Context, queue, id string) (Found, error)
+	// Find looks one id up everywhere, with the first of its payloads. The rest of them come by
+	// cursor: Found.Next. What a call reads is bounded: see FindRequest.
+	//
+	// Errors: core.ErrInvalidID and ErrInvalidRequest, as FindRequest.Validate has them.
+	Find(ctx context.Context, r FindRequest) (Found, error)
 }
 
 // StatsRequest asks for the state of queues.
@@ -218,19 +220,6 @@ type MorguePage struct {
 	// Next and Unreached are as in [JobsPage].
 	Next      Cursor
 	Unreached []core.Shard
-}
-
-// Found is all that a queue holds for an id. A nil field means that nothing is there.
-type Found struct {
-	Shard      core.Shard
-	Queued     *core.Job
-	Claim      *ClaimView
-	DeadLetter *core.DeadLetter
-	// Damaged are the places, in their order, where something is stored of the id that the store can't read, so that
-	// its field is nil: the next call that would change or take it sets it aside ([Quarantine]).
-	Damaged []Place
-	// Standing is what decides when the queued job runs.
-	Standing Standing
 }
 
 // MaxAhead is how far Standing counts.

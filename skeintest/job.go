@@ -90,7 +90,7 @@ func putBack(ctx context.Context, s *Store, queue, id string, back core.PutBack)
 	if err != nil {
 		return err
 	}
-	at, err := s.Find(ctx, queue, id)
+	at, err := s.Find(ctx, ports.FindRequest{Queue: queue, ID: id})
 	if err != nil {
 		return err
 	}

@@ -251,7 +251,7 @@ func TestEncodedErrorsAreReadable(t *testing.T) {
 	push(t, s, q, "id", "p")
 	skeintest.AssertEvents(t, s.Drain(t, 0, always(q, skein.Bury(errBoom))), "0s q id [p] buried: boom")
 	skeintest.AssertMorgue(t, s, q, skeintest.Job[[]byte]{ID: "id", Payloads: [][]byte{[]byte("p")}, LastError: "boom"})
-	if found, err := s.Find(t.Context(), "q", "id"); err != nil || found.DeadLetter.Error != "<boom" {
+	if found, err := s.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "id", Payloads: 1000}); err != nil || found.DeadLetter.Error != "<boom" {
 		t.Errorf("stored: %+v, %v", found.DeadLetter, err)
 	}
 }

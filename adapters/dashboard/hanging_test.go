@@ -69,8 +69,8 @@ func (s *hanging) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Grou
 	return hangs(ctx, s, "Groups", func() (ports.GroupsReply, error) { return s.Store.Groups(ctx, r) })
 }
 
-func (s *hanging) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	return hangs(ctx, s, "Find", func() (ports.Found, error) { return s.Store.Find(ctx, queue, id) })
+func (s *hanging) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	return hangs(ctx, s, "Find", func() (ports.Found, error) { return s.Store.Find(ctx, r) })
 }
 
 func (s *hanging) Nodes(ctx context.Context) (ports.NodesReply, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
@@ -180,7 +181,7 @@ func TestASearchThatIsCutOffIsNoPart(t *testing.T) {
 		}
 		h.push("a", 0, "p")
 		h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			if r, ok := call.Request.(*storekit.FindRequest); ok && r.Queue == "plain" {
+			if r, ok := call.Request.(*ports.FindRequest); ok && r.Queue == "plain" {
 				<-ctx.Done()
 				return ctx.Err()
 			}

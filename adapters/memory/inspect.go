@@ -173,31 +173,55 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 }
 
 // Find implements [ports.Inspector].
-func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) {
-	if err := core.ValidateID(id); err != nil {
+func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	if err := r.Validate(); err != nil {
 		return ports.Found{}, err
 	}
-	q, err := s.b.queue(ctx, name)
+	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
 		return ports.Found{}, err
 	}
-	sh := q.shards[core.ShardOf(id, len(q.shards))]
+	sh := q.shards[core.ShardOf(r.ID, len(q.shards))]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	found := ports.Found{Shard: sh.id, Standing: sh.standing(id, q.view().Paused, s.b.now())}
-	if e := sh.queued(id); e != nil {
-		job := e.view(e.payloads.Len()).Job
+	found := ports.Found{Shard: sh.id, Standing: sh.standing(r.ID, q.view().Paused, s.b.now())}
+	var bound core.Bound
+	some := func(p ports.Place, list []core.Payload) []core.Payload {
+		rest := list[behind(r.Start(p), list):]
+		some := firstPayloads(rest, bound.Take(rest[:min(r.Most(p), len(rest))]))
+		found.AddNext(&r, p, some, len(some) < len(rest))
+		return some
+	}
+	if e := sh.queued(r.ID); e != nil {
+		job := e.view(0)
+		job.Payloads = some(ports.PlaceQueued, e.payloads.List())
 		found.Queued = &job
 	}
-	if e := sh.ids[id]; e != nil && e.claim != nil {
-		view := sh.claimView(e.claim, len(e.claim.Payloads), s.b.now())
+	if e := sh.ids[r.ID]; e != nil && e.claim != nil {
+		view := sh.claimView(e.claim, 0, s.b.now())
+		view.Payloads = some(ports.PlaceClaimed, e.claim.Payloads)
 		found.Claim = &view
 	}
-	if d := sh.morgue.deadLetters[id]; d != nil {
-		view := deadLetterView(d, len(d.Payloads))
-		found.DeadLetter = &view.DeadLetter
+	if d := sh.morgue.deadLetters[r.ID]; d != nil {
+		view := deadLetterView(d, 0)
+		view.Payloads = some(ports.PlaceDead, d.Payloads)
+		found.DeadLetter = &view
 	}
 	return found, nil
+}
+
+// behind returns how many payloads of an ordered list a cursor is behind.
+func behind(c ports.PayloadCursor, list []core.Payload) int {
+	if c.Skip == 0 {
+		return 0
+	}
+	byScore := func(p core.Payload, score float64) int { return cmp.Compare(p.Score, score) }
+	lower, _ := slices.BinarySearchFunc(list, c.Score, byScore)
+	n := lower
+	for n < len(list) && n-lower < c.Skip && list[n].Score == c.Score {
+		n++
+	}
+	return n
 }
 
 // view returns the queued job with at most n of its payloads.

@@ -225,7 +225,7 @@ func (s *stress) inspect(ctx context.Context, store *memory.Store) {
 		s.check("claimed", err)
 		_, err = store.Morgue(background, ports.MorgueRequest{PageRequest: page})
 		s.check("morgue", err)
-		_, err = store.Find(background, "orders", stressID(rand.IntN(stressIDs)))
+		_, err = store.Find(background, ports.FindRequest{Queue: "orders", ID: stressID(rand.IntN(stressIDs)), Payloads: 1000})
 		s.check("find", err)
 		_, err = store.Heads(background, core.Shards("orders", stressShards))
 		s.check("heads", err)

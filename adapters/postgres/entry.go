@@ -67,14 +67,14 @@ type entry struct {
 	ports.ClaimView
 }
 
-// readEntry reads an entry of a queue.
-func readEntry(rows pgx.Rows, queue string) (e entry, err error) {
+// readEntry reads an entry of a queue, and then the columns that a statement has beside these.
+func readEntry(rows pgx.Rows, queue string, others ...any) (e entry, err error) {
 	var shard int
 	var scores []float64
 	var data, meta [][]byte
-	err = rows.Scan(&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
+	err = rows.Scan(append([]any{&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
 		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Node, &e.Owner, &e.Cancelled, &e.Drop, &e.Begun, &e.LeaseUntil,
-		&e.Count, &scores, &data, &meta)
+		&e.Count, &scores, &data, &meta}, others...)...)
 	if err != nil {
 		return entry{}, err
 	}

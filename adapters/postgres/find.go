@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -11,54 +13,74 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// findSQL reads all that a shard holds for an id, at one instant.
+// findSQL reads what a shard holds for an id, at one instant. What it reads of payloads is bounded by
+// the function find_payloads.
 //
-//	$1 the most payloads, $2 the queue, $3 the shard's index, $4 the id, $5 now
+//	$1 0, the payloads of each entry to read beside that, $2 the queue, $3 the shard's index, $4 the id, $5 now,
+//	$6 the score and $7 the number of payloads of that to leave out, $8 the most payloads of each place,
+//	in order of ports.Place, $9 the most payloads and $10 the most bytes of all
 var findSQL = strings.ReplaceAll(`
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
+), e (kind, shard, id, at, retry_count, recoveries, first_push, error, token, number, since, node, owner, cancelled, dropped, begun,
+  lease_until, count, scores, data, meta) AS (
+  SELECT`+jobColumns+`
+  FROM {schema}.jobs e`+jobPayloads+`
+  WHERE e.shard = (SELECT id FROM s) AND e.id = $4
+  UNION ALL
+  SELECT`+claimColumns+`$5`+claimPayloads+`
+  FROM {schema}.claimed e`+claimLease+`
+  WHERE e.shard = (SELECT id FROM s) AND e.id = $4
+  UNION ALL
+  SELECT`+deadColumns+`
+  FROM {schema}.dead_letters e`+deadPayloads+`
+  WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 )
-SELECT`+jobColumns+`
-FROM {schema}.jobs e`+jobPayloads+`
-WHERE e.shard = (SELECT id FROM s) AND e.id = $4
-UNION ALL
-SELECT`+claimColumns+`$5`+claimPayloads+`
-FROM {schema}.claimed e`+claimLease+`
-WHERE e.shard = (SELECT id FROM s) AND e.id = $4
-UNION ALL
-SELECT`+deadColumns+`
-FROM {schema}.dead_letters e`+deadPayloads+`
-WHERE e.shard = (SELECT id FROM s) AND e.id = $4`, "{counted}", "NULL::bigint")
+SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e.error, e.token, e.number, e.since, e.node, e.owner,
+  e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, coalesce(p.more, e.count > 0)
+FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "NULL::bigint")
 
 // Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
 // id, and for a job that is due the first rows, some of which may be ahead of it: see [aheadMerges].
-func (s *Store) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	if err := core.ValidateID(id); err != nil {
+func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	if err := r.Validate(); err != nil {
 		return ports.Found{}, err
 	}
-	q, err := s.queue(ctx, queue)
+	q, err := s.queue(ctx, r.Queue)
 	if err != nil {
 		return ports.Found{}, err
 	}
-	shard := core.Shard{Queue: queue, Index: core.ShardOf(id, q.Shards)}
-	if err := s.mergeIDs(ctx, shard, id); err != nil {
+	shard := core.Shard{Queue: r.Queue, Index: core.ShardOf(r.ID, q.Shards)}
+	if err := s.mergeIDs(ctx, shard, r.ID); err != nil {
 		return ports.Found{}, err
 	}
+	var after ports.PayloadCursor
+	if r.After != nil {
+		after = *r.After
+	}
+	if after.Skip == 0 {
+		after.Score = math.Inf(-1)
+	}
+	most := []int32{int32(r.Most(ports.PlaceQueued)), int32(r.Most(ports.PlaceClaimed)), int32(r.Most(ports.PlaceDead))}
 	var found ports.Found
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		found = ports.Found{Shard: shard}
 		return eachRow(rows, func() error {
-			e, err := readEntry(rows, queue)
-			found = withEntry(found, e)
+			var more bool
+			e, err := readEntry(rows, r.Queue, &more)
+			if err == nil {
+				addEntry(&found, &r, e, more)
+			}
 			return err
 		})
-	}, findSQL, math.MaxInt32, queue, shard.Index, id, s.now())
+	}, findSQL, 0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most, core.MaxTurnPayloads, core.MaxStepBytes)
+	slices.SortFunc(found.Next, func(a, b ports.PayloadCursor) int { return cmp.Compare(a.Place, b.Place) })
 	if err == nil {
-		found.Standing, err = s.standing(ctx, shard, id)
+		found.Standing, err = s.standing(ctx, shard, r.ID)
 	}
 	if err == nil && found.Standing.Ahead < ports.MaxAhead && isDue(found) {
-		if err = s.mergeSome(ctx, queue, []core.Shard{shard}, aheadMerges); err == nil {
-			found.Standing, err = s.standing(ctx, shard, id)
+		if err = s.mergeSome(ctx, r.Queue, []core.Shard{shard}, aheadMerges); err == nil {
+			found.Standing, err = s.standing(ctx, shard, r.ID)
 		}
 	}
 	if err != nil {
@@ -76,16 +98,16 @@ func isDue(found ports.Found) bool {
 	return found.Queued != nil && found.Claim == nil && found.Queued.PerformAt <= found.Standing.Now
 }
 
-// withEntry returns what was found with one more entry.
-func withEntry(found ports.Found, e entry) ports.Found {
+// addEntry adds one entry to what was found, and the cursor behind its payloads if it has more.
+func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more bool) {
+	var place ports.Place
 	switch e.kind {
 	case jobEntry:
-		found.Queued = &e.Job
+		place, found.Queued = ports.PlaceQueued, &ports.JobView{Job: e.Job, Count: e.Count}
 	case claimEntry:
-		found.Claim = &e.ClaimView
+		place, found.Claim = ports.PlaceClaimed, &e.ClaimView
 	case deadEntry:
-		letter := e.deadLetter()
-		found.DeadLetter = &letter
+		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
 	}
-	return found
+	found.AddNext(r, place, e.Payloads, more)
 }

@@ -61,8 +61,9 @@ func FuzzReply(f *testing.F) {
 		r = replyOf(value)
 		_, _ = acquired(&r)
 		for _, dead := range []bool{false, true} {
-			_, _, _ = parseView("a", value, dead)
+			_, _ = parseView("a", value, dead)
 		}
+		_, _ = parseFound(value, &ports.FindRequest{ID: "a"}, core.Shard{})
 		_, _ = parseShardStats(core.Shard{}, replyOf(value).values)
 		_ = addGroups(&storekit.GroupSums{}, replyOf(value).values)
 		r = replyOf(value)

@@ -116,61 +116,63 @@ func (r *reply) counts() ports.Counts {
 	}
 }
 
-// Find implements [ports.Inspector]. Of an id with very many payloads it reads some at a time, so
-// that those which move meanwhile may be missing, or be found twice.
-func (s *Store) Find(ctx context.Context, name, id string) (ports.Found, error) {
-	if err := core.ValidateID(id); err != nil {
+// Find implements [ports.Inspector].
+func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	if err := r.Validate(); err != nil {
 		return ports.Found{}, err
 	}
-	q, err := s.knownQueue(ctx, name)
+	q, err := s.knownQueue(ctx, r.Queue)
 	if err != nil {
 		return ports.Found{}, err
 	}
-	shard := core.Shard{Queue: name, Index: core.ShardOf(id, q.Shards)}
-	value, err := s.run(ctx, call{script: findScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), id}})
+	shard := core.Shard{Queue: r.Queue, Index: core.ShardOf(r.ID, q.Shards)}
+	args := []any{s.now(), r.ID, r.Most(ports.PlaceQueued), r.Most(ports.PlaceClaimed), r.Most(ports.PlaceDead), 0, 0}
+	if r.After != nil {
+		args[5], args[6] = strconv.FormatFloat(r.After.Score, 'g', -1, 64), r.After.Skip
+	}
+	value, err := s.run(ctx, call{script: findScript, keys: s.firstKeys(shard, allKeys), args: args})
 	if err != nil {
 		return ports.Found{}, err
 	}
-	f := finder{store: s, shard: shard, id: id}
-	return f.found(ctx, value)
+	found, err := parseFound(value, &r, shard)
+	if err != nil || len(found.Damaged) == 0 {
+		return found, err
+	}
+	return found, s.torn(ctx, s.base(shard))
 }
 
-// finder looks one id up.
-type finder struct {
-	store *Store
-	shard core.Shard
-	id    string
-}
-
-// found reads the reply of the find script, and finds the payloads that it left out.
-func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
-	shard, id := f.shard, f.id
+// parseFound reads the reply of the find script.
+func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.Found, error) {
 	r := replyOf(value)
 	_ = r.text()
 	found := ports.Found{Shard: shard}
-	queued, err := f.whole(ctx, r.next(), false)
+	queued, err := parseView(request.ID, r.next(), false)
 	if err != nil {
 		return ports.Found{}, err
 	}
 	if queued != nil {
-		found.Queued = &queued.Job
+		found.Queued = &ports.JobView{Job: queued.Job, Count: queued.count}
+		found.AddNext(request, ports.PlaceQueued, queued.Payloads, queued.more)
 	}
-	claim, claimed := r.optional()
-	cancel, _ := r.optional()
-	if claimed {
-		view, err := parseClaim(id, claim)
-		if err != nil {
-			return ports.Found{}, err
-		}
-		view.Shard = shard
-		view.Cancelled, view.Drop = cancelOf(cancel)
-		found.Claim = &view
-	}
-	dead, err := f.whole(ctx, r.next(), true)
+	claim, err := parseFoundClaim(request.ID, r.next())
 	if err != nil {
 		return ports.Found{}, err
 	}
-	found.DeadLetter = dead.deadLetter()
+	cancel, _ := r.optional()
+	if claim != nil {
+		claim.Shard = shard
+		claim.Cancelled, claim.Drop = cancelOf(cancel)
+		found.Claim = &claim.ClaimView
+		found.AddNext(request, ports.PlaceClaimed, claim.Payloads, claim.more)
+	}
+	dead, err := parseView(request.ID, r.next(), true)
+	if err != nil {
+		return ports.Found{}, err
+	}
+	if dead != nil {
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.deadLetter(), Count: dead.count}
+		found.AddNext(request, ports.PlaceDead, dead.Payloads, dead.more)
+	}
 	s := r.list()
 	found.Standing = s.standing()
 	lease := r.currentLease()
@@ -181,10 +183,7 @@ func (f *finder) found(ctx context.Context, value any) (ports.Found, error) {
 		found.Damaged = append(found.Damaged, places[string(place)])
 	}
 	slices.Sort(found.Damaged)
-	if err := errors.Join(r.err(), s.err()); err != nil || len(found.Damaged) == 0 {
-		return found, err
-	}
-	return found, f.store.torn(ctx, f.store.base(shard))
+	return found, errors.Join(r.err(), s.err())
 }
 
 // standing reads what decides when a job runs.
@@ -195,47 +194,44 @@ func (r *reply) standing() ports.Standing {
 	}
 }
 
-// whole reads a job or dead letter that the find script found, or nil, and finds the rest of
-// its payloads.
-func (f *finder) whole(ctx context.Context, value any, dead bool) (*stored, error) {
-	job, more, err := parseView(f.id, value, dead)
-	for err == nil && more {
-		last := &job.Payloads[len(job.Payloads)-1]
-		args := []any{f.store.now(), f.id, boolArg(dead), strconv.FormatFloat(last.Score, 'g', -1, 64), last.Data}
-		value, err = f.store.run(ctx, call{script: findScript, keys: f.store.firstKeys(f.shard, allKeys), args: args})
-		if err != nil {
-			break
-		}
-		r := replyOf(value)
-		_ = r.text()
-		var part *stored
-		if part, more, err = parseView(f.id, r.next(), dead); part == nil {
-			break
-		}
-		next := slices.IndexFunc(part.Payloads, func(p core.Payload) bool { return p.Compare(*last) > 0 })
-		if next < 0 {
-			break
-		}
-		job.Payloads = append(job.Payloads, part.Payloads[next:]...)
-	}
-	return job, err
+// foundItem is a job or dead letter that was found, with some of its payloads.
+type foundItem struct {
+	row
+	more bool
 }
 
-// parseView reads {PerformAt, packed job or dead letter, whether it has more payloads}, or nil.
-func parseView(id string, value any, dead bool) (found *stored, more bool, err error) {
+// parseView reads {PerformAt, packed job or dead letter, how many payloads it has, whether others follow}, or nil.
+func parseView(id string, value any, dead bool) (*foundItem, error) {
 	if value == nil {
-		return nil, false, nil
+		return nil, nil
 	}
 	r := replyOf(value)
 	at := core.Instant(r.parsed())
-	text := r.text()
-	more = r.int() == 1
+	text, count, more := r.text(), r.int(), r.int() == 1
 	if err := r.err(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	one, err := parseStored(id, text, at, dead)
-	if err != nil {
-		return nil, false, err
+	return &foundItem{row{one, int(count)}, more}, err
+}
+
+// foundClaim is a claim that was found, with some of its payloads.
+type foundClaim struct {
+	ports.ClaimView
+	more bool
+}
+
+// parseFoundClaim reads {claim, how many payloads it has, whether others follow}, or nil.
+func parseFoundClaim(id string, value any) (*foundClaim, error) {
+	if value == nil {
+		return nil, nil
 	}
-	return &one, more && len(one.Payloads) > 0, nil
+	r := replyOf(value)
+	text, count, more := r.text(), r.int(), r.int() == 1
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	view, err := parseClaim(id, text)
+	view.Count = int(count)
+	return &foundClaim{view, more}, err
 }

@@ -256,7 +256,7 @@ func (w *world) statsOf(queue string) ports.QueueStats {
 // find looks an id up.
 func (w *world) find(id string) ports.Found {
 	w.Helper()
-	found, err := w.store.Find(context.Background(), queueName, id)
+	found, err := w.store.Find(context.Background(), ports.FindRequest{Queue: queueName, ID: id, Payloads: 1000})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -186,7 +186,10 @@ func (m *measured) measure() {
 		_, err := m.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}, Shards: []int{m.shards / 2}})
 		return err
 	})
-	m.time("Find", func(ctx context.Context) error { _, err := m.store.Find(ctx, "orders", "order-0000007"); return err })
+	m.time("Find", func(ctx context.Context) error {
+		_, err := m.store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "order-0000007", Payloads: 1000})
+		return err
+	})
 	m.time("Claimed", func(ctx context.Context) error {
 		_, err := m.store.Claimed(ctx, ports.PageRequest{Queue: "orders"})
 		return err

@@ -86,7 +86,7 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 			stop, _ := keeping(t, store, ttl)
 			defer stop()
 			awaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0, testservers.Patience)
-			found, err := store.Find(t.Context(), takenOver.Name(), "job-7")
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: takenOver.Name(), ID: "job-7", Payloads: 1000})
 			if err != nil || found.Queued == nil || found.Queued.Recoveries != 1 {
 				t.Errorf("job-7 is %+v, %v; want it queued, recovered once", found.Queued, err)
 			}

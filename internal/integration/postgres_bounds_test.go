@@ -225,7 +225,7 @@ func TestPostgresPutsBackAndHandsOverInParts(t *testing.T) {
 	w.same("deferred", reply.Deferred, []int{1, 2})
 	w.same("deferred then", w.next(0, settle[1:]...).Deferred, []int{1})
 	w.same("deferred at last", w.next(0, settle[2]).Deferred, []int(nil))
-	found, err := w.store.Find(t.Context(), "orders", "b")
+	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "b", Payloads: 1000})
 	w.must(err)
 	w.same("put back and buried", []int{len(found.Queued.Payloads), len(found.DeadLetter.Payloads)}, []int{300, 300})
 }
@@ -262,7 +262,7 @@ func TestPostgresStepsTakeLargeJobsInParts(t *testing.T) {
 	counted(0, 2)
 	step("revive", func() (ports.StepReply, error) { return w.store.Revive(t.Context(), letters) })
 	counted(2, 0)
-	found, err := w.store.Find(t.Context(), "orders", "big")
+	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "big", Payloads: 1000})
 	w.must(err)
 	w.same("payloads after both", len(found.Queued.Payloads), 2_500)
 	step("delete", func() (ports.StepReply, error) { return w.store.Delete(t.Context(), jobs) })

@@ -45,7 +45,7 @@ func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 			return len(jobs.Jobs)
 		},
 		"Find": func(v *viewed, s *postgres.Store) int {
-			found, err := s.Find(v.t.Context(), "orders", "b")
+			found, err := s.Find(v.t.Context(), ports.FindRequest{Queue: "orders", ID: "b", Payloads: 1000})
 			v.must(err)
 			if found.Queued == nil {
 				return 0
@@ -167,7 +167,7 @@ func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
 	v.pushApart(s, "a")()
 	_, err = s.Revive(t.Context(), ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: "a"}}})
 	v.must(err)
-	found, err := s.Find(t.Context(), "orders", "a")
+	found, err := s.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 	v.must(err)
 	want := &core.Job{
 		ID: "a", Payloads: []core.Payload{{Data: []byte("for a"), Score: 1}},

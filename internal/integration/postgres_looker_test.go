@@ -70,7 +70,7 @@ func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	if err != nil || int64(len(listed.Jobs)) != jobs {
 		t.Errorf("%d jobs are listed (%v), want %d", len(listed.Jobs), err, jobs)
 	}
-	found, err := store.Find(ctx, "orders", "there")
+	found, err := store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "there", Payloads: 1000})
 	if err != nil || found.Queued == nil {
 		t.Errorf("Find gave %+v (%v), want the job", found, err)
 	}

@@ -18,7 +18,7 @@ import (
 // namedCalls are the calls for an id that merge what waits for it.
 var namedCalls = map[string]func(v *viewed, s *postgres.Store, id string) error{
 	"Find": func(v *viewed, s *postgres.Store, id string) error {
-		_, err := s.Find(v.t.Context(), "orders", id)
+		_, err := s.Find(v.t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
 		return err
 	},
 	"Expedite": func(v *viewed, s *postgres.Store, id string) error {
@@ -120,7 +120,7 @@ func TestPostgresMergesALongIDInParts(t *testing.T) {
 		w.must(w.pool.QueryRow(t.Context(), call, until).Scan(&until, &more))
 	}
 	w.same("left after each call", left, []int{1_500, 500, 300})
-	found, err := w.store.Find(t.Context(), "orders", "id-0")
+	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "id-0", Payloads: 1000})
 	w.must(err)
 	w.same("payloads", len(found.Queued.Payloads), 2_200)
 }

@@ -21,7 +21,10 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 	page := ports.PageRequest{Queue: "orders", Shards: one}
 	id := idInShard(1, 3)
 	looks := map[string]func(*viewed, *postgres.Store) error{
-		"Find": func(v *viewed, s *postgres.Store) error { _, err := s.Find(v.t.Context(), "orders", id); return err },
+		"Find": func(v *viewed, s *postgres.Store) error {
+			_, err := s.Find(v.t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
+			return err
+		},
 		"Jobs": func(v *viewed, s *postgres.Store) error {
 			_, err := s.Jobs(v.t.Context(), ports.JobsRequest{PageRequest: page})
 			return err

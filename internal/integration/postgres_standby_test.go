@@ -89,7 +89,7 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			return g.Dead, err
 		},
 		"Find": func(ctx context.Context) (any, error) {
-			f, err := s.Find(ctx, "orders", "queued")
+			f, err := s.Find(ctx, ports.FindRequest{Queue: "orders", ID: "queued", Payloads: 1000})
 			return f.Queued != nil, err
 		},
 		"QuarantinedShards": func(ctx context.Context) (any, error) {

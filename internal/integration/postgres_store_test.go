@@ -236,7 +236,7 @@ func TestPostgresMergesWhatFollowsATransactionThatWasOpen(t *testing.T) {
 	}
 	w.pushInTx("beside")
 	w.must(long.Commit(t.Context()))
-	found, err := w.store.Find(t.Context(), "orders", "beside")
+	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "beside", Payloads: 1000})
 	w.must(err)
 	w.same("whether it is found", found.Queued != nil, true)
 	reply, err := w.store.Delete(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"beside"}})

@@ -157,7 +157,7 @@ func (s *dbasStory) look() {
 	s.see("morgue", m, err)
 	g, err := s.store.Groups(s.ctx, ports.GroupsRequest{Queue: "orders", Limit: 9})
 	s.see("groups", g, err)
-	f, err := s.store.Find(s.ctx, "orders", oddID)
+	f, err := s.store.Find(s.ctx, ports.FindRequest{Queue: "orders", ID: oddID, Payloads: 1000})
 	s.see("find", []any{f.Queued, f.Claim, f.DeadLetter, f.Standing}, err)
 	n, err := s.store.Nodes(s.ctx)
 	s.see("nodes", n, err)

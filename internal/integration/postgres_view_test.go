@@ -131,7 +131,7 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 	}
 	_, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	v.must(err)
-	_, err = s.Find(t.Context(), "orders", "order-17")
+	_, err = s.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "order-17", Payloads: 1000})
 	v.must(err)
 	for _, q := range tracer.sent() {
 		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {

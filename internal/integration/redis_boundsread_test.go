@@ -30,7 +30,7 @@ func TestRedisReadsAreBoundedWhateverTheSizes(t *testing.T) {
 		b.reads("turn that claims", func() { b.turn(ports.TurnRequest{Want: 1, Bytes: core.MaxStepBytes}) })
 		b.mixed("other", 1, 8, 400)
 		b.leaves("find", func() {
-			_, err := b.store.Find(t.Context(), "orders", "other-000000")
+			_, err := b.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "other-000000", Payloads: 1000})
 			must(t, err)
 		})
 	})

@@ -273,7 +273,10 @@ func readCalls() []scriptCall {
 		}),
 	}
 	for _, id := range []string{"large", "dead", "cut", "a", "whole", "gone", "never"} {
-		all = append(all, read("find "+id, "find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", id); return err }))
+		all = append(all, read("find "+id, "find", func(w *worker) error {
+			_, err := w.store.Find(w.t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
+			return err
+		}))
 	}
 	for order, name := range map[ports.SortBy]string{ports.ByTime: "time", ports.ByID: "id", ports.RetryingByTime: "failed by time"} {
 		all = append(all, read("jobs by "+name, "rows", func(w *worker) error {

@@ -225,7 +225,7 @@ func TestRedisSetsAsideOnce(t *testing.T) {
 	}
 	must(t, client.Do(t.Context(), recorder.last()...).Err())
 	w.aside("b", "b")
-	found, err := w.store.Find(t.Context(), "orders", "b")
+	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "b", Payloads: 1000})
 	if must(t, err); found.Queued == nil || len(found.Queued.Payloads) != 1 {
 		t.Errorf("the job that was pushed anew is %+v", found.Queued)
 	}

@@ -36,7 +36,7 @@ func TestRedisDeclareRacesForget(t *testing.T) {
 		Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("x")}}},
 	})
 	must(t, err)
-	found, err := store.Find(t.Context(), "orders", "a")
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 	must(t, err)
 	if found.Queued == nil {
 		t.Errorf("found %+v, want the job queued", found)

@@ -73,7 +73,7 @@ func TestRedisFullServerCutsErrors(t *testing.T) {
 		back := core.Settlement{ID: "a", Receipt: w.claims["a"].Receipt, Failed: true, Rest: core.Requeue,
 			PutBack: core.PutBack{Delay: time.Hour, Error: long}}
 		must(t, w.turn(ports.TurnRequest{Settlements: []core.Settlement{back}}))
-		found, err := w.store.Find(t.Context(), "orders", "a")
+		found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 		must(t, err)
 		got := found.Queued.Error
 		if !utf8.ValidString(got) || !strings.HasPrefix(long, got) || (len(got) < len(long)) != tt.cut || tt.cut && (len(got) > 128 || len(got) < 100) {

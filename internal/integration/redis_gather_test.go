@@ -179,7 +179,7 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	}
 	release()
 	kept.Wait()
-	if found, err := g.store.Find(t.Context(), "orders", "held-unsent"); err != nil || found.Queued != nil {
+	if found, err := g.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "held-unsent", Payloads: 1000}); err != nil || found.Queued != nil {
 		t.Errorf("a push whose caller gave up before it was sent is stored: %+v (%v)", found.Queued, err)
 	}
 }
@@ -233,7 +233,7 @@ func lostTogether(t *testing.T, server goredis.UniversalClient, prefix string) i
 			t.Errorf("%s, which went with %v, gave %v; want an error of unknown outcome for those alone", id, together, err)
 		}
 		must(t, g.push(t.Context(), id, 1, 0))
-		found, err := g.store.Find(t.Context(), "orders", id)
+		found, err := g.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
 		must(t, err)
 		if found.Queued == nil || len(found.Queued.Payloads) != 1 {
 			t.Errorf("pushed again, %s is %+v; want one payload", id, found.Queued)

@@ -105,7 +105,7 @@ func lossCalls(l loss) map[string]func(*worker) error {
 				_, err = w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: page})
 			}
 			if err == nil {
-				_, err = w.store.Find(w.t.Context(), "orders", l.id)
+				_, err = w.store.Find(w.t.Context(), ports.FindRequest{Queue: "orders", ID: l.id, Payloads: 1000})
 			}
 			return err
 		},
@@ -141,7 +141,7 @@ func TestRedisALostPartIsShown(t *testing.T) {
 		must(t, client.FlushAll(t.Context()).Err())
 		w := newWorker(t, client, true)
 		must(t, client.Do(t.Context(), lost.do...).Err())
-		found, err := w.store.Find(t.Context(), "orders", lost.id)
+		found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: lost.id, Payloads: 1000})
 		if err != nil || len(found.Damaged) != 1 || found.Queued != nil || found.DeadLetter != nil {
 			t.Errorf("%s is lost: Find returned %+v, %v; want that it is damaged", lost.name, found, err)
 		}
@@ -156,7 +156,7 @@ func TestRedisALostPartIsShown(t *testing.T) {
 		if left := client.Keys(t.Context(), key("q*")).Val(); n != 1 || err != nil || len(left) != 0 {
 			t.Errorf("%s is lost: Discard returned %d, %v, and left %q", lost.name, n, err, left)
 		}
-		if found, err = w.store.Find(t.Context(), "orders", lost.id); err != nil || len(found.Damaged) != 0 {
+		if found, err = w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: lost.id, Payloads: 1000}); err != nil || len(found.Damaged) != 0 {
 			t.Errorf("%s is lost: Find of what was discarded returned %+v, %v", lost.name, found, err)
 		}
 	}

@@ -42,7 +42,9 @@ func TestRedisMergesAsMemoryDoes(t *testing.T) {
 			"edit":   func(*rapid.T) { p.edit() },
 			"later":  func(*rapid.T) { now = now.Add(time.Second) },
 			"": func(*rapid.T) {
-				ask(p, "Find", "a", func(s ports.ShardStore, id string) (ports.Found, error) { return s.Find(t.Context(), "orders", id) })
+				ask(p, "Find", "a", func(s ports.ShardStore, id string) (ports.Found, error) {
+					return s.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
+				})
 			},
 		})
 	})

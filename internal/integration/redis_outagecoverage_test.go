@@ -58,7 +58,7 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 		t.Errorf("%d jobs in %d shards wait, want the %d of before", n, len(stats[0].Shards), outageShards)
 	}
 	for i := range outageShards {
-		if found, err := store.Find(t.Context(), "outages", idOfShard(i)); err != nil || found.Queued == nil {
+		if found, err := store.Find(t.Context(), ports.FindRequest{Queue: "outages", ID: idOfShard(i), Payloads: 1000}); err != nil || found.Queued == nil {
 			t.Errorf("the job %s is lost: %v", idOfShard(i), err)
 		}
 	}

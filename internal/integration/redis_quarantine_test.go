@@ -95,7 +95,7 @@ func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.must(w.push(one("a", 1)))
-	found, err := store.Find(t.Context(), "orders", "a")
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 	if err != nil || found.Queued == nil || len(found.Queued.Payloads) != 1 {
 		t.Errorf("Find returned %+v, %v; want the new payload alone", found.Queued, err)
 	}

@@ -102,7 +102,7 @@ func TestRedisAnOddTimeStopsNothing(t *testing.T) {
 			if err != nil || len(page.Jobs) == 0 {
 				t.Errorf("Jobs: %+v, %v", page.Jobs, err)
 			}
-			if found, err := w.store.Find(ctx, "orders", "b"); err != nil || found.Queued == nil {
+			if found, err := w.store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "b", Payloads: 1000}); err != nil || found.Queued == nil {
 				t.Errorf("Find: %+v, %v", found, err)
 			}
 			if err := w.turn(ports.TurnRequest{Want: 10}); err != nil {

@@ -208,7 +208,7 @@ func TestRedisForgetsScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := store.Find(t.Context(), "orders", "1199")
+	found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "1199", Payloads: 1000})
 	if err != nil || found.Queued == nil || len(found.Queued.Payloads) != 3 {
 		t.Errorf("%+v: %v; want a job with 3 payloads", found.Queued, err)
 	}

@@ -144,7 +144,10 @@ func tornSets() []tornCall {
 				return err
 			}},
 			tornCall{key, "a turn that claims", func(w *worker) error { return w.turn(ports.TurnRequest{Want: 100}) }},
-			tornCall{key, "a find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", key[2:]); return err }},
+			tornCall{key, "a find", func(w *worker) error {
+				_, err := w.store.Find(w.t.Context(), ports.FindRequest{Queue: "orders", ID: key[2:], Payloads: 1000})
+				return err
+			}},
 			tornCall{key, "a push", func(w *worker) error { return w.push(one(key[2:], 5), one(key[2:], 50)) }},
 			tornCall{key, "a bury", func(w *worker) error { return w.bury("plain", key[2:]) }},
 			tornCall{key, "a delete", func(w *worker) error {
@@ -159,7 +162,10 @@ func tornSets() []tornCall {
 				_, err := w.store.Morgue(w.t.Context(), ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: "orders", Limit: 100}})
 				return err
 			}},
-			tornCall{key, "a find", func(w *worker) error { _, err := w.store.Find(w.t.Context(), "orders", key[2:]); return err }},
+			tornCall{key, "a find", func(w *worker) error {
+				_, err := w.store.Find(w.t.Context(), ports.FindRequest{Queue: "orders", ID: key[2:], Payloads: 1000})
+				return err
+			}},
 			tornCall{key, "a revive", func(w *worker) error {
 				_, err := w.store.Revive(w.t.Context(), w.dead("buried", key[2:]))
 				return err

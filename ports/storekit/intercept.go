@@ -31,7 +31,7 @@ type Call struct {
 	// Method is the name of the method, such as "Push".
 	Method string
 	// Request is a pointer to the method's parameter after the context, such as
-	// *ports.PushRequest, *[]core.Shard or *string. It is a *[FindRequest], a
+	// *ports.PushRequest, *[]core.Shard or *string. It is a
 	// *[DrainNodeRequest] or a *[SettleRequest] for the methods that have two, and nil for
 	// those that have none.
 	Request any
@@ -49,9 +49,6 @@ type Call struct {
 func (c Call) On(ctx context.Context, store ports.ShardStore) error {
 	return c.do(ctx, store)
 }
-
-// FindRequest is what Find looks up.
-type FindRequest struct{ Queue, ID string }
 
 // DrainNodeRequest is what DrainNode asks of a node.
 type DrainNodeRequest struct {

@@ -141,8 +141,6 @@ func requestOf(call storekit.Call) []any {
 	switch r := call.Request.(type) {
 	case nil:
 		return nil
-	case *storekit.FindRequest:
-		return []any{r.Queue, r.ID}
 	case *storekit.DrainNodeRequest:
 		return []any{r.Owner, r.Drain}
 	case *storekit.SettleRequest:

@@ -32,8 +32,6 @@ func (s *intercepted) Groups(ctx context.Context, r ports.GroupsRequest) (ports.
 	return pass(ctx, s, "Groups", r, ports.ShardStore.Groups)
 }
 
-func (s *intercepted) Find(ctx context.Context, queue, id string) (ports.Found, error) {
-	return pass(ctx, s, "Find", FindRequest{queue, id}, func(store ports.ShardStore, ctx context.Context, r FindRequest) (ports.Found, error) {
-		return store.Find(ctx, r.Queue, r.ID)
-	})
+func (s *intercepted) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	return pass(ctx, s, "Find", r, ports.ShardStore.Find)
 }

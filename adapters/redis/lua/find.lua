@@ -1,35 +1,52 @@
 #!lua flags=no-writes
--- Finds an id everywhere, or the next payloads of what it found before.
+-- Finds an id everywhere.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 id; then, for the next payloads, 3 whether those of the dead letter
---   or of the queued job (1 or 0), 4 score and 5 data of the last one
+-- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter to return at most, 6 the
+--   score and 7 the number of payloads of that which they follow, or 0 for the first ones
 -- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged}: queued and dead as
---   {PerformAt, packed job, whether it has more payloads (1 or 0)} or nil, the claim and its
---   cancel as stored; token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
+--   {PerformAt, packed job with those payloads, how many it has, whether others follow them (1 or 0)} or nil, the claim as
+--   {claim with those payloads, how many it has, whether others follow them} or nil, and its cancel as stored;
+--   token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
 --   owner, token, expires, claimed, ahead, alone}, as ports.Standing says; damaged has a letter for each place, q, c
---   and d, where something of the id is at fault. For the next payloads
---   {'ok', queued or dead}
--- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, byte, band, precedes, clock, instant, read_meta, bounds,
---   packed, passing, items, queue, morgue, claim_weight, claim_alone, fault_of, current_token.
+--   and d, where something of the id is at fault
+-- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, sub, byte, band, parse, precedes, clock, instant, read_meta, bounds,
+--   packed, passing, items, queue, morgue, claim_from, claim_weight, claim_alone, fault_of, current_token.
 
-local now, id, dead, score, data = clock(ARGV[1]), ARGV[2], ARGV[3] == '1', ARGV[4], ARGV[5]
-local function view(item, payloads, more)
-  return {string.format('%.0f', instant(item.job.at)), packed.encode_with(item.job, payloads, packed.group(item.job)), more and 1 or 0}
+local now, id, score, skip = clock(ARGV[1]), ARGV[2], ARGV[6], tonumber(ARGV[7])
+local bound, full = bounds.new(), false
+
+-- some_of returns the payloads of an item to return, at most n, how many it has, and whether others follow them.
+local function some_of(item, n)
+  local rank, size = items.behind(item, score, skip), 0
+  local most, left = bounds.left(bound)
+  if full then most = 0 end
+  local read, total = items.page(item, rank, math.min(n, most), left)
+  local some = {}
+  for _, p in ipairs(read) do
+    if not bounds.fits(bound, 1, #p.data) then full = true break end
+    bounds.count(bound, 1, #p.data)
+    some[#some + 1] = p
+  end
+  full = full or #some < n and rank + #some < total
+  return some, total, rank + #some < total and 1 or 0
+end
+
+local function view(item, n)
+  local payloads, total, more = some_of(item, n)
+  return {string.format('%.0f', instant(item.job.at)), packed.encode_with(item.job, payloads, packed.group(item.job)), total, more}
 end
 local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, true)[id] end
 local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end
-if score then
-  local item
-  if dead then item = dead_letter() else item = queued_job() end
-  return {'ok', passing(function() return item and view(item, items.after(item, score, data)) end) or false}
-end
+local function found(item, n) return item and passing(view, item, tonumber(n)) or false end
 
-local function first_of(item)
-  local n, size = bounds.left(bounds.new())
-  local payloads, total = items.first(item, n, size)
-  return view(item, payloads, #payloads < total)
+local function found_claim(n)
+  local value = call('HGET', CLAIMS, id)
+  if not value or not pcall(claim_weight, value) then return false end
+  local from = claim_from(value) + 8
+  local job = packed.decode(value, (parse('>I8', value, from - 8)), nil, from)
+  local payloads, total, more = some_of({id = id, job = job}, tonumber(n))
+  return {packed.encode_with(job, payloads, sub(value, 1, from - 1)), total, more}
 end
-local function found(item) return item and passing(first_of, item) or false end
 
 local MAX_AHEAD = 1000
 
@@ -60,11 +77,6 @@ local function ahead(alone_claims)
   return math.min(rank, MAX_AHEAD), alone or ''
 end
 
-local function found_claim()
-  local value = call('HGET', CLAIMS, id)
-  return value and pcall(claim_weight, value) and value
-end
-
 local function standing()
   local _, paused = read_meta()
   local lease = call('HMGET', LEASE, 'owner', 'token', 'expires', 'held', 'alone')
@@ -74,9 +86,10 @@ local function standing()
     math.min(call('HLEN', CLAIMS), MAX_AHEAD), n, alone}
 end
 
-local queued, claim, letter, damaged = found(queued_job()), found_claim(), found(dead_letter()), ''
-for place, there in pairs({q = queued, c = claim or false, d = letter}) do
+local queued, claim = found(queued_job(), ARGV[3]), found_claim(ARGV[4])
+local letter, damaged = found(dead_letter(), ARGV[5]), ''
+for place, there in pairs({q = queued, c = claim, d = letter}) do
   if not there and fault_of(place, id) then damaged = damaged .. place end
 end
 local token, expires = current_token(LEASE, now)
-return {'ok', queued, claim or false, call('HGET', CANCELS, id), letter, standing(), token, expires, damaged}
+return {'ok', queued, claim, call('HGET', CANCELS, id), letter, standing(), token, expires, damaged}

@@ -211,30 +211,49 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 }
 
 // Find implements ports.Inspector.
-func (m *Store) Find(ctx context.Context, queue, id string) (ports.Found, error) {
+func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := core.ValidateID(id); err != nil {
+	if err := r.Validate(); err != nil {
 		return ports.Found{}, err
 	}
-	q, err := m.queue(ctx, queue)
+	q, err := m.queue(ctx, r.Queue)
 	if err != nil {
 		return ports.Found{}, err
 	}
-	s := q.shards[core.ShardOf(id, len(q.shards))]
-	found := ports.Found{Shard: s.at, Standing: s.standing(id, q.record.Paused, m.Now())}
-	if job, ok := s.queued[id]; ok {
-		job.Payloads = slices.Clone(job.Payloads)
-		found.Queued = &job
+	s := q.shards[core.ShardOf(r.ID, len(q.shards))]
+	found := ports.Found{Shard: s.at, Standing: s.standing(r.ID, q.record.Paused, m.Now())}
+	var taken core.Bound
+	some := func(p ports.Place, payloads []core.Payload) []core.Payload {
+		var some []core.Payload
+		at, more := ports.PayloadCursor{}, false
+		for _, payload := range payloads {
+			at = at.Next([]core.Payload{payload})
+			if c := r.Start(p); c.Skip > 0 && (at.Score < c.Score || at.Score == c.Score && at.Skip <= c.Skip) {
+				continue
+			}
+			if more = len(some) == r.Most(p) || taken.Take([]core.Payload{payload}) == 0; more {
+				break
+			}
+			some = append(some, payload)
+		}
+		found.AddNext(&r, p, some, more)
+		return some
 	}
-	if c, ok := s.claimed[id]; ok {
+	if job, ok := s.queued[r.ID]; ok {
+		count := len(job.Payloads)
+		job.Payloads = some(ports.PlaceQueued, job.Payloads)
+		found.Queued = &ports.JobView{Job: job, Count: count}
+	}
+	if c, ok := s.claimed[r.ID]; ok {
 		view := s.view(c, m.Now())
-		view.Payloads = slices.Clone(c.Payloads)
+		view.Payloads = some(ports.PlaceClaimed, c.Payloads)
 		found.Claim = &view
 	}
-	if dead, ok := s.dead[id]; ok {
-		dead.Payloads = slices.Clone(dead.Payloads)
-		found.DeadLetter = &dead
+	if dead, ok := s.dead[r.ID]; ok {
+		count := len(dead.Payloads)
+		dead.Payloads = some(ports.PlaceDead, dead.Payloads)
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: dead, Count: count}
 	}
 	return found, nil
 }

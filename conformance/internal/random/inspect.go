@@ -49,13 +49,7 @@ func (d *driver) checkQueue(q ports.Queue) {
 		Step:  pick(d, "step", 0, time.Minute, 7*time.Minute, ports.HistoryKept),
 	}, ports.ShardStore.History)
 	for _, id := range randomIDs() {
-		compare(d, "Find", id, func(s ports.ShardStore, ctx context.Context, id string) (ports.Found, error) {
-			found, err := s.Find(ctx, q.Name, id)
-			if err == nil && hasNegativeZero(found) {
-				err = errors.New("-0 is kept as a score")
-			}
-			return found, err
-		})
+		d.checkFind(ports.FindRequest{Queue: q.Name, ID: id, Payloads: pick(d, "payloads found", 1000, 1000, 0, 1, 2)})
 	}
 	r := ports.PageRequest{
 		Queue:      q.Name,
@@ -67,6 +61,24 @@ func (d *driver) checkQueue(q ports.Queue) {
 	}
 	d.checkLists(r, q.Shards)
 	d.checkGroups(q.Name, q.Shards)
+}
+
+// checkFind looks an id up, and follows the cursors of its payloads.
+func (d *driver) checkFind(r ports.FindRequest) {
+	found, _ := compare(d, "Find", r, func(s ports.ShardStore, ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r)
+		if err == nil && hasNegativeZero(found) {
+			err = errors.New("-0 is kept as a score")
+		}
+		return found, err
+	})
+	if r.Payloads == 0 {
+		r.Payloads = 1
+	}
+	for i := range found.Next {
+		r.After = &found.Next[i]
+		d.checkFind(r)
+	}
 }
 
 // hasNegativeZero reports a score of -0, which Go holds equal to 0 but other

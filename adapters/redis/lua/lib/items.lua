@@ -115,17 +115,31 @@ do
     return all, total
   end
 
-  -- after returns those payloads of an item that follow one, or would if it were still there: as
-  -- many as one script may hand over, in order, and whether there are more. If that one is
-  -- gone, they may begin with some that have the same score and precede it.
-  local function after(item, score, data)
-    if not item.job.many then return {}, false end
-    local key = set_of(item)
-    local rank = call('ZRANK', key, data)
-    rank = rank and rank + 1 or call('ZCOUNT', key, '-inf', '(' .. score)
-    local n, size = bounds.left(bounds.new())
-    local some = some_of_set(item, key, rank, n, size)
-    return some, rank + #some < call('ZCARD', key)
+  -- behind returns how many payloads of a stored item have a score below one, or are among the first skip
+  -- of that score; none if skip is 0.
+  local function behind(item, score, skip)
+    if skip == 0 then return 0 end
+    if item.job.many then
+      return call('ZCOUNT', set_of(item), '-inf', '(' .. score) + math.min(skip, call('ZCOUNT', set_of(item), score, score))
+    end
+    local lower, same = 0, 0
+    for _, p in ipairs(item.job.list) do
+      if p.score < tonumber(score) then lower = lower + 1 elseif p.score == tonumber(score) then same = same + 1 end
+    end
+    return lower + math.min(skip, same)
+  end
+
+  -- page returns n payloads of a stored item, in order, from a rank on, or as many as it takes to exceed size bytes. It
+  -- returns too how many the item has.
+  local function page(item, rank, n, size)
+    if item.job.many then
+      local key = set_of(item)
+      return some_of_set(item, key, rank, n, size), call('ZCARD', key)
+    end
+    local some = {}
+    sort(item.job.list)
+    for i = rank + 1, math.min(rank + n, #item.job.list) do some[#some + 1] = item.job.list[i] end
+    return some, #item.job.list
   end
 
   -- leave has payloads leave an item. lowest says that they are the first of those that
@@ -255,6 +269,6 @@ do
     plan.unlink(set_of(item))
   end
 
-  items = {unite = unite, news = news, first = first, after = after, leave = leave, take = take, take_named = take_named, count = count, store = store,
+  items = {unite = unite, news = news, first = first, behind = behind, page = page, leave = leave, take = take, take_named = take_named, count = count, store = store,
     goes_whole = goes_whole, move = move, remove = remove}
 end

@@ -1,0 +1,146 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// brokenFinds break what Find promises of payloads.
+func brokenFinds() []brokenStore {
+	return []brokenStore{
+		{"ignores how many payloads are asked for", "find/returns payloads by pages of every size", wrapped(findsAll)},
+		{"reads payloads that nobody has asked for", "find/returns none if none are asked for", wrapped(findsUnasked)},
+		{"finds more payloads than a call may return", "find/returns as many as one call may", wrapped(findsAll)},
+		{"bounds each place by itself", "find/shares its bound among the places", wrapped(findsEachPlace)},
+		{"finds more bytes than a call may return", "bytes/finds as many bytes as one call may", wrapped(findsAll)},
+		{"finds no payload that is too large", "bytes/finds the first payload, however large", wrapped(findsNoLarge)},
+		{"loses a payload between two pages", "find/returns payloads by pages of every size", wrapped(skipsOneOfNext)},
+		{"returns a payload on two pages", "find/returns payloads by pages of every size", wrapped(repeatsOneOfNext)},
+		{"says that there are no more payloads", "find/returns payloads by pages of every size", wrapped(hidesNext)},
+		{"counts the payloads that it returns", "find/returns payloads by pages of every size", wrapped(countsFound)},
+		{"goes by the number of payloads before", "find/returns once what stays", wrapped(findsByNumber)},
+		{"takes any cursor", "find/refuses a cursor that no reply has", wrapped(findsBehindAnything)},
+	}
+}
+
+// changesFound is a store that changes what Find returns.
+func changesFound(s full, change func(ports.FindRequest, *ports.Found)) full {
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r)
+		change(r, &found)
+		return found, err
+	})
+}
+
+// rest returns all payloads of a place from the start of a request on.
+func rest(ctx context.Context, s full, r ports.FindRequest, place ports.Place) (all []core.Payload) {
+	at := r.Start(place)
+	for {
+		r.After, r.Payloads = &at, core.MaxTurnPayloads
+		found, err := s.Find(ctx, r)
+		all = append(all, *payloadsIn(&found, place)...)
+		if err != nil || len(found.Next) == 0 {
+			return all
+		}
+		at = found.Next[0]
+	}
+}
+
+func findsAll(s full) full {
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r)
+		for _, c := range found.Next {
+			*payloadsIn(&found, c.Place) = rest(ctx, s, r, c.Place)
+		}
+		found.Next = nil
+		return found, err
+	})
+}
+
+func findsUnasked(s full) full {
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		r.Payloads = max(1, r.Payloads)
+		return s.Find(ctx, r)
+	})
+}
+
+func findsEachPlace(s full) full {
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		found, err := s.Find(ctx, r)
+		for i, c := range found.Next {
+			all := rest(ctx, s, r, c.Place)
+			some := all[:min(r.Most(c.Place), len(all))]
+			*payloadsIn(&found, c.Place), found.Next[i] = some, r.Start(c.Place).Next(some)
+		}
+		return found, err
+	})
+}
+
+func findsNoLarge(s full) full {
+	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
+		if payloads := payloadsIn(found, ports.PlaceQueued); len(*payloads) == 1 && len((*payloads)[0].Data) > core.MaxStepBytes {
+			*payloads = nil
+		}
+	})
+}
+
+func skipsOneOfNext(s full) full {
+	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
+		for i := range found.Next {
+			found.Next[i].Skip++
+		}
+	})
+}
+
+func repeatsOneOfNext(s full) full {
+	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
+		for i := range found.Next {
+			found.Next[i].Skip = max(1, found.Next[i].Skip-1)
+		}
+	})
+}
+
+func hidesNext(s full) full {
+	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) { found.Next = nil })
+}
+
+func countsFound(s full) full {
+	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
+		if found.Queued != nil {
+			found.Queued.Count = len(found.Queued.Payloads)
+		}
+	})
+}
+
+// findsByNumber goes on behind as many payloads as it has returned of an id.
+func findsByNumber(s full) full {
+	returned := 0
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		if r.After == nil {
+			found, err := s.Find(ctx, r)
+			returned = 0
+			if found.DeadLetter != nil {
+				returned = len(found.DeadLetter.Payloads)
+			}
+			return found, err
+		}
+		place := r.After.Place
+		r.After = nil
+		all := rest(ctx, s, r, place)
+		found, err := s.Find(ctx, r)
+		found.Next = nil
+		*payloadsIn(&found, place) = all[min(returned, len(all)):]
+		return found, err
+	})
+}
+
+func findsBehindAnything(s full) full {
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		if r.Validate() != nil {
+			r.After = nil
+		}
+		return s.Find(ctx, r)
+	})
+}

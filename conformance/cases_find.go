@@ -1,0 +1,263 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/tier"
+	"github.com/skeinq/skein/ports"
+)
+
+const (
+	ruleFindBound = "FindRequest: at most Payloads of each place, and of all together at most core.MaxTurnPayloads payloads and core.MaxStepBytes, of which the very first always passes"
+	ruleFindNext  = "Found: Next are the cursors of the places that have more payloads than were returned"
+	ruleFindStays = "PayloadCursor: payloads that stay are returned once, whatever comes or goes of other scores"
+)
+
+// findCases are about the payloads that Find returns.
+func findCases() []namedCase {
+	return []namedCase{
+		{"returns payloads by pages of every size", ruleFindNext, findPages},
+		{"returns none if none are asked for", ruleFindBound, findNone},
+		{"returns as many as one call may", ruleFindBound, findBounded},
+		{"shares its bound among the places", ruleFindBound, findShared},
+		{"returns once what stays", ruleFindStays, findStays},
+		{"goes on behind a score that is gone", ruleFindStays, findGone},
+		{"refuses a cursor that no reply has", "FindRequest.Validate", findInvalid},
+	}
+}
+
+// findByteCases are about more bytes than one call may return, and about very large ids.
+func findByteCases() []namedCase {
+	return []namedCase{
+		{"finds as many bytes as one call may", ruleFindBound, findBytes},
+		{"finds the first payload, however large", ruleFindBound, findFirst},
+		{"finds an id of 100,000 payloads", ruleFindBound, findMany},
+		{"finds an id of 64 MiB", ruleFindBound, findHuge},
+	}
+}
+
+// foundPages asks for the payloads of a place, n at a time, until Find says that there are no more.
+// Each page says how many there are in all.
+func (e *env) foundPages(id string, place ports.Place, n, count int) (pages [][]core.Payload) {
+	e.tb.Helper()
+	after := ports.PayloadCursor{Place: place}
+	for range 2 + 2*count {
+		found := e.findSome(ports.FindRequest{Queue: orders, ID: id, Payloads: n, After: &after})
+		e.same("the count of "+place.String(), countIn(&found, place), count)
+		for _, other := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
+			if payloads := *payloadsIn(&found, other); other != place && len(payloads) > 0 {
+				e.errorf("a page of %v has %d payloads of %v", place, len(payloads), other)
+			}
+		}
+		pages = append(pages, *payloadsIn(&found, place))
+		if len(found.Next) == 0 {
+			return pages
+		}
+		if len(found.Next) != 1 || found.Next[0].Place != place {
+			e.errorf("Next of a page of %v is %+v, want one cursor of it", place, found.Next)
+			return pages
+		}
+		after = found.Next[0]
+	}
+	e.errorf("the pages of %v don't end", place)
+	return pages
+}
+
+func countIn(found *ports.Found, place ports.Place) int {
+	switch {
+	case place == ports.PlaceQueued && found.Queued != nil:
+		return found.Queued.Count
+	case place == ports.PlaceClaimed && found.Claim != nil:
+		return found.Claim.Count
+	case place == ports.PlaceDead && found.DeadLetter != nil:
+		return found.DeadLetter.Count
+	}
+	return 0
+}
+
+// tied are n payloads of which each three share a score, with a Meta each.
+func tied(n int) []core.Payload {
+	all := make([]core.Payload, n)
+	for i := range all {
+		all[i] = core.Payload{Data: fmt.Appendf(nil, "%06d", i), Score: float64(i/3) + 0.5, Meta: fmt.Appendf(nil, "meta %d", i)}
+	}
+	return all
+}
+
+// inAllPlaces puts payloads in all three places of an id, and returns a function that takes them out of the
+// queue and the claim.
+func inAllPlaces(e *env, id string, payloads ...core.Payload) (end func()) {
+	e.tb.Helper()
+	pushLarge(e, id, payloads...)
+	e.byIDs(e.store.Bury, id)
+	pushLarge(e, id, payloads...)
+	h := e.acquire("n1")
+	r := h.request(1)
+	r.PerJob = core.MaxTurnPayloads
+	c := h.only(r)
+	pushLarge(e, id, payloads...)
+	return func() {
+		e.byIDs(e.store.Delete, id)
+		h.settle(dropped(c))
+		h.release()
+	}
+}
+
+func findPages(e *env) {
+	for _, n := range []int{1, 5, largeJob} {
+		id, all := fmt.Sprintf("of-%d", n), tied(n)
+		end := inAllPlaces(e, id, all...)
+		for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
+			for size := 1; size <= n+1; size++ {
+				pages := e.foundPages(id, place, size, n)
+				e.same(fmt.Sprintf("%d payloads of %v, %d a page", n, place, size), slices.Concat(pages...), all)
+				for i, page := range pages {
+					e.same(fmt.Sprintf("the length of page %d of %v", i, place), len(page), min(size, n-i*size))
+				}
+			}
+		}
+		end()
+	}
+}
+
+func findNone(e *env) {
+	all := tied(largeJob)
+	inAllPlaces(e, "a", all...)
+	for _, n := range []int{0, -1} {
+		found := e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: n})
+		for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
+			e.same("the count of "+place.String(), countIn(&found, place), largeJob)
+			e.same("how many payloads it has", len(*payloadsIn(&found, place)), 0)
+		}
+		e.same("where the payloads begin", found.Next, []ports.PayloadCursor{{}, {Place: ports.PlaceClaimed}, {Place: ports.PlaceDead}})
+	}
+}
+
+func findBounded(e *env) {
+	all := tied(core.MaxTurnPayloads + 500)
+	e.pushList("a", all)
+	found := e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: allPayloads})
+	e.same("the first payloads", brief(found.Queued.Payloads), brief(all[:core.MaxTurnPayloads]))
+	e.same("the count", found.Queued.Count, len(all))
+	e.same("how many cursors there are", len(found.Next), 1)
+	e.same("all payloads", brief(e.queued("a").Payloads), brief(all))
+}
+
+func findShared(e *env) {
+	all := tied(400)
+	inAllPlaces(e, "a", all...)
+	found := e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads})
+	e.same("the queued payloads", brief(found.Queued.Payloads), brief(all))
+	e.same("the claimed payloads", brief(found.Claim.Payloads), brief(all))
+	e.same("the dead payloads", brief(found.DeadLetter.Payloads), brief(all[:200]))
+	e.same("where the rest begins", found.Next, []ports.PayloadCursor{{Place: ports.PlaceDead, Score: 66.5, Skip: 2}})
+	e.same("all dead payloads", brief(e.deadLetter("a").Payloads), brief(all))
+	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: 10})
+	for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
+		e.same("ten of "+place.String(), brief(*payloadsIn(&found, place)), brief(all[:10]))
+	}
+	e.same("where the rest of each begins", found.Next, []ports.PayloadCursor{
+		{Place: ports.PlaceQueued, Score: 3.5, Skip: 1}, {Place: ports.PlaceClaimed, Score: 3.5, Skip: 1}, {Place: ports.PlaceDead, Score: 3.5, Skip: 1},
+	})
+}
+
+func findStays(e *env) {
+	for _, n := range []int{5, largeJob} {
+		id, all := fmt.Sprintf("of-%d", n), tied(n)
+		pushLarge(e, id, all...)
+		e.byIDs(e.store.Bury, id)
+		r := ports.FindRequest{Queue: orders, ID: id, Payloads: 4} // three of 0.5, one of 1.5
+		first := e.findSome(r)
+		if len(first.Next) != 1 {
+			e.errorf("Next is %+v, want one cursor", first.Next)
+			return
+		}
+		r.After, r.Payloads = &first.Next[0], core.MaxTurnPayloads
+		e.byRefs(e.store.Purge, parts(id, string(all[0].Data), string(all[1].Data)))
+		pushLarge(e, id, withScore(core.Payload{Data: []byte("lowest")}, -3, "new"))
+		e.byIDs(e.store.Bury, id)
+		found := e.findSome(r)
+		e.same("the payloads that follow", found.DeadLetter.Payloads, all[4:])
+		e.same("the count", found.DeadLetter.Count, n-1)
+	}
+}
+
+func findGone(e *env) {
+	all := tied(largeJob)
+	pushLarge(e, "a", all...)
+	e.byIDs(e.store.Bury, "a")
+	e.byRefs(e.store.Purge, parts("a", string(all[3].Data), string(all[4].Data), string(all[5].Data)))
+	after := ports.PayloadCursor{Place: ports.PlaceDead, Score: 1.5, Skip: 3}
+	found := e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
+	e.same("the payloads that follow", found.DeadLetter.Payloads, all[6:])
+	after.Skip = 100
+	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
+	e.same("the payloads that follow a hundred of a score that is gone", found.DeadLetter.Payloads, all[6:])
+}
+
+func findInvalid(e *env) {
+	pushLarge(e, "a", tied(1)...)
+	for _, after := range []ports.PayloadCursor{
+		{Place: ports.PlaceDead + 1}, {Skip: -1}, {Score: math.NaN(), Skip: 1}, {Score: math.Inf(1), Skip: 1}, {Score: math.Inf(-1)},
+	} {
+		_, err := e.store.Find(e.ctx, ports.FindRequest{Queue: orders, ID: "a", Payloads: 1, After: &after})
+		e.refused(fmt.Sprintf("Find behind %+v", after), err, ports.ErrInvalidRequest)
+	}
+}
+
+// weighty are n payloads of size bytes each.
+func weighty(n, size int) []core.Payload { return volume{jobs: 1, payloads: n, size: size}.list() }
+
+func findBytes(e *env) {
+	all := weighty(20, 512<<10)
+	e.pushList("a", all)
+	found := e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads})
+	e.same("the first payloads", brief(found.Queued.Payloads), brief(all[:16]))
+	e.same("the count", found.Queued.Count, len(all))
+	e.same("all payloads", brief(e.queued("a").Payloads), brief(all))
+	buryParts(e, "a")
+	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads})
+	e.same("the first dead payloads", brief(found.DeadLetter.Payloads), brief(all[:16]))
+	e.same("all dead payloads", brief(e.deadLetter("a").Payloads), brief(all))
+}
+
+// buryParts buries an id that takes more than one step.
+func buryParts(e *env, id string) {
+	e.tb.Helper()
+	for e.findSome(ports.FindRequest{Queue: orders, ID: id}).Queued != nil {
+		e.byIDs(e.store.Bury, id)
+	}
+}
+
+func findFirst(e *env) {
+	all := weighty(3, core.MaxStepBytes+1)
+	e.pushList("a", all)
+	for i, page := range e.foundPages("a", ports.PlaceQueued, 2, len(all)) {
+		e.same("a page", brief(page), brief(all[i:i+1]))
+	}
+}
+
+func findMany(e *env) {
+	tier.Long(e.tb, "pushes 100,000 payloads")
+	all := tied(100_000)
+	e.pushList("a", all)
+	pages := e.foundPages("a", ports.PlaceQueued, allPayloads, len(all))
+	e.same("how many pages there are", len(pages), 100)
+	e.same("all payloads", brief(slices.Concat(pages...)), brief(all))
+	buryParts(e, "a")
+	pages = e.foundPages("a", ports.PlaceDead, allPayloads, len(all))
+	e.same("how many pages of dead ones there are", len(pages), 100)
+	e.same("all dead payloads", brief(slices.Concat(pages...)), brief(all))
+}
+
+func findHuge(e *env) {
+	tier.Long(e.tb, "pushes 64 MiB")
+	all := weighty(128, 512<<10)
+	e.pushList("a", all)
+	pages := e.foundPages("a", ports.PlaceQueued, allPayloads, len(all))
+	e.same("how many pages there are", len(pages), 8)
+	e.same("all payloads", brief(slices.Concat(pages...)), brief(all))
+}

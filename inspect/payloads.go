@@ -1,0 +1,199 @@
+package inspect
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// Place is where a queue has payloads of an id.
+type Place uint8
+
+const (
+	// PlaceQueued is the job that waits.
+	PlaceQueued Place = Place(ports.PlaceQueued)
+	// PlaceClaimed is the job that a server has.
+	PlaceClaimed Place = Place(ports.PlaceClaimed)
+	// PlaceDead is the dead letter.
+	PlaceDead Place = Place(ports.PlaceDead)
+)
+
+// String returns "queued", "claimed" or "dead".
+func (p Place) String() string { return ports.Place(p).String() }
+
+// PayloadOptions say which payloads to list. The zero value lists all that are queued.
+type PayloadOptions struct {
+	// Place is [PlaceQueued] unless set.
+	Place Place
+	// After starts behind this payload. The zero value is the start.
+	After PayloadCursor
+	// Limit ends the list after so many payloads. 0 is no limit.
+	Limit int
+}
+
+// StoredPayload is a payload of an id. It is read-only.
+type StoredPayload struct {
+	core.Payload
+	// Cursor is its place in the list.
+	Cursor PayloadCursor
+}
+
+// PayloadCursor is a place in the payloads of an id: right behind the payload that carries it. It is
+// only for the same id and [Place].
+//
+// Its text has only letters, digits, - and _. The zero value is the start; its text is empty. Cursors are
+// comparable.
+type PayloadCursor struct {
+	score float64
+	skip  int
+}
+
+// ParsePayloadCursor returns the cursor whose String is text, and [ErrInvalidCursor] if there is none. It
+// doesn't check whether the payload exists.
+func ParsePayloadCursor(text string) (PayloadCursor, error) {
+	if text == "" {
+		return PayloadCursor{}, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil && len(data) > 8 && len(data) <= 8+binary.MaxVarintLen64 {
+		skip, n := binary.Uvarint(data[8:])
+		c := PayloadCursor{math.Float64frombits(binary.BigEndian.Uint64(data)), int(skip)}
+		finite := !math.IsNaN(c.score) && !math.IsInf(c.score, 0)
+		if n > 0 && skip > 0 && skip <= math.MaxInt32 && finite && c.String() == text {
+			return c, nil
+		}
+	}
+	return PayloadCursor{}, fmt.Errorf("%w: use the Cursor of a StoredPayload as it is", ErrInvalidCursor)
+}
+
+// String returns the cursor as text for URLs; see [ParsePayloadCursor].
+func (c PayloadCursor) String() string {
+	if c.skip == 0 {
+		return ""
+	}
+	data := binary.BigEndian.AppendUint64(nil, math.Float64bits(c.score))
+	return base64.RawURLEncoding.EncodeToString(binary.AppendUvarint(data, uint64(c.skip)))
+}
+
+// MarshalText implements [encoding.TextMarshaler] with String.
+func (c PayloadCursor) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler] with [ParsePayloadCursor].
+func (c *PayloadCursor) UnmarshalText(text []byte) error {
+	parsed, err := ParsePayloadCursor(string(text))
+	if err != nil {
+		return err
+	}
+	*c = parsed
+	return nil
+}
+
+// Payloads lists the payloads of an id in one place of a queue, lowest score first. It fetches at most
+// 1,000 of them, and 8 MiB, at a time. A place with nothing for the id has an empty list.
+//
+// The list is no snapshot. A payload that stays is listed once, unless others with the very same score
+// come or go meanwhile: then it may be listed twice or not at all. Errors are those of
+// [Inspector.Find], and [ErrInvalidOptions].
+func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOptions) iter.Seq2[StoredPayload, error] {
+	return func(yield func(StoredPayload, error) bool) {
+		if o.Place > PlaceDead || o.Limit < 0 {
+			yield(StoredPayload{}, fmt.Errorf("%w: %d payloads of %v; 0 is no limit, and the place is one of queued, claimed and dead", ErrInvalidOptions, o.Limit, o.Place))
+			return
+		}
+		at, left := ports.PayloadCursor{Place: ports.Place(o.Place), Score: o.After.score, Skip: o.After.skip}, o.Limit
+		for {
+			r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &at}
+			if o.Limit > 0 {
+				r.Payloads = left
+			}
+			found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+			if err != nil {
+				yield(StoredPayload{}, err)
+				return
+			}
+			page := payloadsIn(&found, at.Place)
+			for k := range page {
+				at = at.Next(page[k : k+1])
+				if !yield(StoredPayload{page[k], PayloadCursor{at.Score, at.Skip}}, nil) {
+					return
+				}
+			}
+			left -= len(page)
+			if len(found.Next) == 0 || len(page) == 0 || o.Limit > 0 && left <= 0 {
+				return
+			}
+			at = found.Next[0]
+		}
+	}
+}
+
+// payloadsIn returns the payloads that were found in a place.
+func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
+	switch {
+	case place == ports.PlaceQueued && found.Queued != nil:
+		return found.Queued.Payloads
+	case place == ports.PlaceClaimed && found.Claim != nil:
+		return found.Claim.Payloads
+	case place == ports.PlaceDead && found.DeadLetter != nil:
+		return found.DeadLetter.Payloads
+	}
+	return nil
+}
+
+// whole finds an id with all its payloads of one place, page by page. What the place holds besides
+// payloads is that of the last page. steady reports that the pages fit together: each has the same count
+// of payloads and the same time of the last change.
+func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
+	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
+	type version struct {
+		count int
+		at    core.Instant
+	}
+	var all []core.Payload
+	var first version
+	for steady = true; ; {
+		if found, err = persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) }); err != nil {
+			return ports.Found{}, false, err
+		}
+		var now version
+		var payloads *[]core.Payload
+		switch {
+		case place == ports.PlaceQueued && found.Queued != nil:
+			now, payloads = version{found.Queued.Count, found.Queued.PerformAt}, &found.Queued.Payloads
+		case place == ports.PlaceDead && found.DeadLetter != nil:
+			now, payloads = version{found.DeadLetter.Count, found.DeadLetter.ChangedAt}, &found.DeadLetter.Payloads
+		default:
+			return found, true, nil
+		}
+		if len(all) == 0 {
+			first = now
+		}
+		all, steady = append(all, *payloads...), steady && now == first
+		if len(found.Next) == 0 {
+			*payloads = all
+			return found, steady, nil
+		}
+		r.After = &found.Next[0]
+	}
+}
+
+// mostRereads is how often a dead letter is read again that has changed while its pages were read.
+const mostRereads = 10
+
+// wholeLetter finds the dead letter of an id with all its payloads. One that changes between the pages is
+// read again, so that it is returned as it was at one time.
+func (i *Inspector) wholeLetter(ctx context.Context, queue, id string) (found ports.Found, err error) {
+	for range mostRereads {
+		var steady bool
+		if found, steady, err = i.whole(ctx, queue, id, ports.PlaceDead); err != nil || steady {
+			break
+		}
+	}
+	return found, err
+}

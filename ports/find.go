@@ -1,0 +1,105 @@
+package ports
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/skeinq/skein/core"
+)
+
+// FindRequest asks for what a queue holds for an id.
+type FindRequest struct {
+	Queue string
+	ID    string
+	// Payloads is how many payloads of each place to return, lowest first. Below 1 none are
+	// returned. All places together return at most core.MaxTurnPayloads payloads and
+	// core.MaxStepBytes, as core.Bound takes those of the queued job, of the claim and of the dead
+	// letter, in this order: the very first payload is returned however large it is.
+	Payloads int
+	// After asks for the payloads of one place that follow those of an earlier reply. It is one of
+	// that reply's Next. The other places are found without payloads. nil asks for the first
+	// payloads of each place.
+	After *PayloadCursor
+}
+
+// PayloadCursor is a place in the payloads of an id, which are in order of (Score, Data): behind the
+// first Skip payloads with this Score and all with a lower one. With a Skip of 0 it is the start,
+// whatever Score is.
+//
+// Payloads may come and go between two calls. Those that stay are returned once, unless payloads
+// with the very score of the cursor have come or gone: then some of that score may be left out or
+// returned again.
+type PayloadCursor struct {
+	Place Place
+	Score float64
+	Skip  int
+}
+
+// Next returns the cursor behind payloads that follow c, in order.
+func (c PayloadCursor) Next(payloads []core.Payload) PayloadCursor {
+	for i := range payloads {
+		if score := payloads[i].Score; c.Skip > 0 && score == c.Score {
+			c.Skip++
+		} else {
+			c.Score, c.Skip = score, 1
+		}
+	}
+	return c
+}
+
+// Validate returns [core.ErrInvalidID] for an ID that no job can have, and [ErrInvalidRequest] for an
+// After whose Place is unknown, whose Skip is below 0, or whose Score no payload can have.
+func (r *FindRequest) Validate() error {
+	if err := core.ValidateID(r.ID); err != nil {
+		return err
+	}
+	switch c := r.After; {
+	case c == nil:
+		return nil
+	case c.Place > PlaceDead:
+		return fmt.Errorf("%w: payloads of %v; use a constant of ports.Place", ErrInvalidRequest, c.Place)
+	case c.Skip < 0 || math.IsNaN(c.Score) || math.IsInf(c.Score, 0):
+		return fmt.Errorf("%w: payloads behind %d of score %v; use a cursor of Found.Next", ErrInvalidRequest, c.Skip, c.Score)
+	}
+	return nil
+}
+
+// Most returns how many payloads of a place to return at most: Payloads with its bounds applied, and
+// 0 for the places that After is not about.
+func (r *FindRequest) Most(p Place) int {
+	if r.After != nil && r.After.Place != p {
+		return 0
+	}
+	return min(max(0, r.Payloads), core.MaxTurnPayloads)
+}
+
+// Start returns the cursor behind which the payloads of a place begin.
+func (r *FindRequest) Start(p Place) PayloadCursor {
+	if r.After != nil && r.After.Place == p {
+		return *r.After
+	}
+	return PayloadCursor{Place: p}
+}
+
+// Found is what a queue holds for an id. A nil field means that nothing is there.
+type Found struct {
+	Shard      core.Shard
+	Queued     *JobView
+	Claim      *ClaimView
+	DeadLetter *DeadLetterView
+	// Next are the cursors of the places, in their order, that have more payloads than were
+	// returned. A reply to a request with After has at most the cursor of that place.
+	Next []PayloadCursor
+	// Damaged are the places, in their order, where something is stored of the id that the store can't read, so that
+	// its field is nil: the next call that would change or take it sets it aside ([Quarantine]).
+	Damaged []Place
+	// Standing is what decides when the queued job runs.
+	Standing Standing
+}
+
+// AddNext adds the cursor behind payloads that were returned of a place, if there are more.
+func (f *Found) AddNext(r *FindRequest, p Place, returned []core.Payload, more bool) {
+	if more && (r.After == nil || r.After.Place == p) {
+		f.Next = append(f.Next, r.Start(p).Next(returned))
+	}
+}
