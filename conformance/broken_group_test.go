@@ -198,9 +198,9 @@ func settlesWithoutGroups(s full) full {
 // losesGroupsInRecounts counts a group anew, from the dead letters that it has.
 func losesGroupsInRecounts(s full) full {
 	recounted := false
-	noted := replace(s, "Recount", func(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	noted := replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 		recounted = true
-		return s.Recount(ctx, shard)
+		return s.Recount(ctx, r)
 	})
 	return countsGroups(noted, sameGroups, func(reply *ports.GroupsReply) {
 		for i := range reply.Groups {

@@ -28,9 +28,9 @@ func countsAllAhead(s full) full {
 // recountsAway claims beside a job that runs alone once its shard has been recounted.
 func recountsAway(s full) full {
 	recounted := false
-	noted := replace(s, "Recount", func(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+	noted := replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 		recounted = true
-		return s.Recount(ctx, shard)
+		return s.Recount(ctx, r)
 	})
 	return replace(noted, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)

@@ -139,7 +139,6 @@ func brokenStores() []brokenStore {
 		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},
 		{"counts what is not due as ahead", "standing/counts nothing for what is not due, claimed or absent", wrapped(countsAllAhead)},
 		{"says nothing of a job that runs alone", "standing/names a claimed job that runs alone", wrapped(hidesAlone)},
-		{"claims beside a job that runs alone after a recount", "recount/leaves a job alone that runs alone", wrapped(recountsAway)},
 		{"shows a lease that was released", "standing/shows the lease", wrapped(standsReleased)},
 		{"stops for a damaged record", "damaged/a queued job stops no turn", wrapped(stopsForDamage)},
 		{"drops what it can't read", "damaged/a queued job makes room for a push", wrapped(dropsDamage)},
@@ -176,7 +175,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts())
 }
 
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is

@@ -8,10 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const (
-	ruleForget = "Forget removes a queue in which nothing is queued, claimed or dead and whose shards nobody has leased: its record, counters and history"
-	ruleCount  = "Recount counts a shard's queued, claimed and dead entries one by one and corrects what Stats says of them, should that differ"
-)
+const ruleForget = "Forget removes a queue in which nothing is queued, claimed or dead and whose shards nobody has leased: its record, counters and history"
 
 func forgetCases() []namedCase {
 	return []namedCase{
@@ -125,53 +122,4 @@ func (e *env) forgetQueue(queue string) {
 		return // its first call has forgotten it
 	}
 	e.must(err, "Forget")
-}
-
-func recountCases() []namedCase {
-	return []namedCase{
-		{"agrees with Stats", ruleCount, recountAgrees},
-		{"leaves a job alone that runs alone", "Recount counts; while a job that runs alone is claimed nothing else is, before and after", recountAlone},
-		{"refuses what is no shard", "Operator: ErrInvalidRequest for a shard that the queue does not have", recountInvalid},
-	}
-}
-
-func recountAgrees(e *env) {
-	buryAll(e, "dead1", "dead2")
-	e.pushIDs("a", "b", "c", "d", "e")
-	h := e.acquire("n1")
-	claims := h.claim(3)
-	h.settle(failed(claims[0], "boom", time.Hour), done(claims[1]))
-	e.pushIDs("c")
-	e.unchanged("Recount", func() {
-		counts := e.stats(orders).Shards[0].Counts
-		reply, err := e.store.Recount(e.ctx, e.shard)
-		e.must(err, "Recount")
-		e.same("the counts", reply, ports.RecountReply{Before: counts, After: counts})
-		e.same("fresh, retrying, claimed and dead",
-			[4]int64{counts.Fresh, counts.Retrying, counts.Claimed, counts.Dead}, [4]int64{3, 1, 1, 2})
-	})
-}
-
-func recountAlone(e *env) {
-	recount := func() {
-		_, err := e.store.Recount(e.ctx, e.shard)
-		e.must(err, "Recount")
-	}
-	e.placeAlone("r", 10)
-	h := e.acquire("n1")
-	c := h.one()
-	e.push(entryAt("a", "p", 1, 20))
-	recount()
-	e.same("the claims beside it", h.claim(10), nil)
-	e.same("the claims once it is done", ids(h.turn(10, done(c)).Claims), []string{"a"})
-	e.push(entryAt("b", "p", 1, 30))
-	recount()
-	e.same("the claims beside one that does not run alone", ids(h.claim(10)), []string{"b"})
-}
-
-func recountInvalid(e *env) {
-	_, err := e.store.Recount(e.ctx, core.Shard{Queue: orders, Index: 1})
-	e.refused("Recount of a shard that is not there", err, ports.ErrInvalidRequest)
-	_, err = e.store.Recount(e.ctx, core.Shard{Queue: "never"})
-	e.refused("Recount of an unknown queue", err, ports.ErrUnknownQueue)
 }

@@ -27,8 +27,7 @@ func importCounts(e *env) {
 	moved.Group = "h"
 	e.bringIn(moved)
 	e.haveGroups("after one has changed its group", core.Group{Name: "g", Count: 4, First: seconds(5), Last: seconds(61)}, core.Group{Name: "h", Count: 1, First: seconds(62), Last: seconds(62)})
-	reply, err := e.store.Recount(e.ctx, e.shard)
-	e.must(err, "Recount")
+	reply := e.recount(0, func() {})
 	e.same("the counts, one by one", reply.After, reply.Before)
 	e.same("how many are dead", reply.After.Dead, int64(5))
 }

@@ -28,7 +28,7 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"pause":           func() error { return i.Pause(ctx, "orders") },
 		"resume":          func() error { return i.Resume(ctx, "orders") },
 		"forget":          func() error { return i.Forget(ctx, "orders") },
-		"recount":         func() error { _, err := i.Recount(ctx, "orders"); return err },
+		"recount":         func() error { _, err := i.Recount(ctx, "orders", inspect.BulkOptions{}); return err },
 		"drain":           func() error { return i.Drain(ctx, "no-node", true) },
 		"end drain":       func() error { return i.Drain(ctx, "no-node", false) },
 		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", one, inspect.BulkOptions{})) },

@@ -72,7 +72,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"Pause":                func(ctx context.Context) error { return i.Pause(ctx, queue) },
 		"Resume":               func(ctx context.Context) error { return i.Resume(ctx, queue) },
 		"Forget":               func(ctx context.Context) error { return i.Forget(ctx, queue) },
-		"Recount":              func(ctx context.Context) error { _, err := i.Recount(ctx, queue); return err },
+		"Recount":              func(ctx context.Context) error { _, err := i.Recount(ctx, queue, o); return err },
 		"RunNow":               func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids, o)) },
 		"RunAllNow":            func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, nil, o)) },
 		"Bury":                 func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids, o)) },

@@ -29,35 +29,41 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 	})
 }
 
-// Recount counts the jobs and dead letters of a queue one by one, shard by shard,
-// and corrects the counts that Stats returns. It is for repair: where the counts
-// are right it changes nothing. On Redis it also makes the record of a shard anew that
-// was lost, so that the shard is worked again without what it held, and puts back the
-// record of a queue that its shards still have. It takes as long as the queue is large, and a
-// shard's work waits while it counts there. It returns the shards whose counts were
-// wrong, up to the error if there is one.
+// Recount counts the jobs and dead letters of a queue one by one, shard by shard and in steps,
+// and corrects the counts that Stats and Groups return. It is for repair: where the counts
+// are right it changes nothing. Servers work on meanwhile. On Redis it also makes the record of a
+// shard anew that was lost, so that the shard is worked again without what it held, and puts back
+// the record of a queue that its shards still have. It takes as long as the queue is large, and a
+// recount that was stopped is begun anew. Of o only Progress counts: Done and Total are entries, and
+// Handled is the number of shards whose counts were wrong. It returns these shards, up to the error
+// if there is one.
 //
-// Errors: [ErrUnknownQueue]; the context's; the store's own.
-func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounted, err error) {
+// Errors: [ErrUnknownQueue]; [ErrInvalidOptions]; the context's; the store's own.
+func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (wrong []Recounted, err error) {
 	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
+	a := o.action("recount")
+	if a.invalid != nil {
+		return nil, fmt.Errorf("recount: %w", a.invalid)
+	}
 	stats, blind, err := i.recountable(ctx, queue)
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
+	a.progress.Total = stats.Entries()
 	for at := range stats.Shards {
-		shard := stats.Shards[at].Shard
-		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) { return s.Recount(ctx, shard) })
+		s := stats.Shards[at]
+		reply, err := i.recountShard(ctx, a, &s)
 		if err != nil {
-			return wrong, fmt.Errorf("recount %v: %w", shard, err)
+			return wrong, fmt.Errorf("recount %v: %w", s.Shard, err)
 		}
 		counts := func(c ports.Counts) Counts {
-			s := stats.Shards[at]
 			s.Counts = c
 			return shardStatsOf(&s, stats.Now).Counts
 		}
 		if before, after := counts(reply.Before), counts(reply.After); before != after {
-			wrong = append(wrong, Recounted{Shard: shard, Before: before, After: after})
+			wrong = append(wrong, Recounted{Shard: s.Shard, Before: before, After: after})
+			a.progress.Handled++
 		}
 	}
 	if blind {
@@ -66,6 +72,32 @@ func (i *Inspector) Recount(ctx context.Context, queue string) (wrong []Recounte
 		}
 	}
 	return wrong, nil
+}
+
+// recountShard takes all steps of the recount of a shard. Its share of the progress is the number of
+// entries that it had when the action began.
+func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats) (sum ports.RecountReply, err error) {
+	left := s.Entries()
+	for r := (ports.RecountRequest{Shard: s.Shard}); ; r.After = sum.Next {
+		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) { return s.Recount(ctx, r) })
+		if err != nil {
+			return sum, err
+		}
+		if r.After == "" {
+			sum = reply
+		} else {
+			sum = sum.Then(reply)
+		}
+		done := min(reply.Counted, left)
+		if sum.Next == "" {
+			done = left // the rest is gone
+		}
+		left -= done
+		a.pass(done, 0)
+		if sum.Next == "" {
+			return sum, nil
+		}
+	}
 }
 
 // recountable returns the statistics of a queue with all its shards. Those that could not be looked
@@ -90,6 +122,6 @@ func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.
 // Recounted is a shard that Recount has corrected.
 type Recounted struct {
 	Shard core.Shard
-	// Before is what Stats returned, After what is there.
+	// Before is what Stats would return without the recount, After what is there.
 	Before, After Counts
 }

@@ -3,6 +3,8 @@ package inspect_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,9 +67,9 @@ type miscounting struct {
 	shard core.Shard
 }
 
-func (m *miscounting) Recount(ctx context.Context, s core.Shard) (ports.RecountReply, error) {
-	reply, err := m.ShardStore.Recount(ctx, s)
-	if s == m.shard {
+func (m *miscounting) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+	reply, err := m.ShardStore.Recount(ctx, r)
+	if r.Shard == m.shard {
 		reply.Before.Fresh++
 	}
 	return reply, err
@@ -76,12 +78,12 @@ func (m *miscounting) Recount(ctx context.Context, s core.Shard) (ports.RecountR
 func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1", "order-2", "order-3")
-	wrong, err := s.Recount(t.Context(), "orders")
+	wrong, err := s.Recount(t.Context(), "orders", inspect.BulkOptions{})
 	if err != nil || len(wrong) > 0 {
 		t.Errorf("Recount of a sound queue = %v, %v", wrong, err)
 	}
 	m := &miscounting{s.store, core.Shard{Queue: "orders", Index: 1}}
-	wrong, err = inspect.New(m, inspect.Options{}).Recount(t.Context(), "orders")
+	wrong, err = inspect.New(m, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
 	if err != nil || len(wrong) != 1 {
 		t.Fatalf("Recount = %v, %v; want one shard", wrong, err)
 	}
@@ -140,5 +142,74 @@ func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// stepping is a store that recounts an entry a step, of which it has counted one too many, and in which
+// others push between the steps.
+type stepping struct {
+	ports.ShardStore
+	push func()
+}
+
+func (s *stepping) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+	done, _ := strconv.Atoi(r.After)
+	r.After = ""
+	reply, err := s.ShardStore.Recount(ctx, r)
+	if done == 0 {
+		reply.Before.Fresh++
+	}
+	s.push()
+	if reply.Counted = 1; done+1 < int(reply.After.Fresh) {
+		reply.Next = strconv.Itoa(done + 1)
+	}
+	return reply, err
+}
+
+// A recount takes all steps of each shard, reports how far it is, and counts nothing as wrong that others have
+// changed between the steps.
+func TestRecountTakesAllSteps(t *testing.T) {
+	s := newFixture(t)
+	s.pushAll("order-1", "order-2", "order-3", "order-4", "order-5", "order-6", "order-7")
+	pushed := 0
+	store := &stepping{s.store, func() {
+		if pushed++; pushed <= 4 {
+			s.pushAll(fmt.Sprintf("later-%d", pushed))
+		}
+	}}
+	before, err := s.Stats(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []inspect.Progress
+	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{
+		Progress: func(p inspect.Progress) { seen = append(seen, p) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shards := len(before[0].Shards)
+	if len(wrong) != shards {
+		t.Errorf("%d shards were wrong, want each of %d", len(wrong), shards)
+	}
+	for _, w := range wrong {
+		if w.Before.Fresh != w.After.Fresh+1 {
+			t.Errorf("%v: %d fresh jobs were corrected to %d, want one less", w.Shard, w.Before.Fresh, w.After.Fresh)
+		}
+	}
+	if len(seen) != 7 {
+		t.Fatalf("%d reports of progress, want one for each of 7 jobs: %+v", len(seen), seen)
+	}
+	for i, p := range seen {
+		if p.Done != i+1 || p.Total != 7 {
+			t.Errorf("report %d is %+v, want %d of 7 done", i, p, i+1)
+		}
+	}
+}
+
+func TestRecountTakesNoOptionButProgress(t *testing.T) {
+	s := newFixture(t)
+	if _, err := s.Recount(t.Context(), "orders", inspect.BulkOptions{Limit: 1}); !errors.Is(err, inspect.ErrInvalidOptions) {
+		t.Errorf("Recount = %v, want %v", err, inspect.ErrInvalidOptions)
 	}
 }

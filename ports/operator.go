@@ -54,10 +54,19 @@ type Operator interface {
 	// Recount counts a shard's queued, claimed and dead entries one by one and
 	// corrects what Stats and Groups say of them, should that differ. Processed and Failed
 	// stay, and so do First and Last of a group; those of one that was not counted are by the
-	// ChangedAt of its dead letters. It is atomic for the shard, and it alone takes as long as there are
-	// entries. Repeating it changes nothing more. A store that keeps a record of the queue or of the
-	// shard beside them, and has lost it, stores it again.
-	Recount(ctx context.Context, shard core.Shard) (RecountReply, error)
+	// ChangedAt of its dead letters.
+	//
+	// A call is one step: the caller repeats it with the Next of the last reply until that is
+	// empty. Then the counts are right, also if the shard was worked and changed between the
+	// steps. A step goes through about Limit entries. A store may go through more, or all, where
+	// that keeps no other call on the shard waiting. A recount that is not finished leaves
+	// nothing behind; repeating a step, or all of them, changes nothing more.
+	//
+	// A store that keeps a record of the queue or of the shard beside the entries, and has lost
+	// it, stores it again with the first step.
+	//
+	// Errors: those of Operator; ErrInvalidRequest for an After that no reply had.
+	Recount(ctx context.Context, r RecountRequest) (RecountReply, error)
 
 	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). Those that are due are not
 	// counted.
@@ -211,10 +220,51 @@ type StepReply struct {
 	Now core.Instant
 }
 
-// RecountReply is what Recount returns.
+// RecountRequest asks for a step of a recount.
+type RecountRequest struct {
+	Shard core.Shard
+	// After is the Next of the step before; empty is the first step.
+	After string
+	// Limit is about how many entries to go through: 0 is MaxStep, which is also the most.
+	Limit int
+}
+
+// Validate returns [ErrInvalidRequest] for a shard below 0.
+func (r *RecountRequest) Validate() error { return validateStep(r.Shard, 0) }
+
+// Size is Limit with its default and bound.
+func (r *RecountRequest) Size() int { return stepSize(r.Limit) }
+
+// RecountReply is what a step of Recount returns.
 type RecountReply struct {
-	// Before is what Stats said of the shard, After what it says since.
+	// Before is what Stats said of the shard before the step, After what it says since. What
+	// others have changed meanwhile is in both, so the difference is what the step corrected.
 	Before, After Counts
+	// Counted is how many queued, claimed and dead entries the step has counted. Over all steps
+	// it is at least the number of those that were there all the time.
+	Counted int
+	// Next is where the next step goes on from; empty if all is counted. Only the same store
+	// reads it.
+	Next string
+}
+
+// Then returns what two steps have done, of which next is the later one. What others have changed
+// between them is in Before and After. The Oldest of Before is as the first step that changed it
+// found it.
+func (r RecountReply) Then(next RecountReply) RecountReply {
+	sum := RecountReply{Before: r.Before, After: next.After, Counted: r.Counted + next.Counted, Next: next.Next}
+	before := &sum.Before
+	before.Fresh += next.Before.Fresh - r.After.Fresh
+	before.Retrying += next.Before.Retrying - r.After.Retrying
+	before.Claimed += next.Before.Claimed - r.After.Claimed
+	before.Dead += next.Before.Dead - r.After.Dead
+	before.Quarantined += next.Before.Quarantined - r.After.Quarantined
+	before.Processed += next.Before.Processed - r.After.Processed
+	before.Failed += next.Before.Failed - r.After.Failed
+	if r.Before.Oldest == r.After.Oldest {
+		before.Oldest = next.Before.Oldest
+	}
+	return sum
 }
 
 func stepSize(limit int) int {

@@ -57,7 +57,7 @@ type recounted struct {
 }
 
 func (c *call) recount(*noBody) (*recountReply, error) {
-	wrong, err := c.inspector.Recount(c.ctx, c.queue)
+	wrong, err := c.inspector.Recount(c.ctx, c.queue, inspect.BulkOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Expedite implements [ports.Operator].
@@ -92,16 +93,19 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 }
 
 // Recount implements [ports.Operator]. Stats counts the lists themselves, so there is
-// nothing to correct.
-func (s *Store) Recount(ctx context.Context, id core.Shard) (ports.RecountReply, error) {
-	sh, err := s.b.shard(ctx, id)
+// nothing to correct, and the first step is the last.
+func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+	sh, err := s.b.shard(ctx, r.Shard)
 	if err != nil {
 		return ports.RecountReply{}, err
+	}
+	if r.After != "" {
+		return ports.RecountReply{}, storekit.NoSuchStep(&r)
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	counts := sh.counts()
-	return ports.RecountReply{Before: counts, After: counts}, nil
+	return ports.RecountReply{Before: counts, After: counts, Counted: counts.Entries()}, nil
 }
 
 // step runs one bounded step of an operator on a shard, and wakes its subscribers if

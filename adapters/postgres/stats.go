@@ -91,8 +91,10 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	return shard, err
 }
 
-// Recount implements [ports.Operator]. The shard works on meanwhile.
-func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+// Recount implements [ports.Operator]. It counts all in one snapshot, which no other call waits
+// for, so the first step is the last.
+func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+	shard := r.Shard
 	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {
 		return ports.RecountReply{}, err
 	}
@@ -103,6 +105,9 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 		before = &reply.Before
 		after  = &reply.After
 	)
+	if r.After != "" {
+		return ports.RecountReply{}, storekit.NoSuchStep(&r)
+	}
 	err := s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
 			&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &oldest)
@@ -115,6 +120,7 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 	}
 	after.Oldest = headOf(oldest)
 	before.Processed, before.Failed, before.Oldest = after.Processed, after.Failed, after.Oldest
+	reply.Counted = after.Entries()
 	return reply, nil
 }
 

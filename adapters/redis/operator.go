@@ -117,9 +117,13 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 // together with the jobs; so there is something to correct only after a fault of Redis or
 // of a person. After one of those it also stores the record of the queue, if its shards have kept it,
 // and that of the shard anew, unless another master of a Cluster has keys of the shard.
-func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+	shard := r.Shard
 	if err := s.restore(ctx, shard); err != nil {
 		return ports.RecountReply{}, err
+	}
+	if r.After != "" {
+		return ports.RecountReply{}, storekit.NoSuchStep(&r)
 	}
 	all, faults, err := s.recount(ctx, shard)
 	for range mostSetAside {
@@ -131,7 +135,7 @@ func (s *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountRep
 		}
 		var last ports.RecountReply
 		last, faults, err = s.recount(ctx, shard)
-		all.After = last.After
+		all.After, all.Counted = last.After, last.Counted
 	}
 	if err != nil {
 		return ports.RecountReply{}, err
@@ -219,6 +223,7 @@ func (s *Store) recount(ctx context.Context, shard core.Shard) (reply ports.Reco
 	case "ok":
 		before, after, damaged := r.list(), r.list(), r.list()
 		reply = ports.RecountReply{Before: before.counts(), After: after.counts()}
+		reply.Counted = reply.After.Entries()
 		for damaged.more() {
 			faults = append(faults, &damagedError{place: damaged.text(), id: damaged.text(), text: "a recount could not read it"})
 		}

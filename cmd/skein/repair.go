@@ -56,7 +56,9 @@ func (a *app) repairCommand() *cobra.Command {
 			"skein repair discard orders 3 1700000000000000q42", cobra.MinimumNArgs(3), a.discard),
 		a.command("recount QUEUE", "Put the counts of a queue right, and records of it or its shards that Redis has lost; show the shards whose counts were wrong; takes as long as the queue is large", "skein repair recount orders",
 			cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
-				wrong, err := i.Recount(ctx, args[0])
+				p := newProgress(a, "recount", "shards corrected")
+				wrong, err := i.Recount(ctx, args[0], inspect.BulkOptions{Progress: p.progress})
+				p.end()
 				return list(a, recountColumns, all(wrong, err))
 			}),
 	)

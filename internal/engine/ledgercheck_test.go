@@ -171,7 +171,7 @@ func (l *ledger) close() {
 		sum = ports.SumCounts(sum, stats.Counts)
 		for index := range shards {
 			shard := core.Shard{Queue: queue, Index: index}
-			if r, err := l.store.Recount(context.Background(), shard); err != nil || r.Before != r.After {
+			if r, err := l.store.Recount(context.Background(), ports.RecountRequest{Shard: shard}); err != nil || r.Before != r.After {
 				l.Errorf("Recount of %v: %+v, %v", shard, r, err)
 			}
 		}

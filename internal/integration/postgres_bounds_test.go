@@ -256,7 +256,7 @@ func TestPostgresStepsTakeLargeJobsInParts(t *testing.T) {
 		w.must(err)
 		w.same("fresh and dead", []int64{stats[0].Fresh, stats[0].Dead}, []int64{fresh, dead})
 	}
-	_, err := w.store.Recount(t.Context(), jobs.Shard)
+	_, err := recounted(t.Context(), w.store, jobs.Shard)
 	w.must(err)
 	step("bury", func() (ports.StepReply, error) { return w.store.Bury(t.Context(), jobs) })
 	counted(0, 2)

@@ -263,9 +263,9 @@ func (f *failover) check() {
 		f.Errorf("%d jobs are counted as processed, and %d have ended; %d leases ran out", c.Processed, total, f.dropped)
 	}
 	for _, shard := range core.Shards(failingOver.Name(), failoverShards) {
-		recounted, err := store.Recount(f.Context(), shard)
+		counts, err := recounted(f.Context(), store, shard)
 		must(f, err)
-		if diff := cmp.Diff(recounted.After, recounted.Before); diff != "" {
+		if diff := cmp.Diff(counts.After, counts.Before); diff != "" {
 			f.Errorf("%v was counted wrong (-want +got):\n%s", shard, diff)
 		}
 	}

@@ -276,7 +276,7 @@ func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
 	}))
 	w.openGate()
 	w.same("claimed", idsOf((<-replies).Claims), []string(nil))
-	counts, err := w.store.Recount(t.Context(), core.Shard{Queue: "orders"})
+	counts, err := recounted(t.Context(), w.store, core.Shard{Queue: "orders"})
 	w.must(err)
 	w.same("the counts before and after a recount", counts.Before, counts.After)
 }

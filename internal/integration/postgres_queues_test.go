@@ -43,7 +43,7 @@ func TestPostgresRecountCorrectsCounts(t *testing.T) {
 	for i := range replies {
 		all.Go(func() {
 			var err error
-			replies[i], err = store.Recount(t.Context(), g.turn.Lease.Shard)
+			replies[i], err = recounted(t.Context(), store, g.turn.Lease.Shard)
 			if err != nil {
 				t.Error(err)
 			}
@@ -91,7 +91,7 @@ func TestPostgresRecountIsRightBesideTurns(t *testing.T) {
 	}
 	all.Go(func() error {
 		for range 40 {
-			r, err := g.store.Recount(t.Context(), g.turn.Lease.Shard)
+			r, err := recounted(t.Context(), g.store, g.turn.Lease.Shard)
 			if err != nil {
 				return err
 			}

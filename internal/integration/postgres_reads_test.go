@@ -86,7 +86,7 @@ func TestPostgresLooksAtWholeShardsMergeSoMuch(t *testing.T) {
 			return err
 		}},
 		"Recount": {0, func(ctx context.Context, s *postgres.Store) error {
-			_, err := s.Recount(ctx, core.Shard{Queue: "orders"})
+			_, err := recounted(ctx, s, core.Shard{Queue: "orders"})
 			return err
 		}},
 		"Purge before a time": {0, func(ctx context.Context, s *postgres.Store) error {

@@ -159,7 +159,7 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		"Pause":    func(ctx context.Context) error { return s.Pause(ctx, "orders") },
 		"Resume":   func(ctx context.Context) error { return s.Resume(ctx, "orders") },
 		"Forget":   func(ctx context.Context) error { return s.Forget(ctx, "orders") },
-		"Recount":  func(ctx context.Context) error { _, err := s.Recount(ctx, lease.Shard); return err },
+		"Recount":  func(ctx context.Context) error { _, err := recounted(ctx, s, lease.Shard); return err },
 		"Expedite": step(s.Expedite), "Bury": step(s.Bury), "Delete": step(s.Delete),
 		"Cancel": func(ctx context.Context) error {
 			_, err := s.Cancel(ctx, ports.CancelRequest{Shard: lease.Shard, IDs: []string{"claimed"}})

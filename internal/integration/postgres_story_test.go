@@ -196,8 +196,8 @@ func (s *dbasStory) act() {
 	letters.Group = ""
 	r, err = s.store.Purge(s.ctx, letters)
 	see("purge", r, err)
-	recounted, err := s.store.Recount(s.ctx, shard)
-	s.see("recount", recounted, err)
+	counts, err := recounted(s.ctx, s.store, shard)
+	s.see("recount", counts, err)
 	s.see("release", nil, s.store.Release(s.ctx, s.turn.Lease))
 	s.see("retire", nil, s.store.Retire(s.ctx, oddID))
 }

@@ -202,8 +202,8 @@ func stepCalls() []scriptCall {
 		step("bury failed", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step()) }),
 		step("delete some", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step(all...)) }),
 		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step()) }),
-		{"recount", "recount", true, func(w *worker) error { _, err := w.store.Recount(w.t.Context(), w.shard); return err }},
-		{"recount what is wrong", "recount", true, func(w *worker) error { _, err := w.store.Recount(w.t.Context(), w.shard); return err }},
+		{"recount", "recount", true, func(w *worker) error { _, err := recounted(w.t.Context(), w.store, w.shard); return err }},
+		{"recount what is wrong", "recount", true, func(w *worker) error { _, err := recounted(w.t.Context(), w.store, w.shard); return err }},
 		step("cancel", "cancel", func(w *worker) (ports.StepReply, error) {
 			return w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: []string{"a", "cut"}, Drop: true})
 		}),

@@ -115,7 +115,7 @@ func lossCalls(l loss) map[string]func(*worker) error {
 // exact checks that a Recount changes no count that it has not to, and that lists and counts agree after it.
 func (w *worker) exact(after string) {
 	w.t.Helper()
-	reply, err := w.store.Recount(w.t.Context(), w.shard)
+	reply, err := recounted(w.t.Context(), w.store, w.shard)
 	must(w.t, err)
 	page := ports.PageRequest{Queue: "orders", Limit: 1000}
 	jobs, err := w.store.Jobs(w.t.Context(), ports.JobsRequest{PageRequest: page})

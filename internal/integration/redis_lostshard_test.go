@@ -115,7 +115,7 @@ func TestRedisALostShardIsMended(t *testing.T) {
 	t.Parallel()
 	for name, mend := range map[string]func(*lostShard) error{
 		"by a Recount": func(l *lostShard) error {
-			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders")
+			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders", inspect.BulkOptions{})
 			return err
 		},
 		"by a Forget":     func(l *lostShard) error { return l.store.Forget(l.Context(), "orders") },
@@ -151,7 +151,7 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
 			t.Errorf("before, a push gave %v, want %v", err, redis.ErrTorn)
 		}
-		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders")
+		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
 		must(t, err)
 		if n := strings.Count(l.log.String(), "was made anew"); n != 1 || l.missing() {
 			t.Errorf("the log has %d shards that were made anew, want one:\n%s", n, l.log.String())
@@ -171,7 +171,7 @@ func TestRedisARecountLeavesAForget(t *testing.T) {
 	forgotten := strings.TrimSuffix(l.client.HGet(t.Context(), "skein:queues", "orders").Val(), "+") + "NONCE"
 	must(t, l.client.HSet(t.Context(), "skein:queues", "orders", forgotten).Err())
 	must(t, l.client.Del(t.Context(), lostMeta).Err())
-	_, err := l.store.Recount(t.Context(), core.Shard{Queue: "orders", Index: 1})
+	_, err := recounted(t.Context(), l.store, core.Shard{Queue: "orders", Index: 1})
 	if got := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrUnknownQueue) || got != forgotten || !l.missing() {
 		t.Errorf("a recount gave %v and left the record %q, want it as it was: %q", err, got, forgotten)
 	}
@@ -185,7 +185,7 @@ func TestRedisAPauseRacesARecount(t *testing.T) {
 	late := goredis.NewClient(l.client.Options())
 	defer late.Close()
 	late.AddHook(&beforeShards{on: "skein:{orders/1}:", do: func() { must(t, l.store.Pause(t.Context(), "orders")) }})
-	_, err := redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}).Recount(t.Context(), core.Shard{Queue: "orders", Index: 1})
+	_, err := recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}), core.Shard{Queue: "orders", Index: 1})
 	must(t, err)
 	if record := l.client.Get(t.Context(), lostMeta).Val(); !strings.HasPrefix(record, "0 1 4 ") {
 		t.Errorf("the shard's record is %q, want that of the paused queue", record)
@@ -201,7 +201,7 @@ func TestRedisAPauseRacesARecountOfALostQueue(t *testing.T) {
 	late := goredis.NewClient(l.client.Options())
 	defer late.Close()
 	late.AddHook(&beforeShards{on: "skein:{orders/1}:", scripts: true, do: func() { must(t, l.store.Pause(t.Context(), "orders")) }})
-	_, err := redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}).Recount(t.Context(), core.Shard{Queue: "orders"})
+	_, err := recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}), core.Shard{Queue: "orders"})
 	must(t, err)
 	if record := l.client.Get(t.Context(), lostMeta).Val(); !strings.HasPrefix(record, "0 1 4 ") {
 		t.Errorf("the shard's record is %q, want that of the paused queue", record)
@@ -216,7 +216,7 @@ func TestRedisAForgetRacesARecount(t *testing.T) {
 	late := goredis.NewClient(l.client.Options())
 	defer late.Close()
 	late.AddHook(&beforeShards{on: "skein:{orders/1}:", do: func() { must(t, l.store.Forget(t.Context(), "orders")) }})
-	_, err := redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}).Recount(t.Context(), core.Shard{Queue: "orders", Index: 1})
+	_, err := recounted(t.Context(), redis.New(late, redis.Options{Logger: slog.New(slog.DiscardHandler)}), core.Shard{Queue: "orders", Index: 1})
 	if left := l.client.Keys(t.Context(), "skein:{orders/*").Val(); !errors.Is(err, ports.ErrUnknownQueue) || len(left) > 0 {
 		t.Errorf("a recount gave %v and left %q of a queue that was forgotten", err, left)
 	}
@@ -231,7 +231,7 @@ func TestRedisAShardOfAnotherLayoutIsNamed(t *testing.T) {
 	if record := l.client.HGet(t.Context(), "skein:queues", "orders").Val(); !errors.Is(err, ports.ErrShardCountMismatch) || strings.HasSuffix(record, "+") {
 		t.Errorf("a declaration gave %v and left %q, want %v", err, record, ports.ErrShardCountMismatch)
 	}
-	if _, err := l.store.Recount(t.Context(), core.Shard{Queue: "orders", Index: 1}); !errors.Is(err, ports.ErrShardCountMismatch) {
+	if _, err := recounted(t.Context(), l.store, core.Shard{Queue: "orders", Index: 1}); !errors.Is(err, ports.ErrShardCountMismatch) {
 		t.Errorf("a recount gave %v, want %v", err, ports.ErrShardCountMismatch)
 	}
 }
@@ -242,7 +242,7 @@ func TestRedisTheOnlyShardIsMended(t *testing.T) {
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	w := newWorker(t, client, false)
 	must(t, client.Del(t.Context(), key("m")).Err())
-	_, err := inspect.New(w.store, inspect.Options{}).Recount(t.Context(), "orders")
+	_, err := inspect.New(w.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
 	must(t, err)
 	must(t, w.push(one("new", 1)))
 }
@@ -261,7 +261,7 @@ func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 			return nil
 		},
 		"by a Recount": func(l *lostShard) error {
-			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders")
+			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders", inspect.BulkOptions{})
 			return err
 		},
 	} {
@@ -319,7 +319,7 @@ func TestRedisARecountMakesNoOtherShard(t *testing.T) {
 			must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
 		}
 		for _, index := range []int{-1, lostShards} {
-			_, err := l.store.Recount(t.Context(), core.Shard{Queue: "orders", Index: index})
+			_, err := recounted(t.Context(), l.store, core.Shard{Queue: "orders", Index: index})
 			if keys := l.client.Keys(t.Context(), fmt.Sprintf("skein:{orders/%d}:*", index)).Val(); err == nil || len(keys) > 0 {
 				t.Errorf("a recount of shard %d gave %v and made %q", index, err, keys)
 			}
@@ -423,7 +423,7 @@ func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
 		if err := l.push(1); !errors.Is(err, redis.ErrTorn) || errors.Is(err, ports.ErrUnknownQueue) {
 			t.Errorf("%q: a push gave %v, want %v", damage, err, redis.ErrTorn)
 		}
-		if _, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders"); err != nil {
+		if _, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{}); err != nil {
 			t.Errorf("%q: a recount gave %v", damage, err)
 		}
 		must(t, l.push(1))

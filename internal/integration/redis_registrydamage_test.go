@@ -61,7 +61,7 @@ func TestRedisADamagedQueueRecordHidesNoOther(t *testing.T) {
 			t.Errorf("the queue with the record %q was paused", text)
 		}
 	}
-	_, err := w.store.Recount(ctx, w.shard)
+	_, err := recounted(ctx, w.store, w.shard)
 	must(t, err)
 	if queues, err := w.store.Queues(ctx); err != nil || len(queues) != 2 {
 		t.Errorf("after a recount: %+v, %v; want both queues", queues, err)

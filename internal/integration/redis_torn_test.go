@@ -58,7 +58,7 @@ func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
 	}
 	there := h.to.keys(t, h.slot)
 	for range 2 { // at last without the queue's record
-		if _, err := w.store.Recount(t.Context(), w.shard); err == nil {
+		if _, err := recounted(t.Context(), w.store, w.shard); err == nil {
 			t.Error("a recount has found nothing wrong")
 		}
 		if here := h.from.keys(t, h.slot); len(here) > 0 || len(there) == 0 {
@@ -74,7 +74,7 @@ func TestRedisAShardWithoutItsRecordIsMendedByItsOwner(t *testing.T) {
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
 	w := newWorker(t, client, false)
 	must(t, client.Del(t.Context(), key("m")).Err())
-	_, err := w.store.Recount(t.Context(), w.shard)
+	_, err := recounted(t.Context(), w.store, w.shard)
 	must(t, err)
 	must(t, w.push(one("new", 1)))
 }

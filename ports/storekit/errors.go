@@ -27,6 +27,13 @@ func NoSuchShard(shard core.Shard) error {
 		ports.ErrInvalidRequest, shard.Queue, shard.Index)
 }
 
+// NoSuchStep returns [ports.ErrInvalidRequest] for a step of a recount after a place that no step
+// has returned.
+func NoSuchStep(r *ports.RecountRequest) error {
+	return fmt.Errorf("%w: no recount of %v has come to %q; begin with an empty After",
+		ports.ErrInvalidRequest, r.Shard, r.After)
+}
+
 // Layout is a queue's shard count and its generation.
 type Layout struct {
 	Shards     int

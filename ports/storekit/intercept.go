@@ -238,8 +238,8 @@ func (s *intercepted) Forget(ctx context.Context, queue string) error {
 	return passOnly(ctx, s, "Forget", queue, ports.ShardStore.Forget)
 }
 
-func (s *intercepted) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
-	return pass(ctx, s, "Recount", shard, ports.ShardStore.Recount)
+func (s *intercepted) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+	return pass(ctx, s, "Recount", r, ports.ShardStore.Recount)
 }
 
 func (s *intercepted) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {

@@ -169,13 +169,17 @@ func (m *Store) Forget(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Recount implements ports.Operator. The model never keeps a count.
-func (m *Store) Recount(ctx context.Context, shard core.Shard) (ports.RecountReply, error) {
+// Recount implements ports.Operator. The model never keeps a count, so the first step is the last.
+func (m *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, s, err := m.shard(ctx, shard)
+	if err := r.Validate(); err != nil {
+		return ports.RecountReply{}, err
+	}
+	_, s, err := m.shard(ctx, r.Shard)
 	if err != nil {
 		return ports.RecountReply{}, err
 	}
-	return ports.RecountReply{Before: s.counts(), After: s.counts()}, nil
+	counts := s.counts()
+	return ports.RecountReply{Before: counts, After: counts, Counted: counts.Entries()}, nil
 }

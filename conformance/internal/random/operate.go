@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -35,7 +36,8 @@ func (d *driver) operate() {
 	case "import":
 		compare(d, "Import", d.imported(), ports.ShardStore.Import)
 	case "recount":
-		compare(d, "Recount", d.shard(), ports.ShardStore.Recount)
+		r := ports.RecountRequest{Shard: d.shard(), Limit: pick(d, "limit", 0, 1, 3)}
+		compare(d, "Recount", r, harness.Recount)
 	case "forget":
 		d.forget()
 	}
