@@ -180,6 +180,9 @@ func (m *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	if err != nil {
 		return ports.RecountReply{}, err
 	}
+	if r.After != "" {
+		return ports.RecountReply{}, fmt.Errorf("%w: no step of a recount ends at %q", ports.ErrInvalidRequest, r.After)
+	}
 	counts := s.counts()
 	return ports.RecountReply{Before: counts, After: counts, Counted: counts.Entries()}, nil
 }
