@@ -36,8 +36,8 @@ var funcs = template.FuncMap{
 	"button": func(b *idBody, op, text string, danger bool) button {
 		return button{b.Queue, b.ID, op, text, danger, b.May.To(op)}
 	},
-	"payloadsOf": func(b *idBody, list []payload, of int, dead bool) payloadList {
-		return payloadList{b.Queue, b.ID, list, of, dead && b.Editable && b.May.To("edit"), b.May.To("revive")}
+	"payloadsOf": func(b *idBody, place string) payloadList {
+		return payloadList{b.Queue, b.ID, b.Pages[place], place == "dead" && b.Editable && b.May.To("edit"), b.May.To("revive")}
 	},
 	"claims": func(b *busyBody, rows []busyRow, label string) claimTable {
 		return claimTable{b, rows, label, len(rows) > 0 && rows[0].Taker != "", timeScale()}

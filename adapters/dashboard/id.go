@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// maxPayloads is how many payloads of each place the page of an id shows.
+// maxPayloads is how many payloads of each place the page of an id shows at once.
 const maxPayloads = 100
 
 // idBody is the page of an id.
@@ -31,6 +31,19 @@ type idBody struct {
 	Others    []foundRow
 	May       *rights
 	Editable  bool
+	// Pages are the payloads of each place where the id is.
+	Pages map[string]*payloadPage
+}
+
+// payloadPage is a page of the payloads of a place.
+type payloadPage struct {
+	Place string
+	List  []payload
+	// Of is how many there are in all.
+	Of int
+	// Later is whether others come before the page, and Next, if it is not empty, where the next page begins.
+	Later bool
+	Next  string
 }
 
 // fact is one line of the checklist behind a verdict.
@@ -50,15 +63,10 @@ var classes = map[string]string{
 func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
-	ask := url.Values{"queue": {c.queue}, "id": {id}, "payloads": {strconv.Itoa(maxPayloads)}}
-	err := c.get("", "/why", ask, &b.Why)
-	var p *problem
-	if errors.As(err, &p) && p.is("forbidden") {
-		ask.Del("payloads")
-		b.Hidden = true
-		err = c.get("", "/why", ask, &b.Why)
+	if err := c.get("", "/why", url.Values{"queue": {c.queue}, "id": {id}}, &b.Why); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if err := c.payloadPages(b); err != nil {
 		return nil, err
 	}
 	var others listOf[foundRow]
@@ -73,6 +81,34 @@ func (c *call) idPage() (*view, error) {
 	b.Verdict = b.verdict()
 	b.Facts = facts(&b.Why, c.paused())
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
+}
+
+// payloadPages adds the payloads of each place to the page of an id: the first ones, or in the place that the address
+// names those behind its cursor.
+func (c *call) payloadPages(b *idBody) error {
+	b.Pages = make(map[string]*payloadPage)
+	at := c.r.URL.Query()
+	for place, count := range b.Why.Found.counts() {
+		page := &payloadPage{Place: place, Of: count}
+		b.Pages[place] = page
+		ask := url.Values{"id": {b.ID}, "place": {place}, "limit": {strconv.Itoa(maxPayloads)}}
+		if after := at.Get("after"); after != "" && at.Get("place") == place {
+			ask.Set("after", after)
+			page.Later = true
+		}
+		var reply listOf[payload]
+		err := c.get(c.queue, "/payloads", ask, &reply)
+		var p *problem
+		if errors.As(err, &p) && p.is("forbidden") {
+			b.Hidden = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		page.List, page.Next = reply.Items, reply.Next
+	}
+	return nil
 }
 
 // verdict is the sentence that the page begins with.

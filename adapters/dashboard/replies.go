@@ -152,6 +152,21 @@ type foundRow struct {
 	Dead    *deadRow    `json:"dead"`
 }
 
+// counts returns how many payloads there are in each place where the id is.
+func (f *foundRow) counts() map[string]int {
+	counts := make(map[string]int)
+	if f.Queued != nil {
+		counts["queued"] = f.Queued.PayloadCount
+	}
+	if f.Claimed != nil {
+		counts["claimed"] = f.Claimed.PayloadCount
+	}
+	if f.Dead != nil {
+		counts["dead"] = f.Dead.PayloadCount
+	}
+	return counts
+}
+
 // Where says in words where the id is.
 func (f *foundRow) Where() string {
 	var places []string

@@ -76,9 +76,7 @@ type button struct {
 // payloadList are the payloads of a place, which may be edited in the morgue.
 type payloadList struct {
 	Queue, ID string
-	List      []payload
-	// Of is how many there are.
-	Of           int
+	*payloadPage
 	Edit, Revive bool
 }
 

@@ -111,7 +111,7 @@ func (c *call) named(ids []string, on func(context.Context, []string) (inspect.R
 func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
-		Prefix: string(b.Match.Prefix), Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun,
+		Prefix: string(b.Match.Prefix), Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun, Payloads: -1,
 		Stop: func(done int) bool { return done >= bulkSteps || time.Since(began) >= bulkTime },
 	}
 	if b.Before != nil {

@@ -9,25 +9,18 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// idQuery names an id.
-type idQuery struct {
+type findQuery struct {
+	Queue    string `query:"queue" doc:"the queue to look in; all without it"`
 	ID       string `query:"id" doc:"the id"`
-	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first"`
+	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first; fewer if they have over 8 MiB"`
 }
 
-func (q *idQuery) describe(a *Action, queue string) {
-	a.Queue, a.IDs = queue, []string{q.ID}
+func (q *findQuery) about(a *Action) {
+	a.Queue, a.IDs = q.Queue, []string{q.ID}
 	if q.Payloads > 0 {
 		a.Verb = VerbViewPayload
 	}
 }
-
-type findQuery struct {
-	Queue string `query:"queue" doc:"the queue to look in; all without it"`
-	idQuery
-}
-
-func (q *findQuery) about(a *Action) { q.describe(a, q.Queue) }
 
 // foundRow is all that a queue holds for an id.
 type foundRow struct {
@@ -61,7 +54,7 @@ func (c *call) find(q *findQuery) (*list[foundRow], error) {
 	if q.Queue == "" {
 		return c.findInAll(q)
 	}
-	f, err := c.inspector.Find(c.ctx, q.Queue, q.ID)
+	f, err := c.inspector.FindSome(c.ctx, q.Queue, q.ID, q.Payloads)
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +70,15 @@ func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 		return nil, err
 	}
 	reply := newList[foundRow](nil)
+	payloads, bytes := q.Payloads, 0
 	for _, queue := range queues {
-		f, failed := c.inspector.Find(c.ctx, queue.Name, q.ID)
+		f, failed := c.inspector.FindSome(c.ctx, queue.Name, q.ID, payloads)
 		switch {
 		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
 			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
+			if bytes += bytesOf(&f); bytes >= maxPageBytes {
+				payloads = 0 // the counts say that there are some
+			}
 		case failed == nil, errors.Is(failed, inspect.ErrUnknownQueue): // which was forgotten meanwhile
 		case c.ctx.Err() != nil:
 			return nil, fmt.Errorf("search queue %s: %w", queue.Name, c.ctx.Err())
@@ -99,12 +96,63 @@ func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 	return reply, nil
 }
 
-type whyQuery struct {
-	Queue string `query:"queue" doc:"the queue"`
-	idQuery
+// bytesOf returns how many bytes of payloads were found.
+func bytesOf(f *inspect.Found) (n int) {
+	if f.Queued != nil {
+		n += sizeOf(f.Queued.Payloads)
+	}
+	if f.Claimed != nil {
+		n += sizeOf(f.Claimed.Payloads)
+	}
+	if f.DeadLetter != nil {
+		n += sizeOf(f.DeadLetter.Payloads)
+	}
+	return n
 }
 
-func (q *whyQuery) about(a *Action) { q.describe(a, q.Queue) }
+// payloadPlaces are the values of place.
+var payloadPlaces = map[string]inspect.Place{"queued": inspect.PlaceQueued, "claimed": inspect.PlaceClaimed, "dead": inspect.PlaceDead}
+
+type payloadsQuery struct {
+	ID    string `query:"id" doc:"the id"`
+	Place string `query:"place" default:"queued" enum:"queued,claimed,dead" doc:"the job that waits, the one that a server has, or the dead letter"`
+	After string `query:"after" doc:"the next of the page before"`
+	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many payloads at most; a page ends early after 8 MiB"`
+}
+
+func (q *payloadsQuery) about(a *Action) { a.Verb, a.IDs = VerbViewPayload, []string{q.ID} }
+
+// payloadsOf lists the payloads of an id in one place. It asks for one more than a page has, to know whether
+// there is another page.
+func (c *call) payloadsOf(q *payloadsQuery) (*list[payload], error) {
+	after, err := inspect.ParsePayloadCursor(q.After)
+	if err != nil {
+		return nil, err
+	}
+	o := inspect.PayloadOptions{Place: payloadPlaces[q.Place], After: after, Limit: q.Limit + 1}
+	reply := newList[payload](nil)
+	bytes := 0
+	for p, err := range c.inspector.Payloads(c.ctx, c.queue, q.ID, o) {
+		if err != nil {
+			return nil, err
+		}
+		if len(reply.Items) == q.Limit || bytes >= maxPageBytes {
+			reply.Next = after.String()
+			break
+		}
+		one := []core.Payload{p.Payload}
+		reply.Items = append(reply.Items, c.payloads(c.queue, q.ID, one, 1)...)
+		after, bytes = p.Cursor, bytes+sizeOf(one)
+	}
+	return reply, nil
+}
+
+type whyQuery struct {
+	Queue string `query:"queue" doc:"the queue"`
+	ID    string `query:"id" doc:"the id"`
+}
+
+func (q *whyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 
 // ownerRow is what the server that has a shard last announced.
 type ownerRow struct {
@@ -133,7 +181,7 @@ type whyReply struct {
 	// ServersUnknown is Verdict.ServersUnknown.
 	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read, so that nothing here is by what they say"`
 	Owner          *ownerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
-	Found          foundRow  `json:"found" doc:"what the queue holds for the id"`
+	Found          foundRow  `json:"found" doc:"what the queue holds for the id, without payloads"`
 	AsOf           time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
 
@@ -156,6 +204,6 @@ func (c *call) why(q *whyQuery) (*whyReply, error) {
 	return &whyReply{
 		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: v.Until.UTC(), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
 		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
-		Found: c.foundIn(q.Queue, &v.Found, q.Payloads), AsOf: v.Now.UTC(),
+		Found: c.foundIn(q.Queue, &v.Found, 0), AsOf: v.Now.UTC(),
 	}, nil
 }

@@ -216,6 +216,7 @@ var samples = map[string]sample{
 	"GET /queues/{queue}/morgue":              {query: "payloads=1"},
 	"GET /queues/{queue}/groups":              {},
 	"GET /queues/{queue}/quarantine":          {},
+	"GET /queues/{queue}/payloads":            {query: "id=a&place=dead"},
 	"GET /find":                               {query: "id=a"},
 	"GET /why":                                {query: "queue=orders&id=a"},
 	"GET /nodes":                              {},

@@ -102,7 +102,7 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 		if len(found.Items) != 1 || found.Items[0].Queued == nil || found.Items[0].Queued.ID != id || len(found.Items[0].Queued.Payloads) != len(payloads) {
 			t.Errorf("find %q: %+v", id, found)
 		}
-		if why := get[whyReply](h, "/why?"+query); why.Reason != "backoff" || why.Found.Queued.ID != id {
+		if why := get[whyReply](h, "/why?"+url.Values{"id": {id}, "queue": {"orders"}}.Encode()); why.Reason != "backoff" || why.Found.Queued.ID != id {
 			t.Errorf("why %q: %+v", id, why)
 		}
 		if reply := post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{IDs: []string{id}}); reply.Handled != 1 {

@@ -91,7 +91,7 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		query := url.QueryEscape(id)
 		for _, target := range []string{
 			"/queues/orders/jobs?payloads=9&limit=1", "/queues/orders/jobs?sort=id&payloads=9", "/queues/orders/claimed?payloads=9", "/queues/orders/morgue?payloads=9&limit=1",
-			"/find?payloads=9&id=" + query, "/why?queue=orders&payloads=9&id=" + query, "/nodes", "/audit",
+			"/find?payloads=9&id=" + query, "/why?queue=orders&id=" + query, "/nodes", "/audit",
 		} {
 			w := answerOf(h.api, request(http.MethodGet, base+target, ""))
 			holdsNoSecret(t, target, w.Body.String(), id, secret, text)

@@ -90,6 +90,7 @@ func table() []route {
 		polled(look("/queues/{queue}/morgue", "The dead letters", (*call).morgue)),
 		polled(look("/queues/{queue}/groups", "How the dead letters are spread over errors", (*call).groups)),
 		polled(look("/queues/{queue}/quarantine", "The records that can't be read", (*call).quarantine)),
+		polled(look("/queues/{queue}/payloads", "The payloads of an id, lowest score first", (*call).payloadsOf)),
 		polled(look("/find", "What queues hold for an id", (*call).find)),
 		polled(look("/why", "Why the job of an id does not run", (*call).why)),
 		polled(look("/nodes", "The servers, also those that went within an hour", (*call).nodes)),
