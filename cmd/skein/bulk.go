@@ -45,7 +45,9 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 // options are those of the action.
 func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	o = b.o
-	b.all = b.all || b.fresh
+	if b.all = b.all || b.fresh; b.all {
+		o.Payloads = -1 // it goes by ids, times and errors
+	}
 	for _, name := range []string{"prefix", "error", "group", "before", "continue"} {
 		// Of a variable that a script has lost, it would be all.
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -134,7 +136,7 @@ func (a *app) sayAbsent(done string, ids []string) {
 // the search: the action meets it too, and returns it.
 func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, has func(*inspect.Found) bool) (missing []string) {
 	for _, id := range ids {
-		found, err := i.Find(ctx, queue, id)
+		found, err := i.FindSome(ctx, queue, id, 0)
 		if err != nil {
 			return missing
 		}

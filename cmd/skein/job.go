@@ -12,7 +12,7 @@ import (
 
 func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Look at jobs, push them, and act on them",
-		a.listJobs(), a.getJob(), a.why(), a.push(),
+		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
 		a.onJobs("run-now", "Make queued jobs due", "skein job run-now orders 42", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
 		a.cancelJobs(),
@@ -55,7 +55,7 @@ func (a *app) listJobs() *cobra.Command {
 }
 
 func (a *app) getJob() *cobra.Command {
-	return a.command("get QUEUE ID", "Show all that a queue holds for an id: queued, claimed and dead, with payloads", "skein job get orders 42 -o json",
+	return a.command("get QUEUE ID", "Show what a queue holds for an id: queued, claimed and dead, with the first 1,000 payloads", "skein job get orders 42 -o json",
 		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			found, err := i.Find(ctx, args[0], args[1])
 			if err != nil {
@@ -66,6 +66,29 @@ func (a *app) getJob() *cobra.Command {
 			}
 			return one(a, foundColumns, &foundIn{args[0], found})
 		})
+}
+
+// places are the values of --place.
+var places = map[string]inspect.Place{"queued": inspect.PlaceQueued, "claimed": inspect.PlaceClaimed, "dead": inspect.PlaceDead}
+
+func (a *app) listPayloads() *cobra.Command {
+	place, after := "", ""
+	var o inspect.PayloadOptions
+	c := a.command("payloads QUEUE ID", "List the payloads of an id, lowest score first", "skein job payloads orders 42 --place dead -o json",
+		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) (err error) {
+			var known bool
+			if o.Place, known = places[place]; !known {
+				return fmt.Errorf("%w: --place %s; give queued, claimed or dead", errUsage, place)
+			}
+			if o.After, err = inspect.ParsePayloadCursor(after); err != nil {
+				return err
+			}
+			return list(a, payloadColumns, i.Payloads(ctx, args[0], args[1], o))
+		})
+	c.Flags().StringVar(&place, "place", "queued", "where: queued, claimed or dead")
+	c.Flags().StringVar(&after, "after", "", "begin behind this `CURSOR` of a row (-o wide and json have them)")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
+	return c
 }
 
 // nothing reports whether nothing is stored of an id, not even what can't be read.
@@ -115,7 +138,7 @@ func (a *app) cancelJobs() *cobra.Command {
 // dueAlready shows the result of making jobs due of which none was put forward: those that wait are due already.
 func (a *app) dueAlready(ctx context.Context, queue string, ids []string, r *inspect.Result) error {
 	for _, id := range ids {
-		found, err := a.inspector.Find(ctx, queue, id)
+		found, err := a.inspector.FindSome(ctx, queue, id, 0)
 		if err != nil {
 			return err
 		}

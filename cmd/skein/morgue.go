@@ -119,19 +119,18 @@ func (a *app) edit() *cobra.Command {
 
 // onlyPayload is the payload of a dead letter that has one.
 func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([]byte, error) {
-	found, err := i.Find(ctx, queue, id)
+	found, err := i.FindSome(ctx, queue, id, 0)
 	if err != nil {
 		return nil, err
 	}
-	switch letter := found.DeadLetter; {
-	case letter == nil:
-		return nil, fmt.Errorf("%w: queue %s has no dead letter of the id %q", errNotFound, queue, id)
-	case len(letter.Payloads) > 1:
-		return nil, fmt.Errorf("%w: the dead letter has %d payloads; say which to replace, by --old, --old-file or --old-base64; skein job get shows them",
-			errUsage, len(letter.Payloads))
-	default:
-		return letter.Payloads[0].Data, nil
+	if d := found.DeadLetter; d != nil && d.PayloadCount > 1 {
+		return nil, fmt.Errorf("%w: the dead letter has %d payloads; say which to replace, by --old, --old-file or --old-base64; skein job payloads --place dead shows them",
+			errUsage, d.PayloadCount)
 	}
+	for p, err := range i.Payloads(ctx, queue, id, inspect.PayloadOptions{Place: inspect.PlaceDead, Limit: 1}) {
+		return p.Data, err
+	}
+	return nil, fmt.Errorf("%w: queue %s has no dead letter of the id %q", errNotFound, queue, id)
 }
 
 // replace puts new bytes in the place of old ones: of the payload that has just these, so that what changed meanwhile stays.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/base64"
 	"time"
+	"unicode/utf8"
 
 	"github.com/skeinq/skein/inspect"
 )
@@ -72,6 +74,32 @@ var deadColumns = columns[inspect.DeadLetter]{
 	{"group", true, func(d *inspect.DeadLetter) any { return d.Group }},
 	{"payloads", true, func(d *inspect.DeadLetter) any { return payloadRows(d.Payloads) }},
 	{"cursor", true, func(d *inspect.DeadLetter) any { return d.Cursor.String() }},
+}
+
+// payloadColumns are what is shown of a payload in a list: bytes that are no text are in Base64.
+var payloadColumns = columns[inspect.StoredPayload]{
+	{"score", false, func(p *inspect.StoredPayload) any { return p.Score }},
+	{"data", false, func(p *inspect.StoredPayload) any { return textOf(p.Data) }},
+	{"data_base64", false, func(p *inspect.StoredPayload) any { return base64Of(p.Data) }},
+	{"meta", true, func(p *inspect.StoredPayload) any { return textOf(p.Meta) }},
+	{"meta_base64", true, func(p *inspect.StoredPayload) any { return base64Of(p.Meta) }},
+	{"cursor", true, func(p *inspect.StoredPayload) any { return p.Cursor.String() }},
+}
+
+// textOf returns bytes as text; nil if they are none.
+func textOf(data []byte) any {
+	if data == nil || !utf8.Valid(data) {
+		return nil
+	}
+	return string(data)
+}
+
+// base64Of returns bytes that are no text in Base64; nil for others.
+func base64Of(data []byte) any {
+	if utf8.Valid(data) {
+		return nil
+	}
+	return base64.StdEncoding.EncodeToString(data)
 }
 
 // foundIn is what a queue holds for an id.
