@@ -222,8 +222,13 @@ func (c *apiClient) unharmed() {
 		if f := look(); f.Items[0].Dead == nil || f.Items[0].Dead.ID != id || !slices.Equal(bytesOf(c.t, f.Items[0].Dead.Payloads), want) {
 			c.t.Errorf("%q in the morgue: %+v", id, f)
 		}
+		var page struct{ Items []apiPayload }
+		c.do(http.MethodGet, "/queues/{queue}/payloads", "?"+url.Values{"id": {id}, "place": {"dead"}}.Encode(), nil, &page)
+		if !slices.Equal(bytesOf(c.t, page.Items), want) {
+			c.t.Errorf("%q has the payloads %+v", id, page)
+		}
 		var why struct{ Reason string }
-		if c.do(http.MethodGet, "/why", query, nil, &why); why.Reason != "dead" {
+		if c.do(http.MethodGet, "/why", "?"+url.Values{"queue": {"orders"}, "id": {id}}.Encode(), nil, &why); why.Reason != "dead" {
 			c.t.Errorf("%q: %+v", id, why)
 		}
 	}
