@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -115,27 +118,29 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 
 // Recount implements [ports.Operator]. Stats counts by lists that scripts write
 // together with the jobs; so there is something to correct only after a fault of Redis or
-// of a person. After one of those it also stores the record of the queue, if its shards have kept it,
-// and that of the shard anew, unless another master of a Cluster has keys of the shard.
+// of a person. After one of those the first step also stores the record of the queue, if its shards have kept it,
+// and that of the shard anew, unless another master of a Cluster has keys of the shard. It
+// returns [ports.ErrUnusable] for a key that another program has overwritten.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
-	shard := r.Shard
-	if err := s.restore(ctx, shard); err != nil {
+	if err := r.Validate(); err != nil {
 		return ports.RecountReply{}, err
 	}
-	if r.After != "" {
-		return ports.RecountReply{}, storekit.NoSuchStep(&r)
+	if r.After == "" {
+		if err := s.restore(ctx, r.Shard); err != nil {
+			return ports.RecountReply{}, cmp.Or(s.recordOverwritten(ctx, r.Shard), err)
+		}
 	}
-	all, faults, err := s.recount(ctx, shard)
+	all, faults, err := s.recount(ctx, &r)
 	for range mostSetAside {
 		if err != nil || len(faults) == 0 {
 			break
 		}
-		if err = s.setAllAside(ctx, s.keys(shard)[keyMeta].(string), faults); err != nil {
+		if err = s.setAllAside(ctx, s.keys(r.Shard)[keyMeta].(string), faults); err != nil {
 			break
 		}
-		var last ports.RecountReply
-		last, faults, err = s.recount(ctx, shard)
-		all.After, all.Counted = last.After, last.Counted
+		before := all.Before
+		all, faults, err = s.recount(ctx, &r)
+		all.Before = before
 	}
 	if err != nil {
 		return ports.RecountReply{}, err
@@ -212,24 +217,56 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	return false, nil
 }
 
-// recount corrects what can be corrected, and returns some of what can't be read.
-func (s *Store) recount(ctx context.Context, shard core.Shard) (reply ports.RecountReply, faults []*damagedError, err error) {
-	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now()}})
+// recount takes a step that corrects what can be corrected, and returns what it has met that can't be read.
+func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*damagedError, err error) {
+	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(r.Shard, allKeys), args: []any{s.now(), r.After, r.Size()}})
 	if err != nil {
-		return reply, nil, err
+		return step, nil, err
 	}
-	r := replyOf(value)
-	switch r.text() {
+	reply := replyOf(value)
+	switch reply.text() {
 	case "ok":
-		before, after, damaged := r.list(), r.list(), r.list()
-		reply = ports.RecountReply{Before: before.counts(), After: after.counts()}
-		reply.Counted = reply.After.Entries()
+		before, after := reply.list(), reply.list()
+		step = ports.RecountReply{Before: before.counts(), After: after.counts(), Counted: int(reply.int()), Next: reply.text()}
+		damaged := reply.list()
 		for damaged.more() {
 			faults = append(faults, &damagedError{place: damaged.text(), id: damaged.text(), text: "a recount could not read it"})
 		}
-		return reply, faults, errors.Join(r.err(), before.err(), after.err(), damaged.err())
+		return step, faults, errors.Join(reply.err(), before.err(), after.err(), damaged.err())
+	case "type":
+		key, kind := reply.text(), reply.text()
+		return step, nil, cmp.Or(reply.err(), overwritten(key, kind))
+	case "place":
+		return step, nil, storekit.NoSuchStep(r)
 	case "unknown":
-		return reply, nil, s.absent(ctx, shard)
+		return step, nil, s.absent(ctx, r.Shard)
 	}
-	return reply, nil, errReply
+	return step, nil, errReply
+}
+
+// overwritten returns [ports.ErrUnusable] for a key that does not have the type that it should have.
+func overwritten(key, kind string) error {
+	what := "the recount then makes it anew"
+	switch suffix := key[strings.LastIndexByte(key, '}')+1:]; suffix {
+	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q":
+		what = "what Skein kept in it is lost"
+	}
+	return fmt.Errorf("%w: the key %s is no %s, so another program has overwritten it; delete or rename it with redis-cli, "+
+		"and run skein repair recount again: %s", ports.ErrUnusable, key, kind, what)
+}
+
+// recordOverwritten returns [ports.ErrUnusable] if the record of a shard, or the list of queues, has another
+// type than it should have, and nil if not, or if that can't be found out.
+func (s *Store) recordOverwritten(ctx context.Context, shard core.Shard) error {
+	meta := s.keys(shard)[keyMeta]
+	for _, k := range []struct {
+		key           any
+		kind, command string
+	}{{s.queuesKey(), "hash", "hlen"}, {meta, "string", "get"}} {
+		err, ended := await(ctx, s.workers, func() error { return ask(ctx, s, goredis.NewCmd(ctx, k.command, k.key)).Err() })
+		if ended == nil && goredis.HasErrorPrefix(err, "WRONGTYPE") {
+			return overwritten(fmt.Sprint(k.key), k.kind)
+		}
+	}
+	return nil
 }

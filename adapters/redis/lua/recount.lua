@@ -1,30 +1,76 @@
 #!lua
--- Corrects the lists that the jobs and dead letters of a shard are counted by, and the counts of groups.
+-- Takes a step of a recount: goes through some entries of a shard and of its lists, and corrects the lists that have, or
+-- should have, the ids that it meets, and the counts of groups.
 -- KEYS: all of the shard
--- ARGV: 1 now or ''
--- Returns {'ok', counts before, counts after, what can't be read}, counts as lib/counts.lua says, and the last, of the
---   first so many, as place and id, as lib/faults.lua has them; or {'unknown'}. What can't be read it passes over.
--- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DEAD, DTIME, DID, GROUPS, LEASE, ASIDE, PAYLOADS,
---   DPAYLOADS, call, sub, byte, pack, clock, fetch, read_meta, plan, packed, groups, claim_weight, claim_alone, counts.
+-- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many entries to go through
+-- Returns {'ok', counts before, counts after, how many entries it has counted, the place to go on from or '', what can't be
+--   read}, counts as lib/counts.lua says, and the last as place and id, as lib/faults.lua has them; {'type', a key, what it
+--   should be}, if something else has written it; {'place'} for a place that is none; or {'unknown'}. What can't be read it skips.
+-- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, GROUPS, LEASE, CANCELS,
+--   ASIDE, PAYLOADS, DPAYLOADS, call, sub, byte, pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
+--   claim_weight, claim_alone, claims_after, counts.
+--
+-- An id is put right by its record, in all lists, by the step that meets it; and other scripts change records and lists
+-- together. So when all records and then all lists were gone through, they agree, whatever has changed between the steps.
+-- The count of a group becomes the size of its list in the step that has come to the list's end. A place is that of a scan, which
+-- means nothing to another server: there the phase begins anew.
 
-local now = clock(ARGV[1])
+local now, left, bytes = clock(ARGV[1]), tonumber(ARGV[3]), bounds.most_bytes
+local SCANNED, MOST_CLAIMS = 16, 1000
 local index = read_meta()
 if index == nil then return {'unknown'} end
 local function count() return counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, ASIDE) end
 
--- each calls visit with the members of a hash or a sorted set and their values or
--- scores, some at a time.
-local function each(command, key, visit)
-  local cursor = '0'
+local wrong -- what is returned of the first key that has a wrong type
+local kinds = {HLEN = 'hash', ZCARD = 'sorted set'}
+
+-- typed reports whether a key has the type of which a command tells the size.
+local function typed(command, key)
+  local size = redis.pcall(command, key)
+  if type(size) == 'table' and string.find(size.err or '', 'WRONGTYPE', 1, true) then wrong = wrong or {'type', key, kinds[command]} end
+  return type(size) == 'number'
+end
+
+for _, key in ipairs({JOBS, DEAD, CLAIMS, LEASE, CANCELS, GROUPS, METAS, DMETAS, ASIDE}) do typed('HLEN', key) end
+for _, key in ipairs({READY, PARKED, RTIME, RID, RCOUNT, BYID, DTIME, DID}) do typed('ZCARD', key) end
+if wrong then return wrong end
+
+local function spent() return left <= 0 or bytes <= 0 end
+
+-- scan calls visit with members of a hash or a sorted set, and the values of the hash, from a cursor on until the step has gone
+-- through enough. It returns the cursor to go on from, '0' at the end.
+local function scan(command, key, cursor, visit)
   repeat
-    local some, names, values = call(command, key, cursor, 'COUNT', 500), {}, {}
+    local some, names, values = call(command, key, cursor, 'COUNT', SCANNED), {}, {}
     for i = 1, #some[2], 2 do
       names[#names + 1] = some[2][i]
       values[#values + 1] = some[2][i + 1]
     end
-    cursor = some[1]
-    visit(names, values)
-  until cursor == '0'
+    cursor, left = some[1], left - math.max(1, #names)
+    if #names > 0 then visit(names, values) end
+  until cursor == '0' or spent()
+  return cursor
+end
+
+local faults = {}
+local function fault(place, id) faults[#faults + 1], faults[#faults + 2] = place, id end
+
+-- sound returns those of some ids, in a place, of which nothing is stored, with false, and those whose packed jobs can be
+-- read and have their payloads, with the jobs.
+local function sound(place, sets, decoder, all, packed_jobs)
+  local ids, jobs = {}, {}
+  for i, id in ipairs(all) do
+    local ok, job = true, false
+    if packed_jobs[i] then
+      bytes = bytes - #packed_jobs[i]
+      ok, job = pcall(decoder, packed_jobs[i], 0)
+      if ok and job.many then
+        ok = call('EXISTS', sets .. id, META) == 2 and type(redis.pcall('ZCARD', sets .. id)) == 'number'
+      end
+    end
+    if ok then ids[#ids + 1], jobs[#jobs + 1] = id, job else fault(place, id) end
+  end
+  return ids, jobs
 end
 
 -- correct plans that a sorted set has the ids with these scores: false for an id that it
@@ -39,42 +85,15 @@ local function correct(key, ids, scores)
   end
 end
 
--- restrict plans that a sorted set has no members but those of a hash.
-local function restrict(key, hash)
-  each('ZSCAN', key, function(ids)
-    local packed_jobs = fetch('HMGET', hash, ids)
-    for i, id in ipairs(ids) do if not packed_jobs[i] then plan.zrem(key, id) end end
-  end)
-end
-
-local MOST_FAULTS, faults = 1000, {}
-local function fault(place, id)
-  if #faults < 2 * MOST_FAULTS then faults[#faults + 1], faults[#faults + 2] = place, id end
-end
-
--- sound returns those of some ids, in a place, whose packed jobs can be read and have their payloads, and the jobs.
-local function sound(place, sets, decoder, all, packed_jobs)
-  local ids, jobs = {}, {}
-  for i, id in ipairs(all) do
-    local ok, job = pcall(decoder, packed_jobs[i], 0)
-    if ok and job.many then
-      ok = call('EXISTS', sets .. id, META) == 2 and type(redis.pcall('ZCARD', sets .. id)) == 'number'
-    end
-    if ok then ids[#ids + 1], jobs[#jobs + 1] = id, job else fault(place, id) end
-  end
-  return ids, jobs
-end
-
-local before = count()
-each('HSCAN', JOBS, function(all, packed_jobs)
+local function mend_jobs(all, packed_jobs)
   local ids, jobs = sound('q', PAYLOADS, packed.decode, all, packed_jobs)
-  local ready, parked, claimed = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('HMGET', CLAIMS, ids)
+  local ready, parked = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids)
   local runs, waits, retries, tries, zeros, listed = {}, {}, {}, {}, {}, {}
-  for i in ipairs(ids) do
-    local at = tonumber(ready[i] or parked[i] or now)
-    local retry = jobs[i].retry
-    runs[i], waits[i] = not claimed[i] and at, claimed[i] and at
-    retries[i], tries[i], zeros[i], listed[i] = retry >= 0 and at, retry >= 0 and retry, retry >= 0 and 0, index and 0
+  for i, id in ipairs(ids) do
+    local job, claimed = jobs[i], call('HEXISTS', CLAIMS, id) == 1
+    local at, failed = job and tonumber(ready[i] or parked[i] or now), job and job.retry >= 0
+    runs[i], waits[i] = not claimed and at, claimed and at
+    retries[i], tries[i], zeros[i], listed[i] = failed and at, failed and job.retry, failed and 0, job and index and 0
   end
   correct(READY, ids, runs)
   correct(PARKED, ids, waits)
@@ -82,55 +101,144 @@ each('HSCAN', JOBS, function(all, packed_jobs)
   correct(RCOUNT, ids, tries)
   correct(RID, ids, zeros)
   correct(BYID, ids, listed)
-end)
+end
 
-local names = {} -- of groups
-for _, name in ipairs(call('HKEYS', GROUPS)) do names[name] = true end
-each('HSCAN', DEAD, function(all, packed_jobs)
+local met, finished = {}, {} -- groups: those of dead letters, by name, and those whose lists have come to their ends
+
+local function mend_dead(all, packed_jobs)
   local ids, jobs = sound('d', DPAYLOADS, packed.decode_dead, all, packed_jobs)
   local changed, times, zeros, grouped = fetch('ZMSCORE', DTIME, ids), {}, {}, {}
   for i, id in ipairs(ids) do
-    local name = jobs[i].group
-    local list = grouped[name] or {ids = {}, times = {}}
-    times[i], zeros[i], names[name], grouped[name] = true, 0, true, list
-    list.ids[#list.ids + 1], list.times[#list.times + 1] = id, tonumber(changed[i] or now)
+    local job = jobs[i]
+    times[i], zeros[i] = job and true, job and 0
+    if job then
+      local list = grouped[job.group] or {ids = {}, times = {}}
+      grouped[job.group] = list
+      list.ids[#list.ids + 1], list.times[#list.times + 1] = id, tonumber(changed[i] or now)
+    end
   end
   correct(DTIME, ids, times)
   correct(DID, ids, zeros)
-  for name, list in pairs(grouped) do correct(groups.list(name), list.ids, list.times) end
-end)
-for name in pairs(names) do
-  each('ZSCAN', groups.list(name), function(ids)
-    local packed_jobs = fetch('HMGET', DEAD, ids)
-    for i, id in ipairs(ids) do
-      local value = packed_jobs[i]
-      if not value or sub(value, 2, (byte(value) or 0) + 1) ~= name then plan.zrem(groups.list(name), id) end
-    end
-  end)
-end
-for _, key in ipairs({READY, PARKED, RTIME, RCOUNT, RID, BYID}) do restrict(key, JOBS) end
-for _, key in ipairs({DTIME, DID}) do restrict(key, DEAD) end
-
-local alone = 0
-each('HSCAN', CLAIMS, function(ids, values)
-  for i, value in ipairs(values) do
-    if not pcall(claim_weight, value) then fault('c', ids[i])
-    elseif claim_alone(value) then alone = alone + 1 end
+  for name, list in pairs(grouped) do
+    met[name] = true
+    if typed('ZCARD', groups.list(name)) then correct(groups.list(name), list.ids, list.times) end
   end
-end)
-if (tonumber(call('HGET', LEASE, 'alone') or 0)) ~= alone then plan.hset(LEASE, 'alone', alone) end
-plan.write()
+end
 
-for name in pairs(names) do
+-- Phases return the cursor and the name to go on from, or nothing at the end.
+
+local counted = 0
+local function entries(hash, mend)
+  return function(cursor)
+    cursor = scan('HSCAN', hash, cursor, function(ids, packed_jobs)
+      counted = counted + #ids
+      mend(ids, packed_jobs)
+    end)
+    if cursor ~= '0' then return cursor, '' end
+  end
+end
+
+local function listed(list, hash, mend)
+  return function(cursor)
+    cursor = scan('ZSCAN', list, cursor, function(ids) mend(ids, fetch('HMGET', hash, ids)) end)
+    if cursor ~= '0' then return cursor, '' end
+  end
+end
+
+local function grouped(cursor, from)
+  local names, known = call('HKEYS', GROUPS), {}
+  for _, name in ipairs(names) do known[name] = true end
+  for name in pairs(met) do if not known[name] then names[#names + 1] = name end end
+  table.sort(names, precedes)
+  for _, name in ipairs(names) do
+    if not precedes(name, from) then
+      if spent() then return '0', name end
+      if typed('ZCARD', groups.list(name)) then
+        local at = scan('ZSCAN', groups.list(name), name == from and cursor or '0', function(ids)
+          for i, packed_job in ipairs(fetch('HMGET', DEAD, ids)) do
+            bytes = bytes - #(packed_job or '')
+            if not packed_job or sub(packed_job, 2, (byte(packed_job) or 0) + 1) ~= name then plan.zrem(groups.list(name), ids[i]) end
+          end
+        end)
+        if at ~= '0' then return at, name end
+        finished[#finished + 1] = name
+      end
+    end
+  end
+end
+
+local function claimed(_, after)
+  for _, id in ipairs(claims_after(after)) do
+    if spent() then return '0', after end
+    local value = call('HGET', CLAIMS, id)
+    left, bytes, counted, after = left - 1, bytes - #value, counted + 1, id
+    if not pcall(claim_weight, value) then fault('c', id) end
+  end
+end
+
+-- count_alone returns how many claims run alone. It returns nil if there are more claims than a step reads: beside one that
+-- runs alone nothing is claimed, so a wrong count does no harm there, or ends with them.
+local function count_alone()
+  local alone, size, ids = 0, 0, call('HKEYS', CLAIMS)
+  if #ids > MOST_CLAIMS then return end
+  for _, id in ipairs(ids) do
+    local receipt, _, _, single = noted(id)
+    if not receipt then
+      local value = call('HGET', CLAIMS, id)
+      size, single = size + #value, claim_alone(value)
+      if size > bounds.most_bytes then return end
+    end
+    if single then alone = alone + 1 end
+  end
+  return alone
+end
+
+-- recount_group sets the count of a group to the size of its list, which is all of it if exact, or else raises it to that.
+local function recount_group(name, exact)
   local n, stored = call('ZCARD', groups.list(name)), call('HGET', GROUPS, name)
-  if n == 0 then call('HDEL', GROUPS, name)
-  else
-    local times = stored and #stored == 24 and sub(stored, 9)
-    if not times then
-      local first, last = call('ZRANGE', groups.list(name), 0, 0, 'WITHSCORES'), call('ZRANGE', groups.list(name), -1, -1, 'WITHSCORES')
-      times = pack('>I8I8', tonumber(first[2]), tonumber(last[2]))
-    end
-    call('HSET', GROUPS, name, pack('>I8', n) .. times)
+  local times = stored and #stored == 24 and sub(stored, 9)
+  local was = times and parse('>I8', stored) or 0
+  if n == 0 then
+    if exact then call('HDEL', GROUPS, name) end
+    return
   end
+  if n == was or n < was and not exact then return end
+  if not times then
+    local first, last = call('ZRANGE', groups.list(name), 0, 0, 'WITHSCORES'), call('ZRANGE', groups.list(name), -1, -1, 'WITHSCORES')
+    times = pack('>I8I8', tonumber(first[2]), tonumber(last[2]))
+  end
+  call('HSET', GROUPS, name, pack('>I8', n) .. times)
 end
-return {'ok', before, count(), faults}
+
+local phases = {
+  {'j', entries(JOBS, mend_jobs)}, {'x', entries(DEAD, mend_dead)},
+  {'r', listed(READY, JOBS, mend_jobs)}, {'w', listed(PARKED, JOBS, mend_jobs)}, {'rt', listed(RTIME, JOBS, mend_jobs)},
+  {'ri', listed(RID, JOBS, mend_jobs)}, {'rc', listed(RCOUNT, JOBS, mend_jobs)}, {'i', listed(BYID, JOBS, mend_jobs)},
+  {'xt', listed(DTIME, DEAD, mend_dead)}, {'xi', listed(DID, DEAD, mend_dead)}, {'xg', grouped}, {'c', claimed},
+}
+
+local function server() return string.match(call('INFO', 'server'), 'run_id:(%x+)') or '' end
+
+local at, cursor, name = 1, '0', ''
+if ARGV[2] ~= '' then
+  local of, phase, place, rest = string.match(ARGV[2], '^(%x*) (%l+) (%d+) (.*)$')
+  at = #phases + 1
+  for i, p in ipairs(phases) do if p[1] == phase then at = i end end
+  if at > #phases then return {'place'} end
+  if of == server() then cursor, name = place, rest end
+end
+
+local before = count()
+while at <= #phases and not spent() do
+  cursor, name = phases[at][2](cursor, name)
+  if not cursor then at, cursor, name = at + 1, '0', '' end
+end
+local alone = at > #phases and count_alone()
+if alone and tonumber(call('HGET', LEASE, 'alone') or 0) ~= alone then plan.hset(LEASE, 'alone', alone) end
+local place = at <= #phases and table.concat({server(), phases[at][1], cursor, name}, ' ') or ''
+if wrong then return wrong end
+
+plan.write()
+for group in pairs(met) do recount_group(group, false) end
+for _, group in ipairs(finished) do recount_group(group, true) end
+return {'ok', before, count(), counted, place, faults}
