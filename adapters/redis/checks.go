@@ -29,7 +29,7 @@ const (
 const checkPatience = time.Second
 
 // Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET, SLOWLOG GET,
-// CLUSTER INFO and a script that writes nothing; what the user may not run is unknown. A master that does not answer though others do has a row that says so.
+// CLUSTER INFO and a script that writes nothing, and reads the records of queues and shards; what the user may not run is unknown. A master that does not answer though others do has a row that says so.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.checkClient(); err != nil {
 		return nil, err
@@ -40,13 +40,20 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	return s.lookAtAll(ctx, []goredis.UniversalClient{s.client})
+	rows, err := s.lookAtAll(ctx, []goredis.UniversalClient{s.client})
+	if err != nil || rows[0].Status != ports.CheckOK {
+		return rows, err
+	}
+	return append(rows, s.recordsRow(ctx)), nil
 }
 
-// checkCluster looks at the masters while the Cluster is found usable, for which a master may be needed that hangs: this has its row.
+// checkCluster looks at the masters while the Cluster is found usable and records are read, for which a master may be needed that
+// hangs: this has its row.
 func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	usable := make(chan error, 1)
 	s.workers.do(func() { usable <- s.ready(ctx) })
+	records := make(chan ports.Check, 1)
+	s.workers.do(func() { records <- s.recordsRow(ctx) })
 	masters, err := s.masters(ctx)
 	if err != nil {
 		return nil, translate(ctx, err)
@@ -66,7 +73,7 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	if errors.Is(err, ports.ErrUnusable) {
 		return nil, err
 	}
-	return rows, nil
+	return append(rows, <-records), nil
 }
 
 // lookAtAll looks at all servers at once, and returns the rows in order of their addresses.

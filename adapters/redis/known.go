@@ -144,8 +144,19 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return nil, err
 }
 
-// listQueues reads the list.
+// listQueues reads the list. The log has those that can't be read.
 func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) {
+	records, unread, err := s.readQueues(ctx)
+	for name, text := range unread {
+		if s.seen.isNewDamage(name, text) {
+			s.logger.Error("the record of a queue can't be read, so that the queue is not listed; skein repair recount puts it back", "queue", name, "record", text)
+		}
+	}
+	return records, err
+}
+
+// readQueues reads the list, and returns the texts of those that can't be read too.
+func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord, unread map[string]string, err error) {
 	type found struct {
 		all map[string]string
 		err error
@@ -156,18 +167,18 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 		return found{all, translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	delete(f.all, formatField)
-	records := make(map[string]queueRecord, len(f.all))
+	records, unread = make(map[string]queueRecord, len(f.all)), make(map[string]string)
 	for name, text := range f.all {
 		if q, err := parseQueueRecord(name, text); err == nil {
 			records[name] = q
-		} else if s.seen.isNewDamage(name, text) {
-			s.logger.Error("the record of a queue can't be read, so that the queue is not listed; skein repair recount puts it back", "queue", name, "record", text)
+		} else {
+			unread[name] = text
 		}
 	}
-	return records, nil
+	return records, unread, nil
 }
 
 func (s *Store) onCluster() bool {

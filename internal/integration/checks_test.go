@@ -44,7 +44,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	client := testservers.OwnRedis(t, "--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1").(*goredis.Client)
 	store := redis.New(client, redis.Options{})
 	fine := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
-		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok"}
+		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok", "records": "ok"}
 	if diff := cmp.Diff(fine, checked(t, store)); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
 	}
@@ -62,7 +62,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 		do("SET", fmt.Sprint("large", n), strings.Repeat("x", 1<<20))
 	}
 	want := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
-		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok"}
+		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok", "records": "ok"}
 	if diff := cmp.Diff(want, checked(t, store)); diff != "" {
 		t.Errorf("a server with faults (-want +got):\n%s", diff)
 	}
