@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"testing"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -240,8 +240,16 @@ func findFirst(e *env) {
 	}
 }
 
+// long skips a case under -short.
+func (e *env) long(reason string) {
+	e.tb.Helper()
+	if testing.Short() {
+		e.tb.Skip("-short leaves it out: " + reason)
+	}
+}
+
 func findMany(e *env) {
-	tier.Long(e.tb, "pushes 100,000 payloads")
+	e.long("pushes 100,000 payloads")
 	all := tied(100_000)
 	e.pushList("a", all)
 	pages := e.foundPages("a", ports.PlaceQueued, allPayloads, len(all))
@@ -254,7 +262,7 @@ func findMany(e *env) {
 }
 
 func findHuge(e *env) {
-	tier.Long(e.tb, "pushes 64 MiB")
+	e.long("pushes 64 MiB")
 	all := weighty(128, 512<<10)
 	e.pushList("a", all)
 	pages := e.foundPages("a", ports.PlaceQueued, allPayloads, len(all))

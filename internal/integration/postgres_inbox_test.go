@@ -173,7 +173,7 @@ func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
 		ID: "a", Payloads: []core.Payload{{Data: []byte("for a"), Score: 1}},
 		State: core.State{PerformAt: 1_000_000, RetryCount: core.FreshRetryCount, FirstPush: 1_000_000},
 	}
-	if diff := cmp.Diff(want, found.Queued); diff != "" {
+	if diff := cmp.Diff(&ports.JobView{Job: *want, Count: 1}, found.Queued); diff != "" {
 		t.Errorf("the queued job (-want +got):\n%s", diff)
 	}
 }
