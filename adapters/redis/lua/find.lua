@@ -39,12 +39,15 @@ local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, tr
 local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end
 local function found(item, n) return item and passing(view, item, tonumber(n)) or false end
 
+-- found_claim returns the claim. Of one without a cursor it decodes no more payloads than it returns.
 local function found_claim(n)
   local value = call('HGET', CLAIMS, id)
-  if not value or not pcall(claim_weight, value) then return false end
+  local ok, count = pcall(claim_weight, value)
+  if not value or not ok then return false end
   local from = claim_from(value) + 8
-  local job = packed.decode(value, (parse('>I8', value, from - 8)), nil, from)
-  local payloads, total, more = some_of({id = id, job = job}, tonumber(n))
+  local job = packed.decode(value, (parse('>I8', value, from - 8)), skip == 0 and n or nil, from)
+  local payloads, total, more = some_of({id = id, job = job}, n)
+  if skip == 0 then total, more = count, #payloads < count and 1 or 0 end
   return {packed.encode_with(job, payloads, sub(value, 1, from - 1)), total, more}
 end
 
@@ -86,7 +89,7 @@ local function standing()
     math.min(call('HLEN', CLAIMS), MAX_AHEAD), n, alone}
 end
 
-local queued, claim = found(queued_job(), ARGV[3]), found_claim(ARGV[4])
+local queued, claim = found(queued_job(), ARGV[3]), found_claim(tonumber(ARGV[4]))
 local letter, damaged = found(dead_letter(), ARGV[5]), ''
 for place, there in pairs({q = queued, c = claim, d = letter}) do
   if not there and fault_of(place, id) then damaged = damaged .. place end
