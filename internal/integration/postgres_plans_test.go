@@ -2,8 +2,14 @@ package integration_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/core"
 )
 
 // plannedFor are what the tables held when the planner last counted: nothing, as after a quiet night, or what
@@ -74,4 +80,92 @@ func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Until somebody has counted what a table holds, the planner takes a shard for a small part of it
+// and sorts what an index has in order. Heads reads the first jobs of a long queue by that index.
+func TestPostgresHeadsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
+	t.Parallel()
+	const jobs, most = 100_000, 300
+	v := newViewed(t, 1)
+	execAll(t, v.pool, fmt.Sprintf(`
+		ALTER TABLE %[1]s.jobs SET (autovacuum_enabled = off);
+		INSERT INTO %[1]s.jobs (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, data, error)
+		SELECT 0, 'order-' || g, g, 1, g %% 2 - 1, 0, false, 0, 'x', '' FROM generate_series(1, %[2]d) g`, v.schema, jobs))
+	tracer := &seen{}
+	s := v.openAs("heads", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+	heads, err := s.Heads(t.Context(), []core.Shard{{Queue: "orders"}})
+	v.must(err)
+	if want := (core.Head{Due: 1, OK: true}); heads.Heads[0] != want {
+		t.Errorf("the head is %+v, want %+v", heads.Heads[0], want)
+	}
+	for _, q := range tracer.sent() {
+		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {
+			t.Errorf("%d blocks are read by %s", n, q.SQL)
+		}
+	}
+}
+
+// turnsAndLooks are calls that look for rows of transactions that have been open for long.
+var turnsAndLooks = map[string]string{
+	"a usual turn": `SELECT * FROM {s}.turn_fast({turn}, p_settle_ids => NULL, p_settle_tokens => NULL, p_settle_numbers => NULL)`,
+	"a turn":       `SELECT * FROM {s}.turn({turn})`,
+	"heads":        `SELECT * FROM {s}.heads(ARRAY['orders'], ARRAY[0], NULL)`,
+	"a merge":      `SELECT * FROM {s}.merge_inboxes('orders', NULL, NULL)`,
+	"a fold":       `SELECT {s}.take_count_changes(s.id, s.counts_from, s.counts_open) FROM {s}.shards s`,
+	"counts":       `SELECT * FROM {s}.counts`,
+}
+
+// A transaction that writes and stays open keeps merged rows from being removed. Turns and looks do not read them, also
+// with plans that a session made while the tables held little.
+func TestPostgresTurnsReadLittleBesideALongWriter(t *testing.T) {
+	t.Parallel()
+	const rows, most = 20_000, 100
+	w := newWorkbench(t, time.Minute)
+	w.stopClock()
+	execAll(t, w.pool, fmt.Sprintf(`
+		ALTER TABLE %[1]s.inbox SET (autovacuum_enabled = off);
+		ALTER TABLE %[1]s.count_changes SET (autovacuum_enabled = off)`, w.schema))
+	w.acquire("me")
+	writer, err := w.pool.Begin(t.Context())
+	w.must(err)
+	var writes string
+	w.must(writer.QueryRow(t.Context(), `SELECT pg_current_xact_id()::text`).Scan(&writes))
+	session, err := w.pool.Acquire(t.Context())
+	w.must(err)
+	turn := fmt.Sprintf(`p_queue => 'orders', p_index => 0, p_owner => 'me', p_token => %d, p_number => 1, p_ttl => 60000000,
+		p_now => 1800000000000000, p_want => 1, p_per_job => 1000, p_bytes => 4194304, p_node => 'n'`, w.turn.Lease.Token)
+	pages := func(statement string) int {
+		tx, err := session.Begin(t.Context())
+		w.must(err)
+		defer func() { w.must(tx.Rollback(t.Context())) }()
+		before := pagesFetched(t, tx, w.schema)
+		_, err = tx.Exec(t.Context(), strings.NewReplacer("{s}", w.schema, "{turn}", turn).Replace(statement))
+		w.must(err)
+		return pagesFetched(t, tx, w.schema) - before
+	}
+	leave := func(n int) { // rows that are merged and stay
+		execAll(t, w.pool, fmt.Sprintf(`
+			INSERT INTO %[1]s.inbox (shard, kind, perform_at, id) SELECT 0, 'push', 1, g::text FROM generate_series(1, %[2]d) g;
+			INSERT INTO %[1]s.count_changes (shard, fresh, retrying, dead, processed, failed)
+			SELECT 0, 1, 0, 0, 0, 0 FROM generate_series(1, %[2]d)`, w.schema, n))
+		execAll(t, w.pool, fmt.Sprintf(`
+			DELETE FROM %[1]s.inbox; DELETE FROM %[1]s.count_changes;
+			UPDATE %[1]s.shards SET inbox_from = pg_current_xact_id(), inbox_open = ARRAY['%[2]s'::xid8],
+				counts_from = pg_current_xact_id(), counts_open = ARRAY['%[2]s'::xid8]`, w.schema, writes))
+	}
+	leave(20)
+	for _, statement := range turnsAndLooks {
+		for range 10 { // the server keeps a plan after some
+			pages(statement)
+		}
+	}
+	leave(rows)
+	for name, statement := range turnsAndLooks {
+		if n := pages(statement); n > most {
+			t.Errorf("%s reads %d pages beside %d dead rows, want at most %d", name, n, rows, most)
+		}
+	}
+	session.Release()
+	w.must(writer.Rollback(t.Context()))
 }

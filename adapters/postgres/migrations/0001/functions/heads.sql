@@ -3,7 +3,7 @@
 -- no_such_shard.
 CREATE FUNCTION {schema}.heads(p_queues text[], p_indexes int[], p_now bigint)
 RETURNS TABLE (status text, now bigint, head bigint) LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 #variable_conflict use_column
 BEGIN
   PERFORM {schema}.merge_inboxes(q.queue, NULL, q.indexes) FROM (
@@ -14,7 +14,7 @@ BEGIN
     CASE WHEN s.paused THEN NULL
       WHEN EXISTS (SELECT FROM {schema}.inbox i
           WHERE i.shard = s.id AND (i.tx, i.seq) >= ({schema}.scan_from(s.inbox_from), s.inbox_seq))
-        OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)) THEN {schema}.clock(p_now)
+        OR EXISTS (SELECT FROM unnest(s.inbox_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = o.tx LIMIT 1) i) THEN {schema}.clock(p_now)
       ELSE {schema}.head(l.shard, l.floor) END
   FROM unnest(p_queues, p_indexes) WITH ORDINALITY a (queue, index, ordinality)
   LEFT JOIN {schema}.leases l ON l.shard = {schema}.find_shard(a.queue, a.index)

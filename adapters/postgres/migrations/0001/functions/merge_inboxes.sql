@@ -17,7 +17,7 @@ BEGIN
     WHERE s.queue = p_queue COLLATE "C" AND (p_indexes IS NULL OR s.index = ANY (p_indexes)) AND (
       EXISTS (SELECT FROM {schema}.inbox i
         WHERE i.shard = s.id AND (i.tx, i.seq) >= ({schema}.scan_from(s.inbox_from), s.inbox_seq) AND i.tx < until)
-      OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)))
+      OR EXISTS (SELECT FROM unnest(s.inbox_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = o.tx LIMIT 1) i))
     ORDER BY s.id
   LOOP
     more := v_rows >= v_shard.payloads OR v_bytes >= v_shard.bytes;

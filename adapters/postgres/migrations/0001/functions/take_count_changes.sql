@@ -10,8 +10,10 @@ DECLARE
   v_last     xid8;
 BEGIN
   WITH found AS (
-    (SELECT a.ctid AS at FROM {schema}.count_changes a
-    WHERE a.shard = p_shard AND a.tx = ANY (p_open) AND a.tx < {schema}.scan_from(p_from) LIMIT c_most)
+    (SELECT a.at FROM unnest(p_open) o (tx), LATERAL (
+      SELECT a.ctid AS at FROM {schema}.count_changes a
+      WHERE a.shard = p_shard AND a.tx = o.tx AND a.tx < {schema}.scan_from(p_from) LIMIT c_most
+    ) a LIMIT c_most)
     UNION ALL
     (SELECT a.ctid AS at FROM {schema}.count_changes a
     WHERE a.shard = p_shard AND a.tx >= {schema}.scan_from(p_from) ORDER BY a.tx LIMIT c_most)

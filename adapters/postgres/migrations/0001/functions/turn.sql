@@ -45,7 +45,7 @@ BEGIN
   SELECT t.number AS last, t.ttl, t.expires, t.floor, t.rescan,
     EXISTS (SELECT FROM {schema}.inbox i
       WHERE i.shard = v_shard.id AND (i.tx, i.seq) >= ({schema}.scan_from(v_shard.inbox_from), v_shard.inbox_seq))
-    OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard.id AND i.tx = ANY (v_shard.inbox_open)) AS inbox
+    OR EXISTS (SELECT FROM unnest(v_shard.inbox_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard.id AND i.tx = o.tx LIMIT 1) i) AS inbox
   INTO v_log FROM (SELECT v_shard.id, v_shard.token, v_shard.last) s LEFT JOIN LATERAL (
     SELECT * FROM {schema}.turn_log t WHERE t.shard = s.id AND t.token = s.token AND t.number > s.last ORDER BY t.number DESC LIMIT 1
   ) t ON true;

@@ -37,7 +37,7 @@ BEGIN
     INTO v_shard, v_renewed, v_from, v_seq, v_open, v_parked FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index AND s.token = p_token AND s.owner = p_owner AND s.usual
       AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND (i.tx, i.seq) >= (s.inbox_from, s.inbox_seq))
-      AND (s.inbox_open IS NULL OR NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = ANY (s.inbox_open)))
+      AND (s.inbox_open IS NULL OR NOT EXISTS (SELECT FROM unnest(s.inbox_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = o.tx LIMIT 1) i))
     FOR UPDATE SKIP LOCKED;
     v_now := {schema}.clock(p_now);
     SELECT t.number, t.ttl, t.expires, t.floor, t.rescan INTO v_last, v_ttl, v_expires, v_floor, v_rescan FROM {schema}.turn_log t
@@ -88,7 +88,7 @@ BEGIN
       -- What transactions have left for these jobs is in the inbox by now, and merged by the next turn: this one
       -- has locked jobs, so it may not wait for pushes, as a merge does.
       IF EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND (i.tx, i.seq) >= (v_from, v_seq))
-        OR v_open IS NOT NULL AND EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = ANY (v_open)) THEN
+        OR v_open IS NOT NULL AND EXISTS (SELECT FROM unnest(v_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = o.tx LIMIT 1) i) THEN
         v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_locked) AND (
           SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL);
       END IF;

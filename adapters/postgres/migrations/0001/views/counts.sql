@@ -20,6 +20,8 @@ LEFT JOIN LATERAL (
   FROM (
     SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
     UNION ALL
-    SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx = ANY (s.counts_open) AND a.tx < {schema}.scan_from(s.counts_from)
+    SELECT a.* FROM unnest(s.counts_open) o (tx), LATERAL (
+      SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx = o.tx AND a.tx < {schema}.scan_from(s.counts_from) OFFSET 0
+    ) a
   ) a
 ) a ON true;
