@@ -196,6 +196,10 @@ func findGone(e *env) {
 	after.Skip = 100
 	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
 	e.same("the payloads that follow a hundred of a score that is gone", found.DeadLetter.Payloads, all[6:])
+	after.Score = all[len(all)-1].Score
+	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
+	e.same("the payloads that follow a hundred of the last score", len(found.DeadLetter.Payloads), 0)
+	e.same("the cursors behind them", len(found.Next), 0)
 }
 
 func findInvalid(e *env) {

@@ -37,7 +37,7 @@ WITH s AS MATERIALIZED (
   WHERE e.shard = (SELECT id FROM s) AND e.id = $4
 )
 SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e.error, e.token, e.number, e.since, e.node, e.owner,
-  e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, coalesce(p.more, e.count > 0)
+  e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, p.more
 FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "NULL::bigint")
 
 // Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
@@ -66,7 +66,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		found = ports.Found{Shard: shard}
 		return eachRow(rows, func() error {
-			var more bool
+			var more *bool
 			e, err := readEntry(rows, r.Queue, &more)
 			if err == nil {
 				addEntry(&found, &r, e, more)
@@ -99,7 +99,7 @@ func isDue(found ports.Found) bool {
 }
 
 // addEntry adds one entry to what was found, and the cursor behind its payloads if it has more.
-func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more bool) {
+func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
 	var place ports.Place
 	switch e.kind {
 	case jobEntry:
@@ -109,5 +109,10 @@ func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more bool) {
 	case deadEntry:
 		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
 	}
-	found.AddNext(r, place, e.Payloads, more)
+	// No row is about a place of which no payload was asked for, or none follows.
+	behind := r.Most(place) == 0 && e.Count > 0
+	if more != nil {
+		behind = *more
+	}
+	found.AddNext(r, place, e.Payloads, behind)
 }
