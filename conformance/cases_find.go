@@ -193,9 +193,10 @@ func findGone(e *env) {
 	after := ports.PayloadCursor{Place: ports.PlaceDead, Score: 1.5, Skip: 3}
 	found := e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
 	e.same("the payloads that follow", found.DeadLetter.Payloads, all[6:])
-	after.Skip = 100
-	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
-	e.same("the payloads that follow a hundred of a score that is gone", found.DeadLetter.Payloads, all[6:])
+	for _, after.Skip = range []int{100, math.MaxInt32, math.MaxInt} {
+		found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
+		e.same(fmt.Sprintf("the payloads that follow %d of a score that is gone", after.Skip), found.DeadLetter.Payloads, all[6:])
+	}
 	after.Score = all[len(all)-1].Score
 	found = e.findSome(ports.FindRequest{Queue: orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
 	e.same("the payloads that follow a hundred of the last score", len(found.DeadLetter.Payloads), 0)

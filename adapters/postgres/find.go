@@ -40,6 +40,10 @@ SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e
   e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, p.more
 FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "NULL::bigint")
 
+// mostSkipped is the most payloads of one score that a cursor leaves out: more than an id can have, and few enough
+// for find_payloads to add those that it returns, and one more, in 32 bits. Cursors come from users.
+const mostSkipped = math.MaxInt32 - core.MaxTurnPayloads - 1
+
 // Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
 // id, and for a job that is due the first rows, some of which may be ahead of it: see [aheadMerges].
 func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
@@ -57,6 +61,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	var after ports.PayloadCursor
 	if r.After != nil {
 		after = *r.After
+		after.Skip = min(after.Skip, mostSkipped)
 	}
 	if after.Skip == 0 {
 		after.Score = math.Inf(-1)
