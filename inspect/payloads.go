@@ -148,7 +148,7 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 
 // whole finds an id with all its payloads of one place, page by page. What the place holds besides
 // payloads is that of the last page. steady reports that the pages fit together: each has the same count
-// of payloads and the same time of the last change.
+// of payloads and the same time of the last change, and together they have as many payloads.
 func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
 	type version struct {
@@ -174,10 +174,11 @@ func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Pla
 		if len(all) == 0 {
 			first = now
 		}
+		last := len(found.Next) == 0 || len(*payloads) == 0
 		all, steady = append(all, *payloads...), steady && now == first
-		if len(found.Next) == 0 {
+		if last {
 			*payloads = all
-			return found, steady, nil
+			return found, steady && len(all) == now.count, nil
 		}
 		r.After = &found.Next[0]
 	}
@@ -187,7 +188,7 @@ func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Pla
 const mostRereads = 10
 
 // wholeLetter finds the dead letter of an id with all its payloads. One that changes between the pages is
-// read again, so that it is returned as it was at one time.
+// read again, up to mostRereads times; after that it is returned as its pages were.
 func (i *Inspector) wholeLetter(ctx context.Context, queue, id string) (found ports.Found, err error) {
 	for range mostRereads {
 		var steady bool

@@ -110,7 +110,7 @@ func TestPayloadsRefuseInvalidOptions(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"x", "AAAA", "AAAAAAAAAAAA", "f_AAAAAAAAAB", "P_AAAAAAAAABAA"} {
+	for _, text := range []string{"x", "AAAA", "AAAAAAAAAAAA", "f_AAAAAAAAAB", "P_AAAAAAAAABAA", "P_AAAAAAAACAgICACA", "P_AAAAAAAAD___________8B"} {
 		if c, err := inspect.ParsePayloadCursor(text); !errors.Is(err, inspect.ErrInvalidCursor) {
 			t.Errorf("ParsePayloadCursor(%q) = %v, %v; want ErrInvalidCursor", text, c, err)
 		}
@@ -165,6 +165,9 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 		if payloads != 0 && len(*finds) > 0 {
 			t.Errorf("Payloads %d: it asked for %+v", payloads, *finds)
 		}
+		if found, err := s.FindSome(t.Context(), "orders", "x", 0); err != nil || found.DeadLetter != nil {
+			t.Errorf("Payloads %d: %+v is left, %v; want the whole dead letter purged", payloads, found.DeadLetter, err)
+		}
 	}
 	s := newFixture(t)
 	edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
@@ -207,5 +210,30 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	}
 	if len(*finds) != 6 {
 		t.Errorf("it took %d calls; want 6, three of them for what has changed", len(*finds))
+	}
+}
+
+// A store may give a cursor and then nothing behind it, since what was there has gone.
+func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
+	s := newFixture(t)
+	s.pushMany("x", manyPayloads)
+	s.buryWhole("x")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	calls := 0
+	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if r, ok := call.Request.(*ports.FindRequest); ok && r.After != nil && r.After.Skip > 0 {
+			found := call.Reply.(*ports.Found)
+			found.DeadLetter.Payloads, found.Next = nil, []ports.PayloadCursor{*r.After}
+			if calls++; calls > 100 {
+				stop()
+			}
+		}
+		return err
+	})
+	letters := gather(t, inspect.New(store, inspect.Options{}).Export(ctx, "orders", inspect.ListOptions{}))
+	if len(letters) != 1 || len(letters[0].Payloads) != core.MaxTurnPayloads {
+		t.Errorf("%d dead letters after %d calls; want one with what could be read", len(letters), calls)
 	}
 }
