@@ -53,17 +53,12 @@ func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (w
 	a.progress.Total = stats.Entries()
 	for at := range stats.Shards {
 		s := stats.Shards[at]
-		reply, err := i.recountShard(ctx, a, &s)
+		before, after, err := i.recountShard(ctx, a, &s, stats.Now)
 		if err != nil {
 			return wrong, fmt.Errorf("recount %v: %w", s.Shard, err)
 		}
-		counts := func(c ports.Counts) Counts {
-			s.Counts = c
-			return shardStatsOf(&s, stats.Now).Counts
-		}
-		if before, after := counts(reply.Before), counts(reply.After); before != after {
+		if before != after {
 			wrong = append(wrong, Recounted{Shard: s.Shard, Before: before, After: after})
-			a.progress.Handled++
 		}
 	}
 	if blind {
@@ -74,29 +69,36 @@ func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (w
 	return wrong, nil
 }
 
-// recountShard takes all steps of the recount of a shard. Its share of the progress is the number of
-// entries that it had when the action began.
-func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats) (sum ports.RecountReply, err error) {
+// recountShard takes all steps of the recount of a shard, and returns its counts before and after. Its share of
+// the progress is the number of entries that it had when the action began.
+func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats, now core.Instant) (before, after Counts, err error) {
+	counts := func(c ports.Counts) Counts {
+		s.Counts = c
+		return shardStatsOf(s, now).Counts
+	}
+	var sum ports.RecountReply
 	left := s.Entries()
 	for r := (ports.RecountRequest{Shard: s.Shard}); ; r.After = sum.Next {
 		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) { return s.Recount(ctx, r) })
 		if err != nil {
-			return sum, err
+			return Counts{}, Counts{}, err
 		}
 		if r.After == "" {
 			sum = reply
 		} else {
 			sum = sum.Then(reply)
 		}
-		done := min(reply.Counted, left)
 		if sum.Next == "" {
-			done = left // the rest is gone
+			wrong := 0
+			if before, after = counts(sum.Before), counts(sum.After); before != after {
+				wrong = 1
+			}
+			a.pass(left, wrong) // what was not counted is gone
+			return before, after, nil
 		}
+		done := max(0, min(reply.Counted, left-1)) // the last step has something to report
 		left -= done
 		a.pass(done, 0)
-		if sum.Next == "" {
-			return sum, nil
-		}
 	}
 }
 

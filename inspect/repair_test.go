@@ -205,6 +205,9 @@ func TestRecountTakesAllSteps(t *testing.T) {
 			t.Errorf("report %d is %+v, want %d of 7 done", i, p, i+1)
 		}
 	}
+	if last := seen[6]; last.Handled != shards {
+		t.Errorf("the last report is %+v, want %d shards handled", last, shards)
+	}
 }
 
 func TestRecountTakesNoOptionButProgress(t *testing.T) {

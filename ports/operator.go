@@ -59,8 +59,9 @@ type Operator interface {
 	// A call is one step: the caller repeats it with the Next of the last reply until that is
 	// empty. Then the counts are right, also if the shard was worked and changed between the
 	// steps. A step goes through about Limit entries. A store may go through more, or all, where
-	// that keeps no other call on the shard waiting. A recount that is not finished leaves
-	// nothing behind; repeating a step, or all of them, changes nothing more.
+	// that keeps no other call on the shard waiting. A recount that is not finished keeps
+	// no state; until one is finished, counts that were wrong may be wrong otherwise. Repeating a
+	// step, or all of them, changes nothing more.
 	//
 	// A store that keeps a record of the queue or of the shard beside the entries, and has lost
 	// it, stores it again with the first step.
