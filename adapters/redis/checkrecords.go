@@ -21,102 +21,125 @@ const (
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and their shards, which other looks do not: they only ask whether
-// they are there. It looks twice before it says that some are wrong, since a queue may just be forgotten and
-// declared anew. Those that are not there are not its matter.
+// recordsRow reads the records of all queues and shards, which no look does: looks only ask whether a record is
+// there. A record that is not there is what the row leases tells of. A record that is wrong is read again,
+// since its queue may just be forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
-	const name = "records"
+	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
 	defer stop()
-	var wrong []string
-	var read int
-	for range 2 {
-		var err error
-		if wrong, read, err = s.wrongRecords(ctx); err != nil {
-			return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "see the other rows, or look again"}
-		}
-		if len(wrong) == 0 {
-			return ports.Check{Name: name, Value: fmt.Sprintf("those of queues and shards can be read, %d in all", read)}
+	found, err := s.readRecords(ctx, nil)
+	if err == nil && len(found.wrong) > 0 {
+		var again recordsFound
+		if again, err = s.readRecords(ctx, found.wrong); err == nil {
+			found.wrong, found.unread = again.wrong, max(found.unread, again.unread)
 		}
 	}
-	value := strings.Join(wrong[:min(len(wrong), recordsNamed)], "; ")
-	if more := len(wrong) - recordsNamed; more > 0 {
-		value += fmt.Sprintf("; and %d more", more)
+	switch {
+	case len(found.wrong) > 0:
+		names := slices.Sorted(maps.Keys(found.wrong))
+		for i, name := range names {
+			names[i] = "that of " + name + " " + found.wrong[name]
+		}
+		row.Value = strings.Join(names[:min(len(names), recordsNamed)], "; ")
+		if more := len(names) - recordsNamed; more > 0 {
+			row.Value += fmt.Sprintf("; and %d more", more)
+		}
+		row.Status, row.Refuses = ports.CheckFail, true
+		row.Advice = "run skein repair recount with the queue's name, which stores them anew or names a key that must be deleted or renamed first; " +
+			"if it finds another shard count, put the record back by hand as the queue's other shards have it"
+	case err != nil:
+		row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "see the other rows, or look again"
+	case found.unread > 0:
+		row.Status, row.Advice = ports.CheckUnknown, "see the other rows, or look again"
+		row.Value = fmt.Sprintf("%d could not be read, and %d others are right", found.unread, found.read)
+	default:
+		row.Value = fmt.Sprintf("those of queues and shards can be read, %d in all", found.read)
 	}
-	return ports.Check{
-		Name: name, Status: ports.CheckFail, Refuses: true, Value: value,
-		Advice: "run skein repair recount with the queue's name, which stores them anew; if it finds another shard count, put the record back by hand as the queue's other shards have it",
-	}
+	return row
 }
 
-// wrongRecords returns what is wrong with which records, in order, and how many it has read.
-func (s *Store) wrongRecords(ctx context.Context) (wrong []string, read int, err error) {
+// recordsFound is what reading records has found.
+type recordsFound struct {
+	// wrong says of queues and shards what is wrong with their records.
+	wrong map[string]string
+	// read and unread are how many records were read, and how many could not be.
+	read, unread int
+}
+
+// readRecords reads the records of queues and their shards, or only those among the given ones. What it has found
+// it returns with an error too.
+func (s *Store) readRecords(ctx context.Context, among map[string]string) (recordsFound, error) {
+	found := recordsFound{wrong: make(map[string]string)}
 	queues, unread, err := s.readQueues(ctx)
 	if err != nil {
-		return nil, 0, err
+		return found, err
 	}
-	read = len(queues) + len(unread)
-	for _, name := range slices.Sorted(maps.Keys(unread)) {
-		wrong = append(wrong, fmt.Sprintf("that of the queue %s can't be read: %q", name, core.CutText(unread[name], 40)))
+	found.read = len(queues) + len(unread)
+	for name, record := range unread {
+		found.wrong["the queue "+name] = fmt.Sprintf("can't be read: %q", core.CutText(record, 40))
 	}
+	var all []core.Shard
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		q := queues[name]
-		if q.forgetting {
-			continue
+		if q := queues[name]; !q.forgetting {
+			all = append(all, core.Shards(name, q.Shards)...)
 		}
-		for shards := range slices.Chunk(core.Shards(name, q.Shards), recordsPerLook) {
-			replies, err := s.getRecords(ctx, shards)
-			if err != nil {
-				return nil, 0, err
-			}
-			for i, reply := range replies {
-				if errors.Is(reply.Err(), goredis.Nil) {
-					continue
-				}
-				read++
-				if why := wrongRecord(&q, reply); why != "" {
-					wrong = append(wrong, fmt.Sprintf("that of %v %s", shards[i], why))
+	}
+	if among != nil {
+		all = slices.DeleteFunc(all, func(shard core.Shard) bool { return among[shard.String()] == "" })
+	}
+	for shards := range slices.Chunk(all, recordsPerLook) {
+		replies, err := s.getRecords(ctx, shards)
+		if err != nil {
+			return found, err
+		}
+		for i, reply := range replies {
+			q := queues[shards[i].Queue]
+			why, err := wrongRecord(&q, reply)
+			switch {
+			case errors.Is(err, goredis.Nil):
+			case err != nil:
+				found.unread++
+			default:
+				found.read++
+				if why != "" {
+					found.wrong[shards[i].String()] = why
 				}
 			}
 		}
 	}
-	return wrong, read, nil
+	return found, nil
 }
 
-// wrongRecord returns what is wrong with the record of a shard of a queue, "" if nothing is.
-func wrongRecord(q *queueRecord, reply *goredis.StringCmd) string {
-	if err := reply.Err(); err != nil {
-		return "can't be read: " + err.Error()
+// wrongRecord returns what is wrong with the record of a shard of a queue, "" if nothing is. It is an error
+// if the record was not read.
+func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
+	switch err := reply.Err(); {
+	case goredis.HasErrorPrefix(err, "WRONGTYPE"):
+		return "can't be read: " + err.Error(), nil
+	case err != nil:
+		return "", err
 	}
 	record, err := parseQueueRecord(q.Name, reply.Val())
 	switch {
 	case err != nil:
-		return fmt.Sprintf("can't be read: %q", core.CutText(reply.Val(), 40))
+		return fmt.Sprintf("can't be read: %q", core.CutText(reply.Val(), 40)), nil
 	case record.layout() != q.layout():
 		return fmt.Sprintf("says %d shards in generation %d, and its queue's %d in %d",
-			record.Shards, record.Generation, q.Shards, q.Generation)
+			record.Shards, record.Generation, q.Shards, q.Generation), nil
 	}
-	return ""
+	return "", nil
 }
 
-// getRecords reads the records of some shards. It fails if one is not answered.
+// getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends first.
 func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis.StringCmd, error) {
-	replies := make([]*goredis.StringCmd, len(shards))
-	failed, err := await(ctx, s.workers, func() error {
+	return await(ctx, s.workers, func() []*goredis.StringCmd {
+		replies := make([]*goredis.StringCmd, len(shards))
 		pipe := s.client.Pipeline()
 		for i, shard := range shards {
 			replies[i] = pipe.Get(ctx, s.keys(shard)[keyMeta].(string))
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
-		for i, reply := range replies {
-			if err := reply.Err(); err != nil && !errors.Is(err, goredis.Nil) && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
-				return fmt.Errorf("%v: %w", shards[i], translate(ctx, err))
-			}
-		}
-		return nil
+		return replies
 	})
-	if err == nil {
-		err = failed
-	}
-	return replies, err
 }
