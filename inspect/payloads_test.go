@@ -237,3 +237,39 @@ func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
 		t.Errorf("%d dead letters after %d calls; want one with what could be read", len(letters), calls)
 	}
 }
+
+// The more payloads a match asks for, the fewer dead letters and jobs are fetched at a time.
+func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
+	s := newFixture(t)
+	s.pushAll("a", "b", "c")
+	s.advance(time.Second)
+	var pages []ports.PageRequest
+	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		switch r := call.Request.(type) {
+		case *ports.MorgueRequest:
+			pages = append(pages, r.PageRequest)
+		case *ports.JobsRequest:
+			pages = append(pages, r.PageRequest)
+		}
+		return next(ctx)
+	})
+	i := inspect.New(store, inspect.Options{})
+	for payloads, limit := range map[int]int{-1: 100, 0: 100, 1: 100, 16: 100, 32: 50, 1000: 1, 5000: 1} {
+		pages = nil
+		o := inspect.BulkOptions{Payloads: payloads}
+		if _, err := i.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return false }, o); err != nil {
+			t.Error(err)
+		}
+		if _, err := i.DeleteAll(t.Context(), "orders", func(inspect.QueuedJob) bool { return false }, o); err != nil {
+			t.Error(err)
+		}
+		for _, r := range pages {
+			if r.Limit != limit {
+				t.Errorf("Payloads %d: a page has %d entries of %d payloads, want %d entries", payloads, r.Limit, r.Payloads, limit)
+			}
+		}
+		if len(pages) < 2 {
+			t.Errorf("Payloads %d: %d pages were fetched, want one at least of each kind", payloads, len(pages))
+		}
+	}
+}

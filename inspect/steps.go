@@ -62,13 +62,14 @@ type BulkOptions struct {
 	Continue Checkpoint
 }
 
-// pagePayloads returns how many payloads of each entry a page of a sweep has: those that match sees, or, if it
-// sees all, those of most entries.
-func (o *BulkOptions) pagePayloads() int {
-	if o.Payloads == 0 {
-		return sweepPayloads
+// page returns how many entries a page of a sweep has, and how many payloads of each: those that match
+// sees, or, if it sees all, those of most entries. With more payloads of each a page has fewer entries.
+func (o *BulkOptions) page() (entries, payloads int) {
+	payloads = sweepPayloads
+	if o.Payloads != 0 {
+		payloads = min(max(0, o.Payloads), core.MaxTurnPayloads)
 	}
-	return min(max(0, o.Payloads), core.MaxTurnPayloads)
+	return sweepPage * sweepPayloads / max(payloads, sweepPayloads), payloads
 }
 
 // named returns [ErrInvalidOptions] for options that only actions on all of a kind have.

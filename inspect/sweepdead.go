@@ -28,7 +28,8 @@ func (i *Inspector) sweepDeadLetters(ctx context.Context, k *deadKind, queue str
 	if prefix != "" {
 		k.sortBy = ByID
 	}
-	r := ports.PageRequest{Limit: sweepPage, Payloads: k.going.o.pagePayloads(), Prefix: prefix}
+	r := ports.PageRequest{Prefix: prefix}
+	r.Limit, r.Payloads = k.going.o.page()
 	s := &sweep[ports.DeadLetterView, DeadLetter]{action: k.action, kind: k, queue: queue, page: r, match: match}
 	return s.run(ctx, i)
 }

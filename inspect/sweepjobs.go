@@ -57,7 +57,8 @@ func (i *Inspector) onAllJobs(
 	}
 	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
 	if k.matches || a.going.o.DryRun {
-		page.Limit, page.ErrorBytes, page.MaxCount, page.Payloads = sweepPage, 0, 0, a.going.o.pagePayloads()
+		page.ErrorBytes, page.MaxCount = 0, 0
+		page.Limit, page.Payloads = a.going.o.page()
 	}
 	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
 	return s.run(ctx, i)
