@@ -55,7 +55,7 @@ func ParseCursor(text string) (Cursor, error) {
 	}
 	c, err := decodeCursor(text)
 	if err != nil {
-		return Cursor{}, fmt.Errorf("%w: %w; use the Cursor of a list's element as it is", ErrInvalidCursor, err)
+		return Cursor{}, fmt.Errorf("%w: %w; use a cursor as a list has shown it", ErrInvalidCursor, err)
 	}
 	return c, nil
 }

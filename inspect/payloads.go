@@ -69,7 +69,7 @@ func ParsePayloadCursor(text string) (PayloadCursor, error) {
 			return c, nil
 		}
 	}
-	return PayloadCursor{}, fmt.Errorf("%w: use the Cursor of a StoredPayload as it is", ErrInvalidCursor)
+	return PayloadCursor{}, fmt.Errorf("%w: use a cursor as the list of payloads has shown it", ErrInvalidCursor)
 }
 
 // String returns the cursor as text for URLs; see [ParsePayloadCursor].

@@ -83,6 +83,13 @@ func (a *app) listPayloads() *cobra.Command {
 			if o.After, err = inspect.ParsePayloadCursor(after); err != nil {
 				return err
 			}
+			found, err := i.FindSome(ctx, args[0], args[1], 0)
+			if err != nil {
+				return err
+			}
+			if nothing(&found) {
+				return nothingFor(args[0], args[1])
+			}
 			return list(a, payloadColumns, i.Payloads(ctx, args[0], args[1], o))
 		})
 	c.Flags().StringVar(&place, "place", "queued", "where: queued, claimed or dead")
