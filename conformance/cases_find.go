@@ -87,8 +87,8 @@ func tied(n int) []core.Payload {
 	return all
 }
 
-// inAllPlaces puts payloads in all three places of an id, and returns a function that takes them out of the
-// queue and the claim.
+// inAllPlaces puts payloads in all three places of an id, and returns a function that takes them
+// out of the queue and the claim.
 func inAllPlaces(e *env, id string, payloads ...core.Payload) (end func()) {
 	e.tb.Helper()
 	pushLarge(e, id, payloads...)

@@ -102,8 +102,8 @@ func recountCounts(e *env) {
 	}
 }
 
-// recountBesideWork pushes, claims, settles, buries, revives and purges between the steps of recounts,
-// which find nothing to correct, and do no harm.
+// recountBesideWork pushes, claims, settles, buries, revives and purges between the steps of
+// recounts, which find nothing to correct, and do no harm.
 func recountBesideWork(e *env) {
 	h, claims := recountOf(e)
 	var processed, failures int64 = 0, 2 * recounted

@@ -186,10 +186,10 @@ func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions)
 	return convert(reply.Minutes, minuteStatsOf), partial(reply.Unreached)
 }
 
-// Find looks an id up in a queue: queued, claimed and in the morgue, with the first of its payloads,
-// at most 1,000 of them and 8 MiB. PayloadCount is how many there are in each place, and
-// [Inspector.Payloads] lists all of them. An id that is nowhere is no error. It returns [ErrInvalidID]
-// if no job can have the id.
+// Find looks an id up in a queue: queued, claimed and in the morgue, with the first of its
+// payloads, at most 1,000 of them and 8 MiB. PayloadCount is how many there are in each place, and
+// [Inspector.Payloads] lists all of them. An id that is nowhere is no error. It returns
+// [ErrInvalidID] if no job can have the id.
 func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 	return i.FindSome(ctx, queue, id, core.MaxTurnPayloads)
 }

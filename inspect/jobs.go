@@ -45,8 +45,8 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o Bu
 // may be missed. One that was made due, and has failed again before the action goes on from a Checkpoint, is made
 // due once more.
 //
-// match is called once with each of them and all its payloads, or as many as o.Payloads says, from the caller's
-// goroutine.
+// match is called once with each of them and all its payloads, or as many as o.Payloads says, from
+// the caller's goroutine.
 func (i *Inspector) RunAllNow(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {

@@ -39,8 +39,8 @@ func (i *Inspector) RevivePayloads(
 // is nil. It handles those that last changed before it began: what is buried
 // meanwhile stays.
 //
-// match is called once with each of them and all its payloads, or as many as o.Payloads says, from the
-// caller's goroutine. One that changes after that, since payloads come in, stays whole.
+// match is called once with each of them and all its payloads, or as many as o.Payloads says, from
+// the caller's goroutine. One that changes after that, since payloads come in, stays whole.
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {

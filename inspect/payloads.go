@@ -44,18 +44,18 @@ type StoredPayload struct {
 	Cursor PayloadCursor
 }
 
-// PayloadCursor is a place in the payloads of an id: right behind the payload that carries it. It is
-// only for the same id and [Place].
+// PayloadCursor is a place in the payloads of an id: right behind the payload that carries it. It
+// is only for the same id and [Place].
 //
-// Its text has only letters, digits, - and _. The zero value is the start; its text is empty. Cursors are
-// comparable.
+// Its text has only letters, digits, - and _. The zero value is the start; its text is empty.
+// Cursors are comparable.
 type PayloadCursor struct {
 	score float64
 	skip  int
 }
 
-// ParsePayloadCursor returns the cursor whose String is text, and [ErrInvalidCursor] if there is none. It
-// doesn't check whether the payload exists.
+// ParsePayloadCursor returns the cursor whose String is text, and [ErrInvalidCursor] if there is
+// none. It doesn't check whether the payload exists.
 func ParsePayloadCursor(text string) (PayloadCursor, error) {
 	if text == "" {
 		return PayloadCursor{}, nil
@@ -94,11 +94,11 @@ func (c *PayloadCursor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Payloads lists the payloads of an id in one place of a queue, lowest score first. It fetches at most
-// 1,000 of them, and 8 MiB, at a time. A place with nothing for the id has an empty list.
+// Payloads lists the payloads of an id in one place of a queue, lowest score first. It fetches at
+// most 1,000 of them, and 8 MiB, at a time. A place with nothing for the id has an empty list.
 //
-// The list is no snapshot. A payload that stays is listed once, unless others with the very same score
-// come or go meanwhile: then it may be listed twice or not at all. Errors are those of
+// The list is no snapshot. A payload that stays is listed once, unless others with the very same
+// score come or go meanwhile: then it may be listed twice or not at all. Errors are those of
 // [Inspector.Find], and [ErrInvalidOptions].
 func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOptions) iter.Seq2[StoredPayload, error] {
 	return func(yield func(StoredPayload, error) bool) {
@@ -147,8 +147,8 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 }
 
 // whole finds an id with all its payloads of one place, page by page. What the place holds besides
-// payloads is that of the last page. steady reports that the pages fit together: each has the same count
-// of payloads and the same time of the last change, and together they have as many payloads.
+// payloads is that of the last page. steady reports that the pages fit together: each has the same
+// count of payloads and the same time of the last change, and together they have as many payloads.
 func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
 	type version struct {
@@ -187,8 +187,8 @@ func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Pla
 // mostRereads is how often a dead letter is read again that has changed while its pages were read.
 const mostRereads = 10
 
-// wholeLetter finds the dead letter of an id with all its payloads. One that changes between the pages is
-// read again, up to mostRereads times; after that it is returned as its pages were.
+// wholeLetter finds the dead letter of an id with all its payloads. One that changes between the
+// pages is read again, up to mostRereads times; after that it is returned as its pages were.
 func (i *Inspector) wholeLetter(ctx context.Context, queue, id string) (found ports.Found, err error) {
 	for range mostRereads {
 		var steady bool

@@ -179,8 +179,8 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 	}
 }
 
-// TestExportReadsADeadLetterAgainThatChanges takes a payload out of a dead letter between two of its
-// pages: of the same score as the cursor, so that the second page lacks one that stays.
+// TestExportReadsADeadLetterAgainThatChanges takes a payload out of a dead letter between two of
+// its pages: of the same score as the cursor, so that the second page lacks one that stays.
 func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	s := newFixture(t)
 	s.pushMany("x", manyPayloads)

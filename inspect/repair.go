@@ -29,14 +29,14 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 	})
 }
 
-// Recount counts the jobs and dead letters of a queue one by one, shard by shard and in steps,
-// and corrects the counts that Stats and Groups return. It is for repair: where the counts
-// are right it changes nothing. Servers work on meanwhile. On Redis it also makes the record of a
-// shard anew that was lost, so that the shard is worked again without what it held, and puts back
-// the record of a queue that its shards still have. It takes as long as the queue is large, and a
-// recount that was stopped is begun anew. Of o only Progress counts: Done and Total are entries, and
-// Handled is the number of shards whose counts were wrong. It returns these shards, up to the error
-// if there is one.
+// Recount counts the jobs and dead letters of a queue one by one, shard by shard and in steps, and
+// corrects the counts that Stats and Groups return. It is for repair: where the counts are right it
+// changes nothing. Servers work on meanwhile. On Redis it also makes the record of a shard anew
+// that was lost, so that the shard is worked again without what it held, and puts back the record
+// of a queue that its shards still have. It takes as long as the queue is large, and a recount that
+// was stopped is begun anew. Of o only Progress counts: Done and Total are entries, and Handled is
+// the number of shards whose counts were wrong. It returns these shards, up to the error if there
+// is one.
 //
 // Errors: [ErrUnknownQueue]; [ErrInvalidOptions]; the context's; the store's own.
 func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (wrong []Recounted, err error) {
@@ -69,8 +69,8 @@ func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (w
 	return wrong, nil
 }
 
-// recountShard takes all steps of the recount of a shard, and returns its counts before and after. Its share of
-// the progress is the number of entries that it had when the action began.
+// recountShard takes all steps of the recount of a shard, and returns its counts before and after.
+// Its share of the progress is the number of entries that it had when the action began.
 func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats, now core.Instant) (before, after Counts, err error) {
 	counts := func(c ports.Counts) Counts {
 		s.Counts = c

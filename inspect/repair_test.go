@@ -145,8 +145,8 @@ func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// stepping is a store that recounts an entry a step, of which it has counted one too many, and in which
-// others push between the steps.
+// stepping is a store that recounts an entry a step, of which it has counted one too many, and in
+// which others push between the steps.
 type stepping struct {
 	ports.ShardStore
 	push func()
@@ -166,8 +166,8 @@ func (s *stepping) Recount(ctx context.Context, r ports.RecountRequest) (ports.R
 	return reply, err
 }
 
-// A recount takes all steps of each shard, reports how far it is, and counts nothing as wrong that others have
-// changed between the steps.
+// A recount takes all steps of each shard, reports how far it is, and counts nothing as wrong that
+// others have changed between the steps.
 func TestRecountTakesAllSteps(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1", "order-2", "order-3", "order-4", "order-5", "order-6", "order-7")

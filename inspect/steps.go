@@ -44,10 +44,11 @@ type BulkOptions struct {
 	// DryRun writes nothing: the Result counts what the action would take and has samples. An EditFunc is
 	// not called.
 	DryRun bool
-	// Payloads is how many payloads of each entry match is called with, lowest score first: 0 is all of
-	// them, below 0 none, at most 1,000. A match that looks at ids, times and errors needs none, and
-	// with all of them the action reads every payload of what it is about. Without all of them a dead letter
-	// is handled whole, as it is then if the store's clock stands or steps back meanwhile. EditAll refuses it.
+	// Payloads is how many payloads of each entry match is called with, lowest score first: 0 is
+	// all of them, below 0 none, at most 1,000. A match that looks at ids, times and errors needs
+	// none, and with all of them the action reads every payload of what it is about. Without all of
+	// them a dead letter is handled whole, as it is then if the store's clock stands or steps back
+	// meanwhile. EditAll refuses it.
 	Payloads int
 	// Filter stands for match in checkpoints, such as the text that match was made of: going on with
 	// another is refused. An action with a match and without Filter has no checkpoints. It is ignored
@@ -62,8 +63,9 @@ type BulkOptions struct {
 	Continue Checkpoint
 }
 
-// page returns how many entries a page of a sweep has, and how many payloads of each: those that match
-// sees, or, if it sees all, those of most entries. With more payloads of each a page has fewer entries.
+// page returns how many entries a page of a sweep has, and how many payloads of each: those that
+// match sees, or, if it sees all, those of most entries. With more payloads of each a page has
+// fewer entries.
 func (o *BulkOptions) page() (entries, payloads int) {
 	payloads = sweepPayloads
 	if o.Payloads != 0 {

@@ -57,9 +57,9 @@ type Verdict struct {
 // ServersPatience is how long Why waits for the list of servers.
 const ServersPatience = 2 * time.Second
 
-// Why returns why the job of an id does not run, or that it does: one look at its shard and one at the list of
-// servers, which say what they run and their limits at each third of their LeaseTTL. It reads no payload. Errors are
-// those of [Inspector.Find].
+// Why returns why the job of an id does not run, or that it does: one look at its shard and one at
+// the list of servers, which say what they run and their limits at each third of their LeaseTTL. It
+// reads no payload. Errors are those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
 	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id}) })
 	if err != nil {

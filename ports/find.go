@@ -22,9 +22,9 @@ type FindRequest struct {
 	After *PayloadCursor
 }
 
-// PayloadCursor is a place in the payloads of an id, which are in order of (Score, Data): behind the
-// first Skip payloads with this Score and all with a lower one. With a Skip of 0 it is the start,
-// whatever Score is.
+// PayloadCursor is a place in the payloads of an id, which are in order of (Score, Data): behind
+// the first Skip payloads with this Score and all with a lower one. With a Skip of 0 it is the
+// start, whatever Score is.
 //
 // Payloads may come and go between two calls. Those that stay are returned once, unless payloads
 // with the very score of the cursor have come or gone: then some of that score may be left out or
@@ -47,8 +47,8 @@ func (c PayloadCursor) Next(payloads []core.Payload) PayloadCursor {
 	return c
 }
 
-// Validate returns [core.ErrInvalidID] for an ID that no job can have, and [ErrInvalidRequest] for an
-// After whose Place is unknown, whose Skip is below 0, or whose Score no payload can have.
+// Validate returns [core.ErrInvalidID] for an ID that no job can have, and [ErrInvalidRequest] for
+// an After whose Place is unknown, whose Skip is below 0, or whose Score no payload can have.
 func (r *FindRequest) Validate() error {
 	if err := core.ValidateID(r.ID); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (r *FindRequest) Validate() error {
 	return nil
 }
 
-// Most returns how many payloads of a place to return at most: Payloads with its bounds applied, and
-// 0 for the places that After is not about.
+// Most returns how many payloads of a place to return at most: Payloads with its bounds applied,
+// and 0 for the places that After is not about.
 func (r *FindRequest) Most(p Place) int {
 	if r.After != nil && r.After.Place != p {
 		return 0
@@ -90,8 +90,9 @@ type Found struct {
 	// Next are the cursors of the places, in their order, that have more payloads than were
 	// returned. A reply to a request with After has at most the cursor of that place.
 	Next []PayloadCursor
-	// Damaged are the places, in their order, where something is stored of the id that the store can't read, so that
-	// its field is nil: the next call that would change or take it sets it aside ([Quarantine]).
+	// Damaged are the places, in their order, where something is stored of the id that the store
+	// can't read, so that its field is nil: the next call that would change or take it sets it
+	// aside ([Quarantine]).
 	Damaged []Place
 	// Standing is what decides when the queued job runs.
 	Standing Standing

@@ -98,7 +98,8 @@ type Counts struct {
 	Oldest core.Head
 }
 
-// Entries returns how many entries there are that [Operator.Recount] counts: queued, claimed and dead.
+// Entries returns how many entries there are that [Operator.Recount] counts: queued, claimed and
+// dead.
 func (c *Counts) Entries() int { return int(c.Fresh + c.Retrying + c.Claimed + c.Dead) }
 
 // SumCounts returns the sums of two shards' sizes; Oldest is the earlier of both.

@@ -41,7 +41,8 @@ type payloadPage struct {
 	List  []payload
 	// Of is how many there are in all.
 	Of int
-	// Later is whether others come before the page, and Next, if it is not empty, where the next page begins.
+	// Later is whether others come before the page, and Next, if it is not empty, where the next
+	// page begins.
 	Later bool
 	Next  string
 }
@@ -83,8 +84,8 @@ func (c *call) idPage() (*view, error) {
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
 }
 
-// payloadPages adds the payloads of each place to the page of an id: the first ones, or in the place that the address
-// names those behind its cursor.
+// payloadPages adds the payloads of each place to the page of an id: the first ones, or in the
+// place that the address names those behind its cursor.
 func (c *call) payloadPages(b *idBody) error {
 	b.Pages = make(map[string]*payloadPage)
 	at := c.r.URL.Query()

@@ -122,8 +122,8 @@ type payloadsQuery struct {
 
 func (q *payloadsQuery) about(a *Action) { a.Verb, a.IDs = VerbViewPayload, []string{q.ID} }
 
-// payloadsOf lists the payloads of an id in one place. It asks for one more than a page has, to know whether
-// there is another page.
+// payloadsOf lists the payloads of an id in one place. It asks for one more than a page has, to
+// know whether there is another page.
 func (c *call) payloadsOf(q *payloadsQuery) (*list[payload], error) {
 	after, err := inspect.ParsePayloadCursor(q.After)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// findSQL reads what a shard holds for an id, at one instant. What it reads of payloads is bounded by
-// the function find_payloads.
+// findSQL reads what a shard holds for an id, at one instant. What it reads of payloads is bounded
+// by the function find_payloads.
 //
 //	$1 0, the payloads of each entry to read beside that, $2 the queue, $3 the shard's index, $4 the id, $5 now,
 //	$6 the score and $7 the number of payloads of that to leave out, $8 the most payloads of each place,
@@ -40,8 +40,9 @@ SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e
   e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, p.more
 FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "NULL::bigint")
 
-// mostSkipped is the most payloads of one score that a cursor leaves out: more than an id can have, and few enough
-// for find_payloads to add those that it returns, and one more, in 32 bits. Cursors come from users.
+// mostSkipped is the most payloads of one score that a cursor leaves out: more than an id can have,
+// and few enough for find_payloads to add those that it returns, and one more, in 32 bits. Cursors
+// come from users.
 const mostSkipped = math.MaxInt32 - core.MaxTurnPayloads - 1
 
 // Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
@@ -114,7 +115,7 @@ func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
 	case deadEntry:
 		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
 	}
-	// No row is about a place of which no payload was asked for, or none follows.
+	// A place has no row if no payload of it was asked for, or if none follows.
 	behind := r.Most(place) == 0 && e.Count > 0
 	if more != nil {
 		behind = *more

@@ -21,9 +21,9 @@ const (
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and shards, which no look does: looks only ask whether a record is
-// there. A record that is not there is what the row leases tells of. A record that is wrong is read again,
-// since its queue may just be forgotten and declared anew.
+// recordsRow reads the records of all queues and shards, which no look does: looks only ask whether
+// a record is there. A record that is not there is what the row leases tells of. A record that is
+// wrong is read again, since its queue may just be forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
@@ -67,8 +67,8 @@ type recordsFound struct {
 	read, unread int
 }
 
-// readRecords reads the records of queues and their shards, or only those among the given ones. What it has found
-// it returns with an error too.
+// readRecords reads the records of queues and their shards, or only those among the given ones.
+// What it has found it returns with an error too.
 func (s *Store) readRecords(ctx context.Context, among map[string]string) (recordsFound, error) {
 	found := recordsFound{wrong: make(map[string]string)}
 	queues, unread, err := s.readQueues(ctx)
@@ -111,8 +111,8 @@ func (s *Store) readRecords(ctx context.Context, among map[string]string) (recor
 	return found, nil
 }
 
-// wrongRecord returns what is wrong with the record of a shard of a queue, "" if nothing is. It is an error
-// if the record was not read.
+// wrongRecord returns what is wrong with the record of a shard of a queue, "" if nothing is. It is
+// an error if the record was not read.
 func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
 	switch err := reply.Err(); {
 	case goredis.HasErrorPrefix(err, "WRONGTYPE"):
@@ -131,7 +131,8 @@ func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
 	return "", nil
 }
 
-// getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends first.
+// getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends
+// first.
 func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis.StringCmd, error) {
 	return await(ctx, s.workers, func() []*goredis.StringCmd {
 		replies := make([]*goredis.StringCmd, len(shards))

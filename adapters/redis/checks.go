@@ -28,8 +28,10 @@ const (
 // checkPatience is how long a server may take to be looked at when another was, and how long the store may take to be found usable.
 const checkPatience = time.Second
 
-// Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET, SLOWLOG GET,
-// CLUSTER INFO and a script that writes nothing, and reads the records of queues and shards; what the user may not run is unknown. A master that does not answer though others do has a row that says so.
+// Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET,
+// SLOWLOG GET, CLUSTER INFO and a script that writes nothing, and reads the records of queues and
+// shards; what the user may not run is unknown. A master that does not answer though others do has
+// a row that says so.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.checkClient(); err != nil {
 		return nil, err
@@ -47,8 +49,8 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	return append(rows, s.recordsRow(ctx)), nil
 }
 
-// checkCluster looks at the masters while the Cluster is found usable and records are read, for which a master may be needed that
-// hangs: this has its row.
+// checkCluster looks at the masters while the Cluster is found usable and records are read, for
+// which a master may be needed that hangs: this has its row.
 func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	usable := make(chan error, 1)
 	s.workers.do(func() { usable <- s.ready(ctx) })

@@ -200,7 +200,8 @@ type foundItem struct {
 	more bool
 }
 
-// parseView reads {PerformAt, packed job or dead letter, how many payloads it has, whether others follow}, or nil.
+// parseView reads {PerformAt, packed job or dead letter, how many payloads it has, whether others
+// follow}, or nil.
 func parseView(id string, value any, dead bool) (*foundItem, error) {
 	if value == nil {
 		return nil, nil

@@ -116,8 +116,8 @@ var turnsAndLooks = map[string]string{
 	"counts":       `SELECT * FROM {s}.counts`,
 }
 
-// A transaction that writes and stays open keeps merged rows from being removed. Turns and looks do not read them, also
-// with plans that a session made while the tables held little.
+// A transaction that writes and stays open keeps merged rows from being removed. Turns and looks do
+// not read them, also with plans that a session made while the tables held little.
 func TestPostgresTurnsReadLittleBesideALongWriter(t *testing.T) {
 	t.Parallel()
 	const rows, most = 20_000, 100

@@ -29,7 +29,8 @@ func (n *getPipelines) ProcessPipelineHook(next goredis.ProcessPipelineHook) gor
 	}
 }
 
-// The records of many small queues are read together. One that can't be read hides no other that is wrong.
+// The records of many small queues are read together. One that can't be read hides no other that is
+// wrong.
 func TestRedisRecordsOfManyQueuesAreChecked(t *testing.T) {
 	t.Parallel()
 	const queues = 300

@@ -21,8 +21,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A recount in many steps puts a shard right whose lists and counts are wrong all over, while others push,
-// claim, settle, bury, revive and purge between the steps.
+// A recount in many steps puts a shard right whose lists and counts are wrong all over, while
+// others push, claim, settle, bury, revive and purge between the steps.
 func TestRedisRecountInStepsBesideWork(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -117,7 +117,8 @@ func (w *stepped) disarrange() {
 	}
 }
 
-// agrees checks that each list has the ids that it should have, and none else, and that groups are counted right.
+// agrees checks that each list has the ids that it should have, and none else, and that groups are
+// counted right.
 func (w *stepped) agrees(what string) {
 	w.t.Helper()
 	queued, failed, waiting, running := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -198,8 +199,8 @@ func (w *worker) pushJobs(n int) {
 	}
 }
 
-// A step goes through about as many entries as its Limit says, however many the shard has; all steps together
-// count each.
+// A step goes through about as many entries as its Limit says, however many the shard has; all
+// steps together count each.
 func TestRedisRecountStepIsBounded(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -221,8 +222,8 @@ func TestRedisRecountStepIsBounded(t *testing.T) {
 	}
 }
 
-// The place of a scan means nothing to another server, such as a replica that was promoted: a recount that meets one begins
-// its part anew, rather than to miss what that server has elsewhere.
+// The place of a scan means nothing to another server, such as a replica that was promoted: a
+// recount that meets one begins its part anew, rather than to miss what that server has elsewhere.
 func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

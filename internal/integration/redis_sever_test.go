@@ -84,9 +84,9 @@ func (c *cutShards) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredi
 	}
 }
 
-// severable is a store from which the suite cuts shards off. Its looks are patient: on a busy machine a
-// master of a Cluster may take longer than a look waits for it, which the port allows and the suite does
-// not expect of a shard that it has not cut off.
+// severable is a store from which the suite cuts shards off. Its looks are patient: on a busy
+// machine a master of a Cluster may take longer than a look waits for it, which the port allows and
+// the suite does not expect of a shard that it has not cut off.
 type severable struct {
 	*redis.Store
 	cuts   *cutShards

@@ -103,7 +103,8 @@ func leaves(reply any) []string {
 	return all
 }
 
-// scriptRecorder remembers the last call of a script that was sent in full, also from beside the test.
+// scriptRecorder remembers the last call of a script that was sent in full, also from beside the
+// test.
 type scriptRecorder struct {
 	text string
 	mu   sync.Mutex

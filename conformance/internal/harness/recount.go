@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// maxRecountSteps is how many steps a recount may take of the few entries that a case has: with a Limit of
-// 1, some for each entry, and for each of the store's lists.
+// maxRecountSteps is how many steps a recount may take of the few entries that a case has: with a
+// Limit of 1, some for each entry, and for each of the store's lists.
 const maxRecountSteps = 10_000
 
 var errEndless = errors.New("the recount does not end")
