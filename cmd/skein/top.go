@@ -15,7 +15,7 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show what is wrong, queues and servers, live, and act by keys, of which ? lists all; for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command("top [QUEUE...]", "Show what is wrong, queues and servers, live, and act by keys (? lists them); for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
 				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
