@@ -62,7 +62,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 // atLimit says how many batches run of those that may. More are those that began under a higher limit, or were counted at different moments.
 func (v *Verdict) atLimit() string {
 	if v.Busy > v.MaxRunning {
-		return fmt.Sprintf("%d running, of which %d may now (MaxRunning)", v.Busy, v.MaxRunning)
+		return fmt.Sprintf("%d running, and only %d may now (MaxRunning)", v.Busy, v.MaxRunning)
 	}
 	return fmt.Sprintf("%d of %d running (MaxRunning)", v.Busy, v.MaxRunning)
 }

@@ -88,7 +88,7 @@ func awayRow(shards []core.Shard) inspect.Check {
 	return inspect.Check{
 		Name: "leases", Status: inspect.CheckFail, Refuses: true,
 		Value:  fmt.Sprintf("shards that don't answer: %s", strings.Join(names, ", ")),
-		Advice: "mend the server that has them; where all servers answer, a shard has lost its record, and the log of who looks at it says so",
+		Advice: "mend the server that has them; where all servers answer, a shard has lost its record, and the log of the process that looks at it says so",
 	}
 }
 

@@ -64,7 +64,7 @@ func firstOf(errs ...error) error {
 
 func (a *app) shardCommand() *cobra.Command {
 	return group("shard", "Look at the shards of a queue",
-		a.command("ls QUEUE", "List the shards of a queue, with who works them", "skein shard ls orders", cobra.ExactArgs(1),
+		a.command("ls QUEUE", "List the shards of a queue, with the servers that work them", "skein shard ls orders", cobra.ExactArgs(1),
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				queues, err := i.Stats(ctx, args[0])
 				var shards []inspect.ShardStats

@@ -45,7 +45,7 @@ func ofJobs() []Metric {
 	return []Metric{
 		{Name: "skein_pushes_total", Type: Counter, Source: Process, By: "Pushed", Unit: "pushes",
 			Labels: []Label{queue(), one("result", "stored", "in_tx", "refused", "full", "unknown")},
-			Help:   "Calls that push: stored; in_tx, put into a caller's transaction, of which nobody knows here whether it commits; refused; full, refused by a store that has no room; or unknown, which may have been stored."},
+			Help:   "Calls that push: stored; in_tx, put into a caller's transaction, which may still roll back; refused; full, refused by a store that has no room; or unknown, which may have been stored."},
 		{Name: "skein_pushed_total", Messaging: "messaging.client.sent.messages", Type: Counter, Source: Process, By: "Pushed", Unit: "payloads",
 			Labels: []Label{queue(), one("met", "new", "merged", "duplicate")},
 			Help:   "Payloads pushed: those that made a new job, merged into one that waited, or were in it already. Pushes in a caller's transaction are not in it."},
