@@ -37,19 +37,33 @@ if wrong then return wrong end
 
 local function spent() return left <= 0 or bytes <= 0 end
 
--- scan calls visit with members of a hash or a sorted set, and the values of the hash, from a cursor on until the step has gone
--- through enough. It returns the cursor to go on from, '0' at the end.
-local function scan(command, key, cursor, visit)
+-- scan calls visit with members of a hash or a sorted set, a few at a time, and the values of the
+-- hash, from a cursor on until the step has gone through enough. It returns the cursor to go on from
+-- and the member it has come to there, or nothing at the end. Redis returns a small one whole,
+-- whatever COUNT says. So its members are visited in order: what is there all the time and comes
+-- before the last one visited was visited, even if it has become a large one meanwhile. A page of a
+-- large one is visited whole, as another page may begin with its cursor later.
+local function scan(command, key, cursor, last, visit)
   repeat
-    local some, names, values = call(command, key, cursor, 'COUNT', SCANNED), {}, {}
+    local some, names, by = call(command, key, cursor, 'COUNT', SCANNED), {}, {}
     for i = 1, #some[2], 2 do
-      names[#names + 1] = some[2][i]
-      values[#values + 1] = some[2][i + 1]
+      local name = some[2][i]
+      by[name] = some[2][i + 1]
+      if precedes(last, name) then names[#names + 1] = name end
     end
-    cursor, left = some[1], left - math.max(1, #names)
-    if #names > 0 then visit(names, values) end
-  until cursor == '0' or spent()
-  return cursor
+    local whole = cursor == '0' and some[1] == '0'
+    if whole then table.sort(names, precedes) end
+    if #names == 0 then left = left - 1 end
+    for first = 1, #names, SCANNED do
+      local part, values = {unpack(names, first, math.min(first + SCANNED - 1, #names))}, {}
+      for i, name in ipairs(part) do values[i] = by[name] end
+      left = left - #part
+      visit(part, values)
+      if whole and spent() and first + #part <= #names then return '0', part[#part] end
+    end
+    cursor, last = some[1], ''
+    if cursor ~= '0' and spent() then return cursor, '' end
+  until cursor == '0'
 end
 
 local faults = {}
@@ -125,42 +139,44 @@ local function mend_dead(all, packed_jobs)
   end
 end
 
--- Phases return the cursor and the name to go on from, or nothing at the end.
+-- Phases go on from a cursor, a group or claim, and a member that scan has come to. They return the
+-- next ones, or nothing at the end.
 
 local counted = 0
 local function entries(hash, mend)
-  return function(cursor)
-    cursor = scan('HSCAN', hash, cursor, function(ids, packed_jobs)
+  return function(cursor, _, last)
+    local at, member = scan('HSCAN', hash, cursor, last, function(ids, packed_jobs)
       counted = counted + #ids
       mend(ids, packed_jobs)
     end)
-    if cursor ~= '0' then return cursor, '' end
+    if at then return at, '', member end
   end
 end
 
 local function listed(list, hash, mend)
-  return function(cursor)
-    cursor = scan('ZSCAN', list, cursor, function(ids) mend(ids, fetch('HMGET', hash, ids)) end)
-    if cursor ~= '0' then return cursor, '' end
+  return function(cursor, _, last)
+    local at, member = scan('ZSCAN', list, cursor, last, function(ids) mend(ids, fetch('HMGET', hash, ids)) end)
+    if at then return at, '', member end
   end
 end
 
-local function grouped(cursor, from)
+local function grouped(cursor, from, last)
   local names, known = call('HKEYS', GROUPS), {}
   for _, name in ipairs(names) do known[name] = true end
   for name in pairs(met) do if not known[name] then names[#names + 1] = name end end
   table.sort(names, precedes)
   for _, name in ipairs(names) do
     if not precedes(name, from) then
-      if spent() then return '0', name end
+      if spent() then return '0', name, '' end
       if typed('ZCARD', groups.list(name)) then
-        local at = scan('ZSCAN', groups.list(name), name == from and cursor or '0', function(ids)
+        local here = name == from
+        local at, member = scan('ZSCAN', groups.list(name), here and cursor or '0', here and last or '', function(ids)
           for i, packed_job in ipairs(fetch('HMGET', DEAD, ids)) do
             bytes = bytes - #(packed_job or '')
             if not packed_job or sub(packed_job, 2, (byte(packed_job) or 0) + 1) ~= name then plan.zrem(groups.list(name), ids[i]) end
           end
         end)
-        if at ~= '0' then return at, name end
+        if at then return at, name, member end
         finished[#finished + 1] = name
       end
     end
@@ -169,7 +185,7 @@ end
 
 local function claimed(_, after)
   for _, id in ipairs(claims_after(after)) do
-    if spent() then return '0', after end
+    if spent() then return '0', after, '' end
     local value = call('HGET', CLAIMS, id)
     left, bytes, counted, after = left - 1, bytes - #value, counted + 1, id
     if not pcall(claim_weight, value) then fault('c', id) end
@@ -219,23 +235,23 @@ local phases = {
 
 local function server() return string.match(call('INFO', 'server'), 'run_id:(%x+)') or '' end
 
-local at, cursor, name = 1, '0', ''
+local at, cursor, name, last = 1, '0', '', ''
 if ARGV[2] ~= '' then
-  local of, phase, place, rest = string.match(ARGV[2], '^(%x*) (%l+) (%d+) (.*)$')
+  local of, phase, place, size, rest = string.match(ARGV[2], '^(%x*) (%l+) (%d+) (%d+) (.*)$')
   at = #phases + 1
   for i, p in ipairs(phases) do if p[1] == phase then at = i end end
-  if at > #phases then return {'place'} end
-  if of == server() then cursor, name = place, rest end
+  if at > #phases or tonumber(size) > #rest then return {'place'} end
+  if of == server() then cursor, name, last = place, sub(rest, 1, tonumber(size)), sub(rest, tonumber(size) + 1) end
 end
 
 local before = count()
 while at <= #phases and not spent() do
-  cursor, name = phases[at][2](cursor, name)
-  if not cursor then at, cursor, name = at + 1, '0', '' end
+  cursor, name, last = phases[at][2](cursor, name, last)
+  if not cursor then at, cursor, name, last = at + 1, '0', '', '' end
 end
 local alone = at > #phases and count_alone()
 if alone and tonumber(call('HGET', LEASE, 'alone') or 0) ~= alone then plan.hset(LEASE, 'alone', alone) end
-local place = at <= #phases and table.concat({server(), phases[at][1], cursor, name}, ' ') or ''
+local place = at <= #phases and table.concat({server(), phases[at][1], cursor, #name, name .. last}, ' ') or ''
 if wrong then return wrong end
 
 plan.write()
