@@ -218,8 +218,14 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 }
 
 // recount takes a step that corrects what can be corrected, and returns what it has met that can't be read.
+// Places begin with the key of the shard's record, as they mean nothing to another shard.
 func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*damagedError, err error) {
-	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(r.Shard, allKeys), args: []any{s.now(), r.After, r.Size()}})
+	of := s.keys(r.Shard)[keyMeta].(string) + " "
+	after, ok := strings.CutPrefix(r.After, of)
+	if !ok && r.After != "" || ok && after == "" {
+		return step, nil, storekit.NoSuchStep(r)
+	}
+	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(r.Shard, allKeys), args: []any{s.now(), after, r.Size()}})
 	if err != nil {
 		return step, nil, err
 	}
@@ -228,6 +234,9 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 	case "ok":
 		before, after := reply.list(), reply.list()
 		step = ports.RecountReply{Before: before.counts(), After: after.counts(), Counted: int(reply.int()), Next: reply.text()}
+		if step.Next != "" {
+			step.Next = of + step.Next
+		}
 		damaged := reply.list()
 		for damaged.more() {
 			faults = append(faults, &damagedError{place: damaged.text(), id: damaged.text(), text: "a recount could not read it"})

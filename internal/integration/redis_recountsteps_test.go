@@ -268,6 +268,33 @@ func discarded(t *testing.T, client *goredis.Client, ids ...string) error {
 	return nil
 }
 
+// A place of another shard, and one that no scan has, is refused.
+func TestRedisRecountRefusesAPlaceOfAnotherShard(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	w.must(w.declare("others"))
+	w.pushJobs(1_000)
+	r := ports.RecountRequest{Shard: w.shard, Limit: 20}
+	reply, err := w.store.Recount(t.Context(), r)
+	must(t, err)
+	if reply.Next == "" {
+		t.Fatal("the first step is all of the recount")
+	}
+	other := ports.RecountRequest{Shard: core.Shard{Queue: "others"}, After: reply.Next}
+	if _, err = w.store.Recount(t.Context(), other); !errors.Is(err, ports.ErrInvalidRequest) {
+		t.Errorf("the place of another shard gave %v, want ErrInvalidRequest", err)
+	}
+	place := strings.Fields(reply.Next)
+	for _, cursor := range []string{"18446744073709551616", strings.Repeat("9", 30)} {
+		place[len(place)-2] = cursor
+		r.After = strings.Join(place, " ") + " "
+		if _, err = w.store.Recount(t.Context(), r); !errors.Is(err, ports.ErrInvalidRequest) {
+			t.Errorf("a cursor of %s gave %v, want ErrInvalidRequest", cursor, err)
+		}
+	}
+}
+
 // The place of a scan means nothing to another server, such as a replica that was promoted: a recount that meets one begins
 // its part anew, rather than to miss what that server has elsewhere.
 func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
@@ -279,8 +306,12 @@ func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
 	r := ports.RecountRequest{Shard: w.shard, Limit: 100}
 	reply, err := w.store.Recount(t.Context(), r)
 	must(t, err)
-	_, place, _ := strings.Cut(reply.Next, " ")
-	r.After = strings.Repeat("0", 40) + " " + place
+	of, place := key("m")+" ", strings.Fields(reply.Next)
+	place[1] = strings.Repeat("0", 40)
+	r.After = strings.Join(place, " ") + " "
+	if !strings.HasPrefix(r.After, of) {
+		t.Fatalf("the place is %q, want one of %q", reply.Next, of)
+	}
 	reply, err = recountedAround(t.Context(), w.store, r, func() {})
 	must(t, err)
 	if reply.Counted < jobs {

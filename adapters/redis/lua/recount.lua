@@ -16,7 +16,7 @@
 -- means nothing to another server: there the phase begins anew.
 
 local now, left, bytes = clock(ARGV[1]), tonumber(ARGV[3]), bounds.most_bytes
-local SCANNED, MOST_CLAIMS = 16, 1000
+local SCANNED, MOST_CLAIMS, MAX_CURSOR = 16, 1000, '18446744073709551615'
 local index = read_meta()
 if index == nil then return {'unknown'} end
 local function count() return counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, ASIDE) end
@@ -240,7 +240,7 @@ if ARGV[2] ~= '' then
   local of, phase, place, size, rest = string.match(ARGV[2], '^(%x*) (%l+) (%d+) (%d+) (.*)$')
   at = #phases + 1
   for i, p in ipairs(phases) do if p[1] == phase then at = i end end
-  if at > #phases or tonumber(size) > #rest then return {'place'} end
+  if at > #phases or tonumber(size) > #rest or #place > 20 or #place == 20 and precedes(MAX_CURSOR, place) then return {'place'} end
   if of == server() then cursor, name, last = place, sub(rest, 1, tonumber(size)), sub(rest, tonumber(size) + 1) end
 end
 
