@@ -295,6 +295,32 @@ func TestRedisRecountRefusesAPlaceOfAnotherShard(t *testing.T) {
 	}
 }
 
+// Beside many claims none runs alone. So a recount that does not read them all corrects the lease that says otherwise, or
+// else nothing would be claimed any more.
+func TestRedisRecountOfManyClaimsFreesTheShard(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	w := newWorker(t, client, false)
+	w.pushJobs(1_300)
+	for range 6 {
+		w.must(w.turn(ports.TurnRequest{Want: 200}))
+	}
+	if n := client.HLen(t.Context(), key("c")).Val(); n <= 1_000 {
+		t.Fatalf("%d jobs are claimed, want more than 1000", n)
+	}
+	must(t, client.HSet(t.Context(), key("l"), "alone", 1).Err())
+	_, err := recounted(t.Context(), w.store, w.shard)
+	must(t, err)
+	if alone := client.HGet(t.Context(), key("l"), "alone").Val(); alone != "0" {
+		t.Errorf("the lease says that %s claims run alone, want 0", alone)
+	}
+	before := client.HLen(t.Context(), key("c")).Val()
+	w.must(w.turn(ports.TurnRequest{Want: 5}))
+	if n := client.HLen(t.Context(), key("c")).Val() - before; n != 5 {
+		t.Errorf("after the recount %d jobs were claimed, want 5", n)
+	}
+}
+
 // The place of a scan means nothing to another server, such as a replica that was promoted: a recount that meets one begins
 // its part anew, rather than to miss what that server has elsewhere.
 func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {

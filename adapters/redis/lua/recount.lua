@@ -192,17 +192,18 @@ local function claimed(_, after)
   end
 end
 
--- count_alone returns how many claims run alone. It returns nil if there are more claims than a step reads: beside one that
--- runs alone nothing is claimed, so a wrong count does no harm there, or ends with them.
+-- count_alone returns how many claims run alone. If there are more claims than a step reads it is 0,
+-- since a job that runs alone is claimed only when nothing else is. A count above 0 would stop the
+-- shard once those claims are settled, as only the claim of such a job lowers it.
 local function count_alone()
   local alone, size, ids = 0, 0, call('HKEYS', CLAIMS)
-  if #ids > MOST_CLAIMS then return end
+  if #ids > MOST_CLAIMS then return 0 end
   for _, id in ipairs(ids) do
     local receipt, _, _, single = noted(id)
     if not receipt then
+      if size > bounds.most_bytes then return 0 end
       local value = call('HGET', CLAIMS, id)
       size, single = size + #value, claim_alone(value)
-      if size > bounds.most_bytes then return end
     end
     if single then alone = alone + 1 end
   end
