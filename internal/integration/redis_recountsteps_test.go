@@ -222,8 +222,9 @@ func TestRedisRecountStepIsBounded(t *testing.T) {
 	}
 }
 
-// Redis returns a small sorted set whole, whatever COUNT says. A step of a recount reads 8 MiB of the records in one all the
-// same, and few more, and the steps together put right what they meet, whatever has left the set between them.
+// Redis returns a small sorted set whole, whatever COUNT says. A step of a recount reads 8 MiB of
+// the records in one all the same, and few more, and the steps together put right what they meet,
+// whatever has left the set between them.
 func TestRedisRecountStepReadsFewLargeRecords(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -295,8 +296,8 @@ func TestRedisRecountRefusesAPlaceOfAnotherShard(t *testing.T) {
 	}
 }
 
-// Beside many claims none runs alone. So a recount that does not read them all corrects the lease that says otherwise, or
-// else nothing would be claimed any more.
+// Beside many claims none runs alone. So a recount that does not read them all corrects the lease
+// that says otherwise, or else nothing would be claimed any more.
 func TestRedisRecountOfManyClaimsFreesTheShard(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
