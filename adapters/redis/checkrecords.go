@@ -21,9 +21,9 @@ const (
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and shards, which no look does: looks only ask whether
-// a record is there. A record that is not there is what the row leases tells of. A record that is
-// wrong is read again, since its queue may just be forgotten and declared anew.
+// recordsRow reads the records of all queues and shards. Looks only ask whether a record is there,
+// and the row leases names those that are not. A record that is wrong is read again, since its
+// queue may just be forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)

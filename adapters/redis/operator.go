@@ -116,11 +116,11 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	})
 }
 
-// Recount implements [ports.Operator]. Stats counts by lists that scripts write
-// together with the jobs; so there is something to correct only after a fault of Redis or
-// of a person. After one of those the first step also stores the record of the queue, if its shards have kept it,
-// and that of the shard anew, unless another master of a Cluster has keys of the shard. It
-// returns [ports.ErrUnusable] for a key that another program has overwritten.
+// Recount implements [ports.Operator]. Stats counts by lists that scripts write together with the
+// jobs; so there is something to correct only after a fault of Redis or of a person. After one of
+// those the first step also stores the record of the queue, if its shards have kept it, and that of
+// the shard anew, unless another master of a Cluster has keys of the shard. It returns
+// [ports.ErrUnusable] for a key that another program has overwritten.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.RecountReply{}, err
@@ -217,8 +217,8 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	return false, nil
 }
 
-// recount takes a step that corrects what can be corrected, and returns what it has met that can't be read.
-// Places begin with the key of the shard's record, as they mean nothing to another shard.
+// recount takes a step that corrects what can be corrected, and returns what it has met that can't
+// be read. Places begin with the key of the shard's record, as they mean nothing to another shard.
 func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*damagedError, err error) {
 	of := s.keys(r.Shard)[keyMeta].(string) + " "
 	after, ok := strings.CutPrefix(r.After, of)
@@ -253,7 +253,8 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 	return step, nil, errReply
 }
 
-// overwritten returns [ports.ErrUnusable] for a key that does not have the type that it should have.
+// overwritten returns [ports.ErrUnusable] for a key that does not have the type that it should
+// have.
 func overwritten(key, kind string) error {
 	what := "the recount then makes it anew"
 	switch suffix := key[strings.LastIndexByte(key, '}')+1:]; suffix {
@@ -264,8 +265,8 @@ func overwritten(key, kind string) error {
 		"and run skein repair recount again: %s", ports.ErrUnusable, key, kind, what)
 }
 
-// recordOverwritten returns [ports.ErrUnusable] if the record of a shard, or the list of queues, has another
-// type than it should have, and nil if not, or if that can't be found out.
+// recordOverwritten returns [ports.ErrUnusable] if the record of a shard, or the list of queues,
+// has another type than it should have, and nil if not, or if that can't be found out.
 func (s *Store) recordOverwritten(ctx context.Context, shard core.Shard) error {
 	meta := s.keys(shard)[keyMeta]
 	for _, k := range []struct {

@@ -1,21 +1,25 @@
 #!lua flags=no-writes
 -- Finds an id everywhere.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter to return at most, 6 the
---   score and 7 the number of payloads of that which they follow, or 0 for the first ones
--- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged}: queued and dead as
---   {PerformAt, packed job with those payloads, how many it has, whether others follow them (1 or 0)} or nil, the claim as
---   {claim with those payloads, how many it has, whether others follow them} or nil, and its cancel as stored;
---   token and expires are those of the current lease, or 0; standing as {now, paused (1 or 0),
---   owner, token, expires, claimed, ahead, alone}, as ports.Standing says; damaged has a letter for each place, q, c
---   and d, where something of the id is at fault
--- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, sub, byte, band, parse, precedes, clock, instant, read_meta, bounds,
---   packed, passing, items, queue, morgue, claim_from, claim_weight, claim_alone, fault_of, current_token.
+-- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter to
+--   return at most, 6 the score and 7 the number of payloads of that which they follow, or 0 for
+--   the first ones
+-- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged}: queued and dead
+--   as {PerformAt, packed job with those payloads, how many it has, whether others follow them (1
+--   or 0)} or nil, the claim as {claim with those payloads, how many it has, whether others follow
+--   them} or nil, and its cancel as stored; token and expires are those of the current lease, or 0;
+--   standing as {now, paused (1 or 0), owner, token, expires, claimed, ahead, alone}, as
+--   ports.Standing says; damaged has a letter for each place, q, c and d, where something of the id
+--   is at fault
+-- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, sub, byte, band, parse, precedes,
+--   clock, instant, read_meta, bounds, packed, passing, items, queue, morgue, claim_from,
+--   claim_weight, claim_alone, fault_of, current_token.
 
 local now, id, score, skip = clock(ARGV[1]), ARGV[2], ARGV[6], tonumber(ARGV[7])
 local bound, full = bounds.new(), false
 
--- some_of returns the payloads of an item to return, at most n, how many it has, and whether others follow them.
+-- some_of returns the payloads of an item to return, at most n, how many it has, and whether others
+-- follow them.
 local function some_of(item, n)
   local rank, size = items.behind(item, score, skip), 0
   local most, left = bounds.left(bound)
@@ -39,7 +43,7 @@ local function queued_job() return queue.load({id}, {call('HGET', JOBS, id)}, tr
 local function dead_letter() return morgue.load({id}, {call('HGET', DEAD, id)}, true)[id] end
 local function found(item, n) return item and passing(view, item, tonumber(n)) or false end
 
--- found_claim returns the claim. Of one without a cursor it decodes no more payloads than it returns.
+-- found_claim returns the claim. Without a cursor it decodes no more payloads than it returns.
 local function found_claim(n)
   local value = call('HGET', CLAIMS, id)
   local ok, count = pcall(claim_weight, value)

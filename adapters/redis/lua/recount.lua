@@ -1,19 +1,23 @@
 #!lua
--- Takes a step of a recount: goes through some entries of a shard and of its lists, and corrects the lists that have, or
--- should have, the ids that it meets, and the counts of groups.
+-- Takes a step of a recount: goes through some entries of a shard and of its lists, and corrects
+-- the lists that have, or should have, the ids that it meets, and the counts of groups.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many entries to go through
--- Returns {'ok', counts before, counts after, how many entries it has counted, the place to go on from or '', what can't be
---   read}, counts as lib/counts.lua says, and the last as place and id, as lib/faults.lua has them; {'type', a key, what it
---   should be}, if something else has written it; {'place'} for a place that is none; or {'unknown'}. What can't be read it skips.
--- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS, GROUPS, LEASE, CANCELS,
---   ASIDE, PAYLOADS, DPAYLOADS, call, sub, byte, pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
---   claim_weight, claim_alone, claims_after, counts.
+-- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many entries
+--   to go through
+-- Returns {'ok', counts before, counts after, how many entries it has counted, the place to go on
+--   from or '', what can't be read}, counts as lib/counts.lua says, and the last as place and id,
+--   as lib/faults.lua has them; {'type', a key, what it should be}, if something else has written
+--   it; {'place'} for a place that is none; or {'unknown'}. What can't be read it skips.
+-- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
+--   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, call, sub, byte, pack, parse,
+--   precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted, claim_weight,
+--   claim_alone, claims_after, counts.
 --
--- An id is put right by its record, in all lists, by the step that meets it; and other scripts change records and lists
--- together. So when all records and then all lists were gone through, they agree, whatever has changed between the steps.
--- The count of a group becomes the size of its list in the step that has come to the list's end. A place is that of a scan, which
--- means nothing to another server: there the phase begins anew.
+-- An id is put right by its record, in all lists, by the step that meets it; and other scripts
+-- change records and lists together. So when all records and then all lists were gone through, they
+-- agree, whatever has changed between the steps. The count of a group becomes the size of its list
+-- in the step that has come to the list's end. A place is that of a scan, which means nothing to
+-- another server: there the phase begins anew.
 
 local now, left, bytes = clock(ARGV[1]), tonumber(ARGV[3]), bounds.most_bytes
 local SCANNED, MOST_CLAIMS, MAX_CURSOR = 16, 1000, '18446744073709551615'
@@ -24,7 +28,7 @@ local function count() return counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, AS
 local wrong -- what is returned of the first key that has a wrong type
 local kinds = {HLEN = 'hash', ZCARD = 'sorted set'}
 
--- typed reports whether a key has the type of which a command tells the size.
+-- typed reports whether a key has the type whose size a command tells.
 local function typed(command, key)
   local size = redis.pcall(command, key)
   if type(size) == 'table' and string.find(size.err or '', 'WRONGTYPE', 1, true) then wrong = wrong or {'type', key, kinds[command]} end
@@ -38,8 +42,8 @@ if wrong then return wrong end
 local function spent() return left <= 0 or bytes <= 0 end
 
 -- scan calls visit with members of a hash or a sorted set, a few at a time, and the values of the
--- hash, from a cursor on until the step has gone through enough. It returns the cursor to go on from
--- and the member it has come to there, or nothing at the end. Redis returns a small one whole,
+-- hash, from a cursor on until the step has gone through enough. It returns the cursor to go on
+-- from and the member it has come to there, or nothing at the end. Redis returns a small one whole,
 -- whatever COUNT says. So its members are visited in order: what is there all the time and comes
 -- before the last one visited was visited, even if it has become a large one meanwhile. A page of a
 -- large one is visited whole, as another page may begin with its cursor later.
@@ -69,8 +73,8 @@ end
 local faults = {}
 local function fault(place, id) faults[#faults + 1], faults[#faults + 2] = place, id end
 
--- sound returns those of some ids, in a place, of which nothing is stored, with false, and those whose packed jobs can be
--- read and have their payloads, with the jobs.
+-- sound returns the ids of a place that can be put right, with their jobs: false where nothing is
+-- stored. It leaves out an id, as a fault, whose packed job can't be read or lacks its payloads.
 local function sound(place, sets, decoder, all, packed_jobs)
   local ids, jobs = {}, {}
   for i, id in ipairs(all) do
@@ -192,9 +196,9 @@ local function claimed(_, after)
   end
 end
 
--- count_alone returns how many claims run alone. If there are more claims than a step reads it is 0,
--- since a job that runs alone is claimed only when nothing else is. A count above 0 would stop the
--- shard once those claims are settled, as only the claim of such a job lowers it.
+-- count_alone returns how many claims run alone. If there are more claims than a step reads it is
+-- 0, since a job that runs alone is claimed only when nothing else is. A count above 0 would stop
+-- the shard once those claims are settled, as only the claim of such a job lowers it.
 local function count_alone()
   local alone, size, ids = 0, 0, call('HKEYS', CLAIMS)
   if #ids > MOST_CLAIMS then return 0 end
@@ -210,7 +214,8 @@ local function count_alone()
   return alone
 end
 
--- recount_group sets the count of a group to the size of its list, which is all of it if exact, or else raises it to that.
+-- recount_group sets the count of a group to the size of its list, which is all of it if exact, or
+-- else raises it to that.
 local function recount_group(name, exact)
   local n, stored = call('ZCARD', groups.list(name)), call('HGET', GROUPS, name)
   local times = stored and #stored == 24 and sub(stored, 9)

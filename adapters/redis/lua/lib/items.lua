@@ -115,8 +115,8 @@ do
     return all, total
   end
 
-  -- behind returns how many payloads of a stored item have a score below one, or are among the first skip
-  -- of that score; none if skip is 0.
+  -- behind returns how many payloads of a stored item have a score below one, or are among the
+  -- first skip of that score; none if skip is 0.
   local function behind(item, score, skip)
     if skip == 0 then return 0 end
     if item.job.many then
@@ -129,8 +129,8 @@ do
     return lower + math.min(skip, same)
   end
 
-  -- page returns n payloads of a stored item, in order, from a rank on, or as many as it takes to exceed size bytes. It
-  -- returns too how many the item has.
+  -- page returns n payloads of a stored item, in order, from a rank on, or as many as it takes to
+  -- exceed size bytes. It returns too how many the item has.
   local function page(item, rank, n, size)
     if item.job.many then
       local key = set_of(item)
