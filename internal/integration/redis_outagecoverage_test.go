@@ -22,7 +22,7 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutageWith(t, "--cluster-require-full-coverage", "yes", "--cluster-node-timeout", "2000")
-	for server, rows := range serversChecked(t, redis.New(o.connect(), redis.Options{})) {
+	for server, rows := range mastersChecked(t, redis.New(o.connect(), redis.Options{})) {
 		if row := named(rows, "cluster_require_full_coverage"); row.Status != inspect.CheckWarn || row.Value != "yes" || !strings.Contains(row.Advice, "CLUSTERDOWN") {
 			t.Errorf("%s: %+v; want a warning", server, row)
 		}
