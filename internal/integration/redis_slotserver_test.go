@@ -155,7 +155,10 @@ func (r *scriptRecorder) ProcessPipelineHook(next goredis.ProcessPipelineHook) g
 }
 
 func (r *scriptRecorder) record(cmd goredis.Cmder) {
-	if sent, ok := cmd.Args()[1].(string); ok && cmd.Name() == "eval" && strings.Contains(sent, r.text) {
+	if cmd.Name() != "eval" {
+		return
+	}
+	if sent, ok := cmd.Args()[1].(string); ok && strings.Contains(sent, r.text) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.args = cmd.Args()
