@@ -2,6 +2,7 @@ package random
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"pgregory.net/rapid"
@@ -44,10 +45,12 @@ func (d *driver) operate() {
 }
 
 // forget tries to remove a queue, and declares it again, since all else needs it.
-// Its leases are then over.
+// Its leases are then over. ErrUnknownQueue is the answer to a repeated call whose first try
+// has removed the queue.
 func (d *driver) forget() {
 	q := d.queue()
-	if compareErr(d, "Forget", q.Name, ports.ShardStore.Forget) != nil {
+	err := compareErr(d, "Forget", q.Name, ports.ShardStore.Forget)
+	if err != nil && !errors.Is(err, ports.ErrUnknownQueue) {
 		return
 	}
 	compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
