@@ -56,6 +56,21 @@ func takesLateRecords(s full) full {
 // keepsHistory lists whatever was ever recorded.
 func keepsHistory(s full) full { return historyOf(s, newer) }
 
+// removesHistoryAtOnce lists no minute that was too old once.
+func removesHistoryAtOnce(s full) full {
+	latest := map[string]core.Instant{}
+	h := replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
+		for _, one := range r.Records {
+			latest[one.Queue] = max(latest[one.Queue], one.Minute)
+		}
+		return s.Record(ctx, r)
+	})
+	return replace(h, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+		r.From = max(r.From, storekit.KeptFrom(latest[r.Queue]))
+		return s.History(ctx, r)
+	})
+}
+
 // mixesOwners has one record of each minute.
 func mixesOwners(s full) full {
 	return replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {

@@ -106,6 +106,7 @@ func brokenStores() []brokenStore {
 		{"takes a late record for a newer one", "history/takes no late record for a newer one", wrapped(takesLateRecords)},
 		{"has one record for all owners", "history/sums up what owners have counted", wrapped(mixesOwners)},
 		{"lists what is older than a day", "history/keeps 24 hours", wrapped(keepsHistory)},
+		{"removes records that are not listed at once", "history/keeps an hour more, for a clock that is set back", wrapped(removesHistoryAtOnce)},
 		{"stores records of any minute", "history/ignores minutes far from the present", wrapped(keepsHistory)},
 		{"keeps the history of a forgotten queue", "history/goes with its queue", wrapped(keepsHistory)},
 		{"begins steps where the list begins", "history/sums up steps", wrapped(startsStepsAtFrom)},

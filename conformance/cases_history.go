@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	ruleRecord   = "Record: records of one owner, queue and minute replace one another, and the one that has counted more stays"
-	ruleHistory  = "History sums up what Record has stored of a queue, over all owners, by minute or by Step"
-	ruleKept     = "History: minutes that began more than HistoryKept before the present one are not listed"
-	ruleIgnored  = "Record: ignored are records of queues that were not declared, of minutes that began more than HistoryKept before the present one, and of minutes that begin more than an hour from now"
-	ruleRecorded = "Record stores what an owner has counted of queues, by minute"
+	ruleRecord     = "Record: records of one owner, queue and minute replace one another, and the one that has counted more stays"
+	ruleHistory    = "History sums up what Record has stored of a queue, over all owners, by minute or by Step"
+	ruleKept       = "History: minutes that began more than HistoryKept before the present one are not listed"
+	ruleKeptLonger = "History: records of minutes that are not listed are kept for at least another hour, so that a clock that is set back hides nothing"
+	ruleIgnored    = "Record: ignored are records of queues that were not declared, of minutes that began more than HistoryKept before the present one, and of minutes that begin more than an hour from now"
+	ruleRecorded   = "Record stores what an owner has counted of queues, by minute"
 )
 
 func historyCases() []namedCase {
@@ -27,6 +28,7 @@ func historyCases() []namedCase {
 		{"lists from inclusive to exclusive, oldest first", "History: from inclusive to exclusive, oldest first", historyBounds},
 		{"sums up steps", "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; the minutes that From and To leave out are missing in the first and last", historySteps},
 		{"keeps 24 hours", ruleKept, historyKeeps},
+		{"keeps an hour more, for a clock that is set back", ruleKeptLonger, historyOfAClockSetBack},
 		{"ignores minutes far from the present", ruleIgnored, historyFar},
 		{"goes with its queue", ruleForget, historyForgotten},
 		{"refuses bad requests", "RecordRequest.Validate, HistoryRequest.Validate: ErrInvalidRequest", historyInvalid},
@@ -209,6 +211,17 @@ func historyKeeps(e *env) {
 	e.history(ports.HistoryRequest{Queue: orders},
 		ports.MinuteStats{At: third.At.Add(-18 * time.Hour), Stats: third.Stats},
 		ports.MinuteStats{At: third.At.Add(-9 * time.Hour), Stats: third.Stats}, third)
+}
+
+func historyOfAClockSetBack(e *env) {
+	e.record("n1", e.recorded(measured(1)))
+	first := e.thisMinute(measured(1))
+	e.clock.Set(first.At.Add(ports.HistoryKept + time.Hour))
+	e.record("n1", e.recorded(measured(2)))
+	second := e.thisMinute(measured(2))
+	e.history(ports.HistoryRequest{Queue: orders}, second)
+	e.clock.Advance(-time.Hour)
+	e.history(ports.HistoryRequest{Queue: orders}, first, second)
 }
 
 func historyFar(e *env) {

@@ -28,7 +28,8 @@ type Inspector interface {
 	// History sums up what [Registry.Record] has stored of a queue, over all owners, by minute or
 	// by Step: from inclusive to exclusive, oldest first, without those in which nothing
 	// was counted. Minutes that began more than [HistoryKept] before the present one are not
-	// listed, and their records are gone some hours later.
+	// listed. Their records are kept for at least another hour, so that a clock that is set back
+	// hides nothing, and are gone some hours later.
 	//
 	// A store in several parts keeps the history of a queue with one shard of the queue, or with
 	// several. It returns what it reaches, and names the others of these shards. It fails only if it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -14,7 +15,8 @@ import (
 type history struct {
 	mu      sync.Mutex
 	records map[recordKey]core.Stats
-	// pruned is the first minute that was kept when records were last removed.
+	// pruned is the first minute that was kept when records were last removed. Records are kept for an
+	// hour longer than they are listed, so that a clock that is set back hides nothing.
 	pruned core.Instant
 }
 
@@ -50,7 +52,7 @@ func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if kept := storekit.KeptFrom(now); kept > h.pruned {
+	if kept := storekit.KeptFrom(now).Add(-time.Hour); kept > h.pruned {
 		maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool { return k.minute < kept })
 		h.pruned = kept
 	}

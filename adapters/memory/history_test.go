@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-func TestHistoryKeepsADay(t *testing.T) {
+func TestHistoryKeepsADayAndAnHour(t *testing.T) {
 	const start core.Instant = 1_800_000_000_000_000
 	var h history
 	end := start.Minute()
@@ -17,11 +17,11 @@ func TestHistoryKeepsADay(t *testing.T) {
 		end = start.Minute().Add(time.Duration(i) * time.Minute)
 		h.record("n1", &ports.Record{Queue: "orders", Minute: end, Stats: core.Stats{Processed: 1}}, end)
 	}
-	if want := 24*60 + 1; len(h.records) != want {
+	if want := 25*60 + 1; len(h.records) != want {
 		t.Fatalf("%d minutes are kept, want %d", len(h.records), want)
 	}
 	for key := range h.records {
-		if key.minute < storekit.KeptFrom(end) || key.minute > end {
+		if key.minute < storekit.KeptFrom(end).Add(-time.Hour) || key.minute > end {
 			t.Fatalf("minute %d is kept, at %d", key.minute, end)
 		}
 	}
