@@ -1,28 +1,54 @@
-// Package skein runs background jobs that belong to an entity: an order, an
-// account, a document. What is pushed for one id is merged into one job, which
-// keeps its payloads in order of score, and two executions for one id never
-// overlap. So a handler is called with all that has happened to an order since it
-// was last called, in order, and nobody else works on that order meanwhile.
+// Package skein runs background jobs that belong to an entity: an order, an account, a document.
 //
-//	var orders = skein.NewQueue("orders", skein.QueueOptions[Event]{})
+// All payloads that are pushed for one id wait as one job, in order of a score. A handler is called
+// with everything that happened to the order since the last call, in that order. Executions for one
+// id never overlap, on any number of servers.
 //
+// # A first program
+//
+//	// Orders has one job for each order with unhandled events.
+//	var Orders = skein.NewQueue("orders", skein.QueueOptions[Event]{})
+//
+//	// Push an event. It needs no running server.
 //	client := skein.NewClient(store, skein.ClientOptions{})
-//	err := orders.Push(ctx, client, "order-42", Event{Number: 7})
+//	err := Orders.Push(ctx, client, "order-42", Event{Number: 7, What: "paid"})
 //
-//	handler := orders.Each(func(ctx context.Context, id string, e Event) error { return apply(ctx, id, e) })
+//	// Handle the events of each order, one after another, until ctx ends.
+//	handler := Orders.Each(func(ctx context.Context, id string, e Event) error {
+//		return apply(ctx, id, e)
+//	})
 //	err = skein.NewServer(store, skein.ServerOptions{}, handler).Run(ctx)
 //
-// The store is that of package adapters/memory, adapters/redis or
-// adapters/postgres. [Queue.Each] handles payload by payload, [Queue.Handler] all
-// of an id's at once, [Queue.JobHandler] and [Queue.BatchHandler] more. A handler
-// that returns nil is done; an error or a panic is retried with backoff, and what
-// fails too often goes to the morgue. [Bury], [Snooze] and [RetryIn] are other
-// outcomes.
+// # Where to begin
 //
-// Handlers run at least once, since a crash repeats what it interrupted.
-// [SettleIn] makes what a handler writes to Postgres happen exactly once; [Fence]
-// lets others refuse the writes of a process that was paused too long.
+//   - [Queue] names a stream of jobs, their payload type and their options. [NewQueue] makes one.
+//   - [Client] pushes payloads: [Queue.Push] and [Queue.PushMany].
+//   - [Server] runs handlers: [Server.Run] until its context ends, [Server.RunDue] until nothing is
+//     due.
 //
-// Package inspect looks and acts without a server, package skeintest tests
-// handlers. The guide is docs/guide.md.
+// A [Store] keeps the jobs. Packages [github.com/skeinq/skein/adapters/memory],
+// [github.com/skeinq/skein/adapters/redis] and [github.com/skeinq/skein/adapters/postgres] each
+// have one.
+//
+// # Handlers and outcomes
+//
+// [Queue.Each] calls the handler for each payload, [Queue.Handler] with all payloads of one id,
+// [Queue.JobHandler] with the whole job, and [Queue.BatchHandler] with several jobs.
+//
+// A job whose handler returns nil is done. After an error or a panic the job is retried with
+// backoff. When its retries are used up, its first payload goes to the morgue, the queue's list of
+// dead letters. A handler chooses another outcome by returning [Bury], [Snooze] or [RetryIn].
+//
+// # Guarantees
+//
+// A push that returned nil is stored. Handlers run at least once: after a crash, interrupted jobs
+// run again. [SettleIn] commits the outcome together with the handler's own writes to Postgres, so
+// those writes happen exactly once. A process that was paused past its lease can overlap with its
+// successor; [Fence] returns a token by which other systems can refuse its writes.
+//
+// # More
+//
+//   - Package [github.com/skeinq/skein/inspect] lists and changes jobs without a server.
+//   - Package [github.com/skeinq/skein/skeintest] tests handlers.
+//   - The guide is docs/guide.md, the rules of jobs are docs/rules.md.
 package skein
