@@ -6,49 +6,49 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// BuryReason is why payloads went to the morgue. Its String is one word.
+// BuryReason is the reason why payloads went to the morgue. Its String is one word.
 type BuryReason = engine.BuryReason
 
-// The reasons of [Buried].
+// The values of [Buried].Reason.
 const (
-	// BuriedExhausted is a payload whose job's MaxRetries were used up.
+	// BuriedExhausted is a payload whose job failed after MaxRetries retries.
 	BuriedExhausted = engine.Exhausted
-	// BuriedByHandler is a payload that a handler has buried, by [Bury] or
-	// [Payload.Bury].
+	// BuriedByHandler is a payload that a handler buried, by [Bury] or [Payload.Bury].
 	BuriedByHandler = engine.ByHandler
-	// BuriedUndecodable is a payload that the codec can't decode: at once, or with
+	// BuriedUndecodable is a payload that the codec can't decode. It is buried at once, or with
 	// [RetryUndecodable] after MaxRetries.
 	BuriedUndecodable = engine.Undecodable
-	// BuriedRecovered is a payload whose job has lost its process more often than
-	// MaxRecoveries.
+	// BuriedRecovered is a payload whose job lost its process more than MaxRecoveries times.
 	BuriedRecovered = engine.Recovered
 )
 
-// Buried is what of one job went to the morgue together, for one reason.
+// Buried is the payloads of one job that went to the morgue together, for one reason.
 type Buried struct {
+	// Queue and ID name the job.
 	Queue string
 	ID    string
-	// Payloads are as they are stored, in order of score. Read-only.
+	// Payloads are the stored payloads, in order of score. Read-only.
 	Payloads []RawPayload
-	Reason   BuryReason
-	// Error is the text that is kept with them in the morgue, and Group the group of dead letters that they are in:
-	// see [ServerOptions].
+	// Reason is the reason why they were buried.
+	Reason BuryReason
+	// Error is the error text that the morgue keeps with the payloads. Group is the group of the
+	// dead letter, as [ServerOptions].ErrorGroup names it.
 	Error string
 	Group string
 }
 
-// UndecodableRule is what becomes of a payload that the queue's codec can't decode.
+// UndecodableRule is the treatment of a payload that the queue's codec can't decode. The zero value
+// is [BuryUndecodable].
 type UndecodableRule uint8
 
 const (
-	// BuryUndecodable sends the payload to the morgue at once, by itself; the others
-	// of its job run. It can be revived when the codec is mended.
+	// BuryUndecodable sends only this payload to the morgue, at once. The other payloads of its job
+	// run. An operator can revive the payload when the codec is fixed.
 	BuryUndecodable UndecodableRule = iota
-	// RetryUndecodable makes it a failure of its job, which is retried with backoff;
-	// after MaxRetries the payload is buried. The payloads before it run and are
-	// done; those behind it wait, so the order stays. So a deploy whose codec is
-	// wrong can be rolled back and loses nothing, if it had this rule already. The
-	// job runs when its backoff ends, or when an operator runs it now.
+	// RetryUndecodable fails the job, which is retried with backoff. After MaxRetries the payload
+	// is buried. The payloads before it run and are done. The payloads after it wait, so the order
+	// is kept. So a deployment with a wrong codec can be rolled back without loss, if it already
+	// had this rule. The job runs when its backoff ends, or when an operator runs it now.
 	RetryUndecodable
 )
 

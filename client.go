@@ -16,15 +16,15 @@ import (
 
 // ClientOptions are the options of a client. The zero value is ready.
 type ClientOptions struct {
-	// Middleware wraps each push, the first outermost. It is built once, by
-	// NewClient.
+	// Middleware wraps each push, the first outermost. NewClient builds the chain once. Default:
+	// none.
 	Middleware []PushMiddleware
-	// Observer is notified of each push. nil measures nothing.
+	// Observer is notified of each push. If it is nil, nobody is.
 	Observer Observer
 }
 
-// Client pushes jobs. It needs no server, and waits for none. It is safe for
-// concurrent use; a process needs one for each store.
+// Client pushes jobs. A push needs no running server. A Client is safe for concurrent use; a
+// process needs one per store. Make it with [NewClient].
 type Client struct {
 	store   ports.Producer
 	options ClientOptions
@@ -37,9 +37,8 @@ type Client struct {
 	generations *sync.Map
 }
 
-// NewClient returns a client that pushes to a store. It doesn't contact the store,
-// and never fails: with a nil store, or nil middleware, every push returns
-// [ErrInvalidOptions].
+// NewClient returns a client that pushes to a store. It doesn't contact the store and never fails.
+// If the store or a middleware is nil, every push returns [ErrInvalidOptions].
 func NewClient(store ports.Producer, options ClientOptions) *Client {
 	options.Observer = engine.GuardObserver(options.Observer, logs.New(nil))
 	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
@@ -47,8 +46,8 @@ func NewClient(store ports.Producer, options ClientOptions) *Client {
 	return c
 }
 
-// Via returns a client that pushes through another producer, such as a transaction
-// on the same store, with the same middleware and observer.
+// Via returns a client that pushes through another producer, such as a transaction on the same
+// store. It shares the middleware and the observer of c.
 func (c *Client) Via(producer ports.Producer) *Client {
 	if c == nil {
 		return nil
@@ -58,24 +57,24 @@ func (c *Client) Via(producer ports.Producer) *Client {
 	return &via
 }
 
-// RawPush is a push as client middleware sees it, encoded and checked.
+// RawPush is an encoded and validated push, as middleware of a client sees it.
 type RawPush struct {
-	// Queue is the queue's name. A push whose Queue middleware has changed is
-	// refused.
+	// Queue is the queue's name. If middleware changes it, the push is refused with
+	// [ErrInvalidOptions].
 	Queue string
-	// Entries are what is pushed. Middleware may change, add and remove some;
-	// the result is checked again.
+	// Entries are the pushed entries. Middleware may change, add and remove entries; the result is
+	// validated again.
 	Entries []RawEntry
 
 	client *Client
 	target target
 }
 
-// PushFunc stores a push.
+// PushFunc stores a push. It returns the errors of [Queue.PushMany].
 type PushFunc func(ctx context.Context, push *RawPush) error
 
-// PushMiddleware wraps the pushes of a client: it returns a [PushFunc] that may look
-// at the encoded entries, change them, refuse them with an error, and call next.
+// PushMiddleware wraps the pushes of a client. It returns a [PushFunc] that calls next. That
+// PushFunc may read and change the encoded entries, or refuse the push with an error of its own.
 type PushMiddleware func(next PushFunc) PushFunc
 
 // wrapPush returns send within the middleware, the first outermost.

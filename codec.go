@@ -8,14 +8,14 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// Codec turns payloads into bytes and back. It must be safe for concurrent use.
+// Codec encodes payloads as bytes and decodes them. It must be safe for concurrent use.
 //
-// Encode must be deterministic: a payload's bytes are its identity, so equal
-// payloads that encode differently don't merge and run twice. Beware of maps in
-// random order, of times with a monotonic clock, and of encoders that add ids.
+// Encode must be deterministic: a payload's bytes are its identity, so equal payloads with
+// different encodings don't merge and run twice. Beware of maps in random order, of times with a
+// monotonic clock, and of encoders that add ids.
 //
-// Decode may keep the bytes, and must not change them. The queue's Undecodable says
-// what becomes of a payload that it returns an error for.
+// Decode may keep the bytes and must not change them. If Decode returns an error, the queue's
+// [UndecodableRule] applies.
 type Codec[T any] interface {
 	Encode(payload T) ([]byte, error)
 	Decode(data []byte) (T, error)
@@ -45,15 +45,16 @@ func (RawCodec) Encode(payload []byte) ([]byte, error) { return payload, nil }
 // Decode implements [Codec].
 func (RawCodec) Decode(data []byte) ([]byte, error) { return data, nil }
 
-// ErrorCodec changes how error texts are stored, such as compressed. Both
-// functions must be safe for concurrent use; nil leaves a text as it is, and so
-// does a panic or a [runtime.Goexit]. One of Encode is noted in the text and logged.
+// ErrorCodec changes how error texts are stored, for example encrypted or compressed. Both
+// functions must be safe for concurrent use. If a function is nil, panics or calls
+// [runtime.Goexit], the text is left as it is. A panic of Encode is logged and appended to the
+// stored text.
 type ErrorCodec struct {
-	// Encode returns the UTF-8 text to store, of at most 4 KiB. If it returns more, it
-	// is called again with half of the text.
+	// Encode returns the text to store: UTF-8, at most 4 KiB. If it returns more, it is called
+	// again with half of the text.
 	Encode func(text string) string
-	// Decode is its inverse. It is also called with texts that Encode did not make,
-	// of recoveries and operators, and must return these as they are.
+	// Decode is the inverse of Encode. It is also called with texts that Encode did not make, such
+	// as those of recoveries and operators. It must return them unchanged.
 	Decode func(stored string) string
 }
 

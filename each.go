@@ -5,29 +5,27 @@ import (
 	"errors"
 )
 
-// Each works each job of the queue payload by payload: it calls f with the id and one
-// payload after another, in order of score, lowest first. A payload for which f
-// returns nil is done. So after a failure those before it are not run again, and the
-// payload that goes to the morgue after MaxRetries is the one that failed.
+// Each returns a handler that calls f for each payload of a job, in order of score, lowest first. A
+// payload for which f returns nil is done. So after a failure the payloads before it don't run
+// again, and the payload that goes to the morgue after MaxRetries is the one that failed.
 //
-// Retries are counted for the job, not for each payload, and begin anew when the
-// job has ended or a payload of it went to the morgue for its failures. So if a
-// payload succeeds on the last retry, the next one to fail in that job goes to the
-// morgue at its first failure.
+// Retries are counted per job, not per payload. The count begins anew when the job has ended, or
+// when a payload of it went to the morgue because the retries were used up. So if a payload
+// succeeds on the last retry, the next payload of that job that fails goes to the morgue at its
+// first failure.
 //
-// Any error but [Bury] ends the job's execution, and is the outcome of what is left
-// of the job, beginning with the payload that f was called with: an error or a panic
-// is a failure that is retried with backoff, [RetryIn] one with its own delay,
-// [Snooze] puts it back for later. Bury is for its payload alone, which goes to the
-// morgue with the reason, and f is called with the next.
+// If f returns an error other than [Bury], the execution ends. The error is the outcome of the
+// remaining payloads, beginning with the current one: an error or a panic is a failure that is
+// retried with backoff, [RetryIn] is a failure with its own delay, and [Snooze] requeues the job
+// for later. Bury applies to the current payload alone: it goes to the morgue with the reason, and
+// f is called with the next payload.
 //
-// The queue's Timeout is for each call of f. When the server stops or the job is
-// cancelled no other payload is started, and what is left goes back untouched.
-// After a crash f may be called again with payloads that were done in the same
-// execution, so it should be able to repeat its effects. [SettleIn], which settles a
-// whole job, is refused in f.
+// The queue's Timeout applies to each call of f. When the server stops or the job is cancelled, no
+// further payload is started. When the server stops, the remaining payloads are requeued untouched.
+// After a crash f may be called again with payloads that were done in the same execution, so f
+// should be idempotent. [SettleIn] settles a whole job and is refused in f.
 //
-// The context is as in [Queue.Handler]. Middleware is called once for the job.
+// The context is as in [Queue.Handler]. Middleware is called once per job.
 func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error) Handler {
 	if err := q.refuse("Each", f == nil); err != nil {
 		return noHandler(err)

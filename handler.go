@@ -8,9 +8,8 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// Handler is a queue together with the function that works it, for [NewServer].
-// [Queue.Each], [Queue.Handler], [Queue.JobHandler] and [Queue.BatchHandler] make
-// one.
+// Handler is a queue together with the function that handles its jobs, for [NewServer]. Make it
+// with [Queue.Each], [Queue.Handler], [Queue.JobHandler] or [Queue.BatchHandler].
 type Handler struct {
 	name  string
 	err   error
@@ -22,21 +21,20 @@ type Handler struct {
 // runBatch is a handler as the engine calls it.
 type runBatch func(ctx context.Context, b *engine.Batch) error
 
-// Handler works each job of the queue by calling f with its id and its payloads
-// in order of score, lowest first. The ids of a batch run one after another.
+// Handler returns a handler that calls f once per job, with its id and its payloads in order of
+// score, lowest first. The jobs of a batch run one after another.
 //
-// The error that f returns is the job's outcome. nil is done. Any other fails it,
-// as a panic does: it is retried with backoff, and after MaxRetries its first
-// payload goes to the morgue, whichever one f failed for: for a loop over payloads
-// use [Queue.Each]. [Bury], [Snooze] and [RetryIn] make other outcomes.
-// Payloads pushed meanwhile for the id wait until f has returned. After a crash f
-// may be called again with the same payloads, so it should be able to repeat its
-// effects.
+// The error that f returns is the job's outcome. If it is nil, the job is done. Any other error, or
+// a panic, fails the job. The job is then retried with backoff. After MaxRetries its first payload
+// goes to the morgue, whichever payload f failed on. If f would be a loop over the payloads, use
+// [Queue.Each] instead. [Bury], [Snooze] and [RetryIn] are errors that choose other outcomes.
+// Payloads that are pushed for the id during the call wait until f has returned. After a crash f
+// may be called again with the same payloads, so f should be idempotent.
 //
-// The context ends when f should stop, and [context.Cause] returns why:
-// [ErrTimeout], [ErrLeaseLost], [ErrShutdown] or [ErrCancelled]. f keeps its shard
-// until it returns, so it should stop when the context ends. [Fence] returns the
-// token for writes that must not come late.
+// The context ends when f should stop. [context.Cause] then returns the reason: [ErrTimeout],
+// [ErrLeaseLost], [ErrShutdown] or [ErrCancelled]. f should return when the context ends, because
+// its shard stays locked until f returns. [Fence] returns the token that lets other systems refuse
+// late writes.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
 	if err := q.refuse("Handler", f == nil); err != nil {
 		return noHandler(err)
@@ -50,12 +48,12 @@ func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) 
 	})
 }
 
-// JobHandler is [Queue.Handler] for a function that needs to know more of its job,
-// or that gives single payloads an outcome.
+// JobHandler is [Queue.Handler] for a function that needs more details of the job, such as its
+// retries, or that sets outcomes of single payloads.
 //
-// An error that f returns, or its panic, is the job's outcome, whatever was passed
-// to [Job.Settle]. If f returns nil, the outcome is that of the last call of
-// [Job.Settle], or done without one. That is so for any BatchSize.
+// If f returns an error or panics, that is the job's outcome, whatever [Job.Settle] was called
+// with. If f returns nil, the outcome is that of the last call of [Job.Settle], or done without
+// such a call. This holds for any BatchSize.
 func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Handler {
 	if err := q.refuse("JobHandler", f == nil); err != nil {
 		return noHandler(err)
@@ -69,12 +67,11 @@ func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Ha
 	})
 }
 
-// BatchHandler works up to BatchSize jobs in one call of f, such as one bulk
-// request for many ids. What f returns, or a panic, is the outcome of each job
-// for which f has not called [Job.Settle]; the others keep the outcome it gave them.
-// The queue's Timeout is for the call, and cancelling one job ends the context of
-// all: those that were not cancelled go back untouched if f returns the context's
-// error.
+// BatchHandler returns a handler that calls f with up to BatchSize jobs, for example to send one
+// bulk request for many ids. What f returns, or its panic, is the outcome of each job for which f
+// has not called [Job.Settle]. The other jobs keep the outcome that f set. The queue's Timeout
+// applies to the whole call. If one job is cancelled, the context of the call ends. If f then
+// returns the context's error, the jobs that were not cancelled are requeued untouched.
 func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) error) Handler {
 	if err := q.refuse("BatchHandler", f == nil); err != nil {
 		return noHandler(err)
@@ -199,8 +196,7 @@ func (q *Queue[T]) decode(data []byte) (payload T, err error) {
 	return payload, err
 }
 
-// Fence returns the fencing token of the lease that a handler runs under: a number
-// that rises each time a shard changes hands. A resource that remembers the
-// highest token it has seen can refuse a write that carries a lower one. ok is false
-// if ctx is not a handler's context.
+// Fence returns the fencing token of the lease that a handler runs under: a number that rises each
+// time the shard changes its owner. A resource that remembers the highest token it has seen can
+// refuse a write with a lower one. ok is false if ctx is not a handler's context.
 func Fence(ctx context.Context) (token int64, ok bool) { return engine.Fence(ctx) }

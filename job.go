@@ -6,54 +6,55 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// Job is a job as [Queue.JobHandler] and [Queue.BatchHandler] see it. The goroutines
-// of one handler may use it together.
+// Job is a job as the functions of [Queue.JobHandler] and [Queue.BatchHandler] see it. The
+// goroutines of one handler may use it concurrently.
 type Job[T any] struct {
-	// ID is the entity.
+	// ID is the id that the payloads were pushed for.
 	ID string
-	// Payloads are in order of score, lowest first. Those that the codec can't decode
-	// are left out and buried by themselves; with [RetryUndecodable], those after the
-	// first of them are left out as well.
+	// Payloads are in order of score, lowest first. A payload that the codec can't decode is left
+	// out and buried. With [RetryUndecodable], the payloads after the first such payload are left
+	// out as well.
 	Payloads []Payload[T]
-	// PerformAt is when the job was due, and FirstPush when the oldest push that
-	// merged into it came, by the store's clock, which may differ from this process's,
-	// and in package skeintest does.
+	// PerformAt is the time at which the job was due. FirstPush is the time of the oldest push that
+	// merged into it. Both are by the store's clock, which may differ from this process's clock. It
+	// does in package skeintest.
 	PerformAt time.Time
 	FirstPush time.Time
-	// Retries is how often the job has failed before: 0 at first.
+	// Retries is the number of failures of the job so far: 0 at first.
 	Retries int
-	// Recoveries is how often it has lost the process it ran in since it last ended.
+	// Recoveries is the number of times that the job lost its process since it last ended.
 	Recoveries int
-	// LastError is the text of the last failure, empty if there was none.
+	// LastError is the text of the last failure. It is empty if the job has not failed.
 	LastError string
 
 	batch *engine.Batch
 	index int
 }
 
-// Payload is one payload of a [Job]. By default it shares the outcome of its job;
-// Done and Bury set one of its own, and the last call counts.
+// Payload is one payload of a [Job]. By default it shares the outcome of its job. Done and Bury set
+// an outcome of its own; the last call counts.
 type Payload[T any] struct {
-	// Value is what was pushed.
+	// Value is the pushed value, decoded.
 	Value T
+	// Score is the payload's place among those of its job, lowest first.
 	Score float64
-	// Meta is that of the push; of merged pushes, of the one with the lowest score.
-	// Read-only.
+	// Meta is the [Meta] of the push. If equal payloads merged, it is that of the push with the
+	// lowest score. Read-only.
 	Meta []byte
 
 	batch           *engine.Batch
 	index, position int
 }
 
-// Done marks the payload as done, also if its job fails.
+// Done marks the payload as done, even if its job fails.
 func (p *Payload[T]) Done() { p.batch.MarkDone(p.index, p.position) }
 
-// Bury sends the payload to the morgue with the reason, also if its job is done.
+// Bury sends the payload to the morgue with the reason, even if its job is done.
 func (p *Payload[T]) Bury(reason error) {
 	p.batch.MarkBuried(p.index, p.position, orNoReason(reason))
 }
 
-// Values returns the payloads' values, in order.
+// Values returns the values of the payloads, in order.
 func (j *Job[T]) Values() []T {
 	values := make([]T, len(j.Payloads))
 	for i := range j.Payloads {
@@ -62,13 +63,13 @@ func (j *Job[T]) Values() []T {
 	return values
 }
 
-// Settle sets the job's outcome, as a handler's error does: nil is done. The last
-// call counts. In a BatchHandler the job keeps this outcome whatever the handler
-// returns. In a JobHandler it counts if the handler returns nil: an error or a panic
-// comes before it.
+// Settle sets the job's outcome, as the error of a handler does: nil is done. The last call counts.
+// In a BatchHandler the job keeps this outcome whatever the handler returns. In a JobHandler the
+// outcome counts only if the handler returns nil; an error or a panic of the handler takes
+// precedence.
 func (j *Job[T]) Settle(err error) { j.batch.SetOutcome(j.index, err) }
 
-// Batch has the jobs of one call of a [Queue.BatchHandler].
+// Batch is the jobs of one call of a function of [Queue.BatchHandler].
 type Batch[T any] struct {
 	batch *engine.Batch
 	jobs  []*Job[T]

@@ -8,15 +8,15 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// RawBatch is one call of a handler as server middleware sees it: one job, or all
-// jobs of the batch for a BatchHandler.
+// RawBatch is one call of a handler, as middleware of a server sees it. It has one job, or all jobs
+// of the batch for a BatchHandler.
 type RawBatch struct {
-	// Queue and Shard say where the jobs live.
+	// Queue and Shard name the shard of the jobs.
 	Queue string
 	Shard int
-	// Token is the fencing token that they run under; see [Fence].
+	// Token is the fencing token of the shard's lease; see [Fence].
 	Token int64
-	// Jobs are those of the call.
+	// Jobs are the jobs of the call.
 	Jobs []RawJob
 
 	call call
@@ -24,38 +24,37 @@ type RawBatch struct {
 
 // RawJob is a job of a [RawBatch].
 type RawJob struct {
-	// ID is the entity.
+	// ID is the id that the payloads were pushed for.
 	ID string
 	// Payloads are in order of score. Read-only.
 	Payloads []RawPayload
-	// Retries is how often the job has failed before: 0 at first.
+	// Retries is the number of failures of the job so far: 0 at first.
 	Retries int
 
 	batch *engine.Batch
 	index int
 }
 
-// Settle sets the job's outcome, as [Job.Settle] does: nil is done. An error of the
-// call comes before it, except for a BatchHandler.
+// Settle sets the job's outcome, as [Job.Settle] does: nil is done. An error of the call takes
+// precedence, except for a BatchHandler.
 func (j *RawJob) Settle(err error) {
 	if j.batch != nil {
 		j.batch.SetOutcome(j.index, err)
 	}
 }
 
-// RunFunc makes one call of a handler: with a BatchHandler for the whole batch, else
-// for one job, whatever the BatchSize is.
+// RunFunc makes one call of a handler. For a BatchHandler that is the whole batch, otherwise one
+// job, whatever the BatchSize is.
 //
-// What the outermost RunFunc returns decides as if the handler had returned it.
-// For one job an error is its outcome, and nil leaves what Settle said, or means
-// done. For a batch an error, or nil, is the outcome of each job for which Settle
-// was not called. So middleware may turn an error into [Snooze], [Bury], [RetryIn], nil or
-// another error. A handler's panic is a *[PanicError] to it. A panic of its own fails
-// the call's jobs like one of the handler.
+// The result of the outermost RunFunc counts as if the handler had returned it. For one job, an
+// error is the outcome; nil keeps the outcome that Settle set, or means done. For a batch, the
+// result is the outcome of each job for which Settle was not called. So middleware may replace an
+// error by [Snooze], [Bury], [RetryIn], nil or another error. If the handler panics, next returns a
+// *[PanicError]. If middleware panics, the jobs of the call fail as if the handler had panicked.
 type RunFunc func(ctx context.Context, batch *RawBatch) error
 
-// Middleware wraps the calls of a handler: it returns a [RunFunc] that calls next, with
-// a context of its own if it likes, and may change what that returns.
+// Middleware wraps the calls of a handler. It returns a [RunFunc] that calls next. That RunFunc may
+// pass a context of its own to next, and may change the result of next.
 type Middleware func(next RunFunc) RunFunc
 
 // call is the job of a batch that a handler is called for, or wholeBatch.

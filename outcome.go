@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// BuryError is the outcome that [Bury] returns.
+// BuryError is the error that [Bury] returns.
 type BuryError struct{ Err error }
 
 // Error implements error.
@@ -20,13 +20,13 @@ func (e *BuryError) Error() string { return "bury: " + orNoReason(e.Err).Error()
 // Unwrap returns the reason.
 func (e *BuryError) Unwrap() error { return e.Err }
 
-// SnoozeError is the outcome that [Snooze] returns.
+// SnoozeError is the error that [Snooze] returns.
 type SnoozeError struct{ Delay time.Duration }
 
 // Error implements error.
 func (e *SnoozeError) Error() string { return fmt.Sprintf("snooze for %v", e.Delay) }
 
-// RetryError is the outcome that [RetryIn] returns.
+// RetryError is the error that [RetryIn] returns.
 type RetryError struct {
 	Delay time.Duration
 	Err   error
@@ -42,46 +42,45 @@ func (e *RetryError) Unwrap() error { return e.Err }
 
 var errNoReason = errors.New("no reason given")
 
-// Bury returns the outcome, for a handler to return, of a job that retrying can't
-// help: all of its payloads go to the morgue, with the reason. It may be wrapped.
-// Where an error wraps several outcomes, Bury comes before [RetryIn], and [RetryIn]
-// before [Snooze].
+// Bury returns an error for a handler to return when retrying is pointless. All payloads of the job
+// go to the morgue, with the reason. The error may be wrapped. If an error wraps several outcomes,
+// Bury takes precedence over [RetryIn], and [RetryIn] over [Snooze].
 func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 
-// Snooze returns the outcome, for a handler to return, of a job that is to run again
-// after d, which counts as neither success nor failure. What is pushed meanwhile
-// merges. A d below 0 counts as 0. It may be wrapped.
+// Snooze returns an error for a handler to return when the job should run again after d. A snooze
+// counts as neither success nor failure. Payloads that are pushed meanwhile merge into the job. A d
+// below 0 counts as 0. The error may be wrapped.
 func Snooze(d time.Duration) error { return &SnoozeError{Delay: max(0, d)} }
 
-// RetryIn returns a failure, for a handler to return, whose retry comes after d
-// instead of the queue's backoff. It counts as a retry like any other. It may be
-// wrapped.
+// RetryIn returns an error for a handler to return when the job failed and its retry should come
+// after d instead of the queue's backoff. It counts as a retry like any other. A d below 0 counts
+// as 0. The error may be wrapped.
 func RetryIn(d time.Duration, reason error) error {
 	return &RetryError{Delay: max(0, d), Err: orNoReason(reason)}
 }
 
-// SettleIn settles the job of a handler in a transaction on the store that the job
-// came from, so that what the handler writes in it happens exactly once: both
-// commit or neither does. The settler is the transaction, such as
-// adapters/postgres makes one of a pgx.Tx; a store that is a [ports.Settler] itself
-// settles at once.
+// SettleIn settles the job of a handler in a transaction on the store that the job came from. The
+// handler's own writes in that transaction then happen exactly once: both commit, or neither does.
+// The settler is the transaction, such as the one that adapters/postgres makes of a pgx.Tx. A store
+// that implements [ports.Settler] itself settles at once.
 //
-// ctx is the handler's. The job ends as done, or with the outcomes that it and its
-// payloads have: call [Job.Settle], [Payload.Done] and [Payload.Bury] before. An
-// outcome that the handler sets or returns later, such as a [Snooze], does not count
-// once the transaction has committed, and a warning in the log says so. A
-// BatchHandler, and middleware around one, settles all jobs of its batch. The caller
-// commits, before the handler returns.
+// ctx is the handler's context. The job ends as done, or with the outcomes that were set for it and
+// its payloads: call [Job.Settle], [Payload.Done] and [Payload.Bury] before SettleIn. If the
+// handler sets or returns an outcome later, such as a [Snooze], and the transaction has committed,
+// that outcome is ignored and a warning is logged. In a BatchHandler, or in middleware around one,
+// SettleIn settles all jobs of the batch. The caller commits the transaction before the handler
+// returns.
 //
-// The server finds out what has committed. A handler that returns nil after SettleIn
-// although nothing has committed fails its job with [ErrNotCommitted]. One that
-// returns an error, such as that of a commit whose outcome is unknown, fails its job
-// with it only if nothing has committed; [Payload.Done] does not count then. A handler
-// may roll back and call SettleIn again in another transaction.
+// The server finds out whether the transaction has committed. If the handler returns nil and it has
+// not, the job fails with [ErrNotCommitted]. If the handler returns an error, for example of a
+// commit with an unknown outcome, the job fails with that error only if the transaction has not
+// committed; [Payload.Done] does not count then. A handler may roll back and call SettleIn again in
+// another transaction.
 //
-// Errors: [ErrInvalidOptions] for a nil settler; [ErrLeaseLost] if another node has taken the job over or if the handler has
-// settled it before, in this transaction or in one that has committed; the cause of a
-// context that has ended, or the store's own. Roll back then, and return it.
+// SettleIn returns [ErrInvalidOptions] for a nil settler. It returns [ErrLeaseLost] if another
+// server has taken the job over, or if the handler has already settled it in this transaction or in
+// a committed one. It returns the cause of a context that has ended, and errors of the store. After
+// an error, roll back and return it.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if isNil(settler) {
 		return fmt.Errorf("%w: SettleIn without a settler; give it the transaction, such as store.Tx(tx)", ErrInvalidOptions)

@@ -11,27 +11,27 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// PushOption changes one push.
+// PushOption is an option of one push: [Score], [Meta], [At] or [In].
 type PushOption func(*RawEntry)
 
-// Score sets the payload's place among those of its job: the lowest is handled
-// first. A payload that is pushed after its job's handler was called runs in a later
-// call, whatever its score. Default: the client's time in seconds, so payloads are in order of
-// pushing. Integers are exact up to 2^53.
+// Score sets the payload's place among those of its job: the lowest score is handled first. A
+// payload that is pushed after the handler was called runs in a later call, whatever its score.
+// Default: the client's time in seconds, so payloads are in order of pushing. Integers are exact up
+// to 2^53.
 func Score(score float64) PushOption {
 	return func(e *RawEntry) { e.Score = score }
 }
 
-// Meta stores bytes along with the payload, such as a trace context: at most 256. It
-// is no part of the payload's identity; when equal payloads merge, that of the
-// copy with the smaller score stays.
+// Meta stores at most 256 bytes with the payload, such as a trace context. Meta is not part of the
+// payload's identity. When equal payloads merge, the Meta of the one with the smaller score is
+// kept.
 func Meta(meta []byte) PushOption {
 	return func(e *RawEntry) { e.Meta = meta }
 }
 
-// At sets when the job may run, if the push makes a new one: merged into a queued
-// job, a payload waits for that job's time. The zero time is now; a time before 1970
-// or after 2255 is [ErrInvalidTime].
+// At sets when a new job may run. If the push merges into a queued job, the payload waits for that
+// job's time instead. The zero time means now. A time before 1970 or after 2255 is refused with
+// [ErrInvalidTime].
 func At(t time.Time) PushOption {
 	return func(e *RawEntry) {
 		e.When = core.When{}
@@ -53,35 +53,36 @@ func instantOf(t time.Time) core.Instant {
 	return core.Instant(t.UnixMicro())
 }
 
-// In is [At] with a time of d from now, by the store's clock. With a d below 0 the job
-// is due at once, before those that are due now. A d that ends after 2255 is [ErrInvalidTime].
+// In is [At] with the time that is d from now by the store's clock. With a negative d the job is
+// due at once, ahead of the jobs that are due now. If the time would be after 2255, the push is
+// refused with [ErrInvalidTime].
 func In(d time.Duration) PushOption {
 	return func(e *RawEntry) { e.When = core.In(d) }
 }
 
-// Entry is one payload of PushMany.
+// Entry is one payload for [Queue.PushMany].
 type Entry[T any] struct {
-	// ID is the entity: 1 to 512 bytes of UTF-8 without control characters.
-	ID      string
+	// ID is the id to push the payload for: 1 to 512 bytes of UTF-8 without control characters.
+	ID string
+	// Payload is the value to push. The queue's Codec encodes it.
 	Payload T
-	// Options change the push of this entry.
+	// Options are the options of this entry.
 	Options []PushOption
 }
 
-// Push stores a payload for an id: in a new job, or merged into the one that is
-// queued. Equal payloads of a job are one. If the id's job runs at the moment,
-// the payload waits for the next execution. A push waits for no server.
+// Push stores a payload for an id, in a new job or merged into the queued one. Equal payloads of a
+// job are stored once. If the id's job is running, the payload waits for the next execution. A push
+// needs no running server.
 //
-// An error that doesn't match one of this package's means that the outcome is
-// unknown; pushing again is safe, and a payload that was handled in between runs
-// again.
+// An error that doesn't match one of this package's errors means that the outcome is unknown.
+// Pushing again is safe; a payload that was handled in between runs again.
 func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
 	return q.PushMany(ctx, c, []Entry[T]{{ID: id, Payload: payload, Options: options}})
 }
 
-// PushMany stores entries in order, in one exchange with the store. It is atomic
-// for each shard of the queue: bad input stores nothing, and where only some
-// shards stored theirs the error is a *[PushError].
+// PushMany stores entries in order, in one exchange with the store. It is atomic for each shard of
+// the queue. If an entry is invalid, nothing is stored. If only some shards stored their entries,
+// the error is a *[PushError].
 func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err

@@ -18,119 +18,119 @@ const (
 	DefaultMaxRetries    = 25
 	DefaultMaxRecoveries = 3
 
-	// NoRetries is the MaxRetries of a queue whose jobs run once, and the
-	// MaxRecoveries of one whose jobs go to the morgue when their process dies.
+	// NoRetries is -1. As MaxRetries it means that jobs run once. As MaxRecoveries it means that
+	// jobs go to the morgue when their process dies.
 	NoRetries = -1
 )
 
-// DefaultBackoff returns the default wait before a retry, of which the first is 0:
-// 15 s to 44 s at first, about 20 days in all for 25 retries. A queue's own Backoff may
-// build on it. It draws its jitter itself, also in tests, where the waits of a queue
-// without a Backoff have none.
+// DefaultBackoff returns the default wait before a retry; the first retry is number 0. The wait is
+// 15 s to 44 s at first, and about 20 days in all for 25 retries. A queue's own Backoff may build
+// on it. DefaultBackoff draws its own jitter, in tests too. Package skeintest uses no jitter for a
+// queue without a Backoff.
 func DefaultBackoff(retry int) time.Duration {
 	return core.DefaultBackoff(retry, mathrand.IntN(core.BackoffJitter))
 }
 
-// QueueOptions are the options of a queue. The zero value of each is its default.
-// Pushers and servers must agree on Shards, IndexIDs and Codec. Score, PushRule and
-// MaxPayloadBytes are for those who push, and the rest is for servers.
+// QueueOptions are the options of a queue. The zero value of each field means its default. Pushers
+// and servers must agree on Shards, IndexIDs and Codec. Pushers use Score, PushRule and
+// MaxPayloadBytes. Servers use the other options.
 type QueueOptions[T any] struct {
 	// What pushers and servers must agree on.
 
-	// Shards is how many partitions the queue has, 1 to 16384: so many servers can
-	// work it at once. It is permanent: the store refuses another count. Default 5.
+	// Shards is the number of the queue's partitions, 1 to 16384. At most that many servers can
+	// work on the queue at once. The number is permanent: the store refuses another one. Default 5.
 	Shards int
-	// IndexIDs lets package inspect list all queued jobs by id, at a cost in memory.
-	// It is permanent.
+	// IndexIDs lets package inspect list all queued jobs by id. The index costs memory. The option
+	// is permanent. Default false.
 	IndexIDs bool
-	// Codec encodes payloads. Default [JSONCodec].
+	// Codec encodes and decodes payloads. Default [JSONCodec].
 	Codec Codec[T]
 
 	// What pushers use.
 
-	// Score returns a payload's score, for pushes without a [Score] of their own.
-	// Default: the client's time, so payloads are in order of pushing.
+	// Score returns the score of a payload, for pushes without the option [Score]. Default: the
+	// client's time, so payloads are in order of pushing.
 	Score func(payload T) float64
-	// PushRule is what becomes of the time of a queued job that has not failed when
-	// a push merges into it. Default: it stays. See [Earliest] and [Debounce].
+	// PushRule decides the time of a queued job when a push merges into it. It applies only to jobs
+	// that have not failed. Default: the queued job's time is kept. See [Earliest] and [Debounce].
 	PushRule PushRule
-	// MaxPayloadBytes is the longest encoded payload that a push accepts. Default
-	// 512 KiB.
+	// MaxPayloadBytes is the maximum size of an encoded payload. A longer one is refused with
+	// [ErrInvalidPayload]. Default 512 KiB.
 	MaxPayloadBytes int
 
 	// What servers use.
 
-	// BatchSize is how many ids are worked in one batch, 1 to 256. Default 1.
+	// BatchSize is the maximum number of jobs in one batch, 1 to 256. Default 1.
 	BatchSize int
-	// Parallel is how many batches of one shard of the queue run at once on a server, on
-	// different ids. Default 0: as many as there are lanes, where the [Splitter] lets
-	// lanes share shards. With 1 the batches of a shard run one after another, as in
-	// Lowkiq, which those who share state between the ids of a shard may rely on.
+	// Parallel is the maximum number of batches that a server runs at once of one shard of the
+	// queue, on different ids. Default 0: as many as there are lanes, if the [Splitter] lets lanes
+	// share shards. With 1, the batches of a shard run one after another, as in Lowkiq, so handlers
+	// may share state between the ids of a shard.
 	Parallel int
-	// MaxLanes is how many lanes of a server run batches of this queue at once, so that
-	// slow jobs leave lanes to other queues, or spare what they call. Default 0: all
-	// lanes.
+	// MaxLanes is the maximum number of lanes of a server that run batches of this queue at once.
+	// It leaves lanes to other queues when jobs are slow, and limits the load on a downstream
+	// service. Default 0: all lanes.
 	MaxLanes int
-	// MaxRunning is how many batches of this queue run at once on all servers together, at
-	// most 1,048,576, for what bears so many calls and no more. The store counts permits: a server runs no more
-	// batches than it holds permits, servers with work share them evenly, and what one does
-	// not use another has within a PollInterval; those of a server that died are free
-	// after its LeaseTTL. If the store does not answer for four fifths of that, the
-	// handlers of the queue are cancelled with [ErrLeaseLost]. Servers should agree on the
-	// number; while they differ, as during a deployment, nobody gets a permit beyond its own
-	// number, and none that is in use is taken away. Default 0: no bound.
+	// MaxRunning is the maximum number of batches of this queue that all servers together run at
+	// once, up to 1,048,576. It is for a downstream service with a concurrency limit.
+	//
+	// The store counts permits, and a server runs no more batches than it holds permits. Servers
+	// with work share the permits evenly. An unused permit goes to another server within a
+	// PollInterval. The permits of a server that died are free after its LeaseTTL. If the store
+	// does not answer for four fifths of the LeaseTTL, the queue's handlers are cancelled with
+	// [ErrLeaseLost].
+	//
+	// All servers should have the same MaxRunning. While they differ, as during a deployment, no
+	// server gets a permit beyond its own number, and no permit in use is taken away. Default 0: no
+	// limit.
 	MaxRunning int
-	// MaxPayloads is how many payloads of an id a handler is called with at once,
-	// the lowest scores first, 1 to 1000. The rest follows in the next execution.
-	// Default 1000.
+	// MaxPayloads is the maximum number of payloads of one job that a handler is called with, 1 to
+	// 1000. The lowest scores come first, and the rest follows in the next execution. Default 1000.
 	MaxPayloads int
-	// MaxRetries is how often a job is retried before its first payload goes to
-	// the morgue. Default 25, about 20 days with the default backoff. [NoRetries]
-	// means one execution.
+	// MaxRetries is the number of retries of a job before its first payload goes to the morgue.
+	// [NoRetries] means one execution. Default 25, about 20 days with the default backoff.
 	MaxRetries int
-	// MaxRecoveries is how often a job may lose the process it runs in before its
-	// first payload goes to the morgue. Default 3. [NoRetries] allows none.
+	// MaxRecoveries is the number of times that a job may lose its process before its first payload
+	// goes to the morgue. [NoRetries] allows none. Default 3.
 	MaxRecoveries int
-	// Backoff returns the wait before a retry, of which the first is 0. It is called
-	// once for each failure, and must be safe for concurrent use. If it panics, the
-	// wait is the default one, and the log says so. Default [DefaultBackoff].
+	// Backoff returns the wait before a retry; the first retry is number 0. It is called once per
+	// failure and must be safe for concurrent use. If it panics, the panic is logged and the
+	// default wait is used. Default [DefaultBackoff].
 	Backoff func(retry int) time.Duration
-	// Timeout ends the context of a handler that takes longer: for one id, or for
-	// the whole call of a BatchHandler, or for one payload with Each. The context's
-	// cause is [ErrTimeout]; its Err is [context.DeadlineExceeded]. A handler that
-	// goes on after it is not stopped, and what it returns counts, also nil. Default:
-	// none.
+	// Timeout ends the context of a handler that takes longer. It applies to each payload with
+	// Each, to the whole call of a BatchHandler, and otherwise to each job. The context's cause is
+	// then [ErrTimeout], and its Err is [context.DeadlineExceeded]. A handler that continues after
+	// that is not stopped, and its result counts, also nil. Default 0: no timeout.
 	Timeout time.Duration
-	// Undecodable is what becomes of a payload that the Codec can't decode. Default
+	// Undecodable is the treatment of a payload that the Codec can't decode. Default
 	// [BuryUndecodable].
 	Undecodable UndecodableRule
 }
 
-// PushRule is what becomes of the time of a queued job when a push merges into it.
-// The zero value lets it stay. A job in backoff always keeps its time.
+// PushRule decides the time of a queued job when a push merges into it. The zero value keeps the
+// queued job's time. A job in backoff always keeps its time.
 type PushRule = core.PushRule
 
-// Earliest returns the [PushRule] by which the sooner of both times counts.
+// Earliest returns the [PushRule] that uses the earlier of the two times.
 func Earliest() PushRule { return PushRule{Kind: core.Earliest} }
 
-// Debounce returns the [PushRule] by which each push puts the job off to its own
-// time, but never by more than the limit after the first push. With pushes In(5 s) a job
-// runs when nothing was pushed for its id for 5 s. A limit of 0 is a minute.
+// Debounce returns the [PushRule] that delays the job to the time of each new push, up to limit
+// after the first push. For example, with pushes by In(5 s) a job runs when nothing was pushed for
+// its id for 5 s. A limit of 0 means one minute.
 func Debounce(limit time.Duration) PushRule {
 	return PushRule{Kind: core.Debounce, Limit: limit}
 }
 
-// Queue is a named stream of jobs whose payloads are of type T. Make it with
-// [NewQueue], once, as a value that pushers and handlers share. It is safe for
-// concurrent use.
+// Queue is a named stream of jobs whose payloads are of type T. Make it once with [NewQueue], as a
+// value that pushers and handlers share. It is safe for concurrent use.
 type Queue[T any] struct {
 	name    string
 	options QueueOptions[T]
 	err     error
 }
 
-// NewQueue describes a queue. It contacts no store, and never fails: every push and
-// Run return [ErrInvalidQueue] for an invalid name or invalid options.
+// NewQueue returns a queue. It contacts no store and never fails. If the name or an option is
+// invalid, every push and Run return [ErrInvalidQueue].
 //
 // The name is 1 to 128 ASCII letters, digits and "_-.:".
 func NewQueue[T any](name string, options QueueOptions[T]) *Queue[T] {

@@ -8,14 +8,15 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// AddHandler makes the running server work one queue more, which is declared in the store. It is safe for
-// concurrent use, and returns once the queue's shards are the server's to take. Other servers
-// give it its share within an announce interval, a third of their LeaseTTL.
+// AddHandler adds a queue to the running server and declares it in the store. It is safe for
+// concurrent use. It returns when the server may acquire the queue's shards. Other servers leave
+// the server its share within an announce interval, a third of their LeaseTTL.
 //
-// Errors: [ErrInvalidOptions] before OnStart has returned and after Run's context has ended, if the server works the queue
-// already or still runs jobs of it since it was removed, if the Splitter pins shards to lanes, or if the
-// Scheduler can't have the queue; [ErrInvalidQueue]; [ErrShardCountMismatch] or [ErrQueueMismatch] as
-// from Run; any other if the store does not answer, and then it may be called again.
+// AddHandler returns [ErrInvalidOptions] before OnStart has returned and after Run's context has
+// ended, if the server already serves the queue, if jobs of the queue still run since it was
+// removed, if the Splitter pins shards to lanes, or if the Scheduler can't have the queue. It
+// returns [ErrInvalidQueue], [ErrShardCountMismatch] and [ErrQueueMismatch] as Run does. It returns
+// other errors if the store does not answer; the caller may then call it again.
 func (s *Server) AddHandler(h Handler) error {
 	e, err := s.engine()
 	if err != nil {
@@ -34,14 +35,14 @@ func (s *Server) AddHandler(h Handler) error {
 	return e.AddQueue(s.queue(h, run))
 }
 
-// RemoveQueue makes the running server work a queue no longer: it claims nothing more of it, its handlers
-// finish, and other servers take the shards as they are released. It returns when all are,
-// or with the cause of ctx if that ends before; the removal goes on all the same. Handlers are not
-// cancelled. It is safe for concurrent use.
+// RemoveQueue removes a queue from the running server. The server claims no more jobs of it and
+// lets its handlers finish. Handlers are not cancelled. Other servers take the shards over as this
+// server releases them. RemoveQueue returns when all shards are released, or with the cause of ctx
+// if ctx ends before. In that case the removal continues. It is safe for concurrent use.
 //
-// Errors: [ErrInvalidOptions] if Run has not begun to work or has ended, if the server does not work
-// the queue or works no other, if the Splitter pins shards to lanes, or if the Scheduler names the
-// queue.
+// RemoveQueue returns [ErrInvalidOptions] if Run has not begun to work or has ended, if the server
+// doesn't serve the queue or serves no other, if the Splitter pins shards to lanes, or if the
+// Scheduler names the queue.
 func (s *Server) RemoveQueue(ctx context.Context, queue string) error {
 	e, err := s.engine()
 	if err != nil {
@@ -50,12 +51,12 @@ func (s *Server) RemoveQueue(ctx context.Context, queue string) error {
 	return e.RemoveQueue(ctx, queue)
 }
 
-// SetLanes changes how many batches the running server runs at once. Lanes that are too many end with the
-// batch that they run. The server's share of the shards follows its lanes. It is safe for concurrent
-// use.
+// SetLanes changes how many batches the running server runs at once. Surplus lanes end after their
+// current batch. The server's share of the shards changes with its lanes. SetLanes is safe for
+// concurrent use.
 //
-// Errors: [ErrInvalidOptions] for less than one, if Run has not begun to work or has ended, or if the
-// Splitter pins shards to lanes.
+// SetLanes returns [ErrInvalidOptions] if lanes is below 1, if Run has not begun to work or has
+// ended, or if the Splitter pins shards to lanes.
 func (s *Server) SetLanes(lanes int) error {
 	e, err := s.engine()
 	if err != nil {
@@ -64,9 +65,10 @@ func (s *Server) SetLanes(lanes int) error {
 	return e.SetLanes(lanes)
 }
 
-// Node returns the server as it would announce itself now: its lanes and how many are busy, its jobs that run and
-// that wait, and each queue's part, with the leases that it holds. It looks at each of its shards, so call it each few
-// seconds, not for each job. It is zero before Run works and, but for its name, after it. It is safe for concurrent use.
+// Node returns the state that the server would announce now: its lanes, how many of them are busy,
+// its running and waiting jobs, and the leases that it holds in each queue. Node visits each shard
+// of the server, so call it every few seconds, not for each job. It returns the zero Node before
+// Run has begun to work, and only the name after Run has ended. It is safe for concurrent use.
 func (s *Server) Node() Node {
 	if e := s.running.Load(); e != nil {
 		return e.Self()

@@ -22,104 +22,109 @@ const (
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultPrefetch        = 2 * core.MaxTurnJobs
 
-	// NoPrefetch is the Prefetch of a server that claims jobs only when a lane is
-	// free for them.
+	// NoPrefetch is the Prefetch of a server that claims a job only when a lane is free for it.
 	NoPrefetch = -1
 )
 
 // minLeaseTTL leaves the engine time between its renewals.
 const minLeaseTTL = 50 * time.Millisecond
 
-// ServerOptions are the options of a server. The zero value of each is its default.
+// ServerOptions are the options of a server. The zero value of each field means its default.
 type ServerOptions struct {
-	// Lanes is how many batches run at once, whatever the number of shards, unless the
-	// Splitter or a queue's Parallel or MaxLanes bounds it. Default 20.
+	// Lanes is the maximum number of batches that run at once. It does not depend on the number of
+	// shards, unless the Splitter pins shards to lanes. A queue's Parallel and MaxLanes can lower
+	// it. Default 20.
 	Lanes int
-	// PollInterval is how often the store is asked about idle shards. A store that
-	// sends wake-ups is asked about each at every fifth interval, unless the renewal of
-	// its lease has brought the answer, to find work whose wake-up was lost. It is also
-	// how long a job that was claimed ahead may wait to start before it is put
-	// back. Default 1 s.
+	// PollInterval is how often the server polls the store for idle shards. If the store sends
+	// wake-ups, each idle shard is polled at every fifth interval only, in case a wake-up was lost,
+	// and not at all if the renewal of its lease has brought the answer. PollInterval is also how
+	// long a job that was claimed ahead may wait before it is requeued. At least 1 ms. Default 1 s.
 	PollInterval time.Duration
-	// LeaseTTL is how long a lease lasts unless it is renewed, which happens after a
-	// third of it. The shards of a server that was killed wait so long at most, also
-	// if it is started again at once; a server that stops releases them. If the
-	// store does not answer for four fifths of it, the lease is lost: handlers are
-	// cancelled with [ErrLeaseLost]. At least 50 ms. Default 10 s.
+	// LeaseTTL is how long a lease lasts without renewal. The server renews it after a third of
+	// that time. The shards of a server that was killed wait at most this long, even if it starts
+	// again at once. A server that stops releases its shards. If the store does not answer for four
+	// fifths of LeaseTTL, the lease is lost, and handlers are cancelled with [ErrLeaseLost]. At
+	// least 50 ms. Default 10 s.
 	LeaseTTL time.Duration
-	// Prefetch is how many jobs of a shard are at most claimed before a lane is free
-	// for them; fewer are, unless jobs are short. Default 512, two full turns.
-	// [NoPrefetch] claims none ahead.
+	// Prefetch is the maximum number of jobs of a shard that are claimed before a lane is free for
+	// them. The server claims fewer, unless jobs are short. [NoPrefetch] claims no job ahead.
+	// Default 512, two full turns.
 	Prefetch int
-	// ShutdownTimeout is how long handlers may go on after Run's context has
-	// ended before theirs ends too. Keep it below the time after which the process
-	// is killed, by enough to settle what was cancelled: Kubernetes kills 30 s after
-	// it asked for the end. Default 20 s.
+	// ShutdownTimeout is how long handlers may continue after Run's context has ended. Then their
+	// contexts end too. Choose it shorter than the time after which the process is killed, so that
+	// the server can still settle the cancelled jobs: Kubernetes kills a process 30 s after it
+	// asked it to stop. Default 20 s.
 	ShutdownTimeout time.Duration
-	// RecoverOrphans lets this server put back what servers that died had claimed in queues that no
-	// server serves now, not even itself. About once per LeaseTTL it looks for such jobs. They
-	// go back as the next server of their queue would put them back, count as recovered, and wait for it;
-	// it buries those that have been recovered too often. Without it they are shown as claimed, and as
-	// orphaned, until that server starts. RunDue ignores it. Default false.
+	// RecoverOrphans makes this server requeue jobs that dead servers had claimed in queues that no
+	// server serves now, not even this one. It looks for such jobs about once per LeaseTTL. They
+	// are requeued as the next server of their queue would requeue them: they count as recovered,
+	// wait for that server, and are buried if they were recovered too often. Without this option,
+	// such jobs are shown as claimed and orphaned until a server of their queue starts. RunDue
+	// ignores it. Default false.
 	RecoverOrphans bool
-	// Splitter says which shards this server works, and whether lanes share them. Default
-	// [SpreadSplitter]: its part of the shards of each queue, by lanes, of all servers that
-	// serve the queue, and any lane runs any of them.
+	// Splitter decides which shards this server owns, and whether its lanes share them. Default
+	// [SpreadSplitter]: the shards of each queue are spread over its servers in proportion to their
+	// lanes, and any lane runs any shard of its server.
 	Splitter Splitter
-	// Scheduler builds what chooses of which shard the next batch is: one scheduler for
-	// all lanes, or for each if the Splitter pins shards to lanes. Default [Lag].
+	// Scheduler builds the scheduler, which chooses the shard of the next batch. All lanes share
+	// one scheduler; if the Splitter pins shards to lanes, each lane has its own. Default [Lag].
 	Scheduler SchedulerFunc
-	// Middleware wraps each call of a handler, the first outermost: of one job, or
-	// of a batch for a BatchHandler. It is built once for each handler, by
-	// NewServer.
+	// Middleware wraps each call of a handler, the first outermost. A call is for one job, or for a
+	// batch with a BatchHandler. NewServer builds the chain once per handler. Default: none.
 	Middleware []Middleware
-	// OnStart is called once, after the store has answered and before a job is
-	// claimed. Its error ends Run. nil is not called.
+	// OnStart is called once, after the store has answered and before a job is claimed. If it
+	// returns an error, Run returns that error. nil means no call.
 	OnStart func(ctx context.Context) error
-	// OnBuried is called after this server has sent payloads to the morgue; it is not
-	// called for what an operator buries. It runs beside the work, up to 4 calls at
-	// once, one for RunDue, and its error or panic is logged and stops nothing. 1,000
-	// burials may wait for their call; one more is logged as an error and not
-	// reported, as is one whose call has not begun when ShutdownTimeout is over. Then
-	// the context of those that run ends, with the cause [ErrShutdown], and Run
-	// returns when they have. nil is not called.
+	// OnBuried is called after this server has sent payloads to the morgue. It is not called when
+	// an operator buries a job. Up to 4 calls run at once, beside the handlers; with RunDue one. An
+	// error or a panic of OnBuried is logged and has no other effect.
+	//
+	// At most 1,000 burials wait for their call. A further one is logged as an error and not
+	// reported. When ShutdownTimeout is over, waiting burials are logged the same way. The context
+	// of the running calls then ends with the cause [ErrShutdown], and Run returns when they have
+	// returned. nil means no call.
 	OnBuried func(ctx context.Context, b Buried) error
-	// OnFatal is called with the error that Run is about to return or, before it ends
-	// the process, with a panic outside a handler. nil is not called.
+	// OnFatal is called with the error that Run is about to return. It is also called with a panic
+	// outside a handler, before that panic ends the process. nil means no call.
 	OnFatal func(err error)
-	// Jitter returns the random part of the default backoff, a whole number that is
-	// limited to 0 … 29; it is not called for a queue with a Backoff. It must be safe
-	// for concurrent use. Default: at random, also where it panics.
+	// Jitter returns the random part of the default backoff: a whole number, limited to 0 … 29. It
+	// is not called for a queue with a Backoff. It must be safe for concurrent use. By default, and
+	// if it panics, the number is random.
 	Jitter func() int
-	// FormatError returns the text of a failure, of which 4 KiB are kept. Default:
-	// the error's own, which for a panic has the stack.
+	// FormatError returns the text of a failure, which is truncated to 4 KiB. Default: the error's
+	// own text, which for a panic has the stack.
 	FormatError func(err error) string
 	// ErrorCodec changes how error texts are stored. The zero value stores them
 	// as they are.
 	ErrorCodec ErrorCodec
-	// ErrorGroup names the group of an error: the morgue counts dead letters by group and acts on them by group, and
-	// the log sums failures up by it. Keep ids, numbers and secrets out: the name is stored as it is, its first
-	// 64 bytes without control characters, and a shard tells 1,000 groups apart. It is called at each failure, and must
-	// be safe for concurrent use. Default, also where it returns "" or panics: the type of the innermost error, and
-	// the first line of the text with # for numbers, quoted parts and paths; the function that panicked; the type
-	// alone beside an ErrorCodec.
+	// ErrorGroup returns the name of an error's group. The morgue counts dead letters by group,
+	// operators act on groups, and the log counts failures by group. The name is stored as it is,
+	// so keep ids, numbers and secrets out of it. It is truncated to 64 bytes, and control
+	// characters are removed. A shard distinguishes 1,000 groups. ErrorGroup is called at each
+	// failure and must be safe for concurrent use.
+	//
+	// By default, and if ErrorGroup returns "" or panics, the group is the type of the innermost
+	// error and the first line of the text, with # in place of numbers, quoted parts and paths. For
+	// a panic it is the function that panicked. With an ErrorCodec it is the type alone.
 	ErrorGroup func(err error) string
-	// Logger receives what an operator should know, few records however much goes wrong: the first failure of a
-	// kind at once and then a count each minute, a handler's panic as an error with its stack. docs/log.md has every
-	// message, its level, keys and bound. Each record has lib=skein; none has a payload. A panic of its handler loses
-	// the record; a handler that blocks stops the work, so hand over to a goroutine what may take long. Default
+	// Logger receives messages for operators. Their number is bounded: the first failure of a kind
+	// is logged at once, and then a count once per minute. A handler's panic is logged as an error
+	// with its stack. docs/log.md lists every message with its level, keys and bound. Each record
+	// has lib=skein, and no record has a payload. If the log handler panics, the record is lost. If
+	// it blocks, the server blocks too, so a slow one should hand records to a goroutine. Default
 	// [slog.Default].
 	Logger *slog.Logger
-	// Observer is notified of what the server does. nil measures nothing.
+	// Observer is notified of events of the server. If it is nil, nobody is.
 	Observer Observer
-	// Name is the node's name, for people, of which [core.Text] is kept. Default: the host's.
+	// Name is the server's name, as operators see it, truncated by [core.Text]. Default: the name
+	// of the host.
 	Name string
-	// Version is the program's version, which is shown with the node. Default: that of the
-	// main module, as the go command has stamped it.
+	// Version is the program's version, as operators see it. Default: the version of the main
+	// module, as the go command recorded it.
 	Version string
 }
 
-// Server works queues. Make it with [NewServer] and call [Server.Run].
+// Server runs the handlers of queues. Make it with [NewServer] and call [Server.Run].
 type Server struct {
 	store    Store
 	options  ServerOptions
@@ -134,9 +139,9 @@ type Server struct {
 	running atomic.Pointer[engine.Engine]
 }
 
-// NewServer returns a server that works the handlers' queues on a store. It doesn't
-// contact the store, and never fails: Run returns what is wrong. Shards are dealt in
-// the order of the handlers.
+// NewServer returns a server that runs the handlers' queues on a store. It doesn't contact the
+// store and never fails: Run returns what is invalid. Shards are listed in the order of the
+// handlers.
 func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server {
 	o := options
 	orDefault(&o.Lanes, DefaultLanes)
@@ -173,20 +178,19 @@ func (s *Server) bind() {
 	}
 }
 
-// Run works until ctx ends, then drains: it claims nothing more, lets handlers
-// finish for ShutdownTimeout before it cancels their contexts, settles what has
-// finished, puts back what has not started and releases its shards. It returns
-// once every handler has returned.
+// Run runs handlers until ctx ends, and then drains: it claims no more jobs, lets handlers finish
+// for ShutdownTimeout, cancels their contexts after that, settles the finished jobs, requeues the
+// jobs that have not started, and releases the shards. It returns nil when every handler has
+// returned. A server runs once.
 //
-// It returns at once, with all mistakes in one error, for invalid options:
-// [ErrInvalidOptions], [ErrInvalidQueue], [ErrSplit]. It returns
-// [ErrShardCountMismatch] or [ErrQueueMismatch] if the store has a queue with other
-// permanent options, and [ErrUnusable] where waiting cures nothing, such as a wrong
-// password, if the store says so when the server starts. A store that can't be
-// reached, or that becomes unusable later, does not end it: it waits, logs that,
-// again each minute and when it is over, and goes on. The first record comes when the
-// store has given up repeating the call, which takes Redis and Postgres some seconds.
-// After a drain it returns nil. A server runs once.
+// Run returns [ErrInvalidOptions], [ErrInvalidQueue] and [ErrSplit] at once, with all mistakes in
+// one error. It returns [ErrShardCountMismatch] or [ErrQueueMismatch] if the store has a queue with
+// other permanent options. It returns [ErrUnusable], such as for a wrong password, if the store
+// reports it while the server starts.
+//
+// If the store can't be reached, or becomes unusable later, Run doesn't return: it waits and
+// retries. It logs that when the store has given up repeating the call, which takes some seconds
+// with Redis and Postgres. It logs it again each minute and when the store is back.
 //
 // Run handles no signals; use [os/signal.NotifyContext] or the like.
 func (s *Server) Run(ctx context.Context) (err error) {
@@ -206,15 +210,15 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return running.Run(ctx)
 }
 
-// RunDue works what is due, and what becomes due meanwhile, and returns when
-// there is nothing left, or when ctx ends and the current batch has ended with it
-// as in Run. It runs one batch at a time in the caller's goroutine, shard after
-// shard whatever the [Scheduler], for programs that a timer starts, and for tests. It
-// learns of a cancelled job only between batches. It returns how many jobs ran.
+// RunDue runs the jobs that are due, and those that become due meanwhile, and returns how many jobs
+// ran. It returns when nothing is due, or when ctx has ended and the current batch has ended as in
+// Run. It is for programs that a timer starts, and for tests. It runs one batch at a time in the
+// caller's goroutine, shard after shard whatever the [Scheduler] is. It notices a cancelled job
+// only between batches.
 //
-// Unlike Run it may be called again and again, and it gives up at the first error
-// of the store, such as [ErrLeaseHeld] for a shard that another server works. A queue with
-// MaxRunning is passed over while other servers run as many of its batches.
+// Unlike Run, RunDue may be called repeatedly. It returns at the first error of the store, such as
+// [ErrLeaseHeld] for a shard that another server has leased. A queue with MaxRunning is skipped
+// while other servers run that many batches of it.
 func (s *Server) RunDue(ctx context.Context) (jobs int, err error) {
 	if err := s.check(); err != nil {
 		return 0, err
