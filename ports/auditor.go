@@ -8,66 +8,72 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Auditor keeps what operators did: the last [ActionsKept] actions of all queues.
+// Auditor keeps the actions of operators: the last [ActionsKept] actions of all queues.
 type Auditor interface {
-	// Audit stores an action. An action is stored when it begins, and again when it has ended: the later call
-	// replaces everything of the earlier one with the same ID but its At. So a call may be repeated. Of more than
-	// [ActionsKept] actions, those with the smallest At are removed.
+	// Audit stores an action. The caller stores an action when it begins, and again when it has
+	// ended. The later call replaces all fields of the earlier one with the same ID, except At. So
+	// a call may be repeated. If there are more than [ActionsKept] actions, those with the smallest
+	// At are removed.
 	//
-	// The store sets At when the ID is new: it is the store's clock, or 1 µs after the newest action if the
-	// clock is not later than that. So no two actions have the same At, and the order of actions survives a clock
-	// that stepped back.
+	// The store sets At when the ID is new. At is the store's clock, or 1 µs after the newest
+	// action if the clock is not later than that. So no two actions have the same At, and the order
+	// of actions survives a clock that stepped back.
 	//
-	// Errors: ErrInvalidRequest, as Action.Validate has it.
+	// Errors: ErrInvalidRequest, as Action.Validate returns it.
 	Audit(ctx context.Context, a Action) error
 
-	// Actions lists actions, the newest first. A record that can't be read is left out.
+	// Actions lists actions, newest first. It leaves out records that can't be read.
 	Actions(ctx context.Context, r ActionsRequest) ([]Action, error)
 }
 
-// Bounds of the audit.
+// Limits of the audit.
 const (
-	// ActionsKept is how many actions a store keeps.
+	// ActionsKept is the number of actions that a store keeps.
 	ActionsKept = 1000
-	// MaxActions is the most actions of one call of [Auditor.Actions]. It is also the default.
+	// MaxActions is the maximum number of actions that one call of [Auditor.Actions] returns. It is
+	// also the default.
 	MaxActions = 100
-	// MaxActionIDs is how many ids an action may list.
+	// MaxActionIDs is the maximum number of ids that an action lists.
 	MaxActionIDs = 20
-	// MaxActionText is the most bytes of each text of an action, and of each of its ids.
+	// MaxActionText is the maximum size in bytes of each text and each id of an action.
 	MaxActionText = 512
 )
 
-// Action is something that an operator did.
+// Action is an action of an operator, as the audit keeps it.
 type Action struct {
-	// ID is the action's own, drawn by the caller: not empty, at most 64 bytes.
+	// ID is the action's own id, drawn by the caller: not empty, at most 64 bytes.
 	ID string
-	// At is when it began, as the store has set it. A request's is ignored.
+	// At is when the action began. The store sets it and ignores it in a request.
 	At core.Instant
-	// Verb says what was done, such as "pause" or "revive"; it is not empty.
+	// Verb is the kind of action, such as "pause" or "revive". It is not empty.
 	Verb string
-	// Actor is who did it, From is the address of the request, and Reason is why. Each may be empty.
+	// Actor is the operator's name, From is the address of the request, and Reason is the
+	// operator's reason. Each may be empty.
 	Actor, From, Reason string
-	// Queue is the queue, or empty for an action on a server.
+	// Queue is the name of the queue. It is empty for an action on a server.
 	Queue string
-	// IDs are the first of the ids that the action named, or the server's owner; at most [MaxActionIDs]. Named is how many it named; 0 means
-	// that it named none, but chose by Prefix, Group and Filter, or did something to the whole queue.
+	// IDs are the first of the ids that the action named, or the server's owner; at most
+	// [MaxActionIDs]. Named is the number of ids that it named. If Named is 0, the action selected
+	// entries by Prefix, Group and Filter, or applied to the whole queue.
 	IDs   []string
 	Named int
-	// Prefix, Group and Filter say which entries were chosen. All three are empty for all entries.
+	// Prefix, Group and Filter are the conditions that selected the entries. All three are empty
+	// for all entries.
 	Prefix, Group, Filter string
-	// Ended reports that the action has ended. Took and Error are zero before. An action of a process that
-	// was killed never ends.
+	// Ended is true if the action has ended. Until then Took and Error are zero. An action whose
+	// process was killed never ends.
 	Ended bool
-	// Handled is how many entries were changed, as far as the caller had learned.
+	// Handled is the number of changed entries, as far as the caller had learned.
 	Handled int
-	// Took is how long it took, by the clock of the process.
+	// Took is the duration of the action, by the clock of the process.
 	Took time.Duration
-	// Error is why it stopped; empty is success.
+	// Error is the error that ended the action. It is empty after success.
 	Error string
 }
 
-// Validate returns [ErrInvalidRequest] for an ID or a Verb that is empty, an ID of more than 64 bytes, a text that is no
-// [core.Text] or longer than [MaxActionText], and more than [MaxActionIDs] ids.
+// Validate returns [ErrInvalidRequest] for an ID or a Verb that is empty, an ID of more than 64
+// bytes, a text that is not a [core.Text] or is longer than [MaxActionText], and more than
+// [MaxActionIDs] ids.
 func (a *Action) Validate() error {
 	switch {
 	case a.ID == "" || len(a.ID) > 64:
@@ -86,15 +92,16 @@ func (a *Action) Validate() error {
 	return validateTexts("the action has", texts...)
 }
 
-// ActionsRequest asks for a page of actions.
+// ActionsRequest is a request for a page of actions.
 type ActionsRequest struct {
-	// Before is the At of the last action of the page before this one; 0 is the first page.
+	// Before is the At of the last action of the previous page. 0 requests the first page.
 	Before core.Instant
-	// Limit is how many actions to list: 0 is [MaxActions], which is also the most.
+	// Limit is the maximum number of actions to list. 0 means [MaxActions], which is also the
+	// maximum.
 	Limit int
 }
 
-// Size is Limit with its default and bound.
+// Size returns Limit with its default and maximum applied.
 func (r *ActionsRequest) Size() int {
 	if r.Limit <= 0 {
 		return MaxActions

@@ -5,48 +5,52 @@ import (
 	"strconv"
 )
 
-// Checker is a store that can say how its server is: what an operator looks at first when work
-// stands still. It is optional.
+// Checker is a store that reports the state of its server: the first thing an operator reads when
+// work stands still. It is optional.
 type Checker interface {
-	// Check looks at the server's settings and state, and returns a row for each thing that it
-	// knows to look at, in an order that does not change, for each server in turn. What it could not
-	// look at, for want of a right or of an answer, is a row with CheckUnknown, so that one failing
-	// look hides no other. A server that does not answer is one row at most, with CheckFail: it is not asked again for
-	// each. It writes nothing and may take as long as a few dozen commands of the server.
+	// Check examines the server's settings and state. It returns a row for each check of each
+	// server, in an order that does not change. A check that was not possible, because a right or
+	// an answer was missing, is a row with CheckUnknown, so that one failed check hides no other. A
+	// server that does not answer has at most one row, with CheckFail; the other checks of that
+	// server are skipped. Check writes nothing. It may take as long as a few dozen commands of the
+	// server.
 	//
-	// It fails only if it could look at nothing.
+	// It returns an error only if no check was possible.
 	Check(ctx context.Context) ([]Check, error)
 }
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
-	// Name is what was looked at, in snake_case. It does not change between versions, so that
-	// alerts may name it.
+	// Name is the name of the check, in snake_case. It does not change between versions, so alerts
+	// may refer to it.
 	Name string
-	// Server is the address of the server that it holds for; empty for all.
+	// Server is the address of the server that the row applies to. It is empty if the row applies
+	// to all servers.
 	Server string
+	// Status is the severity of the result.
 	Status CheckStatus
-	// Value is what was found, for people to read; with CheckUnknown, why nothing was.
+	// Value is the observed value, for people. With CheckUnknown it is the reason why there is no
+	// value.
 	Value string
-	// Advice is what to do; empty with CheckOK.
+	// Advice is what an operator should do. It is empty with CheckOK.
 	Advice string
-	// Refuses reports whether the store refuses pushes because of it, all or those to some shards. It
-	// is false with CheckOK, and also with CheckUnknown.
+	// Refuses reports whether this state makes the store refuse pushes, to all shards or to some.
+	// It is false with CheckOK and with CheckUnknown.
 	Refuses bool
 }
 
-// CheckStatus is how a [Check] ended. Its zero value is CheckOK, and worse ones are larger.
+// CheckStatus is the result of a [Check]. Its zero value is CheckOK; worse results are larger.
 type CheckStatus uint8
 
-// How a check ended.
+// Results of a check.
 const (
-	// CheckOK needs nothing.
+	// CheckOK needs no action.
 	CheckOK CheckStatus = iota
-	// CheckUnknown could not be looked at.
+	// CheckUnknown is a check that was not possible.
 	CheckUnknown
-	// CheckWarn will hurt, or has.
+	// CheckWarn is a state that will cause harm, or that already has.
 	CheckWarn
-	// CheckFail hurts: jobs may be lost, or work stands still.
+	// CheckFail is a state that causes harm now: jobs may be lost, or work stands still.
 	CheckFail
 )
 

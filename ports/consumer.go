@@ -8,140 +8,133 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Consumer is how work is taken and settled. The engine uses it.
+// Consumer claims and settles jobs. The engine uses it.
 //
-// A shard has at most one owner by its lease. Each Acquire that starts a lease
-// returns a new fencing token, larger than any that the shard had before:
-// max(last token + 1, the store's clock in µs). Owner and token decide who may
-// turn, renew or release, not the expiry: until somebody else acquires, a late call
-// counts. A lease has run out when its expiry is not after now.
+// A shard has at most one owner, by its lease. Each Acquire that starts a lease returns a new
+// fencing token, larger than every earlier token of the shard: max(last token + 1, the store's
+// clock in µs). Owner and token decide who may turn, renew or release; the expiry does not. Until
+// another owner acquires the shard, a late call still succeeds. A lease has run out when its expiry
+// is not after now.
 //
-// Every method returns [ErrInvalidRequest] for a shard that its queue does not have;
-// Acquire compares the layout first.
+// Every method returns [ErrInvalidRequest] for a shard that its queue does not have. Acquire
+// compares the layout first.
 //
-// Acquire and Turn do bounded work, whatever lies in the shard: what one hands over,
-// claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes of their
-// Data (core.Bound), of which the first always passes. What a turn costs depends on what
-// it settles and claims, not on what waits behind it.
+// Acquire and Turn do bounded work, whatever the shard holds. The jobs that one call hands over,
+// claims or moves have at most core.MaxTurnPayloads payloads and core.MaxStepBytes of Data in all,
+// as core.Bound counts them; the first payload is always within the bounds. The cost of a turn
+// depends on what it settles and claims, not on the number of jobs that wait.
 type Consumer interface {
-	// Acquire makes the caller the owner of a shard if the shard is free, if its lease
-	// has run out, or if the caller owns it already, and looks when the next job could
-	// be claimed. It is atomic.
+	// Acquire makes the caller the owner of a shard if the shard is free, if its lease has run out,
+	// or if the caller already owns it. It also returns when the next job could be claimed. It is
+	// atomic.
 	//
-	// Attempt distinguishes a repeat from a new attempt. The owner's last attempt
-	// again, while that lease lasts, returns the same token and claims again, renews
-	// the lease, looks again and resets nothing, also after turns. After the lease has run out it
-	// starts a new one. A larger attempt always starts a new lease, also over the
-	// owner's own.
-	// The owner's attempts are forgotten when somebody else acquires.
+	// Attempt distinguishes a repeated call from a new attempt. If the owner repeats its last
+	// attempt while that lease lasts, Acquire returns the same token and claims, renews the lease,
+	// determines the head again and resets nothing, even after turns. If the lease has run out, the
+	// repeated attempt starts a new lease. A larger attempt always starts a new lease, even over
+	// the owner's own. The attempts of an owner are forgotten when another owner acquires the
+	// shard.
 	//
-	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and
-	// pass to the new lease, whose owner settles them as core.RetryPolicy.Recover
-	// says. The reply has the first of them in order of id, as far as the bounds allow;
-	// a claim comes whole. The rest, and those that the store could not reach now, are
-	// TurnReply.Orphans of later turns. A repeat hands over nothing new: of the jobs that
-	// were handed over under this lease it returns those that are still claimed, the
-	// first in order of id, as far as the bounds allow. Acquiring does not count as a
-	// recovery.
+	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the
+	// new lease. The new owner settles them as core.RetryPolicy.Recover decides. The reply has the
+	// first of them in order of id, as far as the bounds allow; a claim is never split. The
+	// remaining jobs, and those that the store can't reach now, are TurnReply.Orphans of later
+	// turns. A repeated call hands over no further job: of the jobs that were handed over under
+	// this lease, it returns those that are still claimed, the first in order of id, as far as the
+	// bounds allow. Acquiring does not count as a recovery.
 	//
-	// A lease whose expiry is further away than its own TTL, because the clock
-	// stepped back, expires that TTL from now; a refused Acquire stores the new expiry.
+	// If the clock stepped back, the expiry of a lease can be further away than its own TTL. Such a
+	// lease expires that TTL from now; an Acquire that is refused stores the new expiry.
 	//
-	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrShardCountMismatch;
-	// ErrStaleAttempt for an attempt below the owner's last, or for the last
-	// after its Release; a *HeldError.
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrShardCountMismatch; ErrStaleAttempt for an
+	// attempt below the owner's last, or for the last after its Release; a *HeldError.
 	Acquire(ctx context.Context, r AcquireRequest) (AcquireReply, error)
 
-	// Turn settles what is finished, renews the lease and claims the next jobs,
-	// in this order, atomically. The holder numbers its turns 1, 2, 3 …, with
-	// one in flight. The store compares Number with the last that it carried out
-	// under this lease (0 after Acquire):
+	// Turn settles the finished jobs, renews the lease and claims the next jobs, in this order,
+	// atomically. The owner numbers its turns 1, 2, 3 … and has one turn in flight at a time. The
+	// store compares Number with the number of the last turn that it carried out under this lease
+	// (0 after Acquire):
 	//
 	//   last+1  settle, begin, renew, claim; the number is used up
 	//   last    a repeat: apply, count and claim nothing, ignore the request's
-	//           other fields but TTL, renew, and return in their first order the
-	//           jobs that still carry this receipt, with the same orphans as far
-	//           as they are still claimed, and no Skipped, Deferred or NotBegun;
-	//           TurnReply.Repeat is true
+	//           other fields except TTL, renew, and return in their first order
+	//           the jobs that still carry this receipt, with the same orphans as
+	//           far as they are still claimed, and no Skipped, Deferred or
+	//           NotBegun; TurnReply.Repeat is true
 	//   less    ErrStaleTurn, nothing is written
 	//   more    ErrLeaseLost, nothing is written: the store has lost turns
 	//
-	// A turn with number last+1 that has nothing to settle or begin,
-	// finds nothing to claim and hands over no orphan writes nothing,
-	// does not renew and does not use up its number, as TurnReply.Last shows. But
-	// one that is Resent always uses up its number, so that its first call, should
-	// it arrive late, is a repeat or stale, and a number never has two contents.
+	// A turn with number last+1 that has nothing to settle or begin, finds no job to claim and
+	// hands over no orphan writes nothing, does not renew and does not use up its number, as
+	// TurnReply.Last shows. A turn that is Resent always uses up its number. So if its first call
+	// arrives late, that call is a repeat or stale, and a number never has two contents.
 	//
-	// A store does not repeat a call by itself. The caller repeats one that failed, and
-	// sees from Repeat whether it had been carried out before.
+	// A store does not repeat a call by itself. The caller repeats a failed call, and Repeat
+	// reports whether the turn had been carried out before.
 	//
-	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, not
-	// counted, and reported; so is the second one of an id in a turn. What a
-	// settlement does to its job is core.Settlement.Apply, and the merge rules of
-	// RULES 2 for what is put back and what is buried. A settlement whose job the
-	// store can't reach now, because a caller's transaction has locked it, is
-	// reported as deferred, changes nothing, and must be sent again with a later
-	// turn. So is one that does not fit the bounds: settlements are applied in order, and
-	// from the first on whose payloads, those that it puts back or buries, do not fit
-	// any more, all are deferred but those that are core.Settlement.Plain, which
-	// fit. (A store that must read a claim to end it may defer Plain ones too, after
-	// core.DefaultTurnBytes of those.) So does the first of the others: each turn gets on,
-	// and a deferred one that leads the next turn's settlements is applied by it. A store
-	// may leave out of the count what it moves without touching each payload, such as a whole job
-	// whose id has nothing queued. A paused shard settles.
+	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, not counted, and
+	// reported; so is the second settlement of an id in a turn. core.Settlement.Apply defines the
+	// effect of a settlement on its job, and docs/rules.md 2 the merging of requeued and buried
+	// payloads. A settlement is deferred if the store can't reach its job now because a caller's
+	// transaction has locked it: it is reported, changes nothing, and must be sent again with a
+	// later turn.
 	//
-	// Handing over. A turn, of a paused shard too, returns the next of what earlier
-	// leases left and this lease was not handed yet, in order of id, as far as the
-	// bounds allow: TurnReply.Orphans. Each is handed over once, but for repeats, and one
-	// settled meanwhile is passed over.
+	// A settlement is deferred as well if it does not fit the bounds. Settlements are applied in
+	// order. From the first settlement on whose requeued or buried payloads do not fit, all
+	// settlements are deferred except those that are core.Settlement.Plain, which fit. (A
+	// store that must read a claim to end it may defer Plain settlements too, after
+	// core.DefaultTurnBytes of them.) The first settlement that is not Plain always fits. So each
+	// turn makes progress, and a deferred settlement that leads the settlements of the next turn is
+	// applied by it. A store may leave payloads out of the count that it moves without touching
+	// each of them, such as a whole job whose id has no queued job. A paused shard settles.
 	//
-	// Beginning. RULES 4 has a recovered job begin before its handler runs: each
-	// claimed job that Begin names is marked as begun until it is settled. One
-	// whose (ID, Receipt) is not claimed after the settlements, or that the store
-	// can't reach now, is reported as not begun.
+	// Handing over. A turn, also of a paused shard, returns the next jobs that earlier leases left
+	// claimed and that were not handed over under this lease, in order of id, as far as the bounds
+	// allow: TurnReply.Orphans. Each is handed over once, except for repeats. A job that was
+	// settled meanwhile is skipped.
 	//
-	// Claiming. Due jobs (PerformAt <= now) in order of (PerformAt, id), put-backs
-	// of this turn included, as core.Budget allows; a turn that hands over orphans may
-	// claim less, since both together keep to the bounds. Ids that are claimed after
-	// this turn's settlements are passed over. A job with
-	// core.AloneRecoveries or more Recoveries is claimed only when nothing else
-	// of its shard is, and alone; claiming stops in front of it, so it is never
-	// overtaken, and while it is claimed nothing else is. The payloads of a job that
-	// do not fit stay queued with its State. A claimed job gets the receipt (token,
-	// number). Of a paused shard nothing is claimed, whatever is asked for.
+	// Beginning. By docs/rules.md 4 a recovered job begins before its handler runs: each claimed
+	// job that Begin names is marked as begun until it is settled. A job whose (ID, Receipt) is not
+	// claimed after the settlements, or that the store can't reach now, is reported as not begun.
 	//
-	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or
-	// the token is not the shard's; ErrStaleTurn. A turn of unknown outcome is
-	// repeated as it was.
+	// Claiming. Due jobs (PerformAt <= now) are claimed in order of (PerformAt, id), including jobs
+	// that this turn requeued, as core.Budget allows. A turn that hands over orphans may claim
+	// fewer, since orphans and claims together keep to the bounds. Ids that are claimed after this
+	// turn's settlements are skipped. A job with core.AloneRecoveries or more Recoveries is claimed
+	// only when no other job of its shard is claimed, and alone. Claiming stops in front of such a
+	// job, so it is never overtaken, and while it is claimed no other job is. The payloads of a job
+	// that do not fit stay queued with its State. A claimed job gets the receipt (token, number).
+	// No job of a paused shard is claimed, whatever Want is.
+	//
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or the token is not the
+	// shard's; ErrStaleTurn. If the outcome of a turn is unknown, the caller repeats the turn
+	// unchanged.
 	Turn(ctx context.Context, r TurnRequest) (TurnReply, error)
 
-	// Renew extends the lease to the TTL from now and, atomically with that, looks
-	// when the next job could be claimed. Repeating it renews again.
+	// Renew extends the lease to the TTL from now. Atomically with that it determines when the next
+	// job could be claimed. A repeated call renews again.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost.
 	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
 
-	// Release ends the lease and its token at once: the shard is free. Jobs still
-	// claimed stay claimed for the next owner. A Notifier notifies those who wait for
-	// the shard.
+	// Release ends the lease and its token at once: the shard is free. Jobs that are still claimed
+	// stay claimed for the next owner. A Notifier sends a wake-up to the servers that wait for the
+	// shard.
 	//
-	// Errors: ErrUnknownQueue; ErrLeaseLost, also when it is repeated.
+	// Errors: ErrUnknownQueue; ErrLeaseLost, also for a repeated call.
 	Release(ctx context.Context, l Lease) error
 
-	// Heads returns when the next job of each shard could be claimed, in the order
-	// asked. It writes nothing; each head is exact for its own instant. It needs no
-	// lease.
+	// Heads returns when the next job of each shard could be claimed, in the order of the request.
+	// It writes nothing and needs no lease. Each head is exact for an instant of its own.
 	//
-	// A store in several parts answers shard by shard: those of a part that it can't
-	// reach now, or that has not answered when ctx ends, are Unreached, and the heads
-	// of all others are returned.
+	// A store in several parts answers shard by shard. Shards whose part can't be reached now, or
+	// has not answered when ctx ends, are Unreached. The heads of all other shards are returned.
 	//
 	// Errors: ErrUnknownQueue; any other only if no shard was reached.
 	Heads(ctx context.Context, shards []core.Shard) (HeadsReply, error)
 }
 
-// Lease is how an owner proves that it holds a shard: all fields must match the
-// shard's lease.
+// Lease proves that its owner holds a shard: all fields must match the shard's lease.
 type Lease struct {
 	Shard core.Shard
 	// Owner is unique to a process run: an id drawn at its start.
@@ -150,22 +143,22 @@ type Lease struct {
 	Token int64
 }
 
-// AcquireRequest asks for a shard.
+// AcquireRequest is a request for the lease of a shard.
 type AcquireRequest struct {
-	Shard      core.Shard
+	Shard core.Shard
+	// Shards and Generation are the layout of the queue as the caller knows it; see DeclareReply.
 	Shards     int
 	Generation int64
 	// Owner is non-empty and unique to a process run.
 	Owner string
-	// Attempt is above 0 and rises with each new attempt of the owner at the
-	// shard.
+	// Attempt is above 0. It rises with each new attempt of the owner to acquire the shard.
 	Attempt int64
 	// TTL is how long the lease lasts unless renewed, at least 1 ms.
 	TTL time.Duration
 }
 
-// Validate returns [ErrInvalidRequest] for an owner that is empty or no [core.Text], an attempt below 1 or a
-// TTL below 1 ms.
+// Validate returns [ErrInvalidRequest] for an owner that is empty or not a [core.Text], an attempt
+// below 1 or a TTL below 1 ms.
 func (r *AcquireRequest) Validate() error {
 	if r.Owner == "" {
 		return fmt.Errorf("%w: acquire %v without an owner", ErrInvalidRequest, r.Shard)
@@ -179,53 +172,54 @@ func (r *AcquireRequest) Validate() error {
 	return validateTTL(r.TTL)
 }
 
-// AcquireReply is what Acquire returns.
+// AcquireReply is the result of Acquire.
 type AcquireReply struct {
+	// Token is the fencing token of the lease.
 	Token int64
 	// Now is the store's clock.
 	Now core.Instant
 	// Remaining is how long the lease lasts from Now.
 	Remaining time.Duration
-	// Claims are the jobs that earlier leases left, in order of id: the first that the
-	// bounds allow and the store could reach.
+	// Claims are the jobs that earlier leases left claimed, in order of id: the first ones that fit
+	// the bounds and that the store could reach.
 	Claims []core.Claim
 	// Cancellations are as in TurnReply.
 	Cancellations []Cancellation
-	// Head and Paused are as in TurnReply. An owner makes no turn before Head, so a
-	// store that does not look at all must say now, and not leave Head zero.
+	// Head and Paused are as in TurnReply. An owner makes no turn before Head. So a store that does
+	// not determine the head must return its now, not the zero Head.
 	Head   core.Head
 	Paused bool
 }
 
-// TurnRequest is one exchange between a lease's holder and the store.
+// TurnRequest is one exchange between the owner of a lease and the store.
 type TurnRequest struct {
+	// Lease is the caller's lease of the shard. Number is the number of the turn, from 1.
 	Lease  Lease
 	Number int64
-	// TTL is how long the lease is to last from now, at least 1 ms.
+	// TTL is how long the lease should last from now, at least 1 ms.
 	TTL time.Duration
-	// Resent means that an earlier call of this turn was not answered and may still
-	// arrive. The other fields are as they were in that call.
+	// Resent is true if an earlier call of this turn was not answered and may still arrive. The
+	// other fields are the same as in that call.
 	Resent bool
-	// Settlements are applied in order, at most core.MaxTurnJobs.
+	// Settlements are applied in order. There are at most core.MaxTurnJobs.
 	Settlements []core.Settlement
-	// Begin names the recovered jobs whose handlers start once this turn has
-	// answered, at most core.MaxTurnJobs.
+	// Begin names the recovered jobs whose handlers start when this turn has been answered. There
+	// are at most core.MaxTurnJobs.
 	Begin []core.ClaimRef
-	// Want is how many jobs to claim, at most core.MaxTurnJobs; more is taken as that.
-	// 0 claims nothing.
+	// Want is the maximum number of jobs to claim. Values above core.MaxTurnJobs mean
+	// core.MaxTurnJobs. 0 claims no job.
 	Want int
-	// PerJob is how many payloads of one job to claim. 0 is
-	// core.MaxTurnPayloads.
+	// PerJob is the maximum number of payloads to claim of one job. 0 means core.MaxTurnPayloads.
 	PerJob int
-	// Bytes is how many bytes of payload to claim, at most core.MaxStepBytes; more is
-	// taken as that. 0 is core.DefaultTurnBytes.
+	// Bytes is the maximum size of the claimed payloads. Values above core.MaxStepBytes mean
+	// core.MaxStepBytes. 0 means core.DefaultTurnBytes.
 	Bytes int
-	// Node is the node's name, which is shown with the claims.
+	// Node is the server's name, which lists show with the claims.
 	Node string
 }
 
-// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms,
-// too many settlements or jobs to begin, or a Node that is no [core.Text].
+// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many settlements
+// or jobs to begin, or a Node that is not a [core.Text].
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
@@ -242,52 +236,52 @@ func (r *TurnRequest) Validate() error {
 	return validateTTL(r.TTL)
 }
 
-// Budget returns the budget of what the turn may claim.
+// Budget returns the limits of what the turn may claim.
 func (r *TurnRequest) Budget() core.Budget {
 	return core.Budget{Jobs: r.Want, PerJob: r.PerJob, Bytes: r.Bytes}
 }
 
-// TurnReply is what Turn returns.
+// TurnReply is the result of Turn.
 type TurnReply struct {
-	// Last is the number of the lease's last turn that was carried out: the
-	// request's, unless that turn wrote nothing.
+	// Last is the number of the last turn that was carried out under the lease. It is the request's
+	// number, unless the turn wrote nothing.
 	Last int64
-	// Repeat reports that a turn of this number had been carried out before, and
-	// that this call applied, begun and claimed nothing.
+	// Repeat is true if a turn with this number had been carried out before. This call then
+	// applied, began and claimed nothing.
 	Repeat bool
-	// Now is the store's clock, and Remaining how long the lease lasts from it.
+	// Now is the store's clock. Remaining is how long the lease lasts from Now.
 	Now       core.Instant
 	Remaining time.Duration
-	// Claims are the jobs this turn claimed, in order of (PerformAt, id).
+	// Claims are the jobs that this turn claimed, in order of (PerformAt, id).
 	Claims []core.Claim
-	// Orphans are jobs that earlier leases left and that neither Acquire nor an earlier
-	// turn has handed over, in order of id; they are settled like Acquire's Claims.
+	// Orphans are jobs that earlier leases left claimed and that neither Acquire nor an earlier
+	// turn has handed over, in order of id. The owner settles them like the Claims of Acquire.
 	Orphans []core.Claim
-	// Skipped are the positions in Settlements whose jobs were not claimed, ascending.
+	// Skipped are the positions in Settlements of jobs that were not claimed, ascending.
 	Skipped []int
-	// Deferred are the positions in Settlements that must be sent again, ascending. One
-	// after another that was applied perhaps only did not fit, and is sent again at once;
-	// for the others something has to end first.
+	// Deferred are the positions in Settlements that must be sent again, ascending. A deferred
+	// settlement that follows an applied one perhaps only did not fit, and the owner sends it again
+	// at once. Any other waits for something else to end first.
 	Deferred []int
-	// NotBegun are the positions in Begin of jobs that were not marked as begun,
-	// ascending. Their handlers must not start.
+	// NotBegun are the positions in Begin of jobs that were not marked as begun, ascending. Their
+	// handlers must not start.
 	NotBegun []int
-	// Head is when the shard's next job could be claimed, if nothing were pushed or
-	// settled; not OK while the queue is paused. While jobs that earlier leases left are
-	// still to be handed over it is no later than now, unless the queue is paused. A
-	// store that can't tell at the moment says now, so that the next turn looks.
+	// Head is when the shard's next job could be claimed if no push and no settlement came. It is
+	// not OK while the queue is paused. While jobs that earlier leases left are still to be handed
+	// over, it is no later than now, unless the queue is paused. A store that can't determine it at
+	// the moment returns now, so that the next turn tries to claim.
 	Head core.Head
-	// Paused reports that the queue is paused.
+	// Paused reports whether the queue is paused.
 	Paused bool
-	// Cancellations are the claimed jobs of the shard that an operator has cancelled,
-	// in order of id, in each reply until they are settled.
+	// Cancellations are the claimed jobs of the shard that an operator has cancelled, in order of
+	// id. Each reply has them until they are settled.
 	Cancellations []Cancellation
 }
 
-// Cancellation is a claimed job whose handler is to be stopped.
+// Cancellation is a claimed job whose handler the owner should stop.
 type Cancellation struct {
 	ID      string
 	Receipt core.Receipt
-	// Drop removes the job when it ends; otherwise it is put back.
+	// Drop removes the job when it ends. Otherwise the job is requeued.
 	Drop bool
 }

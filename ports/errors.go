@@ -8,59 +8,57 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Errors of the port. Adapters wrap them with %w and say what to do.
+// Errors of the port. Adapters wrap them with %w and add what to do.
 var (
-	// ErrUnknownQueue is a queue that was never declared, or a store that lost
-	// it: declare it, then repeat.
+	// ErrUnknownQueue reports a queue that was never declared, or whose record the store has lost.
+	// Declare the queue, then repeat the call.
 	ErrUnknownQueue = errors.New("unknown queue: in this store nothing was pushed to it and no server has run it; " +
 		"do either, or check its name and the store's database, prefix or schema")
-	// ErrUnknownNode is a node that no announcement lasts of: it never ran on this
-	// store, was retired or is gone.
+	// ErrUnknownNode reports a server without a current announcement: it never ran on this store,
+	// was retired or is gone.
 	ErrUnknownNode = errors.New("unknown node: no server announces itself under this owner id, or it has stopped; " +
 		"take the owner of a node that the list of nodes shows as alive or draining")
-	// ErrShardCountMismatch is a shard count or generation that is not that of
-	// the queue's record. Nothing was written.
+	// ErrShardCountMismatch reports a shard count or a generation that differs from the queue's
+	// record. Nothing was written.
 	ErrShardCountMismatch = errors.New("shard count mismatch")
-	// ErrQueueMismatch is a declaration whose other permanent options differ
-	// from the queue's record. Nothing was written.
+	// ErrQueueMismatch reports a declaration whose other permanent options differ from the queue's
+	// record. Nothing was written.
 	ErrQueueMismatch = errors.New("queue declared with other options")
-	// ErrLeaseHeld is the error for a shard that another owner works; see HeldError.
+	// ErrLeaseHeld reports a shard that another owner has leased; see HeldError.
 	ErrLeaseHeld = errors.New("lease is held by another owner")
-	// ErrLeaseLost is a lease that is no longer the caller's. Nothing was
-	// written, and nothing will be under that token.
+	// ErrLeaseLost reports a lease that is no longer the caller's. Nothing was written, and nothing
+	// will be written under that token.
 	ErrLeaseLost = errors.New("lease lost")
-	// ErrStaleTurn is a turn older than the lease's last. Nothing was written.
+	// ErrStaleTurn reports a turn older than the lease's last. Nothing was written.
 	ErrStaleTurn = errors.New("stale turn")
-	// ErrStaleAttempt is an acquire older than the owner's last, or of an
-	// attempt that was released, or a call for permits older than the owner's last.
-	// Nothing was written.
+	// ErrStaleAttempt reports an acquire older than the owner's last, an acquire of an attempt that
+	// was released, or a call for permits older than the owner's last. Nothing was written.
 	ErrStaleAttempt = errors.New("stale attempt")
-	// ErrInvalidRequest is a request that breaks this package's rules, such as a
-	// negative TTL. Nothing was written; it is a bug of the caller.
+	// ErrInvalidRequest reports a request that breaks this package's rules, such as a negative TTL.
+	// Nothing was written. It is a bug of the caller.
 	ErrInvalidRequest = errors.New("invalid request")
-	// ErrUnusable is the error of a store that answers but can't be used as it is set
-	// up, which waiting does not cure: a wrong password, missing rights, no schema, no such
-	// database, a policy that evicts keys, an invalid prefix. The error says what
-	// to change. Nothing was written.
+	// ErrUnusable reports a store that answers but can't be used as it is configured. Waiting does
+	// not help. Examples are a wrong password, missing rights, no schema, no such database, a
+	// policy that evicts keys, and an invalid prefix. The error text names what to change. Nothing
+	// was written.
 	ErrUnusable = errors.New("store can't be used")
-	// ErrNotEmpty is a queue that can't be forgotten, since it holds jobs or dead
-	// letters.
+	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
 	ErrNotEmpty = errors.New("queue is not empty")
-	// ErrFull is a store without room for what a push brings. Nothing of the
-	// shards it names was written; handling goes on and makes room.
+	// ErrFull reports a store without room for the entries of a push. Nothing was written to the
+	// shards that the error names. Handling continues and makes room.
 	ErrFull = errors.New("store is full")
-	// ErrNotBegun is a call whose context had ended before it began. Nothing was sent, and
-	// nothing was written.
+	// ErrNotBegun reports a call whose context had ended before the call began. Nothing was sent,
+	// and nothing was written.
 	ErrNotBegun = errors.New("the call was not begun")
 )
 
-// HeldError is how Acquire returns [ErrLeaseHeld], with the owner. [errors.Is] reports
-// that it is [ErrLeaseHeld].
+// HeldError is the error by which Acquire returns [ErrLeaseHeld] together with the owner.
+// [errors.Is] reports that it is [ErrLeaseHeld].
 type HeldError struct {
 	Shard core.Shard
-	// Owner holds the lease, for people to read.
+	// Owner is the owner of the lease, for people.
 	Owner string
-	// Remaining is how long it lasts unless it is renewed.
+	// Remaining is how long the lease lasts unless it is renewed.
 	Remaining time.Duration
 }
 
@@ -72,13 +70,13 @@ func (e *HeldError) Error() string {
 // Unwrap returns [ErrLeaseHeld].
 func (e *HeldError) Unwrap() error { return ErrLeaseHeld }
 
-// PushError is the error of a push of which some entries are not known to be stored.
+// PushError is the error of a push if some of its entries are not known to be stored.
 type PushError struct {
 	// Entries are the positions of the entries that are not known to be stored,
 	// ascending.
 	Entries []int
-	// Err is the cause. Unless it is a sentinel, these entries may be stored after
-	// all; pushing them again merges.
+	// Err is the cause. Unless it wraps a sentinel, these entries may be stored after all. Pushing
+	// them again merges.
 	Err error
 }
 

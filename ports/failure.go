@@ -20,7 +20,8 @@ func refusals() []error {
 	}
 }
 
-// FailureOf returns what kind of failure the error of a call of a store is. The error is not nil.
+// FailureOf returns the kind of failure that an error of a store's method is. The error must not be
+// nil.
 func FailureOf(err error) FailureKind {
 	var network net.Error
 	switch {

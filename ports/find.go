@@ -7,35 +7,35 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// FindRequest asks for what a queue holds for an id.
+// FindRequest is a request for everything that a queue holds for an id.
 type FindRequest struct {
 	Queue string
 	ID    string
-	// Payloads is how many payloads of each place to return, lowest first. Below 1 none are
-	// returned. All places together return at most core.MaxTurnPayloads payloads and
-	// core.MaxStepBytes, as core.Bound takes those of the queued job, of the claim and of the dead
-	// letter, in this order: the very first payload is returned however large it is.
+	// Payloads is the maximum number of payloads to return of each place, lowest first. Below 1, no
+	// payload is returned. All places together return at most core.MaxTurnPayloads payloads and
+	// core.MaxStepBytes. core.Bound counts the payloads of the queued job, of the claim and of the
+	// dead letter, in this order; the very first payload is returned however large it is.
 	Payloads int
-	// After asks for the payloads of one place that follow those of an earlier reply. It is one of
-	// that reply's Next. The other places are found without payloads. nil asks for the first
-	// payloads of each place.
+	// After requests the payloads of one place that follow those of an earlier reply. It is one of
+	// the cursors in that reply's Next. The other places are returned without payloads. nil
+	// requests the first payloads of each place.
 	After *PayloadCursor
 }
 
-// PayloadCursor is a place in the payloads of an id, which are in order of (Score, Data): behind
-// the first Skip payloads with this Score and all with a lower one. With a Skip of 0 it is the
-// start, whatever Score is.
+// PayloadCursor is a position in the payloads of an id, which are in order of (Score, Data). It is
+// behind all payloads with a lower Score and the first Skip payloads with this Score. If Skip is 0,
+// it is the start, whatever Score is.
 //
-// Payloads may come and go between two calls. Those that stay are returned once, unless payloads
-// with the very score of the cursor have come or gone: then some of that score may be left out or
-// returned again.
+// Payloads may be added and removed between two calls. Those that stay are returned once, with one
+// exception: if payloads with the very Score of the cursor are added or removed, some payloads of
+// that score may be left out or returned again.
 type PayloadCursor struct {
 	Place Place
 	Score float64
 	Skip  int
 }
 
-// Next returns the cursor behind payloads that follow c, in order.
+// Next returns the cursor behind the given payloads, which follow c in order.
 func (c PayloadCursor) Next(payloads []core.Payload) PayloadCursor {
 	for i := range payloads {
 		if score := payloads[i].Score; c.Skip > 0 && score == c.Score {
@@ -47,8 +47,9 @@ func (c PayloadCursor) Next(payloads []core.Payload) PayloadCursor {
 	return c
 }
 
-// Validate returns [core.ErrInvalidID] for an ID that no job can have, and [ErrInvalidRequest] for
-// an After whose Place is unknown, whose Skip is below 0, or whose Score no payload can have.
+// Validate returns [core.ErrInvalidID] for an ID that no job can have. It returns
+// [ErrInvalidRequest] for an After whose Place is unknown, whose Skip is below 0, or whose Score no
+// payload can have.
 func (r *FindRequest) Validate() error {
 	if err := core.ValidateID(r.ID); err != nil {
 		return err
@@ -64,8 +65,8 @@ func (r *FindRequest) Validate() error {
 	return nil
 }
 
-// Most returns how many payloads of a place to return at most: Payloads with its bounds applied,
-// and 0 for the places that After is not about.
+// Most returns the maximum number of payloads to return of a place: Payloads with its bounds
+// applied, and 0 for the places that After does not name.
 func (r *FindRequest) Most(p Place) int {
 	if r.After != nil && r.After.Place != p {
 		return 0
@@ -81,24 +82,25 @@ func (r *FindRequest) Start(p Place) PayloadCursor {
 	return PayloadCursor{Place: p}
 }
 
-// Found is what a queue holds for an id. A nil field means that nothing is there.
+// Found is everything that a queue holds for an id. A nil field means that this place has nothing
+// of the id.
 type Found struct {
 	Shard      core.Shard
 	Queued     *JobView
 	Claim      *ClaimView
 	DeadLetter *DeadLetterView
-	// Next are the cursors of the places, in their order, that have more payloads than were
-	// returned. A reply to a request with After has at most the cursor of that place.
+	// Next are the cursors of the places that have more payloads than were returned, in the order
+	// of the places. A reply to a request with After has at most the cursor of that place.
 	Next []PayloadCursor
-	// Damaged are the places, in their order, where something is stored of the id that the store
-	// can't read, so that its field is nil: the next call that would change or take it sets it
-	// aside ([Quarantine]).
+	// Damaged are the places, in their order, where the store has something of the id that it can't
+	// read. The field of such a place is nil. The next call that would change or take the record
+	// moves it to the [Quarantine].
 	Damaged []Place
-	// Standing is what decides when the queued job runs.
+	// Standing decides when the queued job runs.
 	Standing Standing
 }
 
-// AddNext adds the cursor behind payloads that were returned of a place, if there are more.
+// AddNext adds the cursor behind the payloads that were returned of a place, if there are more.
 func (f *Found) AddNext(r *FindRequest, p Place, returned []core.Payload, more bool) {
 	if more && (r.After == nil || r.After.Place == p) {
 		f.Next = append(f.Next, r.Start(p).Next(returned))

@@ -6,12 +6,14 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// GroupsRequest asks how many dead letters of a queue are of which group.
+// GroupsRequest is a request for the number of dead letters in each group of a queue.
 type GroupsRequest struct {
 	Queue string
-	// Shards are the indexes of the shards to count, in any order; nil is all of them, an empty list none.
+	// Shards are the indexes of the shards to count, in any order. nil means all shards, an empty
+	// list means no shard.
 	Shards []int
-	// Limit is how many groups to return at most: 0 is DefaultPage, above MaxPage is MaxPage.
+	// Limit is the maximum number of groups to return. 0 means DefaultPage, values above MaxPage
+	// mean MaxPage.
 	Limit int
 }
 
@@ -21,18 +23,20 @@ func (r *GroupsRequest) Validate() error { return validateShards(r.Shards) }
 // Size returns Limit with its default and bound applied.
 func (r *GroupsRequest) Size() int { return PageRequest{Limit: r.Limit}.Size() }
 
-// GroupsReply is what Groups returns.
+// GroupsReply is the result of Groups.
 type GroupsReply struct {
-	// Now is the store's clock. It says nothing if no shard was asked for or reached.
+	// Now is the store's clock. It has no meaning if no shard was requested or reached.
 	Now core.Instant
-	// Groups are those with the most dead letters: the sums over the shards, with the earliest First and the latest
-	// Last, in order of Count, the largest first, and then of Name.
+	// Groups are the groups with the most dead letters. Each is the sum over the shards, with the
+	// earliest First and the latest Last. They are in order of Count, largest first, and then of
+	// Name.
 	Groups []core.Group
-	// Total is how many groups there are, and Dead how many dead letters these have, those included that Limit leaves
-	// out.
+	// Total is the number of groups, and Dead is the number of their dead letters. Both include the
+	// groups that Limit leaves out.
 	Total int
 	Dead  int64
-	// Unreached are the shards that can't be reached now, in order of index, whose dead letters are missing.
+	// Unreached are the shards that can't be reached now, in order of index. Their dead letters are
+	// missing in the reply.
 	Unreached []core.Shard
 }
 

@@ -7,22 +7,23 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// HistoryKept is how long a store keeps what was counted in a minute: it lists the present
-// minute and those that began at most this long before it.
+// HistoryKept is how long a store keeps the statistics of a minute. It lists the present minute and
+// those that began at most this long before it.
 const HistoryKept = 24 * time.Hour
 
-// MaxRecords is the most records of one [Registry.Record].
+// MaxRecords is the maximum number of records of one [Registry.Record].
 const MaxRecords = 1000
 
-// RecordRequest is what an owner has counted.
+// RecordRequest is the statistics that an owner has counted.
 type RecordRequest struct {
-	// Owner is who counted, usually a node's: see [Node].
+	// Owner is the id of the process that counted, usually a server's: see [Node].
 	Owner string
-	// Records are at most [MaxRecords], in any order. None is nothing to do.
+	// Records are the statistics, at most [MaxRecords], in any order. Without records the call does
+	// nothing.
 	Records []Record
 }
 
-// Record is what an owner has counted of a queue in a minute, in all so far.
+// Record is the statistics that an owner has counted of a queue in a minute, in all so far.
 type Record struct {
 	Queue string
 	// Minute is the start of the minute, by the store's clock.
@@ -30,8 +31,8 @@ type Record struct {
 	Stats  core.Stats
 }
 
-// Validate returns [ErrInvalidRequest] for an owner that is empty or no [core.Text], for more than [MaxRecords] records, and
-// for a Minute that is not the start of one.
+// Validate returns [ErrInvalidRequest] for an owner that is empty or not a [core.Text], for more
+// than [MaxRecords] records, and for a Minute that is not the start of a minute.
 func (r *RecordRequest) Validate() error {
 	if r.Owner == "" {
 		return errNoOwner
@@ -50,14 +51,14 @@ func (r *RecordRequest) Validate() error {
 	return nil
 }
 
-// HistoryRequest asks for what was counted of a queue.
+// HistoryRequest is a request for the statistics of a queue.
 type HistoryRequest struct {
 	Queue string
 	// From and To bound the starts of the minutes. A To of 0 means no end.
 	From, To core.Instant
 	// Step is how much time one entry of the reply sums up: whole minutes, at most [HistoryKept]. 0
-	// is one minute. Entries begin at multiples of Step since the Unix epoch; the minutes
-	// that From and To leave out are missing in the first and last.
+	// means one minute. Entries begin at multiples of Step since the Unix epoch. The first and the
+	// last entry lack the minutes that From and To leave out.
 	Step time.Duration
 }
 
@@ -70,24 +71,24 @@ func (r *HistoryRequest) Validate() error {
 	return nil
 }
 
-// StepOf returns the start of the entry that a minute is summed up in.
+// StepOf returns the start of the entry that includes a minute.
 func (r *HistoryRequest) StepOf(minute core.Instant) core.Instant {
 	step := core.Instant(max(r.Step, time.Minute).Microseconds())
 	return minute - minute%step
 }
 
-// HistoryReply is what was counted of a queue.
+// HistoryReply is the statistics of a queue.
 type HistoryReply struct {
-	// Minutes are in order of time, each once, without those in which nothing was counted.
+	// Minutes are in order of time, each once. Minutes in which nothing was counted are left out.
 	Minutes []MinuteStats
-	// Unreached are the shards with which the store keeps a part of the history, or all of it, and
-	// which it can't reach now, in order of index. Minutes lack that part.
+	// Unreached are the shards that hold a part of the history, or all of it, and can't be reached
+	// now, in order of index. Minutes lack that part.
 	Unreached []core.Shard
 }
 
-// MinuteStats is what was counted in one minute, or in one Step of several.
+// MinuteStats is the statistics of one minute, or of one Step of several minutes.
 type MinuteStats struct {
-	// At is its start.
+	// At is the start of the minute or Step.
 	At core.Instant
 	core.Stats
 }

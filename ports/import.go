@@ -6,22 +6,24 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// ImportRequest is dead letters to put into the morgue of one shard, with the layout of the queue as the caller
-// knows it, as in [PushRequest].
+// ImportRequest is dead letters to put into the morgue of one shard. Shards and Generation are the
+// layout of the queue as the caller knows it, as in [PushRequest].
 type ImportRequest struct {
 	Shard      core.Shard
 	Shards     int
 	Generation int64
-	// DeadLetters are at most [MaxStep], of ids of this shard, each id once, with at least one payload each and no more in
-	// all than a step moves. One that has more comes in parts, in calls of their own, each with its
-	// ChangedAt, Error and Group. StepReply.Reached says how far the step came.
+	// DeadLetters are at most [MaxStep] dead letters of ids of this shard, each id once. Each has
+	// at least one payload, and all together have no more payloads and bytes than a step moves. A
+	// dead letter with more comes in parts, in several calls, each part with its ChangedAt, Error
+	// and Group. StepReply.Reached is how far the step came.
 	DeadLetters []core.DeadLetter
 }
 
-// Validate returns [ErrInvalidRequest] for too many dead letters, payloads or bytes, an id that comes twice or is of
-// another shard, payloads that are none, out of order or equal, and an error or a group that no dead letter has: as
-// core.ErrorText and core.GroupName would change it. It returns core's error for an id, a payload, a score or a time that
-// RULES refuse. It names the position of the dead letter.
+// Validate returns [ErrInvalidRequest] for too many dead letters, payloads or bytes, an id that
+// comes twice or is of another shard, payloads that are none, out of order or equal, and an error
+// or a group that no dead letter has: as core.ErrorText and core.GroupName would change it. It
+// returns core's error for an id, a payload, a score or a time that RULES refuse. It names the
+// position of the dead letter.
 func (r *ImportRequest) Validate() error {
 	if err := validateStep(r.Shard, len(r.DeadLetters)); err != nil {
 		return err

@@ -7,35 +7,35 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Inspector is what can be seen (RULES 7). Nothing here writes or needs a lease.
+// Inspector reads what a store holds (docs/rules.md 7). Its methods write nothing and need no
+// lease.
 //
-// Lists are merged from the shards. They are not snapshots: an entry that does not
-// change meanwhile appears exactly once, one that moves may appear at both places
-// or at neither. A page may be shorter than was asked for, even empty, and still have a Next:
-// that bounds what a filter reads. The caller goes on while Next isn't zero.
+// Lists are merged from the shards. They are not snapshots: an entry that does not change meanwhile
+// appears exactly once; an entry that moves may appear at both places or at neither. A page may be
+// shorter than requested, even empty, and still have a Next, because the work of a filter is
+// bounded. The caller continues while Next isn't zero.
 //
-// A store in several parts, such as a Cluster, answers with what it reaches: the shards of a part
-// that it can't reach now are Unreached, and everything else is as if they had not been asked
-// for. It returns an error only if it reached none of the shards.
+// A store in several parts, such as a Cluster, answers with the parts that it reaches. The shards
+// of a part that it can't reach now are Unreached, and everything else is as if they had not been
+// requested. It returns an error only if it reached none of the shards.
 //
-// Every method returns [ErrUnknownQueue] for a queue that was not declared, and
-// [ErrInvalidRequest] for a request that its Validate refuses or a shard that the queue does
-// not have.
+// Every method returns [ErrUnknownQueue] for a queue that was not declared, and [ErrInvalidRequest]
+// for a request that its Validate refuses or a shard that the queue does not have.
 type Inspector interface {
-	// Stats sums up queues, in the order of the names given.
+	// Stats returns the state of queues, in the order of the given names.
 	Stats(ctx context.Context, r StatsRequest) ([]QueueStats, error)
 
-	// History sums up what [Registry.Record] has stored of a queue, over all owners, by minute or
-	// by Step: from inclusive to exclusive, oldest first, without those in which nothing
-	// was counted. Minutes that began more than [HistoryKept] before the present one are not
-	// listed. Their records are kept for at least another hour, so that a clock that is set back
-	// hides nothing, and are gone some hours later.
+	// History sums up the statistics that [Registry.Record] has stored of a queue, over all owners,
+	// by minute or by Step, oldest first. From is inclusive, To is exclusive. Minutes in which
+	// nothing was counted are left out. Minutes that began more than [HistoryKept] before the
+	// present one are not listed. Their records are kept for at least another hour, so that a clock
+	// that is set back hides nothing, and are removed some hours later.
 	//
 	// A store in several parts keeps the history of a queue with one shard of the queue, or with
-	// several. It returns what it reaches, and names the others of these shards. It fails only if it
-	// reaches no shard of the queue.
+	// several. It returns what it reaches, and names the other ones of these shards. It fails only
+	// if it reaches no shard of the queue.
 	//
-	// Errors: ErrInvalidRequest, as HistoryRequest.Validate has it.
+	// Errors: ErrInvalidRequest, as HistoryRequest.Validate returns it.
 	History(ctx context.Context, r HistoryRequest) (HistoryReply, error)
 
 	// Jobs pages through queued jobs. It returns ErrQueueMismatch for ByID if
@@ -48,31 +48,34 @@ type Inspector interface {
 	// Morgue pages through the dead letters.
 	Morgue(ctx context.Context, r MorgueRequest) (MorguePage, error)
 
-	// Groups counts the dead letters by group. Each is of one group, that of its newest burial:
-	// core.GroupName of Settlement.Group, core.BuriedByHand of [Operator.Bury], or core.OtherGroup if
-	// its shard had core.MaxGroups groups already and not that one. So the counts are those of the
-	// lists and steps by group, and all together are Counts.Dead. What one call buries is counted together, as
-	// core.Groups has it. An edit keeps the group, and so does what is left after a step has taken some of the payloads.
+	// Groups counts the dead letters by group. Each dead letter is in one group, that of its newest
+	// burial: core.GroupName of Settlement.Group, core.BuriedByHand after [Operator.Bury], or
+	// core.OtherGroup if its shard already had core.MaxGroups groups without that one. So the
+	// counts agree with the lists and steps by group, and their sum is Counts.Dead. The burials of
+	// one call are counted together, as core.Groups defines it. An edit keeps the group. If a step
+	// takes some of the payloads, the rest keeps the group as well.
 	//
-	// What it costs depends on how many groups there are, not on how many dead letters.
+	// The cost depends on the number of groups, not on the number of dead letters.
 	Groups(ctx context.Context, r GroupsRequest) (GroupsReply, error)
 
-	// Find looks one id up everywhere, with the first of its payloads. The rest of them come by
-	// cursor: Found.Next. What a call reads is bounded: see FindRequest.
+	// Find returns everything that the queue holds for one id, with the first of its payloads. The
+	// other payloads come by the cursors in Found.Next. The work of a call is bounded: see
+	// FindRequest.
 	//
-	// Errors: core.ErrInvalidID and ErrInvalidRequest, as FindRequest.Validate has them.
+	// Errors: core.ErrInvalidID and ErrInvalidRequest, as FindRequest.Validate returns them.
 	Find(ctx context.Context, r FindRequest) (Found, error)
 }
 
-// StatsRequest asks for the state of queues.
+// StatsRequest is a request for the state of queues.
 type StatsRequest struct {
 	Queues []string
-	// Shards are the indexes of the shards to count, in any order, if there is one queue; nil is
-	// all of them, an empty list none.
+	// Shards are the indexes of the shards to count, in any order, if Queues has one queue. nil
+	// means all shards, an empty list means no shard.
 	Shards []int
 }
 
-// Validate returns [ErrInvalidRequest] for Shards of other than one queue, or below 0.
+// Validate returns [ErrInvalidRequest] for Shards together with a number of queues other than one,
+// and for a shard below 0.
 func (r *StatsRequest) Validate() error {
 	if r.Shards != nil && len(r.Queues) != 1 {
 		return fmt.Errorf("%w: shards of %d queues; name one queue", ErrInvalidRequest, len(r.Queues))
@@ -82,28 +85,30 @@ func (r *StatsRequest) Validate() error {
 
 // Counts are the sizes of a queue or of a shard.
 type Counts struct {
-	// Fresh and Retrying are how many jobs are queued without and with a failure;
-	// their sum is the length of the queue.
+	// Fresh is the number of queued jobs without a failure, and Retrying of those with one. Their
+	// sum is the length of the queue.
 	Fresh    int64
 	Retrying int64
-	Claimed  int64
-	// Dead is how many ids are in the morgue.
+	// Claimed is the number of claimed jobs.
+	Claimed int64
+	// Dead is the number of ids in the morgue.
 	Dead int64
-	// Quarantined is how many records were set aside since they can't be read ([Quarantine]).
+	// Quarantined is the number of records that were set aside because they can't be read
+	// ([Quarantine]).
 	Quarantined int64
-	// Processed and Failed count jobs since the queue began.
+	// Processed is the number of jobs that were done since the queue began, and Failed of those
+	// that failed or were buried by their handler.
 	Processed int64
 	Failed    int64
-	// Oldest is the smallest PerformAt of the queued jobs; not OK if nothing is
-	// queued. Unlike a shard's head it ignores pauses and claims.
+	// Oldest is the smallest PerformAt of the queued jobs. It is not OK if no job is queued. Unlike
+	// a shard's head it ignores pauses and claims.
 	Oldest core.Head
 }
 
-// Entries returns how many entries there are that [Operator.Recount] counts: queued, claimed and
-// dead.
+// Entries returns the number of entries that [Operator.Recount] counts: queued, claimed and dead.
 func (c *Counts) Entries() int { return int(c.Fresh + c.Retrying + c.Claimed + c.Dead) }
 
-// SumCounts returns the sums of two shards' sizes; Oldest is the earlier of both.
+// SumCounts returns the sums of the sizes of two shards. Oldest is the earlier of both.
 func SumCounts(a, b Counts) Counts {
 	return Counts{
 		Fresh:     a.Fresh + b.Fresh,
@@ -121,18 +126,18 @@ func SumCounts(a, b Counts) Counts {
 // QueueStats is the state of a queue.
 type QueueStats struct {
 	Queue Queue
-	// Now is the store's clock; Oldest.Lag(Now) is the queue's lag. It says nothing if no shard
-	// was asked for or reached.
+	// Now is the store's clock; Oldest.Lag(Now) is the queue's lag. It has no meaning if no shard
+	// was requested or reached.
 	Now core.Instant
 	// Counts are the sums of Shards.
 	Counts
-	// Shards are those that were asked for and reached, in order of index.
+	// Shards are the requested shards that were reached, in order of index.
 	Shards []ShardStats
-	// Unreached are the others that were asked for, in order of index.
+	// Unreached are the requested shards that were not reached, in order of index.
 	Unreached []core.Shard
 }
 
-// Orphaned returns how many of the claimed jobs are orphans, at Now: the sum over the shards.
+// Orphaned returns the number of claimed jobs that are orphans, at Now: the sum over the shards.
 func (s *QueueStats) Orphaned() int64 {
 	var sum int64
 	for i := range s.Shards {
@@ -145,17 +150,17 @@ func (s *QueueStats) Orphaned() int64 {
 type ShardStats struct {
 	Shard core.Shard
 	Counts
-	// Owner and Token are those of the last lease, which ends at ExpiresAt: once that is past,
-	// nobody works the shard, unless its owner still renews it. Owner is empty if the
-	// lease was released.
+	// Owner and Token are those of the last lease, which ends at ExpiresAt. When that is past, no
+	// server runs the shard, unless its owner still renews it. Owner is empty if the lease was
+	// released.
 	Owner     string
 	Token     int64
 	ExpiresAt core.Instant
 }
 
-// Orphaned returns how many of the shard's claimed jobs are orphans, given the store's clock: all
-// of them if its lease has run out or was released, else none. Nobody may run them until somebody acquires
-// the shard, who then recovers them.
+// Orphaned returns the number of the shard's claimed jobs that are orphans, given the store's
+// clock. If its lease has run out or was released, all claimed jobs are orphans, otherwise no job
+// is. No server may run orphans until an owner acquires the shard and recovers them.
 func (s *ShardStats) Orphaned(now core.Instant) int64 {
 	if s.Owner != "" && s.ExpiresAt > now {
 		return 0
@@ -166,40 +171,41 @@ func (s *ShardStats) Orphaned(now core.Instant) int64 {
 // JobView is a queued job with the first of its payloads.
 type JobView struct {
 	core.Job
-	// Count is how many payloads the job has.
+	// Count is the number of payloads of the job.
 	Count int
 }
 
 // JobsPage is a page of queued jobs.
 type JobsPage struct {
 	Jobs []JobView
-	// Next is the cursor of the page that follows; zero if this is the last.
+	// Next is the cursor of the next page. It is zero if this page is the last.
 	Next Cursor
-	// Unreached are the shards that can't be reached now, in order of index, whose jobs are missing.
+	// Unreached are the shards that can't be reached now, in order of index. Their jobs are missing
+	// in the page.
 	Unreached []core.Shard
 }
 
 // ClaimView is a claimed job with the first of its payloads.
 type ClaimView struct {
 	core.Claim
-	// Count is how many payloads the claim has.
+	// Count is the number of payloads of the claim.
 	Count int
 	Shard core.Shard
-	// Owner and Node are those of the lease and the turn that claimed it.
+	// Owner and Node are those of the lease and the turn that claimed the job.
 	Owner string
 	Node  string
-	// Since is when it was claimed. Begun, in the Claim, is known of recovered
-	// jobs only: others begin without a call to the store.
+	// Since is when the job was claimed. Begun, in the Claim, is known of recovered jobs only:
+	// others begin without a call to the store.
 	Since core.Instant
-	// LeaseOver reports that the lease it was claimed under has run out, was
-	// released, or passed to another owner: nobody may run the job, and the
-	// shard's next owner recovers it.
+	// LeaseOver is true if the lease under which the job was claimed has run out, was released, or
+	// passed to another owner. Then no server may run the job, and the shard's next owner recovers
+	// it.
 	LeaseOver bool
-	// LeaseUntil is when that lease ends unless it is renewed, as in ShardStats; 0 if it is
-	// over.
+	// LeaseUntil is when that lease ends unless it is renewed, as in ShardStats. It is 0 if the
+	// lease is over.
 	LeaseUntil core.Instant
-	// Cancelled reports that an operator has cancelled it, and Drop that it is dropped
-	// when it ends, as the last Cancel of it said; without Drop it goes back.
+	// Cancelled is true if an operator has cancelled the job. Drop is that of the last Cancel: it
+	// is true if the job is dropped when it ends, and false if it is requeued.
 	Cancelled bool
 	Drop      bool
 }
@@ -215,7 +221,7 @@ type ClaimedPage struct {
 // DeadLetterView is a dead letter with the first of its payloads.
 type DeadLetterView struct {
 	core.DeadLetter
-	// Count is how many payloads the dead letter has.
+	// Count is the number of payloads of the dead letter.
 	Count int
 }
 
@@ -227,27 +233,31 @@ type MorguePage struct {
 	Unreached []core.Shard
 }
 
-// MaxAhead is how far Standing counts.
+// MaxAhead is the limit to which Standing counts.
 const MaxAhead = 1000
 
-// Standing is what decides when a job of a shard runs, beside the job itself. It holds at Now.
+// Standing is everything beside the job itself that decides when a job of a shard runs. It holds at
+// Now.
 type Standing struct {
 	// Now is the store's clock.
 	Now core.Instant
-	// Paused reports that the queue is paused.
+	// Paused reports whether the queue is paused.
 	Paused bool
-	// Owner, Token and ExpiresAt are those of the shard's lease, as in ShardStats; all zero if
-	// the lease was released, or none was ever acquired.
+	// Owner, Token and ExpiresAt are those of the shard's lease, as in ShardStats. All are zero if
+	// the lease was released, or if the shard was never acquired.
 	Owner     string
 	Token     int64
 	ExpiresAt core.Instant
-	// Claimed is how many jobs of the shard are claimed, at most MaxAhead.
+	// Claimed is the number of claimed jobs of the shard, at most MaxAhead.
 	Claimed int
-	// Ahead is how many due jobs of the shard are claimed before the queued one, by (PerformAt, id), at most
-	// MaxAhead. It is 0 if nothing is queued, if what is queued is not due, or if the id is claimed.
+	// Ahead is the number of due jobs of the shard that are claimed before the queued one, by
+	// (PerformAt, id), at most MaxAhead. It is 0 if the id has no queued job, if that job is not
+	// due, or if the id is claimed.
 	Ahead int
-	// Alone is the id of another job that runs alone (core.AloneRecoveries), and before the queued one: the first by
-	// id of those that are claimed, or else the first of those ahead if that is one. Empty if there is none, or where
-	// nothing is ahead by that definition: for what is not queued, not due, or whose id is claimed.
+	// Alone is the id of another job that runs alone (core.AloneRecoveries) and before the queued
+	// one. It is the first such job by id of those that are claimed, or else the first of the jobs
+	// ahead if that one runs alone. It is empty if there is no such job. It is also empty where no
+	// job is ahead by the definition of Ahead: the id has no queued job, that job is not due, or
+	// the id is claimed.
 	Alone string
 }

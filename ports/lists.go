@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// SortBy is what a list of queued jobs is sorted by, and which jobs it has.
+// SortBy is the order of a list of queued jobs, and the choice of jobs in it.
 type SortBy uint8
 
 const (
 	// ByTime lists all queued jobs by (PerformAt, id).
 	ByTime SortBy = iota
-	// ByID lists all queued jobs by id, where the queue keeps that index.
+	// ByID lists all queued jobs by id. It needs a queue that was declared with IndexIDs.
 	ByID
 	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
 	RetryingByTime
@@ -40,53 +40,54 @@ func (s SortBy) String() string {
 	return fmt.Sprintf("SortBy(%d)", uint8(s))
 }
 
-// Cursor is a place in a list: the sort key and the id of the last entry seen.
-// The zero value is the start. Lists by id ignore Key. A store may refuse one whose ID no entry can have, with
-// ErrInvalidRequest.
+// Cursor is a position in a list: the sort key and the id of the last entry of a page. The zero
+// value is the start. Lists by id ignore Key. A store may refuse a cursor whose ID no entry can
+// have, with ErrInvalidRequest.
 type Cursor struct {
 	Key int64
 	ID  string
 }
 
-// Default and largest sizes of a page.
+// Default and maximum size of a page.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
 
-// PageRequest asks for a page of a list. What it costs depends on how many shards it is about
-// and on Limit, not on how long the list is.
+// PageRequest is a request for a page of a list. Its cost depends on the number of requested shards
+// and on Limit, not on the length of the list.
 type PageRequest struct {
 	Queue string
-	// Shards are the indexes of the shards to list, in any order; nil is all of them, an
-	// empty list none. One that is named twice counts once.
+	// Shards are the indexes of the shards to list, in any order. nil means all shards, an empty
+	// list means no shard. A repeated index counts once.
 	Shards []int
-	// After is the last entry of the page before, in the list's direction.
+	// After is the Next of the previous page. The zero value requests the first page.
 	After Cursor
-	// From is the value that the list begins at, inclusive, in its direction: a Key in lists by
-	// time or count, which ignore its ID, and an ID in lists by id, which ignore its Key. nil is
-	// the list's own beginning. It is ignored where After is set, so that the same request with
-	// another After asks for the pages that follow.
+	// From is the value at which the list begins, inclusive, in the list's direction. Lists by time
+	// or count use its Key and ignore its ID; lists by id use its ID and ignore its Key. nil means
+	// the beginning of the list. From is ignored if After is set, so the same request with another
+	// After requests the next page.
 	From *Cursor
-	// Prefix limits a list by id to the ids that begin with it; empty is all.
+	// Prefix limits a list by id to the ids with that prefix. Empty means all ids.
 	Prefix string
-	// Descending turns the list around.
+	// Descending reverses the order of the list.
 	Descending bool
-	// Limit is how many entries to return at most: 0 is DefaultPage, above MaxPage is
-	// MaxPage.
+	// Limit is the maximum number of entries to return. 0 means DefaultPage, values above MaxPage
+	// mean MaxPage.
 	Limit int
-	// Payloads is how many payloads of each entry to return, lowest first. Below 1
-	// none are returned; the view's Count is how many there are.
+	// Payloads is the maximum number of payloads to return of each entry, lowest first. Below 1, no
+	// payload is returned. The Count of the view is the number of payloads that the entry has.
 	Payloads int
-	// ErrorBytes is how many bytes of each error text to return at most, as [core.CutText] cuts
-	// it: 0 is the whole text, below 0 none of it.
+	// ErrorBytes is the maximum size in bytes of each error text, truncated by [core.CutText]. 0
+	// means the whole text, below 0 no text.
 	ErrorBytes int
-	// MaxCount is how many payloads of each entry to count at most: the view's Count is no more. 0 counts
-	// them all, below 0 none. Some stores read what they count.
+	// MaxCount is the maximum number of payloads to count of each entry; the Count of the view is
+	// at most MaxCount. 0 counts all payloads, below 0 counts none. Some stores read the payloads
+	// that they count.
 	MaxCount int
 }
 
-// Counted returns the Count of an entry with so many payloads, as MaxCount has it.
+// Counted returns the Count of an entry with the given number of payloads, limited by MaxCount.
 func (r PageRequest) Counted(payloads int) int {
 	if r.MaxCount == 0 {
 		return payloads
@@ -94,7 +95,7 @@ func (r PageRequest) Counted(payloads int) int {
 	return min(payloads, max(0, r.MaxCount))
 }
 
-// Size returns Limit with its default and bound applied.
+// Size returns Limit with its default and maximum applied.
 func (r PageRequest) Size() int {
 	if r.Limit <= 0 {
 		return DefaultPage
@@ -102,9 +103,9 @@ func (r PageRequest) Size() int {
 	return min(r.Limit, MaxPage)
 }
 
-// Validate returns [ErrInvalidRequest] for a shard below 0, a Prefix in a list that is not by id, and
-// one that is not valid UTF-8 or has a control character, as no id has; and the same for From's ID.
-// [Inspector.Claimed] is not by id.
+// Validate returns [ErrInvalidRequest] for a shard below 0, for a Prefix in a list that is not by
+// id, and for a Prefix that no id can have: one that is not valid UTF-8 or has a control character.
+// The same holds for the ID of From. [Inspector.Claimed] is not by id.
 func (r *PageRequest) Validate() error { return r.validate(false) }
 
 func (r *PageRequest) validate(byID bool) error {
@@ -139,20 +140,20 @@ func validateShards(shards []int) error {
 	return nil
 }
 
-// JobsRequest asks for a page of queued jobs.
+// JobsRequest is a request for a page of queued jobs.
 type JobsRequest struct {
 	PageRequest
-	// SortBy is ByTime unless set.
+	// SortBy is the order of the list. The zero value is ByTime.
 	SortBy SortBy
-	// Fresh leaves jobs with a failure out, of ByTime and ByID.
+	// Fresh leaves jobs with a failure out of lists ByTime and ByID.
 	Fresh bool
 }
 
 // ByID reports whether the list is in order of id.
 func (r *JobsRequest) ByID() bool { return r.SortBy == ByID || r.SortBy == RetryingByID }
 
-// Validate returns [ErrInvalidRequest] for an order that is none, Fresh of jobs with a failure, and
-// what [PageRequest.Validate] refuses.
+// Validate returns [ErrInvalidRequest] for an unknown order and for Fresh in a list of jobs with a
+// failure, and what [PageRequest.Validate] returns.
 func (r *JobsRequest) Validate() error {
 	if r.SortBy > RetryingByCount {
 		return fmt.Errorf("%w: jobs can't be sorted by %v; use a constant of ports.SortBy", ErrInvalidRequest, r.SortBy)
@@ -163,17 +164,18 @@ func (r *JobsRequest) Validate() error {
 	return r.validate(r.ByID())
 }
 
-// MorgueRequest asks for a page of dead letters.
+// MorgueRequest is a request for a page of dead letters.
 type MorgueRequest struct {
 	PageRequest
-	// ByID lists by id instead of by (ChangedAt, id).
+	// ByID lists dead letters by id instead of by (ChangedAt, id).
 	ByID bool
-	// Group limits a list by time to the dead letters of a group, as [Inspector] counts them; empty is all.
+	// Group limits a list by time to the dead letters of that group, as [Inspector].Groups counts
+	// them. Empty means all groups.
 	Group string
 }
 
-// Validate returns [ErrInvalidRequest] for a Group in a list by id, one that no dead letter can be of, and what
-// [PageRequest.Validate] refuses.
+// Validate returns [ErrInvalidRequest] for a Group in a list by id and for a Group that no dead
+// letter can have, and what [PageRequest.Validate] returns.
 func (r *MorgueRequest) Validate() error {
 	if r.ByID && r.Group != "" {
 		return fmt.Errorf("%w: group %q of a list by id; list it by time", ErrInvalidRequest, r.Group)

@@ -2,68 +2,71 @@ package ports
 
 import "github.com/skeinq/skein/core"
 
-// MaxLongest is how many running jobs a node's status may name.
+// MaxLongest is the maximum number of running jobs that a server's status names.
 const MaxLongest = 32
 
-// MaxLaneBusy is how many shards of a queue a node's status may say have a lane that is busy.
+// MaxLaneBusy is the maximum number of shards of a queue that a server's status lists with a busy
+// lane.
 const MaxLaneBusy = 1000
 
-// NodeStatus is what a node was doing when it announced itself last, which it does at each third
-// of its lease TTL and when the list of nodes changes; of one that is gone it is what it did last. The zero
-// value is a node that does nothing.
+// NodeStatus is the state of a server at its last announcement. A server announces itself at each
+// third of its lease TTL and when the list of servers changes. For a server that is gone it is the
+// last known state. The zero value is a server that does nothing.
 type NodeStatus struct {
-	// Shards is how many leases it held.
+	// Shards is the number of leases that it held.
 	Shards int
-	// Running is how many jobs were in batches that ran: in a handler, behind another of their
-	// batch, or ended and not settled yet.
+	// Running is the number of jobs in batches that ran: jobs in a handler, jobs that waited for
+	// another job of their batch, and jobs that had ended and were not settled yet.
 	Running int
-	// Busy is how many of its lanes ran a batch.
+	// Busy is the number of its lanes that ran a batch.
 	Busy int
-	// Claimed is how many jobs it had claimed that had not started.
+	// Claimed is the number of jobs that it had claimed and not started.
 	Claimed int
-	// Memory is how many bytes its process had from the operating system, and Goroutines how many of
-	// these it had. 0 is unknown.
+	// Memory is the number of bytes that its process had from the operating system, and Goroutines
+	// the number of its goroutines. 0 means unknown.
 	Memory     int64
 	Goroutines int
-	// Queues is how each queue that it serves was configured, and what it did of it, in the order of
+	// Queues are the configuration and the state of each queue that it serves, in the order of
 	// [Node.Queues].
 	Queues []QueueStatus
-	// Longest are the jobs whose handlers had run longest, the longest first, at most [MaxLongest].
+	// Longest are the jobs whose handlers had run longest, longest first, at most [MaxLongest].
 	Longest []RunningJob
 }
 
-// QueueStatus is one queue on one node.
+// QueueStatus is the configuration and the state of one queue on one server.
 type QueueStatus struct {
 	Queue string
-	// MaxRetries is how often the node retries a job of the queue before its first payload goes to
-	// the morgue.
+	// MaxRetries is the number of times that the server retries a job of the queue before the job's
+	// first payload goes to the morgue.
 	MaxRetries int
-	// MaxRunning is how many batches of the queue may run at once over all nodes; 0 is no bound.
+	// MaxRunning is the maximum number of batches of the queue that may run at once over all
+	// servers. 0 means no limit.
 	MaxRunning int
-	// MaxLanes is how many lanes of the node may run batches of the queue at once, and Parallel how many
-	// batches of one shard may run at once on it; 0 is no bound. A batch has at most BatchSize jobs; 0 is
+	// MaxLanes is the maximum number of lanes of the server that may run batches of the queue at
+	// once. Parallel is the maximum number of batches of one shard that may run at once on the
+	// server. 0 means no limit. BatchSize is the maximum number of jobs in a batch; 0 means
 	// unknown.
 	MaxLanes  int
 	Parallel  int
 	BatchSize int
-	// Shards, Running, Busy and Claimed are the queue's part of those of [NodeStatus].
+	// Shards, Running, Busy and Claimed are the queue's part of the same fields of [NodeStatus].
 	Shards  int
 	Running int
 	Busy    int
 	Claimed int
-	// LaneBusy are the indexes of those of its shards whose lane ran a batch, where a splitter gives each lane
-	// shards of its own: none of them starts another batch before that has ended. They are in order, the first
-	// [MaxLaneBusy]. It is empty where lanes share the shards.
+	// LaneBusy are the indexes of the queue's shards whose lane ran a batch, if the splitter pins
+	// shards to lanes. Such a shard starts no other batch before that one has ended. The indexes
+	// are in order, at most [MaxLaneBusy]. LaneBusy is empty if lanes share the shards.
 	LaneBusy []int
 }
 
-// RunningJob is a job that is in a handler.
+// RunningJob is a job whose handler runs.
 type RunningJob struct {
 	Shard core.Shard
 	ID    string
-	// Receipt is that of its claim.
+	// Receipt is the receipt of its claim.
 	Receipt core.Receipt
-	// Began is when its handler began, by the store's clock as its node knew it. A batch whose
-	// handler takes all of its jobs at once begins all of them.
+	// Began is when its handler began, by the store's clock as the server knew it. If a handler
+	// takes all jobs of a batch at once, all of them begin at the same time.
 	Began core.Instant
 }

@@ -8,91 +8,97 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Observer is notified of what clients and servers do, for metrics and traces. Every method is
-// called on the path of the work, from many goroutines at once, and must be
-// quick: one that blocks keeps up the lane, or the shard, that called it, and others where lanes wait for what that shard
-// was to bring; a TurnEnd that blocks for longer than a lease lasts loses it. No method is called under a lock, so that it may ask the server and the store back. A panic harms nothing but what is measured; the first of each method is in the log. Without an
-// observer nothing is measured.
-// Embed [NopObserver] to keep compiling when methods are added.
+// Observer receives events of clients and servers, for metrics and traces. The methods are called
+// while jobs are processed, from many goroutines at once, and must be quick. A method that blocks
+// delays the lane or the shard that called it, and other lanes that wait for jobs of that shard. A
+// TurnEnd that blocks for longer than a lease lasts loses the lease.
+//
+// No method is called under a lock, so a method may call the server and the store. A panic of a
+// method affects only what is measured; the first panic of each method is logged. If no Observer is
+// set, nothing is measured. Embed [NopObserver], so that your Observer still compiles when methods
+// are added.
 type Observer interface {
 	// Pushed is called after each push of a client.
 	Pushed(ctx context.Context, e PushEvent)
-	// BatchStart is called before a handler. The context that it returns is the
-	// handler's, and must derive from ctx.
+	// BatchStart is called before a handler. The returned context is the handler's, and must be
+	// derived from ctx.
 	BatchStart(ctx context.Context, e BatchEvent) context.Context
 	// BatchEnd is called after the handler, with the context that BatchStart returned.
 	BatchEnd(ctx context.Context, e BatchEvent)
-	// TurnEnd is called after each turn, also a failed one.
+	// TurnEnd is called after each turn, including failed ones.
 	TurnEnd(e TurnEvent)
-	// JobsEnded is called after the store has kept how jobs of a shard ended, or the server has lost
-	// the lease before it did: at most once for each execution of a job.
+	// JobsEnded is called after the store has confirmed how jobs of a shard ended, or after the
+	// server has lost the lease before that. It reports each execution of a job at most once.
 	JobsEnded(e EndEvent)
-	// HandlerOverran is called, once a batch, for a handler that goes on a minute after its context has
-	// ended: it keeps its lane.
+	// HandlerOverran is called, once per batch, for a handler that still runs a minute after its
+	// context has ended. Such a handler keeps its lane busy.
 	HandlerOverran(e OverrunEvent)
-	// StoreFailed is called after each call of a server to the store that has failed and is made again, or
-	// given up where others do what it would have done.
+	// StoreFailed is called after each failed call of a server to the store, if the server repeats
+	// the call, or gives the call up because other calls do its work.
 	StoreFailed(e FailureEvent)
 	// LeaseChanged is called after a lease starts or ends.
 	LeaseChanged(e LeaseEvent)
-	// NodeChanged is called after a server has learnt that a node joined, drains, works
-	// again or left, also of itself and of those that it finds at its start.
+	// NodeChanged is called after a server has learned that a server joined, drains, works again or
+	// left. That includes the server itself and those that it finds at its start.
 	NodeChanged(e NodeEvent)
-	// ShardsAssigned is called after the shards that are a server's to work have changed. Those that
-	// it gained it acquires as soon as their owners release them, and those that it lost it
-	// releases as soon as their handlers have returned, which LeaseChanged reports.
+	// ShardsAssigned is called after the shards that belong to a server have changed. The server
+	// acquires the gained shards as soon as their owners release them. It releases the lost shards
+	// as soon as their handlers have returned. LeaseChanged reports both.
 	ShardsAssigned(e AssignEvent)
 }
 
-// PushEvent is one push.
+// PushEvent is one push: its queue, its number of entries, its duration and its error.
 type PushEvent struct {
 	Queue   string
 	Entries int
 	Took    time.Duration
 	Err     error
-	// New, Merged and Duplicate are those of [PushReply], of all calls of this push. Entries that are in none of
-	// them were not stored, or nobody knows what they met. All are 0, with an Err of nil, for a push in a
-	// caller's transaction: it is stored if that commits, which nobody tells the Observer.
+	// New, Merged and Duplicate are the sums of those in each [PushReply] of this push. Entries
+	// that none of them counts were not stored, or their result is unknown. For a push in a
+	// caller's transaction all three are 0 and Err is nil: the entries are stored if the
+	// transaction commits, and the Observer is not notified of that.
 	New, Merged, Duplicate int
 }
 
-// BatchEvent is a batch at its start or end.
+// BatchEvent is the start or the end of a batch.
 type BatchEvent struct {
 	Shard core.Shard
 	Lane  int
-	// Now is the store's clock when the batch began, as far as the server knows it from the store's
+	// Now is the store's clock when the batch began, as the server derives it from the store's
 	// replies.
 	Now core.Instant
-	// Claims are the jobs, read-only.
+	// Claims are the jobs of the batch. Read-only.
 	Claims []core.Claim
-	// Outcomes are those of the Claims, at the end; nil at the start. That of a
-	// job settled in a transaction is as the handler left it, whether or not the
-	// transaction commits.
+	// Outcomes are the outcomes of Claims, in the same order, at the end of the batch. They are nil
+	// at its start. The outcome of a job that was settled in a transaction is the one that the
+	// handler left, whether or not the transaction commits.
 	Outcomes []core.Outcome
-	// Took is how long the handler ran, at the end.
+	// Took is how long the handler ran. It is 0 at the start.
 	Took time.Duration
 }
 
-// Wait returns how long the job of Claims[i] had been due when the batch began, by the store's clock; 0 if
-// it was claimed before it was due, which the store's clock allows that steps back.
+// Wait returns how long the job of Claims[i] had been due when the batch began, by the store's
+// clock. It returns 0 if the job was claimed before it was due, which can happen if the store's
+// clock steps back.
 func (e *BatchEvent) Wait(i int) time.Duration { return max(0, e.Now.Sub(e.Claims[i].PerformAt)) }
 
-// TurnEvent is one turn.
+// TurnEvent is one turn: the numbers of settled and claimed jobs, its duration and its error.
 type TurnEvent struct {
 	Shard   core.Shard
 	Settled int
 	Claimed int
-	// Recovered is how many jobs of earlier leases it has brought that the acquire had no room for.
+	// Recovered is the number of jobs of earlier leases that the turn handed over because the
+	// acquire had no room for them.
 	Recovered int
-	// Woken says that a wake-up of the shard came before the turn and since its last one that was to claim. If
-	// such a turn claims nothing, the wake-up was spurious: another turn had claimed the job already, or it was
-	// one that moves a job's time or cancels a job.
+	// Woken is true if a wake-up of the shard arrived after its last turn that was to claim jobs,
+	// and before this one. If such a turn claims no job, the wake-up was spurious: another turn had
+	// already claimed the job, or the wake-up was for a job that was moved in time or cancelled.
 	Woken bool
 	Took  time.Duration
 	Err   error
 }
 
-// LeaseChange is what happened to a lease.
+// LeaseChange is the kind of a [LeaseEvent].
 type LeaseChange uint8
 
 const (
@@ -104,7 +110,7 @@ const (
 	LeaseDropped
 )
 
-// String returns the change in a word, such as for logs.
+// String returns the change in one word, for example for logs.
 func (c LeaseChange) String() string {
 	switch c {
 	case LeaseAcquired:
@@ -117,33 +123,33 @@ func (c LeaseChange) String() string {
 	return fmt.Sprintf("LeaseChange(%d)", uint8(c))
 }
 
-// LeaseEvent is the start or the end of a lease.
+// LeaseEvent is the start or the end of a lease, with its fencing token.
 type LeaseEvent struct {
 	Shard  core.Shard
 	Change LeaseChange
 	Token  int64
-	// Orphans is how many claimed jobs an acquired lease took over at once. If earlier
-	// leases left more than one call may carry, turns bring the others.
+	// Orphans is the number of claimed jobs that an acquired lease took over at once. If earlier
+	// leases left more than one call may return, turns bring the others.
 	Orphans int
-	// Err is why a lease was dropped.
+	// Err is the reason why a lease was dropped.
 	Err error
 }
 
-// NodeChange is what happened to a node.
+// NodeChange is the kind of a [NodeEvent].
 type NodeChange uint8
 
 const (
-	// NodeJoined is a node that was not known.
+	// NodeJoined is a server that was not known before.
 	NodeJoined NodeChange = iota
-	// NodeDrains is a node that gives its shards up.
+	// NodeDrains is a server that releases its shards.
 	NodeDrains
-	// NodeResumed is a node that drained and works again.
+	// NodeResumed is a server that drained and works again.
 	NodeResumed
-	// NodeLeft is a node that retired, or whose announcement ran out.
+	// NodeLeft is a server that retired, or whose announcement ran out.
 	NodeLeft
 )
 
-// String returns the change in a word, such as for logs.
+// String returns the change in one word, for example for logs.
 func (c NodeChange) String() string {
 	switch c {
 	case NodeJoined:
@@ -158,21 +164,22 @@ func (c NodeChange) String() string {
 	return fmt.Sprintf("NodeChange(%d)", uint8(c))
 }
 
-// NodeEvent is a change of a node.
+// NodeEvent is a change of a server.
 type NodeEvent struct {
 	Change NodeChange
-	// Node is the node as it is listed now, or was before it left. Its Status is empty.
+	// Node is the server as it is listed now, or as it was before it left. Its Status is empty.
 	Node Node
 }
 
-// AssignEvent is a change of the shards that are a node's to work.
+// AssignEvent is a change of the shards that belong to a server.
 type AssignEvent struct {
 	Gained, Lost []core.Shard
-	// Nodes is how many nodes share the shards, this one included unless it drains.
+	// Nodes is the number of servers that share the shards. It includes this server unless it
+	// drains.
 	Nodes int
 }
 
-// NopObserver does nothing, for embedding.
+// NopObserver is an [Observer] that does nothing, for embedding.
 type NopObserver struct{}
 
 // Pushed implements [Observer].

@@ -7,121 +7,126 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// MaxStep is the most entries that one step of an operator handles. It is also the
+// MaxStep is the maximum number of entries that one step of an operator handles. It is also the
 // default.
 const MaxStep = 250
 
-// Operator is what can be done by hand (RULES 7). Only Cancel touches claimed jobs.
+// Operator changes what a store holds on behalf of an operator (docs/rules.md 7). Only Cancel
+// touches claimed jobs.
 //
-// A call is one bounded step on one shard, atomic, so that bulk actions can be
-// cancelled and report progress: the caller repeats the step with what it has not reached, or a
-// step over all dead letters until its reply says that nothing is left. All jobs of a kind are
-// found by [Inspector.Jobs] and handled by their ids, with what they were chosen for as
-// conditions (JobStep).
+// A call is one bounded, atomic step on one shard, so bulk actions can be cancelled and can report
+// progress. The caller repeats a step with the entries that it has not reached. It repeats a step
+// over all dead letters until the reply reports that none is left. To handle all jobs of a kind,
+// the caller finds them by [Inspector.Jobs] and passes their ids, together with the conditions they
+// were selected by (JobStep).
 //
-// A step handles at most MaxStep entries, and moves or removes at most
-// core.MaxTurnPayloads payloads and core.MaxStepBytes of their Data (core.Bound), of
-// which the first always passes. A store may leave out of the count what it moves or
-// removes without touching each payload. An entry with more payloads than
-// a step moves goes in parts, lowest first: what is left of a job or dead letter keeps its
-// State, or its ChangedAt, Error and Group, until a later step finishes and counts it. Each
-// step that has something to handle gets on.
+// A step handles at most MaxStep entries. It moves or removes at most core.MaxTurnPayloads payloads
+// and core.MaxStepBytes of their Data, as core.Bound counts them; the first payload is always
+// within the bounds. A store may leave payloads out of the count that it moves or removes without
+// touching each of them. An entry with more payloads than a step moves goes in parts, lowest
+// payloads first. What is left of the job keeps its State, and what is left of the dead letter
+// keeps its ChangedAt, Error and Group, until a later step finishes and counts the entry. Each step
+// that has something to handle makes progress.
 //
-// Every method returns [ErrUnknownQueue] for a queue
-// that was not declared, and [ErrInvalidRequest] for a step that its Validate
-// refuses or a shard that the queue does not have. A call of unknown outcome may be
-// repeated: what it has done already is not done twice, and not counted again.
+// Every method returns [ErrUnknownQueue] for a queue that was not declared, and [ErrInvalidRequest]
+// for a step that its Validate refuses or a shard that the queue does not have. A call of unknown
+// outcome may be repeated: a change that was already made is not made twice and not counted again.
 type Operator interface {
-	// Pause stops claims on all shards of a queue; what is claimed goes on and
-	// settles. It is atomic for each shard. Repeating it changes nothing.
+	// Pause stops claims on all shards of a queue. Claimed jobs continue and are settled. It is
+	// atomic for each shard. A repeated call changes nothing.
 	Pause(ctx context.Context, queue string) error
 
-	// Resume ends a pause. Repeating it changes nothing.
+	// Resume ends a pause. A repeated call changes nothing.
 	Resume(ctx context.Context, queue string) error
 
-	// Forget removes a queue in which nothing is queued, claimed or dead and
-	// whose shards nobody has leased: its record, counters and history. After it
-	// the name can be declared anew, with another shard count too. It looks at
-	// all shards before it removes the first, and each is removed atomically, so
-	// that no push is lost; one that arrives in between stops it. The queue is
-	// then still listed, pushes to shards that are gone get ErrUnknownQueue
-	// until it is declared again, and Forget can be repeated.
+	// Forget removes a queue: its record, counters and history. The queue must have no queued,
+	// claimed or dead entry, and no shard of it may be leased. After that the name can be declared
+	// anew, even with another shard count.
 	//
-	// Errors: ErrUnknownQueue, also when it is repeated; ErrNotEmpty; a
-	// *HeldError.
+	// Forget examines all shards before it removes the first, and removes each shard atomically, so
+	// no push is lost. A push that arrives in between stops it. The queue is then still listed,
+	// pushes to shards that were removed return ErrUnknownQueue until the queue is declared again,
+	// and Forget can be repeated.
+	//
+	// Errors: ErrUnknownQueue, also for a repeated call; ErrNotEmpty; a *HeldError.
 	Forget(ctx context.Context, queue string) error
 
-	// Recount counts a shard's queued, claimed and dead entries one by one and
-	// corrects what Stats and Groups say of them, should that differ. Processed and Failed
-	// stay, and so do First and Last of a group; those of one that was not counted are by the
-	// ChangedAt of its dead letters.
+	// Recount counts a shard's queued, claimed and dead entries one by one, and corrects the counts
+	// that Stats and Groups return, should they differ. Processed and Failed stay. First and Last
+	// of a group stay too; for a group that was not counted before they are set from the ChangedAt
+	// of its dead letters.
 	//
-	// A call is one step: the caller repeats it with the Next of the last reply until that is
-	// empty. Then the counts are right, also if the shard was worked and changed between the
-	// steps. A step goes through about Limit entries. A store may go through more, or all, where
-	// that keeps no other call on the shard waiting. A recount that is not finished keeps
-	// no state; until one is finished, counts that were wrong may be wrong otherwise. Repeating a
-	// step, or all of them, changes nothing more.
+	// A call is one step. The caller repeats it with the Next of the last reply until that is
+	// empty. Then the counts are right, even if the shard was worked and changed between the steps.
+	// A step goes through about Limit entries. A store may go through more, or all, if that delays
+	// no other call on the shard. An unfinished recount keeps no state; until one is finished,
+	// counts that were wrong may be wrong in another way. Repeating a step, or all of them, changes
+	// nothing more.
 	//
-	// A store that keeps a record of the queue or of the shard beside the entries, and has lost
-	// it, stores it again with the first step.
+	// If a store keeps a record of the queue or of the shard beside the entries, and has lost it,
+	// the first step stores it again.
 	//
 	// Errors: those of Operator; ErrInvalidRequest for an After that no reply had.
 	Recount(ctx context.Context, r RecountRequest) (RecountReply, error)
 
-	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). Those that are due are not
-	// counted.
+	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). Jobs that are already due
+	// are not counted.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Bury moves queued jobs with all their payloads to the morgue, into the group
-	// core.BuriedByHand. They keep their error, or get that text if it is empty.
+	// core.BuriedByHand. A job keeps its error; if that is empty, the error becomes
+	// core.BuriedByHand.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Delete removes queued jobs.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Cancel requests that claimed jobs end: their owner learns of it with its next turn,
-	// cancels their handlers, and drops the jobs or puts them back. Ids that are not
-	// claimed are ignored and not counted. If it is repeated, the last Drop counts;
-	// whether a repeat that changes nothing is counted is left open.
+	// Cancel requests that claimed jobs end. Their owner learns of it with its next turn, cancels
+	// their handlers, and drops or requeues the jobs. Ids that are not claimed are ignored and not
+	// counted. If a call is repeated, the last Drop counts; a store may or may not count a repeated
+	// call that changes nothing.
 	Cancel(ctx context.Context, r CancelRequest) (StepReply, error)
 
-	// Revive puts dead payloads back into the queue by RULES 2, last row.
+	// Revive requeues dead payloads by docs/rules.md 2, last row.
 	Revive(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
 	// Purge removes dead payloads.
 	Purge(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
-	// Edit replaces one dead payload, keeping its Score and Meta. If the dead letter
-	// has the new bytes already, the two merge. Its ChangedAt becomes now; its Error and Group stay. A payload
-	// that is not there is not counted. Repeating it changes nothing more, unless the
-	// dead letter has received the old bytes again.
+	// Edit replaces the Data of one dead payload and keeps its Score and Meta. If the dead letter
+	// already has the new bytes, the two payloads merge. The ChangedAt of the dead letter becomes
+	// now; its Error and Group stay. A payload that does not exist is not counted. A repeated call
+	// changes nothing more, unless the dead letter has received the old bytes again.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 
-	// Import puts dead letters that another morgue had into this one, as they were there: payloads with Score and
-	// Meta, ChangedAt, Error and Group. Nothing in it runs, and what is queued or claimed of their ids stays. One whose id is in the
-	// morgue already is united with it: of equal bytes the smaller score stays, on a tie the one that was there; ChangedAt,
-	// Error and Group are those of the one that changed later, on a tie of the one that was there. It is counted in its
-	// group as buried at its ChangedAt, and in core.OtherGroup if the shard has core.MaxGroups others.
+	// Import adds dead letters of another morgue to this one, unchanged: payloads with Score and
+	// Meta, ChangedAt, Error and Group. None of them runs, and queued and claimed jobs of their ids
+	// stay.
 	//
-	// Handled counts the dead letters that are new or of which something changed. So repeating it changes and counts nothing more;
-	// but what was revived or purged meanwhile comes back. A ChangedAt may be in the future: a step that takes what changed before
-	// an instant passes over it until then.
+	// If the morgue already has the id, the two dead letters are united. Of equal bytes the smaller
+	// score stays; on a tie the payload that was there stays. ChangedAt, Error and Group are those
+	// of the dead letter that changed later; on a tie those of the one that was there. The dead
+	// letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the
+	// shard has core.MaxGroups other groups.
 	//
-	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch for another layout than the queue's: then nothing
-	// is stored. ErrFull.
+	// Handled counts the dead letters that are new or were changed. So a repeated call changes and
+	// counts nothing more, except that payloads that were revived or purged meanwhile come back. A
+	// ChangedAt may be in the future; until then a step with a Before skips the dead letter.
+	//
+	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch if the layout is not the
+	// queue's: then nothing is stored. ErrFull.
 	Import(ctx context.Context, r ImportRequest) (StepReply, error)
 }
 
-// JobStep chooses queued jobs of one shard.
+// JobStep selects queued jobs of one shard.
 type JobStep struct {
 	Shard core.Shard
-	// IDs are the ids to handle, in order, at most MaxStep; ids of other shards are
-	// ignored, as everywhere in steps, and so are ids that no job can have.
-	// StepReply.Reached says how far the step came. None means no job.
+	// IDs are the ids to handle, in order, at most MaxStep. Ids of other shards are ignored, as in
+	// all steps, and so are ids that no job can have. An empty list handles no job.
+	// StepReply.Reached is how far the step came.
 	IDs []string
-	// Before limits the step to jobs whose FirstPush is before it: so a job that was chosen from a
-	// list, has ended and was pushed anew is left alone. 0 is no bound.
+	// Before limits the step to jobs whose FirstPush is before it. So if a job was selected from a
+	// list, then ended and was pushed anew, the step ignores the new job. 0 means no limit.
 	Before core.Instant
 	// Failed limits the step to jobs with a failure.
 	Failed bool
@@ -132,30 +137,32 @@ func (s *JobStep) Validate() error {
 	return validateStep(s.Shard, len(s.IDs))
 }
 
-// About reports whether the step is about a queued job of one of its IDs.
+// About reports whether a queued job of one of the IDs meets the conditions of the step.
 func (s *JobStep) About(j *core.State) bool {
 	return (s.Before == 0 || j.FirstPush < s.Before) && (!s.Failed || j.RetryCount >= 0)
 }
 
-// DeadLetterStep chooses dead payloads of one shard.
+// DeadLetterStep selects dead payloads of one shard.
 type DeadLetterStep struct {
 	Shard core.Shard
-	// DeadLetters are those to handle, in order, at most MaxStep; ids of other shards are
-	// ignored. StepReply.Reached says how far the step came. nil means all that last changed before Before, and an empty
-	// list means nothing.
+	// DeadLetters are the dead letters to handle, in order, at most MaxStep. Ids of other shards
+	// are ignored. StepReply.Reached is how far the step came. nil means all dead letters that last
+	// changed before Before, and an empty list means no dead letter.
 	DeadLetters []DeadLetterRef
-	// Before limits the step to dead letters that last changed before it: the store's now when the action
-	// began. 0 is no limit for those that are named, and none of all.
+	// Before limits the step to dead letters that last changed before it. It is usually the store's
+	// now when the action began. For a step that names DeadLetters, 0 means no limit. For a step
+	// over all, 0 selects no dead letter.
 	Before core.Instant
-	// Group limits a step over all to the dead letters of a group, as [Inspector] counts them; empty is all.
+	// Group limits a step over all to the dead letters of that group, as [Inspector].Groups counts
+	// them. Empty means all groups.
 	Group string
-	// Limit is how many dead letters to handle if DeadLetters is nil: 0 is MaxStep,
-	// which is also the most. They are taken in order of (ChangedAt, id).
+	// Limit is the maximum number of dead letters to handle if DeadLetters is nil. 0 means MaxStep,
+	// which is also the maximum. They are handled in order of (ChangedAt, id).
 	Limit int
 }
 
-// Validate returns [ErrInvalidRequest] for too many entries, a shard below 0, a Group beside DeadLetters, and one
-// that no dead letter can be of.
+// Validate returns [ErrInvalidRequest] for too many entries, a shard below 0, a Group together with
+// DeadLetters, and a Group that no dead letter can have.
 func (s *DeadLetterStep) Validate() error {
 	if s.Group != "" && s.DeadLetters != nil {
 		return fmt.Errorf("%w: group %q of dead letters that are named; leave one out", ErrInvalidRequest, s.Group)
@@ -166,24 +173,24 @@ func (s *DeadLetterStep) Validate() error {
 	return validateStep(s.Shard, len(s.DeadLetters))
 }
 
-// Size is Limit with its default and bound.
+// Size returns Limit with its default and maximum applied.
 func (s *DeadLetterStep) Size() int { return stepSize(s.Limit) }
 
 // DeadLetterRef names payloads of one dead letter.
 type DeadLetterRef struct {
 	ID string
-	// Payloads are the Data of the payloads; nil means all of them, and an empty list
-	// means nothing. Payloads that are not there are ignored. A dead letter that loses
-	// its last payload is removed; one that keeps some keeps its ChangedAt, Error and Group.
+	// Payloads are the Data of the payloads. nil means all payloads, and an empty list means no
+	// payload. Payloads that do not exist are ignored. A dead letter that loses its last payload is
+	// removed; otherwise it keeps its ChangedAt, Error and Group.
 	Payloads [][]byte
 }
 
-// CancelRequest chooses claimed jobs of one shard.
+// CancelRequest selects claimed jobs of one shard.
 type CancelRequest struct {
 	Shard core.Shard
-	// IDs are at most MaxStep; ids of other shards are ignored.
+	// IDs are the ids of the jobs, at most MaxStep. Ids of other shards are ignored.
 	IDs []string
-	// Drop removes the jobs when they end; otherwise they are put back.
+	// Drop removes the jobs when they end. Otherwise they are requeued.
 	Drop bool
 }
 
@@ -196,7 +203,7 @@ func (r *CancelRequest) Validate() error {
 type EditRequest struct {
 	Shard core.Shard
 	ID    string
-	// Old is the Data to replace, New what replaces it.
+	// Old is the Data to replace, and New is the Data to replace it with.
 	Old, New []byte
 }
 
@@ -205,53 +212,54 @@ func (r *EditRequest) Validate() error {
 	return validateStep(r.Shard, 1)
 }
 
-// StepReply is what a step returns.
+// StepReply is the result of a step.
 type StepReply struct {
-	// Handled is how many jobs, dead letters or, for Edit, payloads were changed. One
-	// that goes in parts is counted by the step that finishes it.
+	// Handled is the number of jobs, dead letters or, for Edit, payloads that were changed. An
+	// entry that goes in parts is counted by the step that finishes it.
 	Handled int
-	// Reached is how many of the IDs or DeadLetters that the step names it has dealt
-	// with, from the first, those that it passed over included; all of them for Cancel; 0 for a step that names none, and
-	// for Edit. The caller goes on with those from Reached on. To repeat all could change
-	// what was pushed or buried meanwhile.
+	// Reached is the number of the step's IDs or DeadLetters, from the first, that the step has
+	// dealt with, including those that it skipped. It is the number of all IDs for Cancel, and 0
+	// for Edit and for a step that names no entry. The caller continues with the entries from
+	// Reached on. Repeating all of them could change jobs or dead letters that came meanwhile.
 	Reached int
-	// More reports that a step over all dead letters left some, be it a part of one.
+	// More is true if a step over all dead letters left some of them, or a part of one.
 	More bool
 	// Now is the store's clock.
 	Now core.Instant
 }
 
-// RecountRequest asks for a step of a recount.
+// RecountRequest is a request for one step of a recount.
 type RecountRequest struct {
 	Shard core.Shard
-	// After is the Next of the step before; empty is the first step.
+	// After is the Next of the previous step. It is empty for the first step.
 	After string
-	// Limit is about how many entries to go through: 0 is MaxStep, which is also the most.
+	// Limit is the approximate number of entries to go through. 0 means MaxStep, which is also the
+	// maximum.
 	Limit int
 }
 
 // Validate returns [ErrInvalidRequest] for a shard below 0.
 func (r *RecountRequest) Validate() error { return validateStep(r.Shard, 0) }
 
-// Size is Limit with its default and bound.
+// Size returns Limit with its default and maximum applied.
 func (r *RecountRequest) Size() int { return stepSize(r.Limit) }
 
-// RecountReply is what a step of Recount returns.
+// RecountReply is the result of a step of Recount.
 type RecountReply struct {
-	// Before is what Stats said of the shard before the step, After what it says since. What
-	// others have changed meanwhile is in both, so the difference is what the step corrected.
+	// Before is what Stats returned of the shard before the step, and After what it returns since.
+	// Changes that others made meanwhile are in both, so the difference is what the step corrected.
 	Before, After Counts
-	// Counted is how many queued, claimed and dead entries the step has counted. Over all steps
-	// it is at least the number of those that were there all the time.
+	// Counted is the number of queued, claimed and dead entries that the step has counted. Over all
+	// steps it is at least the number of entries that existed the whole time.
 	Counted int
-	// Next is where the next step goes on from; empty if all is counted. Only the same store
-	// reads it.
+	// Next is the position at which the next step continues. It is empty when all entries are
+	// counted. Only the same store can read it.
 	Next string
 }
 
-// Then returns what two steps have done, of which next is the later one. What others have changed
-// between them is in Before and After. The Oldest of Before is as the first step that changed it
-// found it.
+// Then returns the sum of two steps; next is the later one. Changes that others made between the
+// steps are in Before and After. The Oldest of Before is the value that the first step that changed
+// it found.
 func (r RecountReply) Then(next RecountReply) RecountReply {
 	sum := RecountReply{Before: r.Before, After: next.After, Counted: r.Counted + next.Counted, Next: next.Next}
 	before := &sum.Before

@@ -6,52 +6,53 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Notifier is a store that notifies servers of new work. It is optional: a store
-// without it is polled.
+// Notifier is a store that notifies servers of new work. It is optional: servers poll a store
+// without it.
 type Notifier interface {
-	// Wakeups returns a channel of shards, of those asked for, whose next job has become
-	// due earlier than it was, by a push, an operator or a resume, that hold a newly
-	// cancelled job, or whose lease was released. Two more may be asked for like shards:
-	// [PermitsOf] a queue is sent when Permit says so, and the zero Shard, which stands
-	// for the list of nodes, when a node has announced itself that was not known, or with
-	// other Queues, Lanes or Draining than before, when DrainNode has changed something
-	// and when Retire has removed a node; not for another Status, nor when an
-	// announcement is renewed or runs out. Wake-ups that the reader is slow to
-	// receive may be merged or dropped, and some may be spurious: they are hints, and
-	// polling goes on. It is an error only if no part of the store can be reached: a part
-	// that can't, now or later, is listened to as soon as it can be, and its shards are then
-	// sent once. The channel is closed when ctx ends or when the store can't
-	// notify any more; call Wakeups again then.
+	// Wakeups returns a channel of shards, of those requested. A shard is sent when its next job
+	// has become due earlier than before, by a push, an operator or a resume, when a job of it is
+	// newly cancelled, and when its lease is released.
+	//
+	// Two special shards may be requested as well. [PermitsOf] a queue is sent when Permit demands
+	// it. The zero Shard stands for the list of servers. It is sent when a server has announced
+	// itself that was not known, or that has other Queues, Lanes or Draining than before, when
+	// DrainNode has changed something, and when Retire has removed a server. It is not sent for
+	// another Status, nor when an announcement is renewed or runs out.
+	//
+	// Wake-ups are hints, and servers still poll: wake-ups that the receiver is slow to take may be
+	// merged or dropped, and some may be spurious. Wakeups returns an error only if no part of the
+	// store can be reached. A part that can't be reached, now or later, is listened to as soon as
+	// it can be, and its shards are then sent once. The channel is closed when ctx ends or when the
+	// store can't notify any more; the caller then calls Wakeups again.
 	Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error)
 }
 
-// TurnLimiter is a store that does best if a node has few turns in flight at once, however
-// many shards it holds. It is optional: a node makes as many as it likes on a store
-// without it.
+// TurnLimiter is a store that performs best if each server has few turns in flight at once, however
+// many shards it holds. It is optional: on a store without it, the number of turns is not limited.
 type TurnLimiter interface {
-	// MaxTurns returns how many turns of one node the store wants in flight at once, 0 for
-	// no bound. It is never negative, does not change, asks no server and is safe for
-	// concurrent use. The store carries out more than that all the same.
+	// MaxTurns returns the number of turns that one server should have in flight at once; 0 means
+	// no limit. It is never negative, does not change, asks no server and is safe for concurrent
+	// use. The store still carries out more turns than that.
 	MaxTurns() int
 }
 
-// Pooled is a store whose connections come from a pool that handlers may use besides, such as for transactions of
-// their own. It is optional.
+// Pooled is a store with a connection pool that handlers may use too, for example for transactions
+// of their own. It is optional.
 type Pooled interface {
-	// Connections returns how many connections the pool may have at once, 0 for no bound. It asks no server and is
-	// safe for concurrent use.
+	// Connections returns the maximum number of connections of the pool; 0 means no limit. It asks
+	// no server and is safe for concurrent use.
 	Connections() int
 }
 
 // Settler is a store, or a caller's transaction on one, that settles outside a
 // turn, so that a handler's effect commits together with its settlement.
 type Settler interface {
-	// Settle applies settlements of one shard, all of them or none, as part of the
-	// transaction, or at once on a store without one. The claimed jobs are the fence:
-	// it takes no lease, and each (ID, Receipt) must be claimed. Of two settlements of
-	// the same claim the second one is not.
+	// Settle applies settlements of one shard, all of them or none. It is part of the transaction,
+	// or takes effect at once on a store without one. The claimed jobs are the fence: Settle needs
+	// no lease, and each (ID, Receipt) must be claimed. If two settlements are of the same claim,
+	// the second one counts as not claimed.
 	//
-	// Errors: ErrLeaseLost, with nothing changed, if one is not claimed.
-	// Repeating it after success returns ErrLeaseLost.
+	// Errors: ErrLeaseLost, with nothing changed, if a job is not claimed. Repeating the call after
+	// success returns ErrLeaseLost.
 	Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error
 }

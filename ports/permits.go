@@ -12,54 +12,54 @@ import (
 // MaxPermits is the largest Limit, Hold and Want of a [PermitRequest].
 const MaxPermits = 1 << 20
 
-// Permitter bounds how many batches of a queue run at once over all nodes. A node runs one
-// batch for each permit that it holds.
+// Permitter limits the number of batches of a queue that run at once over all servers. A server
+// runs at most one batch for each permit that it holds.
 type Permitter interface {
-	// Permit makes the owner hold as many permits of the queue as it asks for, as far as
-	// the limit allows, until the TTL from now. What it holds already and asks for again it
-	// keeps; it gets more only where the permits of all together stay within Limit. A call
-	// with neither Hold nor Want gives all back and forgets the owner.
+	// Permit makes the owner hold the requested number of permits of the queue, as far as the limit
+	// allows, until the TTL from now. The owner keeps the permits that it already holds and
+	// requests again. It gets more only if all owners together then hold at most Limit. A call with
+	// neither Hold nor Want returns all permits and forgets the owner.
 	//
-	// It is atomic for the queue. Permits whose TTL is over count for nobody: the next call
-	// for the queue removes them, also that of their owner, who then asks anew. TTLs count by
-	// the store's clock; one that ends further away than it is long, because the clock stepped
-	// back, ends its length from the next call. Repeating a call renews. A Forget of the queue
-	// removes all its permits.
+	// Permit is atomic for the queue. Permits whose TTL is over don't count. The next call for the
+	// queue removes them, also if they are the caller's own; the caller then requests them anew.
+	// TTLs are measured by the store's clock. If the clock stepped back, permits can end further
+	// away than their own TTL; they then end that TTL from the next call. A repeated call renews. A
+	// Forget of the queue removes all its permits.
 	//
-	// If the owner then holds fewer than before, while another wants more than it holds,
-	// those are woken that have asked a [Notifier] for [PermitsOf] the queue.
+	// If the owner then holds fewer permits than before, while another owner wants more than it
+	// holds, servers that have requested [PermitsOf] the queue from a [Notifier] are woken.
 	//
-	// Errors: ErrInvalidRequest, ErrUnknownQueue, and ErrStaleAttempt for an Attempt
-	// below the last of an owner whose TTL lasts: the call comes late and changes nothing.
+	// Errors: ErrInvalidRequest, ErrUnknownQueue, and ErrStaleAttempt for an Attempt below the last
+	// one of an owner whose TTL lasts: such a call is late and changes nothing.
 	Permit(ctx context.Context, r PermitRequest) (PermitReply, error)
 }
 
-// PermitsOf returns what to ask a [Notifier] for to be woken when permits of a queue become
-// free: shard -1, which no queue has.
+// PermitsOf returns the shard to request from a [Notifier] for wake-ups when permits of a queue
+// become free. It is shard -1, which no queue has.
 func PermitsOf(queue string) core.Shard { return core.Shard{Queue: queue, Index: -1} }
 
-// PermitRequest asks for permits.
+// PermitRequest is a request for permits.
 type PermitRequest struct {
 	Queue string
-	// Owner is the node's id, as of leases.
+	// Owner is the server's id, the same as for leases.
 	Owner string
-	// Attempt numbers the owner's calls for the queue, from 1: each new call has a larger
-	// number, and a repeated one the same.
+	// Attempt numbers the owner's calls for the queue, from 1. Each new call has a larger number,
+	// and a repeated call has the same.
 	Attempt int64
-	// Limit is how many permits of the queue there are, 1 to MaxPermits. Each node goes by
-	// its own: where they differ, a smaller one only keeps those who go by it from getting
-	// more.
+	// Limit is the number of permits of the queue, 1 to MaxPermits. Each server uses its own Limit.
+	// If they differ, a smaller one only keeps the servers that use it from getting more.
 	Limit int
-	// Hold is how many the owner is to hold, 0 to MaxPermits.
+	// Hold is the number of permits that the owner should hold, 0 to MaxPermits.
 	Hold int
-	// Want is how many the owner could use, Hold to MaxPermits. It is for the others to see.
+	// Want is the number of permits that the owner could use, Hold to MaxPermits. Other owners see
+	// it in Holders.
 	Want int
-	// TTL is how long the owner holds them, at least 1 ms.
+	// TTL is how long the owner holds the permits, at least 1 ms.
 	TTL time.Duration
 }
 
-// Validate returns [core.ErrInvalidQueue] or [ErrInvalidRequest] for a request that no store
-// may carry out.
+// Validate returns [core.ErrInvalidQueue] or [ErrInvalidRequest] for a request that no store may
+// carry out.
 func (r *PermitRequest) Validate() error {
 	switch {
 	case r.Owner == "":
@@ -75,14 +75,14 @@ func (r *PermitRequest) Validate() error {
 	return cmp.Or(validateTexts("the owner", r.Owner), validateTTL(r.TTL))
 }
 
-// PermitReply is what Permit returns.
+// PermitReply is the result of Permit.
 type PermitReply struct {
-	// Now is the store's clock, and Remaining how long the owner's permits last from it.
+	// Now is the store's clock. Remaining is how long the owner's permits last from Now.
 	Now       core.Instant
 	Remaining time.Duration
-	// Held is how many the owner holds, at most Hold.
+	// Held is the number of permits that the owner holds, at most Hold.
 	Held int
-	// Holders are all who hold permits or want some, this owner too unless it has given all
-	// back, in order of Owner.
+	// Holders are all owners that hold or want permits, in order of Owner. They include this owner
+	// unless it has returned all permits.
 	Holders []core.PermitHolder
 }

@@ -7,61 +7,64 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Quarantine is where a shard keeps records that the store can't read: written by another
-// program, cut by a fault, or of a form that no version of this store has. One such record
-// never stops its shard. The first call that would change or take it sets it aside instead, with
-// what is stored, and does the rest of its work as if it were not there: a turn claims the
-// others, an acquire hands over the others, a step handles the others, and a push of its id makes
-// a job of its own. A settlement of a claim that was set aside is skipped. Lists and Find leave out what they can't read, and write nothing.
+// Quarantine gives access to records that the store can't read: written by another program,
+// truncated by a fault, or in a form that no version of this store has. Such a record never stops
+// its shard. The first call that would change or take the record sets it aside instead, with its
+// stored bytes, and does the rest of its work as if the record did not exist: a turn claims the
+// other jobs, an acquire hands over the others, a step handles the others, and a push of its id
+// makes a new job. A settlement of a claim that was set aside is skipped. Lists and Find leave out
+// records that they can't read, and write nothing.
 //
-// Counts.Quarantined says how many there are. Nothing that is set aside runs, and it stays until
-// Discard removes it: whoever does that has seen what is stored, and has pushed it anew if it matters.
-// A queue that holds some is not empty for Forget. A store whose server admits no such record, by
-// types and constraints, always has none.
+// Counts.Quarantined is the number of records that were set aside. Such a record never runs, and
+// stays until Discard removes it. Before that an operator has read its stored bytes and, if they
+// matter, has pushed them anew. A queue with such records is not empty for Forget. A store whose
+// server admits no unreadable record, by types and constraints, never has any.
 type Quarantine interface {
-	// QuarantinedShards tells which shards of a queue have set something aside, and reads no record. Stats
-	// counts the same beside much else, and costs accordingly.
+	// QuarantinedShards returns the shards of a queue that have records set aside, and reads no
+	// record. Stats returns the same among other counts, at a higher cost.
 	//
-	// Errors: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have; any other only if it
-	// reached none of the shards.
+	// Errors: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have; any
+	// other only if it reached none of the shards.
 	QuarantinedShards(ctx context.Context, r QuarantinedShardsRequest) (QuarantinedShards, error)
 
-	// Quarantined lists what a shard has set aside, in order of key.
+	// Quarantined lists the records that a shard has set aside, in order of key.
 	//
 	// Errors: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have.
 	Quarantined(ctx context.Context, r QuarantineRequest) (QuarantinePage, error)
 
-	// Discard removes records that were set aside, and returns how many. What their ids have besides
-	// stays. Keys that are not there are ignored. Repeating it changes nothing more.
+	// Discard removes records that were set aside, and returns their number. Other entries of their
+	// ids stay. Keys that do not exist are ignored. A repeated call changes nothing more.
 	//
 	// Errors: ErrUnknownQueue; ErrInvalidRequest, also for more than MaxStep keys.
 	Discard(ctx context.Context, r DiscardRequest) (discarded int, err error)
 }
 
-// QuarantinedShardsRequest asks which shards of a queue have set something aside.
+// QuarantinedShardsRequest is a request for the shards of a queue that have records set aside.
 type QuarantinedShardsRequest struct {
 	Queue string
-	// Shards are the indexes of those to look at, in any order; nil is all of them, an empty list none.
+	// Shards are the indexes of the shards to check, in any order. nil means all shards, an empty
+	// list means no shard.
 	Shards []int
 }
 
 // Validate returns [ErrInvalidRequest] for a shard below 0.
 func (r *QuarantinedShardsRequest) Validate() error { return validateShards(r.Shards) }
 
-// QuarantinedShards are the shards of a queue that have set something aside.
+// QuarantinedShards are the shards of a queue that have records set aside.
 type QuarantinedShards struct {
 	// Shards are in order of index.
 	Shards []core.Shard
-	// Unreached are those of which that can't be told, in order of index.
+	// Unreached are the requested shards that can't be reached now, in order of index.
 	Unreached []core.Shard
 }
 
-// QuarantineRequest asks for what a shard has set aside.
+// QuarantineRequest is a request for a page of the records that a shard has set aside.
 type QuarantineRequest struct {
 	Shard core.Shard
-	// After is the Key of the last record of the page before; empty for the first page.
+	// After is the Key of the last record of the previous page. It is empty for the first page.
 	After string
-	// Limit is how many records to return: 0 is DefaultPage, above MaxPage is MaxPage.
+	// Limit is the maximum number of records to return. 0 means DefaultPage, values above MaxPage
+	// mean MaxPage.
 	Limit int
 }
 
@@ -71,29 +74,30 @@ func (r *QuarantineRequest) Validate() error { return validateStep(r.Shard, 0) }
 // Size returns Limit with its default and bound applied.
 func (r *QuarantineRequest) Size() int { return PageRequest{Limit: r.Limit}.Size() }
 
-// QuarantinePage is a page of what a shard has set aside.
+// QuarantinePage is a page of the records that a shard has set aside.
 type QuarantinePage struct {
 	Records []QuarantinedRecord
-	// Next is the After of the page that follows; empty if this is the last.
+	// Next is the After of the next page. It is empty if this page is the last.
 	Next string
 }
 
-// MaxQuarantinedBytes is how much of a record that was set aside is shown.
+// MaxQuarantinedBytes is the maximum number of bytes that are returned of a record that was set
+// aside.
 const MaxQuarantinedBytes = 16 << 10
 
 // QuarantinedRecord is a record that was set aside.
 type QuarantinedRecord struct {
-	// Key names it in its shard, and never another.
+	// Key identifies the record in its shard. It is never used for another record.
 	Key string
-	// ID is that of its job or dead letter.
+	// ID is the id of its job or dead letter.
 	ID string
-	// Place is where it stood.
+	// Place is where the record was stored.
 	Place Place
-	// Since is when it was set aside.
+	// Since is when the record was set aside.
 	Since core.Instant
-	// Reason says what about it can't be read, for people.
+	// Reason is the cause why the store can't read the record, for people.
 	Reason string
-	// Stored is the record as it is kept, at most MaxQuarantinedBytes of its Size bytes.
+	// Stored is the record as it is kept: the first MaxQuarantinedBytes of its Size bytes.
 	Stored []byte
 	Size   int
 }
@@ -103,9 +107,9 @@ type Place uint8
 
 // Places.
 const (
-	// PlaceQueued is a job that waits.
+	// PlaceQueued is a queued job.
 	PlaceQueued Place = iota
-	// PlaceClaimed is a job that a node has taken.
+	// PlaceClaimed is a claimed job.
 	PlaceClaimed
 	// PlaceDead is a dead letter.
 	PlaceDead
@@ -127,7 +131,7 @@ func (p Place) String() string {
 // DiscardRequest names records that were set aside.
 type DiscardRequest struct {
 	Shard core.Shard
-	// Keys are at most MaxStep.
+	// Keys are the keys of the records, at most MaxStep.
 	Keys []string
 }
 

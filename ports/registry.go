@@ -9,104 +9,104 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Registry knows which nodes run and which queues exist.
+// Registry keeps the list of servers, the list of queues, and the statistics of servers.
 type Registry interface {
-	// Ping asks whether the store answers and can be used: its version, schema,
-	// settings and rights, as far as they can be seen without writing. It is for
-	// health checks and costs one exchange or two.
+	// Ping checks whether the store answers and can be used: its version, schema, settings and
+	// rights, as far as a read can check them. It is for health checks and costs one or two
+	// exchanges.
 	//
-	// Errors: ErrUnusable for what no waiting cures.
+	// Errors: ErrUnusable for a state that waiting does not cure.
 	Ping(ctx context.Context) error
 
-	// Announce records that a node runs, for the TTL from now, in place of what
-	// its Owner announced before. Repeating it renews. What an operator has asked
-	// by DrainNode stays while the node is known: until it is retired or its
-	// announcement has run out. What ran out more than [NodeKept] ago is removed.
-	// An announcement of another node that ends further away than its own TTL, because
-	// the clock stepped back, is cut to end that TTL from now: a node that is dead must
-	// not seem to run for as long as the clock stepped.
+	// Announce records that a server runs, for the TTL from now. It replaces the last announcement
+	// of the same Owner. A repeated call renews it. A request of an operator by DrainNode stays in
+	// force while the server is known: until it is retired or its announcement has run out.
+	// Announcements that ran out more than [NodeKept] ago are removed. If the clock stepped back,
+	// an announcement of another server can end further away than its own TTL. It is then cut to
+	// end that TTL from now, so that a dead server does not seem to run for as long as the clock
+	// stepped.
 	//
-	// Errors: ErrInvalidRequest for an owner that is empty, an owner, name, host, version or queue that is no
-	// [core.Text], a TTL below 1 ms, or a status of more than [MaxLongest] running jobs or [MaxLaneBusy] shards of a queue.
+	// Errors: ErrInvalidRequest for an owner that is empty, an owner, name, host, version or queue
+	// that is not a [core.Text], a TTL below 1 ms, or a status of more than [MaxLongest] running
+	// jobs or [MaxLaneBusy] shards of a queue.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
 
-	// Retire forgets a node at once. A node that is not known is not an error.
+	// Retire removes a server from the list at once. A server that is not known is not an error.
 	Retire(ctx context.Context, owner string) error
 
-	// Nodes lists the nodes whose announcement lasts or ran out at most [NodeKept]
-	// ago, in order of (Name, Owner).
+	// Nodes lists the servers whose announcement lasts or ran out at most [NodeKept] ago, in order
+	// of (Name, Owner).
 	Nodes(ctx context.Context) (NodesReply, error)
 
-	// DrainNode asks a node to drain, or takes that back: its Draining is true while
-	// the node says so itself or an operator asks for it. Repeating it changes
+	// DrainNode asks a server to drain, or withdraws that request. The server's Draining is true
+	// while the server itself announces it or an operator requests it. A repeated call changes
 	// nothing.
 	//
 	// Errors: ErrUnknownNode if no announcement of that owner lasts.
 	DrainNode(ctx context.Context, owner string, drain bool) error
 
-	// Record stores what an owner has counted of queues, by minute, for [Inspector.History]. A record
-	// has all that its owner has counted so far of its queue in its minute: records of
-	// one owner, queue and minute replace one another, and the one that has counted
-	// more (core.Stats.Counted) stays. So a call may be repeated and may arrive late, and
-	// counts nothing twice. The owner needs no announcement and no lease.
+	// Record stores what an owner has counted of queues, by minute, for [Inspector.History]. A
+	// record has the totals that its owner has counted so far of its queue in its minute. Records
+	// of one owner, queue and minute replace one another: the one that has counted more
+	// (core.Stats.Counted) stays. So a call may be repeated and may arrive late, and nothing is
+	// counted twice. The owner needs no announcement and no lease.
 	//
-	// Ignored are records of queues that were not declared, of minutes that began more than
-	// [HistoryKept] before the present one, and of minutes that begin more than an hour
-	// from now, as a clock that stepped back leaves them. A record that counted nothing may be.
+	// Record ignores records of queues that were not declared, of minutes that began more than
+	// [HistoryKept] before the present one, and of minutes that begin more than an hour from now,
+	// which a clock that stepped back can leave. It may ignore a record that counted nothing.
 	//
-	// Errors: ErrInvalidRequest, as RecordRequest.Validate has it. After another error some of the
-	// records may be stored.
+	// Errors: ErrInvalidRequest, as RecordRequest.Validate returns it. After another error some of
+	// the records may be stored.
 	Record(ctx context.Context, r RecordRequest) error
 
-	// Queues lists the declared queues in order of name. A store in several parts may answer with the list as
-	// it has seen it last, while the part that has it can't be reached.
+	// Queues lists the declared queues in order of name. A store in several parts may return the
+	// list that it read last, while the part with the list can't be reached.
 	Queues(ctx context.Context) ([]Queue, error)
 }
 
-// NodeKept is how long a store lists a node as gone after its announcement has run out.
+// NodeKept is how long a store lists a server as gone after its announcement has run out.
 const NodeKept = time.Hour
 
-// Node is a server process that runs, or ran a short while ago.
+// Node is a server process that runs, or that ran a short while ago.
 type Node struct {
-	// Owner is the node's id, drawn at its start: the owner of its leases.
+	// Owner is the server's id, drawn at its start. It is the owner of the server's leases.
 	Owner string
-	// Name is for people; several nodes may share it.
+	// Name is the server's name, for people. Several servers may share it.
 	Name string
-	// Host and PID say where it runs.
+	// Host and PID are the host and the process id.
 	Host string
 	PID  int
-	// Lanes is how many batches it runs at once.
+	// Lanes is the number of batches that it runs at once.
 	Lanes int
-	// Queues are the names of those it serves, in order of declaration.
+	// Queues are the names of the queues that it serves, in order of declaration.
 	Queues []string
-	// Version is that of the program that it runs, for people.
+	// Version is the version of its program, for people.
 	Version string
-	// Draining reports that the node gives its shards up and takes none: because it
-	// stops, or because an operator has asked it to by DrainNode. In a request it only
-	// says that the node stops. Of a node that is gone it is what held last.
+	// Draining is true if the server releases its shards and takes no new ones, because it stops,
+	// or because an operator requested it by DrainNode. In a request it is true only if the server
+	// stops. For a server that is gone it is the last value.
 	Draining bool
-	// Status is what the node was doing at its last announcement. Only Nodes returns
-	// it; in the reply of Announce it is zero.
+	// Status is the state of the server at its last announcement. Only Nodes returns it; in the
+	// reply of Announce it is zero.
 	Status NodeStatus
-	// StartedAt is when the node announced itself after it was not known, at its
-	// start, after a Retire or an expiry, by the store's clock; the store sets it
-	// and ignores it in a request.
+	// StartedAt is when the server announced itself while it was not known: at its start, or after
+	// a Retire or an expiry. The store sets it by its own clock and ignores it in a request.
 	StartedAt core.Instant
-	// ExpiresAt is when the announcement runs out; the store sets it too.
+	// ExpiresAt is when the announcement runs out. The store sets it and ignores it in a request.
 	ExpiresAt core.Instant
 }
 
-// NodeState is whether a node runs.
+// NodeState is the state of a server: alive, draining or gone.
 type NodeState uint8
 
-// States of a node.
+// States of a server.
 const (
-	// NodeAlive is a node that runs and takes its part of the shards.
+	// NodeAlive is a server that runs and takes its share of the shards.
 	NodeAlive NodeState = iota
-	// NodeDraining is a node that runs, gives its shards up and takes none.
+	// NodeDraining is a server that runs, releases its shards and takes no new ones.
 	NodeDraining
-	// NodeGone is a node whose announcement has run out: it has crashed, or can't
-	// reach the store.
+	// NodeGone is a server whose announcement has run out: it has crashed, or can't reach the
+	// store.
 	NodeGone
 )
 
@@ -123,8 +123,8 @@ func (s NodeState) String() string {
 	return fmt.Sprintf("NodeState(%d)", uint8(s))
 }
 
-// State returns whether the node ran at an instant of the store's clock: the Now of the
-// reply that it came with.
+// State returns the state of the server at an instant of the store's clock, which is the Now of the
+// reply that has the Node.
 func (n Node) State(now core.Instant) NodeState {
 	switch {
 	case n.ExpiresAt <= now:
@@ -135,15 +135,16 @@ func (n Node) State(now core.Instant) NodeState {
 	return NodeAlive
 }
 
-// AnnounceRequest is the announcement that a node runs.
+// AnnounceRequest is the announcement that a server runs.
 type AnnounceRequest struct {
 	Node Node
-	// TTL is how long it counts, at least 1 ms.
+	// TTL is how long the announcement lasts, at least 1 ms.
 	TTL time.Duration
 }
 
-// Validate returns [ErrInvalidRequest] for an owner that is empty, an owner, name, host, version or queue that is no
-// [core.Text], a TTL below 1 ms, or more than [MaxLongest] running jobs in the status.
+// Validate returns [ErrInvalidRequest] for an owner that is empty, an owner, name, host, version or
+// queue that is no [core.Text], a TTL below 1 ms, or more than [MaxLongest] running jobs in the
+// status.
 func (r *AnnounceRequest) Validate() error {
 	if r.Node.Owner == "" {
 		return errNoOwner
@@ -163,19 +164,20 @@ func (r *AnnounceRequest) Validate() error {
 	return validateTTL(r.TTL)
 }
 
-// AnnounceReply is what Announce returns.
+// AnnounceReply is the result of Announce.
 type AnnounceReply struct {
+	// Now is the store's clock.
 	Now core.Instant
-	// Nodes are those whose announcement lasts, this one included, without their
-	// Status, in order of (Name, Owner).
+	// Nodes are the servers whose announcement lasts, including this one, without their Status, in
+	// order of (Name, Owner).
 	Nodes []Node
 }
 
-// NodesReply is what Nodes returns.
+// NodesReply is the result of Nodes.
 type NodesReply struct {
 	// Now is the store's clock.
 	Now core.Instant
-	// Nodes are those that run and those that are gone; see [Node.State].
+	// Nodes are the servers that run and those that are gone; see [Node.State].
 	Nodes []Node
 }
 

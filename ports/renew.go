@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// RenewRequest asks to extend a lease.
+// RenewRequest is a request to extend a lease.
 type RenewRequest struct {
 	Lease Lease
 	// TTL is at least 1 ms.
@@ -17,26 +17,26 @@ type RenewRequest struct {
 // Validate returns [ErrInvalidRequest] for a TTL below 1 ms.
 func (r *RenewRequest) Validate() error { return validateTTL(r.TTL) }
 
-// RenewReply is what Renew returns.
+// RenewReply is the result of Renew.
 type RenewReply struct {
-	// Now is the store's clock, and Remaining how long the lease lasts from it.
+	// Now is the store's clock. Remaining is how long the lease lasts from Now.
 	Now       core.Instant
 	Remaining time.Duration
-	// Head and Paused are as in TurnReply, but Head may leave out what is still to be
-	// handed over. A store that can't tell at the moment whether the queue is paused says
-	// that it is not, and now.
+	// Head and Paused are as in TurnReply, except that Head may ignore jobs that are still to be
+	// handed over. A store that can't determine at the moment whether the queue is paused returns
+	// false, and now as Head.
 	Head   core.Head
 	Paused bool
 }
 
-// HeadsReply is what Heads returns.
+// HeadsReply is the result of Heads.
 type HeadsReply struct {
-	// Now is the store's clock when it looked at a shard that was reached.
+	// Now is the store's clock when it read a shard that was reached.
 	Now core.Instant
-	// Heads are in the order of the shards asked for.
+	// Heads are in the order of the requested shards.
 	Heads []core.Head
-	// Unreached are the shards asked for that the store can't reach now, in the order
-	// asked. Their heads are zero, which says nothing; ask again later. Usually nil.
+	// Unreached are the requested shards that the store can't reach now, in the order of the
+	// request. Their heads are zero and have no meaning; the caller asks again later. Usually nil.
 	Unreached []core.Shard
 }
 

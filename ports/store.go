@@ -1,8 +1,8 @@
 package ports
 
-// ShardStore is the whole contract: what a backend implements. Code that uses only a
-// part of it asks for that small interface. Notifier and [Settler] are optional: a store
-// that has them is found by a type assertion.
+// ShardStore is the whole contract that a backend implements. Code that uses only a part of it
+// takes one of the embedded interfaces. [Notifier], [Checker], [Settler], [Pooled] and
+// [TurnLimiter] are optional: a type assertion finds them.
 type ShardStore interface {
 	Producer
 	Consumer
