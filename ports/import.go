@@ -20,10 +20,11 @@ type ImportRequest struct {
 }
 
 // Validate returns [ErrInvalidRequest] for too many dead letters, payloads or bytes, an id that
-// comes twice or is of another shard, payloads that are none, out of order or equal, and an error
-// or a group that no dead letter has: as core.ErrorText and core.GroupName would change it. It
-// returns core's error for an id, a payload, a score or a time that RULES refuse. It names the
-// position of the dead letter.
+// occurs twice or belongs to another shard, a dead letter without payloads, payloads that are out
+// of order or equal, and an error or a group that no dead letter can have, because core.ErrorText
+// or core.GroupName would change it. It returns core's error for a queue, an id, a payload, a score
+// or a time that docs/rules.md refuses. If the mistake is in a dead letter, the error names its
+// position.
 func (r *ImportRequest) Validate() error {
 	if err := validateStep(r.Shard, len(r.DeadLetters)); err != nil {
 		return err

@@ -143,8 +143,8 @@ type AnnounceRequest struct {
 }
 
 // Validate returns [ErrInvalidRequest] for an owner that is empty, an owner, name, host, version or
-// queue that is no [core.Text], a TTL below 1 ms, or more than [MaxLongest] running jobs in the
-// status.
+// queue that is not a [core.Text], a TTL below 1 ms, or a status of more than [MaxLongest] running
+// jobs or [MaxLaneBusy] shards of a queue.
 func (r *AnnounceRequest) Validate() error {
 	if r.Node.Owner == "" {
 		return errNoOwner
