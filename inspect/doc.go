@@ -1,23 +1,51 @@
-// Package inspect shows what is in a store and lets an operator act on it: list
-// jobs and dead letters, pause a queue, cancel, delete, bury, revive and edit.
+// Package inspect reads and changes the content of a store: it lists jobs and dead letters, pauses
+// queues, cancels, deletes, buries, revives and edits.
 //
-// An [Inspector] needs the store and the name of a queue. It needs neither client
-// nor server nor the type of the payloads, which are bytes here:
+// An [Inspector] needs only the store. It needs neither a client nor a server nor the type of the
+// payloads, which are bytes here:
 //
 //	inspector := inspect.New(store, inspect.Options{})
+//
 //	stats, err := inspector.Stats(ctx) // of all queues
 //
-// Looking: [Inspector.Ping], [Inspector.Checks], [Inspector.Queues], [Inspector.Nodes], [Inspector.Stats],
-// [Inspector.History], [Inspector.Find], [Inspector.Why], [Inspector.Groups] of dead letters, and the lists [Inspector.Jobs],
-// [Inspector.Claimed] and [Inspector.Morgue]. Where a part of the store is away, what the rest has comes with a *[PartialError].
+//	for letter, err := range inspector.Morgue(ctx, "orders", inspect.ListOptions{Payloads: 1}) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(letter.ID, letter.LastError)
+//	}
 //
-// Acting on a queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget],
-// [Inspector.Recount], [Inspector.Discard] of what [Inspector.Quarantined] lists. On jobs: [Inspector.RunNow], [Inspector.Bury],
-// [Inspector.Delete], [Inspector.DeleteAll], [Inspector.Cancel]. On dead letters: [Inspector.Revive],
-// [Inspector.Purge], [Inspector.Edit]. Most of these also come for all jobs or dead
-// letters of a queue, with [BulkOptions] that bound them and let them go on elsewhere, and for single payloads.
-// On servers: [Inspector.Drain].
+//	result, err := inspector.Revive(ctx, "orders", []string{"order-42"}, inspect.BulkOptions{})
 //
-// [Inspector.Export] and [Inspector.Import] move a morgue to another store; [WriteDeadLetters] and [ReadDeadLetters] are
-// its file. Each action is in the log, with who acted where [WithActor] says so.
+// # Where to begin
+//
+//   - [Inspector] has all methods; [New] makes one.
+//   - [ListOptions] are the order, the start and the filters of a list.
+//   - [BulkOptions] are the limits, the progress and the continuation of an action on many entries.
+//
+// # Reading
+//
+//   - The store: [Inspector.Ping], [Inspector.Checks], [Inspector.Nodes], [Inspector.Actions].
+//   - Queues: [Inspector.Queues], [Inspector.Stats], [Inspector.History], [Inspector.Groups] of
+//     dead letters.
+//   - Lists: [Inspector.Jobs], [Inspector.Claimed], [Inspector.Morgue], [Inspector.Quarantined].
+//   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why].
+//
+// If a part of the store can't be reached, the result of the other parts comes with a
+// *[PartialError].
+//
+// # Changing
+//
+//   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget], [Inspector.Recount].
+//   - Jobs: [Inspector.RunNow], [Inspector.Bury], [Inspector.Delete], [Inspector.Cancel].
+//   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].
+//   - Unreadable records: [Inspector.Discard].
+//   - Servers: [Inspector.Drain].
+//
+// Most actions on jobs and dead letters have a variant for all entries of a queue, such as
+// [Inspector.ReviveAll], and some have one for single payloads, such as [Inspector.RevivePayloads].
+// Each action is logged, together with the actor of [WithActor].
+//
+// [Inspector.Export] and [Inspector.Import] move a morgue to another store. [WriteDeadLetters] and
+// [ReadDeadLetters] write and read its file.
 package inspect
