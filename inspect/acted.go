@@ -14,58 +14,65 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Actor is who acts, and why, for the log and the audit. Texts longer than [ports.MaxActionText] are cut.
+// Actor is the author of actions, for the log and the audit. Texts longer than
+// [ports.MaxActionText] are truncated.
 type Actor struct {
-	// Name is the person's, or the program's.
+	// Name is the name of the person or the program.
 	Name string
-	// From is where the request came from, such as an address. It may be empty.
+	// From is the origin of the request, such as an address. It may be empty.
 	From string
-	// Reason is why, in the actor's words. It may be empty.
+	// Reason is the actor's own explanation. It may be empty.
 	Reason string
 }
 
 type actorKey struct{}
 
-// WithActor returns a context in which actions of an [Inspector] are logged and audited as those of an actor, so that one
-// inspector may serve many people. The innermost counts.
+// WithActor returns a context that attributes actions of an [Inspector] to an actor, in the log and
+// in the audit. So one Inspector may serve several people. If contexts are nested, the innermost
+// actor counts.
 func WithActor(ctx context.Context, a Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// Action is something that an operator did, as the store's audit has it.
+// Action is an action of an operator, as the store's audit keeps it.
 type Action struct {
-	// At is when it began.
+	// At is when the action began.
 	At time.Time
-	// Verb says what was done, such as "pause", "revive" or "purge all".
+	// Verb is the kind of action, such as "pause", "revive" or "purge all".
 	Verb string
-	// Actor is who did it, and why; see [WithActor].
+	// Actor is the author of the action; see [WithActor].
 	Actor Actor
-	// Queue is the queue, or empty for an action on a server.
+	// Queue is the name of the queue. It is empty for an action on a server.
 	Queue string
-	// IDs are the first of the ids that were named, at most [ports.MaxActionIDs]; of a drain it is the server. Named is how many were named; 0 is none.
+	// IDs are the first of the ids that the action named, at most [ports.MaxActionIDs]. For a drain
+	// it is the server. Named is the number of ids that it named; 0 means that it named no id.
 	IDs   []string
 	Named int
-	// Prefix, Group and Filter chose entries where none was named. All three are empty for all entries.
+	// Prefix, Group and Filter are the conditions that selected the entries if the action named no
+	// id. All three are empty for all entries.
 	Prefix, Group, Filter string
-	// Ended reports that the action has ended. One that has not is still going on, or its process was killed: then
-	// Took and Error are unknown, and zero.
+	// Ended is true if the action has ended. Until then, and if its process was killed, Took and
+	// Error are zero.
 	Ended bool
-	// Handled is how many entries were changed. Until a continued action has ended, it is the number that earlier calls changed.
+	// Handled is the number of changed entries. Until a continued action has ended, it is the
+	// number that earlier calls changed.
 	Handled int
-	// Took is how long it took.
+	// Took is the duration of the action.
 	Took time.Duration
-	// Error is why it stopped; empty is success.
+	// Error is the error that ended the action. It is empty after success.
 	Error string
 }
 
-// ActionsOptions say which actions to list. The zero value is all that the store has kept.
+// ActionsOptions select the actions to list. The zero value lists all that the store keeps.
 type ActionsOptions struct {
-	// Queue limits the list to actions on this queue; empty is all, with those on servers. A queue that is not known has none.
+	// Queue limits the list to actions on this queue. Empty means all queues and servers. An
+	// unknown queue has no actions.
 	Queue string
 }
 
-// Actions lists what operators did by an Inspector, in this process and in others, the newest action first: the last
-// [ports.ActionsKept] that the store has kept, of all queues together. It includes actions that failed or have not ended, but no DryRun.
+// Actions lists the actions that operators made by an Inspector, in this process and in others,
+// newest first. The store keeps the last [ports.ActionsKept] of all queues together. The list
+// includes actions that failed or have not ended, but no DryRun.
 func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Action, error] {
 	return func(yield func(Action, error) bool) {
 		var r ports.ActionsRequest

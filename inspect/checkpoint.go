@@ -13,16 +13,18 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrInvalidCheckpoint is a text that is not a [Checkpoint], or the Checkpoint of another action, queue
-// or filter than the one that is to go on from it.
+// ErrInvalidCheckpoint reports a text that is not a [Checkpoint], or the Checkpoint of an action
+// with another kind, queue or filter.
 var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 
-// Checkpoint is how far an action on all of a kind has come, as a text of letters, digits, - and _.
-// Given as BulkOptions.Continue, the action goes on from there, in any process; the store keeps nothing
-// for it. An older one is as good as the newest: what was done since is met again, and is gone; only RunAllNow may
-// make a job due twice. Empty is
-// none: an action that is done has none. The content may change between versions of this package; a text
-// of another version is refused with [ErrInvalidCheckpoint].
+// Checkpoint is the progress of an action on all entries of a kind, as a text of letters, digits, -
+// and _. If it is set as BulkOptions.Continue, the action continues from there, in any process. The
+// store keeps no state for it.
+//
+// An older Checkpoint is as good as the newest one: entries that were handled since are gone and
+// are skipped. Only RunAllNow may make a job due twice. Empty means no Checkpoint: a finished
+// action has none. The content may change between versions of this package. A Checkpoint of another
+// version is refused with [ErrInvalidCheckpoint].
 type Checkpoint string
 
 // checkpointVersion is the version of the text.

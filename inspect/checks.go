@@ -6,28 +6,31 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Check is one thing that was looked at in the store's server: its Name, the Server, a Status, the Value that was found,
-// Advice unless it is [CheckOK], and whether the store Refuses pushes because of it.
+// Check is the result of one check of the store's server. Its fields are the Name of the check, the
+// Server, a Status, the observed Value, Advice unless the Status is [CheckOK], and whether the
+// store Refuses pushes because of this state.
 type Check = ports.Check
 
-// CheckStatus is how a [Check] ended. Worse ones are larger. Its String is "ok", "unknown", "warn" or "fail".
+// CheckStatus is the result of a [Check]; worse results are larger. Its String is "ok", "unknown",
+// "warn" or "fail".
 type CheckStatus = ports.CheckStatus
 
-// How a check ended.
+// Results of a check.
 const (
-	// CheckOK needs nothing.
+	// CheckOK needs no action.
 	CheckOK = ports.CheckOK
-	// CheckUnknown could not be looked at, for want of a right or of an answer.
+	// CheckUnknown is a check that was not possible, because a right or an answer was missing.
 	CheckUnknown = ports.CheckUnknown
-	// CheckWarn will hurt, or has.
+	// CheckWarn is a state that will cause harm, or that already has.
 	CheckWarn = ports.CheckWarn
-	// CheckFail hurts: jobs may be lost, or work stands still.
+	// CheckFail is a state that causes harm now: jobs may be lost, or work stands still.
 	CheckFail = ports.CheckFail
 )
 
-// Checks looks at the store's servers, their settings and their state, and returns what it saw, in an order that does not
-// change: what an operator looks at first when work stands still. It is empty for a store that has no server, as
-// memory. It fails only if it could look at nothing.
+// Checks examines the settings and the state of the store's servers, and returns the results in an
+// order that does not change. It is the first thing to read when work stands still. It returns no
+// result for a store without a server, such as memory. It returns an error only if no check was
+// possible.
 func (i *Inspector) Checks(ctx context.Context) ([]Check, error) {
 	return ask(i, func(s Store) ([]ports.Check, error) {
 		if checker, ok := s.(ports.Checker); ok {

@@ -10,12 +10,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// SortBy is what a list is sorted by.
+// SortBy is the order of a list.
 type SortBy uint8
 
 const (
-	// ByTime lists jobs by (PerformAt, id), claimed ones by (Since, id) and dead
-	// letters by (ChangedAt, id). Every list has it.
+	// ByTime lists jobs by (PerformAt, id), claimed jobs by (Since, id) and dead letters by
+	// (ChangedAt, id). Every list supports it.
 	ByTime SortBy = SortBy(ports.ByTime)
 	// ByID lists dead letters by id, and the jobs of a queue that was declared
 	// with IndexIDs.
@@ -31,24 +31,22 @@ const (
 // String returns the name of the constant.
 func (s SortBy) String() string { return ports.SortBy(s).String() }
 
-// ErrInvalidCursor is a text that is not one of a [Cursor].
+// ErrInvalidCursor reports a text that is not the text of a [Cursor] or a [PayloadCursor].
 var ErrInvalidCursor = errors.New("invalid cursor")
 
-// Cursor is a place in a list of an [Inspector]: right behind the element that
-// carries it. A list with it as ListOptions.After starts there, in either
-// direction, also when that element is gone. It is only for lists of the same
-// queue that are sorted in the same way.
+// Cursor is a position in a list of an [Inspector]: directly behind the element that carries it. A
+// list with the Cursor as ListOptions.After starts there, in either direction, even if that element
+// is gone. It is valid only for lists of the same queue in the same order.
 //
-// Its text has only letters, digits, - and _, so that it fits into a URL as it
-// is, and it works in JSON. The zero value is the start of a list; its text is
-// empty. Cursors are comparable.
+// Its text has only letters, digits, - and _, so it can be used in a URL unescaped, and it works in
+// JSON. The zero value is the start of a list, and its text is empty. Cursors are comparable.
 type Cursor struct {
 	key int64
 	id  string
 }
 
-// ParseCursor returns the cursor whose String is text, and [ErrInvalidCursor] if
-// there is none. It doesn't check whether the element exists.
+// ParseCursor returns the cursor whose String is text. It returns [ErrInvalidCursor] if text is not
+// one. It doesn't check whether the element exists.
 func ParseCursor(text string) (Cursor, error) {
 	if text == "" {
 		return Cursor{}, nil

@@ -9,34 +9,36 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Groups is how the dead letters of a queue are spread over groups.
+// Groups is the number of dead letters of a queue in each group.
 type Groups struct {
-	// Groups are those with the most dead letters, the largest first.
+	// Groups are the groups with the most dead letters, largest first.
 	Groups []Group
-	// Total is how many groups there are, and Dead how many dead letters they have, also those that a limit has
-	// left out.
+	// Total is the number of groups, and Dead is the number of their dead letters. Both include the
+	// groups that the limit leaves out.
 	Total int
 	Dead  int64
 	// Now is the store's clock.
 	Now time.Time
 }
 
-// Group counts the dead letters whose newest payload was buried for errors that are alike, as
-// ServerOptions.ErrorGroup says.
+// Group is the dead letters whose newest payload was buried for the same kind of error, as
+// ServerOptions.ErrorGroup defines it.
 type Group struct {
-	// Name is the group's, of 64 bytes at most: that of an error, core.BuriedByHand of what an operator has buried,
-	// core.RecoveredGroup of jobs that have lost their process too often, and core.OtherGroup of what came to a shard
-	// with 1,000 other groups.
+	// Name is the name of the group, at most 64 bytes. It is the group of an error,
+	// core.BuriedByHand for jobs that an operator buried, core.RecoveredGroup for jobs that lost
+	// their process too often, or core.OtherGroup for dead letters of a shard that already had
+	// 1,000 other groups.
 	Name string
-	// Count is how many dead letters there are.
+	// Count is the number of dead letters.
 	Count int64
-	// First is the earliest burial since the group was empty, and Last the latest.
+	// First is the earliest burial since the group was empty, and Last is the latest.
 	First, Last time.Time
 }
 
-// Groups counts the dead letters of a queue by group, and returns at most limit groups: 0 is 100, and the most
-// are 1,000. List a group with ListOptions.Group, and act on it with BulkOptions.Group. Where shards can't be
-// reached it returns what others have and a *[PartialError]; a negative limit is [ErrInvalidOptions].
+// Groups counts the dead letters of a queue by group. It returns at most limit groups: 0 means 100,
+// and the maximum is 1,000. To list a group, use ListOptions.Group; to change it, use
+// BulkOptions.Group. If shards can't be reached, it returns the counts of the others and a
+// *[PartialError]. A negative limit is [ErrInvalidOptions].
 func (i *Inspector) Groups(ctx context.Context, queue string, limit int) (Groups, error) {
 	if limit < 0 {
 		return Groups{}, fmt.Errorf("%w: a limit of %d groups; 0 is 100", ErrInvalidOptions, limit)

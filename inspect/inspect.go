@@ -14,32 +14,34 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What a caller can act on. Each comes wrapped with what is wrong; test with
-// [errors.Is]. They match the errors of the same name of other packages.
+// Errors that a caller can act on. Each is returned wrapped, with the details; test with
+// [errors.Is]. They match the errors of the same name in other packages.
 var (
-	// ErrUnknownQueue is a queue that no push and no server has declared in this
-	// store.
+	// ErrUnknownQueue reports a queue that no push and no server has declared in this store.
 	ErrUnknownQueue = ports.ErrUnknownQueue
-	// ErrUnknownNode is a node that does not run, from Drain.
+	// ErrUnknownNode reports a server that does not run. Drain returns it.
 	ErrUnknownNode = ports.ErrUnknownNode
-	// ErrInvalidID is an id that no job can have.
+	// ErrInvalidID reports an id that no job can have.
 	ErrInvalidID = core.ErrInvalidID
-	// ErrInvalidOptions is an inspector without a store, or options of a list or an
-	// action that are out of range.
+	// ErrInvalidOptions reports an inspector without a store, or options of a list or an action
+	// that are out of range.
 	ErrInvalidOptions = core.ErrInvalidOptions
-	// ErrInvalidRequest is a shard that a queue doesn't have, or too much at once.
+	// ErrInvalidRequest reports a shard that the queue doesn't have, or a request for too many
+	// entries.
 	ErrInvalidRequest = ports.ErrInvalidRequest
-	// ErrUnusable is a store that answers and can't be used as it is set up, which waiting does not cure.
+	// ErrUnusable reports a store that answers but can't be used as it is configured. Waiting does
+	// not help.
 	ErrUnusable = ports.ErrUnusable
-	// ErrQueueMismatch is a list [ByID] of a queue that was declared without IndexIDs.
+	// ErrQueueMismatch reports a list [ByID] of a queue that was declared without IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch
-	// ErrNotEmpty is a queue that can't be forgotten: it holds jobs or dead letters.
+	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
 	ErrNotEmpty = ports.ErrNotEmpty
-	// ErrLeaseHeld is a queue that can't be forgotten: a server works it.
+	// ErrLeaseHeld reports a queue that can't be forgotten because a server has leased a shard of
+	// it.
 	ErrLeaseHeld = ports.ErrLeaseHeld
 )
 
-// Store is what an [Inspector] needs of a store. Every [ports.ShardStore] has it.
+// Store is the part of a store that an [Inspector] needs. Every [ports.ShardStore] implements it.
 type Store interface {
 	ports.Registry
 	ports.Inspector
@@ -50,39 +52,37 @@ type Store interface {
 
 // Options are the options of an inspector. The zero value is ready.
 type Options struct {
-	// DecodeError turns the text of a stored error back into the original, where
-	// the servers encode errors. It must be safe for concurrent use. nil shows
-	// texts as they are stored.
+	// DecodeError decodes the text of a stored error, if the servers encode errors with an
+	// ErrorCodec. It must be safe for concurrent use. nil shows texts as they are stored.
 	DecodeError func(stored string) string
-	// Logger gets a record of each action that changes something, also of one that failed: who acted and why
-	// ([WithActor]), what, on which, and how many were changed; [Inspector.Actions] has the same from the store. It also gets a record of a panic of the store, with its stack. nil is
-	// [slog.Default].
+	// Logger receives a record of each action that changes something, including failed ones: the
+	// actor and the reason ([WithActor]), the action, its target, and the number of changed
+	// entries. [Inspector.Actions] returns the same from the store. Logger also receives a record
+	// of a panic of the store, with its stack. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// Inspector shows what is in a store and lets an operator act on it. Make it with
-// [New]. It needs neither client nor server, and works for every queue of the
-// store, whatever the type of its payloads: here they are bytes. It is safe for
-// concurrent use. Times are by the store's clock.
+// Inspector reads and changes the content of a store. Make it with [New]. It needs neither a client
+// nor a server, and works for every queue of the store. Payloads are bytes here, whatever their
+// type is. It is safe for concurrent use. Times are by the store's clock.
 //
-// Lists are fetched page by page while they are ranged over, and each range
-// begins anew. They are no snapshot: an element that doesn't change meanwhile
-// comes exactly once, one that moves may come twice or not at all. An error comes
-// as the last pair, with a zero element. Where shards can't be reached, a list has what others
-// have, and then a *[PartialError].
+// A list is fetched page by page while it is ranged over. Each range starts from the beginning. A
+// list is not a snapshot: an element that doesn't change meanwhile appears exactly once; an element
+// that moves may appear twice or not at all. An error is the last pair, with a zero element. If
+// shards can't be reached, a list has the elements of the others, and then a *[PartialError].
 //
-// Actions on many entries work in bounded steps, each atomic for its shard. Those
-// on named ids or payloads ignore what is not there, and do nothing at all, with
-// [ErrInvalidID], if any id is invalid. Those on all of a kind end, also
-// while servers are at work: they count at most as many entries as each shard
-// held when they began. A step of unknown outcome is repeated a few times, so
-// that entries which came meanwhile may be handled beyond those counted. When
-// ctx ends, or the store keeps failing, an action returns what it has done so
-// far, and the error; call it again to go on.
+// Actions on many entries work in bounded steps, each atomic for its shard. Actions on named ids or
+// payloads ignore those that do not exist. If any id is invalid, they do nothing and return
+// [ErrInvalidID]. Actions on all entries of a kind end, even while servers are working: they handle
+// at most as many entries as each shard held when they began. A step of unknown outcome is repeated
+// a few times, so entries that arrive meanwhile may be handled in addition to those counted. When
+// ctx ends, or the store keeps failing, an action returns what it has done so far together with the
+// error. Call it again to continue.
 //
-// Every method that names a queue returns [ErrUnknownQueue] for one that the store doesn't know, but for [Inspector.Actions].
-// An error that doesn't match one of this package's is the store's. A panic of the store is an error as well, and in the log:
-// what looks at a store, in whichever goroutine, does not end the process. Such a call is not repeated.
+// Every method with a queue's name returns [ErrUnknownQueue] if the store doesn't have the queue,
+// except [Inspector.Actions]. An error that doesn't match one of this package's errors is the
+// store's. A panic of the store, in whichever goroutine, is logged and returned as an error; it
+// does not end the process. Such a call is not repeated.
 type Inspector struct {
 	store Store
 	views viewer
@@ -91,8 +91,8 @@ type Inspector struct {
 	panics *logs.Once
 }
 
-// New returns an inspector of a store. It doesn't contact the store, and never
-// fails: with a nil store, every method returns [ErrInvalidOptions].
+// New returns an inspector of a store. It doesn't contact the store and never fails. If the store
+// is nil, every method returns [ErrInvalidOptions].
 func New(store Store, options Options) *Inspector {
 	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
 		store = nil
@@ -102,8 +102,9 @@ func New(store Store, options Options) *Inspector {
 	}
 }
 
-// Ping asks whether the store answers and can be used: its version, the format of what it holds, settings and rights. It
-// writes nothing. It returns [ErrUnusable] for what no waiting cures.
+// Ping checks whether the store answers and can be used: its version, the format of its content,
+// its settings and rights. It writes nothing. It returns [ErrUnusable] for a state that waiting
+// does not cure.
 func (i *Inspector) Ping(ctx context.Context) error {
 	_, err := ask(i, func(s Store) (struct{}, error) { return struct{}{}, s.Ping(ctx) })
 	return err
@@ -115,9 +116,9 @@ func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
 	return convert(queues, queueOf), err
 }
 
-// Stats returns the sizes of the named queues, in the order given, or of all of
-// them in order of name if none is named. Where shards can't be reached it returns what others
-// have and a *[PartialError].
+// Stats returns the sizes of the named queues, in the given order. Without names it returns the
+// sizes of all queues, in order of name. If shards can't be reached, it returns the sizes of the
+// others and a *[PartialError].
 func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, error) {
 	if len(queues) == 0 {
 		return i.allStats(ctx)
@@ -155,22 +156,24 @@ func unreachedOf(stats []ports.QueueStats) (unreached []core.Shard) {
 	return unreached
 }
 
-// HistoryOptions choose a part of a queue's history. The zero value is all of it, by minute.
+// HistoryOptions select a part of a queue's history. The zero value is the whole history, by
+// minute.
 type HistoryOptions struct {
-	// From and To bound the starts of the minutes: From inclusive, To exclusive. The zero From is the
-	// oldest there is, the zero To means no end.
+	// From and To bound the starts of the minutes: From is inclusive, To is exclusive. The zero
+	// From means the oldest minute, the zero To means no end.
 	From, To time.Time
-	// Step is how much time one element sums up: whole minutes, at most 24 hours. 0 is one minute. Elements
-	// begin at multiples of Step since 1970 UTC; the minutes that From and To leave out are missing in
-	// the first and last.
+	// Step is how much time one element sums up: whole minutes, at most 24 hours. 0 means one
+	// minute. Elements begin at multiples of Step since 1970 UTC. The first and the last element
+	// lack the minutes that From and To leave out.
 	Step time.Duration
 }
 
-// History lists the minutes of a queue, or steps of several minutes, in which something was counted, oldest
-// first: how jobs ended, by all servers. The last 24 hours are kept. Servers report every few seconds, a third
-// of ServerOptions.LeaseTTL, so the present minute lacks what they have not reported. A history whose
-// store can't reach a part of it now comes with a *[PartialError]. It returns [ErrInvalidOptions] if Step is not of
-// whole minutes, negative or longer than 24 hours.
+// History lists statistics of a queue over all servers, by minute or by step, oldest first: how
+// jobs ended, and how long they waited and ran. Minutes in which nothing was counted are left out.
+// The store keeps the last 24 hours. Servers report after each third of ServerOptions.LeaseTTL,
+// every few seconds, so the present minute lacks what they have not yet reported. If a part of the
+// history can't be reached, the rest comes with a *[PartialError]. History returns
+// [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than 24 hours.
 func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions) ([]MinuteStats, error) {
 	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(o.From), Step: o.Step}
 	if !o.To.IsZero() {
@@ -186,10 +189,11 @@ func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions)
 	return convert(reply.Minutes, minuteStatsOf), partial(reply.Unreached)
 }
 
-// Find looks an id up in a queue: queued, claimed and in the morgue, with the first of its
-// payloads, at most 1,000 of them and 8 MiB. PayloadCount is how many there are in each place, and
-// [Inspector.Payloads] lists all of them. An id that is nowhere is no error. It returns
-// [ErrInvalidID] if no job can have the id.
+// Find returns everything that a queue holds for an id: the queued job, the claimed job and the
+// dead letter, with the first of their payloads, at most 1,000 payloads and 8 MiB. PayloadCount is
+// the number of payloads in each place, and [Inspector.Payloads] lists all of them. If the queue
+// holds nothing for the id, Find returns no error. It returns [ErrInvalidID] if no job can have the
+// id.
 func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 	return i.FindSome(ctx, queue, id, core.MaxTurnPayloads)
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Pause stops claims of a queue on all nodes until Resume. What is claimed goes
-// on, and pushes are taken. Repeating it changes nothing.
+// Pause stops claims of a queue on all servers until Resume. Claimed jobs continue, and pushes are
+// accepted. A repeated call changes nothing.
 func (i *Inspector) Pause(ctx context.Context, queue string) error {
 	return i.control(ctx, queue, "pause", Store.Pause)
 }
 
-// Resume ends a Pause. Repeating it changes nothing.
+// Resume ends a Pause. A repeated call changes nothing.
 func (i *Inspector) Resume(ctx context.Context, queue string) error {
 	return i.control(ctx, queue, "resume", Store.Resume)
 }
@@ -33,19 +33,19 @@ func (i *Inspector) control(
 	return nil
 }
 
-// RunNow makes the queued jobs of these ids due. Those that are due already are
-// not counted.
+// RunNow makes the queued jobs of these ids due. Jobs that are already due are not counted.
 func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
 	return i.onJobs(ctx, o.action("run now"), queue, ids, Store.Expedite)
 }
 
-// RunAllNow makes the queued jobs due that match, or all of them if match is nil, the latest first; by
-// Prefix, in order of id, for a queue with IndexIDs alone ([ErrQueueMismatch]). It handles
-// those that were first pushed before it began, as they are when it comes to them: what moves meanwhile
-// may be missed. One that was made due, and has failed again before the action goes on from a Checkpoint, is made
-// due once more.
+// RunAllNow makes all queued jobs due for which match returns true, or all queued jobs if match is
+// nil, latest first. With a Prefix it handles them in order of id, which needs a queue with
+// IndexIDs (otherwise [ErrQueueMismatch]). It handles the jobs that were first pushed before it
+// began, in the state that they have when it reaches them; a job that moves meanwhile may be
+// missed. If a job was made due and has failed again before the action continues from a Checkpoint,
+// it is made due once more.
 //
-// match is called once with each of them and all its payloads, or as many as o.Payloads says, from
+// match is called once for each job, with all its payloads or as many as o.Payloads allows, from
 // the caller's goroutine.
 func (i *Inspector) RunAllNow(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
@@ -53,24 +53,28 @@ func (i *Inspector) RunAllNow(
 	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
 }
 
-// Bury moves the queued jobs of these ids whole to the morgue. They keep their
-// error, or get one that says they were buried by hand.
+// Bury moves the queued jobs of these ids to the morgue, with all their payloads. A job keeps its
+// error. If it has none, its error becomes a text that it was buried by hand.
 func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
 	return i.onJobs(ctx, o.action("bury"), queue, ids, Store.Bury)
 }
 
-// BuryFailed moves the queued jobs with a failure that match, or all of them if match is nil, whole to the
-// morgue, the earliest first, or by Prefix in order of id. It handles those that were first pushed before it
-// began; see [Inspector.RunAllNow]. Payloads that are pushed for a job after match has looked go with it.
+// BuryFailed moves all queued jobs with a failure for which match returns true, or all of them if
+// match is nil, to the morgue with all their payloads. It handles them earliest first, or with a
+// Prefix in order of id. It handles the jobs that were first pushed before it began; see
+// [Inspector.RunAllNow]. Payloads that are pushed for a job after the call of match are buried with
+// it.
 func (i *Inspector) BuryFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("bury failed", queue, match != nil, true), queue, failedJobs, match, Store.Bury)
 }
 
-// BuryFresh moves the queued jobs without a failure that match, or all of them if match is nil, whole to the morgue, the
-// earliest first; by Prefix, in order of id, for a queue with IndexIDs alone ([ErrQueueMismatch]). It handles those that were
-// first pushed before it began. One that fails after match has looked goes with them.
+// BuryFresh moves all queued jobs without a failure for which match returns true, or all of them if
+// match is nil, to the morgue with all their payloads. It handles them earliest first. With a
+// Prefix it handles them in order of id, which needs a queue with IndexIDs (otherwise
+// [ErrQueueMismatch]). It handles the jobs that were first pushed before it began. A job that fails
+// after the call of match is buried as well.
 func (i *Inspector) BuryFresh(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
@@ -83,45 +87,46 @@ func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o Bu
 	return i.onJobs(ctx, o.action("delete"), queue, ids, Store.Delete)
 }
 
-// DeleteFailed removes the queued jobs with a failure that match, or all of them if match is nil; see
-// [Inspector.BuryFailed].
+// DeleteFailed removes all queued jobs with a failure for which match returns true, or all of them
+// if match is nil; see [Inspector.BuryFailed].
 func (i *Inspector) DeleteFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("delete failed", queue, match != nil, true), queue, failedJobs, match, Store.Delete)
 }
 
-// DeleteFresh removes the queued jobs without a failure that match, or all of them if match is nil; see [Inspector.BuryFresh].
+// DeleteFresh removes all queued jobs without a failure for which match returns true, or all of
+// them if match is nil; see [Inspector.BuryFresh].
 func (i *Inspector) DeleteFresh(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("delete fresh", queue, match != nil, true), queue, freshJobs, match, Store.Delete)
 }
 
-// DeleteAll removes the queued jobs that match, or all of them if match is nil, with and without a failure: it empties a
-// queue, but for what is claimed and what is in the morgue. See [Inspector.BuryFresh].
+// DeleteAll removes all queued jobs for which match returns true, or all of them if match is nil,
+// with and without a failure. Claimed jobs and dead letters stay. See [Inspector.BuryFresh].
 func (i *Inspector) DeleteAll(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("delete all", queue, match != nil, true), queue, allJobs, match, Store.Delete)
 }
 
-// CancelMode is what becomes of a cancelled job when its handler has returned,
-// whatever that returned.
+// CancelMode decides what happens to a cancelled job when its handler has returned, whatever the
+// handler returned.
 type CancelMode uint8
 
 const (
-	// CancelModePutBack queues the job again, untouched. It is due, so it runs again
-	// at once; to hold it back, Pause the queue before.
+	// CancelModePutBack requeues the job untouched. The job is due, so it runs again at once; to
+	// prevent that, Pause the queue first.
 	CancelModePutBack CancelMode = iota
 	// CancelModeDrop removes the job.
 	CancelModeDrop
 )
 
-// Cancel ends the claimed jobs of these ids: with the next turn of their shard
-// their handlers' contexts end, with the cause skein.ErrCancelled, and once a
-// handler has returned its job ends by mode; the last call counts. What is queued
-// for these ids is not touched. An unknown mode is [ErrInvalidOptions].
+// Cancel ends the claimed jobs of these ids. The contexts of their handlers end with the next turn
+// of their shard, with the cause skein.ErrCancelled. When a handler has returned, its job ends as
+// mode decides; the last call counts. Queued jobs of these ids are not touched. An unknown mode is
+// [ErrInvalidOptions].
 func (i *Inspector) Cancel(
 	ctx context.Context, queue string, ids []string, mode CancelMode, o BulkOptions,
 ) (Result, error) {

@@ -12,41 +12,42 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ListOptions say what to list. The zero value lists everything [ByTime], without
-// payloads.
+// ListOptions select what to list. The zero value lists everything [ByTime], without payloads.
 type ListOptions struct {
-	// SortBy is [ByTime] unless set.
+	// SortBy is the order of the list. The zero value is [ByTime].
 	SortBy SortBy
 	// Descending reverses the list.
 	Descending bool
-	// After starts behind this place, in the list's direction. The zero value is
-	// the start. It goes before FromTime, FromID and FromRetries.
+	// After starts the list behind this position, in the list's direction. The zero value is the
+	// start. After takes precedence over FromTime, FromID and FromRetries.
 	After Cursor
-	// FromTime begins a list by time at this time, inclusive, in the list's direction; FromID one by
-	// id, and FromRetries one [RetryingByCount]. The zero value is the start. Only the one that the
-	// list is sorted by may be set.
+	// FromTime starts a list by time at this time, inclusive, in the list's direction. FromID
+	// starts a list by id, and FromRetries a list [RetryingByCount]. The zero value is the start.
+	// Only the field of the list's order may be set.
 	FromTime    time.Time
 	FromID      string
 	FromRetries int
-	// Prefix limits a list by id to the ids that begin with it; empty is all.
+	// Prefix limits a list by id to the ids with that prefix. Empty means all ids.
 	Prefix string
-	// Group limits the morgue [ByTime] to the dead letters of a group, a name that [Inspector.Groups] has
-	// returned; empty is all.
+	// Group limits the morgue [ByTime] to the dead letters of a group, a name that
+	// [Inspector.Groups] has returned. Empty means all groups.
 	Group string
-	// Shards are the indexes of the shards to list; nil is all of them, an empty list none.
+	// Shards are the indexes of the shards to list. nil means all shards, an empty list means no
+	// shard.
 	Shards []int
-	// Fresh leaves out jobs with a failure, of [ByTime] and [ByID].
+	// Fresh leaves jobs with a failure out of lists [ByTime] and [ByID].
 	Fresh bool
-	// Limit ends the list after so many elements. 0 is no limit.
+	// Limit is the maximum number of elements of the list. 0 means no limit.
 	Limit int
-	// Payloads is how many payloads of each element to fetch, lowest score first.
-	// 0 fetches none; [Inspector.Payloads] lists all of one id.
+	// Payloads is the maximum number of payloads to fetch of each element, lowest score first. 0
+	// fetches no payload; [Inspector.Payloads] lists all payloads of one id.
 	Payloads int
-	// ErrorBytes is how many bytes of each error text to fetch at most, cut between characters, before
-	// Options.DecodeError sees it: 0 is the whole text, below 0 none.
+	// ErrorBytes is the maximum size in bytes of each error text, truncated between characters,
+	// before Options.DecodeError decodes it. 0 means the whole text, below 0 no text.
 	ErrorBytes int
-	// MaxCount is how many payloads of each element to count at most: its Count is no more. 0 counts them
-	// all, below 0 none. On Postgres a list reads what it counts.
+	// MaxCount is the maximum number of payloads to count of each element; the element's
+	// PayloadCount is at most MaxCount. 0 counts all payloads, below 0 counts none. On Postgres a
+	// list reads the payloads that it counts.
 	MaxCount int
 }
 
@@ -56,9 +57,8 @@ var jobOrders = []SortBy{ByTime, ByID, RetryingByTime, RetryingByID, RetryingByC
 // morgueOrders are what dead letters can be sorted by.
 var morgueOrders = []SortBy{ByTime, ByID}
 
-// Jobs lists the queued jobs of a queue. It can be sorted in every way; [ByID] is
-// [ErrQueueMismatch] for a queue without IndexIDs. Invalid options are
-// [ErrInvalidOptions].
+// Jobs lists the queued jobs of a queue, in any order. [ByID] returns [ErrQueueMismatch] for a
+// queue without IndexIDs. Invalid options are [ErrInvalidOptions].
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
 	err := o.check("jobs", jobOrders...)
 	return pages(o, err, func(r ports.PageRequest) (listPage[QueuedJob], error) {
@@ -71,8 +71,8 @@ func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.
 	})
 }
 
-// Claimed lists the jobs of a queue that lanes have taken. It is sorted [ByTime];
-// anything else is [ErrInvalidOptions].
+// Claimed lists the claimed jobs of a queue. Its only order is [ByTime]; another one is
+// [ErrInvalidOptions].
 func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
 	err := o.check("claimed jobs", ByTime)
 	return pages(o, err, func(r ports.PageRequest) (listPage[ClaimedJob], error) {
@@ -83,8 +83,8 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 	})
 }
 
-// Morgue lists the dead letters of a queue. It can be sorted [ByTime] and [ByID];
-// anything else is [ErrInvalidOptions].
+// Morgue lists the dead letters of a queue, [ByTime] or [ByID]; another order is
+// [ErrInvalidOptions].
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
 	err := o.check("the morgue", morgueOrders...)
 	return pages(o, err, func(r ports.PageRequest) (listPage[DeadLetter], error) {

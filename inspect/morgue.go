@@ -14,20 +14,20 @@ import (
 // DeadLetterPayloads names payloads of one dead letter.
 type DeadLetterPayloads struct {
 	ID string
-	// Payloads are the Data of those meant. What is not there is ignored; an empty
-	// list means none of them.
+	// Payloads are the Data of the payloads. Those that do not exist are ignored. An empty list
+	// means no payload.
 	Payloads [][]byte
 }
 
-// Revive puts the dead letters of these ids back into the queue, due now, as if
-// they had never failed. Their payloads merge with what is queued.
+// Revive requeues the dead letters of these ids, due now, as if they had never failed. Their
+// payloads merge with queued jobs.
 func (i *Inspector) Revive(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
 	refs, err := wholeRefs(ids)
 	return i.onRefs(ctx, o.action("revive"), queue, refs, err, Store.Revive)
 }
 
-// RevivePayloads is Revive for some of the payloads. A dead letter that keeps
-// others stays in the morgue.
+// RevivePayloads is Revive for some of the payloads. A dead letter with other payloads stays in the
+// morgue with those.
 func (i *Inspector) RevivePayloads(
 	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
 ) (Result, error) {
@@ -35,26 +35,26 @@ func (i *Inspector) RevivePayloads(
 	return i.onRefs(ctx, o.action("revive payloads"), queue, refs, err, Store.Revive)
 }
 
-// ReviveAll is Revive for all dead letters that match, or for all of them if match
-// is nil. It handles those that last changed before it began: what is buried
-// meanwhile stays.
+// ReviveAll is Revive for all dead letters for which match returns true, or for all of them if
+// match is nil. It handles the dead letters that last changed before it began; jobs that are buried
+// meanwhile stay in the morgue.
 //
-// match is called once with each of them and all its payloads, or as many as o.Payloads says, from
-// the caller's goroutine. One that changes after that, since payloads come in, stays whole.
+// match is called once for each dead letter, with all its payloads or as many as o.Payloads allows,
+// from the caller's goroutine. If payloads are added to the dead letter after that, it stays whole.
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllDeadLetters(ctx, o.onAll("revive all", queue, match != nil, true), queue, match, Store.Revive)
 }
 
-// Purge removes the dead letters of these ids for good.
+// Purge removes the dead letters of these ids permanently.
 func (i *Inspector) Purge(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
 	refs, err := wholeRefs(ids)
 	return i.onRefs(ctx, o.action("purge"), queue, refs, err, Store.Purge)
 }
 
-// PurgePayloads is Purge for some of the payloads. A dead letter that keeps others
-// stays in the morgue.
+// PurgePayloads is Purge for some of the payloads. A dead letter with other payloads stays in the
+// morgue with those.
 func (i *Inspector) PurgePayloads(
 	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
 ) (Result, error) {
@@ -62,27 +62,27 @@ func (i *Inspector) PurgePayloads(
 	return i.onRefs(ctx, o.action("purge payloads"), queue, refs, err, Store.Purge)
 }
 
-// PurgeAll is Purge for all dead letters that match, or for all of them if match is
-// nil; see [Inspector.ReviveAll].
+// PurgeAll is Purge for all dead letters for which match returns true, or for all of them if match
+// is nil; see [Inspector.ReviveAll].
 func (i *Inspector) PurgeAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllDeadLetters(ctx, o.onAll("purge all", queue, match != nil, true), queue, match, Store.Purge)
 }
 
-// EditFunc decides about one payload of a dead letter: it returns the bytes to
-// replace its Data with and true, or false to keep it. An error ends the edit.
-// Data is a copy that it may write to; Score and Meta stay with the payload. nil bytes
-// with true leave an empty payload.
+// EditFunc edits one payload of a dead letter. It returns the bytes to replace the payload's Data
+// with and true, or false to keep the payload. An error ends the edit. The Data of payload is a
+// copy that an EditFunc may overwrite; Score and Meta stay. nil bytes with true leave an empty
+// payload.
 type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, err error)
 
-// Edit replaces payloads in the dead letters of these ids. Bytes that are in the
-// dead letter already merge with them. [Result] counts the payloads that were
-// replaced, and [Progress] the dead letters.
+// Edit replaces payloads in the dead letters of these ids. If a dead letter already has the new
+// bytes, the two payloads merge. [Result] counts the replaced payloads, and [Progress] the dead
+// letters.
 //
-// An edit is a change: ChangedAt becomes now. Payloads are edited one after
-// another, each atomically, and what comes in meanwhile is left alone. Edit checks
-// neither the size of the new bytes nor whether the queue's codec can decode them.
+// An edit is a change: ChangedAt becomes now. Payloads are edited one after another, each
+// atomically. Payloads that arrive meanwhile are not edited. Edit checks neither the size of the
+// new bytes nor whether the queue's codec can decode them.
 func (i *Inspector) Edit(
 	ctx context.Context, queue string, ids []string, edit EditFunc, o BulkOptions,
 ) (Result, error) {
@@ -98,7 +98,7 @@ func (i *Inspector) EditPayloads(
 	return i.editRefs(ctx, o.action("edit payloads"), queue, refs, err, edit)
 }
 
-// EditAll is Edit for all dead letters that match, or for all of them if match is
+// EditAll is Edit for all dead letters for which match returns true, or for all of them if match is
 // nil; see [Inspector.ReviveAll].
 func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,

@@ -10,69 +10,69 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// NodeState is whether a server runs: [NodeAlive], [NodeDraining] or [NodeGone]. Its String
-// is "alive", "draining" or "gone".
+// NodeState is the state of a server: [NodeAlive], [NodeDraining] or [NodeGone]. Its String is
+// "alive", "draining" or "gone".
 type NodeState = ports.NodeState
 
 // States of a server.
 const (
-	// NodeAlive is a server that runs and takes its part of the shards.
+	// NodeAlive is a server that runs and takes its share of the shards.
 	NodeAlive = ports.NodeAlive
-	// NodeDraining is a server that runs, gives its shards up and takes none: it stops,
-	// or an operator has asked it to.
+	// NodeDraining is a server that runs, releases its shards and takes no new ones, because it
+	// stops or an operator requested it.
 	NodeDraining = ports.NodeDraining
 	// NodeGone is a server that no longer announces itself: it has crashed, or can't
 	// reach the store. It is listed for an hour.
 	NodeGone = ports.NodeGone
 )
 
-// NodeStatus is what a server was doing when it announced itself last, at most a third of its
-// LeaseTTL ago, or when it died: the leases that it held (Shards), the jobs in handlers (Running), the lanes
-// that ran a batch (Busy), and the jobs that it had claimed and not started (Claimed).
+// NodeStatus is the state of a server at its last announcement, at most a third of its LeaseTTL ago
+// or when it died: the leases that it held (Shards), the jobs in handlers (Running), the lanes that
+// ran a batch (Busy), and the jobs that it had claimed and not started (Claimed).
 type NodeStatus = ports.NodeStatus
 
-// Node is a server that runs, or ran a short while ago.
+// Node is a server that runs, or that ran a short while ago.
 type Node struct {
-	// Owner is drawn at each start of the server: the owner of its leases.
+	// Owner is the server's id, drawn at each start. It is the owner of the server's leases.
 	Owner string
-	// Name is ServerOptions.Name; several nodes may share it.
+	// Name is ServerOptions.Name. Several servers may share it.
 	Name string
-	// Host and PID say where it runs.
+	// Host and PID are the host and the process id.
 	Host string
 	PID  int
-	// Lanes is how many batches it runs at once.
+	// Lanes is the number of batches that it runs at once.
 	Lanes int
-	// Queues are the names of those it serves, in order of its handlers.
+	// Queues are the names of the queues that it serves, in order of its handlers.
 	Queues []string
-	// Version is that of the program that it runs.
+	// Version is the version of its program.
 	Version string
-	// State is whether it runs, by the store's clock.
+	// State is the state of the server, by the store's clock.
 	State NodeState
-	// Status is what it was doing at its last announcement.
+	// Status is what the server was doing at its last announcement.
 	Status NodeStatus
-	// StartedAt is when it first announced itself, and ExpiresAt when it counts
-	// as gone unless it announces itself again.
+	// StartedAt is when the server first announced itself. ExpiresAt is when it counts as gone
+	// unless it announces itself again.
 	StartedAt time.Time
 	ExpiresAt time.Time
 }
 
-// Nodes lists the servers in order of name: those that run, and for an hour those that no
-// longer announce themselves, with [NodeGone].
+// Nodes lists the servers in order of name. It includes servers that no longer announce themselves,
+// for an hour, with [NodeGone].
 func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
 	return convert(reply.Nodes, func(n *ports.Node) Node { return nodeOf(n, reply.Now) }), err
 }
 
-// Drain asks a server to give its shards up and take none, or, with drain false, to work again. It claims nothing
-// more, lets its handlers finish, and releases; others take over. It stays so, also if it is asked again,
-// until it is asked to work or ends: Drain stops no process. What it was asked ends with it, so a server that
-// starts anew works.
+// Drain asks a server to release its shards and take no new ones or, if drain is false, to work
+// again. A draining server claims no job, lets its handlers finish, and releases its shards; other
+// servers take them over. It drains until Drain asks it to work or the process ends; Drain stops no
+// process. A server that starts anew works.
 //
-// The server is named by its [Node].Owner, or by its Name if only one of that name runs. Repeating it changes
-// nothing.
+// The server is named by its [Node].Owner, or by its Name if only one server of that name runs. A
+// repeated call changes nothing.
 //
-// Errors: [ErrUnknownNode] if no such server runs; [ErrInvalidOptions], which lists their owners, for a
-// name that several have; the context's; the store's own.
+// Drain returns [ErrUnknownNode] if no such server runs, and [ErrInvalidOptions] with a list of
+// their owners if several have the name.
 func (i *Inspector) Drain(ctx context.Context, node string, drain bool) error {
 	d := i.begin(ctx, drainVerb(drain), "", []string{node}).start(ctx)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) {

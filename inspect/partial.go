@@ -8,9 +8,9 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// PartialError says that a result lacks what some shards have, since the part of the store that
-// has them can't be reached now, such as one master of a Redis Cluster. It comes beside the result of
-// what was reached, which is right for the other shards. Find it with [errors.As].
+// PartialError reports that a result lacks some shards, because the part of the store that has them
+// can't be reached now, such as one master of a Redis Cluster. It is returned together with the
+// result, which is right for the other shards. Find it with [errors.As].
 type PartialError struct {
 	// Unreached are the shards that the result lacks, in order of queue and index.
 	Unreached []core.Shard

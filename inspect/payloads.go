@@ -12,13 +12,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Place is where a queue has payloads of an id.
+// Place is where a queue holds payloads of an id.
 type Place uint8
 
 const (
-	// PlaceQueued is the job that waits.
+	// PlaceQueued is the queued job.
 	PlaceQueued Place = Place(ports.PlaceQueued)
-	// PlaceClaimed is the job that a server has.
+	// PlaceClaimed is the claimed job.
 	PlaceClaimed Place = Place(ports.PlaceClaimed)
 	// PlaceDead is the dead letter.
 	PlaceDead Place = Place(ports.PlaceDead)
@@ -27,35 +27,35 @@ const (
 // String returns "queued", "claimed" or "dead".
 func (p Place) String() string { return ports.Place(p).String() }
 
-// PayloadOptions say which payloads to list. The zero value lists all that are queued.
+// PayloadOptions select the payloads to list. The zero value lists all payloads of the queued job.
 type PayloadOptions struct {
-	// Place is [PlaceQueued] unless set.
+	// Place is the place to list. The zero value is [PlaceQueued].
 	Place Place
-	// After starts behind this payload. The zero value is the start.
+	// After starts the list behind this payload. The zero value is the start.
 	After PayloadCursor
-	// Limit ends the list after so many payloads. 0 is no limit.
+	// Limit is the maximum number of payloads of the list. 0 means no limit.
 	Limit int
 }
 
 // StoredPayload is a payload of an id. It is read-only.
 type StoredPayload struct {
 	core.Payload
-	// Cursor is its place in the list.
+	// Cursor is the payload's position in the list.
 	Cursor PayloadCursor
 }
 
-// PayloadCursor is a place in the payloads of an id: right behind the payload that carries it. It
-// is only for the same id and [Place].
+// PayloadCursor is a position in the payloads of an id: directly behind the payload that carries
+// it. It is valid only for the same id and [Place].
 //
-// Its text has only letters, digits, - and _. The zero value is the start; its text is empty.
+// Its text has only letters, digits, - and _. The zero value is the start, and its text is empty.
 // Cursors are comparable.
 type PayloadCursor struct {
 	score float64
 	skip  int
 }
 
-// ParsePayloadCursor returns the cursor whose String is text, and [ErrInvalidCursor] if there is
-// none. It doesn't check whether the payload exists.
+// ParsePayloadCursor returns the cursor whose String is text. It returns [ErrInvalidCursor] if text
+// is not one. It doesn't check whether the payload exists.
 func ParsePayloadCursor(text string) (PayloadCursor, error) {
 	if text == "" {
 		return PayloadCursor{}, nil
@@ -95,11 +95,11 @@ func (c *PayloadCursor) UnmarshalText(text []byte) error {
 }
 
 // Payloads lists the payloads of an id in one place of a queue, lowest score first. It fetches at
-// most 1,000 of them, and 8 MiB, at a time. A place with nothing for the id has an empty list.
+// most 1,000 payloads and 8 MiB at a time. If the place has nothing of the id, the list is empty.
 //
-// The list is no snapshot. A payload that stays is listed once, unless others with the very same
-// score come or go meanwhile: then it may be listed twice or not at all. Errors are those of
-// [Inspector.Find], and [ErrInvalidOptions].
+// The list is not a snapshot. A payload that stays is listed once, with one exception: if payloads
+// with the very same score are added or removed meanwhile, it may be listed twice or not at all.
+// Errors are those of [Inspector.Find], and [ErrInvalidOptions].
 func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOptions) iter.Seq2[StoredPayload, error] {
 	return func(yield func(StoredPayload, error) bool) {
 		if o.Place > PlaceDead || o.Limit < 0 {

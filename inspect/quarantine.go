@@ -10,30 +10,32 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// QuarantinedRecord is what is stored of a job or dead letter that the store can't read. It was set
-// aside, so that its shard goes on.
+// QuarantinedRecord is the stored bytes of a job or dead letter that the store can't read. The
+// store set the record aside, so that its shard continues.
 type QuarantinedRecord struct {
 	Shard core.Shard
-	// Key names the record in its shard, for [Inspector.Discard].
+	// Key identifies the record in its shard, for [Inspector.Discard].
 	Key string
 	ID  string
-	// Place is where it stood: "queued", "claimed" or "dead".
+	// Place is where the record was stored: "queued", "claimed" or "dead".
 	Place string
-	// Since is when it was set aside.
+	// Since is when the record was set aside.
 	Since time.Time
-	// Reason says what can't be read.
+	// Reason is the cause why the store can't read the record.
 	Reason string
-	// Stored is the record as it is kept, at most [MaxQuarantinedBytes] of its Size bytes.
+	// Stored is the record as it is kept: the first [MaxQuarantinedBytes] of its Size bytes.
 	Stored []byte
 	Size   int
 }
 
-// MaxQuarantinedBytes is how much of a record that was set aside is shown.
+// MaxQuarantinedBytes is the maximum number of bytes that are returned of a record that was set
+// aside.
 const MaxQuarantinedBytes = ports.MaxQuarantinedBytes
 
-// Quarantined lists the records of a queue that were set aside since they can't be read, shard by shard;
-// [Counts] says how many there are. Where shards can't be reached it ends with a *[PartialError]. Look at what is stored, push it anew if it matters, then
-// Discard it.
+// Quarantined lists the records of a queue that were set aside because they can't be read, shard by
+// shard. [Counts] has their number. If shards can't be reached, the list ends with a
+// *[PartialError]. Read the stored bytes, push the payloads anew if they matter, then Discard the
+// record.
 func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[QuarantinedRecord, error] {
 	return func(yield func(QuarantinedRecord, error) bool) {
 		found, err := ask(i, func(s Store) (ports.QuarantinedShards, error) {
@@ -76,9 +78,10 @@ func (i *Inspector) quarantined(ctx context.Context, shard core.Shard, yield fun
 	}
 }
 
-// Discard removes records that were set aside, by their keys in a shard, at most [ports.MaxStep], and
-// returns how many. What their ids have besides stays. Keys that are not there are ignored.
-// A shard that the queue doesn't have, and too many keys, are [ports.ErrInvalidRequest].
+// Discard removes records that were set aside, by their keys in a shard, at most [ports.MaxStep],
+// and returns the number of removed records. Other entries of their ids stay. Keys that do not
+// exist are ignored. A shard that the queue doesn't have, and too many keys, are
+// [ErrInvalidRequest].
 func (i *Inspector) Discard(ctx context.Context, shard core.Shard, keys ...string) (discarded int, err error) {
 	d := i.begin(ctx, "discard", shard.Queue, keys).start(ctx)
 	defer func() { d.end(ctx, discarded, err) }()

@@ -10,13 +10,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Forget removes a queue that is empty and that no server works: its record, its
-// counters and its history. Its name is free after it, also for a queue with
-// another shard count. Stop what pushes to it first: a client or server that still
-// has the queue declares it again.
+// Forget removes a queue: its record, its counters and its history. The queue must be empty, and no
+// server may have leased a shard of it. After that the name is free, even for a queue with another
+// shard count. Stop all clients and servers that use the queue first; otherwise they declare it
+// again.
 //
-// Errors: [ErrUnknownQueue]; [ErrNotEmpty]; [ErrLeaseHeld] while a server works it,
-// or until the lease of one that was killed runs out.
+// Forget returns [ErrUnknownQueue], [ErrNotEmpty], or [ErrLeaseHeld] while a server has leased a
+// shard of the queue. The lease of a server that was killed lasts until it runs out.
 func (i *Inspector) Forget(ctx context.Context, queue string) error {
 	tried := false
 	return i.control(ctx, queue, "forget", func(s Store, ctx context.Context, queue string) error {
@@ -30,15 +30,19 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 }
 
 // Recount counts the jobs and dead letters of a queue one by one, shard by shard and in steps, and
-// corrects the counts that Stats and Groups return. It is for repair: where the counts are right it
-// changes nothing. Servers work on meanwhile. On Redis it also makes the record of a shard anew
-// that was lost, so that the shard is worked again without what it held, and puts back the record
-// of a queue that its shards still have. It takes as long as the queue is large, and a recount that
-// was stopped is begun anew. Of o only Progress counts: Done and Total are entries, and Handled is
-// the number of shards whose counts were wrong. It returns these shards, up to the error if there
-// is one.
+// corrects the counts that Stats and Groups return. It is for repair: if the counts are right, it
+// changes nothing. Servers continue to work meanwhile.
 //
-// Errors: [ErrUnknownQueue]; [ErrInvalidOptions]; the context's; the store's own.
+// On Redis it also restores the record of a shard that was lost, so that the shard is served again
+// without what it held, and the record of a queue whose shards still have it. The duration depends
+// on the size of the queue. A recount that was stopped starts from the beginning.
+//
+// Of o only Progress counts: Done and Total are entries, and Handled is the number of shards whose
+// counts were wrong. Recount returns these shards. If there is an error, it returns those before
+// the error.
+//
+// Recount returns [ErrUnknownQueue] and [ErrInvalidOptions], the cause of a context that has ended,
+// and errors of the store.
 func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (wrong []Recounted, err error) {
 	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
@@ -121,9 +125,9 @@ func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.
 	return stats, blind, nil
 }
 
-// Recounted is a shard that Recount has corrected.
+// Recounted is a shard whose counts Recount has corrected.
 type Recounted struct {
 	Shard core.Shard
-	// Before is what Stats would return without the recount, After what is there.
+	// Before is what Stats would return without the recount. After is what it returns now.
 	Before, After Counts
 }

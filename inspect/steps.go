@@ -15,51 +15,56 @@ import (
 // BulkOptions are the options of an action on many entries. The zero value is
 // ready.
 type BulkOptions struct {
-	// Progress is called after each step that got on, with how far the action is,
-	// from the caller's goroutine. nil is never called.
+	// Progress is called after each step that made progress, from the caller's goroutine. nil means
+	// no call.
 	Progress func(Progress)
 
 	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, BuryFresh, DeleteFailed, DeleteFresh,
 	// DeleteAll, ReviveAll, PurgeAll and EditAll. Others return [ErrInvalidOptions] if it is set.
 
-	// Before bounds the action to jobs that were first pushed, or dead letters that last changed, before
-	// it; the zero value, or a time to come, is when the action begins, by the store's clock.
+	// Before limits the action to jobs that were first pushed before it, or to dead letters that
+	// last changed before it. The zero value, or a time in the future, means the time at which the
+	// action begins, by the store's clock.
 	Before time.Time
-	// Prefix limits the action to the ids that begin with it; empty is all.
+	// Prefix limits the action to the ids with that prefix. Empty means all ids.
 	Prefix string
-	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups] has returned; empty
-	// is all. It can't be combined with Prefix.
+	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups]
+	// has returned. Empty means all groups. It can't be combined with Prefix.
 	Group string
-	// Limit ends the action after so many jobs or dead letters, without an error and with
-	// Result.Checkpoint. 0 is no limit.
+	// Limit ends the action after the given number of jobs or dead letters, without an error and
+	// with Result.Checkpoint. 0 means no limit.
 	Limit int
-	// Stop is asked after each step whether to end there, as by Limit, with how many entries this call has dealt
-	// with, from the caller's goroutine: an action within a time stops so, and its counts are exact, where
-	// the end of ctx may hide what the last step did. A step takes at most some hundred entries. nil
-	// never ends.
+	// Stop is called after each step, from the caller's goroutine, with the number of entries that
+	// this call has dealt with. If it returns true, the action ends there, as with Limit. Stop can
+	// limit the time of an action and keeps its counts exact; the end of ctx may hide what the last
+	// step did. A step handles at most some hundred entries. nil means no call.
 	Stop func(done int) bool
-	// Rate is how many jobs or dead letters a second to take at most, in steps of a second's worth. 0 is
-	// no bound.
+	// Rate is the maximum number of jobs or dead letters per second, handled in steps of one
+	// second's worth. 0 means no limit.
 	Rate int
-	// DryRun writes nothing: the Result counts what the action would take and has samples. An EditFunc is
-	// not called.
+	// DryRun writes nothing. The Result counts the entries that the action would handle and has
+	// samples. An EditFunc is not called.
 	DryRun bool
-	// Payloads is how many payloads of each entry match is called with, lowest score first: 0 is
-	// all of them, below 0 none, at most 1,000. A match that looks at ids, times and errors needs
-	// none, and with all of them the action reads every payload of what it is about. Without all of
-	// them a dead letter is handled whole, as it is then if the store's clock stands or steps back
-	// meanwhile. EditAll refuses it.
+	// Payloads is the maximum number of payloads of each entry that match is called with, lowest
+	// score first: 0 means all, below 0 none, at most 1,000. A match on ids, times and errors needs
+	// no payload; with all of them the action reads every payload of the entries that it considers.
+	// Without all payloads, a dead letter is handled whole, including payloads that are added after
+	// the call of match while the store's clock stands still or steps back. EditAll refuses a value
+	// other than 0.
 	Payloads int
-	// Filter stands for match in checkpoints, such as the text that match was made of: going on with
-	// another is refused. An action with a match and without Filter has no checkpoints. It is ignored
-	// without a match.
+	// Filter stands for match in checkpoints, for example the text that match was made from. A
+	// Checkpoint with another Filter is refused. An action with a match and without a Filter has no
+	// checkpoints. Filter is ignored without a match.
 	Filter string
-	// Checkpoint is called at the start and after each step, of EditAll never, with the place to go on from,
-	// from the caller's goroutine, before a wait for Rate. nil is never called.
+	// Checkpoint is called at the start and after each step, before a wait for Rate, with the
+	// position to continue from, from the caller's goroutine. EditAll never calls it. nil means no
+	// call.
 	Checkpoint func(Checkpoint)
-	// Continue goes on from there, with the same action, queue, Prefix, Group, match and Filter; Before is the first
-	// call's. Progress and Result count from the first call on. EditAll can't: a letter of which only some
-	// payloads were edited has changed, and would be left so. [ErrInvalidCheckpoint] is another's.
+	// Continue continues an action from a Checkpoint, with the same action, queue, Prefix, Group,
+	// match and Filter. Before is that of the first call. Progress and Result count from the first
+	// call on. EditAll can't be continued: a dead letter with some payloads already edited has
+	// changed, so the action would skip the others. A Checkpoint of another action is refused with
+	// [ErrInvalidCheckpoint].
 	Continue Checkpoint
 }
 
@@ -83,42 +88,49 @@ func (o *BulkOptions) named(verb string) error {
 	return nil
 }
 
-// Progress is how far an action is.
+// Progress is the progress of an action.
 type Progress struct {
-	// Done is how many entries are dealt with, of the Total that there were when
-	// the action began: handled, or passed over since they don't match, or gone
-	// meanwhile. An action that returns no error has dealt with all.
+	// Done is the number of entries that the action has dealt with, and Total is the number of
+	// entries when the action began. An entry is dealt with if it was handled, was skipped because
+	// it doesn't match, or is gone. An action that returns no error has dealt with all entries.
 	Done  int
 	Total int
 	// Handled is as in [Result].
 	Handled int
 }
 
-// Result is what an action has done, also where it returned an error.
+// Result is what an action has done, even if it returned an error.
 type Result struct {
-	// Handled is how many jobs, dead letters or, by an edit, payloads were
-	// changed. What was changed by a step whose reply was lost is not counted. After a DryRun it is how many
-	// jobs or dead letters the action would take.
+	// Handled is the number of jobs, dead letters or, for an edit, payloads that were changed. It
+	// does not include changes of a step whose reply was lost. After a DryRun it is the number of
+	// jobs or dead letters that the action would change.
 	Handled int
-	// Earlier is how many of Handled BulkOptions.Continue had counted, so Handled - Earlier were changed by this call.
+	// Earlier is the part of Handled that BulkOptions.Continue had counted. So this call changed
+	// Handled - Earlier.
 	Earlier int
-	// Gone is how many of Total an action on all of a kind that is done did not find as they were when it began. A call
-	// that was killed had handled them after the Checkpoint that this one continued, a step whose reply was lost had, or
-	// somebody else had. Those of Later that were there when it began are among them. It is -1, which is unknown, of an
-	// action that has not come to its end, of RunAllNow, and with Prefix, Group or Before: Total counts more than such an action
-	// is about. Of an action on named entries it is 0.
+	// Gone is the number of entries of Total that a finished action on all entries of a kind did
+	// not find as they were when it began. Either a killed call had handled them after the
+	// Checkpoint that this call continued, or a step whose reply was lost had, or another operator
+	// or a server had. It includes the entries of Later that existed when the action began.
+	//
+	// Gone is -1, which means unknown, if the action has not finished, for RunAllNow, and with
+	// Prefix, Group or Before, because Total then counts more entries than the action applies to.
+	// For an action on named entries it is 0.
 	Gone int
 	// Done and Total are as in [Progress].
 	Done  int
 	Total int
-	// Later is how many dead letters an action on all has left alone, since they are later than it: they changed after it began, or
-	// after Before, or were imported with a time to come. It counts among the newest hundred, and those that match would refuse as
-	// well, since match is not asked about them. Actions on named ids take these.
+	// Later is the number of dead letters that an action on all entries skipped because they are
+	// later than the action: they changed after it began, or after Before, or were imported with a
+	// time in the future. It counts among the newest hundred dead letters. It includes some that
+	// match would refuse, since match is not called for them. Actions on named ids handle such dead
+	// letters.
 	Later int
-	// Checkpoint is where to go on after Limit, Stop or an error of an action on all of a kind, but for
-	// EditAll; empty if the action is done or has not begun.
+	// Checkpoint is the position to continue from after Limit, Stop or an error of an action on all
+	// entries of a kind, except EditAll. It is empty if the action has finished or has not begun.
 	Checkpoint Checkpoint
-	// Samples are the first dead letters that a DryRun would take, and Jobs the first jobs, ten at most.
+	// Samples are the first dead letters that a DryRun would handle, and Jobs the first jobs, at
+	// most ten.
 	Samples []DeadLetter
 	Jobs    []QueuedJob
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Export lists the dead letters of a queue as [Inspector.Import] takes them: with all payloads, and errors as they are stored,
-// not as Options.DecodeError shows them. What is exported stays. The list is [ByID] unless o says otherwise, so
-// that one that stays while it is exported is in it once; o.Payloads and o.ErrorBytes are ignored.
+// Export lists the dead letters of a queue in the form that [Inspector.Import] takes: with all
+// payloads, and with errors as they are stored, without Options.DecodeError. Exported dead letters
+// stay in the morgue. By default the list is [ByID], so a dead letter that stays during the export
+// is listed exactly once. o.Payloads and o.ErrorBytes are ignored.
 //
-// One dead letter is in memory at a time, whole, beside a page of small ones. Errors are those of [Inspector.Morgue].
+// Export keeps one whole dead letter in memory at a time, beside a page of small ones. Errors are
+// those of [Inspector.Morgue].
 func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) iter.Seq2[core.DeadLetter, error] {
 	if o.SortBy == ByTime && o.Group == "" && o.FromTime.IsZero() && o.After == (Cursor{}) {
 		o.SortBy = ByID
@@ -55,17 +57,22 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 	return true, nil
 }
 
-// Import puts dead letters into the morgue of a queue, such as [Inspector.Export] or [ReadDeadLetters] returns them: as they
-// were, with Score, Meta, ChangedAt, Error and Group. One whose id is there is united with it: ChangedAt, Error and
-// Group are those of the one that changed later. So importing the same again, from its beginning, changes nothing, which is how an import
-// goes on that was interrupted; but what was revived or purged meanwhile comes back. Nothing that is imported runs
-// until it is revived. A ChangedAt that is still to come is kept, and until then an action on all that match passes over
-// that dead letter; by its id it can be revived and purged.
+// Import adds dead letters to the morgue of a queue, such as those of [Inspector.Export] or
+// [ReadDeadLetters], unchanged: with Score, Meta, ChangedAt, Error and Group. The queue must have
+// been declared. Imported payloads don't run until they are revived.
 //
-// Payloads may be in any order, and the dead letters of an id in parts. Result.Handled counts those, or parts of
-// those with over 1,000 payloads or 8 MiB, that are new or of which something changed. The queue must have been declared. An
-// error of letters ends the import, after what came before it. What belongs to shards that can't be reached is passed
-// over, and the error is then a *[PartialError]: import the same again when they are back. Of o only Progress counts; its Total is what was read so far.
+// If the morgue already has the id, the two dead letters are united: ChangedAt, Error and Group are
+// those of the one that changed later. So importing the same list again from its beginning changes
+// nothing, except that payloads that were revived or purged meanwhile come back. That is how to
+// continue an interrupted import. A ChangedAt in the future is kept. Until then actions on all
+// entries skip that dead letter; actions by its id handle it.
+//
+// Payloads may be in any order, and the dead letters of one id may come in parts. Result.Handled
+// counts the dead letters that are new or were changed; a dead letter with more than 1,000 payloads
+// or 8 MiB counts once for each part. An error of letters ends the import after the elements before
+// it. Dead letters of shards that can't be reached are skipped, and the error is then a
+// *[PartialError]: import the same list again when the shards are back. Of o only Progress counts;
+// its Total is the number of dead letters read so far.
 func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], o BulkOptions) (r Result, err error) {
 	a := o.action("import")
 	defer a.log(ctx, i, queue, nil)(&err)

@@ -10,40 +10,48 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Verdict is why the job of an id does not run, or that it does.
+// Verdict is the reason why the job of an id does not run, or the information that it runs.
 type Verdict struct {
-	// Reason is the first that holds of those that package core lists.
+	// Reason is the first reason that applies, in the order of package core's list.
 	Reason core.Reason
-	// Text says it in a sentence, for people.
+	// Text is the reason as a sentence, for people.
 	Text string
-	// Until is when it ends by itself, by the store's clock: when the job becomes due, or the lease of the shard ends. It is zero if that can't be said.
+	// Until is when the reason ends by itself, by the store's clock: when the job becomes due, or
+	// when the lease of the shard ends. It is zero if that is unknown.
 	Until time.Time
-	// Now is the store's clock when it was asked.
+	// Now is the store's clock when the job was looked up.
 	Now time.Time
-	// Ahead is how many due jobs of the shard are in front, counted to 1,000.
+	// Ahead is the number of due jobs of the shard that are ahead, counted up to 1,000.
 	Ahead int
-	// Alone is the id of a job that runs alone and comes first; empty if there is none.
+	// Alone is the id of a job that runs alone and comes first. It is empty if there is no such
+	// job.
 	Alone string
-	// RunningSince is when the handler of the job that is taken began, as its server last announced; zero if
-	// none runs, or if it has begun since then, or is not among the [ports.MaxLongest] jobs that the server names.
+	// RunningSince is when the handler of the claimed job began, as its server last announced. It
+	// is zero if no handler runs, if the handler began after the last announcement, or if the job
+	// is not among the [ports.MaxLongest] jobs that the server names.
 	RunningSince time.Time
-	// MaxRetries is how often the queue's jobs are retried, and MaxRunning how many of its batches may run over all
-	// servers (0 is no bound), of which Busy run, all as the servers last announced. They are 0 if none serves it.
+	// MaxRetries is the number of retries of the queue's jobs. MaxRunning is the maximum number of
+	// its batches that may run over all servers; 0 means no limit. Busy is the number of its
+	// batches that run. All three are as the servers last announced, and 0 if no server serves the
+	// queue.
 	MaxRetries int
 	MaxRunning int
 	Busy       int
 	// Servers are the names of the servers that serve the queue and don't drain.
 	Servers []string
-	// Drains are those that serve it and drain, and LastServer the one that served it last, until LastServed, of those that
-	// are gone and still listed; empty if none is.
+	// Drains are the names of the servers that serve the queue and drain. LastServer is the last
+	// server that served the queue, until LastServed, among the servers that are gone and still
+	// listed. It is empty if there is no such server.
 	Drains     []string
 	LastServer string
 	LastServed time.Time
-	// ServersUnknown says that the list of servers could not be read within [ServersPatience], as where the part of
-	// the store that has it is away. What they say is missing then, and Reason is by what the shard says alone.
+	// ServersUnknown is true if the list of servers could not be read within [ServersPatience], for
+	// example because its part of the store can't be reached. The fields about servers are then
+	// empty, and Reason is derived from the shard's state only.
 	ServersUnknown bool
-	// Owner is the name of the server that has the shard, and what it last announced of its lanes and of the queue's
-	// bounds there; zero if nobody has the shard, or its server no longer announces itself.
+	// Owner is the name of the server that owns the shard. OwnerFacts are what it last announced of
+	// its lanes and of the queue's limits there. Both are zero if no server owns the shard, or if
+	// its server no longer announces itself.
 	Owner      string
 	OwnerFacts core.OwnerFacts
 	// Found is what the queue holds for the id, without payloads.
@@ -54,12 +62,12 @@ type Verdict struct {
 	busy    []string
 }
 
-// ServersPatience is how long Why waits for the list of servers.
+// ServersPatience is the maximum time that Why waits for the list of servers.
 const ServersPatience = 2 * time.Second
 
-// Why returns why the job of an id does not run, or that it does: one look at its shard and one at
-// the list of servers, which say what they run and their limits at each third of their LeaseTTL. It
-// reads no payload. Errors are those of [Inspector.Find].
+// Why returns the reason why the job of an id does not run. It reads the job's shard once and the
+// list of servers once. Servers announce what they run, and their limits, at each third of their
+// LeaseTTL. Why reads no payload. Errors are those of [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
 	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id}) })
 	if err != nil {
