@@ -48,6 +48,14 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 // eachText calls f with the name and the text of each page and each file of Go.
 func eachText(t *testing.T, f func(name, text string)) {
 	t.Helper()
+	eachFileOf(t, func(name string) bool {
+		return filepath.Ext(name) == ".md" || filepath.Ext(name) == ".go"
+	}, f)
+}
+
+// eachFileOf calls f with the name and the text of each file whose name is wanted.
+func eachFileOf(t *testing.T, wanted func(name string) bool, f func(name, text string)) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // A test beside has removed what it made.
 			return nil
@@ -55,7 +63,7 @@ func eachText(t *testing.T, f func(name, text string)) {
 		if err == nil && d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
 			return filepath.SkipDir
 		}
-		if err != nil || !d.Type().IsRegular() || filepath.Ext(name) != ".md" && filepath.Ext(name) != ".go" {
+		if err != nil || !d.Type().IsRegular() || !wanted(filepath.ToSlash(name)) {
 			return err
 		}
 		text, err := os.ReadFile(name)
