@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// run is the life of a shard on this node: while the shard is this node's, it acquires it, turns while the
-// lease lasts, and starts again, until the node stops.
+// run is the life of a shard on this node. While the shard is assigned to this node, run acquires
+// it, makes turns while the lease lasts, and starts again, until the node stops.
 func (s *shard) run() {
 	for s.awaitAssigned() {
 		if s.acquire() {
@@ -17,8 +17,9 @@ func (s *shard) run() {
 	}
 }
 
-// awaitAssigned waits until the shard is this node's and no handler of a lost lease runs any more: the
-// shard is not acquired again before that. It returns false if the node stops or serves the queue no longer.
+// awaitAssigned waits until the shard is assigned to this node and no handler of a lost lease runs
+// any more. The shard is not acquired again before that. It returns false if the node stops or no
+// longer serves the queue.
 func (s *shard) awaitAssigned() bool {
 	for {
 		s.mu.Lock()
@@ -34,8 +35,8 @@ func (s *shard) awaitAssigned() bool {
 	}
 }
 
-// acquire tries until it has the lease. It returns false if the node stops or the shard is to
-// be another's.
+// acquire tries until it has the lease. It returns false if the node stops or the shard is
+// assigned to another node.
 func (s *shard) acquire() bool {
 	retry := backoff{}
 	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
@@ -64,7 +65,7 @@ func (s *shard) acquire() bool {
 	return false
 }
 
-// tryAcquire makes one call, with the attempt number of this shard.
+// tryAcquire makes one call, with this shard's attempt number.
 func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	cfg := &s.node.cfg
 	ctx, cancel := s.node.callContext()
@@ -79,8 +80,8 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 	})
 }
 
-// acquired starts the lease. The first turn settles the jobs that earlier leases left claimed; if there
-// are none, it waits until the store has a due job.
+// acquired starts the lease. The first turn settles the jobs that earlier leases left claimed; if
+// there are none, it waits until the store has a due job.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.clock.sync(r.Now)
 	s.node.roundTrips.observe(time.Since(sent))
@@ -91,7 +92,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.lease.resetContext(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	s.settleOrphans(r.Claims, r.Cancellations)
-	s.turns.due = s.unresponsive // nothing is granted to a shard that did not answer last time
+	s.turns.due = s.unresponsive // a shard that did not answer last time gets no grant
 	s.heard(sent, time.Now())
 	s.storeHead, s.paused = r.Head, r.Paused
 	if s.turns.wokenAt.Before(sent) {
@@ -119,9 +120,9 @@ func (s *shard) heldElsewhere(holder string) {
 	s.owner = ownerInfo{holder: holder}
 }
 
-// notAcquired handles an error other than that somebody else holds the shard. If the store has
-// lost the queue's record, declaring the queue again helps; if the queue was resharded, this node
-// has to be restarted with the new shard count.
+// notAcquired handles every error except that another owner holds the shard. If the store has lost
+// the queue's record, declaring the queue again helps. If the queue was resharded, this node has
+// to be restarted with the new shard count.
 func (s *shard) notAcquired(err error) {
 	switch {
 	case errors.Is(err, ports.ErrStaleAttempt):
@@ -138,19 +139,20 @@ func (s *shard) notAcquired(err error) {
 }
 
 // maxRefusedPolls is the longest wait between acquires of a shard that another owner holds, in
-// poll intervals: it may release the shard long before its lease expires.
+// poll intervals. It is bounded since that owner may release the shard long before its lease
+// expires.
 const maxRefusedPolls = 4
 
-// How soon after a refused acquire a wake-up causes the next one: at first, and after many. It is short since the
-// wake-up of a release must not wait, and not zero since pushes to a shard of another node cause
-// many wake-ups.
+// How soon after a refused acquire a wake-up causes the next one: at first, and after many. The
+// wait is short because the wake-up of a release must not wait, and not zero because pushes to a
+// shard of another node cause many wake-ups.
 const (
 	firstHandOverPause = 10 * time.Millisecond
 	lastHandOverPause  = 100 * time.Millisecond
 )
 
-// awaitRetry waits before the next acquire, until the time is over, or the shard may have been
-// released or is to be another's. It returns false if the node stops.
+// awaitRetry waits before the next acquire. It returns when the time is over, when the shard may
+// have been released, or when it is assigned to another node. It returns false if the node stops.
 func (s *shard) awaitRetry(wait, atLeast time.Duration) bool {
 	if !pause(min(wait, atLeast), s.node.stop) {
 		return false
@@ -163,18 +165,18 @@ func (s *shard) awaitRetry(wait, atLeast time.Duration) bool {
 	return await(timer.C, s.released, s.node.stop)
 }
 
-// ownerInfo is what this node knows of the owner of a shard whose lease it does not hold.
+// ownerInfo is what this node knows of the owner of a shard that it holds no lease of.
 type ownerInfo struct {
 	// holder is the owner at the time of the last refused acquire; "" if unknown.
 	holder string
-	// since is when an acquire first failed without a known holder, or zero; err is the last such
-	// failure, and logged says that the log has it.
+	// since is when an acquire first failed without a known holder, or zero. err is the last such
+	// failure, and logged is set once it has been logged.
 	since  time.Time
 	err    error
 	logged bool
 }
 
-// fail notes that the shard could not be acquired for another reason than that somebody holds it.
+// fail notes that an acquire failed for another reason than that another owner holds the shard.
 func (o *ownerInfo) fail(err error) {
 	if o.since.IsZero() {
 		*o = ownerInfo{since: time.Now()}

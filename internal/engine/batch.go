@@ -18,33 +18,32 @@ type Batch struct {
 	shard   *shardInfo
 	token   int64
 	started time.Time
-	// chance says that the batch is a job on its last chance, and position is its place in
-	// shard.running.
+	// chance is set if the batch is a job on its last chance. position is its place in shard.running.
 	chance   bool
 	position int
 
 	mu       sync.Mutex
-	ctx      *runContext // the context that ends, replaced when a cancel ended it
+	ctx      *runContext // the context that ends; it is replaced when a cancel ends it
 	current  int
 	outcomes []core.Outcome
 	closed   bool
-	stopped  bool         // no other job may start
+	stopped  bool         // set if no other job may start
 	dropped  map[int]bool // the cancelled jobs, and whether to drop them
-	// transacted are the jobs that the handler settled in a transaction, with how they end if it
+	// transacted are the jobs that the handler settled in a transaction, and how they end if it
 	// commits.
 	transacted map[int]transactedJob
 	// retryDelays are the delays before the retries of jobs that have failed.
 	retryDelays map[int]time.Duration
 
-	// panics are those of the handlers of jobs that have failed; decodeFailures and undecodable
-	// are what the codec refused.
+	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the payloads
+	// that the codec refused.
 	panics         map[int]*PanicError
 	decodeFailures map[int]decodeFailure
 	undecodable    map[payloadOf]bool
 
-	runs     []jobRun     // of jobs that run one after another
-	contexts []runContext // theirs, if there are several
-	// byPayload says that a handler runs that settles payload by payload.
+	runs     []jobRun     // for jobs that run one after another
+	contexts []runContext // of runs, if there are several
+	// byPayload is set while a handler runs that settles payload by payload.
 	byPayload bool
 
 	overdueState *overdueState
@@ -81,9 +80,9 @@ func (b *Batch) LastError(i int) string {
 }
 
 // close ends the batch after its handler has returned. Jobs without an outcome get that of the
-// handler's error; but where jobs run one after another, those that have not begun go back
-// untouched. Jobs that an operator has cancelled end as the operator chose. The outcomes don't
-// change after that.
+// handler's error. Where jobs run one after another, jobs that have not begun are put back
+// untouched instead. Jobs that an operator has cancelled end as the operator chose. The outcomes
+// don't change after close.
 func (b *Batch) close(err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
@@ -140,8 +139,8 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	return policy.Settlement(c, &o, 0)
 }
 
-// retryDelay returns how long job i waits before its retry. The queue's Backoff is asked once for
-// a failure, also if the job is settled in a transaction and then again.
+// retryDelay returns how long job i waits before its retry. It calls the queue's Backoff once for
+// a failure, even if the job is settled in a transaction and then again.
 func (b *Batch) retryDelay(i int) time.Duration {
 	b.mu.Lock()
 	d, known := b.retryDelays[i]
@@ -159,7 +158,7 @@ func (b *Batch) retryDelay(i int) time.Duration {
 	return d
 }
 
-// backoff asks the queue's Backoff. If that panics, the default is used.
+// backoff calls the queue's Backoff. If that panics, the default is used.
 func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
 	retry, jitter := c.RetryCount+1, s.node.jitter()
 	failed := GuardGoroutine(func() error {
@@ -176,8 +175,8 @@ func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
 	return d
 }
 
-// jitter returns a whole number within 0 … core.BackoffJitter-1, whatever the configured function
-// does.
+// jitter returns an integer from 0 to core.BackoffJitter-1, whatever the configured function
+// returns.
 func (n *node) jitter() (draw int) {
 	failed := GuardGoroutine(func() error {
 		draw = n.cfg.Jitter()
@@ -192,7 +191,7 @@ func (n *node) jitter() (draw int) {
 	return max(0, min(draw, core.BackoffJitter-1))
 }
 
-// settleUnstarted settles claims that have not started with one kind of outcome.
+// settleUnstarted settles claims that have not started, all with the same kind of outcome.
 func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
 	for i := range claims {
 		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))

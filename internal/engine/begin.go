@@ -9,18 +9,19 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// startingBatch is a batch with recovered jobs, which starts once a turn has recorded their
-// beginning in the store (RULES 4). Its jobs have left the buffer. shard.mu guards it.
+// startingBatch is a batch with recovered jobs. It starts once a turn has recorded in the store
+// that they begin (RULES 4). Its jobs have left the buffer. shard.mu guards it.
 type startingBatch struct {
 	claims []core.Claim
 	// since is when the batch was put together.
 	since time.Time
-	// lane waits to run it. It is nil once the lane waits no longer: then any lane may run it.
+	// lane is the lane that waits to run it. It is nil once that lane has stopped waiting; then any
+	// lane may run the batch.
 	lane *lane
-	// chance says that the batch is a job on its last chance.
+	// chance is set if the batch is a job on its last chance.
 	chance bool
-	// turn is the number of the turn that carries its recovered jobs, or 0; begun says that the turn was
-	// answered.
+	// turn is the number of the turn that carries its recovered jobs, or 0. begun is set once the turn
+	// was answered.
 	turn  int64
 	begun bool
 }
@@ -46,8 +47,8 @@ func (s *shard) unstarted() int {
 }
 
 // waiting returns how many batches may start, as far as is known before they are put together, and
-// the first job of the next one, or nil. While the shard is unresponsive, none may start whose jobs have to
-// begin by a turn.
+// the first job of the next batch, or nil. While the shard is unresponsive, a batch whose jobs
+// need a turn to begin may not start.
 func (s *shard) waiting() (batches int, first *core.Claim) {
 	if b := s.nextBegun(); b != nil {
 		batches, first = 1, &b.claims[0]
@@ -79,9 +80,10 @@ func (s *shard) nextBegun() *startingBatch {
 	return nil
 }
 
-// nextBatch returns the claims that a lane may start now; chance is set if they are a job on its last
-// chance. It returns none if there are none, or if they have to wait: for the end of another
-// job on its last chance, or for the turn that begins them, and then begins is their batch.
+// nextBatch returns the claims that a lane may start now. chance is set if they are a job on its
+// last chance. It returns no claims if nothing is buffered or if the claims have to wait: for the
+// end of another job on its last chance, or for the turn that begins them. In the latter case
+// begins is their batch.
 func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance bool, begins *startingBatch) {
 	if b := s.nextBegun(); b != nil {
 		s.removeStarting(b)
@@ -101,7 +103,7 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance b
 }
 
 // takeBatch takes a batch out of the buffer. A job on its last chance is a batch of its own, and
-// waits while another one runs on this node.
+// waits while another such job runs on this node.
 func (s *shard) takeBatch() (claims []core.Claim, chance bool) {
 	first := s.buffer.head()
 	if s.queue.Policy.LastChance(first) {
@@ -120,8 +122,8 @@ func (s *shard) needsBegin() bool {
 	return slices.ContainsFunc(s.starting, func(b *startingBatch) bool { return b.turn == 0 })
 }
 
-// beginRefs lists the jobs that a turn begins: those of all batches that lanes are about to run, as far
-// as a turn carries them.
+// beginRefs lists the jobs that a turn begins: those of all batches that lanes are about to run,
+// up to the limit of a turn.
 func (s *shard) beginRefs(turn int64) (refs []core.ClaimRef) {
 	for _, b := range s.starting {
 		if b.turn != 0 || len(refs)+len(b.claims) > core.MaxTurnJobs {
@@ -138,7 +140,7 @@ func (s *shard) beginRefs(turn int64) (refs []core.ClaimRef) {
 }
 
 // confirmBegin takes the reply of the turn that began jobs. A job that did not begin does not
-// start. A repeated turn's reply does not say which began, so they are sent again.
+// start. A repeated turn's reply does not show which jobs began, so they are sent again.
 func (s *shard) confirmBegin(request *ports.TurnRequest, r *ports.TurnReply) {
 	for _, at := range r.NotBegun {
 		s.dropStarting(request.Begin[at], core.Untouched)
@@ -158,7 +160,8 @@ func (s *shard) confirmBegin(request *ports.TurnRequest, r *ports.TurnReply) {
 	}
 }
 
-// dropStarting settles one job of the batches that are starting. It reports whether the job was in one.
+// dropStarting settles one job of the batches that are starting. It reports whether the job was in
+// one.
 func (s *shard) dropStarting(ref core.ClaimRef, kind core.OutcomeKind) bool {
 	for _, b := range s.starting {
 		at := slices.IndexFunc(b.claims, func(c core.Claim) bool { return c.Ref() == ref })
@@ -208,17 +211,17 @@ func (s *shard) giveChanceBack(held bool) {
 	}
 }
 
-// lastChance is the node's one chance to run a job that is buried if it loses its process once more
-// (RULES 4). One such job runs at a time, so that of several only the one that kills the process
-// is buried. It is safe for concurrent use.
+// lastChance is the node's one chance to run a job that is buried if it loses its process once
+// more (RULES 4). Such jobs run one at a time, so only the one that kills the process is buried.
+// It is safe for concurrent use.
 type lastChance struct {
 	mu      sync.Mutex
 	taken   bool
 	waiting []*shard
 }
 
-// take reports whether a job of the shard has the chance now. If not, the shard's heads are hidden from
-// its pool until the chance is given back or the shard has news.
+// take reports whether a job of the shard gets the chance now. If not, the shard's heads are
+// hidden from its pool until the chance is given back or the shard has news.
 func (l *lastChance) take(s *shard) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

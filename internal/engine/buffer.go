@@ -7,15 +7,15 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// buffer holds the claimed jobs of a shard that have not started, in the order of their claims.
-// It never writes to the slices that a store returned.
+// buffer holds the claimed jobs of a shard that have not started, in the order of their claims. It
+// never writes to slices that a store returned.
 type buffer struct {
 	chunks []chunk
 	first  int
 	jobs   int
 }
 
-// chunk is what is left of one turn's claims.
+// chunk is the rest of one turn's claims.
 type chunk struct {
 	claims []core.Claim
 	since  time.Time
@@ -51,7 +51,7 @@ func (b *buffer) oldest() (time.Time, bool) {
 	return b.chunks[b.first].since, true
 }
 
-// take removes up to n of the first jobs and returns them.
+// take removes and returns up to n of the first jobs.
 func (b *buffer) take(n int) []core.Claim {
 	n = min(n, b.jobs)
 	if n == 0 {
@@ -81,7 +81,7 @@ func (b *buffer) takeFromFirst(n int) []core.Claim {
 	return taken
 }
 
-// leading counts the first jobs, up to n, until one for which ok is false.
+// leading counts the first jobs, up to n, until ok returns false.
 func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
 	count := 0
 	for at := b.first; at < len(b.chunks); at++ {
@@ -95,7 +95,7 @@ func (b *buffer) leading(n int, ok func(*core.Claim) bool) int {
 	return count
 }
 
-// remove takes one claim out, wherever it is. ok is false if it is not there.
+// remove removes one claim, wherever it is. ok is false if the claim is not in the buffer.
 func (b *buffer) remove(id string, receipt core.Receipt) (core.Claim, bool) {
 	for at := b.first; at < len(b.chunks); at++ {
 		c := &b.chunks[at]

@@ -46,7 +46,7 @@ type Buried struct {
 	Group string
 }
 
-// burials lists what outcome o of job i sends to the morgue: the payloads that are buried by
+// burials lists what outcome o of job i sends to the morgue: first the payloads that are buried by
 // themselves, then those that the job's own outcome buries.
 func (b *Batch) burials(i int, o *core.Outcome) []Buried {
 	c := &b.Claims[i]

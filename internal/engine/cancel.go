@@ -16,8 +16,8 @@ var (
 	ErrCancelled = errors.New("job was cancelled")
 )
 
-// cancelJobs ends the jobs that an operator has cancelled. One that has not started is settled at
-// once; the context of one that runs ends.
+// cancelJobs ends the jobs that an operator has cancelled. A job that has not started is settled
+// at once; the context of a running one ends.
 func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 	for _, k := range cancels {
 		kind := core.Untouched
@@ -34,7 +34,7 @@ func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 	}
 }
 
-// cancelRunning ends the context of a job that runs.
+// cancelRunning ends the context of a running job.
 func (s *shard) cancelRunning(k ports.Cancellation) {
 	for _, b := range s.running {
 		for i := range b.Claims {
@@ -46,7 +46,7 @@ func (s *shard) cancelRunning(k ports.Cancellation) {
 	}
 }
 
-// cancel ends the context of job i, once. A job that has its outcome is not cancelled any more.
+// cancel ends the context of job i, once. A job that has its outcome is no longer cancelled.
 func (b *Batch) cancel(i int, drop bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *Batch) cancel(i int, drop bool) {
 	}
 }
 
-// interrupt ends the contexts of the batches that run, and returns how many do.
+// interrupt ends the contexts of the running batches, and returns how many there are.
 func (s *shard) interrupt(cause error) int {
 	s.mu.Lock()
 	running := slices.Clone(s.running)

@@ -7,12 +7,13 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// chooser is how a pool asks its scheduler. All methods are called with pool.mu held.
+// chooser is how a pool calls its scheduler. All methods are called with pool.mu held.
 type chooser interface {
-	// showRun takes the head of what may start of a shard, showAsk that of what the store has.
+	// showRun takes the head of the shard's jobs that may start, showAsk that of its jobs in the
+	// store.
 	showRun(m *member)
 	showAsk(m *member)
-	// next returns the shard of which a free lane runs a batch now, or nil.
+	// next returns the shard from which a free lane runs a batch now, or nil.
 	next(p *pool) *member
 	// ask returns the shard to be granted next, or nil.
 	ask(p *pool, now time.Time) *member
@@ -22,13 +23,13 @@ type chooser interface {
 	piggyback(p *pool, m *member)
 	// answered takes how many batches a grant has brought.
 	answered(m *member, batches int)
-	// ended takes how a batch ended; ok is false also if there was none after all.
+	// ended takes how a batch ended. ok is false also if there was no batch after all.
 	ended(m *member, ok bool)
-	// idle notes that nothing of a shard is claimed or granted.
+	// idle notes that no job of a shard is claimed or granted.
 	idle(m *member)
-	// wanted returns how many lanes are to be awake and not at work.
+	// wanted returns how many idle lanes are to be awake.
 	wanted(p *pool) int
-	// nextLook returns when the scheduler is to be asked again although nothing changes, or zero.
+	// nextLook returns when to call the scheduler again even if nothing changes, or zero.
 	nextLook(p *pool, now time.Time) time.Time
 	// look notes that this time has come.
 	look()
@@ -50,16 +51,16 @@ func newChooser(p *pool, members []*member, build core.SchedulerFunc) (chooser, 
 	return &customChooser{scheduler: scheduler, members: members, heads: make([]core.Head, len(members))}, scheduler
 }
 
-// headChooser asks two schedulers that keep the heads in order: one what a free lane runs, the other
-// what to grant.
+// headChooser uses two schedulers that keep the heads in order: one chooses what a free lane runs,
+// the other what to grant.
 type headChooser struct {
 	members      []*member
 	toRun, toAsk core.HeadScheduler
-	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that
-	// was not due when it was asked last and had none to choose.
+	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that was
+	// not due when the scheduler was last called and had no head to choose.
 	asleep  time.Time
 	nextDue core.Head
-	// declined says that the scheduler has chosen none of the heads that it sees to run.
+	// declined is set if the scheduler has chosen none of the heads that it sees to run.
 	declined bool
 }
 
@@ -72,7 +73,7 @@ func (c *headChooser) showAsk(m *member) { c.toAsk.SetHead(m.index, m.shownAsk) 
 
 func (c *headChooser) next(p *pool) *member {
 	for {
-		choice := c.toRun.Choose(math.MaxInt64) // what is claimed was due
+		choice := c.toRun.Choose(math.MaxInt64) // claimed jobs were due
 		if choice.Index < 0 {
 			c.declined = true
 			return nil
@@ -98,7 +99,7 @@ func (c *headChooser) ask(p *pool, now time.Time) *member {
 		m.askTaken = true
 		return m
 	}
-	if choice.Sleep && p.active == 0 { // else it does not see all
+	if choice.Sleep && p.active == 0 { // else the scheduler does not see all
 		c.asleep = now.Add(choice.Wait)
 	} else {
 		c.nextDue = c.toAsk.NextDue()
@@ -134,8 +135,8 @@ func (c *headChooser) idle(m *member) {
 	}
 }
 
-// wanted is none if a user's scheduler declines what it sees; it is asked again when it sees something else, or after a
-// poll interval.
+// wanted returns 0 if a user's scheduler declines what it sees. The scheduler is called again when
+// it sees something else, or after a poll interval.
 func (c *headChooser) wanted(p *pool) int {
 	if c.declined {
 		return 0

@@ -54,12 +54,13 @@ type Queue struct {
 	Stored func(text string) string
 
 	generation atomic.Int64
-	// refused says that the store has the queue with another shard count by now.
+	// refused is set if the store meanwhile has the queue with another shard count.
 	refused atomic.Bool
-	// limit is that of MaxLanes and MaxRunning, or nil. permits are those of MaxRunning, or nil.
+	// limit bounds the lanes by MaxLanes and MaxRunning, or is nil. permits are those of MaxRunning,
+	// or nil.
 	limit   *laneLimit
 	permits *permits
-	// loops are those of its shards, and removed says that the node serves the queue no longer.
+	// loops are those of its shards. removed is set once the node no longer serves the queue.
 	loops   sync.WaitGroup
 	removed atomic.Bool
 }
@@ -72,7 +73,7 @@ func (q *Queue) mostLanes() int {
 	return min(q.MaxLanes, q.MaxRunning)
 }
 
-// batches returns how many batches so many jobs make.
+// batches returns how many batches the given number of jobs makes.
 func (q *Queue) batches(jobs int) int { return (jobs + q.BatchSize - 1) / q.BatchSize }
 
 // Config is how a node runs. All fields are set, except those whose comments say that they may be
@@ -119,8 +120,8 @@ type Config struct {
 	Jitter func() int
 }
 
-// checkScheduler returns an error, core.ErrInvalidOptions, if the scheduler is nil or names a
-// queue that the node does not serve.
+// checkScheduler returns core.ErrInvalidOptions if the scheduler is nil or names a queue that the
+// node does not serve.
 func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	if s == nil {
 		return fmt.Errorf("%w: the Scheduler built a nil scheduler", core.ErrInvalidOptions)

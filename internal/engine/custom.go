@@ -6,23 +6,25 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// customChooser asks a user's scheduler, which sees of each shard the head of what may start or else
-// of what the store has. One lane at a time asks it, under no lock.
+// customChooser calls a user's scheduler. For each shard the scheduler sees the head of the jobs
+// that may start, or else of those in the store. One lane at a time calls it, without holding a
+// lock.
 type customChooser struct {
 	scheduler core.Scheduler
 	members   []*member
 	heads     []core.Head
-	// asking says that a lane asks now, and changed that there is a reason to ask again.
+	// asking is set while a lane calls the scheduler. changed is set if there is a reason to call it
+	// again.
 	asking, changed bool
 	// last is the shard that was chosen last.
 	last *member
-	// brought are the shards, chosen before, to which turns have brought jobs, and awaited counts the
-	// choices for which turns are under way. A lane is kept for each of both.
+	// brought are previously chosen shards to which turns have brought jobs. awaited counts the
+	// choices whose turns are under way. A lane is reserved for each of both.
 	brought []*member
 	awaited int
-	// ends are what the scheduler has not been told yet.
+	// ends are those that have not been passed to the scheduler yet.
 	ends []batchEnd
-	// asleep is until when the scheduler wants to start nothing, and again when it is asked again.
+	// asleep is until when the scheduler wants to start nothing, and again when to call it again.
 	asleep, again time.Time
 }
 
@@ -39,12 +41,12 @@ func (c *customChooser) showAsk(*member) { c.changed = true }
 func (c *customChooser) next(p *pool) *member {
 	for refused := 0; refused <= len(c.members) && !p.node.stopping(); {
 		m := c.choose(p, p.node.clock.local())
-		now := p.node.clock.local() // the scheduler takes its time
+		now := p.node.clock.local() // the scheduler's call takes time
 		switch {
 		case m == nil:
 			return nil
 		case m.shownRun.OK && m.supply.start(m):
-			c.changed = true // another lane may run as well
+			c.changed = true // another lane may also run
 			return m
 		case !m.shownAsk.DueBy(p.node.clock.at(now)):
 		case m.supply.limit.room(m.early()) <= 0:
@@ -61,7 +63,7 @@ func (c *customChooser) next(p *pool) *member {
 	return nil
 }
 
-// choose returns the shard that the scheduler chooses, or nil if the lane is to wait.
+// choose returns the shard that the scheduler chooses, or nil if the lane has to wait.
 func (c *customChooser) choose(p *pool, now time.Time) *member {
 	if m := c.nextBrought(); m != nil {
 		return m
@@ -73,12 +75,12 @@ func (c *customChooser) choose(p *pool, now time.Time) *member {
 	if now.Before(c.asleep) {
 		return nil
 	}
-	if len(p.lanes)-p.busy <= c.awaited || p.short() <= 0 && p.startable() == 0 { // what this lane is to run is on its way
+	if len(p.lanes)-p.busy <= c.awaited || p.short() <= 0 && p.startable() == 0 { // the jobs for this lane are on their way
 		c.changed = false
 		return nil
 	}
 	choice := c.call(p, now)
-	if p.chooser != chooser(c) { // the pool has got others to choose among meanwhile
+	if p.chooser != chooser(c) { // the pool got another chooser meanwhile
 		return nil
 	}
 	if choice.Index >= 0 && choice.Index < len(c.members) {
@@ -89,9 +91,9 @@ func (c *customChooser) choose(p *pool, now time.Time) *member {
 	return nil
 }
 
-// refuse tells the scheduler that nothing of the shard that it has chosen can run or come, and hides what the limit of
-// the queue holds back. If the scheduler insists, it is asked again after a poll interval, or once something is due or
-// has changed.
+// refuse reports to the scheduler that no job of its chosen shard can run or come, and hides the
+// shards that the queue's limit holds back. If the scheduler insists, it is called again after a
+// poll interval, or once something is due or has changed.
 func (c *customChooser) refuse(p *pool, m *member, now time.Time) {
 	changed := c.changed
 	c.ended(m, false)
@@ -100,7 +102,7 @@ func (c *customChooser) refuse(p *pool, m *member, now time.Time) {
 	c.wait(p, core.Choice{Wait: p.node.cfg.PollInterval}, now)
 }
 
-// nextBrought returns a shard that was chosen before and has jobs now.
+// nextBrought returns a previously chosen shard that has jobs now.
 func (c *customChooser) nextBrought() *member {
 	for len(c.brought) > 0 {
 		m := c.brought[0]
@@ -113,7 +115,7 @@ func (c *customChooser) nextBrought() *member {
 	return nil
 }
 
-// call tells the scheduler what has ended, and lets it choose. The lock is released meanwhile.
+// call passes to the scheduler what has ended, and lets it choose. The lock is released meanwhile.
 func (c *customChooser) call(p *pool, now time.Time) core.Choice {
 	c.asking, c.changed, c.again = true, false, time.Time{}
 	at := p.node.clock.at(now)
@@ -157,7 +159,7 @@ func (c *customChooser) ask(*pool, time.Time) *member { return nil }
 
 func (c *customChooser) unask(*member) {}
 
-// piggyback grants to the shard that was chosen last what its lanes will start soon.
+// piggyback grants to the shard that was chosen last the jobs that its lanes will start soon.
 func (c *customChooser) piggyback(p *pool, m *member) {
 	now := p.node.clock.local()
 	if m != c.last || !m.shownAsk.DueBy(p.node.clock.at(now)) {
@@ -187,7 +189,8 @@ func (c *customChooser) ended(m *member, ok bool) {
 	c.changed = true
 }
 
-// wanted is one lane, which runs what the scheduler has chosen, or asks it; what it leaves, the next one sees to.
+// wanted returns 1: one lane runs what the scheduler has chosen, or calls it. The next lane sees
+// to the rest.
 func (c *customChooser) wanted(p *pool) int {
 	if len(c.brought) > 0 {
 		return 1

@@ -10,20 +10,20 @@ import (
 )
 
 // awaitsDeferred reports whether a shard that is given up still has to send deferred settlements
-// again. After the shutdown timeout that is left to the next owner.
+// again. After the shutdown timeout they are left to the next owner.
 func (s *shard) awaitsDeferred(now time.Time) bool {
 	return len(s.deferred) > 0 && now.Sub(s.leavingSince()) < s.node.cfg.ShutdownTimeout
 }
 
-// deferral is how long a settlement of one claim has been deferred, since a caller's transaction
-// settles the same job.
+// deferral is for how long a settlement of one claim has been deferred because a caller's
+// transaction settles the same job.
 type deferral struct {
 	since  time.Time
 	logged bool
 }
 
-// splitDeferred returns the positions of those of a turn's deferred settlements that perhaps only
-// did not fit its bounds, as ports.TurnReply.Deferred says, and of those that have to wait.
+// splitDeferred splits the positions of a turn's deferred settlements into those that may only
+// have exceeded its bounds, as ports.TurnReply.Deferred describes, and those that have to wait.
 func splitDeferred(settled []core.Settlement, r *ports.TurnReply) (unfit, waiting []int) {
 	if len(r.Deferred) == 0 {
 		return nil, nil
@@ -52,9 +52,9 @@ func settlementsAt(settled []core.Settlement, positions []int) []core.Settlement
 	return chosen
 }
 
-// overdueDeferrals notes since when settlements of a turn have had to wait, and returns a log line,
-// once, for each that has for longer than a TTL. One that waits and is deferred behind others that
-// were applied goes on waiting.
+// overdueDeferrals notes since when settlements of a turn have had to wait. It returns a log line,
+// once, for each that has waited for longer than a TTL. A settlement that is deferred behind
+// others that were applied keeps waiting.
 func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []int, now time.Time) (results []jobResult) {
 	if len(waiting) == 0 && len(s.deferrals) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 	return results
 }
 
-// deferralLine is the log line for a settlement that is deferred for long.
+// deferralLine is the log line for a settlement that has been deferred for long.
 func (s *shardInfo) deferralLine(id string, lasts time.Duration) logLine {
 	return logLine{
 		level: slog.LevelWarn,

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// firstGrant is how many batches a shard is granted at first: most shards that become due
-	// have few jobs. While there are more, it grows by grantGrowth.
+	// firstGrant is how many batches a shard is granted at first: most shards that become due have few
+	// jobs. While the shard has more, the grant grows by grantGrowth.
 	firstGrant  = 4
 	grantGrowth = 4
 )
 
-// grantDemand grants to the shards that the scheduler chooses. For lanes that are free it does so at
-// once; ahead of them only if it is worth a turn.
+// grantDemand grants to the shards that the scheduler chooses. For free lanes it does so at once;
+// ahead of them only if it is worth a turn.
 func (p *pool) grantDemand(now time.Time) {
 	soon := p.soon(now)
 	for {
@@ -42,8 +42,8 @@ func (p *pool) grantDemand(now time.Time) {
 	}
 }
 
-// early returns how many batches of a shard may be claimed before lanes are free for them. While others keep the lanes
-// busy it gets none else.
+// early returns how many batches of a shard may be claimed before lanes are free for them. While
+// other shards keep the lanes busy, the shard gets no others.
 func (m *member) early() int {
 	if m.ahead == 0 && m.next && m.supply.limit.room(0) > 0 {
 		return 1
@@ -58,7 +58,7 @@ func (m *member) largestGrant() int {
 	return min(m.size, fullTurn, m.room, m.supply.limit.room(m.ahead))
 }
 
-// skip grants nothing to a shard until a lane is free for it, or it has need of a grant ahead.
+// skip grants nothing to a shard until a lane is free for it, or until it needs a grant ahead.
 func (p *pool) skip(m *member) {
 	m.skipped = true
 	if !m.listed {
@@ -96,8 +96,8 @@ func (p *pool) grantByHand(m *member, n int) {
 	}
 }
 
-// short returns how many free lanes would find nothing, which is negative if more is claimed and
-// granted than lanes are free.
+// short returns how many free lanes would find no job. It is negative if more batches are claimed
+// and granted than lanes are free.
 func (p *pool) short() int {
 	short := len(p.lanes) - p.busy
 	for _, s := range p.supplies {
@@ -106,8 +106,8 @@ func (p *pool) short() int {
 	return short
 }
 
-// soon returns how many batches will start within the claim window, by how many have started and by how long
-// they take, whichever is less.
+// soon returns how many batches will start within the claim window. It is the lesser of two
+// estimates: by how many have started, and by how long they take.
 func (p *pool) soon(now time.Time) int {
 	if p.node.cfg.Prefetch == 0 {
 		return 0
@@ -117,7 +117,7 @@ func (p *pool) soon(now time.Time) int {
 	return min(started, len(p.lanes)*p.pace.jobsWithin(window))
 }
 
-// takeGrant returns how many batches the turn that is made now is to claim.
+// takeGrant returns how many batches the turn that is being made is to claim.
 func (p *pool) takeGrant(m *member) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,14 +130,14 @@ func (p *pool) takeGrant(m *member) int {
 	return m.grant
 }
 
-// demand returns how many batches of a shard are in demand beside its grant, as far as a turn that is made anyway
-// may claim them.
+// demand returns how many batches of a shard are in demand beside its grant, as far as a turn that
+// is made anyway may claim them.
 func (p *pool) demand(m *member, now time.Time) int {
 	short := p.short()
 	return min(short+p.soon(now), max(short, m.ahead-m.grant), m.largestGrant()-m.grant)
 }
 
-// enlarge adds to a grant what has come to be in demand since it was given.
+// enlarge adds to a grant the demand that has arisen since it was given.
 func (p *pool) enlarge(m *member) {
 	if more := p.demand(m, p.node.clock.local()); more > 0 {
 		m.grant += more
@@ -152,8 +152,9 @@ func (p *pool) hasGrant(m *member) bool {
 	return m.grant > 0 && !m.sent
 }
 
-// grantAnswered ends the grant that a turn has carried, which has brought so many batches. more says
-// that the store has others. It takes what the shard shows now. The caller holds shard.mu.
+// grantAnswered ends the grant that a turn has carried, which brought the given number of batches.
+// more is true if the store has others. It takes the shard's current view. The caller holds
+// shard.mu.
 func (p *pool) grantAnswered(m *member, batches int, more bool, v view) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,8 +172,8 @@ func (p *pool) grantAnswered(m *member, batches int, more bool, v view) {
 	p.dispatch(p.node.clock.local())
 }
 
-// revokeGrant ends a grant to which there is no answer. It takes what the shard shows now. The
-// caller holds shard.mu.
+// revokeGrant ends a grant that gets no answer. It takes the shard's current view. The caller
+// holds shard.mu.
 func (p *pool) revokeGrant(m *member, v view) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ends are the executions of a shard whose settlements the store has not answered yet, for the observer, in the order
-// in which they ended; none are kept without one. That is nearly always the order of the settlements too, so that most
-// ends are found without a map.
+// ends are the executions of a shard whose settlements the store has not answered yet. They are
+// kept for the observer, in the order in which they ended; without an observer nothing is kept.
+// That is nearly always the order of the settlements too, so most ends are found without a map.
 type ends []awaitedEnd
 
-// awaitedEnd is how an execution ended if the store carries its settlement out and, of one that its handler has
-// settled in a transaction, if that has committed.
+// awaitedEnd is how an execution ends once the store has carried its settlement out. If the
+// handler has settled it in a transaction, it ends so once that has committed.
 type awaitedEnd struct {
 	receipt                     core.Receipt
 	bySettlement, byTransaction ports.EndedJob
 	transacted                  bool
-	// resent says that a settlement that is skipped was carried out by an earlier call of its turn.
+	// resent is set if an earlier call of its turn carried out a settlement that is now skipped.
 	resent bool
-	// taken says that the observer gets it now.
+	// taken is set once it is passed to the observer.
 	taken bool
 }
 
@@ -96,8 +96,8 @@ func buriedPayloads(settled *core.Settlement, payloads int) (n int) {
 	return n
 }
 
-// takeEnds returns the ends that the reply of a turn confirms, in a slice that is good until the next turn. The caller
-// holds the lock.
+// takeEnds returns the ends that the reply of a turn confirms, in a slice that is valid until the
+// next turn. The caller holds the lock.
 func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.EndedJob {
 	s.ended = s.ended[:0]
 	if len(s.ends) == 0 {
@@ -108,7 +108,7 @@ func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.
 		e := find(core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt})
 		switch {
 		case e == nil, slices.Contains(r.Deferred, i):
-		case r.Repeat: // it is sent again, and that reply says how it ended
+		case r.Repeat: // it is sent again, and that reply shows how it ended
 			e.resent = true
 		default:
 			s.ended = append(s.ended, e.end(slices.Contains(r.Skipped, i)))
@@ -119,8 +119,8 @@ func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.
 	return s.ended
 }
 
-// finder returns a function that finds the end of a claim, nil if there is none: at once if it follows the end that was
-// found before, and else by a map, which is made when it is first needed.
+// finder returns a function that finds the end of a claim, or nil. An end that follows the one
+// found before is found at once, others by a map, which is made when it is first needed.
 func (all ends) finder() func(core.ClaimRef) *awaitedEnd {
 	next := 0
 	var places map[core.ClaimRef]int
@@ -142,7 +142,8 @@ func (all ends) finder() func(core.ClaimRef) *awaitedEnd {
 	}
 }
 
-// loseEnds returns those that the store will not answer any more, since the lease ends. The caller holds the lock.
+// loseEnds returns the ends that the store will no longer answer, since the lease ends. The caller
+// holds the lock.
 func (s *shard) loseEnds() (lost []ports.EndedJob) {
 	for i := range s.ends {
 		lost = append(lost, s.ends[i].lost())
@@ -151,7 +152,8 @@ func (s *shard) loseEnds() (lost []ports.EndedJob) {
 	return lost
 }
 
-// lostJobs returns the jobs of a batch whose lease ended while it ran. Without an observer there are none.
+// lostJobs returns the jobs of a batch whose lease ended while it ran. Without an observer it
+// returns no jobs.
 func (b *Batch) lostJobs() (lost []ports.EndedJob) {
 	for i := 0; i < len(b.Claims) && b.shard.node.observer != nil; i++ {
 		if !b.notBegun(i) {
@@ -168,7 +170,7 @@ func (s *shardInfo) jobsEnded(jobs []ports.EndedJob) {
 	}
 }
 
-// overran notifies the observer of a handler that goes on long after its context has ended.
+// overran notifies the observer of a handler that runs long after its context has ended.
 func (s *shardInfo) overran(event ports.OverrunEvent, cause error) {
 	if s.node.observer == nil {
 		return

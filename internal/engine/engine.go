@@ -14,17 +14,17 @@ import (
 type Engine struct {
 	node
 	pools []*pool
-	// served is what the node serves now. Who changes it holds reconfiguring, and replaces it.
+	// served is what the node serves now. A caller that replaces it holds reconfiguring.
 	served        atomic.Pointer[served]
 	reconfiguring sync.Mutex
-	// leavingQueues are the names of those that are removed and have shards that work on.
+	// leavingQueues are the names of removed queues whose shards still work.
 	leavingQueues map[string]bool
-	// serving says that the loops of the shards run, of which turnLoops is the group.
+	// serving is set while the loops of the shards run. turnLoops is their group.
 	serving   bool
 	turnLoops sync.WaitGroup
-	// resubscribe makes the node ask for wake-ups anew. It is nil before it listens.
+	// resubscribe makes the node subscribe to wake-ups anew. It is nil before it listens.
 	resubscribe atomic.Pointer[context.CancelFunc]
-	// pollFailed is when a poll last failed. It belongs to the poll's loop.
+	// pollFailed is when a poll last failed. Only the poll's loop uses it.
 	pollFailed time.Time
 }
 
@@ -86,8 +86,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// makePools makes the pools of this node, of the shards that the splitter assigns to it when it is alone:
-// which of them are its to work is decided while it runs.
+// makePools makes the pools of this node. They have the shards that the splitter assigns to it
+// when it is alone. Which of these it works is decided while it runs.
 func (e *Engine) makePools() error {
 	now := newServed(e.cfg.Queues, e.cfg.Lanes)
 	for _, q := range now.queues {
@@ -127,7 +127,7 @@ func (e *Engine) newShards(now *served, ids []core.Shard) (shards []*shard) {
 	return shards
 }
 
-// split asks the splitter who works which shard among nodes.
+// split calls the splitter, which assigns shards to nodes.
 func (e *Engine) split(now *served, nodes []core.SplitNode) (core.Split, error) {
 	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: now.all, Lanes: now.lanes, Self: e.cfg.Owner, Nodes: nodes})
 	if err == nil {
@@ -136,7 +136,7 @@ func (e *Engine) split(now *served, nodes []core.SplitNode) (core.Split, error) 
 	return split, err
 }
 
-// splitNode is this node, as the splitter sees it.
+// splitNode is this node in the splitter's terms.
 func (e *Engine) splitNode(now *served) core.SplitNode {
 	n := core.SplitNode{ID: e.cfg.Owner, Lanes: now.lanes}
 	for _, q := range now.queues {
@@ -184,13 +184,13 @@ func (e *Engine) startShards(shards []*shard) {
 
 // drain ends the lanes, then the turn loops of the shards.
 func (e *Engine) drain() {
-	e.reconfiguring.Lock() // nothing is added any more
+	e.reconfiguring.Lock() // no shard is added any more
 	e.serving, e.stoppedAt = false, time.Now()
 	close(e.stop)
 	e.reconfiguring.Unlock()
 	e.logDraining()
 	e.wakeAll()
-	signal(e.nodesChanged) // that it drains
+	signal(e.nodesChanged) // to announce that it drains
 	timeout := time.AfterFunc(e.cfg.ShutdownTimeout, func() { e.interruptAll() })
 	e.lanesRunning.Wait()
 	timeout.Stop()
@@ -209,7 +209,7 @@ func (e *Engine) wakeAll() {
 	}
 }
 
-// interruptAll cancels the handlers that run.
+// interruptAll cancels the running handlers.
 func (e *Engine) interruptAll() {
 	for _, s := range e.shards() {
 		if n := s.interrupt(ErrShutdown); n > 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// storeClock estimates the store's clock between replies. The estimate is never ahead of what the
-// last reply said plus the time since it came, so that no job is asked for before the store would
+// storeClock estimates the store's clock between replies. The estimate is never ahead of the last
+// reply's time plus the time since that reply came, so no job is asked for before the store would
 // return it. It is safe for concurrent use.
 type storeClock struct {
-	// start is when the clock was made; offset is the store's time then, in microseconds.
+	// start is when the clock was made. offset is the store's time then, in microseconds.
 	start  time.Time
 	offset atomic.Int64
 	// lastReply is when the last reply came, after start.
@@ -48,8 +48,8 @@ func (c *storeClock) at(t time.Time) core.Instant {
 }
 
 // roundTrips is the moving average of how long the store takes to answer. An exchange that takes
-// many times as long as usual moves it little, so that one shard that hangs does not make the node
-// wait longer for others. It is safe for concurrent use.
+// many times as long as usual changes it little, so one hanging shard does not make the node wait
+// longer for others. It is safe for concurrent use.
 type roundTrips struct{ average atomic.Int64 }
 
 func (r *roundTrips) observe(took time.Duration) {
@@ -63,19 +63,19 @@ func (r *roundTrips) observe(took time.Duration) {
 }
 
 const (
-	// minAnswerTimeout is how long a turn may take at least before the pool counts on it no longer,
-	// unless others hang.
+	// minAnswerTimeout is the least time that the pool counts on a turn's answer, unless other turns
+	// hang.
 	minAnswerTimeout = 100 * time.Millisecond
 	// answerTrips is how many usual exchanges a turn may take at least.
 	answerTrips = 4
 )
 
-// hangsWindow is for how long a shard that has begun to hang makes the node wait less for others.
+// hangsWindow is for how long a shard that has begun to hang shortens the node's wait for others.
 const hangsWindow = time.Second
 
-// answerTimeout returns how long to count on the answer of a turn. It is halved for each of the
-// shards that have begun to hang lately, so that any number of shards that begin to hang together delay
-// the others by twice the first wait in all.
+// answerTimeout returns how long to count on the answer of a turn. It is halved for each shard
+// that has begun to hang lately. So any number of shards that begin to hang together delay the
+// others by at most twice the first wait in total.
 func (r *roundTrips) answerTimeout(poll time.Duration, hangs int) time.Duration {
 	return max(min(minAnswerTimeout, poll)>>min(hangs, 10), answerTrips*time.Duration(r.average.Load()))
 }
@@ -83,7 +83,7 @@ func (r *roundTrips) answerTimeout(poll time.Duration, hangs int) time.Duration 
 // lookAhead is how far ahead jobs are claimed: those that will probably start within it.
 const lookAhead = 50 * time.Millisecond
 
-// claimWindow is lookAhead, or less where jobs that wait so long go back.
+// claimWindow is lookAhead, or less where jobs that wait that long are put back.
 func (n *node) claimWindow() time.Duration { return min(lookAhead, n.cfg.PollInterval/2) }
 
 // pace is the moving average of how long a job takes.
@@ -92,10 +92,11 @@ type pace struct {
 	average time.Duration
 }
 
-// averageWeight divides the share of the newest value in a moving average: it is 1/averageWeight.
+// averageWeight divides the share of the newest value in a moving average: that share is
+// 1/averageWeight.
 const averageWeight = 8
 
-// observe takes a batch of jobs that took so long.
+// observe takes how long a batch with the given number of jobs took.
 func (p *pace) observe(took time.Duration, jobs int) {
 	each := took / time.Duration(jobs)
 	if !p.known {
@@ -105,7 +106,7 @@ func (p *pace) observe(took time.Duration, jobs int) {
 	p.average += (each - p.average) / averageWeight
 }
 
-// jobsWithin returns how many jobs fit into d, one after another; 0 if it is unknown.
+// jobsWithin returns how many jobs fit into d, one after another, or 0 if that is unknown.
 func (p *pace) jobsWithin(d time.Duration) int {
 	if !p.known {
 		return 0
@@ -113,12 +114,11 @@ func (p *pace) jobsWithin(d time.Duration) int {
 	return int(d / max(p.average, 1))
 }
 
-// recently counts what has happened within a window of time before now. It is not safe for
-// concurrent use.
+// recently counts events within a window of time before now. It is not safe for concurrent use.
 type recently struct {
 	window   time.Duration
 	since    time.Time // when the present window began
-	now, old int       // in it, and in the one before
+	now, old int       // in this window, and in the one before
 }
 
 func (r *recently) add(now time.Time) {
@@ -126,7 +126,7 @@ func (r *recently) add(now time.Time) {
 	r.now++
 }
 
-// count returns how many there were, as if those of the window before had come evenly.
+// count returns the number of events, as if those of the previous window had come evenly.
 func (r *recently) count(now time.Time) int {
 	r.advance(now)
 	return r.now + int(time.Duration(r.old)*(r.window-now.Sub(r.since))/r.window)

@@ -42,8 +42,8 @@ func (h *hooks) start(node *node, runCtx context.Context) {
 	})
 }
 
-// add queues burials for the hook. Those that find no room are logged instead: nobody waits for a
-// hook, and nothing is lost without a trace.
+// add queues burials for the hook. Burials that find no room are logged instead, so nothing waits
+// for a hook and no burial is lost without a trace.
 func (h *hooks) add(buried []Buried) {
 	if h.node.cfg.Buried == nil || len(buried) == 0 {
 		return
@@ -61,14 +61,14 @@ func (h *hooks) add(buried []Buried) {
 	}
 }
 
-// work calls the hook until nothing waits.
+// work calls the hook until no burial waits.
 func (h *hooks) work() {
 	for b, ok := h.next(); ok; b, ok = h.next() {
 		h.call(&b)
 	}
 }
 
-// next removes the first burial that waits. ok is false if none does, and then the worker ends.
+// next removes the first waiting burial. If none waits, ok is false and the worker ends.
 func (h *hooks) next() (Buried, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

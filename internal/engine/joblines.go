@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// logLine is a line for the log, collected while a lock is held and written after it is released.
+// logLine is a line for the log. It is collected while a lock is held and written after the lock
+// is released.
 type logLine struct {
 	level   slog.Level
 	message string
@@ -28,7 +29,8 @@ func (s *shardInfo) jobAttrs(id string) []slog.Attr {
 	return []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.String(keyID, id)}
 }
 
-// error returns the message of the event's error: that which its stored text stands for or, of a panic, its value.
+// error returns the message of the event's error: the one that its stored text stands for or, of a
+// panic, its value.
 func (e *jobEvent) error() string {
 	if e.panicked != nil {
 		return core.CutText(fmt.Sprintf("panic: %v", e.panicked.Value), core.MaxErrorBytes)
@@ -50,19 +52,19 @@ func (l *jobLog) each(e *jobEvent) {
 	l.log.LogAttrs(context.Background(), slog.LevelDebug, "job failed", e.attemptAttrs()...)
 }
 
-// failed writes the line of one or several failures of a group.
+// failed writes the line of one or more failures of a group.
 func (l *jobLog) failed(e *jobEvent, group string, count int) {
 	l.log.LogAttrs(context.Background(), slog.LevelWarn, "job failed",
 		append(e.attemptAttrs(), slog.String("group", group), slog.Int(keyCount, count))...)
 }
 
-// panickedAt writes the line of one or several panics at a place.
+// panickedAt writes the line of one or more panics at a place.
 func (l *jobLog) panickedAt(e *jobEvent, place string, count int) {
 	l.log.LogAttrs(context.Background(), slog.LevelError, "handler panicked",
 		append(e.attemptAttrs(), slog.String("place", place), slog.Int(keyCount, count), slog.String("stack", string(e.panicked.Stack)))...)
 }
 
-// refused writes the line of one or several payloads that the codec refuses.
+// refused writes the line of one or more payloads that the codec refuses.
 func (l *jobLog) refused(e *jobEvent, group string, count int) {
 	l.log.LogAttrs(context.Background(), slog.LevelWarn, "payload refused by the codec",
 		append(e.shard.jobAttrs(e.id), slog.Int("bytes", e.bytes), slog.String(keyError, e.error()), slog.String("group", group), slog.Int(keyCount, count))...)
@@ -75,7 +77,7 @@ func (l *jobLog) buried(e *jobEvent) {
 			slog.String("by", e.reason.String()), slog.String(keyError, e.error()))...)
 }
 
-// tookOver writes the line of a lease under which jobs of an earlier one are recovered, as far as the rate allows.
+// tookOver writes the line of a lease that recovers jobs of an earlier one, within the rate.
 func (l *jobLog) tookOver(s *shardInfo, from string, token int64, jobs int) {
 	if l.takeovers.Pass(time.Now(), s.id.Queue) {
 		attrs := []slog.Attr{slog.String(keyQueue, s.id.Queue), slog.String(keyShard, s.id.String()), slog.Int64("token", token), slog.Int("jobs", jobs)}
@@ -83,7 +85,7 @@ func (l *jobLog) tookOver(s *shardInfo, from string, token int64, jobs int) {
 	}
 }
 
-// recovers writes a line for each of the jobs that a shard's new owner recovers, as far as the rate allows.
+// recovers writes a line for each job that a shard's new owner recovers, within the rate.
 func (l *jobLog) recovers(s *shardInfo, from string, claims []core.Claim) {
 	now := time.Now()
 	for i := range claims {
@@ -95,8 +97,8 @@ func (l *jobLog) recovers(s *shardInfo, from string, claims []core.Claim) {
 	}
 }
 
-// fromNode returns the attribute that names the earlier owner. There is none if its name is unknown: a
-// node learns it only from a refused acquire.
+// fromNode returns the attribute that names the earlier owner. It returns no attribute if the name
+// is unknown: a node learns it only from a refused acquire.
 func fromNode(name string) []slog.Attr {
 	if name == "" {
 		return nil
@@ -104,7 +106,7 @@ func fromNode(name string) []slog.Attr {
 	return []slog.Attr{slog.String("from_node", name)}
 }
 
-// claimed writes a line for each entity that fills a claim, as often as full allows.
+// claimed writes a line for each entity whose payloads fill a claim, as often as full allows.
 func (l *jobLog) claimed(s *shardInfo, claims []core.Claim) {
 	if s.queue.PerJob < manyPayloads {
 		return

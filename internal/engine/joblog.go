@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/internal/logs"
 )
 
-// Keys of what is logged of jobs. They are stable: docs/log.md lists them for users.
+// Attribute keys of log lines about jobs. They are stable: docs/log.md lists them for users.
 const (
 	keyQueue    = "queue"
 	keyShard    = "shard"
@@ -19,30 +19,31 @@ const (
 	keyCount    = "count"
 )
 
-// How much the log has of what comes often.
+// Bounds on log lines about frequent events.
 const (
-	sumWindow  = time.Minute // of failures that are like one that is in the log
+	sumWindow  = time.Minute // for failures that are like one that was logged
 	sumKeys    = 16          // groups of a queue's failures, and places of its panics
 	rateWindow = time.Second
 	ratePassed = 10 // burials, recoveries and leases taken over of a queue in a rateWindow
 
-	mostMishaps = 100 // functions that panic, in a sumWindow
+	mostMishaps = 100 // panicking functions in a sumWindow
 
-	manyPayloads = 100 // a smaller MaxPayloads is there to be reached
+	manyPayloads = 100 // a smaller MaxPayloads is meant to be reached
 	fullWindow   = time.Hour
 	fullIDs      = 10
 )
 
-// jobLog is what the log says of jobs. It is safe for concurrent use.
+// jobLog logs the events of jobs. It is safe for concurrent use.
 type jobLog struct {
 	log *slog.Logger
-	// failures and refusals are summed up by group of their errors, panics by place, each for a queue.
+	// failures and refusals are summed by group of their errors, panics by place, each for a queue.
 	failures, panics, refusals *logs.Sums[jobEvent]
 	// burials, recovered and takeovers are rates of a queue.
 	burials, recovered, takeovers *logs.Rate
-	// failedHooks and missedHooks are rates of a queue's calls of OnBuried that failed or were not made.
+	// failedHooks and missedHooks are the rates of a queue's OnBuried calls that failed or were not
+	// made.
 	failedHooks, missedHooks *logs.Rate
-	// mishaps has the functions of the user's that panic where a default takes their place.
+	// mishaps has the user's functions that panic and are replaced by a default.
 	mishaps *logs.Once
 	// full has the entities whose payloads fill a claim.
 	full *logs.Once
@@ -69,19 +70,21 @@ const (
 	jobBuried
 )
 
-// jobEvent is what the log may have to say of a job. It holds no payloads.
+// jobEvent is an event of a job that may be logged. It holds no payloads.
 type jobEvent struct {
 	kind  jobEventKind
 	shard *shardInfo
 	id    string
-	// attempt is the number of the execution, and retryIn when the next one is; it is below 0 if there is none.
+	// attempt is the number of the execution. retryIn is the time until the next one; it is below 0 if
+	// there is no next one.
 	attempt int
 	retryIn time.Duration
-	// text is the error as it is stored, and group its group; panicked is the panic, or nil.
+	// text is the error as it is stored, and group its group. panicked is the panic, or nil.
 	text     string
 	group    string
 	panicked *PanicError
-	// bytes is the size of a refused payload, payloads how many were buried, and reason why.
+	// bytes is the size of a refused payload, payloads the number of buried ones, and reason why they
+	// were buried.
 	bytes, payloads int
 	reason          BuryReason
 }

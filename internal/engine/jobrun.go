@@ -12,7 +12,7 @@ import (
 type jobRun struct {
 	began time.Time
 	took  time.Duration
-	// returned says that the job's handler has returned.
+	// returned is set once the job's handler has returned.
 	returned bool
 }
 
@@ -47,7 +47,7 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 	return b.ctx, true
 }
 
-// halted reports whether nothing more of job i may start: it is cancelled, or the batch is
+// halted reports whether the rest of job i may not start: it is cancelled, the batch is
 // interrupted, or the node drains.
 func (b *Batch) halted(i int) bool {
 	_, cancelled := b.dropped[i]
@@ -103,8 +103,8 @@ func (b *Batch) End() {
 	b.current, b.ctx = wholeBatch, &b.batchCtx
 }
 
-// now returns when a job begins or ends. A job that is alone in its batch begins and ends with
-// it, and no clock is read.
+// now returns when a job begins or ends. A job that is alone in its batch begins and ends with the
+// batch, and the clock is not read.
 func (b *Batch) now() time.Time {
 	if len(b.Claims) == 1 {
 		return b.started
@@ -138,8 +138,8 @@ func (b *Batch) endRun(now time.Time) {
 // notBegun reports whether jobs run one after another and job i has not begun.
 func (b *Batch) notBegun(i int) bool { return b.runs != nil && b.runs[i].began.IsZero() }
 
-// jobRun returns the execution of job i in a closed batch that took so long. ok is false if the
-// job has not begun.
+// jobRun returns the execution of job i in a closed batch that took the given time. ok is false if
+// the job has not begun.
 func (b *Batch) jobRun(i int, took time.Duration) (r jobRun, ok bool) {
 	switch {
 	case b.runs == nil:

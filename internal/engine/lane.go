@@ -9,25 +9,25 @@ import (
 )
 
 // lane runs one batch at a time, of the shard that its pool chooses. Only its own goroutine uses
-// it, except for what the pool guards.
+// it, except for the fields that the pool guards.
 type lane struct {
 	node   *node
 	pool   *pool
 	number int
 	wake   chan struct{}
 
-	// woken says that the pool has woken the lane, and working is the shard that was chosen for it.
+	// woken is set if the pool has woken the lane. working is the shard that was chosen for it.
 	// node.pooling guards both.
 	woken   bool
 	working *member
-	// ran says whether a batch of that shard has run, took how long, and succeeded whether one
-	// of its jobs did.
+	// ran is set if a batch of that shard has run. took is how long it ran, and succeeded is set if
+	// one of its jobs succeeded.
 	ran, succeeded bool
 	took           time.Duration
 
 	// settled is reused from batch to batch.
 	settled []core.Settlement
-	// now is when the last batch ended, if the lane has not waited since then, or zero.
+	// now is when the last batch ended, or zero if the lane has waited since.
 	now time.Time
 }
 
@@ -36,7 +36,7 @@ func newLane(p *pool, number int) *lane {
 }
 
 // run works until the node stops. A handler that ends its goroutine does not end the lane, which
-// goes on in a new one.
+// continues in a new one.
 func (l *lane) run() {
 	stopped := false
 	defer func() {
@@ -73,7 +73,7 @@ func (l *lane) round() bool {
 }
 
 // awaitBegin waits until a turn has begun the recovered jobs of a batch, and returns the batch. It
-// returns nil if that takes too long, or if the jobs must not start any more.
+// returns nil if that takes too long, or if the jobs may no longer start.
 func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
 	for {
 		b, wait := s.takeBegun(begins)

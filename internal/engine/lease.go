@@ -17,8 +17,8 @@ import (
 type lease struct {
 	held  bool
 	token int64
-	// until is when this node acts as if the lease had ended; renewAt is when the renewal loop
-	// renews it, unless a turn does so before.
+	// until is when this node acts as if the lease had ended. renewAt is when the renewal loop renews
+	// it, unless a turn renews it earlier.
 	until   time.Time
 	renewAt time.Time
 	// ctx is the context of the turns under the lease; cancelCalls ends it.
@@ -42,8 +42,8 @@ func (l *lease) resetContext(parent context.Context) {
 	}
 }
 
-// leaseEnd returns a channel that is closed when the lease ends. After a turn was called off,
-// that is not the channel of that turn's context.
+// leaseEnd returns a channel that is closed when the lease ends. After a turn was called off, it
+// is not the channel of that turn's context.
 func (s *shard) leaseEnd() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,14 +55,14 @@ func (s *shard) leaseEnd() <-chan struct{} {
 	return over
 }
 
-// maintainLeases renews the leases that no turn has renewed, drops those that ran out, and calls
-// off turns that hang, until stop is closed.
+// maintainLeases renews the leases that no turn has renewed, drops expired ones, and calls off
+// hanging turns, until stop is closed.
 func (e *Engine) maintainLeases(stop <-chan struct{}) {
 	for pause(e.checkLeases(time.Now()), stop) {
 	}
 }
 
-// checkLeases checks each lease once, and returns how long nothing will be due.
+// checkLeases checks each lease once, and returns how long to wait until the next check.
 func (e *Engine) checkLeases(now time.Time) time.Duration {
 	next := e.cfg.LeaseTTL / 6
 	for _, s := range e.shards() {
@@ -71,7 +71,7 @@ func (e *Engine) checkLeases(now time.Time) time.Duration {
 	return max(next, time.Millisecond)
 }
 
-// checkLease does what is due for one lease, and returns how long nothing will be.
+// checkLease does what is due for one lease, and returns how long to wait until the next check.
 func (s *shard) checkLease(now time.Time) time.Duration {
 	ttl := s.node.cfg.LeaseTTL
 	s.mu.Lock()
@@ -98,9 +98,9 @@ func (s *shard) checkLease(now time.Time) time.Duration {
 	return wait
 }
 
-// leaseEnded returns why the lease has to be dropped, or nil: it was not renewed in time, or a
-// turn got no answer for a TTL, although renewals did. That turn may have been carried out or
-// not, so only a new lease can go on.
+// leaseEnded returns why the lease has to be dropped, or nil. It is dropped if it was not renewed
+// in time, or if a turn got no answer for a TTL although renewals did. It is unknown whether that
+// turn was carried out, so only a new lease can continue.
 func (s *shard) leaseEnded(now time.Time) error {
 	ttl := s.node.cfg.LeaseTTL
 	switch {
@@ -135,7 +135,7 @@ func (s *shard) renew(token int64) {
 		s.mu.Lock()
 		if s.lease.held && s.lease.token == token {
 			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
-			s.turns.due = s.turns.due || reply.Paused && s.unstarted() > 0 // they go back
+			s.turns.due = s.turns.due || reply.Paused && s.unstarted() > 0 // jobs are put back
 		}
 		s.mu.Unlock()
 		s.polled(reply.Head, sent)
@@ -147,8 +147,8 @@ func (s *shard) renew(token int64) {
 	}
 }
 
-// release ends a lease under which nothing is left to do, so that another node need not wait for
-// its expiry.
+// release ends a lease that has nothing left to do, so that another node need not wait until it
+// expires.
 func (s *shard) release() {
 	s.mu.Lock()
 	l, ctx := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}, s.lease.ctx
@@ -161,7 +161,7 @@ func (s *shard) release() {
 		return
 	}
 	s.mu.Lock()
-	held := s.lease.held && s.lease.token == l.Token // it may have run out meanwhile
+	held := s.lease.held && s.lease.token == l.Token // it may have expired meanwhile
 	var lost []ports.EndedJob
 	if held {
 		lost = s.clearLease(context.Canceled)
@@ -190,7 +190,8 @@ func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	return err
 }
 
-// final reports whether an error of the store ends the lease: repeating the call can't help.
+// final reports whether an error of the store ends the lease, so that repeating the call can't
+// help.
 func final(err error) bool {
 	return errors.Is(err, ports.ErrLeaseLost) || errors.Is(err, ports.ErrStaleTurn) ||
 		errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrInvalidRequest)
@@ -206,8 +207,8 @@ func (s *shard) dropEndedLease(now time.Time) {
 	}
 }
 
-// dropLease ends the lease on this side, since it ran out or is another's. The handlers that
-// still run are cancelled, and nothing of them is sent.
+// dropLease ends the lease on this side, since it expired or another owner has it. The running
+// handlers are cancelled, and their settlements are not sent.
 func (s *shard) dropLease(token int64, cause error) {
 	s.mu.Lock()
 	if !s.lease.held || s.lease.token != token {
@@ -232,11 +233,13 @@ func (s *shard) dropLease(token int64, cause error) {
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
-// mostUnstarted is how many claims a shard remembers that lost their lease before their handlers started: more than are lost with
-// one lease. A claim's receipt is its own, so one that has been settled since is in nobody's way.
+// mostUnstarted is how many claims a shard remembers that lost their lease before their handlers
+// started. It is more than are lost with one lease. Each claim has its own receipt, so remembering
+// one that has been settled since does no harm.
 const mostUnstarted = 10_000
 
-// clearLease clears all that belongs to the lease. It returns the jobs whose ends the store will not confirm.
+// clearLease clears everything that belongs to the lease. It returns the jobs whose ends the store
+// will not confirm.
 func (s *shard) clearLease(cause error) []ports.EndedJob {
 	lost := s.loseEnds()
 	s.lease.cancelCalls(cause)

@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// laneLimit bounds how many lanes of the node run batches of one queue at once. node.pooling guards
-// it. A nil limit bounds nothing.
+// laneLimit bounds how many lanes of the node run batches of one queue at once. node.pooling
+// guards it. A nil limit bounds nothing.
 type laneLimit struct {
-	// most is how many may, now: of a queue with permits as many as are held, and no more than lanes.
+	// most is how many lanes may run now. For a queue with permits it is the number of held permits,
+	// and at most lanes.
 	most int
 	// lanes is Queue.MaxLanes, and permits are those of the queue, or nil.
 	lanes   int
 	permits *permits
-	// running counts the lanes that run a batch or are about to, and claimed the batches that
-	// may start but for the limit, or that turns are to bring.
+	// running counts the lanes that run a batch or are about to. claimed counts the batches that may
+	// start but for the limit, or that turns are to bring.
 	running, claimed int
-	// askHeld are the shards of which nothing is granted since the limit is reached, in the order in which
-	// they were chosen.
+	// askHeld are the shards that get no grant since the limit is reached, in the order in which they
+	// were chosen.
 	askHeld []*member
-	// supplies are those of the pools that share the limit. waiting are those of the pools that it keeps
-	// free lanes of from a batch, in the order in which they came; promised counts the lanes that
-	// were woken for their turn and have not come yet.
+	// supplies are those of the pools that share the limit. waiting are those of the pools whose free
+	// lanes the limit keeps from a batch, in order of arrival. promised counts the lanes that were
+	// woken for their turn and have not come yet.
 	supplies []*supply
 	waiting  []*supply
 	promised int
@@ -35,18 +36,18 @@ func newLaneLimit(most int) *laneLimit {
 	return &laneLimit{most: most, lanes: most}
 }
 
-// room returns how many batches more may be claimed, so many of them ahead.
+// room returns how many more batches may be claimed, ahead of them beyond the limit.
 func (l *laneLimit) room(ahead int) int {
 	if l == nil {
 		return math.MaxInt
 	}
-	if l.most == 0 { // nothing will start soon
+	if l.most == 0 { // no batch will start soon
 		ahead = 0
 	}
 	return l.most - l.running + ahead - l.claimed
 }
 
-// holdAsk hides what the store has for a shard until more may be claimed.
+// holdAsk hides the store's jobs of a shard until more may be claimed.
 func (l *laneLimit) holdAsk(m *member) {
 	if !m.askHeld {
 		m.askHeld = true
@@ -79,7 +80,7 @@ func (l *laneLimit) wait(s *supply) {
 	}
 }
 
-// promise gives what has become free to the pools that wait, of each of which it wakes one lane.
+// promise gives freed lanes to the waiting pools. It wakes one lane of each.
 func (l *laneLimit) promise(now time.Time) {
 	for l.running+l.promised < l.most && len(l.waiting) > 0 {
 		s := l.waiting[0]
@@ -97,7 +98,7 @@ func (l *laneLimit) promise(now time.Time) {
 	}
 }
 
-// mayStart returns how many batches more may run of the supply.
+// mayStart returns how many more batches of the supply may run.
 func (s *supply) mayStart() int {
 	if s.limit == nil {
 		return math.MaxInt
@@ -112,12 +113,13 @@ func (s *supply) mayStart() int {
 // cut returns how many of n batches may start.
 func (s *supply) cut(n int) int { return min(n, s.mayStart()) }
 
-// start reports whether one lane more may run a batch of the shard. If not, the shard is hidden until it may.
+// start reports whether one more lane may run a batch of the shard. If not, the shard is hidden
+// until one may.
 func (s *supply) start(m *member) bool {
 	switch {
 	case s.limit == nil:
 	case s.mayStart() > 0:
-		s.breakPromise() // it is kept
+		s.breakPromise() // the promise is kept
 		s.limit.running++
 		s.running++
 	default:

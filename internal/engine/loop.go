@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// startLoops runs each loop in a goroutine of its own. The function that it returns tells them to
-// stop, ends the calls to the store and waits for the loops, and for the renewals that they began.
+// startLoops runs each loop in a goroutine of its own. The returned function makes them stop, ends
+// the calls to the store, and waits for the loops and for the renewals that they began.
 func (n *node) startLoops(loops ...func(stop <-chan struct{})) (end func()) {
 	stop := make(chan struct{})
 	var running sync.WaitGroup
@@ -39,7 +39,7 @@ func every(interval time.Duration, stop <-chan struct{}, f func()) {
 	}
 }
 
-// pause waits for d. It returns false at once if stop is closed before.
+// pause waits for d. It returns false, at once, if stop is closed before that.
 func pause(d time.Duration, stop <-chan struct{}) bool {
 	if d <= 0 {
 		select {
@@ -54,8 +54,8 @@ func pause(d time.Duration, stop <-chan struct{}) bool {
 	return await(timer.C, nil, stop)
 }
 
-// await waits for a tick or a signal, either of which may be nil. It returns false at once if
-// stop is closed before.
+// await waits for a tick or a signal; either may be nil. It returns false, at once, if stop is
+// closed before that.
 func await(tick <-chan time.Time, signalled, stop <-chan struct{}) bool {
 	select {
 	case <-tick:
@@ -74,7 +74,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// backoff is the wait between tries of something that fails. It doubles from the first to the
+// backoff is the wait between tries of a failing operation. It doubles from the first to the
 // longest, and each wait is cut by up to a half, so that nodes spread out. The zero value starts
 // at 20 ms and ends at 1 s.
 type backoff struct {

@@ -6,54 +6,54 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// member is what a pool knows of a shard.
+// member is a pool's knowledge of a shard.
 type member struct {
 	view
 	shard  *shard
 	pool   *pool
 	index  int
 	supply *supply
-	// active says that jobs of it are claimed or on their way.
+	// active is set if jobs of the shard are claimed or on their way.
 	active bool
-	// lanes counts the lanes that the shard was chosen for, and chosen those of them that have not taken
-	// their batch yet; counted is what the supply includes of the shard.
+	// lanes counts the lanes that the shard was chosen for, and chosen those of them that have not
+	// taken their batch yet. counted is the shard's share in the supply.
 	lanes, chosen, counted int
-	// grant is how many batches the next turn is to claim, or the turn in flight, which is so if
-	// sent is set. size bounds the next grant.
+	// grant is how many batches the next turn is to claim, or the turn in flight if sent is set. size
+	// bounds the next grant.
 	grant, size int
 	sent        bool
-	// more says that the last turn that claimed left due jobs at the store.
+	// more is set if the last turn that claimed left due jobs in the store.
 	more bool
-	// visits are the choices of this shard whose end the scheduler has not been told.
+	// visits are the choices of this shard whose end has not been passed to the scheduler.
 	visits int
-	// awaitsChance says that a job on its last chance waits for another one.
+	// awaitsChance is set if a job on its last chance waits for another one.
 	awaitsChance bool
-	// runHeld and askHeld say that the limit of the queue hides the shard; skipped says that it
-	// has no need of a grant.
+	// runHeld and askHeld are set if the limit of the queue hides the shard. skipped is set if it
+	// needs no grant.
 	runHeld, askHeld, skipped bool
-	// askCounted says that supply.asksHeld includes the shard.
+	// askCounted is set if supply.asksHeld includes the shard.
 	askCounted bool
-	// listed says that pool.skipped has the shard.
+	// listed is set if the shard is in pool.skipped.
 	listed bool
-	// shownRun and shownAsk are the heads that the scheduler sees. runTaken and askTaken say that
-	// it has chosen the shard by one, and is to be shown what has become of it.
+	// shownRun and shownAsk are the heads that the scheduler sees. runTaken and askTaken are set if it
+	// has chosen the shard by one of them and has to be shown the result.
 	shownRun, shownAsk core.Head
 	runTaken, askTaken bool
 }
 
 // view is what a shard shows its pool.
 type view struct {
-	// run is the head of the first job that may start, and startable how many batches may.
+	// run is the head of the first job that may start, and startable how many batches may start.
 	run       core.Head
 	startable int
-	// ask is the head of what the store has.
+	// ask is the head of the shard's jobs in the store.
 	ask core.Head
-	// ahead is how many batches more may be claimed before lanes are free for them, and room how
-	// many may be claimed in all. next says that nothing waits and a batch may start, so that one may
-	// be claimed for the next lane, whatever ahead is.
+	// ahead is how many more batches may be claimed before lanes are free for them, and room how many
+	// may be claimed in all. next is set if no batch waits and one may start; then one may be claimed
+	// for the next lane, whatever ahead is.
 	ahead, room int
 	next        bool
-	// idle says that nothing is claimed.
+	// idle is set if no job is claimed.
 	idle bool
 }
 
@@ -64,16 +64,17 @@ type supply struct {
 	startable, granted int
 	// running counts the lanes of the pool that run a batch of a limited queue or are about to.
 	running int
-	// asksHeld counts the shards that the limit hides from the scheduler and of which the store has jobs.
+	// asksHeld counts the shards that the limit hides from the scheduler although the store has jobs
+	// of them.
 	asksHeld int
 	// runHeld are the shards that are hidden from the scheduler since the limit is reached, in the
 	// order in which they were chosen.
 	runHeld []*member
-	// waits says that the pool waits for the limit, and promised that a lane was woken for its turn.
+	// waits is set if the pool waits for the limit, and promised if a lane was woken for its turn.
 	waits, promised bool
 }
 
-// change adds to what may start and to what is granted.
+// change adds to the batches that may start and to the granted ones.
 func (s *supply) change(startable, granted int) {
 	s.startable += startable
 	s.granted += granted
@@ -90,8 +91,8 @@ func (p *pool) newMember(s *shard) *member {
 	return m
 }
 
-// setMembers adds shards to the pool's members, forgets those of queues that were removed, and gives the
-// pool a new scheduler, which knows of nothing that was chosen before. queues are those that the node
+// setMembers adds shards to the pool's members, forgets those of removed queues, and gives the
+// pool a new scheduler, which has no record of earlier choices. queues are those that the node
 // serves. One goroutine at a time may call it.
 func (p *pool) setMembers(more []*shard, build core.SchedulerFunc, queues map[string]*Queue) error {
 	members := p.nextMembers(more)
@@ -118,7 +119,7 @@ func (p *pool) setMembers(more []*shard, build core.SchedulerFunc, queues map[st
 	return nil
 }
 
-// nextMembers returns the members that the pool is to have. One that is still in use stays.
+// nextMembers returns the members that the pool is to have. A member that is still in use stays.
 func (p *pool) nextMembers(more []*shard) (members []*member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +149,8 @@ func (p *pool) supplyOf(limit *laneLimit) *supply {
 	return s
 }
 
-// recount counts what lanes may start of a shard, and shows its heads to the scheduler.
+// recount counts the batches of a shard that lanes may start, and shows its heads to the
+// scheduler.
 func (p *pool) recount(m *member) {
 	startable := max(0, m.startable-m.chosen)
 	if m.awaitsChance {

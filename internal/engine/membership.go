@@ -9,28 +9,29 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// membership is how the node shares its queues with others. It announces itself, takes the list of nodes
-// from the answer, and works the shards that the splitter assigns to it among those. Every node computes the
-// same; while their lists differ, leases keep them apart. A shard that is newly this node's is acquired at
-// once; one that is to be another's is given up after an announce interval in which the list has not
-// changed, or at once if this node drains.
+// membership is how the node shares its queues with others. It announces itself, takes the list of
+// nodes from the answer, and works the shards that the splitter assigns to it among those nodes.
+// Every node computes the same assignment; while their lists differ, leases keep them apart. A
+// shard that is newly this node's is acquired at once. A shard that goes to another node is given
+// up after an announce interval in which the list has not changed, or at once if this node drains.
 //
 // Only its loop uses it.
 type membership struct {
 	engine *Engine
 	status *loopStatus
 	retry  backoff
-	// known are the nodes of the last answer, and sharing those that share the shards, in order of owner, this one
-	// included unless it drains. changedAt is when sharing last changed.
+	// known are the nodes of the last answer. sharing are those that share the shards, in order of
+	// owner; this node is included unless it drains. changedAt is when sharing last changed.
 	known     []ports.Node
 	sharing   []core.SplitNode
 	changedAt time.Time
 	// mine are the shards that the splitter assigns to this node.
 	mine     map[core.Shard]bool
 	draining bool
-	// saidDraining says that the log has it that the node drains.
+	// saidDraining is set once it is logged that the node drains.
 	saidDraining bool
-	// lookAt is when to announce again before the interval is over, or zero: another node's announcement ends.
+	// lookAt is when to announce again before the interval is over, because another node's
+	// announcement ends. It is zero if there is no such time.
 	lookAt time.Time
 }
 
@@ -38,12 +39,12 @@ func newMembership(e *Engine) *membership {
 	return &membership{engine: e, status: e.newLoopStatus("announce"), retry: backoff{longest: e.announceInterval()}}
 }
 
-// announceInterval is how often a node announces itself, so that an announcement may be lost
-// before it ends.
+// announceInterval is how often a node announces itself. It is short enough for an announcement to
+// be lost before the previous one expires.
 func (n *node) announceInterval() time.Duration { return n.cfg.LeaseTTL / 3 }
 
-// announcePause is how soon after an announcement a change of the list causes the next one: many
-// changes at once cost one.
+// announcePause is how soon after an announcement a change of the list causes the next one, so
+// that many changes at once cost one announcement.
 const announcePause = 10 * time.Millisecond
 
 // run announces the node and shares the shards, until stop is closed.
@@ -58,7 +59,8 @@ func (m *membership) run(stop <-chan struct{}) {
 	}
 }
 
-// step announces the node once and shares the shards by the answer. It returns when to do so again.
+// step announces the node once and shares the shards by the answer. It returns when to do so
+// again.
 func (m *membership) step() time.Duration {
 	reply, err := m.announce()
 	now := time.Now()
@@ -116,7 +118,8 @@ func (m *membership) takeList(reply ports.AnnounceReply, now time.Time) {
 	m.share(sharing, now)
 }
 
-// share takes the other nodes that share the shards, and splits these anew if they are not those of before.
+// share takes the other nodes that share the shards, and splits the shards anew if those nodes
+// have changed.
 func (m *membership) share(sharing []core.SplitNode, now time.Time) {
 	e := m.engine
 	if !m.draining {
@@ -135,7 +138,7 @@ func sameSplitNode(a, b core.SplitNode) bool {
 	return a.ID == b.ID && a.Lanes == b.Lanes && slices.Equal(a.Queues, b.Queues)
 }
 
-// split asks the splitter which shards are this node's. If that fails, they stay as they are.
+// split calls the splitter for this node's shards. If that fails, they stay as they are.
 func (m *membership) split() {
 	e := m.engine
 	mine := make(map[core.Shard]bool)
@@ -154,8 +157,8 @@ func (m *membership) split() {
 	m.mine = mine
 }
 
-// assign makes the shards this node's or another's. It returns when a shard is to be given up that is not
-// yet, or zero.
+// assign assigns the shards to this node or to another. It returns when the next shard has to be
+// given up, or zero.
 func (m *membership) assign(now time.Time) (givesUp time.Time) {
 	e := m.engine
 	event := ports.AssignEvent{Nodes: len(m.sharing)}

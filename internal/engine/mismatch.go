@@ -9,15 +9,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// mismatchError is the error of a declaration with another shard count than the queue has.
+// mismatchError is the error of a declaration whose shard count differs from the queue's.
 type mismatchError struct {
 	queue string
 	err   error
-	// servers are those that serve the queue, or "" if none does or that is not known.
+	// servers are those that serve the queue, or "" if no server does or that is not known.
 	servers string
 }
 
-// resharding is the page that says how to change a shard count.
+// resharding is the page that describes how to change a shard count.
 const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide.md#another-shard-count"
 
 // Error implements error.
@@ -40,9 +40,9 @@ func DeclareError(queue string, err error) error {
 	return fmt.Errorf("declare queue %q: %w", queue, err)
 }
 
-// nameServers adds to the error of a declaration with another shard count which servers serve the queue as it
-// is, so that its reader knows who disagrees. Another error, or one about which the store says no more, is returned
-// as it is.
+// nameServers adds to the error of a declaration with another shard count which servers serve the
+// queue, so that the reader learns whose configuration differs. It returns other errors unchanged,
+// and also a mismatch about which the store has no more information.
 func (n *node) nameServers(err error) error {
 	var mismatch *mismatchError
 	if !errors.As(err, &mismatch) {

@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// node is what all parts of an engine share: its configuration, the store and what is known
-// of it, and the contexts and signals of its end.
+// node is what all parts of an engine share: its configuration, the store and what is known of it,
+// and the contexts and signals of its end.
 type node struct {
 	store      Store
 	cfg        Config
@@ -33,7 +33,7 @@ type node struct {
 
 	// handlerCtx carries the values of Run's context but not its end.
 	handlerCtx context.Context
-	// runCtx is Run's context: once it has ended the node starts nothing more.
+	// runCtx is Run's context. Once it has ended, the node starts nothing more.
 	runCtx context.Context
 	// storeCtx is the context of all calls to the store until the node has drained.
 	// cancelCalls ends it.
@@ -48,15 +48,17 @@ type node struct {
 
 	// pooling guards all pools of the node.
 	pooling sync.Mutex
-	// permits are those of the queues with MaxRunning, and permitsNow wakes the loop that maintains them.
+	// permits are those of the queues with MaxRunning, and permitsNow wakes the loop that maintains
+	// them.
 	permits    []*permits
 	permitsNow chan struct{}
-	// turnSlots bound the turns in flight, and hangs counts those that began to take too long.
+	// turnSlots bound the turns in flight, and hangs counts those that recently began to take too
+	// long.
 	turnSlots turnSlots
 	hangs     hangs
 	// pollNow asks for a poll before its time.
 	pollNow chan struct{}
-	// listening says that wake-ups stand.
+	// listening is set while the subscription to wake-ups stands.
 	listening atomic.Bool
 
 	lastChance lastChance
@@ -68,7 +70,7 @@ type node struct {
 	fatal        sync.Once
 }
 
-// shardInfo is what never changes of a shard on this node.
+// shardInfo is the part of a shard that never changes on this node.
 type shardInfo struct {
 	node  *node
 	id    core.Shard
@@ -106,8 +108,8 @@ func (n *node) callContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(n.storeCtx, n.cfg.LeaseTTL/3)
 }
 
-// lastContext is callContext for a call by which the node gives something back at its end: what it can't give back
-// runs out by itself.
+// lastContext is callContext for a call by which the node gives something back at its end. What it
+// can't give back expires by itself.
 func (n *node) lastContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
 }

@@ -34,8 +34,8 @@ func (m *membership) report(nodes []ports.Node) {
 	}
 }
 
-// nodeChanged logs and reports a change of a node. Whoever looks at the log wants to know which other servers came and
-// went while this one works.
+// nodeChanged logs and reports a change of a node. Readers of the log want to know which other
+// servers came and went while this one works.
 func (m *membership) nodeChanged(n ports.Node, change ports.NodeChange) {
 	e := m.engine
 	level := slog.LevelInfo
@@ -48,14 +48,15 @@ func (m *membership) nodeChanged(n ports.Node, change ports.NodeChange) {
 	}
 }
 
-// reportAssigned logs, for each queue, and reports a change of the shards that are this node's to work.
+// reportAssigned logs, for each queue, and reports a change of the shards that are assigned to
+// this node.
 func (m *membership) reportAssigned(event ports.AssignEvent) {
 	if len(event.Gained)+len(event.Lost) == 0 {
 		return
 	}
 	e := m.engine
 	level := slog.LevelInfo
-	if event.Nodes <= 1 && len(event.Lost) == 0 || e.stopping() { // as everybody expects
+	if event.Nodes <= 1 && len(event.Lost) == 0 || e.stopping() { // as expected
 		level = slog.LevelDebug
 	}
 	changed := make(map[string]bool)
@@ -96,8 +97,8 @@ func (m *membership) serversOf(queue string) (n int) {
 	return n
 }
 
-// reportShare logs that the node drains, or works again, and, once for each list of nodes, that no shard is its
-// own.
+// reportShare logs that the node drains, or works again, and, once for each list of nodes, that it
+// has no shard.
 func (m *membership) reportShare() {
 	e := m.engine
 	if m.draining != m.saidDraining && !e.stopping() {

@@ -17,7 +17,7 @@ func (e *Engine) Self() ports.Node {
 	return e.self()
 }
 
-// self is what the node announces of itself.
+// self is what the node announces about itself.
 func (e *Engine) self() ports.Node {
 	now := e.served.Load()
 	n := ports.Node{
@@ -25,7 +25,7 @@ func (e *Engine) self() ports.Node {
 		Lanes: now.lanes, Draining: e.stopping(),
 	}
 	for _, q := range now.queues {
-		if !q.refused.Load() { // or others would leave shards to this node, which can't have any
+		if !q.refused.Load() { // or others would leave it shards that it can't have
 			n.Queues = append(n.Queues, q.Name)
 		}
 	}
@@ -94,8 +94,8 @@ func (s *shard) laneBusy() bool {
 	return p.busy >= int(p.laneCount.Load())
 }
 
-// appendRunning appends the jobs of the batch that are in its handler: all of them, or, where they run one
-// after another, the one that has begun and not ended.
+// appendRunning appends the jobs of the batch that are in its handler: all of them, or, where they
+// run one after another, the one that has begun and not ended.
 func (b *Batch) appendRunning(to []ports.RunningJob) []ports.RunningJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,14 +114,14 @@ func (b *Batch) appendRunning(to []ports.RunningJob) []ports.RunningJob {
 	return to
 }
 
-// processMemory returns how many bytes the process has from the operating system for the Go runtime, without
-// what it has given back.
+// processMemory returns how many bytes the process has from the operating system for the Go
+// runtime, without what it has returned.
 func processMemory() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	for _, s := range samples {
 		if s.Value.Kind() != metrics.KindUint64 {
-			return 0 // of a Go version that doesn't know it
+			return 0 // of a Go version that does not have this metric
 		}
 	}
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())

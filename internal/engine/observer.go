@@ -8,12 +8,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// guardedObserver calls the user's observer so that its panic harms nothing but what it measures. It
-// costs a deferred call; a Goexit of the observer ends the goroutine it is called in all the same.
+// guardedObserver calls the user's observer so that its panics harm only its own measurements. It
+// costs a deferred call. A Goexit of the observer still ends the goroutine that it is called in.
 type guardedObserver struct {
 	observer ports.Observer
 	log      *slog.Logger
-	// said has the methods whose panics are in the log.
+	// said has the methods whose panics have been logged.
 	said *sync.Map
 }
 
@@ -42,7 +42,8 @@ func (g guardedObserver) Pushed(ctx context.Context, e ports.PushEvent) {
 	g.call("Pushed", func() { g.observer.Pushed(ctx, e) })
 }
 
-// BatchStart implements ports.Observer. After a panic, and for nil, the batch has the context that it had.
+// BatchStart implements ports.Observer. After a panic, or if the observer returns nil, the batch
+// keeps the context that it had.
 func (g guardedObserver) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
 	own := ctx
 	g.call("BatchStart", func() {

@@ -11,19 +11,19 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// orphanKeeper recovers the jobs that dead nodes left in queues that no node serves, so that none looks
-// as if it ran. It belongs to one goroutine.
+// orphanKeeper recovers the jobs that dead nodes left in queues that no node serves, so that none
+// of them seems to run. It belongs to one goroutine.
 type orphanKeeper struct {
 	node *node
-	// owner owns the leases under which it settles. It is not the node's, which may begin to serve such a queue
-	// at any time: an acquire would end a lease of the same owner.
+	// owner owns the leases under which it settles. It differs from the node's own, since the node may
+	// begin to serve such a queue at any time and an acquire would end a lease of the same owner.
 	owner   string
 	attempt int64
 	status  *loopStatus
 }
 
-// recoverOrphans looks for orphans of queues that no node serves, once per TTL, until the node is to
-// stop. The first look comes after a TTL, when all nodes that run have announced themselves.
+// recoverOrphans looks for orphans of queues that no node serves, once per TTL, until the node is
+// to stop. It first looks after a TTL, when all running nodes have announced themselves.
 func (n *node) recoverOrphans() {
 	if !n.cfg.RecoverOrphans {
 		return
@@ -51,8 +51,7 @@ func (k *orphanKeeper) look() error {
 	return errors.Join(errs...)
 }
 
-// unserved lists the queues of the store that no node serves, this one included, by those that have announced
-// themselves.
+// unserved lists the queues of the store that no announced node serves, including this one.
 func (k *orphanKeeper) unserved() ([]string, error) {
 	nodes := k.node.nodes.Load()
 	if nodes == nil { // the node has not announced itself yet
@@ -60,7 +59,7 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 	}
 	served := make(map[string]bool)
 	for i := range *nodes {
-		if n := &(*nodes)[i]; !n.Draining { // one that drains takes no shard, so it recovers nothing
+		if n := &(*nodes)[i]; !n.Draining { // a draining node takes no shard, so it recovers no orphans
 			for _, name := range n.Queues {
 				served[name] = true
 			}
@@ -110,8 +109,8 @@ func (k *orphanKeeper) queue(name string) error {
 	return errors.Join(errs...)
 }
 
-// shard takes a shard's lease for as long as it takes to settle the orphans, and returns how many it has. A
-// shard that somebody else has taken meanwhile is left to him.
+// shard takes a shard's lease for as long as it takes to settle the orphans, and returns how many
+// were settled. A shard that another owner has taken meanwhile is left to that owner.
 func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error) {
 	ctx, cancel := k.node.callContext()
 	defer cancel()
@@ -135,8 +134,9 @@ func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error)
 	return jobs, nil
 }
 
-// recoveries returns the settlements of orphans. Only who serves a queue knows its MaxRecoveries, so nothing
-// is buried here: whoever claims a job that was recovered too often buries it.
+// recoveries returns the settlements of orphans. Only a server of the queue knows its
+// MaxRecoveries, so nothing is buried here: the next server that claims a job that was recovered
+// too often buries it.
 func recoveries(orphans []core.Claim, cancels []ports.Cancellation) []core.Settlement {
 	unbounded := core.RetryPolicy{MaxRecoveries: math.MaxInt}
 	settlements := make([]core.Settlement, len(orphans))
@@ -146,10 +146,11 @@ func recoveries(orphans []core.Claim, cancels []ports.Cancellation) []core.Settl
 	return settlements
 }
 
-// settle sends settlements, and those of what the store hands over meanwhile, and returns how many were
-// carried out. What does not fit a turn comes with the next; what the store defers otherwise or can't reach
-// stays claimed, for a later look. A turn that
-// fails is not repeated: once the lease is released it can do nothing, if it has not been carried out.
+// settle sends settlements, and those of orphans that the store hands over meanwhile, and returns
+// how many were carried out. Settlements that do not fit a turn come with the next one. Those that
+// the store defers for another reason, or can't reach, stay claimed for a later look. A turn that
+// fails is not repeated: once the lease is released, it can have no effect if it has not been
+// carried out.
 func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (jobs int, err error) {
 	for number := int64(1); ; {
 		now := pending[:min(len(pending), core.MaxTurnJobs)]
@@ -167,7 +168,7 @@ func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (job
 	}
 }
 
-// turn makes one turn, which claims nothing.
+// turn makes one turn that claims nothing.
 func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.Settlement) (ports.TurnReply, error) {
 	ctx, cancel := k.node.callContext()
 	defer cancel()
@@ -179,7 +180,7 @@ func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.
 	return reply, err
 }
 
-// release ends a lease, also while the node stops. One that it can't release runs out.
+// release ends a lease, even while the node stops. A lease that it can't release expires.
 func (k *orphanKeeper) release(lease ports.Lease) error {
 	ctx, cancel := k.node.lastContext()
 	defer cancel()

@@ -12,27 +12,27 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// outageLog logs when the store fails: one line for each kind of loop and each cause, however
-// many loops notice, again at each reminder while it lasts, and one line when the last loop of
-// the kind gets an answer.
+// outageLog logs failures of the store. It writes one line for each kind of loop and each cause,
+// however many loops fail, again at each reminder while the failure lasts, and one line when the
+// last loop of the kind gets an answer.
 type outageLog struct {
 	log *slog.Logger
-	// callCtx is the context of the node's calls: once it has ended, errors mean nothing.
+	// callCtx is the context of the node's calls. Once it has ended, errors mean nothing.
 	callCtx context.Context
 
 	mu     sync.Mutex
-	byLoop map[string]*outage // by what the loops do
+	byLoop map[string]*outage // by the task of the loops
 }
 
 // outage is that of one kind of loop.
 type outage struct {
 	began   time.Time
 	failing int                  // how many loops
-	logged  map[string]time.Time // when each cause was logged last
+	logged  map[string]time.Time // when each cause was last logged
 }
 
 const (
-	// reminder is how often the log repeats what lasts.
+	// reminder is how often the log repeats a lasting condition.
 	reminder = time.Minute
 	// maxCauses bounds the lines of an outage whose error texts never repeat.
 	maxCauses = 8
@@ -42,20 +42,20 @@ const (
 type loopStatus struct {
 	node  *node
 	doing string
-	shard core.Shard // zero for a loop that is for all
+	shard core.Shard // zero for a loop that serves all shards
 	down  atomic.Bool
 }
 
-// listening is what the loop does whose failures leave all the work to polls.
+// listening is the task of the loop whose failures leave all the work to polls.
 const listening = "listen for wake-ups"
 
-// What two other loops do.
+// Tasks of two other loops.
 const (
 	holdingPermits    = "hold permits"
 	recoveringOrphans = "recover orphans"
 )
 
-// callOf returns the name that FailureEvent.Call has for what a loop does.
+// callOf returns the name that FailureEvent.Call has for a loop's task.
 func callOf(doing string) string {
 	switch doing {
 	case listening:
@@ -68,10 +68,11 @@ func callOf(doing string) string {
 	return doing
 }
 
-// digits are cut out of errors to compare their causes: they are ports, shards, durations.
+// digits are cut out of errors before their causes are compared: they are ports, shards,
+// durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// failed notes that a call failed, tells the observer, and logs it if it is news.
+// failed notes that a call failed, notifies the observer, and logs the failure if it is new.
 func (s *loopStatus) failed(err error) {
 	outages := &s.node.outages
 	if outages.callCtx.Err() != nil {
@@ -95,8 +96,8 @@ func (s *loopStatus) failed(err error) {
 	}
 }
 
-// failing says what an error means for the node. One that declares a queue anew, with another shard count than
-// it has by now, needs an operator: the store does not fail.
+// failing returns what an error means for the node. A loop that declares a queue anew, with a
+// shard count that no longer matches, needs an operator: the store has not failed.
 func (s *loopStatus) failing(err error) string {
 	if mismatch := (*mismatchError)(nil); errors.As(err, &mismatch) {
 		return "a queue was declared anew with another shard count, and this server works nothing of it; restart this server with that count"
@@ -112,7 +113,7 @@ func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.
 // due reports whether to log a cause now, and notes that it is logged.
 func (o *outage) due(cause string) bool {
 	if _, known := o.logged[cause]; !known && len(o.logged) >= maxCauses {
-		cause = "" // one for all the others
+		cause = "" // one entry for all the others
 	}
 	last, known := o.logged[cause]
 	if known && time.Since(last) < reminder {
@@ -145,7 +146,7 @@ func (s *loopStatus) ok() {
 	}
 }
 
-// answering says what the end of an outage means.
+// answering returns what the end of an outage means.
 func (s *loopStatus) answering() string {
 	if s.doing == listening {
 		return "wake-ups work again"

@@ -50,8 +50,8 @@ func findMark(marks []core.PayloadOutcome, position int) (at int, found bool) {
 	return slices.BinarySearchFunc(marks, position, func(o core.PayloadOutcome, p int) int { return o.Position - p })
 }
 
-// returned reports whether job i's handler has returned. What a goroutine that it left behind
-// sets after that does not count.
+// returned reports whether job i's handler has returned. Outcomes set afterwards by a goroutine
+// that it left behind do not count.
 func (b *Batch) returned(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
 
 // set gives job i an outcome, and the panic that it comes from, or nil.
@@ -74,8 +74,8 @@ func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 	return b.failureOf(err)
 }
 
-// failureOf asks the error itself, whose methods may panic, as those of a nil pointer do: that
-// panic is the failure then.
+// failureOf calls methods of the error, which may panic, as those of a nil pointer do. Then that
+// panic is the failure.
 func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
 	failed := GuardGoroutine(func() error {
 		errors.As(err, &p)
@@ -99,8 +99,8 @@ func (q *Queue) failure(err error) core.Outcome {
 	return core.Outcome{Kind: core.Failed, Error: text, Group: group}
 }
 
-// interrupted reports whether err is no fault of the job: the engine has ended its context, and
-// err says so.
+// interrupted reports whether err is not the job's fault: the engine has ended its context, and
+// err wraps that cause.
 func (b *Batch) interrupted(err error) bool {
 	b.mu.Lock()
 	cause := b.ctx.ended()
@@ -111,12 +111,12 @@ func (b *Batch) interrupted(err error) bool {
 // payloadOf names a payload of a batch by its job and its position.
 type payloadOf struct{ job, position int }
 
-// decodeFailure is a payload that its codec refuses and that is to be retried. It and the
-// payloads behind it wait, so that their order stays.
+// decodeFailure is a payload that its codec refuses and that is to be retried. It and the payloads
+// behind it wait, so that their order stays.
 type decodeFailure struct {
 	position int
 	outcome  core.Outcome
-	// failed says that it is why the job has failed.
+	// failed is set if the job has failed because of it.
 	failed bool
 }
 

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// overdueAfter is how long a handler may go on after its context has ended before the log says
-// so, and then how often it does.
+// overdueAfter is how long a handler may run after its context has ended before that is logged,
+// and the interval at which it is logged again.
 const overdueAfter = time.Minute
 
-// overdueState is what a batch needs if its handler has a timeout or goes on after the end of its
-// context.
+// overdueState is the state that a batch needs if its handler has a timeout or runs on after the
+// end of its context.
 type overdueState struct {
-	timeout contextEnd // the handler's own; its cause is nil if there is none
-	logged  time.Time  // when the log last said that it goes on all the same
+	timeout contextEnd // the handler's own; its cause is nil if it has no timeout
+	logged  time.Time  // when it was last logged that the handler still runs
 }
 
-// overdue describes a handler that goes on long after its context has ended.
+// overdue describes a handler that runs long after its context has ended.
 type overdue struct {
 	contextEnd
 	ids []string
-	// first says that it is described for the first time.
+	// first is set if it is described for the first time.
 	first bool
 }
 
@@ -44,7 +44,7 @@ func (b *Batch) setTimeout(l contextEnd) {
 	b.overdueState.timeout = l
 }
 
-// overdue returns what to log of the batch now, or nil. It returns the same again after
+// overdue returns what to log about the batch now, or nil. It returns the same again after
 // overdueAfter.
 func (b *Batch) overdue(now time.Time) *overdue {
 	b.mu.Lock()
@@ -64,7 +64,7 @@ func (b *Batch) overdue(now time.Time) *overdue {
 	return &overdue{over, b.runningIDs(), first}
 }
 
-// runningIDs returns the ids that the handler works: that of the job it has begun, or all.
+// runningIDs returns the ids that the handler works on: that of the job that has begun, or all.
 func (b *Batch) runningIDs() []string {
 	if b.current != wholeBatch {
 		return []string{b.Claims[b.current].ID}

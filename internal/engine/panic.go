@@ -36,7 +36,7 @@ func (e *PanicError) Function() string {
 	return name
 }
 
-// place returns where it panicked, as file:line; "" if the trace does not say.
+// place returns where it panicked, as file:line, or "" if the trace does not show it.
 func (e *PanicError) place() string {
 	_, line := e.frame()
 	place, _, _ := strings.Cut(strings.TrimSpace(line), " +0x")
@@ -98,8 +98,8 @@ func (n *node) reportPanic() {
 	}
 }
 
-// callFatal calls Config.Fatal with the first panic outside of handlers. A second one waits until
-// that call has returned, since the process ends with the panic.
+// callFatal calls Config.Fatal with the first panic outside of handlers. A second panic waits
+// until that call has returned, since the process ends with the panic.
 func (n *node) callFatal(v any) {
 	if n.cfg.Fatal != nil {
 		n.fatal.Do(func() { n.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()}) })

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// maintainPermits asks for the permits that queues need, renews them and gives back what is not used,
-// until stop is closed; then it gives back all.
+// maintainPermits requests the permits that queues need, renews them and returns unused ones,
+// until stop is closed. Then it returns all.
 func (n *node) maintainPermits(stop <-chan struct{}) {
 	var calls sync.WaitGroup
 	timer := time.NewTimer(time.Hour)
@@ -33,14 +33,15 @@ func (n *node) maintainPermits(stop <-chan struct{}) {
 	calls.Wait()
 }
 
-// allPermits returns those of all queues that need some.
+// allPermits returns those of all queues that need permits.
 func (n *node) allPermits() []*permits {
 	n.pooling.Lock()
 	defer n.pooling.Unlock()
 	return n.permits[:len(n.permits):len(n.permits)]
 }
 
-// maintain does what is due for the permits of one queue, and returns how long nothing will be.
+// maintain does what is due for the permits of one queue, and returns how long to wait until the
+// next call.
 func (p *permits) maintain(calls *sync.WaitGroup) time.Duration {
 	p.dropEnded(p.node.clock.local())
 	p.node.pooling.Lock()
@@ -73,19 +74,21 @@ func (p *permits) call(r ports.PermitRequest) {
 	signal(p.node.permitsNow)
 }
 
-// tell leaves for obtain how a call ended. Two calls may end at once, since the next can begin while one is logged, and
-// but for obtain nobody receives: a call makes room and sends under one lock, or it might wait for ever.
+// tell leaves the result of a call for obtain. Two calls may end at once, since the next can begin
+// while one is logged, and only obtain receives. So a call makes room and sends under one lock, or
+// it might wait for ever.
 func (p *permits) tell(err error) {
 	p.node.pooling.Lock()
 	defer p.node.pooling.Unlock()
 	select {
-	case <-p.answered: // nobody has taken the last
+	case <-p.answered: // nobody has received the last result
 	default:
 	}
 	p.answered <- err
 }
 
-// answer takes the end of a call. It returns false if the store gave fewer than the node believed to hold.
+// answer takes the end of a call. It returns false if the store granted fewer permits than the
+// node believed to hold.
 func (p *permits) answer(r *ports.PermitRequest, reply *ports.PermitReply, sent time.Time, err error) (kept bool) {
 	p.node.pooling.Lock()
 	defer p.node.pooling.Unlock()
@@ -93,7 +96,7 @@ func (p *permits) answer(r *ports.PermitRequest, reply *ports.PermitReply, sent 
 	p.inFlight = false
 	if err != nil {
 		p.retryAt = now.Add(p.retry.next())
-		p.listed = !errors.Is(err, ports.ErrUnknownQueue) // else it may be
+		p.listed = !errors.Is(err, ports.ErrUnknownQueue) // else the store may list it
 		return true
 	}
 	p.retry.reset()
@@ -104,7 +107,7 @@ func (p *permits) answer(r *ports.PermitRequest, reply *ports.PermitReply, sent 
 	return kept
 }
 
-// dropEnded drops the permits if they have run out.
+// dropEnded drops the permits if they have expired.
 func (p *permits) dropEnded(now time.Time) {
 	if p == nil || p.last(now) {
 		return
@@ -118,8 +121,8 @@ func (p *permits) dropEnded(now time.Time) {
 	}
 }
 
-// drop ends the permits on this side. The handlers of the queue that run are cancelled, and none starts before the node
-// has permits again.
+// drop ends the permits on this side. The running handlers of the queue are cancelled, and no
+// handler starts before the node has permits again.
 func (p *permits) drop(cause error) {
 	p.node.pooling.Lock()
 	p.held = 0
@@ -145,7 +148,7 @@ func (p *permits) drop(cause error) {
 	p.node.log.Log(context.Background(), level, "permits lost", "queue", p.queue, "cancelled", cancelled, "error", cause)
 }
 
-// onWakeup takes a wake-up: others have given permits back.
+// onWakeup takes a wake-up: other nodes have returned permits.
 func (p *permits) onWakeup() {
 	p.node.pooling.Lock()
 	defer p.node.pooling.Unlock()
@@ -155,7 +158,7 @@ func (p *permits) onWakeup() {
 	}
 }
 
-// giveBack gives all back at the end. If that fails, they run out by themselves.
+// giveBack returns all permits at the end. If that fails, they expire by themselves.
 func (p *permits) giveBack() {
 	p.node.pooling.Lock()
 	now := p.node.clock.local()
@@ -173,7 +176,8 @@ func (p *permits) giveBack() {
 	}
 }
 
-// obtain gets the one permit that RunDue needs to work a queue. ok is false if others have all.
+// obtain gets the one permit that RunDue needs to work a queue. ok is false if other nodes hold
+// all permits.
 func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
 	if p == nil {
 		return true, nil
@@ -217,7 +221,7 @@ func (p *permits) release() {
 // spread returns a duration of half to all of d, so that nodes do not call in step.
 func spread(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// permitsFreed passes a wake-up on that may be one for the permits of a queue.
+// permitsFreed passes on a wake-up that may concern the permits of a queue.
 func (n *node) permitsFreed(id core.Shard) {
 	for _, p := range n.allPermits() {
 		if id == ports.PermitsOf(p.queue) {

@@ -9,29 +9,30 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// permits are what this node holds of the permits of one queue, of which the store counts those of all
-// nodes: it runs no more batches of the queue than it holds permits. node.pooling guards them, but for
-// until.
+// permits are what this node holds of the permits of one queue. The store counts those of all
+// nodes. The node runs at most as many batches of the queue as it holds permits. node.pooling
+// guards all fields but until.
 type permits struct {
 	node  *node
 	queue string
 	// total is Queue.MaxRunning.
 	total int
 	limit *laneLimit
-	// held is how many the node holds, until a time, in nanoseconds after the start of node.clock: then it
-	// acts as if they had run out.
+	// held is how many the node holds until a time, in nanoseconds after the start of node.clock.
+	// After that time the node acts as if they had expired.
 	held  int
 	until atomic.Int64
-	// share is how many it should hold at most, since others want some, which contended says.
+	// share is how many it should hold at most if contended is set, which means that other nodes want
+	// some.
 	share     int
 	contended bool
-	// listed says that the store may list the node.
+	// listed is set if the store may list the node.
 	listed bool
-	// attempt is the number of the last call; inFlight says that it has no answer yet.
+	// attempt is the number of the last call. inFlight is set until that call is answered.
 	attempt  int64
 	inFlight bool
-	// denied says that the store gave fewer than were asked for. Then it is not asked for more before it has
-	// sent a wake-up, or lookAt.
+	// denied is set if the store granted fewer than requested. Then the node does not request more
+	// before the store has sent a wake-up, or before lookAt.
 	denied bool
 	// lookAt is when to call if nothing changes, and retryAt when to call again after a failure.
 	lookAt, retryAt time.Time
@@ -39,7 +40,7 @@ type permits struct {
 	// unusedSince is since when fewer are needed than are held, or zero.
 	unusedSince time.Time
 	status      *loopStatus
-	// byHand is 1 while RunDue works the queue. answered then takes how each call ended.
+	// byHand is 1 while RunDue works the queue. Then answered takes how each call ended.
 	byHand   int
 	answered chan error
 }
@@ -58,7 +59,8 @@ func (n *node) limitOf(q *Queue) *laneLimit {
 	return p.limit
 }
 
-// permitsOf returns the permits of a queue, which stay the same if it is removed and added again.
+// permitsOf returns the permits of a queue. They stay the same if the queue is removed and added
+// again.
 func (n *node) permitsOf(queue string) *permits {
 	for _, p := range n.permits {
 		if p.queue == queue {
@@ -73,14 +75,14 @@ func (n *node) permitsOf(queue string) *permits {
 	return p
 }
 
-// last reports whether what is held lasts at a time. A queue without a bound needs no permits.
+// last reports whether the held permits last at a time. A queue without a bound needs no permits.
 func (p *permits) last(now time.Time) bool {
 	return p == nil || now.Before(p.end())
 }
 
 func (p *permits) end() time.Time { return p.node.clock.start.Add(time.Duration(p.until.Load())) }
 
-// setLimit lets so many lanes run the queue as permits are held, and not more than the node's share.
+// setLimit sets the limit of the lanes to the number of held permits, and at most the node's share.
 func (p *permits) setLimit() {
 	p.limit.most = min(p.held, p.share)
 	if p.limit.lanes > 0 {
@@ -94,8 +96,9 @@ func (p *permits) running() int { return p.limit.running + p.byHand }
 // manual reports whether RunDue works the queue.
 func (p *permits) manual() bool { return len(p.limit.supplies) > 0 && p.limit.supplies[0].pool.manual }
 
-// need returns how many permits the node could use: for what runs, and for what its lanes could start. While the
-// store has more than may be claimed, nobody knows how much, and it counts as more.
+// need returns how many permits the node could use: for running batches, and for those that its
+// lanes could start. While the store has more jobs than may be claimed, their number is unknown
+// and counts as more.
 func (p *permits) need(more int) int {
 	need := p.running()
 	if p.node.stopping() || p.manual() {
@@ -114,8 +117,8 @@ func (p *permits) need(more int) int {
 	return min(need, p.total)
 }
 
-// want returns how many permits the node says that it could use. Who has one and still more to do says so: the
-// others then give it its share at once.
+// want returns how many permits the node reports that it could use. A node that holds one and has
+// more to do reports so, and the others then leave it its share at once.
 func (p *permits) want() int {
 	if p.held == 0 {
 		return p.need(1)
@@ -123,8 +126,9 @@ func (p *permits) want() int {
 	return p.need(p.total)
 }
 
-// target returns how many permits the node should hold: those of batches that run, and what it needs of its share. While
-// nobody waits for permits, what it holds doubles until the store has no more.
+// target returns how many permits the node should hold: those of running batches, and what it
+// needs of its share. While no node waits for permits, its number doubles until the store has no
+// more.
 func (p *permits) target() int {
 	need := p.want()
 	if !p.contended {
@@ -133,14 +137,16 @@ func (p *permits) target() int {
 	return max(p.running(), min(need, p.share))
 }
 
-// lanesToCome returns how many lanes could start batches of the supply: those that are free and, if other queues have
-// all, the next one, since the scheduler can only choose what has a permit.
+// lanesToCome returns how many lanes could start batches of the supply: the free ones and, if
+// other queues have all lanes, the next one, since the scheduler can only choose a shard that has
+// a permit.
 func (s *supply) lanesToCome() int {
 	lanes := int(s.pool.laneCount.Load())
 	return max(0, lanes-s.pool.busy, min(lanes-s.running, 1))
 }
 
-// review wakes the loop if the node should hold more or fewer than it does. A nil p has none.
+// review wakes the loop if the node should hold more or fewer permits than it does. It does
+// nothing if p is nil.
 func (p *permits) review() {
 	if p == nil {
 		return
@@ -170,8 +176,8 @@ func (p *permits) patience() time.Duration {
 	return p.node.cfg.PollInterval
 }
 
-// plan returns how many permits the node should ask to hold now, if it should call, and how long to wait before
-// it looks again.
+// plan returns how many permits the node should request to hold now, whether it should call, and
+// how long to wait before the next look.
 func (p *permits) plan(now time.Time) (hold int, call bool, wait time.Duration) {
 	wait = p.node.cfg.LeaseTTL / 3
 	if p.held > 0 {
@@ -206,7 +212,8 @@ func (p *permits) plan(now time.Time) (hold int, call bool, wait time.Duration) 
 	return hold, call, wait
 }
 
-// request returns the call by which the node holds so many permits, which it has from now on if they are fewer.
+// request returns the call by which the node holds the given number of permits. If that is fewer
+// than before, it counts from now on.
 func (p *permits) request(hold int, now time.Time) ports.PermitRequest {
 	want := max(hold, p.want())
 	cfg := &p.node.cfg
@@ -222,8 +229,8 @@ func (p *permits) request(hold int, now time.Time) ports.PermitRequest {
 	}
 }
 
-// granted takes the reply to a call that was sent at a time. It returns false if the store gave fewer than the node
-// believed to hold: then what runs has to end.
+// granted takes the reply to a call that was sent at a time. It returns false if the store granted
+// fewer than the node believed to hold: then running batches have to end.
 func (p *permits) granted(r *ports.PermitRequest, reply *ports.PermitReply, sent time.Time) bool {
 	kept := reply.Held >= p.held
 	p.held = reply.Held

@@ -15,23 +15,24 @@ func (e *Engine) pollAll(stop <-chan struct{}) {
 	defer ticker.Stop()
 	for await(ticker.C, e.pollNow, stop) {
 		if !e.poll(status) {
-			ticker.Reset(e.cfg.PollInterval) // the shards turn first
+			ticker.Reset(e.cfg.PollInterval) // the shards make turns first
 		}
 	}
 }
 
-// pollTimeout is how long a poll may take. It is short, since all shards of the poll wait for one
-// that hangs.
+// pollTimeout is how long a poll may take. It is short, since all shards of the poll wait for a
+// hanging one.
 func (e *Engine) pollTimeout() time.Duration {
 	return min(e.cfg.LeaseTTL/3, max(2*e.cfg.PollInterval, time.Second))
 }
 
-// poll asks in one call for the heads of those shards of this node that have not turned lately.
-// If that fails, the shards turn instead. What the store has not reached is asked for again by the next poll.
+// poll asks in one call for the heads of those shards of this node that have not turned lately. If
+// that fails, the shards turn instead. The next poll asks again for shards that the store has not
+// reached.
 func (e *Engine) poll(status *loopStatus) (ok bool) {
 	since := time.Now()
 	shards, ids := e.quietShards(since)
-	if len(ids) == 0 { // the answers to other calls say as much
+	if len(ids) == 0 { // the answers to other calls have the same information
 		if e.clock.repliedAfter(e.pollFailed) {
 			status.ok()
 		}
@@ -43,7 +44,7 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 	if err != nil {
 		e.pollFailed = time.Now()
 		status.failed(err)
-		for _, s := range shards { // one of them may be why, which its turn will show
+		for _, s := range shards { // one of them may be the cause, which its turn will show
 			s.invite()
 		}
 		return false
@@ -79,12 +80,13 @@ func (e *Engine) quietShards(now time.Time) (shards []*shard, ids []core.Shard) 
 	return shards, ids
 }
 
-// listeningPolls is how many poll intervals a shard may be quiet where wake-ups stand: they say what
-// is new, renewals look as well, and a poll only finds what a wake-up that was lost would have said.
+// listeningPolls is how many poll intervals a shard may be quiet while the subscription to
+// wake-ups stands. Wake-ups bring news and renewals look as well, so a poll only finds what a lost
+// wake-up would have brought.
 const listeningPolls = 5
 
-// quiet reports whether a lease is held and the store has not answered for the shard lately: for half a
-// poll interval or, where wake-ups stand, for listeningPolls of them.
+// quiet reports whether a lease is held and the store has not answered for the shard lately: for
+// half a poll interval or, while the subscription to wake-ups stands, for listeningPolls of them.
 func (s *shard) quiet(now time.Time) bool {
 	lately := s.node.cfg.PollInterval / 2
 	if s.node.listening.Load() {
@@ -95,15 +97,15 @@ func (s *shard) quiet(now time.Time) bool {
 	return s.lease.held && !s.turns.inFlight && !s.unresponsive && now.Sub(s.heardAt) >= lately
 }
 
-// invite makes the pool ask the shard, although nobody says that a job is due.
+// invite makes the pool ask for jobs of the shard although no job is known to be due.
 func (s *shard) invite() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.assumeDue(s.node.clock.now())
 }
 
-// heard notes when the store has answered what was asked at a time. If this node began to listen for
-// wake-ups after that, one may have come before, so the poll asks again.
+// heard notes when the store has answered a question that was asked at a time. If this node began
+// to listen for wake-ups after that, one may have come before, so the poll asks again.
 func (s *shard) heard(asked, answered time.Time) {
 	if asked.Before(s.listenedAt) {
 		s.heardAt = time.Time{}
@@ -114,8 +116,8 @@ func (s *shard) heard(asked, answered time.Time) {
 }
 
 // polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
-// since. Where a turn has said that a job is due and brought none, only a turn takes that back: what an
-// earlier lease left, and could not be handed over yet, is in no head.
+// since. Where a turn has reported a due job and brought none, only a turn takes that back: jobs
+// that an earlier lease left, and that could not be handed over yet, are in no head.
 func (s *shard) polled(h core.Head, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

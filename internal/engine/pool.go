@@ -7,48 +7,47 @@ import (
 )
 
 // pool is k lanes and the shards that they work together. Any lane runs a batch of any of the
-// shards, many of one shard at once. A node has one pool of all its lanes, or one of a single lane for
-// each set of shards that its splitter pins.
+// shards, and many lanes may run batches of one shard at once. A node has one pool of all its
+// lanes, or a pool of one lane for each set of shards that its splitter pins.
 //
-// Its shards are in two orders, which the scheduler decides: by what may start, for the lanes, and by
-// what the store has, for grants. A grant says how many batches the next turn of a shard claims.
-// What is claimed or granted and has not started is bounded by what the lanes will start: those
-// that are free, and what starts within lookAhead.
+// The scheduler keeps its shards in two orders: by the jobs that may start, for the lanes, and by
+// the jobs in the store, for grants. A grant is how many batches the next turn of a shard claims.
+// The batches that are claimed or granted and have not started are bounded by what the lanes will
+// start: one for each free lane, and those that start within lookAhead.
 type pool struct {
 	node *node
-	// laneCount is how many lanes there are to be, and shared says that they share all shards of the
-	// node.
+	// laneCount is how many lanes there are to be. shared is set if they share all shards of the node.
 	laneCount atomic.Int32
 	shared    bool
-	// custom says that the scheduler is a user's.
+	// custom is set if the scheduler is a user's.
 	custom bool
-	// manual says that RunDue works the shards, and nothing is granted or run by itself.
+	// manual is set if RunDue works the shards. Then nothing is granted or run by itself.
 	manual bool
 
-	// mu is node.pooling, which guards what follows in all pools of the node.
+	// mu is node.pooling, which guards the fields below in all pools of the node.
 	mu      *sync.Mutex
 	lanes   []*lane
 	members []*member
 	chooser chooser
-	// free are the lanes that wait, of which woken more are on their way; busy counts the lanes that
-	// run a batch or are about to.
+	// free are the lanes that wait; woken more are on their way. busy counts the lanes that run a
+	// batch or are about to.
 	free  []*lane
 	woken int
 	busy  int
-	// supplies are what lanes may start, apart for each limited queue. The first is that of all
-	// queues without a limit.
+	// supplies are the batches that lanes may start, apart for each limited queue. The first is that
+	// of all queues without a limit.
 	supplies []*supply
-	// active counts the shards of which jobs are claimed or on their way.
+	// active counts the shards that have jobs claimed or on their way.
 	active int
 	starts recently
 	pace   pace
-	// skipped are the shards that have no need of a grant while no lane is free.
+	// skipped are the shards that need no grant while no lane is free.
 	skipped []*member
 	timer   *time.Timer
 	timerAt time.Time
 }
 
-// newPool returns a pool of so many lanes, without shards.
+// newPool returns a pool with the given number of lanes, without shards.
 func newPool(n *node, lanes int) *pool {
 	p := &pool{node: n, starts: recently{window: lookAhead}, mu: &n.pooling}
 	p.supplies = []*supply{{pool: p}}
@@ -59,15 +58,15 @@ func newPool(n *node, lanes int) *pool {
 	return p
 }
 
-// next returns the shard of which the lane is to take a batch. It waits until there is one. It returns
-// nil if the node stops, or is to have fewer lanes.
+// next returns the shard from which the lane takes a batch. It waits until there is one. It
+// returns nil if the node stops, or is to have fewer lanes.
 func (p *pool) next(l *lane) *shard {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.batchEnded(l)
 	for !p.node.stopping() && !p.dismiss(l) {
 		if m := p.chooser.next(p); m != nil {
-			if p.custom { // the time that it took counts
+			if p.custom { // the scheduler's time counts
 				l.now = time.Time{}
 			}
 			l.working = m
@@ -90,14 +89,14 @@ func (p *pool) next(l *lane) *shard {
 	return nil
 }
 
-// unpark takes a lane that was woken out of those that wait.
+// unpark removes a woken lane from those that wait.
 func (p *pool) unpark(l *lane) {
 	if l.woken {
 		l.woken = false
 		p.woken--
 		return
 	}
-	if p.node.stopping() { // then nobody is woken, and to look for each of many lanes takes long
+	if p.node.stopping() { // then nobody is woken, and looking for each of many lanes is slow
 		return
 	}
 	for i, f := range p.free {
@@ -108,8 +107,9 @@ func (p *pool) unpark(l *lane) {
 	}
 }
 
-// taken notes that a lane, which is nil for RunDue's, has taken a batch of the shard that was chosen
-// for it, or none after all. It takes what the shard shows now. The caller holds shard.mu.
+// taken notes that a lane has taken a batch of the shard that was chosen for it, or that there was
+// no batch after all. The lane is nil for RunDue. It takes the shard's current view. The caller
+// holds shard.mu.
 func (p *pool) taken(l *lane, m *member, ok bool, v view, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,8 +146,8 @@ func (p *pool) batchEnded(l *lane) {
 	}
 }
 
-// update takes what a shard shows. If news is set, it waits no longer for another job on its last chance. The caller holds
-// shard.mu.
+// update takes a shard's view. If news is set, the shard no longer waits for another job on its
+// last chance. The caller holds shard.mu.
 func (p *pool) update(m *member, v view, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func (p *pool) update(m *member, v view, news bool) {
 	p.dispatch(p.node.clock.local())
 }
 
-// show takes what a shard shows.
+// show takes a shard's view.
 func (p *pool) show(m *member, v view) {
 	m.view = v
 	if m.skipped && m.early() > 0 {
@@ -167,8 +167,8 @@ func (p *pool) show(m *member, v view) {
 	p.recount(m)
 }
 
-// awaitChance hides a shard while its next job waits for another one on its last chance; await is false
-// when it need not wait any more.
+// awaitChance hides a shard while its next job waits for another one on its last chance. await is
+// false when it need no longer wait.
 func (p *pool) awaitChance(m *member, await bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,8 +185,8 @@ func (p *pool) startable() (n int) {
 	return n
 }
 
-// dispatch grants what is in demand and wakes lanes for what may start. It is called after each
-// change.
+// dispatch grants what is in demand and wakes lanes for batches that may start. It is called after
+// each change.
 func (p *pool) dispatch(now time.Time) {
 	defer p.reviewPermits()
 	if p.manual || p.node.stopping() {
@@ -201,14 +201,14 @@ func (p *pool) dispatch(now time.Time) {
 	p.arm(p.chooser.nextLook(p, now))
 }
 
-// reviewPermits looks whether more or fewer permits are needed than before.
+// reviewPermits checks whether more or fewer permits are needed than before.
 func (p *pool) reviewPermits() {
 	for _, s := range p.supplies[1:] {
 		s.limit.permits.review()
 	}
 }
 
-// wakeLanes wakes lanes for what may start.
+// wakeLanes wakes lanes for batches that may start.
 func (p *pool) wakeLanes() {
 	for n := p.chooser.wanted(p) - p.woken; n > 0 && len(p.free) > 0; n-- {
 		p.wakeLane()
@@ -220,7 +220,7 @@ func (p *pool) wakeLanes() {
 	}
 }
 
-// breakPromises lets others have the turn of a lane that has found nothing to start.
+// breakPromises passes on the turn of a lane that has found nothing to start.
 func (p *pool) breakPromises() {
 	for _, s := range p.supplies {
 		if s.promised {
@@ -230,7 +230,7 @@ func (p *pool) breakPromises() {
 	}
 }
 
-// arm sets the timer for the next time at which to dispatch, unless it is zero.
+// arm sets the timer for the next time at which to dispatch. It does nothing if that is zero.
 func (p *pool) arm(at time.Time) {
 	if at.IsZero() || !p.timerAt.IsZero() && !at.Before(p.timerAt) {
 		return

@@ -19,7 +19,7 @@ func (p *pool) startLanes(lanes []*lane) {
 	}
 }
 
-// setLanes makes the pool have so many lanes. Those that are too many end when they are free.
+// setLanes makes the pool have n lanes. Surplus lanes end when they are free.
 func (p *pool) setLanes(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,14 +40,14 @@ func (p *pool) nodeLanes() int {
 	return p.node.cfg.Lanes
 }
 
-// dismiss reports whether the lane, which is free, is one too many, and forgets it if so.
+// dismiss reports whether the lane, which is free, is surplus, and forgets it if so.
 func (p *pool) dismiss(l *lane) bool {
 	if len(p.lanes) <= int(p.laneCount.Load()) {
 		return false
 	}
 	at := slices.Index(p.lanes, l)
 	p.lanes = slices.Delete(p.lanes, at, at+1)
-	p.wakeLanes() // it may have been woken for something
+	p.wakeLanes() // it may have been woken for a batch
 	return true
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // tickAll looks twice each poll interval at shards that wait for time to pass, while there are
-// any, until stop is closed. Such a shard turns if jobs are to go back, if deferred settlements are to be
-// sent, or if a running batch may have been cancelled.
+// any, until stop is closed. Such a shard turns if jobs have to be put back, if deferred
+// settlements have to be sent, or if a running batch may have been cancelled.
 func (e *Engine) tickAll(stop <-chan struct{}) {
 	for await(nil, e.tickNow, stop) && pause(e.cfg.PollInterval/2, stop) {
 		now := time.Now()
@@ -41,8 +41,8 @@ func (s *shard) tick(now time.Time) (again bool) {
 	return len(s.running) > 0 || waiting
 }
 
-// putBack puts back the jobs that wait to start: all of them if the shard is paused or given
-// up, else those that have waited for a poll interval.
+// putBack puts back the jobs that wait to start: all of them if the shard is paused or given up,
+// else those that have waited for a poll interval.
 func (s *shard) putBack(now time.Time, leaving bool) {
 	before := s.unstarted()
 	if before == 0 {
@@ -65,8 +65,8 @@ func (s *shard) putBack(now time.Time, leaving bool) {
 	}
 }
 
-// oldestUnstarted returns when the first job that waits to start was claimed, or when the first batch that is
-// starting was put together. ok is false if no job waits.
+// oldestUnstarted returns when the first job that waits to start was claimed, or when the first
+// batch that is starting was put together. ok is false if no job waits.
 func (s *shard) oldestUnstarted() (since time.Time, ok bool) {
 	if len(s.starting) > 0 {
 		return s.starting[0].since, true
@@ -74,8 +74,8 @@ func (s *shard) oldestUnstarted() (since time.Time, ok bool) {
 	return s.buffer.oldest()
 }
 
-// settleOrphans settles jobs that earlier leases left claimed. Those that this process never handed
-// to a handler have not begun, whatever the store says.
+// settleOrphans settles jobs that earlier leases left claimed. Jobs that this process never passed
+// to a handler have not begun, whatever the store reports.
 func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation) {
 	for i := range orphans {
 		c := &orphans[i]
@@ -84,7 +84,7 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 	}
 }
 
-// settleRecovered sends the settlement of a job that does not run. If it buries, that is a result.
+// settleRecovered sends the settlement of a job that does not run. A burial is a result.
 func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 	if settled.Failed {
 		s.pendingResults = append(s.pendingResults, pendingResult{
@@ -98,8 +98,9 @@ func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 	s.finished = append(s.finished, settled)
 }
 
-// buryRecovered settles the claimed jobs that were recovered too often, by a node that does not know how often
-// they may be (orphanKeeper) or while they might be more often, and returns the others.
+// buryRecovered settles the claimed jobs that were recovered too often, and returns the others.
+// Such jobs were recovered by a node that does not know the queue's bound (orphanKeeper), or while
+// the bound was higher.
 func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 	first := 0
 	for first < len(claims) && !s.queue.Policy.RecoveredTooOften(&claims[first]) {
@@ -119,8 +120,8 @@ func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 	return others
 }
 
-// orphanSettlement returns the settlement of a job that an earlier lease left claimed: if an operator has
-// cancelled it as he chose, else by RULES 4.
+// orphanSettlement returns the settlement of a job that an earlier lease left claimed. If an
+// operator has cancelled the job, it ends as the operator chose, else by RULES 4.
 func orphanSettlement(policy core.RetryPolicy, c *core.Claim, cancels []ports.Cancellation) core.Settlement {
 	at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
 	switch {

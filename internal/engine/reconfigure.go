@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// errNotRunning is the error of a change to a node that does not work.
+// errNotRunning is the error of a change to a node that does not run.
 var errNotRunning = fmt.Errorf("%w: the server does not run; call it between the start and the end of Run", core.ErrInvalidOptions)
 
 // AddQueue makes the running node serve one queue more. It returns core.ErrInvalidOptions if the node
@@ -53,8 +53,8 @@ func (e *Engine) RemoveQueue(ctx context.Context, name string) error {
 	}
 }
 
-// beginRemoval makes others have the queue's shards. It returns a channel that is closed when the node has
-// released them.
+// beginRemoval lets other nodes have the queue's shards. It returns a channel that is closed when
+// this node has released them.
 func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
@@ -77,7 +77,7 @@ func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 	q.removed.Store(true)
 	e.leavingQueues[name] = true
 	signal(e.nodesChanged)
-	for _, s := range e.shards() { // those that are another's end at once
+	for _, s := range e.shards() { // shards of another node end at once
 		signal(s.wake)
 	}
 	ended = make(chan struct{})
@@ -95,7 +95,7 @@ func (e *Engine) endRemoval(q *Queue) {
 	defer e.reconfiguring.Unlock()
 	delete(e.leavingQueues, q.Name)
 	p, err := e.changeable()
-	if err != nil { // it stops
+	if err != nil { // the node stops
 		return
 	}
 	now := e.served.Load()
@@ -137,8 +137,8 @@ func (e *Engine) changeable() (*pool, error) {
 	return e.pools[0], nil
 }
 
-// serveQueues makes the node serve other queues. Shards that may be its own by the splitter and are not known
-// yet are added.
+// serveQueues makes the node serve other queues. It adds unknown shards that the splitter may
+// assign to the node.
 func (e *Engine) serveQueues(p *pool, next *served) error {
 	split, err := e.split(next, []core.SplitNode{e.splitNode(next)})
 	if err == nil && len(split.Lanes) > 0 {

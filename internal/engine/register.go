@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// declareAll declares the queues, however long the store takes to answer. It returns an error
-// that waiting can't help against, and nil if ctx ends.
+// declareAll declares the queues, however long the store takes to answer. It returns an error only
+// if waiting can't help, and nil if ctx ends.
 func (n *node) declareAll(ctx context.Context) error {
 	status := n.newLoopStatus("declare")
 	var retry backoff
@@ -32,8 +32,8 @@ func (n *node) declareAll(ctx context.Context) error {
 	return nil
 }
 
-// permanent reports whether waiting can't help against an error of the first declaration. Once
-// the node works, it waits all the same.
+// permanent reports whether an error of the first declaration stays however long the node waits.
+// Once the node works, it waits all the same.
 func permanent(err error) bool {
 	return errors.Is(err, ports.ErrShardCountMismatch) || errors.Is(err, ports.ErrQueueMismatch) ||
 		errors.Is(err, core.ErrInvalidQueue) || errors.Is(err, ports.ErrUnusable)
@@ -45,7 +45,7 @@ func (n *node) declare(q *Queue) error {
 	defer cancel()
 	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
 	if refused := errors.Is(err, ports.ErrShardCountMismatch); q.refused.Swap(refused) != refused {
-		signal(n.nodesChanged) // the node serves it no longer, or again
+		signal(n.nodesChanged) // the node no longer serves it, or serves it again
 	}
 	if err != nil {
 		return DeclareError(q.Name, err)
@@ -54,7 +54,7 @@ func (n *node) declare(q *Queue) error {
 	return nil
 }
 
-// leave sends what was counted last and withdraws the announcement. If that fails, the announcement
+// leave sends the last counts and withdraws the announcement. If that fails, the announcement
 // expires by itself.
 func (n *node) leave() {
 	ctx, cancel := n.lastContext()

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// takeReply carries out what a turn's reply says, in the order of this file. It ignores the
-// reply if the lease was lost meanwhile.
+// takeReply carries out a turn's reply, in the order of this file. It ignores the reply if the
+// lease was lost meanwhile.
 func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, received time.Time) {
 	s.mu.Lock()
 	if !s.lease.held || s.lease.token != request.Lease.Token {
@@ -48,10 +48,11 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	s.trust()
 }
 
-// takeSettled returns the results that the reply confirms, with a log line for each settlement that
-// is deferred for too long, and keeps the deferred ones, to be sent again: at once and before others
-// those that perhaps only did not fit, so that they get on. The reply of a repeated turn does not say
-// which are deferred, so all are kept: what was settled is skipped when it comes again.
+// takeSettled returns the results that the reply confirms, with a log line for each settlement
+// that is deferred for too long. It keeps deferred settlements to send them again. Those that may
+// only not have fitted are sent at once and before others, so that they make progress. The reply
+// of a repeated turn does not show which are deferred, so all are kept: those that were settled
+// are skipped when they come again.
 func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) []jobResult {
 	results := s.confirmResults(settled, r)
 	if r.Repeat {
@@ -67,8 +68,8 @@ func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now t
 	return results
 }
 
-// confirmResults removes the pending results of what a turn has settled, adds to the statistics
-// those that they don't include yet, and returns the results.
+// confirmResults removes the pending results of the settlements that a turn carried out, adds to
+// the statistics those that are not counted yet, and returns the results.
 func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (results []jobResult) {
 	if len(s.pendingResults) == 0 {
 		return nil
@@ -81,7 +82,7 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (r
 			continue
 		}
 		q := &s.pendingResults[at]
-		if r.Repeat { // it is sent again, and that reply says how it ended
+		if r.Repeat { // it is sent again, and that reply shows how it ended
 			q.resent = true
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 // jobResult is how a job ended.
 type jobResult struct {
 	processed, failed bool
-	// buried is for the hook, events and lines are for the log.
+	// buried is for the hook; events and lines are for the log.
 	buried []Buried
 	events []jobEvent
 	lines  []logLine
@@ -19,14 +19,14 @@ type jobResult struct {
 type pendingResult struct {
 	id      string
 	receipt core.Receipt
-	// uncounted says that the statistics don't include the job's end yet.
+	// uncounted is set if the statistics don't include the job's end yet.
 	uncounted bool
-	// bySettlement is the result if the settlement was carried out. One that is resent after a
-	// repeated turn, and skipped then, was carried out by that turn's first call.
+	// bySettlement is the result if the settlement was carried out. A settlement that is resent after
+	// a repeated turn, and then skipped, was carried out by that turn's first call.
 	bySettlement jobResult
 	resent       bool
-	// transacted says that the handler settled the job in a transaction. If that has committed,
-	// the settlement is skipped and byTransaction is the result.
+	// transacted is set if the handler settled the job in a transaction. If that has committed, the
+	// settlement is skipped and byTransaction is the result.
 	transacted    bool
 	byTransaction jobResult
 }
@@ -43,8 +43,8 @@ func (q *pendingResult) result(skipped bool) jobResult {
 }
 
 // pendingResults lists the results of a closed batch that wait for the store's confirmation. It
-// returns the events of failures apart, for the log at once, except those of jobs whose end
-// only the store knows.
+// returns events of failures separately, to be logged at once, except for jobs whose end only the
+// store knows.
 func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []jobEvent) {
 	for i := range b.Claims {
 		t, transacted := b.transacted[i]
@@ -78,8 +78,8 @@ func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResu
 }
 
 // ignoredOutcome returns a log line if the handler, after it had settled job i in a transaction,
-// gave it another outcome that can't count once that has committed. An error alone is no such
-// outcome: the commit's answer may have been lost.
+// gave it another outcome that can't count once that transaction has committed. An error alone is
+// not such an outcome: the commit's answer may have been lost.
 func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	o := &b.outcomes[i]
 	var name string
@@ -102,7 +102,7 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	}}
 }
 
-// recoveryResult returns how a job ended that has lost its owner too often.
+// recoveryResult returns the result of a job that has lost its owner too often.
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
 	r := jobResult{failed: true}
 	if len(c.Payloads) > 0 {
@@ -112,7 +112,7 @@ func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobR
 	return r
 }
 
-// report logs results, and notifies the hook of what was buried.
+// report logs results, and passes burials to the hook.
 func (n *node) report(results []jobResult) {
 	for i := range results {
 		n.jobLog.take(results[i].events)

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// runContext is a handler's context. It lives inside the Batch and makes a real cancellable
-// context only when somebody calls Done, so that a batch costs one allocation. context.Cause and
-// derived contexts work as usual, since they find that inner context through Value.
+// runContext is a handler's context. It is part of the Batch and makes a real cancellable context
+// only when Done is called, so a batch costs one allocation. context.Cause and derived contexts
+// work as usual, since they find that inner context through Value.
 type runContext struct {
 	parent context.Context
 	batch  *Batch
-	job    int // the only one that it is for, or wholeBatch
+	job    int // the only job that it is for, or wholeBatch
 
 	mu     sync.Mutex
 	inner  context.Context
@@ -59,7 +59,7 @@ func (c *runContext) endInfo() contextEnd {
 	return contextEnd{c.at, c.cause}
 }
 
-// real returns the inner context, and makes it if need be.
+// real returns the inner context, and makes it if necessary.
 func (c *runContext) real() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()

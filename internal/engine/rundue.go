@@ -48,7 +48,7 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	return jobs, err
 }
 
-// rounds acquires the shards, and works them one after another until none has a due job.
+// rounds acquires the shards, and works them one after another until no shard has a due job.
 func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	for _, s := range e.shards() {
 		s.attempt++
@@ -74,7 +74,8 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	}
 }
 
-// runDue works one shard until it has no due job, or while other nodes have all permits of its queue.
+// runDue works one shard until it has no due job, or until other nodes have all permits of its
+// queue.
 func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 	defer s.queue.permits.release()
 	for ctx.Err() == nil {
@@ -94,7 +95,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		}
 		switch {
 		case b != nil:
-		case begins != nil: // its jobs must not start any more; others may wait
+		case begins != nil: // its jobs may no longer start; others may wait
 			continue
 		default:
 			return jobs, nil
@@ -109,7 +110,8 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 	return jobs, nil
 }
 
-// grantByHand lets the next turn claim a batch, and those that will start soon, unless some wait.
+// grantByHand lets the next turn claim a batch, and those that will start soon, unless some
+// already wait.
 func (s *shard) grantByHand() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +120,7 @@ func (s *shard) grantByHand() {
 	s.member.pool.grantByHand(s.member, max(1, soon)-waiting)
 }
 
-// turnOnce makes the turn that is due, if one is.
+// turnOnce makes the turn that is due, if any.
 func (s *shard) turnOnce() error {
 	switch s.nextStep(time.Now()) {
 	case stepLost:
@@ -131,8 +133,8 @@ func (s *shard) turnOnce() error {
 	return nil
 }
 
-// settleUp settles what is finished and releases the shard. What the store refuses now, the next
-// owner recovers.
+// settleUp settles finished jobs and releases the shard. The next owner recovers jobs whose
+// settlements the store refuses now.
 func (s *shard) settleUp() {
 	for {
 		switch s.nextStep(time.Now()) {

@@ -6,14 +6,13 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// served is what a node serves at a time. It does not change.
+// served is what a node serves at a time. It is immutable.
 type served struct {
 	queues []*Queue
 	lanes  int
 	// all are the shards of the queues, in order of declaration.
 	all []core.Shard
-	// shards are those that may be the node's, and those of queues that were removed as long as
-	// they work on.
+	// shards are those that may be the node's, and those of removed queues while they still work.
 	shards []*shard
 }
 
@@ -35,7 +34,7 @@ func (v *served) byName() map[string]*Queue {
 	return queues
 }
 
-// change returns the same with other queues or lanes.
+// change returns a copy with other queues or lanes.
 func (v *served) change(queues []*Queue, lanes int) *served {
 	next := newServed(queues, lanes)
 	next.shards = slices.Clone(v.shards)

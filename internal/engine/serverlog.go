@@ -13,12 +13,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ending counts what becomes of a node's jobs: settled since it started, put back and overdue while it stops.
+// ending counts what becomes of a node's jobs: those settled since it started, and those put back
+// and overdue while it stops.
 type ending struct {
 	settled, putBack, overdue atomic.Int64
 }
 
-// countEnding counts settlements. Those of jobs that are put back count only while the node stops: before it they are the handlers'.
+// countEnding counts settlements. Put-back jobs count only while the node stops: before that,
+// handlers put them back.
 func (n *node) countEnding(settled []core.Settlement) {
 	back := int64(0)
 	for i := range settled {
@@ -32,7 +34,7 @@ func (n *node) countEnding(settled []core.Settlement) {
 	n.ending.settled.Add(int64(len(settled)) - back)
 }
 
-// logStarted says that the server works, and as what.
+// logStarted logs that the server works, with its configuration.
 func (e *Engine) logStarted() {
 	cfg := &e.cfg
 	names := make([]string, len(cfg.Queues))
@@ -43,13 +45,13 @@ func (e *Engine) logStarted() {
 		"lanes", cfg.Lanes, "queues", names, "ttl", cfg.LeaseTTL)
 }
 
-// logStopped says how the stop went.
+// logStopped logs how the stop went.
 func (e *Engine) logStopped() {
 	e.log.Info("server stopped", "node", e.cfg.Node, "owner", e.cfg.Owner, "took", time.Since(e.stoppedAt).Round(time.Millisecond),
 		"settled", e.ending.settled.Load(), "put_back", e.ending.putBack.Load(), "still_running", e.ending.overdue.Load())
 }
 
-// storeName returns what a store says of itself, or the name of its package.
+// storeName returns the store's own description, or the name of its package.
 func storeName(store Store) string {
 	if s, ok := store.(fmt.Stringer); ok {
 		return s.String()
@@ -58,10 +60,11 @@ func storeName(store Store) string {
 	return name
 }
 
-// kubernetesGrace is how long Kubernetes waits before it kills, unless a pod says otherwise.
+// kubernetesGrace is how long Kubernetes waits before it kills a pod that sets no grace period.
 const kubernetesGrace = 30 * time.Second
 
-// checkSettings logs, in one line, what will hurt: of the server's own settings, and of the store if it can tell.
+// checkSettings logs, in one line, harmful settings of the server, and of the store if the store
+// can report them.
 func (e *Engine) checkSettings() {
 	var found []ports.Check
 	if e.cfg.ShutdownTimeout >= kubernetesGrace && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
@@ -90,8 +93,9 @@ func (e *Engine) checkStore() (found []ports.Check) {
 	return slices.DeleteFunc(rows, func(r ports.Check) bool { return r.Status < ports.CheckWarn })
 }
 
-// logFound logs what was found in one line, which names each setting, where it was found, its value and the cure. What
-// several servers have alike, such as the masters of a Cluster, is named once.
+// logFound logs the findings in one line. The line names each setting, where it was found, its
+// value and the cure. A finding that several servers share, such as the masters of a Cluster, is
+// named once.
 func (e *Engine) logFound(found []ports.Check) {
 	var names, servers, values, advice []string
 	add := func(to *[]string, text string) {
@@ -118,8 +122,8 @@ func (e *Engine) logFound(found []ports.Check) {
 		"value", strings.Join(values, "; "), "advice", strings.Join(advice, "; "))
 }
 
-// checkPool logs, once, that the store's pool has too few connections, if handlers settle in transactions of it: that they do is
-// known when the first does.
+// checkPool logs, once, that the store's pool has too few connections for handlers that settle in
+// its transactions. Whether they do is known when the first handler does.
 func (n *node) checkPool() {
 	n.poolChecked.Do(func() {
 		pooled, ok := n.store.(ports.Pooled)
@@ -133,7 +137,7 @@ func (n *node) checkPool() {
 	})
 }
 
-// logDraining says that the server stops, and how many batches it waits for.
+// logDraining logs that the server stops, and how many batches it waits for.
 func (e *Engine) logDraining() {
 	running, _ := runningBatches(e.shards(), time.Now())
 	e.log.Info("draining", "running", running)
@@ -155,7 +159,8 @@ func (w *watcher) draining(now time.Time) {
 	w.node.log.Warn("still waiting for handlers", "running", running, "longest", slog.GroupValue(longest...))
 }
 
-// runningBatches returns how many batches run, and the attributes of the one that runs longest, or nil.
+// runningBatches returns how many batches run, and the attributes of the one that has run longest,
+// or nil.
 func runningBatches(shards []*shard, now time.Time) (running int, longest []slog.Attr) {
 	var oldest *Batch
 	for _, s := range shards {

@@ -9,46 +9,47 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// shard is this node's side of one shard: its lease, the jobs that are claimed and have not
-// started, the batches that run, and the settlements that are to be sent. Lanes and its turn
-// loop work on it together.
+// shard is this node's side of one shard: its lease, the claimed jobs that have not started, the
+// running batches, and the settlements that are to be sent. Lanes and its turn loop work on it
+// together.
 type shard struct {
 	shardInfo
 	// member is the shard's place in its pool.
 	member *member
-	// wake wakes the turn loop: there may be something to do.
+	// wake wakes the turn loop, which may have something to do.
 	wake chan struct{}
 	// released wakes an acquire that waits: the shard's owner may have released it.
 	released chan struct{}
 
-	// attempt is the number of the acquire, and refusals are the waits after refused turns. Only
-	// the turn loop uses them.
+	// attempt is the number of the acquire. refusals are the waits after refused turns. Only the turn
+	// loop uses both.
 	attempt  int64
 	refusals backoff
 
 	// acquiring, turning and renewing are the status of this shard's calls.
 	acquiring, turning, renewing loopStatus
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// assigned says that the shard is this node's to work, and unassignedAt is when that ended.
+	// assigned is set while the shard is assigned to this node. unassignedAt is when that ended.
 	assigned     bool
 	unassignedAt time.Time
 	lease        lease
 	owner        ownerInfo
-	// lostAt is when the log last said that the lease was lost.
+	// lostAt is when it was last logged that the lease was lost.
 	lostAt time.Time
 	turns  turns
-	// overdue runs when the turn in flight takes too long, which it does at overdueAt. hasSlot says that
-	// the turn has one of the node's slots.
+	// overdue runs when the turn in flight takes too long, at overdueAt. hasSlot is set if the turn
+	// has one of the node's slots.
 	overdue   *time.Timer
 	overdueAt time.Time
 	hasSlot   bool
 	buffer    buffer
-	// starting are the batches that wait for a turn to begin them, in order, and running those that run.
+	// starting are the batches that wait for a turn to begin them, in order. running are those that
+	// run.
 	starting []*startingBatch
-	// unstartedRefs are the newest claims that lost their lease before their handlers started, at most mostUnstarted. The
-	// store may have marked them as begun by a turn whose answer was lost.
+	// unstartedRefs are the newest claims that lost their lease before their handlers started, at most
+	// mostUnstarted. The store may have marked them as begun by a turn whose answer was lost.
 	unstartedRefs []core.ClaimRef
 	running       []*Batch
 	// finished are the settlements that wait for the next turn.
@@ -56,23 +57,23 @@ type shard struct {
 	// deferred are settlements that the store could not carry out yet. They wait for the next
 	// tick.
 	deferred []core.Settlement
-	// deferrals says for how long the settlements of claims have been deferred.
+	// deferrals has how long the settlements of claims have been deferred.
 	deferrals map[core.ClaimRef]deferral
 	// pendingResults wait until the store confirms their settlements.
 	pendingResults []pendingResult
-	// ends are for the observer, who gets them in ended.
+	// ends are kept for the observer and passed to it in ended.
 	ends  ends
 	ended []ports.EndedJob
-	// storeHead is the store's head as last known, and heardAt is when the store last answered for this
-	// shard, unless it was asked before listenedAt: when this node last began to listen for wake-ups.
-	// While unresponsive is set the head does not count: a turn has failed or takes too
-	// long, and none was answered since.
+	// storeHead is the store's last known head. heardAt is when the store last answered for this
+	// shard. An answer does not count if it was asked for before listenedAt, when this node last began
+	// to listen for wake-ups. The head does not count while unresponsive is set: a turn has failed or
+	// takes too long, and none has been answered since.
 	storeHead    core.Head
 	heardAt      time.Time
 	listenedAt   time.Time
 	unresponsive bool
-	// headNotBefore is when to believe again a store that has said that a job is due and then
-	// claimed none; emptyClaims are the waits until then.
+	// headNotBefore is when to believe the store again after it has reported a due job and then
+	// claimed none. emptyClaims are the waits until then.
 	headNotBefore core.Instant
 	emptyClaims   backoff
 	paused        bool
@@ -91,11 +92,11 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 // publish shows the shard's heads to its pool.
 func (s *shard) publish() { s.member.pool.update(s.member, s.view(), false) }
 
-// publishNews is publish after something has changed at the store: what waits for the end of another
-// job on its last chance may be gone, or have company.
+// publishNews is publish after something has changed in the store: a job that waits for the end of
+// another one on its last chance may be gone, or may have been joined by others.
 func (s *shard) publishNews() { s.member.pool.update(s.member, s.view(), true) }
 
-// view returns what the pool is to know of the shard.
+// view returns the shard's view for its pool.
 func (s *shard) view() view {
 	v := view{idle: s.unstarted() == 0 && len(s.running) == 0}
 	if !s.lease.held || s.leaving() {
@@ -118,7 +119,7 @@ func (s *shard) view() view {
 	return v
 }
 
-// freeToRun returns how many batches of the shard may run beside those that do.
+// freeToRun returns how many batches of the shard may run in addition to the running ones.
 func (s *shard) freeToRun() int {
 	if s.queue.Parallel == 0 {
 		return math.MaxInt32
@@ -132,8 +133,9 @@ func (s *shard) freeToRun() int {
 	return max(0, free)
 }
 
-// claimAhead returns how many batches may wait for lanes. The pool knows how many its lanes will start
-// soon; of a shard that only some lanes may work, this is how many those will, if all of them do.
+// claimAhead returns how many batches may wait for lanes. The pool knows how many its lanes will
+// start soon. For a shard that only some lanes may work, this is how many those lanes will start
+// if all of them work it.
 func (s *shard) claimAhead() int {
 	jobs := s.node.cfg.Prefetch
 	if most := s.queue.Parallel; most > 0 && most < int(s.member.pool.laneCount.Load()) {
@@ -145,8 +147,8 @@ func (s *shard) claimAhead() int {
 	return jobs / s.queue.BatchSize
 }
 
-// take starts the next batch, for a lane; it is nil in RunDue. It returns nil if none may start. begins
-// is the batch that the lane has to wait for, if a turn has to begin its jobs first.
+// take starts the next batch, for a lane; lane is nil in RunDue. It returns nil if no batch may
+// start. begins is the batch that the lane has to wait for, if a turn has to begin its jobs first.
 func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
 	var now time.Time
 	if l != nil {
@@ -163,7 +165,7 @@ func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
 	return b, begins
 }
 
-// tryTake is take at a time. A lease that has ended stays.
+// tryTake is take at a time. It does not drop a lease that has ended.
 func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,13 +186,13 @@ func (s *shard) mayStart(now time.Time) bool {
 	return s.lease.held && !s.paused && now.Before(s.lease.until) && s.queue.permits.last(now) && !s.leaving()
 }
 
-// takeBegun starts a batch for which a lane waits. wait is true while it has to wait.
+// takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.
 func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
 	now := s.node.clock.local()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case begins.lane == nil: // it waits no longer
+	case begins.lane == nil: // the lane no longer waits
 		return nil, false
 	case !begins.begun:
 		return nil, true
@@ -215,8 +217,8 @@ func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *Batch {
 	return b
 }
 
-// finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent:
-// the next owner recovers the jobs.
+// finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent: the
+// next owner recovers the jobs.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
 	results, events := b.pendingResults(settled)
 	s.mu.Lock()

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// tallyKept is how long a node goes on counting in a minute that it has sent: a store's clock may step
-	// back, and a record that has counted less than an earlier one is ignored.
+	// tallyKept is how long a node keeps counting in a minute that it has sent. A store's clock may
+	// step back, and a record with smaller counts than an earlier one is ignored.
 	tallyKept = 10 * time.Minute
 	// tallyUnsent is how long it tries to send a minute.
 	tallyUnsent = time.Hour
 )
 
-// tallies are what a node has counted of its queues, by minute of the store's clock. The zero value has
-// counted nothing. It is safe for concurrent use.
+// tallies are a node's counts of its queues, by minute of the store's clock. The zero value is
+// empty. It is safe for concurrent use.
 type tallies struct {
 	mu      sync.Mutex
 	minutes map[tallyKey]*tally
@@ -29,10 +29,10 @@ type tallyKey struct {
 	minute core.Instant
 }
 
-// tally is what was counted of a queue in a minute.
+// tally has the counts of a queue in a minute.
 type tally struct {
 	stats core.Stats
-	// sent is how much of it the store has.
+	// sent is the part of it that the store has.
 	sent uint64
 	// last is when something was last counted.
 	last time.Time
@@ -54,8 +54,8 @@ func (t *tallies) at(queue string, clock *storeClock) *tally {
 	return one
 }
 
-// observe counts a batch that took so long: of each job how long it waited and how long it ran by
-// itself, and how it ended unless its own transaction says that.
+// observe counts a batch: for each job how long it waited, how long it ran by itself,
+// and how it ended. It leaves out ends that the handler's own transaction decides.
 func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settlement) {
 	clock := batch.shard.node.clock
 	t.mu.Lock()
@@ -88,7 +88,7 @@ func countEnd(stats *core.Stats, processed, failed bool) {
 	}
 }
 
-// unsent returns what the store doesn't have, and forgets what is over.
+// unsent returns the counts that the store lacks, and forgets old minutes.
 func (t *tallies) unsent(now time.Time) (records []ports.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +116,7 @@ func (t *tallies) sent(records []ports.Record) {
 	}
 }
 
-// recordAll sends what was counted, as often as the node announces itself, until stop is closed.
+// recordAll sends the counts, as often as the node announces itself, until stop is closed.
 func (n *node) recordAll(stop <-chan struct{}) {
 	status := n.newLoopStatus("record")
 	for pause(n.announceInterval(), stop) {
@@ -130,7 +130,7 @@ func (n *node) recordAll(stop <-chan struct{}) {
 	}
 }
 
-// sendTallies sends what the store doesn't have.
+// sendTallies sends the counts that the store lacks.
 func (n *node) sendTallies(ctx context.Context) error {
 	records := n.tallies.unsent(n.clock.local())
 	for len(records) > 0 {
@@ -144,7 +144,7 @@ func (n *node) sendTallies(ctx context.Context) error {
 	return nil
 }
 
-// sendLastTallies sends what was counted since the last time, when nothing is counted any more.
+// sendLastTallies sends the counts since the last time, after counting has ended.
 func (n *node) sendLastTallies(ctx context.Context) {
 	if err := n.sendTallies(ctx); err != nil {
 		n.log.Warn("the store did not take what was counted last; the history of this minute lacks it", "error", err)

@@ -55,8 +55,8 @@ type transactedJob struct {
 	settlement core.Settlement
 }
 
-// noteTransaction notes how jobs end if the transaction commits, and returns their settlements; a
-// job without an outcome is done. again says that the handler has settled one of them before.
+// noteTransaction notes how jobs end if the transaction commits, and returns their settlements. A
+// job without an outcome is done. again is true if the handler has settled one of them before.
 func (b *Batch) noteTransaction(job int) (settlements []core.Settlement, again bool, err error) {
 	first, outcomes, err := b.transactionOutcomes(job)
 	if err != nil {
@@ -109,8 +109,8 @@ func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome
 	return first, outcomes, nil
 }
 
-// assumeNotCommitted changes the outcomes of a closed batch to those of jobs whose transaction
-// has not committed: no job and no payload is done. What observers saw stays.
+// assumeNotCommitted changes the outcomes of a closed batch to those of jobs whose transaction has
+// not committed: no job and no payload is done. The observer's earlier events stay.
 func (b *Batch) assumeNotCommitted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// startOverdue starts to wait for the answer of the turn that is sent now.
+// startOverdue begins to wait for the answer of the turn that is being sent.
 func (s *shard) startOverdue() {
 	d := s.node.roundTrips.answerTimeout(s.node.cfg.PollInterval, s.node.hangs.count(s.turns.sentAt))
 	s.overdueAt = s.turns.sentAt.Add(d)
@@ -16,7 +16,7 @@ func (s *shard) startOverdue() {
 	s.overdue.Reset(d)
 }
 
-// turnOverdue notes that a turn takes too long: the pool does not count on it any more, and others
+// turnOverdue notes that a turn takes too long. The pool no longer counts on it, and other shards
 // may turn instead.
 func (s *shard) turnOverdue() {
 	s.mu.Lock()
@@ -24,15 +24,15 @@ func (s *shard) turnOverdue() {
 	if time.Now().Before(s.overdueAt) {
 		return
 	}
-	s.node.turnSlots.free(s) // also if the lease was lost meanwhile, and the call goes on
+	s.node.turnSlots.free(s) // also if the lease was lost meanwhile and the call still runs
 	if s.turns.inFlight && !s.unresponsive {
 		s.node.hangs.add(time.Now())
 		s.stopTrusting()
 	}
 }
 
-// stopTrusting hides what the store has for the shard until a turn is answered. Lanes wait for it
-// no longer.
+// stopTrusting hides the store's jobs of the shard until a turn is answered. Lanes no longer wait
+// for it.
 func (s *shard) stopTrusting() {
 	s.unresponsive = true
 	s.leaveStarting()

@@ -10,25 +10,25 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// turns is the state of a lease's turns, of which at most one is in flight.
+// turns is the state of a lease's turns. At most one is in flight.
 type turns struct {
 	// last is the number of the last turn that was answered.
 	last int64
-	// request is the turn in flight or, if unknown is set, the one to repeat.
+	// request is the turn in flight or, if unknown is set, the turn to repeat.
 	request ports.TurnRequest
 	unknown bool
 	// firstSent is when it was first sent.
 	firstSent time.Time
-	// inFlight says that a call is under way, and sentAt since when.
+	// inFlight is set while a call is under way; sentAt is when it was sent.
 	inFlight bool
 	sentAt   time.Time
-	// woken says that a wake-up came during the call, and wokenAt is when the last one came.
+	// woken is set if a wake-up came during the call. wokenAt is when the last one came.
 	woken   bool
 	wokenAt time.Time
-	// heard says that a wake-up came since the last turn that was to claim, and byWakeup that one came before the
-	// turn in flight, which is to claim.
+	// heard is set if a wake-up came since the last turn that was to claim. byWakeup is set if one
+	// came before the turn in flight, which is to claim.
 	heard, byWakeup bool
-	// due asks for a turn although nothing is finished.
+	// due requests a turn although nothing is finished.
 	due bool
 	// ended is when the last turn was answered.
 	ended time.Time
@@ -39,7 +39,7 @@ type turns struct {
 // open reports whether a turn is under way or to be repeated.
 func (t *turns) open() bool { return t.inFlight || t.unknown }
 
-// unanswered returns for how long a turn has been open; 0 if none is.
+// unanswered returns for how long a turn has been open, or 0 if none is.
 func (t *turns) unanswered(now time.Time) time.Duration {
 	if !t.open() {
 		return 0
@@ -57,8 +57,8 @@ const (
 	stepDrained             // leaving, and all is settled
 )
 
-// turnLoop turns while the lease lasts. It returns after the lease was lost, or released since the node
-// stops or the shard is to be another's.
+// turnLoop makes turns while the lease lasts. It returns after the lease was lost, or was released
+// because the node stops or the shard is assigned to another node.
 func (s *shard) turnLoop() {
 	var retry backoff
 	for {
@@ -110,8 +110,8 @@ func (s *shard) needsTurn(now time.Time, leaving bool) bool {
 		!leaving && s.member.pool.hasGrant(s.member)
 }
 
-// exchange makes the next turn, if the lease still lasts. An error means that it is unknown whether
-// the turn was carried out.
+// exchange makes the next turn, if the lease still lasts. After an error it is unknown whether the
+// turn was carried out.
 func (s *shard) exchange() error {
 	now := time.Now()
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func (s *shard) want(leaving bool) int {
 	return min(s.member.pool.takeGrant(s.member)*s.queue.BatchSize, core.MaxTurnJobs)
 }
 
-// nextSettlements moves what is finished to the turn, as far as it fits.
+// nextSettlements moves finished settlements to the turn, as far as they fit.
 func (s *shard) nextSettlements() []core.Settlement {
 	t := &s.turns
 	n := min(len(s.finished), core.MaxTurnJobs)
@@ -168,8 +168,8 @@ func (s *shard) nextSettlements() []core.Settlement {
 	return t.sending
 }
 
-// turn makes the call. An error means that it is unknown whether the turn was carried out, so it
-// has to be repeated.
+// turn makes the call. After an error it is unknown whether the turn was carried out, so it has to
+// be repeated.
 func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bool) error {
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
@@ -187,9 +187,9 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 		s.takeReply(&request, &reply, sent, received)
 		return nil
 	case final(err):
-		s.turning.ok() // it answers
+		s.turning.ok() // the store answers
 		s.dropLease(request.Lease.Token, err)
-		s.node.turnSlots.giveBack(s)          // others may turn meanwhile
+		s.node.turnSlots.giveBack(s)          // other shards may turn meanwhile
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
@@ -203,7 +203,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	return err
 }
 
-// turnFailed keeps the turn for a repeat. Lanes wait for it no longer.
+// turnFailed keeps the turn for a repeat. Lanes no longer wait for it.
 func (s *shard) turnFailed(token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

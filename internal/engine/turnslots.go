@@ -6,9 +6,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// turnSlots bound how many turns of the node are in flight at once, by what the store wants. A
-// turn that hangs gives its slot back, and one of a shard that did not answer last time needs none. A nil turnSlots bounds
-// nothing.
+// turnSlots bound how many turns of the node are in flight at once; the store sets the number. A
+// hanging turn gives its slot back, and a turn of a shard that did not answer last time needs no
+// slot. A nil turnSlots bounds nothing.
 type turnSlots chan struct{}
 
 func newTurnSlots(store Store) turnSlots {
@@ -18,8 +18,8 @@ func newTurnSlots(store Store) turnSlots {
 	return nil
 }
 
-// take waits for a slot, in order of the calls. While shards begin to hang the turn goes without one: many
-// that hang one after another would keep the others waiting.
+// take waits for a slot, in order of the calls. While shards begin to hang, the turn proceeds
+// without a slot: many that hang one after another would keep the others waiting.
 func (t turnSlots) take(s *shard) {
 	if t == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// listen passes the store's wake-ups on to the shards, if the store has any, until ctx ends.
+// listen passes the store's wake-ups to the shards, if the store has any, until ctx ends.
 func (e *Engine) listen(ctx context.Context) {
 	notifier, ok := e.store.(ports.Notifier)
 	if !ok {
@@ -19,7 +19,7 @@ func (e *Engine) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		subscription, cancel := context.WithCancel(ctx)
-		e.resubscribe.Store(&cancel) // before the look at what there is to hear of, or a change between them is missed
+		e.resubscribe.Store(&cancel) // before the topics are read, or a change in between is missed
 		ids, byID := e.heardOf()
 		wakeups, err := notifier.Wakeups(subscription, ids)
 		switch {
@@ -34,7 +34,7 @@ func (e *Engine) listen(ctx context.Context) {
 		}
 		ended := subscription.Err() != nil
 		cancel()
-		if ended { // there is something else to listen to, or the node stops
+		if ended { // the topics have changed, or the node stops
 			retry.reset()
 			continue
 		}
@@ -45,7 +45,8 @@ func (e *Engine) listen(ctx context.Context) {
 	}
 }
 
-// heardOf returns what the node asks for wake-ups of: its shards, also by id, its permits, and the list of nodes.
+// heardOf returns the topics that the node subscribes to: its shards, also by id, its permits, and
+// the list of nodes.
 func (e *Engine) heardOf() (ids []core.Shard, byID map[core.Shard]*shard) {
 	byID = make(map[core.Shard]*shard)
 	for _, s := range e.shards() {
@@ -72,8 +73,8 @@ func (e *Engine) deliver(wakeups <-chan core.Shard, byID map[core.Shard]*shard) 
 	}
 }
 
-// recheckAll makes the poll, and the shards that wait for another owner, look for what happened
-// while nobody listened.
+// recheckAll makes the poll, and the shards that wait for another owner, look for changes while
+// nobody listened.
 func (e *Engine) recheckAll() {
 	for _, s := range e.shards() {
 		s.mu.Lock()

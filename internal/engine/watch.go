@@ -7,23 +7,23 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// watcher logs what makes no loop fail: handlers that ignore the end of their context, shards
-// without an owner, and that the node stands by.
+// watcher logs conditions that make no loop fail: handlers that ignore the end of their context,
+// shards without an owner, and that the node stands by.
 type watcher struct {
 	node   *node
 	shards func() []*shard
-	// holders are the owners that the log last named as those of all shards, and standingBy is
-	// since when others have held all.
+	// holders are the owners that the log last named as those of all shards. standingBy is since when
+	// other nodes have held all shards.
 	holders    []string
 	standingBy time.Time
-	// saidWaiting is when the log last said that a stop waits for handlers.
+	// saidWaiting is when it was last logged that a stop waits for handlers.
 	saidWaiting time.Time
 }
 
-// waitingEach is how often the log says that a stop waits for handlers.
+// waitingEach is how often it is logged that a stop waits for handlers.
 const waitingEach = 10 * time.Second
 
-// unownedLimit is how long a shard may be without an owner before the log says so.
+// unownedLimit is how long a shard may be without an owner before that is logged.
 const unownedLimit = 30 * time.Second
 
 // watch looks once per second, until stop is closed.
@@ -39,7 +39,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 	})
 }
 
-// handlers logs the handlers that go on long after their context has ended.
+// handlers logs the handlers that run long after their context has ended.
 func (w *watcher) handlers(now time.Time) {
 	for _, s := range w.shards() {
 		s.mu.Lock()
@@ -58,8 +58,7 @@ func (w *watcher) handlers(now time.Time) {
 	}
 }
 
-// unowned logs, once each, the shards that this node can't acquire although it knows of nobody
-// who holds them.
+// unowned logs, once each, the shards that this node can't acquire although it knows of no holder.
 func (w *watcher) unowned(now time.Time) {
 	var shards []string
 	var cause error
@@ -76,8 +75,8 @@ func (w *watcher) unowned(now time.Time) {
 	}
 }
 
-// standby logs who holds the shards that are this node's if others hold all of them, and again when these
-// change.
+// standby logs the holders if other nodes hold all of this node's shards, and again when the
+// holders change.
 func (w *watcher) standby(now time.Time) {
 	var holders []string
 	for _, s := range w.shards() {
@@ -129,7 +128,8 @@ func (n *node) nameOf(owner string) string {
 	return name
 }
 
-// findName returns the name of an owner. Of one that has not announced itself, which found says, that is its id.
+// findName returns the name of an owner. If the owner has not announced itself, found is false and
+// the name is its id.
 func (n *node) findName(owner string) (name string, found bool) {
 	nodes := n.nodes.Load()
 	if nodes == nil {
