@@ -10,17 +10,17 @@ import (
 
 var errStraggler = errors.New("redis: no answer long after another server's, or another call's")
 
-// How calls for each server by themselves are sent, and how long they wait.
+// How calls that go to each server separately are sent, and how long they wait.
 type apart struct {
-	// most is the most calls of one exchange.
+	// most is the largest number of calls in one exchange.
 	most int
-	// patience is how long a server may take when another has answered, and how long calls are
-	// repeated that a server refuses, as for a slot that moves, when it has answered the others.
+	// patience is how long a server may take once another has answered. It is also how long refused
+	// calls are repeated, as for a slot that moves, once the server has answered the others.
 	patience time.Duration
 }
 
-// How what is looked at is read: plain commands, of which a server answers others in between, and
-// scripts. Who looks waits less for a server than who works.
+// Limits for read-only calls: plain commands, which let a server answer others in between, and
+// scripts. Inspection gives up on a slow server sooner than job processing does.
 var (
 	plainApart  = apart{most: 1000, patience: lookPatience}
 	scriptApart = apart{most: shardsPerExchange, patience: lookPatience}
@@ -28,17 +28,18 @@ var (
 
 const lookPatience = 400 * time.Millisecond
 
-// slowAnswers is by how many times the duration of an answer the patience for the next one grows.
+// slowAnswers is the factor by which the duration of an answer lengthens the patience for the next
+// one.
 const slowAnswers = 4
 
-// runApart runs scripts, those for each server by themselves, in any order. A server that
-// does not answer in time, though another does, holds up nothing: its calls alone fail. Nor does a
-// call that its server refuses for longer.
+// runApart runs scripts in any order, separately for each server. A server that does not answer in
+// time, although another does, holds up nothing: only its own calls fail. The same holds for a
+// call that its server keeps refusing.
 func (s *Store) runApart(ctx context.Context, calls []call) []outcome {
 	return s.runApartBy(ctx, apart{most: shardsPerExchange, patience: longestPatience}, calls)
 }
 
-// runApartBy is runApart in exchanges of another size, and with another patience.
+// runApartBy is runApart with exchanges of another size and another patience.
 func (s *Store) runApartBy(ctx context.Context, by apart, calls []call) []outcome {
 	if len(calls) == 0 {
 		return nil
@@ -68,12 +69,13 @@ func (s *Store) runApartBy(ctx context.Context, by apart, calls []call) []outcom
 	return outcomes
 }
 
-// exchanging is calls that are sent together, for one server of a Cluster if it is known.
+// exchanging is calls that are sent together, to one server of a Cluster if it is known.
 type exchanging struct {
 	calls []call
 	// at are the positions of the calls among those of their caller.
 	at []int
-	// servers are where the calls go; nil without a Cluster, and nil for one whose server is not known.
+	// servers are the calls' destinations: nil without a Cluster, and nil for a call whose server is
+	// not known.
 	servers []goredis.UniversalClient
 }
 
@@ -83,8 +85,8 @@ type answer struct {
 	outcome
 }
 
-// byServer returns the calls that go to each server of a Cluster. Those whose server is not known
-// are together.
+// byServer returns the calls that go to each server of a Cluster. Calls whose server is not known
+// are kept together.
 func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
 	servers := s.serversOf(ctx, calls)
 	if servers == nil {
@@ -103,11 +105,12 @@ func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
 	return all
 }
 
-// together runs functions at once, and gives take what they report, one report at a time. Once take has
-// said that a report is an answer, none may be longer in coming than some patience: then together
-// returns errStraggler. The patience grows by slowAnswers times what the answer took, since on a busy
-// machine all servers are slow. together returns nil once all functions have ended, and the error of
-// take or the context if that comes first. Functions that go on then report to nobody.
+// together runs functions at once and passes their reports to take, one at a time. Once take has
+// returned that a report is an answer, the other reports must come within a patience; otherwise
+// together returns errStraggler. The patience grows by slowAnswers times the duration of the
+// answer, since on a busy machine all servers are slow. together returns nil once all functions
+// have ended, or the error of take or of the context if that comes first. The reports of functions
+// that still run then are dropped.
 func together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
 	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
 	defer close(gone)

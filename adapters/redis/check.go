@@ -20,30 +20,30 @@ import (
 // minMajor is the first major version of Redis whose scripts have flags.
 const minMajor = 7
 
-// serverCheck is what was found out about the server.
+// serverCheck has the findings about the server.
 type serverCheck struct {
 	// done is true once the server was found usable and its format is known.
 	done  atomic.Bool
 	going flight[error]
-	// beside is closed once a Cluster was found usable but for the format, whose server could not
-	// be reached: from then on calls don't wait for it.
+	// beside is closed once a Cluster was found usable except for the format, because the server that
+	// has the format could not be reached. From then on, calls don't wait for it.
 	beside     chan struct{}
 	besideOnce sync.Once
-	// newer is why this program may not use the format, once that was read.
+	// newer is why this program may not use the format, once the format was read.
 	newer atomic.Pointer[error]
-	// ours is true once a shard, or the list of queues, had a record of this program's form: see
+	// ours is true once a shard, or the list of queues, had a record in this program's form: see
 	// format.go.
 	ours atomic.Bool
 }
 
-// How long a check waits for the Cluster's server that has the format, and how long after that the
-// next one begins.
+// The longest duration of a check of the Cluster's server that has the format, and the pause
+// before the next check.
 const (
 	formatPatience = 2 * checkPatience
 	formatPause    = time.Second
 )
 
-// ready checks the server at first use. Where a Cluster's server that has the format can't be
+// ready checks the server at first use. If a Cluster's server that has the format can't be
 // reached, ready returns nil without it, and the next calls have it asked again.
 func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
@@ -68,9 +68,9 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// readyFor is ready for calls. While the format is not known, none writes to the list of queues,
-// and to shards only once one of them was found to have this program's form. The declaration of a
-// queue checks the format itself.
+// readyFor is ready for calls. While the format is not known, no call writes to the list of
+// queues, and calls write to shards only once one of them was found to have this program's form.
+// The declaration of a queue checks the format itself.
 func (s *Store) readyFor(ctx context.Context, calls []call) error {
 	if err := s.ready(ctx); err != nil || s.server.done.Load() {
 		return err
@@ -92,11 +92,12 @@ func (s *Store) checkPrefix() error {
 	return nil
 }
 
-// readyTimeout is how long a check of the server may take, with a client that heeds contexts.
+// readyTimeout is how long a check of the server may take, with a client that respects contexts.
 const readyTimeout = time.Minute
 
-// startCheck has the server checked, unless that is going on. It ends for all who wait, whoever gives up. It is an error if no server can be
-// used with these options.
+// startCheck starts a check of the server, unless one is under way. All waiting callers share its
+// end, even if one of them gives up. It returns an error if no server can be used with these
+// options.
 func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
 	if err := cmp.Or(s.checkClient(), s.checkPrefix()); err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
 		defer cancel()
 		err := s.checkServer(ctx)
 		if err != nil && ctx.Err() != nil && !storekit.HasKnownOutcome(err) {
-			return fmt.Errorf("redis: the server could not be checked within %v", readyTimeout) // no context of a caller's has ended
+			return fmt.Errorf("redis: the server could not be checked within %v", readyTimeout) // no caller's context has ended
 		}
 		return err
 	}), nil
@@ -149,7 +150,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	return err
 }
 
-// checkMaster checks what each master has of its own.
+// checkMaster checks the settings of each master.
 func (s *Store) checkMaster(ctx context.Context, master goredis.UniversalClient) error {
 	for _, check := range []func(context.Context, goredis.UniversalClient) error{s.checkVersion, s.checkPolicy, s.checkRights} {
 		if err := check(ctx, master); err != nil {
@@ -177,8 +178,8 @@ func parseVersion(info string) error {
 	return nil
 }
 
-// checkPolicy refuses a server that may evict our keys. None has a TTL, so that a policy of
-// those that do is safe, if not what full servers should have.
+// checkPolicy refuses a server that may evict the store's keys. They have no TTL, so a policy that
+// evicts only keys with a TTL is safe, although full servers should have another one.
 func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient) error {
 	const setting, fit = "maxmemory-policy", "noeviction"
 	config, err := master.ConfigGet(ctx, setting).Result()
@@ -200,7 +201,7 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 	}
 }
 
-// addressOf returns where a server is, if the client says.
+// addressOf returns a server's address, if the client has it.
 func addressOf(server goredis.UniversalClient) string {
 	if c, ok := server.(*goredis.Client); ok {
 		return c.Options().Addr
@@ -208,8 +209,8 @@ func addressOf(server goredis.UniversalClient) string {
 	return ""
 }
 
-// checkRights asks whether the user may run every command of the scripts: a
-// script that is refused one midway has made some of its writes.
+// checkRights checks whether the user may run every command of the scripts: a script that is
+// refused a command midway has already made some of its writes.
 func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient) error {
 	c, full := call{script: rightsScript, args: []any{s.queuesKey()}}, false
 	var cmd *goredis.Cmd
@@ -236,15 +237,15 @@ func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient)
 	return nil
 }
 
-// cannotCheck logs a warning if err is the server's refusal to answer the user, and
-// returns any other error.
+// cannotCheck logs a warning if err is the server's refusal to answer the user, and returns any
+// other error.
 func (s *Store) cannotCheck(ctx context.Context, what string, err error) error {
 	forbidden := goredis.HasErrorPrefix(err, "NOPERM")
 	if !forbidden && (advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
 		return translate(ctx, err)
 	}
 	if s.server.done.Load() {
-		return nil // it was said at the first use
+		return nil // it was logged at first use
 	}
 	s.logger.Warn("the server does not let us check a setting; make sure of it", "setting", what, "error", err)
 	return nil

@@ -17,12 +17,12 @@ import (
 const (
 	// recordsPerLook is how many records of shards one exchange reads.
 	recordsPerLook = 256
-	// recordsNamed is how many records a row names that are wrong.
+	// recordsNamed is how many wrong records a row names.
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and shards. Looks only ask whether a record is there,
-// and the row leases names those that are not. A record that is wrong is read again, since its
+// recordsRow reads the records of all queues and shards. Other read-only calls check only whether
+// a record exists, and the row leases names missing ones. A wrong record is read again, since its
 // queue may just be forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
@@ -59,16 +59,16 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	return row
 }
 
-// recordsFound is what reading records has found.
+// recordsFound is the result of reading records.
 type recordsFound struct {
-	// wrong says of queues and shards what is wrong with their records.
+	// wrong describes, for queues and shards, what is wrong with their records.
 	wrong map[string]string
 	// read and unread are how many records were read, and how many could not be.
 	read, unread int
 }
 
-// readRecords reads the records of queues and their shards, or only those among the given ones.
-// What it has found it returns with an error too.
+// readRecords reads the records of queues and their shards, or only the given ones. Together with
+// an error it returns what it has found so far.
 func (s *Store) readRecords(ctx context.Context, among map[string]string) (recordsFound, error) {
 	found := recordsFound{wrong: make(map[string]string)}
 	queues, unread, err := s.readQueues(ctx)
@@ -111,8 +111,8 @@ func (s *Store) readRecords(ctx context.Context, among map[string]string) (recor
 	return found, nil
 }
 
-// wrongRecord returns what is wrong with the record of a shard of a queue, "" if nothing is. It is
-// an error if the record was not read.
+// wrongRecord returns what is wrong with the record of a queue's shard, or "" if it is correct. It
+// returns an error if the record was not read.
 func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
 	switch err := reply.Err(); {
 	case goredis.HasErrorPrefix(err, "WRONGTYPE"):

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// From where on a check warns, or fails.
+// From which values on a check warns or fails.
 const (
 	memoryWarns  = 80 // per cent of maxmemory
 	memoryFails  = 95
@@ -22,10 +22,11 @@ const (
 	lagWarns     = 10 // seconds
 	slowCommand  = 10 * time.Millisecond
 	slowSince    = time.Hour
-	slowCommands = 128 // the newest that are looked at
+	slowCommands = 128 // the newest ones that are read
 )
 
-// checkPatience is how long a server may take to be looked at when another was, and how long the store may take to be found usable.
+// checkPatience is how long the check of a server may take once another was checked. It is also
+// how long the check of the whole store may take.
 const checkPatience = time.Second
 
 // Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET,
@@ -49,8 +50,8 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	return append(rows, s.recordsRow(ctx)), nil
 }
 
-// checkCluster looks at the masters while the Cluster is found usable and records are read, for
-// which a master may be needed that hangs: this has its row.
+// checkCluster looks at the masters while the Cluster's check and the reading of records go on.
+// Both may need a hanging master, which gets a row here.
 func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	usable := make(chan error, 1)
 	s.workers.do(func() { usable <- s.ready(ctx) })
@@ -107,7 +108,7 @@ func silent(addr, why string) []ports.Check {
 		Advice: "start the server, or let this process reach it and run INFO; if it runs, it hangs: look at its log and its machine"}}
 }
 
-// lookAt looks at one server. It has a row that says so if that does not answer.
+// lookAt looks at one server. If that does not answer, the result is a row that reports it.
 func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
 	addr := addressOf(server)
 	text, err := server.Info(ctx, "everything").Result()
@@ -134,7 +135,7 @@ func (f info) version() ports.Check {
 	return ports.Check{Name: "version", Value: fmt.Sprintf("%s %s, up for %s", name, version, uptime(time.Duration(f.int("uptime_in_seconds"))*time.Second))}
 }
 
-// uptime is for how long a server has run: in days, and within the first one in hours and minutes.
+// uptime is how long a server has run: in days, or on the first day in hours and minutes.
 func uptime(up time.Duration) string {
 	switch days := int(up / (24 * time.Hour)); days {
 	case 0:
@@ -154,7 +155,7 @@ func checkRow(name, value string, status ports.CheckStatus, advice string) ports
 	return ports.Check{Name: name, Status: status, Value: value, Advice: advice}
 }
 
-// when is the status if something holds, else CheckOK.
+// when returns the status if the condition holds, else CheckOK.
 func when(holds bool, status ports.CheckStatus) ports.CheckStatus {
 	if holds {
 		return status
@@ -220,7 +221,7 @@ func (f info) clients() ports.Check {
 	return checkRow("clients", fmt.Sprintf("%d of %d", n, most), when(most > 0 && share >= clientsWarn, ports.CheckWarn), "raise maxclients, or make the pools smaller")
 }
 
-// unknown is a check of something that the server did not tell.
+// unknown is a check of a value that the server did not report.
 func unknown(name string, err error) ports.Check {
 	return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "grant the user the command, or look yourself"}
 }
@@ -255,11 +256,12 @@ func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: everybody waits for a slow command, and leases may run out")
 }
 
-// writesProbe has the flags of a push, none, so that a server refuses it for the reasons for which it refuses
-// a push. It writes nothing.
+// writesProbe has the flags of a push, which has none. So a server refuses it for the reasons for
+// which it refuses a push. It writes nothing.
 const writesProbe = "#!lua\nreturn 1"
 
-// refusals are the beginnings of what a server says that refuses scripts which write, and what to do.
+// refusals are the beginnings of errors with which a server refuses scripts that write, and the
+// cures.
 var refusals = []struct{ prefix, advice string }{
 	{"OOM", "it is full: let servers drain the queues, remove dead letters (skein morgue rm), or raise maxmemory"},
 	{"MISCONF", "make room on the disk and look at Redis's log: it can't write its snapshot or its append-only file, and stores nothing until it can"},

@@ -24,8 +24,8 @@ func (s *decoder) receipt() core.Receipt {
 	return core.Receipt{Token: int64(s.number(8)), Number: int64(s.number(8))}
 }
 
-// claimer returns who claims, as each claim of a turn stores it: owner and node, after
-// their length in bytes.
+// claimer returns the claimant as each claim of a turn stores it: owner and node, after their
+// length in bytes.
 func claimer(r *ports.TurnRequest) (string, error) {
 	b := binary.AppendUvarint(make([]byte, 2), uint64(len(r.Lease.Owner)))
 	b = append(b, r.Lease.Owner...)
@@ -38,8 +38,8 @@ func claimer(r *ports.TurnRequest) (string, error) {
 	return string(b), nil
 }
 
-// readClaimer reads what claimer returns, without its length. What follows the node is
-// ignored: it is the lane, in records of snapshots before 2026-11-22.
+// readClaimer reads the result of claimer, without its length. It ignores what follows the node:
+// in records of snapshots before 2026-11-22, that is the lane.
 func readClaimer(text string, v *ports.ClaimView) error {
 	rest := []byte(text)
 	for _, field := range []*string{&v.Owner, &v.Node} {
@@ -57,7 +57,7 @@ func readClaimer(text string, v *ports.ClaimView) error {
 type storedClaim struct {
 	core.Claim
 	since core.Instant
-	// by is who claimed it, as readClaimer takes it.
+	// by is the claimant, as readClaimer takes it.
 	by string
 }
 
@@ -69,7 +69,7 @@ func readClaim(id, text string) (storedClaim, error) {
 	return c, err
 }
 
-// parseClaim reads a claim as it is stored, for who looks.
+// parseClaim reads a stored claim for inspection.
 func parseClaim(id, text string) (ports.ClaimView, error) {
 	c, err := readClaim(id, text)
 	if err != nil {
@@ -98,7 +98,7 @@ func parseClaims(r *reply) ([]core.Claim, error) {
 	return claims, r.err()
 }
 
-// parseCancel reads a cancel as it is stored; see lua/cancel.lua.
+// parseCancel reads a stored cancel; see lua/cancel.lua.
 func parseCancel(id, text string) (ports.Cancellation, error) {
 	s := decoder{rest: text}
 	c := ports.Cancellation{ID: id, Receipt: s.receipt(), Drop: s.take(1) == "1"}

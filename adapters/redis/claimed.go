@@ -40,7 +40,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	return page, err
 }
 
-// withClaims returns which of the shards have claims.
+// withClaims returns the shards that have claims.
 func (s *Store) withClaims(ctx context.Context, shards []core.Shard, lost *storekit.Lost) ([]claimsCursor, error) {
 	some, err := s.having(ctx, "hlen", keyClaims, shards, lost)
 	open := make([]claimsCursor, len(some))
@@ -50,7 +50,7 @@ func (s *Store) withClaims(ctx context.Context, shards []core.Shard, lost *store
 	return open, err
 }
 
-// readClaims adds claims of the shards to a page, and returns those that have more.
+// readClaims adds claims of the shards to a page, and returns the shards that have more.
 func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], r *ports.PageRequest, open []claimsCursor, lost *storekit.Lost) (more []claimsCursor, err error) {
 	calls := make([]call, len(open))
 	for i, c := range open {
@@ -71,8 +71,8 @@ func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimVie
 	return more, nil
 }
 
-// addClaims adds those of a shard's claims to a page that a script has listed. It returns the
-// last id, and whether there are more.
+// addClaims adds to a page those claims of a shard that a script has listed. It returns the last
+// id, and whether there are more.
 func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
 	if o.err != nil {
 		return "", false, o.err
@@ -104,7 +104,7 @@ func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard
 	return last, more && last != "", r.err()
 }
 
-// currentLease is the lease of a shard that keeps others out; zero if there is none.
+// currentLease is the valid lease of a shard, or zero if it has none.
 type currentLease struct {
 	token int64
 	ends  core.Instant
@@ -114,14 +114,14 @@ func (r *reply) currentLease() currentLease {
 	return currentLease{r.int(), core.Instant(r.int())}
 }
 
-// mark says of a claim whether its lease is over, and when it ends if it is not.
+// mark sets whether the lease of a claim has ended, and when it ends if it has not.
 func (l currentLease) mark(v *ports.ClaimView) {
 	if v.LeaseOver = v.Receipt.Token != l.token; !v.LeaseOver {
 		v.LeaseUntil = l.ends
 	}
 }
 
-// cancelOf reads a cancel as it is stored, receipt and drop; "" is none.
+// cancelOf reads a stored cancel, receipt and drop. "" means that the claim has no cancel.
 func cancelOf(stored string) (cancelled, drop bool) {
 	return stored != "", strings.HasSuffix(stored, "1")
 }

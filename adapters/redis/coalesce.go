@@ -10,10 +10,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// coalescer sends small pushes together: those that come while others are under way
-// go with the next exchange, so that many goroutines that push one entry each
-// don't cost a read and a write of the network for each. A push that comes alone is sent
-// at once. A coalescer serves one server; its zero value is ready.
+// coalescer sends small pushes together: pushes that come while others are under way go with the
+// next exchange. So many goroutines that push one entry each don't cost a read and a write of the
+// network for each. A push that comes alone is sent at once. A coalescer serves one server; its
+// zero value is ready.
 type coalescer struct {
 	mu      sync.Mutex
 	waiting []*waitingCall
@@ -24,28 +24,28 @@ type coalescer struct {
 type waitingCall struct {
 	ctx  context.Context
 	call call
-	done chan outcome // has room for it
+	done chan outcome // buffered for one outcome
 }
 
 const (
-	// coalesceSenders is how many exchanges may be under way: while the server works
-	// on one, others are prepared or read.
+	// coalesceSenders is how many exchanges may be under way: while the server works on one, others
+	// are prepared or read.
 	coalesceSenders = 4
-	// coalesceCalls is the most calls of one exchange, so that none waits for long.
+	// coalesceCalls is the largest number of calls in one exchange, so that no call waits for long.
 	coalesceCalls = 64
-	// coalesceEntries and coalesceCallBytes are the most entries and bytes of a push that is
-	// sent with others: one that takes long, or that breaks its connection, fails alone.
+	// coalesceEntries and coalesceCallBytes bound the entries and bytes of a push that is sent with
+	// others. So a push that takes long, or that breaks its connection, fails alone.
 	coalesceEntries   = 16
 	coalesceCallBytes = 64 << 10
 	// coalesceBytes is the most bytes of one exchange.
 	coalesceBytes = 1 << 20
-	// coalesceTimeout is how long an exchange may take, with a client that heeds contexts. It
-	// is the sender's own, since no caller's deadline may end what others wait for.
+	// coalesceTimeout is how long an exchange may take, with a client that respects contexts. It is
+	// the sender's own, since no caller's deadline may end an exchange that others wait for.
 	coalesceTimeout = 10 * time.Second
 )
 
-// coalesces reports whether pushes may go together: on a Cluster one server that
-// does not answer would hold up those for the others.
+// coalesces reports whether pushes may go together. On a Cluster they may not, since one server
+// that does not answer would hold up those for the others.
 func (s *Store) coalesces() bool {
 	_, single := s.client.(*goredis.Client)
 	return single
@@ -88,8 +88,7 @@ func (p *coalescer) add(g *waitingCall) bool {
 	return true
 }
 
-// take returns the calls to send next. If there are none, its caller stops being a
-// sender.
+// take returns the calls to send next. If there are no calls, its caller stops being a sender.
 func (p *coalescer) take() []*waitingCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,8 +108,8 @@ func (p *coalescer) take() []*waitingCall {
 	return taken
 }
 
-// sendWaiting sends the waiting calls until there are none. It drops those whose caller
-// has given up.
+// sendWaiting sends the waiting calls until there are none left. It drops calls whose callers have
+// given up.
 func (s *Store) sendWaiting(ctx context.Context) {
 	for taken := s.pushes.take(); taken != nil; taken = s.pushes.take() {
 		taken = slices.DeleteFunc(taken, func(g *waitingCall) bool { return g.ctx.Err() != nil })

@@ -12,24 +12,26 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// shardsPerLook is of how many shards one transaction reads: the server takes less than a millisecond for it.
+// shardsPerLook is how many shards one transaction reads: that takes the server less than a
+// millisecond.
 const shardsPerLook = 64
 
-// shardLook is what is read of each of some shards, at one instant of the shard.
+// shardLook reads the same values of several shards, for each shard at one instant.
 type shardLook struct {
-	// commands read a shard, each by its first key. The first one replies 0 if there is no such shard.
+	// commands read a shard, each by its first key. The first one replies 0 if the shard does not
+	// exist.
 	commands func(core.Shard) []call
-	// script runs the same commands, and replies the store's time and then what each of them does.
+	// script runs the same commands, and replies the store's time and then the reply of each of them.
 	script *script
-	// read gets what the others reply, for each shard that can be reached.
+	// read gets the replies of the others, for each shard that can be reached.
 	read func(now core.Instant, shard core.Shard, replies []any) error
 }
 
-// lookAt reads each of the shards. One server gets transactions of plain commands, which cost it half
-// of what a script does that makes the same calls. A Cluster gets scripts, and so does a server that
-// replies to a transaction with an error: scripts are repeated while the server refuses them, and one
-// shard that can't be read hides no other. Scripts don't follow a transaction without a reply: a
-// server that hangs would be waited for twice.
+// lookAt reads each of the shards. A single server gets transactions of plain commands, which cost
+// it half as much as a script that makes the same calls. A Cluster gets scripts, and so does a
+// server that replies to a transaction with an error: scripts are repeated while the server
+// refuses them, and one shard that can't be read hides no other. If a transaction gets no reply,
+// no scripts follow, because that would wait for a hanging server twice.
 func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -74,13 +76,14 @@ func (s *Store) callsOf(l shardLook, shards []core.Shard) []call {
 	return calls
 }
 
-// transacted is what the commands of a transaction reply, or the first error.
+// transacted is the commands' replies in a transaction, or the first error.
 type transacted struct {
 	replies []any
 	err     error
 }
 
-// transact runs plain commands that read as one transaction. It remembers that the user may not.
+// transact runs plain commands that read as one transaction. It remembers if the user lacks the
+// right to.
 func (s *Store) transact(ctx context.Context, calls []call) transacted {
 	pipe, t := s.client.TxPipeline(), transacted{replies: make([]any, len(calls))}
 	for i := range calls {
@@ -92,14 +95,14 @@ func (s *Store) transact(ctx context.Context, calls []call) transacted {
 		t.err = cmp.Or(t.err, cmd.Err())
 		t.replies[i] = cmd.(*goredis.Cmd).Val()
 	}
-	// The client drops the connection then: it has not read what the server replied to the commands.
+	// The client drops the connection then: it has not read the server's replies to the commands.
 	if goredis.HasErrorPrefix(t.err, "NOPERM") {
 		s.noTransactions.Store(true)
 	}
 	return t
 }
 
-// readPart reads what callsOf has asked.
+// readPart reads the replies to the commands of callsOf.
 func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, replies []any, lost *storekit.Lost) error {
 	now, err := s.instantOf(replies[0])
 	if err != nil {
@@ -114,7 +117,8 @@ func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, re
 	return nil
 }
 
-// readShard reads what the commands have replied of a shard. One that has lost its record hides no other.
+// readShard reads the commands' replies for a shard. A shard that has lost its record hides no
+// other.
 func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any, lost *storekit.Lost) error {
 	if len(replies) == 0 || replies[0] == int64(0) {
 		err := s.absent(ctx, shard)
@@ -200,7 +204,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	return reply, nil
 }
 
-// addGroups adds the groups of a shard, but for those whose counts can't be read.
+// addGroups adds the groups of a shard, except those whose counts can't be read.
 func addGroups(sums *storekit.GroupSums, replies []any) error {
 	r := reply{values: replies}
 	groups := r.pairs()

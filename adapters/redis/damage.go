@@ -13,19 +13,20 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// damagedRecord is in the error of a script that can't read what is stored of an id: place and id, in hex, and
-// whether a part of it is missing.
+// damagedRecord matches the error of a script that can't read what is stored for an id: place and
+// id, in hex, and whether a part of it is missing.
 var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) (missing: )?`)
 
-// damagedError is that of a script that can't read a record, or misses a part of it, and so has written nothing.
+// damagedError is the error of a script that can't read a record, or misses a part of it, and so
+// has written nothing.
 type damagedError struct {
 	place, id string
 	text      string
-	// missing says that a part is missing.
+	// missing is true if a part is missing.
 	missing bool
 }
 
-// newDamagedError returns the error of which damagedRecord has found the parts.
+// newDamagedError returns the error for the parts that damagedRecord has matched.
 func newDamagedError(found []string, err error) error {
 	id, badHex := hex.DecodeString(found[2])
 	if badHex != nil {
@@ -41,11 +42,13 @@ func (e *damagedError) Error() string {
 
 func isDamage(err error) bool { return err != nil && damagedRecord.MatchString(err.Error()) }
 
-// mostSetAside is how many records one call sets aside. A shard with more of them works on call by call.
+// mostSetAside is how many records one call sets aside. A shard with more of them needs several
+// calls.
 const mostSetAside = 1000
 
-// exchangeReadable is exchange, but what a script can't read it sets aside, and runs the script again: that has
-// written nothing. What another server of a Cluster may have is [ErrTorn].
+// exchangeReadable is exchange, but sets aside what a script can't read and runs the script again.
+// That script has written nothing. If another server of a Cluster may have the record, the error
+// is [ErrTorn].
 func (s *Store) exchangeReadable(ctx context.Context, calls []call) []outcome {
 	outcomes := s.exchange(ctx, calls)
 	for i := range outcomes {
@@ -71,7 +74,7 @@ func (s *Store) exchangeReadable(ctx context.Context, calls []call) []outcome {
 	return outcomes
 }
 
-// shardOf returns the name of the shard that keys belong to which begin with base: what is in braces.
+// shardOf returns the name of the shard whose keys begin with base: the text in braces.
 func shardOf(base string) string {
 	_, name, _ := strings.Cut(base, "{")
 	name, _, _ = strings.Cut(name, "}")
@@ -102,7 +105,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	}
 	calls := []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}}
 	if err := s.readyFor(ctx, calls); err != nil {
-		return err // what a newer program has stored is not damaged
+		return err // records of a newer program are not damaged
 	}
 	o := s.exchange(ctx, calls)[0]
 	if o.err != nil {
@@ -124,11 +127,12 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	return r.err()
 }
 
-// shardBase returns what the keys of a shard begin with of which one is given.
+// shardBase returns the beginning of all keys of the shard that has the given key.
 func shardBase(key string) string { return key[:strings.LastIndexByte(key, ':')+1] }
 
-// torn returns [ErrTorn] if more than one master of a Cluster has keys of the slot of a key: a failover amid its
-// migration has left them so. It does too if that can't be found out. Without a Cluster it returns nil.
+// torn returns [ErrTorn] if more than one master of a Cluster has keys in the slot of a key: a
+// failover in the middle of its migration has left them so. It also returns [ErrTorn] if that
+// can't be found out. Without a Cluster it returns nil.
 func (s *Store) torn(ctx context.Context, key string) error {
 	owner, others, err := s.mastersWith(ctx, key)
 	if err == nil && owner+others > 1 {
@@ -137,8 +141,8 @@ func (s *Store) torn(ctx context.Context, key string) error {
 	return err
 }
 
-// mastersWith returns how many masters of a Cluster have keys of the slot of a key: its owner, and
-// others. It returns [ErrTorn] if that can't be found out, and nothing without a Cluster.
+// mastersWith returns how many masters of a Cluster have keys in the slot of a key: its owner, and
+// others. It returns [ErrTorn] if that can't be found out, and 0 without a Cluster.
 func (s *Store) mastersWith(ctx context.Context, key string) (owner, others int, err error) {
 	cluster, ok := s.client.(*goredis.ClusterClient)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// sendDurably sends calls as send does, and then waits for the replicas of each
-// server, on the same connection: WAIT counts only what that connection has written.
+// sendDurably sends calls as send does, and then waits for the replicas of each server on the same
+// connection: WAIT counts only the writes of its connection.
 func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
 	groups := make(map[goredis.UniversalClient][]int)
 	for _, i := range open {
@@ -27,7 +27,7 @@ func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outco
 	sent.Wait()
 }
 
-// master returns the client whose connections lead to the server that has a key.
+// master returns the client that connects to the server of a key.
 func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient, error) {
 	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, key)
@@ -35,8 +35,7 @@ func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient
 	return s.client, nil
 }
 
-// sendAndWait sends calls to one server. A call that too few replicas have confirmed
-// fails.
+// sendAndWait sends calls to one server. A call that too few replicas have confirmed fails.
 func (s *Store) sendAndWait(
 	ctx context.Context, server goredis.UniversalClient, calls []call, group []int, outcomes []outcome, full bool,
 ) {

@@ -12,10 +12,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// permanentErrors are the beginnings, after "ERR " if there is one, of errors that
-// waiting doesn't end, and what to change. A server returns them before it has run
-// anything. The errors of a restart or a failover, such as LOADING, READONLY and
-// CLUSTERDOWN, are not among them.
+// permanentErrors are the beginnings, after an optional "ERR ", of errors that waiting does not
+// end, and the cures. A server returns them before it has run anything. The errors of a restart or
+// a failover, such as LOADING, READONLY and CLUSTERDOWN, are not among them.
 var permanentErrors = []struct{ prefix, advice string }{
 	{"WRONGPASS", "correct the user and the password with which the client connects"},
 	{"NOAUTH", "connect with the server's password; a URL has it as redis://USER:PASSWORD@HOST:PORT"},
@@ -33,10 +32,11 @@ var permanentErrors = []struct{ prefix, advice string }{
 // docs/redis.md says how to mend it. What is only lost is set aside.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
 
-// luaFault is in the error of a script of ours that misses what another key says is there, and does not check that.
+// luaFault is in the error of one of the store's scripts that misses something that another key
+// refers to, and does not check for it.
 var luaFault = regexp.MustCompile(`attempt to |bad argument #`)
 
-// advice returns what to change after a permanent error, and "" for any other.
+// advice returns the cure for a permanent error, and "" for any other error.
 func advice(err error) string {
 	for _, e := range permanentErrors {
 		if goredis.HasErrorPrefix(err, e.prefix) {
@@ -46,8 +46,8 @@ func advice(err error) string {
 	return ""
 }
 
-// translate returns the port's error for one of the driver. An error of unknown outcome
-// keeps its text, and of its type only whether the server was reached.
+// translate returns the port's error for an error of the driver. An error of unknown outcome keeps
+// its text, and of its type only whether the server was reached.
 func translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):

@@ -37,20 +37,20 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	if q, err = parseQueueRecord(name, declared); err != nil {
 		return err
 	}
-	q.whole = false // those that were removed are declared anew
+	q.whole = false // removed shards are declared anew
 	return s.declareShards(ctx, q)
 }
 
-// forget adds the nonce to the queue's record, or removes the record. If the record has
-// lost the nonce, it is returned instead.
+// forget adds the nonce to the queue's record, or removes the record. If the record has lost the
+// nonce, forget returns the record instead.
 func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (declared string, err error) {
 	value, err := s.run(ctx, call{script: forgetScript, keys: []any{s.queuesKey()}, args: []any{name, nonce, boolArg(remove)}})
 	declared, _ = value.(string)
 	return declared, err
 }
 
-// forgetShards returns nil if all shards are empty and free, and removes those that are if
-// it is told to. ErrNotEmpty comes before ErrLeaseHeld.
+// forgetShards returns nil if all shards are empty and free. If remove is set, it removes those
+// that are. ErrNotEmpty comes before ErrLeaseHeld.
 func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) error {
 	var held error
 	err := s.eachShard(ctx, q, func(shard core.Shard) call {

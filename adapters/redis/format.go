@@ -12,32 +12,32 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// The format of what is stored: storedFormat is what this program writes, and oldestReader the
-// oldest that a program may know which uses it, so that old and new ones can run side by
-// side while one replaces the other. Declare stores both.
+// The format of the stored data. storedFormat is what this program writes. oldestReader is the
+// oldest format that a program must support to use the stored data, so that old and new programs
+// can run side by side during an upgrade. Declare stores both.
 //
-// What scripts store is held to that of an earlier version, byte for byte, by TestRedisVersionsTellOneStory of
-// internal/integration, and whoever changes it meets that test first: docs/architecture.md says what then.
+// TestRedisVersionsTellOneStory of internal/integration holds the data that scripts store to that
+// of an earlier version, byte for byte. It fails on every change of the format;
+// docs/architecture.md describes what to do then.
 //
-// A Cluster may have lost the server that has the format. Then the record of a shard stands in for
-// it, of any that can be reached: if parseQueueRecord reads it, this program may use what is
-// stored. So a format that programs of an older one may not use has to change how the records of
-// shards begin, before anything else.
+// A Cluster may have lost the server that has the format. Then the record of any reachable shard
+// stands in for it: if parseQueueRecord reads that record, this program may use the stored data.
+// So a format that programs of an older one may not use has to change the beginning of the shards'
+// records before anything else.
 const (
 	storedFormat = 1
 	oldestReader = 1
 )
 
-// formatField is where the hash of queues says which format is stored. No queue has a slash
+// formatField is the field of the hash of queues that has the stored format. No queue has a slash
 // in its name.
 const formatField = "/format"
 
-// errFormatUnread is the error of a call that would write before anything told which format is
-// stored.
+// errFormatUnread is the error of a call that would write before the stored format is known.
 var errFormatUnread = errors.New("redis: the Cluster's server that has the list of queues can't be reached, so which format is stored is not known, and nothing was written; bring it back; without it only queues that were declared before can be worked")
 
-// checkFormat refuses a format that only newer programs may use, before anything is written. It is
-// errFormatUnread if a Cluster's server that has it can't be reached.
+// checkFormat refuses a format that only newer programs may use, before anything is written. It
+// returns errFormatUnread if a Cluster's server that has the format can't be reached.
 func (s *Store) checkFormat(ctx context.Context) error {
 	type found struct {
 		text string

@@ -12,11 +12,11 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// historyHours is how many hashes of an hour take turns: those whose minutes are kept, the one in which a
-// record may be ahead, and one that is over.
+// historyHours is how many hashes of an hour take turns: those whose minutes are kept, the one
+// that a record may be ahead in, and one that is over.
 const historyHours = 27
 
-// historyScripts is the most scripts of one exchange that read an hour each.
+// historyScripts is the largest number of scripts in one exchange; each reads an hour.
 const historyScripts = 8
 
 // An hour and a minute, in microseconds.
@@ -25,8 +25,8 @@ const (
 	minuteMicros = int64(time.Minute / time.Microsecond)
 )
 
-// historyKey names what was counted of a queue in an hour since the Unix epoch, and in those that are
-// a multiple of historyHours away. It is in the slot of the queue's first shard.
+// historyKey names the counts of a queue in an hour since the Unix epoch, and in hours that are a
+// multiple of historyHours away. It is in the slot of the queue's first shard.
 func (s *Store) historyKey(queue string, hour int64) string {
 	return s.base(core.Shard{Queue: queue}) + "h" + strconv.FormatInt(hour%historyHours, 10)
 }
@@ -53,7 +53,7 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	return ctx.Err()
 }
 
-// recordCalls returns a call for each queue and hour that records are of.
+// recordCalls returns a call for each queue and hour that has records.
 func (s *Store) recordCalls(r *ports.RecordRequest) []call {
 	records := storekit.NewestRecords(r.Records)
 	var calls []call
@@ -120,8 +120,8 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	return historyOf(sums, &lost, asked)
 }
 
-// historyOf makes the reply of what was read. It is an error if none of the asked shards was
-// reached.
+// historyOf makes the reply from the read hours. It returns an error if none of the requested
+// shards was reached.
 func historyOf(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) (ports.HistoryReply, error) {
 	var reply ports.HistoryReply
 	if sums != nil {
@@ -136,8 +136,8 @@ func historyOf(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) 
 	return reply, nil
 }
 
-// askedHours returns the keys of the hours that a request is about: all of them unless it is known to be
-// about less, and at least one.
+// askedHours returns the keys of the hours that a request is about: all hours unless the request
+// is known to be about fewer, and at least one.
 func (s *Store) askedHours(r *ports.HistoryRequest) []any {
 	first, last := max(0, int64(r.From))/hourMicros, (int64(r.To)-1)/hourMicros
 	if r.From < 0 || r.To <= 0 || last-first >= historyHours-1 {
@@ -150,8 +150,8 @@ func (s *Store) askedHours(r *ports.HistoryRequest) []any {
 	return keys
 }
 
-// addHour adds what the history script has found of an hour. The first reply says what the present
-// minute is.
+// addHour adds what the history script has found for an hour. The first reply contains the present
+// minute.
 func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) error {
 	r := replyOf(value)
 	now := core.Instant(r.int())
@@ -169,8 +169,8 @@ func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) 
 	return r.err()
 }
 
-// addBlock adds the records of a field: see lua/record.lua. What can't be read is left out, as it is by Record, and hides
-// no other.
+// addBlock adds the records of a field: see lua/record.lua. Like Record, it leaves out a record
+// that can't be read, which hides no other.
 func addBlock(sums *storekit.History, start core.Instant, block []byte) {
 	const head = 11
 	for len(block) > 0 {
@@ -178,7 +178,7 @@ func addBlock(sums *storekit.History, start core.Instant, block []byte) {
 			return
 		}
 		minute, size := start+core.Instant(int64(block[0])*minuteMicros), int(block[1])<<8+int(block[2])
-		_ = sums.AddEncoded(minute, block[head:head+size]) // it adds nothing of a damaged one
+		_ = sums.AddEncoded(minute, block[head:head+size]) // a damaged record adds nothing
 		block = block[head+size:]
 	}
 }

@@ -19,13 +19,13 @@ func parseInfo(text string) info {
 	return fields
 }
 
-// int returns a number, 0 if the server does not say it.
+// int returns a number, or 0 if the server does not report it.
 func (f info) int(name string) int64 {
 	n, _ := strconv.ParseInt(f[name], 10, 64)
 	return n
 }
 
-// replicas returns the address of each replica and by how many seconds it lags.
+// replicas returns the address of each replica and its lag in seconds.
 func (f info) replicas() map[string]int64 {
 	lags := make(map[string]int64)
 	for n := range f.int("connected_slaves") {
@@ -40,7 +40,7 @@ func (f info) replicas() map[string]int64 {
 	return lags
 }
 
-// size is a number of bytes for people to read.
+// size formats a number of bytes for people.
 func size(bytes int64) string {
 	const unit = 1024
 	if bytes < unit {

@@ -48,7 +48,7 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 	return all, nil
 }
 
-// addStats adds those of the shards that can be reached to a queue's state.
+// addStats adds the statistics of the reachable shards to a queue's state.
 func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []core.Shard, lost *storekit.Lost) error {
 	stats.Shards = make([]ports.ShardStats, 0, len(shards))
 	err := s.lookAt(ctx, shardLook{script: statsScript, commands: s.statsOf, read: func(now core.Instant, shard core.Shard, replies []any) error {
@@ -62,7 +62,8 @@ func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []
 	return err
 }
 
-// statsOf returns the commands that count what a shard holds and has done, as lua/stats.lua has them too.
+// statsOf returns the commands that count the entries and events of a shard, the same as in
+// lua/stats.lua.
 func (s *Store) statsOf(shard core.Shard) []call {
 	return []call{
 		s.read(shard, "exists", keyMeta),
@@ -96,7 +97,7 @@ func parseShardStats(shard core.Shard, replies []any) (ports.ShardStats, error) 
 	return stats, r.err()
 }
 
-// number reads a whole number that comes as text, or nil, which is 0.
+// number reads an integer that comes as text. nil is 0.
 func (r *reply) number() int64 {
 	text, ok := r.optional()
 	if !ok {
@@ -107,7 +108,7 @@ func (r *reply) number() int64 {
 	return n
 }
 
-// counts reads what lua/lib/counts.lua returns.
+// counts reads the result of lua/lib/counts.lua.
 func (r *reply) counts() ports.Counts {
 	queued, retries := r.int(), r.int()
 	return ports.Counts{
@@ -186,7 +187,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 	return found, errors.Join(r.err(), s.err())
 }
 
-// standing reads what decides when a job runs.
+// standing reads the values that decide when a job runs.
 func (r *reply) standing() ports.Standing {
 	return ports.Standing{
 		Now: core.Instant(r.int()), Paused: r.int() == 1, Owner: r.text(), Token: r.int(), ExpiresAt: core.Instant(r.int()),

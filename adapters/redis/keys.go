@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A key of a shard. Operators' scripts declare the first so many of them.
+// A key of a shard. Operators' scripts declare the first keys, up to the numbers below.
 const (
 	keyMeta = iota
 	keyJobs
@@ -31,16 +31,16 @@ const (
 	allKeys
 )
 
-// How many keys scripts are given that change queued jobs, or dead letters too.
+// How many keys the scripts get that change queued jobs, or dead letters too.
 const (
 	queueKeys = keyRetriesByCount + 1
 	deadKeys  = keyGroups + 1
 )
 
-// keySuffixes are the names of the keys within a shard, as lua/lib/shard.lua has
-// them too. There are also p: and an id, its payloads if they are many, and d: and
-// an id, those of its dead letter; q: and its key, those of what was set aside; and g: and the
-// name of a group, its dead letters by time.
+// keySuffixes are the names of the keys within a shard, the same as in lua/lib/shard.lua. There
+// are also p: and an id, its payloads if they are many; d: and an id, those of its dead letter; q:
+// and its key, those of a set-aside record; and g: and the name of a group, its dead letters by
+// time.
 var keySuffixes = [allKeys]string{
 	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "xg", "l", "k", "q",
 }
@@ -48,9 +48,9 @@ var keySuffixes = [allKeys]string{
 // channelSuffix is the name of the shard's channel for wake-ups.
 const channelSuffix = "wake"
 
-// base returns what the names of all the shard's keys begin with; the braces make it
-// one slot of a Cluster. That of a queue's permits has no number. The zero shard's is that of
-// the list of nodes.
+// base returns the beginning of the names of all the shard's keys. The braces put them into one
+// slot of a Cluster. That of a queue's permits has no number. That of the zero shard is for the
+// list of nodes.
 func (s *Store) base(shard core.Shard) string {
 	switch shard {
 	case core.Shard{}:
@@ -61,18 +61,18 @@ func (s *Store) base(shard core.Shard) string {
 	return s.prefix + "{" + shard.Queue + "/" + strconv.Itoa(shard.Index) + "}:"
 }
 
-// keyNames remembers the names of shards' keys: making them took a tenth of a
-// push. It is safe for concurrent use; the zero value is empty.
+// keyNames caches the names of shards' keys: making them took a tenth of a push. It is safe for
+// concurrent use; the zero value is empty.
 type keyNames struct {
 	mu      sync.RWMutex
 	byShard map[core.Shard]*[allKeys]any
 }
 
-// rememberedShards is the most shards that keyNames remembers: names may come from
+// rememberedShards is the largest number of shards that keyNames caches: names may come from
 // anywhere.
 const rememberedShards = 1 << 14
 
-// keys returns the names of all the shard's keys, which nobody changes.
+// keys returns the names of all the shard's keys. Callers must not change them.
 func (s *Store) keys(shard core.Shard) *[allKeys]any {
 	names := &s.names
 	names.mu.RLock()
@@ -116,12 +116,12 @@ func (s *Store) channel(shard core.Shard) string { return s.base(shard) + channe
 // queuesKey names the records of all queues.
 func (s *Store) queuesKey() string { return s.prefix + "queues" }
 
-// nodesKey names what nodes say of themselves, and statusKey what they were doing, each by
-// owner. They are apart since every node reads the first at each announcement.
+// nodesKey names the announcements of nodes, and statusKey their status, each by owner. They are
+// separate since every node reads the first at each announcement.
 func (s *Store) nodesKey() string  { return s.base(core.Shard{}) + "n" }
 func (s *Store) statusKey() string { return s.base(core.Shard{}) + "s" }
 
-// auditKeys name what operators did: the actions by ID, and their times.
+// auditKeys name the actions of operators: the actions by ID, and their times.
 func (s *Store) auditKeys() []any {
 	base := s.base(core.Shard{})
 	return []any{base + "a", base + "at"}

@@ -18,32 +18,33 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How long who looks waits for the Cluster's server that has the list of queues, and how many of a
-// queue's shards it asks instead.
+// How long inspection waits for the Cluster's server that has the list of queues, and how many of
+// a queue's shards it asks instead.
 const (
 	listPatience = 200 * time.Millisecond
 	shardsToAsk  = 16
 )
 
-// errNoRegistry and errListAway are when the Cluster's server that has the list of queues can't be
-// reached: a queue can't be looked at, or not be declared.
+// errNoRegistry and errListAway are returned when the Cluster's server that has the list of queues
+// can't be reached: a queue can't be inspected, or can't be declared.
 var (
 	errNoRegistry = errors.New("redis: the Cluster's server that has the list of queues can't be reached, nor a shard that says what it knows of the queue")
 	errListAway   = fmt.Errorf("%w, so that it can't be declared", errNoRegistry)
 )
 
-// seenQueues are the records of queues as this store has seen them last. They stand in for the list while the
-// Cluster's server that has it can't be reached: the shard count of a queue does not change.
+// seenQueues are the records of queues as this store has seen them last. They replace the list
+// while the Cluster's server that has it can't be reached: the shard count of a queue does not
+// change.
 type seenQueues struct {
 	mu sync.Mutex
 	of map[string]queueRecord
-	// listed says that all queues were seen at once.
+	// listed is set once all queues were read together.
 	listed bool
-	// damaged are the records that can't be read, as they were logged.
+	// damaged are the unreadable records, as they were logged.
 	damaged map[string]string
 }
 
-// isNewDamage reports whether a record that can't be read was not seen before.
+// isNewDamage reports whether an unreadable record was not seen before.
 func (q *seenQueues) isNewDamage(name, text string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,7 +58,7 @@ func (q *seenQueues) isNewDamage(name, text string) bool {
 	return true
 }
 
-// mended notes that what was damaged is not any more, so that it is logged if it is again.
+// mended notes that a record is no longer damaged, so that it is logged if it is damaged again.
 func (q *seenQueues) mended(shard core.Shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +67,7 @@ func (q *seenQueues) mended(shard core.Shard) {
 	}
 }
 
-// note takes a queue's record, or that it has none.
+// note takes a queue's record, or that the queue has no record.
 func (q *seenQueues) note(name string, record queueRecord, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,14 +81,14 @@ func (q *seenQueues) note(name string, record queueRecord, known bool) {
 	q.of[name] = record
 }
 
-// noteAll takes the list, which is then not its caller's any more.
+// noteAll takes the list, and owns it from then on.
 func (q *seenQueues) noteAll(records map[string]queueRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.of, q.listed = records, true
 }
 
-// record returns that of a queue, if it was seen.
+// record returns the record of a queue, if it was seen.
 func (q *seenQueues) record(name string) (queueRecord, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,7 +145,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return nil, err
 }
 
-// listQueues reads the list. The log has those that can't be read.
+// listQueues reads the list. It logs records that can't be read.
 func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) {
 	records, unread, err := s.readQueues(ctx)
 	for name, text := range unread {
@@ -155,7 +156,7 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 	return records, err
 }
 
-// readQueues reads the list, and returns the texts of those that can't be read too.
+// readQueues reads the list, and returns also the texts of records that can't be read.
 func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord, unread map[string]string, err error) {
 	type found struct {
 		all map[string]string
@@ -186,17 +187,18 @@ func (s *Store) onCluster() bool {
 	return cluster
 }
 
-// knownQueue returns a queue's record for who looks: that of the list, or where the list is on a
-// server of a Cluster that can't be reached, that of a shard, which has a copy, or what this store has seen.
+// knownQueue returns a queue's record for inspection: from the list or, if the list is on a server
+// of a Cluster that can't be reached, from a shard, which has a copy, or from what this store has
+// seen.
 func (s *Store) knownQueue(ctx context.Context, name string) (queueRecord, error) {
 	l := queueLooker{store: s}
 	return l.queue(ctx, name)
 }
 
-// queueLooker finds the records of several queues for who looks.
+// queueLooker finds the records of several queues for inspection.
 type queueLooker struct {
 	store *Store
-	// lost is why the list can't be reached, once that was found out: it is not asked again.
+	// lost is why the list can't be reached, once that was found out. Then the list is not read again.
 	lost error
 }
 
@@ -232,7 +234,7 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if q, known := s.seen.record(name); known {
 		return q, nil
 	}
-	// Nobody knows the queue. The list may only be slow, and it knows best.
+	// No copy of the queue's record was found. The list may only be slow, and it is authoritative.
 	patient, cancel := context.WithTimeout(ctx, patience(ctx, longestPatience))
 	defer cancel()
 	q, err := s.queue(patient, name)

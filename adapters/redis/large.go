@@ -7,12 +7,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// largePush is from how many bytes on a push is large: large ones have a share of the client's
-// connections, and each is sent on one that nobody else is given if the server refuses it.
+// largePush is the number of bytes from which a push is large. Large pushes have a share of the
+// client's connections. Each is sent on a connection that no other call gets if the server refuses
+// the push.
 const largePush = 256 << 10
 
-// newLargeShare returns what a large push holds while it is sent: half of the connections to a
-// server, so that small pushes, turns and looks always find others.
+// newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
+// connections to a server, so that small pushes, turns and reads always find others.
 func newLargeShare(client goredis.UniversalClient) chan struct{} {
 	size := 0
 	switch c := client.(type) {
@@ -28,7 +29,7 @@ func newLargeShare(client goredis.UniversalClient) chan struct{} {
 	return make(chan struct{}, max(1, size/2))
 }
 
-// sizeOf returns how many bytes of entries the calls have at some positions.
+// sizeOf returns the bytes of entries in the calls at the given positions.
 func sizeOf(calls []call, some []int) (size int) {
 	for _, i := range some {
 		size += calls[i].size
@@ -36,8 +37,8 @@ func sizeOf(calls []call, some []int) (size int) {
 	return size
 }
 
-// exchangeShared is exchangeReadable, for which a large push waits until fewer others are under way
-// than have a share.
+// exchangeShared is exchangeReadable, except that a large push waits until fewer others are under
+// way than have a share.
 func (s *Store) exchangeShared(ctx context.Context, calls []call) []outcome {
 	size := 0
 	for i := range calls {
@@ -57,8 +58,8 @@ func (s *Store) exchangeShared(ctx context.Context, calls []call) []outcome {
 
 // sendLarge sends calls on a connection of their own, and reports whether it did. A server that
 // refuses the size of a payload closes the connection after its reply, which the client takes for
-// any other error: whoever was given the connection next would lose his call. So sendLarge waits
-// for the end.
+// any other error. The next user of that connection would lose its call. So sendLarge waits for
+// the end.
 func (s *Store) sendLarge(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) bool {
 	client := s.client
 	if s.onCluster() && len(open) == 1 {
@@ -75,5 +76,5 @@ func (s *Store) sendLarge(ctx context.Context, calls []call, open []int, outcome
 		conn.Ping(ctx)
 	}
 	err := outcomes[open[0]].err
-	return !s.onCluster() || !goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK") // which the client of the Cluster follows
+	return !s.onCluster() || !goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK") // which the Cluster client follows
 }

@@ -101,7 +101,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	return errReply
 }
 
-// lost returns ErrLeaseLost, or why there is no such shard.
+// lost returns ErrLeaseLost, or the reason why the shard does not exist.
 func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 	q, err := s.queue(ctx, l.Shard.Queue)
 	if err != nil {

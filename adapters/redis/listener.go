@@ -10,28 +10,28 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// How long nothing may arrive on a connection until it is tested with PING, and how long
-// a reply may take until the connection counts as lost.
+// How long a connection may be silent until it is tested with PING, and how long a reply may take
+// until the connection counts as lost.
 const (
 	idleTimeout  = 10 * time.Second
 	replyTimeout = 5 * time.Second
 )
 
-// listener is the subscription to the channels of one server. It ends when its connection
-// does; its channels are then placed again.
+// listener is the subscription to the channels of one server. It ends when its connection does;
+// its channels are then placed again.
 type listener struct {
 	wakeups *wakeups
 	server  goredis.UniversalClient
 	pubsub  *goredis.PubSub
 	writing sync.Mutex // commands are written in the order of pending
 
-	// wakeups.mu guards what follows.
+	// wakeups.mu guards the fields below.
 	ended    bool
 	channels map[string]bool // subscribed to
-	pending  []string        // asked for and not answered, in order
+	pending  []string        // requested and not answered, in order
 }
 
-// subscribe asks for channels.
+// subscribe requests channels.
 func (l *listener) subscribe(ctx context.Context, channels []string) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -46,8 +46,8 @@ func (l *listener) subscribe(ctx context.Context, channels []string) {
 	}
 }
 
-// expect notes that a channel is asked for. It returns false, and has the channel placed again,
-// if the listener has ended.
+// expect notes that a channel is requested. It returns false, and has the channel placed again, if
+// the listener has ended.
 func (l *listener) expect(ctx context.Context, channel string) bool {
 	l.wakeups.mu.Lock()
 	defer l.wakeups.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *listener) read(ctx context.Context) {
 	}
 }
 
-// handle takes a message. It returns false if the listener has no channel any more.
+// handle takes a message. It returns false once the listener has no channel left.
 func (l *listener) handle(ctx context.Context, message any) (listens bool) {
 	w := l.wakeups
 	switch m := message.(type) {
@@ -131,8 +131,8 @@ func (l *listener) handle(ctx context.Context, message any) (listens bool) {
 	return true
 }
 
-// refused reports whether err is the server's refusal of the channel that was asked for first,
-// which is then placed again: its slot has moved, or is about to.
+// refused reports whether err is the server's refusal of the channel that was requested first.
+// That channel is then placed again: its slot has moved, or is about to.
 func (l *listener) refused(ctx context.Context, err error) bool {
 	var reply goredis.Error
 	if !errors.As(err, &reply) || timedOut(err) {

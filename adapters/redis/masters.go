@@ -9,43 +9,44 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// A store asks a Cluster at most mostAskings times at once which servers are its masters. The client
-// puts the question to one server after another, in a random order, and waits for each as long as for
-// any reply, so that to ask again gets round a server that hangs. An asking has askingPatience: a
-// client without a ReadTimeout may never return, and then other askings take its place.
+// A store asks a Cluster for its masters at most mostAskings times at once. The client asks one
+// server after another, in a random order, and waits for each as long as for any reply, so another
+// asking gets round a hanging server. An asking has askingPatience: a client without a ReadTimeout
+// may never return, and then other askings take its place.
 const (
 	mostAskings    = 8
 	askingPatience = 2 * time.Minute
 )
 
-// mastersList is the masters of a Cluster as it has named them last.
+// mastersList is the masters of a Cluster as it has last named them.
 type mastersList struct {
 	mu   sync.Mutex
 	last []goredis.UniversalClient
-	// heard is that some were named, lastBegun the number of the asking that named them, and begun that of the newest.
+	// heard is set once some were named. lastBegun is the number of the asking that named them, and
+	// begun that of the newest.
 	heard            bool
 	lastBegun, begun int
-	// asking has the time of each asking that goes on, by its number.
+	// asking has the start times of the askings under way, by number.
 	asking map[int]time.Time
-	next   *namedMasters // what those get who wait; nil if nobody does
+	next   *namedMasters // the result for waiting callers; nil if nobody waits
 }
 
-// namedMasters is what an asking has brought, once done is closed.
+// namedMasters is the result of an asking, once done is closed.
 type namedMasters struct {
 	done chan struct{}
 	all  []goredis.UniversalClient
 	err  error
 }
 
-// seen returns the masters that were named last; ok is false if none ever were.
+// seen returns the masters that were named last. ok is false if none ever were named.
 func (m *mastersList) seen() (last []goredis.UniversalClient, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last, m.heard
 }
 
-// ask has the Cluster asked, unless that is going on often enough, and returns what the next answer will be. The asking goes on though
-// nobody waits for it: what it brings is what is seen by then.
+// ask starts an asking, unless enough are under way, and returns what will hold the next answer.
+// The asking continues even if nobody waits for it, and its result is stored.
 func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalClient, error)) *namedMasters {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,8 +69,8 @@ func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalCl
 	return m.next
 }
 
-// hear takes what an asking has brought. One that began before another which was answered brings no news, to nobody: who waits has
-// seen what that one has brought.
+// hear takes the result of an asking. The result of an asking that began before another answered
+// one is out of date and changes nothing: waiting callers have seen the newer result.
 func (m *mastersList) hear(begun int, all []goredis.UniversalClient, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,8 +88,10 @@ func (m *mastersList) hear(begun int, all []goredis.UniversalClient, err error) 
 	}
 }
 
-// masters returns a client for each server that takes writes. The client of a Cluster asks any of its servers which these are: if that
-// one does not answer soon, they are those that were seen last, and if none were, another is asked. The list is the store's own, and not to be changed.
+// masters returns a client for each server that takes writes. The client of a Cluster asks any of
+// its servers which these are. If that server does not answer soon, masters returns those that
+// were seen last, and if none were seen, another server is asked. The list is the store's own, and
+// callers must not change it.
 func (s *Store) masters(ctx context.Context) ([]goredis.UniversalClient, error) {
 	cluster, ok := s.client.(*goredis.ClusterClient)
 	if !ok {

@@ -17,9 +17,9 @@ func (s *Store) reload(ctx context.Context) {
 	}
 }
 
-// noteMoves has the client look which server has which slots if a call did not reach its
-// server, or found that a slot has moved. By itself the client looks once a minute, and when it
-// repeats a call; calls that are sent once would fail until then after a failover.
+// noteMoves has the client read the slot map again if a call did not reach its server, or found
+// that a slot has moved. By itself the client reads the map once a minute, and when it repeats a
+// call. Calls that are sent once would fail until then after a failover.
 func (s *Store) noteMoves(ctx context.Context, err error) {
 	if err != nil && (broken(err) || goredis.HasErrorPrefix(err, "MOVED")) {
 		s.reload(ctx)
@@ -33,14 +33,14 @@ func broken(err error) bool {
 }
 
 // How long a call waits for the map of a Cluster when its server could not be dialled, and how
-// often it looks.
+// often it checks.
 const (
 	mapPatience = 100 * time.Millisecond
 	mapLook     = 5 * time.Millisecond
 )
 
-// errMoved is the outcome of a call whose server could not be dialled, so that it was not sent,
-// where another server has its slot by now.
+// errMoved is the outcome of a call that was not sent because its server could not be dialled, if
+// another server has its slot by now.
 var errMoved = replyError("MOVED to a server that has taken another's place")
 
 // replyError is the text of a server's error, also of one that locate has changed.
@@ -51,8 +51,8 @@ func (e replyError) Error() string { return string(e) }
 // RedisError implements goredis.Error.
 func (replyError) RedisError() {}
 
-// serversOf returns which server of a Cluster each call goes to; nil where that is not known, or
-// without a Cluster.
+// serversOf returns the server of a Cluster that each call goes to. It is nil where that is not
+// known, or without a Cluster.
 func (s *Store) serversOf(ctx context.Context, calls []call) []goredis.UniversalClient {
 	if _, cluster := s.client.(*goredis.ClusterClient); !cluster {
 		return nil
@@ -64,7 +64,7 @@ func (s *Store) serversOf(ctx context.Context, calls []call) []goredis.Universal
 	return servers
 }
 
-// serverOf returns which server of a Cluster a call goes to; nil if that is not known.
+// serverOf returns the server of a Cluster that a call goes to, or nil if that is not known.
 func (s *Store) serverOf(ctx context.Context, c *call) goredis.UniversalClient {
 	server, err := s.master(ctx, c.keys[0].(string))
 	if err != nil {
@@ -73,9 +73,8 @@ func (s *Store) serverOf(ctx context.Context, c *call) goredis.UniversalClient {
 	return server
 }
 
-// followMoves has the client look where slots are if a call did not reach its server. A call
-// that was not sent, and whose slot another server has by then, gets errMoved, which is
-// repeated.
+// followMoves has the client read the slot map again if a call did not reach its server. A call
+// that was not sent, and whose slot another server has by then, gets errMoved, which is repeated.
 func (s *Store) followMoves(ctx context.Context, x *exchanging, open []int, outcomes []outcome) {
 	var unsent []int
 	for _, i := range open {
@@ -97,7 +96,7 @@ func (s *Store) followMoves(ctx context.Context, x *exchanging, open []int, outc
 	}
 }
 
-// notDialled reports whether an error says that there was no connection to send a call on.
+// notDialled reports whether an error means that there was no connection to send a call on.
 func notDialled(err error) bool {
 	var failed *net.OpError
 	return errors.As(err, &failed) && failed.Op == "dial"

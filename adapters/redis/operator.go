@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// step runs an operator's script on a shard, which names so many entries. The client does
-// not repeat it: the second would not count what the first has handled.
+// step runs an operator's script on a shard; the script names the given number of entries. The
+// client does not repeat it: a second run would not count the entries that the first has handled.
 func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (ports.StepReply, error) {
 	c.noRetry = true
 	value, err := s.run(ctx, c)
@@ -148,8 +148,8 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	return all, nil
 }
 
-// restore stores the record of a shard's queue and that of the shard if they are lost. As Declare
-// does, it looks at the queue's record again: a Pause or a Forget may have come in between.
+// restore stores the record of a shard's queue and that of the shard if they are lost. Like
+// Declare, it then reads the queue's record again: a Pause or a Forget may have come in between.
 func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, longestPatience)
 	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
@@ -183,7 +183,7 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		again, err := s.queue(ctx, shard.Queue)
 		switch {
 		case made && (again.forgetting || errors.Is(err, ports.ErrUnknownQueue)):
-			// A Forget has passed over what was made since, so this takes it away.
+			// A Forget has skipped the shards that were made since, so this removes the shard.
 			_, failed := s.run(ctx, call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), boolArg(true)}})
 			return cmp.Or(err, failed)
 		case err != nil || again.version == q.version:
@@ -193,8 +193,9 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	}
 }
 
-// restoreShard stores the queue's record in a shard that has lost its own or has an older one, unless
-// another master of a Cluster has keys of the shard. made reports whether the shard had none.
+// restoreShard stores the queue's record in a shard that has lost its own or has an older one,
+// unless another master of a Cluster has keys of the shard. made reports whether the shard had no
+// record.
 func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shard) (made bool, err error) {
 	meta := s.keys(shard)[keyMeta].(string)
 	owner, others, err := s.mastersWith(ctx, meta)
@@ -217,8 +218,8 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	return false, nil
 }
 
-// recount takes a step that corrects what can be corrected, and returns what it has met that can't
-// be read. Places begin with the key of the shard's record, as they mean nothing to another shard.
+// recount takes a step that corrects what can be corrected, and returns the records that can't be
+// read. Places begin with the key of the shard's record, as they mean nothing to another shard.
 func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*damagedError, err error) {
 	of := s.keys(r.Shard)[keyMeta].(string) + " "
 	after, ok := strings.CutPrefix(r.After, of)
@@ -266,7 +267,7 @@ func overwritten(key, kind string) error {
 }
 
 // recordOverwritten returns [ports.ErrUnusable] if the record of a shard, or the list of queues,
-// has another type than it should have, and nil if not, or if that can't be found out.
+// has another type than it should have. It returns nil if not, or if that can't be found out.
 func (s *Store) recordOverwritten(ctx context.Context, shard core.Shard) error {
 	meta := s.keys(shard)[keyMeta]
 	for _, k := range []struct {

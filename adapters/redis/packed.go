@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Flags of a packed job; lua/lib/packed.lua says what that is.
+// Flags of a packed job; lua/lib/packed.lua describes it.
 const (
 	flagWide = 1 << iota
 	flagMany
@@ -18,10 +18,10 @@ const (
 	flagListed
 )
 
-// errStored is for a stored value that no script of ours has written.
+// errStored is for a stored value that none of the store's scripts has written.
 var errStored = errors.New("redis: a stored value can't be read; was it written by something else?")
 
-// appendPacked appends, packed, a fresh job with one payload that is due now.
+// appendPacked appends a packed fresh job with one payload that is due now.
 func appendPacked(b []byte, p *core.Payload) []byte {
 	score, flags := core.NormalScore(p.Score), byte(0)
 	if len(p.Meta) > 0 {
@@ -42,8 +42,8 @@ func appendPacked(b []byte, p *core.Payload) []byte {
 	return append(b, p.Data...)
 }
 
-// decoder reads a stored value that a script returned. After its end it returns zeros,
-// and is bad.
+// decoder reads a stored value that a script returned. After the end of the value it returns
+// zeros, and is bad.
 type decoder struct {
 	rest string
 	bad  bool
@@ -68,21 +68,21 @@ func (s *decoder) number(n int) uint64 {
 	return v
 }
 
-// sized reads a text after its length in n bytes.
+// sized reads a text that follows its length in n bytes.
 func (s *decoder) sized(n int) string { return s.take(int(min(s.number(n), math.MaxInt32))) }
 
 func (s *decoder) instant() core.Instant { return core.Instant(s.number(8) & math.MaxInt64) }
 
 func (s *decoder) double() float64 { return math.Float64frombits(s.number(8)) }
 
-// stored is a job or a dead letter, which is stored as a job whose PerformAt is when it changed, behind its
-// group.
+// stored is a job or a dead letter. A dead letter is stored behind its group, as a job whose
+// PerformAt is when it changed.
 type stored struct {
 	core.Job
 	group string
 }
 
-// parseStored reads what is stored of an id.
+// parseStored reads what is stored for an id.
 func parseStored(id, text string, at core.Instant, dead bool) (stored, error) {
 	s := decoder{rest: text}
 	var group string
@@ -93,7 +93,7 @@ func parseStored(id, text string, at core.Instant, dead bool) (stored, error) {
 	return stored{Job: job, group: group}, err
 }
 
-// deadLetter returns what is stored as a dead letter; nil for nil.
+// deadLetter returns the stored value as a dead letter, or nil for nil.
 func (s *stored) deadLetter() *core.DeadLetter {
 	if s == nil {
 		return nil
@@ -108,7 +108,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	var one core.Payload
 	switch {
 	case flags&flagMany != 0:
-		return core.Job{}, errStored // scripts list what is a set
+		return core.Job{}, errStored // scripts expand sets to lists
 	case flags&flagListed != 0:
 	case flags&flagWide != 0:
 		one.Score = s.double()

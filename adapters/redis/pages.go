@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How much one exchange of a page may ask for, so that the server answers others in
-// between: scripts, and entries with their payloads over all of them.
+// How many scripts, and how many entries with their payloads in all of them, one exchange of a
+// page may ask for. The limits let the server answer others in between.
 const (
 	pageScripts = 16
 	pageEntries = 500
@@ -28,7 +28,7 @@ type row struct {
 	count int
 }
 
-// page finds which entries a page has, and then reads these alone.
+// page finds the entries of a page, and then reads only these.
 func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []core.Shard) (page, error) {
 	look := &looker{store: s, list: l, pager: storekit.NewPager[storekit.Listed](r, l.byID)}
 	var lost storekit.Lost
@@ -50,8 +50,8 @@ type wanted struct {
 	ids   []any // texts
 }
 
-// rows reads the entries at some places, and returns those that are still there, in that order: one
-// that has moved meanwhile is left out, since the page that follows begins behind its old place.
+// rows reads the entries at some places, and returns those that still exist, in that order. An
+// entry that has moved meanwhile is left out, since the next page begins behind its old place.
 func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed, lost *storekit.Lost) ([]row, error) {
 	var open []wanted
 	at := make(map[core.Shard]int)
@@ -110,8 +110,8 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 	return n
 }
 
-// addRows adds what the rows script has found, by id, and returns how many of the ids it has read, at
-// least one, and of how many a part is missing.
+// addRows adds what the rows script has found, by id. It returns how many of the ids the script
+// has read, at least one, and how many of them miss a part.
 func (o *outcome) addRows(dead bool, found map[string]row) (reached, missing int, err error) {
 	if o.err != nil {
 		return 0, 0, o.err
@@ -174,8 +174,8 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	return page, err
 }
 
-// listed returns a queue's record and the shards of it that a list is about, unless the request
-// is invalid.
+// listed returns a queue's record and the shards that a list is about, unless the request is
+// invalid.
 func (s *Store) listed(ctx context.Context, name string, indexes []int, invalid error) (queueRecord, []core.Shard, error) {
 	q, err := s.knownQueue(ctx, name)
 	if err == nil {

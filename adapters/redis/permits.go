@@ -53,7 +53,7 @@ func (s *Store) forgetPermits(ctx context.Context, queue string) error {
 	return cmp.Or(err, ended)
 }
 
-// permitted reads what follows "ok".
+// permitted reads the reply after "ok".
 func permitted(r *reply) (ports.PermitReply, error) {
 	p := ports.PermitReply{Now: core.Instant(r.int()), Remaining: micros(r.int()), Held: int(r.int())}
 	list := r.list()

@@ -18,9 +18,9 @@ type list struct {
 	sets []int
 	byID bool
 	dead bool
-	// group is that of the dead letters that are listed, whose set has a name of its own; "" is all.
+	// group is the group of the listed dead letters, which has a set of its own. "" means all groups.
 	group string
-	// key is what the list is sorted by, before the id; nil in lists by id.
+	// key is the sort key before the id. It is nil in lists by id.
 	key func(*core.Job) int64
 }
 
@@ -47,8 +47,8 @@ type looker struct {
 	pager *storekit.Pager[storekit.Listed]
 }
 
-// look finds the first places of shards, by plain commands. Only where more entries than asked for
-// have the very score that the page begins at, and stand before it, a script must search.
+// look finds the first places of shards, by plain commands. A script must search only if more
+// entries than requested have exactly the score that the page begins at, and stand before it.
 func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
 	calls := make([]call, 0, len(asks)*len(l.list.sets))
 	for _, ask := range asks {
@@ -85,7 +85,7 @@ func (l *looker) setOf(shard core.Shard, set int) []any {
 	return l.store.someKeys(shard, set)
 }
 
-// rangeOf returns the command that lists a sorted set from the page's start on.
+// rangeOf returns the command that lists a sorted set from the start of the page.
 func (l *looker) rangeOf(ask storekit.Ask, set int) call {
 	c := call{command: "zrange", keys: l.setOf(ask.Shard, set)}
 	start, descending := l.pager.Start(), l.pager.Descending()
@@ -112,7 +112,7 @@ func (l *looker) rangeOf(ask storekit.Ask, set int) call {
 	return c
 }
 
-// lexRange returns where a list by id begins and ends, as a command takes it.
+// lexRange returns the bounds of a list by id, as a command takes them.
 func (l *looker) lexRange() (from, to string) {
 	start, prefix := l.pager.Start(), l.pager.Prefix()
 	from, to = "-", "+"
@@ -130,7 +130,7 @@ func (l *looker) lexRange() (from, to string) {
 	case l.pager.Descending():
 		to = "[" + prefix
 	default:
-		to = "(" + prefix + "\xff" // which is in no UTF-8
+		to = "(" + prefix + "\xff" // no UTF-8 text has this byte
 	}
 	return from, to
 }
@@ -144,7 +144,7 @@ func (l *looker) search(ask storekit.Ask, set int) call {
 	}
 }
 
-// answer reads what a shard's sorted set has, without what stands before the page's start.
+// answer reads the members of a shard's sorted set, without those before the page's start.
 func (l *looker) answer(ask storekit.Ask, o outcome) storekit.Answer {
 	if o.err != nil {
 		return storekit.Answer{Err: o.err}
@@ -155,8 +155,8 @@ func (l *looker) answer(ask storekit.Ask, o outcome) storekit.Answer {
 	return storekit.Answer{Places: places, More: more, Err: err}
 }
 
-// merged returns the first places of a shard's sorted sets in one: none behind the last of a set that
-// may have more, since those come before it.
+// merged returns the first places of a shard's sorted sets as one list. No place comes after the
+// last one of a set that may have more, since those would come before it.
 func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 	if len(parts) == 1 {
 		return parts[0]
@@ -188,7 +188,7 @@ func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 	return all
 }
 
-// parsePlaces reads members of a sorted set, with their scores if the command asked for these. Where
+// parsePlaces reads members of a sorted set, with their scores if the command requested these. If
 // the client speaks RESP3, each is a pair.
 func parsePlaces(value any, scored bool) ([]ports.Cursor, error) {
 	r := replyOf(value)
@@ -211,7 +211,7 @@ func parsePlaces(value any, scored bool) ([]ports.Cursor, error) {
 	return places, r.err()
 }
 
-// score reads a whole number that comes as a double, or as its text.
+// score reads an integer that comes as a double, or as its text.
 func (r *reply) score() int64 {
 	switch v := r.next().(type) {
 	case float64:

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// pushEntries is the most entries that one script stores, so that it ends soon. Of entries beyond
-// core.MaxStepBytes it stores the first.
+// pushEntries is the largest number of entries that one script stores, so that it ends soon. If
+// entries exceed core.MaxStepBytes, it stores only the first.
 const pushEntries = 500
 
 // Push implements [ports.Producer]. It is atomic for up to 500 entries of a shard that have 8 MiB,
@@ -69,7 +69,7 @@ type pushing struct {
 	asked storekit.Layout
 	// left is the entries that are not stored yet, a list for each shard.
 	left [][]storekit.Routed
-	// failed is the entries that are not known to be stored, because of err.
+	// failed are the entries that are not known to be stored, because of err.
 	failed []storekit.Routed
 	err    error
 }
@@ -103,8 +103,8 @@ func (p *pushing) call(list []storekit.Routed) call {
 	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, size: size + ids, entries: len(list), noRetry: true, durable: true}
 }
 
-// terms returns how the entries of a list meet queued jobs and when they are due, for the
-// script: empty for the usual.
+// terms returns how the entries of a list meet queued jobs and when they are due, for the script.
+// It is empty in the usual case.
 func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].When != core.When{} })
 	if now && r.Rule.Kind == core.Keep {
@@ -125,7 +125,7 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	return b
 }
 
-// settle takes what calls have stored, and what failed, out of p.left.
+// settle removes from p.left the entries that calls have stored, and those that failed.
 func (p *pushing) settle(ctx context.Context, calls []call, outcomes []outcome, reply *ports.PushReply) {
 	var left [][]storekit.Routed
 	for i, o := range outcomes {
@@ -143,8 +143,8 @@ func (p *pushing) settle(ctx context.Context, calls []call, outcomes []outcome, 
 	p.left = left
 }
 
-// fail keeps an error of unknown outcome, if there is one: it holds for all entries
-// that failed.
+// fail keeps an error of unknown outcome in preference to others: it applies to all entries that
+// failed.
 func (p *pushing) fail(list []storekit.Routed, err error) {
 	p.failed = append(p.failed, list...)
 	if p.err == nil || !storekit.HasKnownOutcome(err) {
@@ -152,8 +152,8 @@ func (p *pushing) fail(list []storekit.Routed, err error) {
 	}
 }
 
-// pushed reads the reply of the push script, which was given so many entries: what they met, and how many of the
-// first it has stored.
+// pushed reads the push script's reply for the given number of entries: what they met, and how
+// many of the first ones it has stored.
 func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, given int) (met ports.PushReply, stored int, err error) {
 	if o.err != nil {
 		return met, 0, o.err

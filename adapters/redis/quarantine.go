@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// places are how scripts name where a record stood. k is the cancel of a claimed job.
+// places are the scripts' names for where a record stood. k is the cancel of a claimed job.
 var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "k": ports.PlaceClaimed, "d": ports.PlaceDead}
 
 // QuarantinedShards implements [ports.Quarantine], by a plain command a shard.
@@ -30,7 +30,7 @@ func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 	return reply, nil
 }
 
-// having returns which of the shards answer more than 0 to a plain command on one of their keys.
+// having returns the shards that reply more than 0 to a plain command on one of their keys.
 func (s *Store) having(ctx context.Context, command string, key int, shards []core.Shard, lost *storekit.Lost) ([]core.Shard, error) {
 	calls := make([]call, len(shards))
 	for i, shard := range shards {
@@ -83,7 +83,8 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	return page, reply.err()
 }
 
-// parseQuarantined reads what lua/set_aside.lua has stored, of whose record only the beginning is here.
+// parseQuarantined reads a value that lua/set_aside.lua has stored; only the beginning of its
+// record is here.
 func parseQuarantined(key string, size int, text string) (ports.QuarantinedRecord, error) {
 	d := decoder{rest: text}
 	r := ports.QuarantinedRecord{Key: key, Since: d.instant(), Size: size}

@@ -17,17 +17,17 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// queueRecord is a queue as it is stored, by itself and in each shard, with the version of
-// its last pause.
+// queueRecord is a queue's stored record, both the queue's own and each shard's, with the version
+// of its last pause.
 type queueRecord struct {
 	ports.Queue
 	// text is the record as a shard has it.
 	text    string
 	version int64
-	// whole says that all shards were declared, so that one without a record has lost it. Only
-	// the queue's own record has it, where the nonce of a Forget stands else.
+	// whole is set if all shards were declared, so that one without a record has lost it. Only the
+	// queue's own record has it, in the place where the nonce of a Forget otherwise stands.
 	whole, forgetting bool
-	// kept says that the queue has lost its record, and this is the one that its shards have.
+	// kept is set if the queue has lost its record and this is the one that its shards have.
 	kept bool
 }
 
@@ -110,7 +110,7 @@ func (r *reply) mismatched(queue string, asked storekit.Layout) error {
 	return storekit.LayoutMismatch(queue, asked, actual)
 }
 
-// noShard returns why a shard has no record, for a caller that asked for a layout: that
+// noShard returns why a shard has no record, for a caller that requested a layout: a wrong layout
 // comes first.
 func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.Layout) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)
@@ -123,9 +123,10 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 	return s.absent(ctx, shard)
 }
 
-// absent returns why a shard had no record when a script asked: its queue has none, or not that shard,
-// or a Declare had not come to it, or it was lost. A Declare may have come to it since: the shard is
-// lost only if it still has none now that the queue's record says that all have one.
+// absent returns why a shard had no record when a script asked: its queue has none, or not that
+// shard, or a Declare had not come to it, or it was lost. A Declare may have come to it since. So
+// the shard is lost only if it still has no record when the queue's record states that all have
+// one.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
-// recordOf returns the record of a shard. there is false if it has none that can be read.
+// recordOf returns the record of a shard. there is false if it has no record that can be read.
 func (s *Store) recordOf(ctx context.Context, shard core.Shard) (record queueRecord, there bool, err error) {
 	text, err := await(ctx, s.workers, func() *goredis.StringCmd {
 		return ask(ctx, s, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
@@ -206,8 +207,8 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	}
 }
 
-// declaredBefore is the reply for a queue whose record its shards have, while the list of queues
-// can't be reached. Nothing is written: a shard without a record has its next call declare the
+// declaredBefore is the reply for a queue whose shards have its record, while the list of queues
+// can't be reached. It writes nothing: a shard without a record has its next call declare the
 // queue again.
 func declaredBefore(r ports.DeclareRequest, kept queueRecord) (ports.DeclareReply, error) {
 	if err := storekit.CheckDeclared(r, kept.Queue); err != nil {
@@ -216,7 +217,8 @@ func declaredBefore(r ports.DeclareRequest, kept queueRecord) (ports.DeclareRepl
 	return ports.DeclareReply{Generation: kept.Generation}, nil
 }
 
-// declare stores the queue's record and those of its shards, and returns the first as it is then.
+// declare stores the queue's record and those of its shards, and returns the queue's record as it
+// is then.
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecord, error) {
 	asking, cancel := ctx, context.CancelFunc(func() {})
 	if s.onCluster() {
@@ -248,8 +250,8 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 	return q, s.declareShards(ctx, q)
 }
 
-// declareRecord stores the queue's record if it has none, as declare.lua says, and returns the one
-// that there is. ErrUnknownQueue is returned if there is none and kept is "".
+// declareRecord stores the queue's record if it has none, as declare.lua describes, and returns
+// the stored one. It returns ErrUnknownQueue if there is no record and kept is "".
 func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept string) (queueRecord, error) {
 	value, err := s.run(ctx, call{
 		script: declareScript, keys: []any{s.queuesKey()},
@@ -269,7 +271,7 @@ func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept 
 	return parseQueueRecord(r.Queue, text)
 }
 
-// queueOrKept returns a queue's record, or the one that its shards have kept of a queue whose own is
+// queueOrKept returns a queue's record, or the one that its shards have kept if the queue's own is
 // lost or can't be read.
 func (s *Store) queueOrKept(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	q, err := s.queue(ctx, name)
@@ -290,9 +292,9 @@ func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord,
 	return q, err
 }
 
-// keptByShards returns the record of a queue that has lost its own: the newest that its first shards
-// have. It is ErrUnknownQueue if none has one. Once a master of a Cluster has answered, the others
-// have the given patience to answer too.
+// keptByShards returns the record of a queue that has lost its own: the newest that its first
+// shards have. It returns ErrUnknownQueue if no shard has one. Once a master of a Cluster has
+// answered, the others have the given patience to answer too.
 func (s *Store) keptByShards(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	var kept queueRecord
 	var failed error
@@ -329,10 +331,10 @@ func (s *Store) shardRecordCalls(name string) []call {
 	return calls
 }
 
-// declareShards stores the record of each shard that has none, or an older one. Shards of a Cluster's
-// master that can't be reached now are left: who meets one without a record declares the queue again.
-// One that has lost its record is left too, and is no error of the others: the log has it. If the queue
-// has lost its own record as well, the shard is made anew.
+// declareShards stores the record of each shard that has none, or an older one. Shards whose
+// master can't be reached now are skipped: a caller that meets one without a record declares the
+// queue again. A shard that has lost its record is skipped and logged, and is no error for the
+// others. If the queue has lost its own record as well, the shard is made anew.
 func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	shards := core.Shards(q.Name, q.Shards)
 	calls := make([]call, len(shards))
@@ -370,12 +372,12 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	return err
 }
 
-// shardsPerExchange is the most scripts, each short and of a shard, of one exchange: a server
-// runs all of them before it answers anybody else.
+// shardsPerExchange is the largest number of scripts in one exchange, each short and for one
+// shard: a server runs all of them before it answers any other client.
 const shardsPerExchange = 64
 
-// eachShard runs a short script on every shard of a queue and calls use with the replies in order. It
-// ends with the first error.
+// eachShard runs a short script on every shard of a queue and calls use with the replies in order.
+// It ends with the first error.
 func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) call, use func(core.Shard, any) error) error {
 	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
 		calls := make([]call, len(shards))
@@ -400,8 +402,8 @@ func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaus
 // Resume implements [ports.Operator].
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
-// setPaused changes the queue's record, which orders such calls, and then the shards'. Shards that can't
-// be reached keep it from no other.
+// setPaused changes the queue's record, which orders such calls, and then those of the shards.
+// Shards that can't be reached do not keep it from the others.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	value, err := s.run(ctx, call{script: pauseScript, keys: []any{s.queuesKey()}, args: []any{name, boolArg(paused)}})
 	if err != nil {

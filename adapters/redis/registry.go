@@ -13,8 +13,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// nodeRecord is what a node says of itself, as it is stored. Other nodes are told when it
-// changes.
+// nodeRecord is a node's stored announcement. Other nodes are notified when it changes.
 type nodeRecord struct {
 	Name     string   `json:"name"`
 	Host     string   `json:"host"`
@@ -100,8 +99,9 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return ports.NodesReply{Now: now, Nodes: nodes}, err
 }
 
-// parseNodes reads pairs of owner and value, and returns the nodes in the port's order. One that can't be read
-// is left out: a node that runs announces itself anew, and the next to do so removes others.
+// parseNodes reads pairs of owner and value, and returns the nodes in the port's order. A node
+// that can't be read is left out: a running node announces itself anew, and the next announcement
+// removes the others.
 func parseNodes(list *reply) ([]ports.Node, error) {
 	var nodes []ports.Node
 	for list.more() {

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// errReply is for a reply that no script of ours returns.
+// errReply is for a reply that none of the store's scripts returns.
 var errReply = errors.New("redis: a script's reply can't be read; does something stand between us and the server?")
 
-// reply reads the values that a script returned, one after another. After a value
-// of another kind than expected, and after the end, it returns zeros, and is bad.
+// reply reads the values that a script returned, one after another. After a value of an unexpected
+// kind, and after the end, it returns zeros, and is bad.
 type reply struct {
 	values []any
 	bad    bool

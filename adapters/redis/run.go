@@ -18,13 +18,13 @@ type call struct {
 	args    []any
 	// noRetry forbids the client to repeat it after an error of unknown outcome.
 	noRetry bool
-	// size is how many bytes of entries a push has, and entries how many.
+	// size is the number of bytes in a push's entries, and entries their number.
 	size, entries int
 	// durable calls wait for replicas, if the store has WaitReplicas.
 	durable bool
 }
 
-// outcome is what became of a call.
+// outcome is the result of a call.
 type outcome struct {
 	value any
 	err   error
@@ -36,8 +36,8 @@ type noRetryCmd struct{ *goredis.Cmd }
 // NoRetry implements goredis.Cmder.
 func (noRetryCmd) NoRetry() bool { return true }
 
-// How long a call is repeated that the server has refused without running it, and how
-// long to wait in between, doubling.
+// How long a call is repeated that the server has refused without running it, and the wait in
+// between, which doubles.
 const (
 	retryFor     = 5 * time.Second
 	firstBackoff = 2 * time.Millisecond
@@ -50,8 +50,8 @@ func (s *Store) run(ctx context.Context, c call) (any, error) {
 	return o.value, o.err
 }
 
-// runAll runs scripts in one exchange with each server they concern, in any
-// order. It returns when the context ends, whatever the server does.
+// runAll runs scripts in one exchange with each server they concern, in any order. It returns when
+// the context ends, whatever the server does.
 func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
 	if err := s.readyFor(ctx, calls); err != nil {
 		return failed(len(calls), err)
@@ -94,9 +94,10 @@ func newExchanging(calls []call, servers []goredis.UniversalClient) *exchanging 
 	return x
 }
 
-// exchangeBy sends calls, at most so many at once, until each has run or failed. A script that the
-// server does not know is sent in full, and one that it refused without running it, again after a
-// while. What has run or failed is reported each time that all have been sent.
+// exchangeBy sends calls, at most most at once, until each has run or failed. A script that the
+// server does not know is sent in full. A script that it refused without running it is sent again
+// after a while. Each time all open calls have been sent, exchangeBy reports those that have run
+// or failed.
 func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report func([]answer)) {
 	outcomes, open := make([]outcome, len(x.calls)), make([]int, len(x.calls))
 	for i := range open {
@@ -133,7 +134,7 @@ func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report 
 	}
 }
 
-// given returns the outcomes of some of the calls as their caller is to have them.
+// given returns the outcomes of some of the calls as their caller is to get them.
 func (x *exchanging) given(ctx context.Context, some []int, outcomes []outcome) []answer {
 	answers := make([]answer, len(some))
 	for k, i := range some {
@@ -143,7 +144,7 @@ func (x *exchanging) given(ctx context.Context, some []int, outcomes []outcome) 
 	return answers
 }
 
-// send sends the calls that are open, by themselves or as a pipeline.
+// send sends the open calls, by themselves or as a pipeline.
 func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
 	if s.replicas > 0 && calls[open[0]].durable {
 		s.sendDurably(ctx, calls, open, outcomes, full)
@@ -182,7 +183,7 @@ func sendBy(ctx context.Context, by sender, calls []call, open []int, outcomes [
 	}
 }
 
-// cmder returns the call's command as the client is to run it.
+// cmder returns the call's command in the form that the client runs.
 func (c *call) cmder(cmd *goredis.Cmd) goredis.Cmder {
 	if c.noRetry {
 		return noRetryCmd{cmd}
@@ -210,8 +211,9 @@ func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
 	return ofOneServer(cmd)
 }
 
-// ofOneServer returns a command as one whose keys are all in one slot. Of any other the client of a Cluster wants to know where its
-// keys stand: it asks a server for the list of all commands, any one, also one that hangs, and has every call wait for that.
+// ofOneServer returns a command as one whose keys are all in one slot. For any other command, the
+// client of a Cluster needs the positions of the keys. It asks any server for the list of all
+// commands, even a hanging one, and has every call wait for that.
 func ofOneServer[C goredis.Cmder](cmd C) C {
 	cmd.SetStepCount(1)
 	return cmd
@@ -232,14 +234,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// retryablePrefixes are the beginnings of errors with which a server refuses a script
-// before it has written anything: it restarts or fails over, a slot moves, it has too few
-// replicas, can't write to its disk, or is busy with somebody's script. The client follows MOVED and ASK, but only for a while.
+// retryablePrefixes are the beginnings of errors with which a server refuses a script before it
+// has written anything: it restarts or fails over, a slot moves, it has too few replicas, can't
+// write to its disk, or is busy with another script. The client follows MOVED and ASK, but only
+// for a while.
 var retryablePrefixes = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "MOVED", "ASK",
 	"NOREPLICAS", "MISCONF", "BUSY "}
 
-// notLocal is in the error of a script that asked for a key which has moved to another
-// server. Our scripts read before they write, so they have not written.
+// notLocal is in the error of a script that requested a key which has moved to another server. The
+// store's scripts read before they write, so they have not written.
 const notLocal = "access a non local key"
 
 func retryable(err error) bool {

@@ -14,7 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// library is the parts that scripts share which change jobs or list them.
+// library is the shared parts of the scripts that change or list jobs.
 const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed lib/items lib/queue lib/groups lib/morgue "
 
 var (
@@ -66,7 +66,7 @@ type script struct {
 	text  string
 	sha   string
 	parts []scriptPart
-	// reads is true if the server lets it write nothing.
+	// reads is true if the server lets the script write nothing.
 	reads bool
 }
 
@@ -74,14 +74,14 @@ type script struct {
 type scriptPart struct {
 	// name is that of the file below lua, without .lua.
 	name string
-	// first is the script's line that the file begins in, and skipped how many lines of
-	// the file are left out at its beginning.
+	// first is the script's line that the file begins at, and skipped how many lines are left out at
+	// the file's beginning.
 	first, skipped int
 }
 
-// sources are the parts of scripts. A part that other parts need says in a comment what it
-// Defines and every part what it Uses; the part that a script is named after has its
-// flags in the first line, and then its KEYS, its ARGV and what it Returns.
+// sources are the parts of scripts. A part that other parts need lists in a comment what it
+// Defines, and every part lists what it Uses. The part that a script is named after has its flags
+// in the first line, and then its KEYS, its ARGV and what it Returns.
 //
 //go:embed lua
 var sources embed.FS
@@ -92,8 +92,8 @@ func read(name string) string {
 	return string(text)
 }
 
-// newScript joins parts, whose names are separated by spaces. The last one's flags
-// come first.
+// newScript joins parts, whose names are separated by spaces. The flags of the last part come
+// first.
 func newScript(names string) *script {
 	var flags string
 	var body strings.Builder
@@ -118,17 +118,17 @@ func (s *script) withText(text string) *script {
 	return &script{text: text, sha: hex.EncodeToString(sum[:]), parts: s.parts, reads: strings.Contains(flags, "no-writes")}
 }
 
-// allowOOM returns the script as one that a full server runs too, since it makes room.
+// allowOOM returns the script as one that a full server also runs, since it makes room.
 func allowOOM(s *script) *script {
 	return s.withText(strings.Replace(s.text, "#!lua\n", "#!lua flags=allow-oom\n", 1))
 }
 
-// scriptLine is how the server names a line of a script in an error.
+// scriptLine matches the server's name for a line of a script in an error.
 var scriptLine = regexp.MustCompile(`user_script:\d+`)
 
-// locate returns an error of the server in which each line of the script is named by
-// its file, as in lua/turn.lua:30. It returns any other error as it is, and that of a plain
-// command, which has no script.
+// locate returns an error of the server in which each line of the script is named by its file, as
+// in lua/turn.lua:30. It returns other errors unchanged, and also that of a plain command, which
+// has no script.
 func (s *script) locate(err error) error {
 	var reply goredis.Error
 	if s == nil || !errors.As(err, &reply) || !scriptLine.MatchString(reply.Error()) {
@@ -140,8 +140,8 @@ func (s *script) locate(err error) error {
 	}))
 }
 
-// fileLine returns the file, below this directory, and its line that a line of the
-// script is from.
+// fileLine returns the file, below this directory, and the line in it that a line of the script
+// comes from.
 func (s *script) fileLine(line int) string {
 	for _, p := range slices.Backward(s.parts) {
 		if line >= p.first {

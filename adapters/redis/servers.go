@@ -40,8 +40,8 @@ func (s *Store) checkClient() error {
 
 var errNoClient = fmt.Errorf("%w: there is no client of Redis; give New one", ports.ErrUnusable)
 
-// eachMaster checks every master at once. One that can't be reached fails nothing if another
-// is: servers start beside it.
+// eachMaster checks every master at once. A master that can't be reached fails nothing if another
+// is reached: servers start without it.
 func (s *Store) eachMaster(ctx context.Context, check func(context.Context, goredis.UniversalClient) error) error {
 	all, err := s.masters(ctx)
 	if err != nil {
@@ -72,11 +72,11 @@ func (s *Store) eachMaster(ctx context.Context, check func(context.Context, gore
 
 var errNoMaster = errors.New("redis: the Cluster has no master")
 
-// longestPatience is how long a server may take when another has answered the same.
+// longestPatience is how long a server may take once another has answered the same call.
 const longestPatience = 3 * time.Second
 
-// patience returns how long to wait for a server that does not answer though another has: long
-// enough for one that is slow, and not for so long that nothing is left to do the rest.
+// patience returns how long to wait for a server that does not answer although another has. It is
+// long enough for a slow server, and leaves time to do the rest.
 func patience(ctx context.Context, longest time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return max(0, min(longest, time.Until(deadline)/2))

@@ -67,7 +67,7 @@ type Store struct {
 	workers workerPool
 	names   keyNames
 	pushes  coalescer
-	// large has room for the large pushes that may be under way: see newLargeShare.
+	// large bounds the large pushes that may be under way: see newLargeShare.
 	large   chan struct{}
 	seen    seenQueues
 	cluster mastersList
@@ -114,9 +114,9 @@ func (s *Store) String() string {
 	return "redis " + addresses + " prefix " + s.prefix
 }
 
-// How many turns of a node are best in flight at once. A server runs one script at a
-// time, so that a few keep it busy while others are on their way; more only make turns
-// smaller. A Cluster is several servers.
+// The best number of a node's turns in flight at once. A server runs one script at a time, so a
+// few keep it busy while others are on their way; more only make turns smaller. A Cluster is
+// several servers.
 const (
 	maxTurnsOfServer  = 8
 	maxTurnsOfServers = 16
@@ -130,7 +130,7 @@ func (s *Store) MaxTurns() int {
 	return maxTurnsOfServer
 }
 
-// now is the instant for a script, empty if the script is to ask the server.
+// now is the instant for a script, or empty if the script is to ask the server.
 func (s *Store) now() any {
 	if s.clock == nil {
 		return ""

@@ -68,8 +68,8 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	return args, nil
 }
 
-// appendSettlements appends the settlements: how many, their ids, their receipts, or one
-// if all have the same, their codes, and the texts of those that leave something.
+// appendSettlements appends the settlements: how many, their ids, their receipts or one if all
+// have the same, their codes, and the texts of those that leave something.
 func appendSettlements(args []any, settlements []core.Settlement) []any {
 	args = append(args, len(settlements))
 	receipts, codes := make([]byte, 0, receiptBytes), make([]byte, len(settlements))
@@ -100,12 +100,11 @@ const (
 	settledParts
 )
 
-// settlementText returns what becomes of a claimed job; see dispose in
-// lua/turn_settle.lua.
+// settlementText returns what becomes of a claimed job; see dispose in lua/turn_settle.lua.
 func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
 	b = append(b, byte(x.Rest), byte(boolArg(x.PutBack.SameTime)))
-	// Beyond what an instant can hold, a delay is as good as its limit.
+	// A delay beyond the range of instants is as good as its limit.
 	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
 	b = binary.BigEndian.AppendUint32(b, uint32(int32(x.PutBack.RetryCount)))
@@ -144,7 +143,7 @@ func turned(r *reply, again bool) (ports.TurnReply, error) {
 	if t.Claims, err = parseClaims(&claims); err != nil {
 		return ports.TurnReply{}, err
 	}
-	if again { // they come in no order
+	if again { // their order is undefined
 		slices.SortFunc(t.Claims, func(a, b core.Claim) int {
 			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
 		})

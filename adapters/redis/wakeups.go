@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How long a channel waits before it is subscribed to again, doubling until that succeeds.
+// How long a channel waits before it is subscribed to again. The wait doubles until that succeeds.
 const (
 	firstResubscribe = 10 * time.Millisecond
 	lastResubscribe  = 2 * time.Second
@@ -23,7 +23,7 @@ const (
 	// startPatience is how long Wakeups waits for the servers that have not answered once
 	// another has.
 	startPatience = time.Second
-	// silentWait is the longest wait of a channel that is not worth a line of the log.
+	// silentWait is the longest wait of a channel that is not logged.
 	silentWait = 500 * time.Millisecond
 )
 
@@ -50,8 +50,9 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 	}), nil
 }
 
-// checkShards returns an error for a shard that does not exist. The zero shard stands for the
-// list of nodes. A record that can't be read now is no error: the other shards can be heard of.
+// checkShards returns an error for a shard that does not exist. The zero shard stands for the list
+// of nodes. A record that can't be read now is no error: wake-ups of the other shards still
+// arrive.
 func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -78,15 +79,15 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 	return nil
 }
 
-// wakeups is the subscriptions of one reader. Each channel has a listener, or waits to be
-// placed with one.
+// wakeups is the subscriptions of one reader. Each channel has a listener, or waits to be placed
+// with one.
 type wakeups struct {
 	store *Store
-	// shards are those asked for, by channel.
+	// shards are the requested ones, by channel.
 	shards  map[string]core.Shard
 	reader  *storekit.Subscriber
 	running sync.WaitGroup
-	// unplaced is ready when another channel waits, and tried when the first try of each has
+	// unplaced is ready when another channel waits. tried is ready when the first try of each has
 	// ended.
 	unplaced chan struct{}
 	tried    chan struct{}
@@ -94,11 +95,11 @@ type wakeups struct {
 	mu        sync.Mutex
 	listeners map[goredis.UniversalClient]*listener // by server
 	waiting   map[string]time.Time                  // channels without a listener, until when
-	waits     map[string]time.Duration              // the last waits of those that are not subscribed to
+	waits     map[string]time.Duration              // the last waits of channels that are not subscribed to
 	untried   map[string]bool
 	confirmed int  // how often a channel was subscribed to
-	started   bool // Wakeups has returned
-	reported  bool // the log says that some channels are not subscribed to
+	started   bool // set once Wakeups has returned
+	reported  bool // set once it is logged that some channels are not subscribed to
 	failure   error
 }
 
@@ -119,8 +120,8 @@ func newWakeups(s *Store, shards []core.Shard) *wakeups {
 	return w
 }
 
-// awaitStart waits until the channels that can be are subscribed to. It returns an error if
-// there are none.
+// awaitStart waits until the channels that can be subscribed to are. It returns an error if there
+// are no such channels.
 func (w *wakeups) awaitStart(ctx context.Context) error {
 	began := time.Now()
 	patience := time.NewTimer(startPatience)
@@ -142,7 +143,7 @@ func (w *wakeups) awaitStart(ctx context.Context) error {
 	}
 }
 
-// start reports whether waiting longer is no use, and the error if nothing is subscribed to.
+// start reports whether a longer wait is of no use, and the error if nothing is subscribed to.
 func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +153,7 @@ func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) 
 		return true, nil
 	case !ended:
 		return false, nil
-	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without
+	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without wake-ups
 		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", w.failure, w.store.prefix)
 	case w.failure == nil:
 		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", retryFor)
@@ -178,8 +179,8 @@ func (w *wakeups) maintain(ctx context.Context) {
 	}
 }
 
-// due takes the channels that have waited long enough, and returns how long no other will
-// have.
+// due takes the channels that have waited long enough, and returns for how long no other will be
+// due.
 func (w *wakeups) due(now time.Time) (channels []string, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +196,7 @@ func (w *wakeups) due(now time.Time) (channels []string, wait time.Duration) {
 	return channels, wait
 }
 
-// place hands each channel to the listener of the server that has it.
+// place passes each channel to the listener of the server that has it.
 func (w *wakeups) place(ctx context.Context, channels []string) {
 	groups := make(map[goredis.UniversalClient][]string)
 	for _, channel := range channels {
@@ -214,7 +215,7 @@ func (w *wakeups) place(ctx context.Context, channels []string) {
 	}
 }
 
-// listenerOf returns the listener of a server, and starts one if there is none.
+// listenerOf returns the listener of a server, and starts one if the server has none.
 func (w *wakeups) listenerOf(ctx context.Context, server goredis.UniversalClient) *listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,8 +228,8 @@ func (w *wakeups) listenerOf(ctx context.Context, server goredis.UniversalClient
 	return l
 }
 
-// retry has a channel that is not subscribed to, because of err or since its slot has moved,
-// placed again after a pause. The caller holds w.mu.
+// retry has a channel placed again after a pause. The channel is not subscribed to, because of err
+// or since its slot has moved. The caller holds w.mu.
 func (w *wakeups) retry(ctx context.Context, channel string, err error) {
 	wait := firstResubscribe
 	if last := w.waits[channel]; last > 0 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// workerPool runs functions in goroutines that it keeps for a while: growing the stack
-// of a new one costs as much as sending a command.
+// workerPool runs functions in goroutines that it keeps for a while: growing the stack of a new
+// goroutine costs as much as sending a command.
 type workerPool chan func()
 
 // idleWorker is how long a goroutine without work is kept.
@@ -35,8 +35,8 @@ func (c workerPool) serve(work func()) {
 	}
 }
 
-// await returns what do returns, or the context's error if the context ends first; then
-// do goes on in its goroutine and its result is dropped.
+// await returns the result of do, or the context's error if the context ends first. Then do
+// continues in its goroutine and its result is dropped.
 func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
@@ -55,20 +55,21 @@ func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	}
 }
 
-// flight is a call that is made once for all who want it meanwhile, and goes on when they have given up.
+// flight is a call that is made once for all callers that want it meanwhile. It continues even if
+// they have given up.
 type flight[T any] struct {
 	mu    sync.Mutex
 	going *landing[T]
 }
 
-// landing is what a flight brings, once done is closed.
+// landing is the result of a flight, once done is closed.
 type landing[T any] struct {
 	began time.Time
 	done  chan struct{}
 	value T
 }
 
-// join begins the call, unless it is going on.
+// join begins the call, unless it is under way.
 func (f *flight[T]) join(c workerPool, do func() T) *landing[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
